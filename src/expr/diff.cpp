@@ -1,0 +1,90 @@
+#include "expr/diff.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace saltus {
+namespace {
+
+/// The rule of one operation: arguments a with derivatives da, not all of them zero.
+Expr rule(const Expr& e, const std::array<Expr, 3>& a, const std::array<Expr, 3>& da) {
+  const Expr &x = a[0], &y = a[1], &dx = da[0], &dy = da[1];
+  switch (e.op()) {
+    case Op::add: return dx + dy;
+    case Op::sub: return dx - dy;
+    case Op::mul: return dx * y + x * dy;
+    case Op::div: return dy.is_number(0) ? dx / y : (dx - e * dy) / y;
+    case Op::neg: return -dx;
+    case Op::pow:
+      if (dy.is_number(0)) return y * pow(x, y - Expr(1)) * dx;
+      if (dx.is_number(0)) return e * make(Op::log, x) * dy;
+      return e * (dy * make(Op::log, x) + y * dx / x);
+    case Op::sin: return make(Op::cos, x) * dx;
+    case Op::cos: return -(make(Op::sin, x) * dx);
+    case Op::tan: return (Expr(1) + pow(e, 2)) * dx;
+    case Op::asin: return dx / make(Op::sqrt, Expr(1) - pow(x, 2));
+    case Op::acos: return -(dx / make(Op::sqrt, Expr(1) - pow(x, 2)));
+    case Op::atan: return dx / (Expr(1) + pow(x, 2));
+    case Op::atan2: return (y * dx - x * dy) / (pow(x, 2) + pow(y, 2));
+    case Op::sinh: return make(Op::cosh, x) * dx;
+    case Op::cosh: return make(Op::sinh, x) * dx;
+    case Op::tanh: return (Expr(1) - pow(e, 2)) * dx;
+    case Op::exp: return e * dx;
+    case Op::log: return dx / x;
+    case Op::sqrt: return dx / (Expr(2) * e);
+    case Op::cbrt: return dx / (Expr(3) * pow(e, 2));
+    case Op::abs: return make(Op::sign, x) * dx;
+    case Op::min: return make(Op::select, make(Op::less, x, y), dx, dy);
+    case Op::max: return make(Op::select, make(Op::greater, x, y), dx, dy);
+    case Op::sat:
+      return make(Op::select, make(Op::less, x, y), dy, make(Op::select, make(Op::greater, x, a[2]), da[2], dx));
+    case Op::select: return make(Op::select, x, dy, da[2]);
+    case Op::mod: return dy.is_number(0) ? dx : dx - make(Op::floor, x / y) * dy;
+    default: return 0.0;  // sign, step, floor and truth values are constant between their switches
+  }
+}
+
+}  // namespace
+
+Expr Derivative::operator()(const Expr& root) {
+  const Expr zero = 0.0;
+  std::vector<std::pair<Expr, size_t>> stack;
+  if (!done_.contains(root)) stack.emplace_back(root, 0);
+  while (!stack.empty()) {
+    auto& [node, next] = stack.back();
+    if (next < node.size()) {
+      Expr child = node.argument(next++);
+      if (!done_.contains(child)) stack.emplace_back(std::move(child), 0);
+      continue;
+    }
+    Expr e = node;
+    stack.pop_back();
+    std::array<Expr, 3> a, da;
+    bool constant = true;
+    for (size_t i = 0; i < e.size(); ++i) {
+      a[i] = e.argument(i);
+      da[i] = done_.at(a[i]);
+      constant = constant && da[i] == zero;
+    }
+    Expr d = e == symbol_ ? Expr(1) : constant ? zero : rule(e, a, da);
+    done_.emplace(std::move(e), std::move(d));
+  }
+  return done_.at(root);
+}
+
+Expr differentiate(const Expr& e, const Expr& symbol) { return Derivative(symbol)(e); }
+
+std::vector<Partial> gradient(const Expr& e, SymbolKind kind) {
+  std::vector<Partial> out;
+  for (const Expr& s : symbols_in(std::span(&e, 1))) {
+    if (s.symbol().kind != kind) continue;
+    Expr d = differentiate(e, s);
+    if (!d.is_number(0)) out.push_back({s, std::move(d)});
+  }
+  std::sort(out.begin(), out.end(),
+            [](const Partial& a, const Partial& b) { return a.symbol.symbol().index < b.symbol.symbol().index; });
+  return out;
+}
+
+}  // namespace saltus

@@ -1,0 +1,34 @@
+// Derivatives of formulas, as formulas.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "expr/expr.hpp"
+
+namespace saltus {
+
+/// d e / d symbol, simplified. A switch has derivative 0; abs, min, max, sat and if differentiate side by side.
+Expr differentiate(const Expr& e, const Expr& symbol);
+
+/// Derivatives of many formulas with respect to one symbol; shared parts are done once.
+class Derivative {
+ public:
+  explicit Derivative(Expr symbol) : symbol_(std::move(symbol)) {}
+  Expr operator()(const Expr& e);
+
+ private:
+  Expr symbol_;
+  ExprMap<Expr> done_;
+};
+
+/// One entry of a sparse derivative: the symbol and the derivative with respect to it (never the formula 0).
+struct Partial {
+  Expr symbol;
+  Expr value;
+};
+
+/// All nonzero derivatives of a formula with respect to symbols of one kind, in order of their index.
+std::vector<Partial> gradient(const Expr& e, SymbolKind kind);
+
+}  // namespace saltus

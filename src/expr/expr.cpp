@@ -1,0 +1,434 @@
+#include "expr/expr.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <numbers>
+#include <unordered_set>
+
+namespace saltus {
+
+struct Node {
+  Op op;
+  uint8_t size = 0;
+  mutable std::atomic<uint32_t> uses{0};
+  size_t hash = 0;
+  double value = 0;
+  std::unique_ptr<Symbol> symbol{};
+  std::array<const Node*, 3> arguments{};
+};
+
+namespace {
+
+size_t mix(size_t seed, size_t v) { return (seed ^ v) * 0x9E3779B97F4A7C15ull + (seed >> 7) + (v << 3); }
+
+size_t hash_of(const Node& n) {
+  size_t h = mix(0x51ed27, static_cast<size_t>(n.op));
+  if (n.op == Op::number) return mix(h, std::bit_cast<uint64_t>(n.value));
+  if (n.op == Op::symbol) {
+    h = mix(h, static_cast<size_t>(n.symbol->kind) * 1000003u + static_cast<size_t>(n.symbol->index));
+    return mix(h, std::hash<std::string>{}(n.symbol->name));
+  }
+  for (size_t i = 0; i < n.size; ++i) h = mix(h, std::hash<const void*>{}(n.arguments[i]));
+  return h;
+}
+
+bool same(const Node& a, const Node& b) {
+  if (a.op != b.op || a.size != b.size || a.hash != b.hash) return false;
+  if (a.op == Op::number) return std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value);
+  if (a.op == Op::symbol) {
+    return a.symbol->kind == b.symbol->kind && a.symbol->index == b.symbol->index && a.symbol->name == b.symbol->name;
+  }
+  return a.arguments == b.arguments;
+}
+
+struct NodeHash {
+  size_t operator()(const Node* n) const { return n->hash; }
+};
+struct NodeSame {
+  bool operator()(const Node* a, const Node* b) const { return same(*a, *b); }
+};
+
+}  // namespace
+
+/// The table that makes equal formulas one node. A node lives while somebody uses it.
+class Pool {
+ public:
+  static Pool& get() {
+    static Pool* pool = new Pool;  // never destroyed: formulas may outlive static destruction
+    return *pool;
+  }
+
+  Expr intern(Node&& candidate) {
+    candidate.hash = hash_of(candidate);
+    std::lock_guard lock(mutex_);
+    const auto found = nodes_.find(&candidate);
+    if (found != nodes_.end()) {
+      (*found)->uses.fetch_add(1, std::memory_order_relaxed);
+      return Expr(*found);
+    }
+    auto* node = new Node;
+    node->op = candidate.op;
+    node->size = candidate.size;
+    node->hash = candidate.hash;
+    node->value = candidate.value;
+    node->symbol = std::move(candidate.symbol);
+    node->arguments = candidate.arguments;
+    node->uses = 1;
+    for (size_t i = 0; i < node->size; ++i) node->arguments[i]->uses.fetch_add(1, std::memory_order_relaxed);
+    nodes_.insert(node);
+    return Expr(node);
+  }
+
+  /// Drops one use; what nobody uses any more goes, with what only it used (a list, not recursion).
+  void release(const Node* node) {
+    if (node->uses.load(std::memory_order_acquire) > 1) {
+      uint32_t n = node->uses.load();
+      while (n > 1) {
+        if (node->uses.compare_exchange_weak(n, n - 1)) return;
+      }
+    }
+    std::lock_guard lock(mutex_);
+    std::vector<const Node*> doomed{node};
+    while (!doomed.empty()) {
+      const Node* n = doomed.back();
+      doomed.pop_back();
+      if (n->uses.fetch_sub(1) > 1) continue;
+      nodes_.erase(n);
+      for (size_t i = 0; i < n->size; ++i) doomed.push_back(n->arguments[i]);
+      delete n;
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<const Node*, NodeHash, NodeSame> nodes_;
+};
+
+namespace {
+
+Expr number(double value) {
+  Node n{.op = Op::number};
+  n.value = value;
+  return Pool::get().intern(std::move(n));
+}
+
+}  // namespace
+
+Expr::Expr() : Expr(0.0) {}
+Expr::Expr(double value) : node_(nullptr) {
+  Expr e = number(value);
+  std::swap(node_, e.node_);
+}
+Expr::Expr(const Expr& other) : node_(other.node_) {
+  if (node_) node_->uses.fetch_add(1, std::memory_order_relaxed);
+}
+Expr::Expr(Expr&& other) noexcept : node_(other.node_) { other.node_ = nullptr; }
+Expr& Expr::operator=(Expr other) noexcept {
+  std::swap(node_, other.node_);
+  return *this;
+}
+Expr::~Expr() {
+  if (node_) Pool::get().release(node_);
+}
+
+Expr Expr::raw(Op op, std::span<const Expr> arguments) {
+  assert(static_cast<int>(arguments.size()) == op_arity(op));
+  if (op == Op::neg && arguments[0].is_number()) return Expr(-arguments[0].value());
+  Node n{.op = op, .size = static_cast<uint8_t>(arguments.size())};
+  for (size_t i = 0; i < arguments.size(); ++i) n.arguments[i] = arguments[i].node_;
+  return Pool::get().intern(std::move(n));
+}
+
+Expr Expr::symbol(SymbolKind kind, int index, std::string_view name) {
+  Node n{.op = Op::symbol};
+  n.symbol = std::make_unique<Symbol>(Symbol{kind, index, std::string(name)});
+  return Pool::get().intern(std::move(n));
+}
+
+Op Expr::op() const { return node_->op; }
+double Expr::value() const {
+  assert(is_number());
+  return node_->value;
+}
+const Symbol& Expr::symbol() const {
+  assert(is_symbol());
+  return *node_->symbol;
+}
+size_t Expr::size() const { return node_->size; }
+Expr Expr::argument(size_t i) const {
+  assert(i < node_->size);
+  const Node* a = node_->arguments[i];
+  a->uses.fetch_add(1, std::memory_order_relaxed);
+  return Expr(a);
+}
+
+Expr pi() { return Expr::symbol(SymbolKind::constant, 0, "pi"); }
+Expr euler() { return Expr::symbol(SymbolKind::constant, 1, "e"); }
+Expr time_symbol() { return Expr::symbol(SymbolKind::time, 0, "t"); }
+
+namespace {
+
+struct OpInfo {
+  std::string_view name;
+  int arity;
+};
+
+constexpr std::array<OpInfo, 39> op_table{{
+    {"number", 0}, {"symbol", 0}, {"+", 2},   {"-", 2},    {"*", 2},    {"/", 2},    {"^", 2},     {"-", 1},
+    {"sin", 1},    {"cos", 1},    {"tan", 1}, {"asin", 1}, {"acos", 1}, {"atan", 1}, {"atan2", 2}, {"sinh", 1},
+    {"cosh", 1},   {"tanh", 1},   {"exp", 1}, {"log", 1},  {"sqrt", 1}, {"cbrt", 1}, {"sign", 1},  {"sign", 2},
+    {"abs", 1},    {"min", 2},    {"max", 2}, {"sat", 3},  {"step", 1}, {"if", 3},   {"mod", 2},   {"floor", 1},
+    {"<", 2},      {">", 2},      {"<=", 2},  {">=", 2},   {"and", 2},  {"or", 2},   {"not", 1},
+}};
+
+bool all_numbers(std::span<const Expr> a) {
+  return std::all_of(a.begin(), a.end(), [](const Expr& e) { return e.is_number(); });
+}
+
+/// Sums, differences, products, quotients and powers with their identities; nothing is reordered.
+Expr fold_arithmetic(Op op, std::span<const Expr> a) {
+  const Expr &x = a[0], &y = a[1];
+  switch (op) {
+    case Op::add:
+      if (x.is_number(0)) return y;
+      if (y.is_number(0)) return x;
+      if (y.op() == Op::neg) return x - y.argument(0);
+      if (x.op() == Op::neg) return y - x.argument(0);
+      break;
+    case Op::sub:
+      if (y.is_number(0)) return x;
+      if (x.is_number(0)) return -y;
+      if (x == y) return 0.0;
+      if (y.op() == Op::neg) return x + y.argument(0);
+      break;
+    case Op::mul:
+      if (x.is_number(0) || y.is_number(0)) return 0.0;
+      if (x.is_number(1)) return y;
+      if (y.is_number(1)) return x;
+      if (x.is_number(-1)) return -y;
+      if (y.is_number(-1)) return -x;
+      if (x == y && x.is_symbol(SymbolKind::sigma)) return 1.0;
+      if (x.op() == Op::neg) return -(x.argument(0) * y);
+      if (y.op() == Op::neg) return -(x * y.argument(0));
+      break;
+    case Op::div:
+      if (y.is_number(1)) return x;
+      if (y.is_number(-1)) return -x;
+      if (x.is_number(0) && !y.is_number(0)) return 0.0;
+      if (x == y && !x.is_number(0)) return 1.0;
+      if (x.op() == Op::neg) return -(x.argument(0) / y);
+      if (y.op() == Op::neg) return -(x / y.argument(0));
+      break;
+    case Op::pow:
+      if (y.is_number(1)) return x;
+      if (y.is_number(0)) return 1.0;
+      if (x.is_number(1)) return 1.0;
+      if (x.is_symbol(SymbolKind::sigma) && y.is_number() && y.value() == std::floor(y.value()) &&
+          std::abs(y.value()) < 1e15) {
+        return std::fmod(y.value(), 2) == 0 ? Expr(1.0) : x;
+      }
+      break;
+    default: break;
+  }
+  return Expr::raw(op, a);
+}
+
+Expr fold_truth(Op op, std::span<const Expr> a) {
+  switch (op) {
+    case Op::both:
+      if (a[0].is_number()) return a[0].value() != 0 ? a[1] : a[0];
+      if (a[1].is_number()) return a[1].value() != 0 ? a[0] : a[1];
+      break;
+    case Op::either:
+      if (a[0].is_number()) return a[0].value() != 0 ? a[0] : a[1];
+      if (a[1].is_number()) return a[1].value() != 0 ? a[1] : a[0];
+      break;
+    case Op::select:
+      if (a[0].is_number()) return a[0].value() != 0 ? a[1] : a[2];
+      if (a[1] == a[2]) return a[1];
+      break;
+    default: break;
+  }
+  return Expr::raw(op, a);
+}
+
+}  // namespace
+
+std::string_view op_name(Op op) { return op_table[static_cast<size_t>(op)].name; }
+int op_arity(Op op) { return op_table[static_cast<size_t>(op)].arity; }
+
+Expr make(Op op, std::span<const Expr> a) {
+  assert(!a.empty());
+  if (all_numbers(a)) {
+    std::array<double, 3> v{};
+    for (size_t i = 0; i < a.size(); ++i) v[i] = a[i].value();
+    const double folded = apply(op, v.data());
+    // sign(0) has no value of its own: it is the set [-1, 1].
+    const bool undecided = (op == Op::sign || op == Op::hold_sign) && v[0] == 0;
+    if (std::isfinite(folded) && !undecided) return folded;
+  }
+  if (op >= Op::add && op <= Op::pow) return fold_arithmetic(op, a);
+  if (op == Op::neg) {
+    if (a[0].op() == Op::neg) return a[0].argument(0);
+    if (a[0].op() == Op::sub) return a[0].argument(1) - a[0].argument(0);
+  }
+  if (op == Op::both || op == Op::either || op == Op::select) return fold_truth(op, a);
+  if ((op == Op::min || op == Op::max) && a[0] == a[1]) return a[0];
+  return Expr::raw(op, a);
+}
+
+Expr make(Op op, const Expr& a) { return make(op, std::array{a}); }
+Expr make(Op op, const Expr& a, const Expr& b) { return make(op, std::array{a, b}); }
+Expr make(Op op, const Expr& a, const Expr& b, const Expr& c) { return make(op, std::array{a, b, c}); }
+Expr operator+(const Expr& a, const Expr& b) { return make(Op::add, a, b); }
+Expr operator-(const Expr& a, const Expr& b) { return make(Op::sub, a, b); }
+Expr operator*(const Expr& a, const Expr& b) { return make(Op::mul, a, b); }
+Expr operator/(const Expr& a, const Expr& b) { return make(Op::div, a, b); }
+Expr operator-(const Expr& a) { return make(Op::neg, a); }
+Expr pow(const Expr& a, const Expr& b) { return make(Op::pow, a, b); }
+
+std::vector<Expr> postorder(std::span<const Expr> roots) {
+  std::vector<Expr> out;
+  std::unordered_set<const Node*> seen;
+  std::vector<std::pair<Expr, size_t>> stack;
+  for (const Expr& root : roots) {
+    if (!seen.insert(root.node()).second) continue;
+    stack.emplace_back(root, 0);
+    while (!stack.empty()) {
+      auto& [node, next] = stack.back();
+      if (next == node.size()) {
+        out.push_back(std::move(node));
+        stack.pop_back();
+        continue;
+      }
+      Expr child = node.argument(next++);
+      if (seen.insert(child.node()).second) stack.emplace_back(std::move(child), 0);
+    }
+  }
+  return out;
+}
+
+Expr Rebuild::operator()(const Expr& root) {
+  std::vector<std::pair<Expr, size_t>> stack;
+  if (!done_.contains(root)) stack.emplace_back(root, 0);
+  std::array<Expr, 3> arguments;
+  while (!stack.empty()) {
+    auto& [node, next] = stack.back();
+    if (next < node.size()) {
+      Expr child = node.argument(next++);
+      if (!done_.contains(child)) stack.emplace_back(std::move(child), 0);
+      continue;
+    }
+    for (size_t i = 0; i < node.size(); ++i) arguments[i] = done_.at(node.argument(i));
+    const size_t n = node.size();
+    Expr finished = node;
+    stack.pop_back();
+    Expr value = change_(finished, std::span(arguments.data(), n));
+    done_.emplace(std::move(finished), std::move(value));
+  }
+  return done_.at(root);
+}
+
+Expr simplify(const Expr& e) {
+  return Rebuild([](const Expr& node, std::span<const Expr> a) { return a.empty() ? node : make(node.op(), a); })(e);
+}
+
+Expr substitute(const Expr& e, const ExprMap<Expr>& values) {
+  return Rebuild([&](const Expr& node, std::span<const Expr> a) {
+    if (!a.empty()) return make(node.op(), a);
+    const auto found = values.find(node);
+    return found == values.end() ? node : found->second;
+  })(e);
+}
+
+std::vector<Expr> symbols_in(std::span<const Expr> roots) {
+  std::vector<Expr> out;
+  for (const Expr& e : postorder(roots)) {
+    if (e.is_symbol()) out.push_back(e);
+  }
+  return out;
+}
+
+bool depends_on(const Expr& e, const Expr& symbol) {
+  const auto nodes = postorder(std::span(&e, 1));
+  return std::find(nodes.begin(), nodes.end(), symbol) != nodes.end();
+}
+
+bool contains_kind(const Expr& e, SymbolKind kind) {
+  const auto nodes = postorder(std::span(&e, 1));
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Expr& n) { return n.is_symbol(kind); });
+}
+
+double apply(Op op, const double* a) {
+  switch (op) {
+    case Op::add: return a[0] + a[1];
+    case Op::sub: return a[0] - a[1];
+    case Op::mul: return a[0] * a[1];
+    case Op::div: return a[0] / a[1];
+    case Op::pow: return std::pow(a[0], a[1]);
+    case Op::neg: return -a[0];
+    case Op::sin: return std::sin(a[0]);
+    case Op::cos: return std::cos(a[0]);
+    case Op::tan: return std::tan(a[0]);
+    case Op::asin: return std::asin(a[0]);
+    case Op::acos: return std::acos(a[0]);
+    case Op::atan: return std::atan(a[0]);
+    case Op::atan2: return std::atan2(a[0], a[1]);
+    case Op::sinh: return std::sinh(a[0]);
+    case Op::cosh: return std::cosh(a[0]);
+    case Op::tanh: return std::tanh(a[0]);
+    case Op::exp: return std::exp(a[0]);
+    case Op::log: return std::log(a[0]);
+    case Op::sqrt: return std::sqrt(a[0]);
+    case Op::cbrt: return std::cbrt(a[0]);
+    case Op::sign:
+    case Op::hold_sign: return a[0] > 0 ? 1.0 : a[0] < 0 ? -1.0 : a[0];
+    case Op::abs: return std::abs(a[0]);
+    case Op::min: return a[1] < a[0] ? a[1] : a[0];
+    case Op::max: return a[1] > a[0] ? a[1] : a[0];
+    case Op::sat: return a[0] < a[1] ? a[1] : a[0] > a[2] ? a[2] : a[0];
+    case Op::step: return a[0] > 0 ? 1.0 : a[0] < 0 ? 0.0 : a[0] == 0 ? 0.5 : a[0];
+    case Op::select: return a[0] != 0 ? a[1] : a[2];
+    case Op::mod: return a[0] - a[1] * std::floor(a[0] / a[1]);
+    case Op::floor: return std::floor(a[0]);
+    case Op::less: return a[0] < a[1];
+    case Op::greater: return a[0] > a[1];
+    case Op::less_equal: return a[0] <= a[1];
+    case Op::greater_equal: return a[0] >= a[1];
+    case Op::both: return a[0] != 0 && a[1] != 0;
+    case Op::either: return a[0] != 0 || a[1] != 0;
+    case Op::negation: return a[0] == 0;
+    case Op::number:
+    case Op::symbol: break;
+  }
+  assert(false && "not an operation");
+  return NAN;
+}
+
+double evaluate(const Expr& root, const std::function<double(const Symbol&)>& lookup) {
+  std::unordered_map<const Node*, double> values;
+  std::array<double, 3> a{};
+  for (const Expr& e : postorder(std::span(&root, 1))) {
+    double v = 0;
+    if (e.is_number()) {
+      v = e.value();
+    } else if (e.is_symbol(SymbolKind::constant)) {
+      v = e.symbol().index == 0 ? std::numbers::pi : std::numbers::e;
+    } else if (e.is_symbol()) {
+      v = lookup(e.symbol());
+    } else {
+      for (size_t i = 0; i < e.size(); ++i) a[i] = values.at(e.argument(i).node());
+      v = apply(e.op(), a.data());
+    }
+    values.emplace(e.node(), v);
+  }
+  return values.at(root.node());
+}
+
+}  // namespace saltus

@@ -1,0 +1,173 @@
+// Formulas as values: an Expr is an immutable, shared, hash-consed node, so equal formulas are the same node.
+//
+// Everything that walks an Expr does so without recursion: 10 000 nested operations are ordinary.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace saltus {
+
+enum class Op : uint8_t {
+  number,
+  symbol,
+  add,
+  sub,
+  mul,
+  div,
+  pow,
+  neg,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  atan2,
+  sinh,
+  cosh,
+  tanh,
+  exp,
+  log,
+  sqrt,
+  cbrt,
+  sign,
+  hold_sign,
+  abs,
+  min,
+  max,
+  sat,
+  step,
+  select,
+  mod,
+  floor,  // nonsmooth; lowered by model/lower
+  less,
+  greater,
+  less_equal,
+  greater_equal,
+  both,
+  either,
+  negation,  // truth values
+};
+
+/// What a name stands for.
+enum class SymbolKind : uint8_t {
+  state,       ///< x
+  parameter,   ///< p
+  time,        ///< t
+  sigma,       ///< the value of a switch
+  lambda,      ///< the multiplier of a constraint
+  counter,     ///< how often a mod or floor has wrapped
+  definition,  ///< a name given to a formula
+  constant,    ///< pi, e
+};
+
+struct Symbol {
+  SymbolKind kind = SymbolKind::state;
+  int index = 0;  ///< position among its kind
+  std::string name;
+};
+
+struct Node;
+
+class Expr {
+ public:
+  Expr();              ///< zero
+  Expr(double value);  // NOLINT: numbers are formulas
+  Expr(const Expr& other);
+  Expr(Expr&& other) noexcept;
+  Expr& operator=(Expr other) noexcept;
+  ~Expr();
+
+  /// The node as it is written, nothing folded (except the minus sign of a number).
+  static Expr raw(Op op, std::span<const Expr> arguments);
+  static Expr symbol(SymbolKind kind, int index, std::string_view name);
+
+  Op op() const;
+  double value() const;          ///< of a number
+  const Symbol& symbol() const;  ///< of a symbol
+  size_t size() const;           ///< number of arguments
+  Expr argument(size_t i) const;
+
+  bool is_number() const { return op() == Op::number; }
+  bool is_number(double v) const { return is_number() && value() == v; }
+  bool is_symbol() const { return op() == Op::symbol; }
+  bool is_symbol(SymbolKind kind) const { return is_symbol() && symbol().kind == kind; }
+  bool is_truth() const { return op() >= Op::less; }  ///< a comparison or a combination of them
+
+  const Node* node() const { return node_; }
+  friend bool operator==(const Expr& a, const Expr& b) { return a.node_ == b.node_; }
+
+ private:
+  explicit Expr(const Node* node) : node_(node) {}
+  const Node* node_;
+  friend class Pool;
+};
+
+struct ExprHash {
+  size_t operator()(const Expr& e) const { return std::hash<const void*>{}(e.node()); }
+};
+template <class T>
+using ExprMap = std::unordered_map<Expr, T, ExprHash>;
+
+/// The constants of the language.
+Expr pi();
+Expr euler();
+Expr time_symbol();
+
+// Arithmetic with identities folded (x+0, x*1, x*0, constants, sigma*sigma); values on the domain stay the same.
+Expr operator+(const Expr& a, const Expr& b);
+Expr operator-(const Expr& a, const Expr& b);
+Expr operator*(const Expr& a, const Expr& b);
+Expr operator/(const Expr& a, const Expr& b);
+Expr operator-(const Expr& a);
+Expr pow(const Expr& a, const Expr& b);
+/// Any operation, folded as above.
+Expr make(Op op, std::span<const Expr> arguments);
+Expr make(Op op, const Expr& a);
+Expr make(Op op, const Expr& a, const Expr& b);
+Expr make(Op op, const Expr& a, const Expr& b, const Expr& c);
+
+/// All nodes below the roots, arguments before users, each once.
+std::vector<Expr> postorder(std::span<const Expr> roots);
+
+/// Rebuilds formulas from the leaves up; remembers what it has done, so shared parts are done once.
+class Rebuild {
+ public:
+  /// `change(node, arguments)` gives the new node for one whose arguments have been rebuilt.
+  using Change = std::function<Expr(const Expr& node, std::span<const Expr> arguments)>;
+  explicit Rebuild(Change change) : change_(std::move(change)) {}
+  Expr operator()(const Expr& root);
+
+ private:
+  Change change_;
+  ExprMap<Expr> done_;
+};
+
+/// Constants folded and identities applied everywhere.
+Expr simplify(const Expr& e);
+
+/// Symbols replaced by formulas, and the result simplified.
+Expr substitute(const Expr& e, const ExprMap<Expr>& values);
+
+/// All symbols in the formulas, in order of first appearance.
+std::vector<Expr> symbols_in(std::span<const Expr> roots);
+bool depends_on(const Expr& e, const Expr& symbol);
+bool contains_kind(const Expr& e, SymbolKind kind);
+
+/// The value of a formula; `lookup` gives the values of symbols other than constants.
+double evaluate(const Expr& e, const std::function<double(const Symbol&)>& lookup);
+/// One operation on numbers; truth values are 0 and 1.
+double apply(Op op, const double* a);
+
+/// Name of an operation as written in formulas ("sin", "+", "and").
+std::string_view op_name(Op op);
+/// Arguments it takes.
+int op_arity(Op op);
+
+}  // namespace saltus

@@ -1,0 +1,85 @@
+// A model from its pieces of text: used by the TOML reader and by C++ programs that have no file.
+//
+//   Model m = ModelBuilder("Dry-friction oscillator")
+//                 .equations("y' = v\n v' = -y + sin(omega*t) - F*sign(v)")
+//                 .parameter("F", 0.4).parameter("omega", "1/3")
+//                 .initial("y", 1).initial("v", 2)
+//                 .section_every("strobe", "2*pi/omega")
+//                 .build();
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/source.hpp"
+#include "model/model.hpp"
+
+namespace saltus {
+
+/// A name with the formula given to it; both know their place.
+struct NamedText {
+  Fragment name;
+  Fragment value;
+};
+
+struct ConstraintText {
+  Fragment name;
+  Fragment gap;
+  std::optional<Fragment> restitution{};
+};
+
+struct JumpText {
+  Fragment name;
+  Fragment on;
+  Direction direction = Direction::any;
+  std::vector<NamedText> set{};
+};
+
+struct SectionText {
+  Fragment name;
+  std::optional<Fragment> every{}, on{};
+  Direction direction = Direction::any;
+  bool stop = false;
+};
+
+struct ModelText {
+  std::string name;
+  std::string ref;
+  Fragment equations;
+  std::vector<NamedText> parameters{}, initial{};
+  std::vector<ConstraintText> constraints{};
+  std::vector<JumpText> jumps{};
+  std::vector<SectionText> sections{};
+  std::optional<Fragment> from{}, until{};
+  std::optional<double> tolerance{}, dt{};
+  std::optional<std::string> engine{};
+};
+
+/// Parses, resolves and lowers. Throws Error(model) at the first mistake.
+Model build_model(const ModelText& text);
+
+class ModelBuilder {
+ public:
+  explicit ModelBuilder(std::string_view name);
+  ModelBuilder& ref(std::string_view source);
+  ModelBuilder& equations(std::string_view lines);  ///< as in a model file; may be called repeatedly
+  ModelBuilder& parameter(std::string_view name, double value);
+  ModelBuilder& parameter(std::string_view name, std::string_view constant);
+  ModelBuilder& initial(std::string_view state, double value);
+  ModelBuilder& initial(std::string_view state, std::string_view formula);
+  ModelBuilder& constraint(std::string_view name, std::string_view gap, std::string_view restitution = {});
+  ModelBuilder& jump(std::string_view name, std::string_view on, Direction direction,
+                     const std::vector<std::pair<std::string, std::string>>& set);
+  ModelBuilder& section_every(std::string_view name, std::string_view interval);
+  ModelBuilder& section_on(std::string_view name, std::string_view formula, Direction direction = Direction::any,
+                           bool stop = false);
+  Model build() const;
+
+ private:
+  ModelText text_;
+  std::string lines_;
+};
+
+}  // namespace saltus

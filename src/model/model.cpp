@@ -1,0 +1,117 @@
+#include "model/model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace saltus {
+
+std::string_view direction_name(Direction direction) {
+  switch (direction) {
+    case Direction::rising: return "rising";
+    case Direction::falling: return "falling";
+    case Direction::any: break;
+  }
+  return "any";
+}
+
+std::vector<std::string> Model::state_names() const {
+  std::vector<std::string> names;
+  for (const State& s : states) names.push_back(s.name);
+  return names;
+}
+
+std::vector<std::string> Model::parameter_names() const {
+  std::vector<std::string> names;
+  for (const Parameter& p : parameters) names.push_back(p.name);
+  return names;
+}
+
+bool Model::autonomous() const {
+  std::vector<Expr> all = form.f;
+  for (const Switch& s : form.switches) all.push_back(s.surface);
+  for (const Gap& g : form.gaps) {
+    all.push_back(g.gap);
+    if (g.restitution) all.push_back(*g.restitution);
+  }
+  for (const Counter& c : form.counters) all.push_back(c.phase);
+  for (const LoweredJump& j : form.jumps) {
+    all.push_back(j.on);
+    for (const Assignment& a : j.set) all.push_back(a.value);
+  }
+  const auto used = symbols_in(all);
+  return std::none_of(used.begin(), used.end(), [](const Expr& s) { return s.is_symbol(SymbolKind::time); });
+}
+
+Expr state_symbol(const Model& model, int i) {
+  return Expr::symbol(SymbolKind::state, i, model.states[static_cast<size_t>(i)].name);
+}
+Expr parameter_symbol(const Model& model, int i) {
+  return Expr::symbol(SymbolKind::parameter, i, model.parameters[static_cast<size_t>(i)].name);
+}
+Expr sigma_symbol(const Form& form, int i) {
+  return Expr::symbol(SymbolKind::sigma, i, "sgn(" + form.switches[static_cast<size_t>(i)].name + ")");
+}
+
+std::vector<double> parameter_values(const Model& model) {
+  std::vector<double> values;
+  for (const Parameter& p : model.parameters) values.push_back(constant_value(p.value, {}));
+  return values;
+}
+
+std::vector<double> initial_values(const Model& model, const std::vector<double>& parameters) {
+  std::vector<double> values;
+  for (const State& s : model.states) values.push_back(constant_value(s.initial, parameters));
+  return values;
+}
+
+double constant_value(const Expr& e, const std::vector<double>& parameters) {
+  return evaluate(e, [&](const Symbol& s) {
+    return s.kind == SymbolKind::parameter ? parameters.at(static_cast<size_t>(s.index)) : std::nan("");
+  });
+}
+
+namespace {
+
+bool same_assignments(const std::vector<Assignment>& a, const std::vector<Assignment>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Assignment& x, const Assignment& y) { return x.state == y.state && x.value == y.value; });
+}
+
+template <class T, class Same>
+bool same_list(const std::vector<T>& a, const std::vector<T>& b, Same same) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
+}  // namespace
+
+bool same_model(const Model& a, const Model& b) {
+  const auto named = [](const auto& x, const auto& y) { return x.name == y.name && x.value == y.value; };
+  return a.name == b.name && a.ref == b.ref && a.order == b.order &&
+         same_list(a.states, b.states,
+                   [](const State& x, const State& y) {
+                     return x.name == y.name && x.rate == y.rate && x.initial == y.initial;
+                   }) &&
+         same_list(a.parameters, b.parameters, named) && same_list(a.definitions, b.definitions, named) &&
+         same_list(a.constraints, b.constraints,
+                   [](const Constraint& x, const Constraint& y) {
+                     return x.name == y.name && x.gap == y.gap && x.restitution == y.restitution;
+                   }) &&
+         same_list(a.jumps, b.jumps,
+                   [](const Jump& x, const Jump& y) {
+                     return x.name == y.name && x.on == y.on && x.direction == y.direction &&
+                            same_assignments(x.set, y.set);
+                   }) &&
+         same_list(a.sections, b.sections,
+                   [](const Section& x, const Section& y) {
+                     return x.name == y.name && x.kind == y.kind && x.value == y.value && x.index == y.index &&
+                            x.direction == y.direction && x.stop == y.stop;
+                   }) &&
+         a.run.from == b.run.from && a.run.until == b.run.until && a.run.tolerance == b.run.tolerance &&
+         a.run.dt == b.run.dt && a.run.engine == b.run.engine &&
+         same_list(a.form.f, b.form.f, [](const Expr& x, const Expr& y) { return x == y; }) &&
+         same_list(a.form.switches, b.form.switches, [](const Switch& x, const Switch& y) {
+           return x.name == y.name && x.surface == y.surface && x.hold == y.hold;
+         });
+}
+
+}  // namespace saltus

@@ -1,0 +1,160 @@
+// The nonsmooth system: what a person wrote, and the one form it lowers to.
+//
+//   x' = f(x, t, p, sigma, lambda)                                affine in each sigma_i and each lambda_j
+//   switch      sigma_i in Sgn h_i(x, t, p)                       -1, +1, or solved in [-hold, hold] while sliding
+//   constraint  0 <= lambda_j  perp  g_j(x, t, p, lambda) >= 0    restitution r_j if g is of degree 2
+//   jump        when c_k(x, t, p) crosses zero: x becomes R_k(x, t, p)
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "expr/expr.hpp"
+
+namespace saltus {
+
+enum class Direction { any, rising, falling };
+std::string_view direction_name(Direction direction);
+
+// ---- as written -------------------------------------------------------------------------------------------------
+
+struct State {
+  std::string name;
+  Expr rate;
+  Expr initial;
+  Place place{};
+};
+
+struct Parameter {
+  std::string name;
+  Expr value;  ///< a constant expression
+  Place place{};
+};
+
+/// A name for a formula.
+struct Definition {
+  std::string name;
+  Expr value;
+  Place place{};
+};
+
+struct Constraint {
+  std::string name;  ///< of its multiplier
+  Expr gap;
+  std::optional<Expr> restitution;
+  Place place{};              ///< of the gap
+  Place restitution_place{};  ///< of the restitution, if there is one
+};
+
+struct Assignment {
+  int state = 0;
+  Expr value;
+};
+
+struct Jump {
+  std::string name;
+  Expr on;
+  Direction direction = Direction::any;
+  std::vector<Assignment> set;
+  Place place{};
+};
+
+/// Where a Poincaré map looks: every so often, or when something happens.
+struct Section {
+  enum class Kind { every, on, constraint, jump };
+  std::string name;
+  Kind kind = Kind::every;
+  Expr value;     ///< the interval of `every`, the zero function of `on`
+  int index = 0;  ///< of the constraint or jump
+  Direction direction = Direction::any;
+  bool stop = false;
+  Place place{};
+};
+
+/// Defaults of options, from the table [run].
+struct RunDefaults {
+  std::optional<Expr> from, until;
+  std::optional<double> tolerance, dt;
+  std::optional<std::string> engine;
+};
+
+// ---- lowered ----------------------------------------------------------------------------------------------------
+
+struct Switch {
+  std::string name;  ///< the surface as first written
+  Expr surface;      ///< h; depends on no switch but earlier ones
+  Expr hold = 1.0;   ///< static over dynamic ratio s: on h = 0 it stays while |sigma| <= s
+  bool holds = false;
+  bool selects = false;          ///< it chooses between formulas, so the formula not chosen must not be evaluated
+  std::vector<int> acts_on{};    ///< states whose rate it enters
+  std::vector<int> interacts{};  ///< switches it multiplies
+};
+
+struct Gap {
+  Expr gap;        ///< g
+  int degree = 0;  ///< 0: g contains a multiplier; 1, 2: lambda enters its first or second derivative
+  std::optional<Expr> restitution{};
+  std::vector<Assignment> direction{};  ///< df/dlambda: how the multiplier acts on each state's rate
+};
+
+/// The integer floor(phase) that a mod or floor has counted so far.
+struct Counter {
+  Expr phase;
+};
+
+struct LoweredJump {
+  Expr on;
+  Direction direction = Direction::any;
+  std::vector<Assignment> set{};
+};
+
+struct Form {
+  std::vector<Expr> f;  ///< one rate per state
+  std::vector<Switch> switches;
+  std::vector<Gap> gaps;  ///< one per constraint
+  std::vector<Counter> counters;
+  std::vector<LoweredJump> jumps;
+  std::vector<Expr> sections;     ///< zero function of each `on` section (0 for the others)
+  std::vector<Expr> definitions;  ///< value of each named quantity
+};
+
+// ---- the model --------------------------------------------------------------------------------------------------
+
+struct Model {
+  std::string name;
+  std::string ref;
+  std::vector<State> states;
+  std::vector<Parameter> parameters;
+  std::vector<Definition> definitions;
+  std::vector<Constraint> constraints;
+  std::vector<Jump> jumps;
+  std::vector<Section> sections;
+  RunDefaults run;
+  std::vector<std::pair<bool, int>> order;  ///< equations as they stand in the file: (is a rate, index)
+
+  Form form;
+
+  std::vector<std::string> state_names() const;
+  std::vector<std::string> parameter_names() const;
+  /// Whether time appears in the equations.
+  bool autonomous() const;
+};
+
+Expr state_symbol(const Model& model, int i);
+Expr parameter_symbol(const Model& model, int i);
+Expr sigma_symbol(const Form& form, int i);
+
+/// Numbers for the parameters, in order.
+std::vector<double> parameter_values(const Model& model);
+/// Numbers for the initial state under given parameters.
+std::vector<double> initial_values(const Model& model, const std::vector<double>& parameters);
+/// The value of a formula in parameters and constants.
+double constant_value(const Expr& e, const std::vector<double>& parameters);
+
+/// Whether two models say the same (places in files do not count).
+bool same_model(const Model& a, const Model& b);
+
+}  // namespace saltus

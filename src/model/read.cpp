@@ -1,0 +1,438 @@
+#include "model/read.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#define TOML_HEADER_ONLY 0
+#include <toml++/toml.h>
+
+#include "base/source.hpp"
+#include "expr/print.hpp"
+#include "model/build.hpp"
+
+namespace saltus {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+/// An entry of a TOML table with the place of its key.
+struct Entry {
+  std::string key;
+  const toml::node* node = nullptr;
+  size_t offset = 0;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
+
+  ModelText run() {
+    const std::string& raw = source_->text();
+    if (raw.find('\0') != std::string::npos) {
+      throw Error(ErrorKind::model, "this is not a text file", {.file = source_->file()},
+                  "a model file is text: see 'saltus examples'");
+    }
+    if (std::all_of(raw.begin(), raw.end(), [](char c) { return std::isspace(static_cast<unsigned char>(c)); })) {
+      throw Error(ErrorKind::model, "the file is empty", {.file = source_->file()},
+                  "'saltus examples dry_friction' prints a model to start from");
+    }
+    toml::table root;
+    try {
+      root = toml::parse(raw, source_->file());
+    } catch (const toml::parse_error& error) {
+      bad_toml(error);
+    }
+    ModelText text;
+    const std::vector<Entry> entries = sorted(root);
+    allow(entries, {"name", "ref", "equations", "parameters", "initial", "constraint", "jump", "section", "run"},
+          "the model");
+    for (const Entry& e : entries) {
+      if (e.key == "name") text.name = plain_string(e);
+      if (e.key == "ref") text.ref = plain_string(e);
+      if (e.key == "equations") text.equations = formula_text(e, "equations = \"\"\" ... \"\"\"");
+      if (e.key == "parameters") text.parameters = named_values(e);
+      if (e.key == "initial") text.initial = named_values(e);
+      if (e.key == "constraint") read_constraints(e, text);
+      if (e.key == "jump") read_jumps(e, text);
+      if (e.key == "section") read_sections(e, text);
+      if (e.key == "run") read_run(e, text);
+    }
+    if (!text.equations.source) {
+      throw Error(ErrorKind::model, "there are no equations", {.file = source_->file()},
+                  "add: equations = \"\"\" followed by lines like x' = -x and a closing \"\"\"");
+    }
+    return text;
+  }
+
+ private:
+  [[noreturn]] void bad_toml(const toml::parse_error& error) const {
+    const auto& at = error.source().begin;
+    std::string what(error.description());
+    if (const size_t cut = what.find("Error while parsing "); cut == 0) what = "cannot read " + what.substr(20);
+    for (char& c : what) {
+      if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+    }
+    throw Error(ErrorKind::model, what, source_->place(offset_of(at)),
+                "a model file is TOML: key = value lines below [table] headings");
+  }
+
+  [[noreturn]] void fail(const Entry& e, std::string message, std::string hint) const {
+    throw Error(ErrorKind::model, std::move(message), source_->place(e.offset, e.key.size()), std::move(hint));
+  }
+
+  /// toml++ counts columns in characters, we count bytes.
+  size_t offset_of(const toml::source_position& at) const {
+    size_t offset = source_->offset(at.line, 1);
+    const std::string& raw = source_->text();
+    for (size_t c = 1; c < at.column && offset < raw.size() && raw[offset] != '\n'; ++c) {
+      ++offset;
+      while (offset < raw.size() && (raw[offset] & 0xC0) == 0x80) ++offset;
+    }
+    return offset;
+  }
+
+  /// A table's entries in the order of the file.
+  std::vector<Entry> sorted(const toml::table& table) const {
+    std::vector<Entry> entries;
+    for (const auto& [key, node] : table)
+      entries.push_back({std::string(key.str()), &node, offset_of(key.source().begin)});
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const Entry& a, const Entry& b) { return a.offset < b.offset; });
+    return entries;
+  }
+
+  std::vector<Entry> table_entries(const Entry& e) const {
+    const toml::table* table = e.node->as_table();
+    if (!table)
+      fail(e, fmt::format("'{}' must be a table", e.key), fmt::format("write [{}] on a line of its own", e.key));
+    return sorted(*table);
+  }
+
+  void allow(const std::vector<Entry>& entries, const Keys& known, std::string_view where) const {
+    static const Keys top{"name", "ref", "equations", "parameters", "initial", "constraint", "jump", "section", "run"};
+    for (const Entry& e : entries) {
+      if (std::find(known.begin(), known.end(), e.key) != known.end()) continue;
+      misplaced(e, where);
+      const std::string near = nearest_name(e.key, known);
+      fail(e, fmt::format("unknown key '{}' in {}", e.key, where),
+           near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
+                        : fmt::format("did you mean '{}'?", near));
+    }
+  }
+
+  void misplaced(const Entry& e, std::string_view where) const {
+    if (e.key != "equations" && e.key != "name" && e.key != "ref") return;
+    if (!e.node->is_string()) return;
+    fail(e, fmt::format("'{}' stands below {}", e.key, where), fmt::format("move '{}' above the first [table]", e.key));
+  }
+
+  std::string plain_string(const Entry& e) const {
+    const auto* s = e.node->as_string();
+    if (!s) fail(e, fmt::format("'{}' must be text", e.key), fmt::format("write {} = \"...\"", e.key));
+    return s->get();
+  }
+
+  Fragment key_fragment(const Entry& e) const {
+    Fragment f{source_, e.key, {}};
+    size_t at = e.offset;
+    if (at < source_->text().size() && (source_->text()[at] == '"' || source_->text()[at] == '\'')) ++at;
+    for (size_t i = 0; i <= e.key.size(); ++i) f.offsets.push_back(std::min(at + i, source_->text().size()));
+    return f;
+  }
+
+  /// The text of a string value, each character with its place in the raw file.
+  Fragment string_fragment(const toml::value<std::string>& value) const {
+    const std::string& raw = source_->text();
+    const size_t start = offset_of(value.source().begin);
+    Fragment f{source_, value.get(), {}};
+    decode(raw, start, f);
+    if (f.offsets.size() != f.text.size() + 1) f.offsets.assign(f.text.size() + 1, start);
+    return f;
+  }
+
+  /// Walks over a TOML string in the raw file and notes where each byte of its value comes from.
+  static void decode(const std::string& raw, size_t at, Fragment& f) {
+    const char quote = at < raw.size() ? raw[at] : '\0';
+    if (quote != '"' && quote != '\'') return;
+    const bool multi = raw.compare(at, 3, std::string(3, quote)) == 0;
+    at += multi ? 3 : 1;
+    if (multi && at < raw.size() && raw[at] == '\r') ++at;
+    if (multi && at < raw.size() && raw[at] == '\n') ++at;
+    while (f.offsets.size() < f.text.size() && at < raw.size()) {
+      if (quote == '\'' || raw[at] != '\\') {
+        if (raw[at] == '\r' && f.text[f.offsets.size()] != '\r') ++at;
+        f.offsets.push_back(at++);
+        continue;
+      }
+      const char next = at + 1 < raw.size() ? raw[at + 1] : '\0';
+      if (multi && std::isspace(static_cast<unsigned char>(next))) {  // a backslash at the end of a line joins lines
+        ++at;
+        while (at < raw.size() && std::isspace(static_cast<unsigned char>(raw[at]))) ++at;
+        continue;
+      }
+      const size_t bytes = next == 'u' ? 6 : next == 'U' ? 10 : 2;
+      const unsigned char first = static_cast<unsigned char>(f.text[f.offsets.size()]);
+      const size_t produced = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+      for (size_t i = 0; i < produced && f.offsets.size() < f.text.size(); ++i) f.offsets.push_back(at);
+      at += bytes;
+    }
+    f.offsets.push_back(std::min(at, raw.size()));
+  }
+
+  Fragment formula_text(const Entry& e, std::string_view example) const {
+    const auto* s = e.node->as_string();
+    if (!s) fail(e, fmt::format("'{}' must be text", e.key), fmt::format("write {}", example));
+    return string_fragment(*s);
+  }
+
+  /// A formula given as text, or a number.
+  Fragment formula(const Entry& e) const {
+    if (const auto* s = e.node->as_string()) return string_fragment(*s);
+    double value = 0;
+    if (const auto* i = e.node->as_integer()) {
+      value = static_cast<double>(i->get());
+    } else if (const auto* d = e.node->as_floating_point()) {
+      value = d->get();
+    } else {
+      fail(e, fmt::format("'{}' must be a number or a formula", e.key),
+           fmt::format("write {} = 1.5 or {} = \"1/3\"", e.key, e.key));
+    }
+    const size_t at = offset_of(e.node->source().begin);
+    if (!std::isfinite(value)) {
+      throw Error(ErrorKind::model, fmt::format("'{}' is {}", e.key, print_number(value)), source_->place(at, 3),
+                  "give a finite number");
+    }
+    Fragment f{source_, print_number(value), {}};
+    const size_t raw_length = offset_of(e.node->source().end) - at;
+    for (size_t i = 0; i < f.text.size(); ++i)
+      f.offsets.push_back(at + std::min(i, raw_length > 0 ? raw_length - 1 : 0));
+    f.offsets.push_back(at + raw_length);
+    return f;
+  }
+
+  double number(const Entry& e) const {
+    if (const auto* i = e.node->as_integer()) return static_cast<double>(i->get());
+    if (const auto* d = e.node->as_floating_point(); d && std::isfinite(d->get())) return d->get();
+    fail(e, fmt::format("'{}' must be a number", e.key), fmt::format("write {} = 1e-9", e.key));
+  }
+
+  std::vector<NamedText> named_values(const Entry& e) const {
+    std::vector<NamedText> out;
+    for (const Entry& v : table_entries(e)) {
+      misplaced(v, fmt::format("[{}]", e.key));
+      out.push_back({key_fragment(v), formula(v)});
+    }
+    return out;
+  }
+
+  Direction direction(const Entry& e) const {
+    const std::string text = plain_string(e);
+    if (text == "rising") return Direction::rising;
+    if (text == "falling") return Direction::falling;
+    if (text == "any") return Direction::any;
+    fail(e, fmt::format("unknown direction '{}'", text), "a direction is \"rising\", \"falling\" or \"any\"");
+  }
+
+  bool truth(const Entry& e) const {
+    const auto* b = e.node->as_boolean();
+    if (!b) fail(e, fmt::format("'{}' must be true or false", e.key), fmt::format("write {} = true", e.key));
+    return b->get();
+  }
+
+  void read_constraints(const Entry& all, ModelText& text) const {
+    for (const Entry& c : table_entries(all)) {
+      const std::string where = fmt::format("[constraint.{}]", c.key);
+      if (!c.node->is_table()) fail(c, "a constraint needs a name", "write [constraint.N] with gap = \"...\" below it");
+      std::optional<Fragment> gap, restitution;
+      const auto entries = table_entries(c);
+      allow(entries, {"gap", "restitution"}, where);
+      for (const Entry& e : entries) (e.key == "gap" ? gap : restitution) = formula(e);
+      if (!gap)
+        fail(c, fmt::format("the constraint '{}' has no gap", c.key), fmt::format("add gap = \"...\" below {}", where));
+      text.constraints.push_back({key_fragment(c), *gap, restitution});
+    }
+  }
+
+  void read_jumps(const Entry& all, ModelText& text) const {
+    for (const Entry& j : table_entries(all)) {
+      const std::string where = fmt::format("[jump.{}]", j.key);
+      if (!j.node->is_table())
+        fail(j, "a jump needs a name", "write [jump.NAME] with on = \"...\" and set = { ... } below it");
+      JumpText jump{.name = key_fragment(j), .on = {}};
+      const auto entries = table_entries(j);
+      allow(entries, {"on", "direction", "set"}, where);
+      bool sets = false;
+      for (const Entry& e : entries) {
+        if (e.key == "on") jump.on = formula(e);
+        if (e.key == "direction") jump.direction = direction(e);
+        if (e.key == "set") {
+          sets = true;
+          if (!e.node->is_table()) fail(e, "'set' must be a table", "write set = { v = \"-0.8*v\" }");
+          jump.set = named_values(e);
+        }
+      }
+      if (!jump.on.source)
+        fail(j, fmt::format("the jump '{}' has no 'on'", j.key),
+             fmt::format("add on = \"...\" below {}: it jumps when this crosses zero", where));
+      if (!sets)
+        fail(j, fmt::format("the jump '{}' has no 'set'", j.key),
+             fmt::format("add set = {{ v = \"...\" }} below {}", where));
+      text.jumps.push_back(std::move(jump));
+    }
+  }
+
+  void read_sections(const Entry& all, ModelText& text) const {
+    for (const Entry& s : table_entries(all)) {
+      const std::string where = fmt::format("[section.{}]", s.key);
+      if (!s.node->is_table())
+        fail(s, "a section needs a name", "write [section.NAME] with every = ... or on = \"...\" below it");
+      SectionText section{.name = key_fragment(s)};
+      const auto entries = table_entries(s);
+      allow(entries, {"every", "on", "direction", "stop"}, where);
+      for (const Entry& e : entries) {
+        if (e.key == "every") section.every = formula(e);
+        if (e.key == "on") section.on = formula(e);
+        if (e.key == "direction") section.direction = direction(e);
+        if (e.key == "stop") section.stop = truth(e);
+      }
+      if (section.every.has_value() == section.on.has_value()) {
+        fail(s, fmt::format("the section '{}' needs either 'every' or 'on'", s.key),
+             "every = \"2*pi/omega\" looks at fixed intervals, on = \"x\" when x crosses zero");
+      }
+      text.sections.push_back(std::move(section));
+    }
+  }
+
+  void read_run(const Entry& all, ModelText& text) const {
+    const auto entries = table_entries(all);
+    allow(entries, {"from", "until", "tolerance", "engine", "dt"}, "[run]");
+    for (const Entry& e : entries) {
+      if (e.key == "from") text.from = formula(e);
+      if (e.key == "until") text.until = formula(e);
+      if (e.key == "tolerance") {
+        text.tolerance = number(e);
+        if (!(*text.tolerance >= 1e-15 && *text.tolerance <= 0.1))
+          fail(e, "the tolerance is out of range", "a tolerance lies between 1e-15 and 0.1");
+      }
+      if (e.key == "dt") {
+        text.dt = number(e);
+        if (!(*text.dt > 0)) fail(e, "the step is not positive", "give dt > 0");
+      }
+      if (e.key == "engine") {
+        text.engine = plain_string(e);
+        if (*text.engine != "event" && *text.engine != "step")
+          fail(e, fmt::format("unknown engine '{}'", *text.engine), "engines: \"event\", \"step\"");
+      }
+    }
+  }
+
+  std::shared_ptr<const Source> source_;
+};
+
+std::string in_quotes(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\u{:04x}", static_cast<int>(static_cast<unsigned char>(c)));
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+/// A number as it is, a formula as quoted text.
+std::string value_text(const Expr& e) { return e.is_number() ? print_number(e.value()) : in_quotes(print(e)); }
+
+}  // namespace
+
+Model read_model_text(std::string_view text, std::string_view name) {
+  return build_model(Reader(std::make_shared<Source>(std::string(name), std::string(text))).run());
+}
+
+Model read_model(const std::string& path) {
+  std::error_code problem;
+  if (std::filesystem::is_directory(path, problem)) {
+    throw Error(ErrorKind::file, fmt::format("'{}' is a folder", path), {},
+                "give the model file, for example " + path + "/model.toml");
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw Error(ErrorKind::file, fmt::format("cannot open '{}': {}", path, std::generic_category().message(errno)), {},
+                "check the name; 'saltus examples' lists models that come with saltus");
+  }
+  const auto size = std::filesystem::file_size(path, problem);
+  const uintmax_t largest = 256u << 20;
+  if (!problem && size > largest)
+    throw Error(ErrorKind::file, fmt::format("'{}' has {} MB", path, size >> 20), {},
+                "a model file has at most 256 MB");
+  std::ostringstream content;
+  content << file.rdbuf();
+  return read_model_text(content.str(), path);
+}
+
+std::string write_model(const Model& model) {
+  std::string out;
+  const auto line = [&](const std::string& text) { out += text + "\n"; };
+  if (!model.name.empty()) line("name = " + in_quotes(model.name));
+  if (!model.ref.empty()) line("ref = " + in_quotes(model.ref));
+  line("\nequations = \"\"\"");
+  for (const auto& [is_rate, i] : model.order) {
+    const size_t k = static_cast<size_t>(i);
+    if (is_rate) {
+      line(fmt::format("  {}' = {}", model.states[k].name, print(model.states[k].rate)));
+    } else {
+      line(fmt::format("  {} = {}", model.definitions[k].name, print(model.definitions[k].value)));
+    }
+  }
+  line("\"\"\"");
+  if (!model.parameters.empty()) line("\n[parameters]");
+  for (const Parameter& p : model.parameters) line(fmt::format("{} = {}", p.name, value_text(p.value)));
+  line("\n[initial]");
+  for (const State& s : model.states) line(fmt::format("{} = {}", s.name, value_text(s.initial)));
+  for (const Constraint& c : model.constraints) {
+    line(fmt::format("\n[constraint.{}]\ngap = {}", c.name, value_text(c.gap)));
+    if (c.restitution) line("restitution = " + value_text(*c.restitution));
+  }
+  for (const Jump& j : model.jumps) {
+    line(fmt::format("\n[jump.{}]\non = {}", j.name, value_text(j.on)));
+    if (j.direction != Direction::any) line(fmt::format("direction = \"{}\"", direction_name(j.direction)));
+    std::vector<std::string> sets;
+    for (const Assignment& a : j.set) {
+      sets.push_back(fmt::format("{} = {}", model.states[static_cast<size_t>(a.state)].name, value_text(a.value)));
+    }
+    line(fmt::format("set = {{ {} }}", fmt::join(sets, ", ")));
+  }
+  for (const Section& s : model.sections) {
+    line(fmt::format("\n[section.{}]", s.name));
+    switch (s.kind) {
+      case Section::Kind::every: line("every = " + value_text(s.value)); break;
+      case Section::Kind::on: line("on = " + value_text(s.value)); break;
+      case Section::Kind::constraint:
+        line("on = " + in_quotes(model.constraints[static_cast<size_t>(s.index)].name));
+        break;
+      case Section::Kind::jump: line("on = " + in_quotes(model.jumps[static_cast<size_t>(s.index)].name)); break;
+    }
+    if (s.direction != Direction::any) line(fmt::format("direction = \"{}\"", direction_name(s.direction)));
+    if (s.stop) line("stop = true");
+  }
+  const RunDefaults& run = model.run;
+  if (run.from || run.until || run.tolerance || run.dt || run.engine) line("\n[run]");
+  if (run.from) line("from = " + value_text(*run.from));
+  if (run.until) line("until = " + value_text(*run.until));
+  if (run.tolerance) line("tolerance = " + print_number(*run.tolerance));
+  if (run.engine) line("engine = " + in_quotes(*run.engine));
+  if (run.dt) line("dt = " + print_number(*run.dt));
+  return out;
+}
+
+}  // namespace saltus

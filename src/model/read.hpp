@@ -1,0 +1,20 @@
+// Model files: TOML <-> Model.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/model.hpp"
+
+namespace saltus {
+
+/// Reads a model file. Throws Error(file) if it cannot be read, Error(model) at the first mistake in it.
+Model read_model(const std::string& path);
+
+/// The same from text; `name` stands for the file in messages.
+Model read_model_text(std::string_view text, std::string_view name = "model");
+
+/// A model file that reads to the same model.
+std::string write_model(const Model& model);
+
+}  // namespace saltus
