@@ -33,13 +33,13 @@ ref  = "Burridge & Knopoff 1967; scripts/burridge_knopoff.py {count} --seed {see
 
 equations = """
 {equations}
+  D = 1/ph                                    # friction in motion; static friction is 1
 """
 
 [parameters]
 nu = 0.1             # speed of the plate that drags
 al = 1.2             # stiffness between neighbours / stiffness of a drag spring
 ph = 1.25            # static friction / friction in motion
-D = "1/ph"           # friction in motion; static friction is 1
 
 [initial]
 {newline.join(start)}

@@ -147,14 +147,14 @@ def check_model(path):
         if section.get("on") not in constraints.keys() | jumps.keys():
             formulas.append(formula(section.get("every", section.get("on"))))
     used = set()
-    for tree in formulas + list(parameters.values()):
+    for tree in formulas:
         used |= names_in(tree)
     for name in used - known:
         raise Mistake(f"unknown name '{name}'")
     for name in (parameters.keys() | constraints.keys()) - used:
         raise Mistake(f"'{name}' is never used")
 
-    values = evaluate_all(parameters, CONSTANTS)
+    values = CONSTANTS | {name: evaluate(tree, CONSTANTS) for name, tree in parameters.items()}
     values |= {name: evaluate(tree, values) for name, tree in initial.items()}
     values |= {"t": float(model["run"].get("from", 0))} | dict.fromkeys(constraints, 0.0)
     values = evaluate_all(named, values)
@@ -191,7 +191,7 @@ def main():
         for check, target in ((check_model, folder / "model.toml"), (check_readme, folder)):
             try:
                 check(target)
-            except (Mistake, OSError, tomllib.TOMLDecodeError, ArithmeticError, ValueError) as error:
+            except (Mistake, OSError, tomllib.TOMLDecodeError, ArithmeticError, ValueError, NameError) as error:
                 print(f"{folder.name}: {error}")
                 mistakes += 1
     print(f"{len(folders)} models, {mistakes} mistakes")
