@@ -183,10 +183,10 @@ std::string script_head(const Figure& figure, const Page& page, const DrawOption
       "if (!exists('output')) output = {stem_quoted} . '.' . format\n"
       "font = 'sans-serif'\n\n"
       "if (format eq 'svg') set terminal svg size {w},{h} font font.',{f}' background '#ffffff' linewidth 1\n"
-      "if (format eq 'png') set terminal pngcairo size {w2},{h2} font font.',{fp}' fontscale 2 linewidth 2 pointscale "
-      "2 "
-      "background '#ffffff'\n"
-      "if (format eq 'pdf') set terminal pdfcairo size {wi:.3f}in,{hi:.3f}in font font.',{f}' background '#ffffff'\n"
+      "if (format eq 'png') set terminal pngcairo size {w2},{h2} font font.',{f}' fontscale 1.5 linewidth 2 "
+      "pointscale 2.8 background '#ffffff'\n"
+      "if (format eq 'pdf') set terminal pdfcairo size {wi:.3f}in,{hi:.3f}in font font.',{f}' fontscale 0.6 linewidth "
+      "0.6 pointscale 0.6 background '#ffffff'\n"
       "set encoding utf8\n"
       "set output output\n\n"
       "# Thin frame and grid, ticks outside, names written as they are ('enhanced' would give x_1 a subscript).\n"
@@ -197,8 +197,8 @@ std::string script_head(const Figure& figure, const Page& page, const DrawOption
       "set samples 361\n\n",
       fmt::arg("title", comment(figure.title)), fmt::arg("stem", comment(options.stem)),
       fmt::arg("stem_quoted", gp_string(options.stem)), fmt::arg("format", picture_name(options.picture)),
-      fmt::arg("w", w), fmt::arg("h", h), fmt::arg("w2", 2 * w), fmt::arg("h2", 2 * h), fmt::arg("wi", page.width / 72),
-      fmt::arg("hi", page.height / 72), fmt::arg("f", kFont), fmt::arg("fp", 0.75 * kFont), fmt::arg("ink", kInk));
+      fmt::arg("w", w), fmt::arg("h", h), fmt::arg("w2", 2 * w), fmt::arg("h2", 2 * h),
+      fmt::arg("wi", page.width / 120), fmt::arg("hi", page.height / 120), fmt::arg("f", kFont), fmt::arg("ink", kInk));
   return s;
 }
 
