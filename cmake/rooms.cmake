@@ -19,3 +19,21 @@ target_link_libraries(saltus_model PRIVATE tomlplusplus::tomlplusplus)
 target_include_directories(saltus_out SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
 target_link_libraries(saltus_out PRIVATE ${HDF5_C_LIBRARIES})
 target_link_libraries(saltus_flow PRIVATE SUNDIALS::cvode SUNDIALS::nvecserial)
+
+find_package(CLI11 REQUIRED)
+target_link_libraries(saltus_app PRIVATE CLI11::CLI11)
+target_compile_definitions(saltus_app PRIVATE SALTUS_VERSION="${PROJECT_VERSION}")
+
+# The gallery lives inside the program: models/*/model.toml become one C++ file.
+file(GLOB gallery_models CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/models/*/model.toml)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/gallery_models.txt CONTENT "${gallery_models}")  # so that one removed goes
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/gallery_data.cpp
+  COMMAND ${CMAKE_COMMAND} -DMODELS=${CMAKE_SOURCE_DIR}/models -DOUTPUT=${CMAKE_BINARY_DIR}/gallery_data.cpp
+          -P ${CMAKE_SOURCE_DIR}/cmake/gallery.cmake
+  DEPENDS ${gallery_models} ${CMAKE_BINARY_DIR}/gallery_models.txt ${CMAKE_SOURCE_DIR}/cmake/gallery.cmake
+  COMMENT "Collecting the gallery")
+target_sources(saltus_app PRIVATE ${CMAKE_BINARY_DIR}/gallery_data.cpp)
+find_library(SLEEF sleef REQUIRED)
+target_link_libraries(saltus_code PRIVATE ${SLEEF})
+# The one file that is compiled for wider registers; code/jet asks the machine before it is used.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/jet_lanes.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")

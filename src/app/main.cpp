@@ -1,1 +1,8 @@
-int main() { return 0; }
+#include <iostream>
+
+#include "app/command_line.hpp"
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  return saltus::command_line({argv + 1, argv + argc}, std::cout, std::cerr);
+}

@@ -1,0 +1,13 @@
+# Writes a C++ file that holds every model of the gallery:  cmake -DMODELS=<folder> -DOUTPUT=<file> -P gallery.cmake
+file(GLOB files ${MODELS}/*/model.toml)
+list(SORT files)
+set(text "#include \"app/gallery.hpp\"\n\nnamespace saltus {\n\nconst std::vector<GalleryModel>& gallery() {\n")
+string(APPEND text "  static const std::vector<GalleryModel> models{\n")
+foreach(file IN LISTS files)
+  get_filename_component(folder ${file} DIRECTORY)
+  get_filename_component(name ${folder} NAME)
+  file(READ ${file} content)
+  string(APPEND text "      {\"${name}\", R\"=====(${content})=====\"},\n")
+endforeach()
+string(APPEND text "  };\n  return models;\n}\n\n}  // namespace saltus\n")
+file(WRITE ${OUTPUT} "${text}")

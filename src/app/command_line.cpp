@@ -1,0 +1,223 @@
+#include "app/command_line.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "app/commands.hpp"
+#include "app/gallery.hpp"
+
+namespace saltus {
+namespace {
+
+// ---- options that commands share -----------------------------------------------------------------------------------
+
+void declare(CLI::App& app, ModelOptions& o) {
+  app.add_option("MODEL", o.model, "model file, or the name of a gallery model")->required()->type_name("");
+  const auto settings = [&app](const char* flag, const char* what, std::vector<Setting>& list) {
+    app.add_option_function<std::vector<std::string>>(
+           flag,
+           [flag, &list](const std::vector<std::string>& texts) {
+             for (const std::string& text : texts) list.push_back(read_setting(text, flag));
+           },
+           what)
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
+  };
+  settings("-p", "another parameter value: -p F=0.3, -p omega=1/3", o.parameters);
+  settings("-x", "another initial value: -x v=0.1", o.initial);
+}
+
+/// An option whose value is a number or a constant expression.
+void declare_number(CLI::App& app, const std::string& flag, std::optional<double>& value, const std::string& what) {
+  app.add_option_function<std::string>(
+         flag, [flag, &value](const std::string& text) { value = read_number(text, flag); }, what)
+      ->type_name("NUMBER");
+}
+
+void declare_text(CLI::App& app, const std::string& flag, std::optional<std::string>& value, const std::string& type,
+                  const std::string& what) {
+  app.add_option_function<std::string>(
+         flag, [&value](const std::string& text) { value = text; }, what)
+      ->type_name(type);
+}
+
+[[maybe_unused]] void declare(CLI::App& app, SolveOptions& o) {
+  declare_text(app, "--from", o.from, "TIME", "start time (0)");
+  declare_text(app, "--until", o.until, "TIME", "end time; below the start runs backward");
+  declare_number(app, "--tolerance", o.tolerance, "local error allowed (1e-10)");
+  declare_text(app, "--engine", o.engine, "event|step", "event-driven, or time-stepping");
+  declare_number(app, "--dt", o.dt, "step of the time-stepping engine");
+  app.add_option("-j", o.threads, "threads (all cores)")->type_name("N");
+}
+
+[[maybe_unused]] void declare(CLI::App& app, OutputOptions& o) {
+  app.add_option("-o", o.folder, "folder for the results")->type_name("DIR");
+  app.add_option("--format", o.format, "data as csv or h5")->type_name("csv|h5");
+  app.add_flag_callback(
+      "--no-plot", [&o] { o.plot = false; }, "draw no picture");
+  app.add_option("--show", o.show, "states or names to plot")
+      ->type_name("NAMES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_flag("--json", o.json, "one JSON document on stdout, no folder unless -o is given");
+  app.add_flag("-q", o.quiet, "no summary, no progress");
+}
+
+// ---- the commands --------------------------------------------------------------------------------------------------
+
+/// Declares the options of a command and gives the function that runs it once they are read.
+using Prepare = std::function<Outcome()> (*)(CLI::App& app);
+
+struct Command {
+  std::string name;
+  std::string arguments;
+  std::string summary;
+  Prepare prepare;
+};
+
+std::function<Outcome()> prepare_check(CLI::App& app) {
+  const auto o = std::make_shared<CheckOptions>();
+  declare(app, o->model);
+  const auto style = [&](const char* flag, CheckOptions::Style s, const char* what) {
+    return app.add_flag_callback(
+        flag, [o, s] { o->style = s; }, what);
+  };
+  CLI::Option* json = style("--json", CheckOptions::Style::json, "as one JSON document");
+  style("--latex", CheckOptions::Style::latex, "as LaTeX: the equations and a table of parameters")->excludes(json);
+  return [o] { return check(*o); };
+}
+
+std::function<Outcome()> prepare_examples(CLI::App& app) {
+  const auto o = std::make_shared<ExamplesOptions>();
+  app.add_option("NAME", o->name, "the model to print; without it, all are listed")->type_name("");
+  return [o] { return examples(*o); };
+}
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all{
+      {"check", "MODEL", "what the model is: equations, switches, constraints, sections", prepare_check},
+      {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},
+  };
+  return all;
+}
+
+// ---- help ----------------------------------------------------------------------------------------------------------
+
+std::string general_help() {
+  std::string out = "saltus simulates and analyses nonsmooth dynamical systems written as on paper.\n\n";
+  out += "usage: saltus COMMAND [ARGUMENTS]\n\n";
+  const auto row = [&](const std::string& left, const std::string& right) {
+    out += fmt::format("  {:22}{}\n", left, right);
+  };
+  for (const Command& c : commands()) row(c.name + " " + c.arguments, c.summary);
+  row("help COMMAND", "the options of a command");
+  out += "\n";
+  row("--version", "the version");
+  row("--help", "this page");
+  out += "\nStart with 'saltus examples', then 'saltus check dry_friction'.\n";
+  return out;
+}
+
+std::string command_help(const Command& command, const CLI::App& app) {
+  std::string out =
+      fmt::format("usage: saltus {} {} [OPTIONS]\n{}\n\n", command.name, command.arguments, command.summary);
+  const auto row = [&](const CLI::Option& option) {
+    std::string left = option.get_positional() ? option.get_name(true) : option.get_name(false, true);
+    std::replace(left.begin(), left.end(), ',', ' ');
+    if (!option.get_type_name().empty()) left += " " + option.get_type_name();
+    out += fmt::format("  {:22}{}\n", left, option.get_description());
+  };
+  for (const CLI::Option* option : app.get_options()) {
+    if (option != app.get_help_ptr()) row(*option);
+  }
+  row(*app.get_help_ptr());
+  return out;
+}
+
+// ---- reading the line ----------------------------------------------------------------------------------------------
+
+[[noreturn]] void misuse(std::string message, std::string hint) {
+  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
+}
+
+const Command& find_command(const std::string& name) {
+  const auto found =
+      std::find_if(commands().begin(), commands().end(), [&](const Command& c) { return c.name == name; });
+  if (found != commands().end()) return *found;
+  std::vector<std::string> known{"help", "--help", "--version"};
+  for (const Command& c : commands()) known.push_back(c.name);
+  const std::string near = nearest_name(name, known);
+  const std::string kind = name.starts_with('-') ? "option" : "command";
+  if (!near.empty()) misuse(fmt::format("unknown {} '{}'", kind, name), fmt::format("did you mean 'saltus {}'?", near));
+  const bool is_model = name.ends_with(".toml") || find_in_gallery(name);
+  misuse(fmt::format("unknown {} '{}'", kind, name),
+         is_model ? fmt::format("did you mean 'saltus check {}'?", name) : "'saltus --help' lists the commands");
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// The complaint about arguments that nothing took, in our words.
+[[noreturn]] void complain_about(const std::string& argument, const Command& command, const CLI::App& app) {
+  const std::string help = fmt::format("'saltus help {}' lists what it takes", command.name);
+  if (!argument.starts_with('-')) misuse(fmt::format("'saltus {}' does not take '{}'", command.name, argument), help);
+  const std::string name = argument.substr(0, argument.find('='));
+  const std::string near = nearest_name(name, option_names(app));
+  misuse(fmt::format("unknown option '{}'", name), near.empty() ? help : fmt::format("did you mean '{}'?", near));
+}
+
+Outcome run_command(const Command& command, std::vector<std::string> arguments) {
+  CLI::App app;
+  app.set_help_flag("-h,--help", "this page");
+  const auto run = command.prepare(app);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    return {command_help(command, app)};
+  } catch (const CLI::ParseError& error) {
+    if (const auto rest = app.remaining(); !rest.empty()) complain_about(rest.front(), command, app);
+    misuse(fmt::format("saltus {}: {}", command.name, error.what()),
+           fmt::format("usage: saltus {} {} [OPTIONS]; 'saltus help {}' lists them", command.name, command.arguments,
+                       command.name));
+  }
+  return run();
+}
+
+Outcome dispatch(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") return {general_help()};
+  if (arguments[0] == "--version") return {"saltus " SALTUS_VERSION "\n"};
+  if (arguments[0] == "help") {
+    if (arguments.size() == 1) return {general_help()};
+    arguments = {arguments[1], "--help"};
+  }
+  const Command& command = find_command(arguments[0]);
+  return run_command(command, {arguments.begin() + 1, arguments.end()});
+}
+
+}  // namespace
+
+int command_line(std::vector<std::string> arguments, std::ostream& out, std::ostream& talk) {
+  try {
+    const Outcome outcome = dispatch(std::move(arguments));
+    out << outcome.text << std::flush;
+    if (!out) throw Error(ErrorKind::file, "cannot write the results to the standard output");
+    return static_cast<int>(outcome.status);
+  } catch (const Error& error) {
+    talk << error.report() << std::flush;
+    return static_cast<int>(status_of(error));
+  }
+}
+
+}  // namespace saltus

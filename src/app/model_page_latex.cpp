@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/model_page.hpp"
+#include "expr/print.hpp"
+#include "model/describe.hpp"
+
+namespace saltus {
+namespace {
+
+/// Text outside of mathematics.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '\\': out += "\\textbackslash{}"; break;
+      case '~': out += "\\textasciitilde{}"; break;
+      case '^': out += "\\textasciicircum{}"; break;
+      case '&':
+      case '%':
+      case '$':
+      case '#':
+      case '_':
+      case '{':
+      case '}': out += '\\'; [[fallthrough]];
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+class LatexPage {
+ public:
+  explicit LatexPage(const Model& model) : model_(model) {
+    for (size_t i = 0; i < model.form.switches.size(); ++i) {
+      const int index = static_cast<int>(i);
+      sigmas_.emplace(sigma_symbol(model.form, index),
+                      Expr::symbol(SymbolKind::sigma, index, fmt::format("sigma_{}", i + 1)));
+    }
+  }
+
+  std::string equations() {
+    const Form& form = model_.form;
+    for (size_t i = 0; i < form.f.size(); ++i)
+      line(fmt::format("\\dot{{{}}} &= {}", name(model_.states[i].name), formula(form.f[i], model_.states[i].rate)));
+    for (size_t i = 0; i < form.switches.size(); ++i) write_switch(i);
+    for (size_t i = 0; i < form.counters.size(); ++i)
+      line(fmt::format("\\mathrm{{wraps{}}} &= \\left\\lfloor {} \\right\\rfloor", i + 1,
+                       formula(form.counters[i].phase, form.counters[i].phase)));
+    for (size_t j = 0; j < form.gaps.size(); ++j) write_constraint(j);
+    for (const Jump& jump : model_.jumps) write_jump(jump);
+    return fmt::format("\\begin{{align}}\n  {}\n\\end{{align}}\n", fmt::join(lines_, " \\\\\n  "));
+  }
+
+ private:
+  static std::string name(const std::string& text) { return latex_name(text); }
+  void line(std::string text) { lines_.push_back(std::move(text)); }
+
+  std::string formula(const Expr& lowered, const Expr& written) const {
+    return print_latex(printed_size(lowered) <= longest_formula ? substitute(lowered, sigmas_) : written);
+  }
+
+  void write_switch(size_t i) {
+    const Switch& s = model_.form.switches[i];
+    const std::string surface = formula(s.surface, s.surface);
+    if (s.holds) {
+      line(fmt::format("\\sigma_{{{}}} &\\in \\operatorname{{Sgn}}_{{{}}}\\left({}\\right)", i + 1, print_latex(s.hold),
+                       surface));
+    } else {
+      line(fmt::format("\\sigma_{{{}}} &\\in \\operatorname{{Sgn}}\\left({}\\right)", i + 1, surface));
+    }
+  }
+
+  void write_constraint(size_t j) {
+    const Constraint& c = model_.constraints[j];
+    const Gap& gap = model_.form.gaps[j];
+    const std::string g = formula(gap.gap, c.gap);
+    line(fmt::format("0 &\\le {} \\perp {} \\ge 0", name(c.name), g));
+    if (gap.restitution)
+      line(fmt::format("\\dot{{g}}_{{{}}}^{{+}} &= -{} \\, \\dot{{g}}_{{{}}}^{{-}}", name(c.name),
+                       bracketed(*gap.restitution, *c.restitution), name(c.name)));
+  }
+
+  std::string bracketed(const Expr& e, const Expr& written) const {
+    const std::string text = formula(e, written);
+    return e.is_symbol() || (e.is_number() && e.value() >= 0) ? text : "\\left(" + text + "\\right)";
+  }
+
+  void write_jump(const Jump& jump) {
+    std::vector<std::string> sets;
+    for (const Assignment& a : jump.set) {
+      sets.push_back(
+          fmt::format("{}^{{+}} = {}", name(model_.states[static_cast<size_t>(a.state)].name), print_latex(a.value)));
+    }
+    line(fmt::format("{} = 0 &\\Rightarrow {}", print_latex(jump.on), fmt::join(sets, ",\\; ")));
+  }
+
+  const Model& model_;
+  ExprMap<Expr> sigmas_;
+  std::vector<std::string> lines_;
+};
+
+std::string parameter_table(const Model& model) {
+  if (model.parameters.empty()) return "";
+  std::string rows;
+  for (const Parameter& p : model.parameters)
+    rows += fmt::format("  ${}$ & ${}$ \\\\\n", latex_name(p.name), print_latex(p.value));
+  return fmt::format("\\begin{{tabular}}{{ll}}\n{}\\end{{tabular}}\n", rows);
+}
+
+}  // namespace
+
+std::string model_as_latex(const Model& model) {
+  std::string title = "% " + escaped(model.name);
+  if (!model.ref.empty()) title += ", " + escaped(model.ref);
+  for (char& c : title) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return title + "\n" + LatexPage(model).equations() + parameter_table(model);
+}
+
+}  // namespace saltus

@@ -1,0 +1,189 @@
+#include "app/options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/gallery.hpp"
+#include "expr/parse.hpp"
+#include "expr/print.hpp"
+#include "model/lower.hpp"
+#include "model/read.hpp"
+
+namespace saltus {
+namespace {
+
+[[noreturn]] void misuse(std::string message, std::string hint) {
+  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
+}
+
+/// A formula from the command line. Its mistakes are mistakes of the command line, quoted whole.
+Expr read_formula(const std::string& text, const std::string& given, const Names& names) {
+  try {
+    return parse(whole_text("command line", text), names);
+  } catch (const Error& error) {
+    const bool near = error.hint().starts_with("did you mean");
+    misuse(fmt::format("{}: {}", given, error.message()),
+           near ? error.hint() : "give a number or a constant expression such as 1/3 or 2*pi");
+  }
+}
+
+double finite(double value, const std::string& given) {
+  if (!std::isfinite(value)) misuse(fmt::format("{} is {}", given, print_number(value)), "give a finite number");
+  return value;
+}
+
+Names constants() {
+  Names names;
+  names.forbid("t", "the value must be constant");
+  return names;
+}
+
+Names constants_and_parameters(const Model& model) {
+  Names names = constants();
+  for (size_t i = 0; i < model.parameters.size(); ++i)
+    names.add(model.parameters[i].name, parameter_symbol(model, static_cast<int>(i)), "a parameter");
+  return names;
+}
+
+/// The index of a name among those of its kind, or a complaint that names the nearest.
+size_t find_name(const Setting& s, const std::vector<std::string>& known, std::string_view option,
+                 std::string_view kind, const std::vector<std::string>& others, std::string_view other_option) {
+  const auto it = std::find(known.begin(), known.end(), s.name);
+  if (it != known.end()) return static_cast<size_t>(it - known.begin());
+  std::string hint;
+  if (std::find(others.begin(), others.end(), s.name) != others.end()) {
+    hint = fmt::format("write {} {}={}", other_option, s.name, s.value);
+  } else if (const std::string near = nearest_name(s.name, known); !near.empty()) {
+    hint = fmt::format("did you mean '{}'?", near);
+  } else if (known.empty()) {
+    hint = fmt::format("the model has no {}", kind);
+  } else {
+    const size_t shown = std::min<size_t>(known.size(), 20);
+    hint =
+        fmt::format("known: {}{}", fmt::join(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                    known.size() > shown ? ", ..." : "");
+  }
+  misuse(fmt::format("{} {}={}: the model has no {} '{}'", option, s.name, s.value, kind, s.name), hint);
+}
+
+void set_parameters(Model& model, const std::vector<Setting>& settings) {
+  const auto known = model.parameter_names();
+  for (const Setting& s : settings) {
+    const std::string given = fmt::format("-p {}={}", s.name, s.value);
+    const size_t i = find_name(s, known, "-p", "parameter", model.state_names(), "-x");
+    const Expr value = read_formula(s.value, given, constants());
+    finite(constant_value(value, {}), given);
+    model.parameters[i].value = value;
+  }
+}
+
+void set_initial(Model& model, const std::vector<Setting>& settings) {
+  const auto known = model.state_names();
+  for (const Setting& s : settings) {
+    const size_t i = find_name(s, known, "-x", "state", model.parameter_names(), "-p");
+    model.states[i].initial =
+        read_formula(s.value, fmt::format("-x {}={}", s.name, s.value), constants_and_parameters(model));
+  }
+}
+
+/// What reading a file checks under the file's parameters, once more under the new ones.
+void check_values(const Model& model) {
+  const auto parameters = parameter_values(model);
+  const auto initial = initial_values(model, parameters);
+  for (size_t i = 0; i < initial.size(); ++i) {
+    if (std::isfinite(initial[i])) continue;
+    misuse(fmt::format("the initial value of '{}' is {}", model.states[i].name, print_number(initial[i])),
+           "choose parameters and initial values that give a finite number");
+  }
+  for (const Section& s : model.sections) {
+    if (s.kind != Section::Kind::every) continue;
+    const double interval = constant_value(s.value, parameters);
+    if (interval > 0 && std::isfinite(interval)) continue;
+    misuse(fmt::format("the interval of the section '{}' is {}", s.name, print_number(interval)),
+           fmt::format("{} must be a positive time under these parameters", print(s.value)));
+  }
+}
+
+Model find_model(const std::string& name) {
+  std::error_code ignored;
+  if (std::filesystem::exists(name, ignored)) return read_model(name);
+  if (const auto found = find_in_gallery(name)) return read_model_text(found->text, name);
+  const std::string near = nearest_in_gallery(short_name(name));
+  if (near.empty()) return read_model(name);  // says why it cannot be opened
+  throw Error(
+      ErrorKind::file, fmt::format("there is no file '{}'", name), {},
+      fmt::format("the gallery has '{}': 'saltus examples {} > {}.toml' writes it to a file", near, near, near));
+}
+
+}  // namespace
+
+void SolveOptions::check() const {
+  if (tolerance && !(*tolerance >= 1e-15 && *tolerance <= 0.1))
+    misuse(fmt::format("--tolerance {} is out of range", print_number(*tolerance)),
+           "a tolerance lies between 1e-15 and 0.1");
+  if (dt && !(*dt > 0 && std::isfinite(*dt)))
+    misuse(fmt::format("--dt {} is no step", print_number(*dt)), "give a positive time");
+  if (engine && *engine != "event" && *engine != "step") {
+    const std::vector<std::string> known{"event", "step"};
+    const std::string near = nearest_name(*engine, known);
+    misuse(fmt::format("unknown engine '{}'", *engine),
+           near.empty() ? "engines: event, step" : fmt::format("did you mean '{}'?", near));
+  }
+  if (threads < 0) misuse(fmt::format("-j {} is no number of threads", threads), "give 1 or more");
+}
+
+void OutputOptions::check() const {
+  if (format != "csv" && format != "h5") misuse(fmt::format("unknown format '{}'", format), "formats: csv, h5");
+}
+
+Setting read_setting(std::string_view text, std::string_view option) {
+  const size_t equals = text.find('=');
+  const auto trim = [](std::string_view s) {
+    while (s.starts_with(' ')) s.remove_prefix(1);
+    while (s.ends_with(' ')) s.remove_suffix(1);
+    return std::string(s);
+  };
+  Setting s{trim(text.substr(0, equals)), equals == text.npos ? "" : trim(text.substr(equals + 1))};
+  if (equals == text.npos || s.name.empty() || s.value.empty())
+    misuse(fmt::format("{} {}: this is not NAME=VALUE", option, text), fmt::format("write {} NAME=0.3", option));
+  return s;
+}
+
+double read_number(const std::string& text, std::string_view option) {
+  const std::string given = fmt::format("{} {}", option, text);
+  return finite(constant_value(read_formula(text, given, constants()), {}), given);
+}
+
+double read_number(const std::string& text, std::string_view option, const Model& model) {
+  const std::string given = fmt::format("{} {}", option, text);
+  return finite(constant_value(read_formula(text, given, constants_and_parameters(model)), parameter_values(model)),
+                given);
+}
+
+Model load_model(const ModelOptions& options) {
+  Model model = find_model(options.model);
+  if (!options.parameters.empty() || !options.initial.empty()) {
+    set_parameters(model, options.parameters);
+    set_initial(model, options.initial);
+    check_values(model);
+    if (!options.parameters.empty()) lower(model);  // degrees and interactions may depend on values
+  }
+  const auto parameters = parameter_values(model);
+  const double t = model.run.from ? constant_value(*model.run.from, parameters) : 0.0;
+  check_start(model, parameters, initial_values(model, parameters), t);
+  return model;
+}
+
+std::string short_name(const std::string& model) {
+  const std::filesystem::path path(model);
+  const std::string stem = path.stem().string();
+  if (stem != "model") return stem;
+  const std::string folder = std::filesystem::absolute(path).parent_path().filename().string();
+  return folder.empty() ? stem : folder;
+}
+
+}  // namespace saltus

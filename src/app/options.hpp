@@ -1,0 +1,68 @@
+// What a person may ask of every command, as plain data, and the model that follows from it.
+//
+// The command line, Python and the studio fill the same structs. A command takes those it needs:
+// struct RunOptions { ModelOptions model; SolveOptions solve; OutputOptions output; ... }.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/model.hpp"
+
+namespace saltus {
+
+/// NAME=VALUE: the value is a number or a constant expression.
+struct Setting {
+  std::string name;
+  std::string value;
+};
+
+/// Which model, and what differs from its file.
+struct ModelOptions {
+  std::string model;                ///< a path, or the name of a gallery model; a file of that name wins
+  std::vector<Setting> parameters;  ///< -p F=0.3, in constants
+  std::vector<Setting> initial;     ///< -x v=0.1, may use parameters
+};
+
+/// How to compute. What is not said comes from the model's [run] table, then from the defaults of the engine.
+struct SolveOptions {
+  std::optional<std::string> from;    ///< start time: a formula in parameters
+  std::optional<std::string> until;   ///< end time, likewise; below `from` runs backward
+  std::optional<double> tolerance;    ///< 1e-15 .. 0.1
+  std::optional<std::string> engine;  ///< "event" or "step"
+  std::optional<double> dt;           ///< step of the engine "step", > 0
+  int threads = 0;                    ///< 0: as many as there are cores
+
+  void check() const;
+};
+
+/// Where results go.
+struct OutputOptions {
+  std::string folder;             ///< -o; empty: the next free <model>-<command>-NNN
+  std::string format = "csv";     ///< "csv" or "h5"
+  bool plot = true;               ///< draw plot.svg
+  std::vector<std::string> show;  ///< names to plot; empty: the command's choice
+  bool json = false;              ///< one document on stdout, no folder unless one is named
+  bool quiet = false;             ///< no summary, no progress
+
+  void check() const;
+};
+
+/// Splits NAME=VALUE; `option` ("-p") is for the complaint.
+Setting read_setting(std::string_view text, std::string_view option);
+
+/// The value of a constant expression given to an option.
+double read_number(const std::string& text, std::string_view option);
+
+/// The value of a formula in the model's parameters given to an option.
+double read_number(const std::string& text, std::string_view option, const Model& model);
+
+/// Reads the model, applies -p and -x, lowers it, and checks that a run can start from it.
+Model load_model(const ModelOptions& options);
+
+/// How results of this model are called: the file's stem, or its folder's name where the file is called model.toml.
+std::string short_name(const std::string& model);
+
+}  // namespace saltus
