@@ -4,8 +4,6 @@
 #include <hdf5.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -15,6 +13,12 @@
 #include "base/error.hpp"
 #include "out/text.hpp"
 #include "out/write.hpp"
+
+// Constants such as H5F_ACC_TRUNC call the library through these two; here it is opened by hand.
+#undef H5CHECK
+#define H5CHECK
+#undef H5OPEN
+#define H5OPEN
 
 namespace saltus {
 namespace fs = std::filesystem;
