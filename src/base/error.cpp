@@ -11,15 +11,13 @@ namespace {
 /// The source line and below it a caret under the place; tabs are kept so that the caret stays aligned.
 std::string quoted_line(const Place& place) {
   std::string pad;
-  size_t width = 0;
-  const int column = place.column - place.quote_shift;
-  const size_t start = static_cast<size_t>(std::max(column - 1, 0));
-  for (size_t i = 0; i < place.text.size() && width < start; ++i, ++width) {
-    pad += place.text[i] == '\t' ? '\t' : ' ';
-    while (i + 1 < place.text.size() && (place.text[i + 1] & 0xC0) == 0x80) ++i, ++width;  // one UTF-8 character
+  const int before = place.column - place.quote_shift - 1;
+  int characters = 0;
+  for (const char c : place.text) {
+    if ((c & 0xC0) == 0x80) continue;  // inside a UTF-8 character
+    if (characters++ < before) pad += c == '\t' ? '\t' : ' ';
   }
-  const int room = std::max(1, static_cast<int>(place.text.size()) - column + 1);
-  const int length = std::clamp(place.length, 1, room);
+  const int length = std::clamp(place.length, 1, std::max(1, characters - before));
   return fmt::format("  {}\n  {}^{}", place.text, pad, std::string(static_cast<size_t>(length - 1), '~'));
 }
 

@@ -12,7 +12,7 @@ namespace saltus {
 /// What kind of input was wrong; decides the exit status of the command line.
 enum class ErrorKind { usage, model, file };
 
-/// A stretch of one source line. Lines and columns count from 1; line 0 means "no place".
+/// A stretch of one source line. Lines and columns count from 1, in characters (not bytes); line 0 means "no place".
 struct Place {
   std::string file;
   int line = 0;

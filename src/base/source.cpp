@@ -4,6 +4,16 @@
 #include <numeric>
 
 namespace saltus {
+namespace {
+
+bool inside_character(char c) { return (c & 0xC0) == 0x80; }
+
+/// Characters of UTF-8 text.
+int characters(std::string_view text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return !inside_character(c); }));
+}
+
+}  // namespace
 
 Source::Source(std::string file, std::string text) : file_(std::move(file)), text_(std::move(text)), lines_{0} {
   for (size_t i = 0; i < text_.size(); ++i) {
@@ -19,22 +29,27 @@ Place Source::place(size_t offset, size_t length) const {
   size_t end = text_.find('\n', start);
   if (end == std::string::npos) end = text_.size();
   if (end > start && text_[end - 1] == '\r') --end;
-  const size_t room = end > offset ? end - offset : 1;
+  offset = std::min(offset, end);
+  const std::string_view all(text_);
   Place p{.file = file_,
           .line = static_cast<int>(line),
-          .column = static_cast<int>(offset - start) + 1,
-          .length = static_cast<int>(std::clamp<size_t>(length, 1, room)),
-          .text = text_.substr(start, end - start)};
-  const size_t longest = 160;  // a chain's equations may be one endless line: quote the part around the place
-  if (p.text.size() > longest) {
-    const size_t at = offset - start;
-    const size_t cut = at > longest / 2 ? at - longest / 2 : 0;
-    p.text = p.text.substr(cut, longest);
-    if (cut > 0) {
-      p.text = "..." + p.text;
-      p.quote_shift = static_cast<int>(cut) - 3;
-    }
+          .column = characters(all.substr(start, offset - start)) + 1,
+          .length = std::max(1, characters(all.substr(offset, std::min(length, end - offset))))};
+  // A chain's equations may be one endless line: quote the part around the place.
+  const size_t longest = 160;
+  size_t from = start, to = end;
+  if (end - start > longest) {
+    if (offset - start > longest / 2) from = offset - longest / 2;
+    if (end - from > longest) to = from + longest;
+    while (from > start && inside_character(text_[from])) --from;
+    while (to < end && inside_character(text_[to])) ++to;
   }
+  p.text = all.substr(from, to - from);
+  if (from > start) {
+    p.text.insert(0, "...");
+    p.quote_shift = characters(all.substr(start, from - start)) - 3;
+  }
+  if (to < end) p.text += "...";
   for (char& c : p.text) {
     if (static_cast<unsigned char>(c) < 0x20 && c != '\t') c = '?';
   }

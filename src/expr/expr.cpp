@@ -70,7 +70,7 @@ class Pool {
     const auto found = nodes_.find(&candidate);
     if (found != nodes_.end()) {
       (*found)->uses.fetch_add(1, std::memory_order_relaxed);
-      return Expr(*found);
+      return Expr(Expr::Counted{}, *found);
     }
     auto* node = new Node;
     node->op = candidate.op;
@@ -82,7 +82,7 @@ class Pool {
     node->uses = 1;
     for (size_t i = 0; i < node->size; ++i) node->arguments[i]->uses.fetch_add(1, std::memory_order_relaxed);
     nodes_.insert(node);
-    return Expr(node);
+    return Expr(Expr::Counted{}, node);
   }
 
   /// Drops one use; what nobody uses any more goes, with what only it used (a list, not recursion).
@@ -165,7 +165,7 @@ Expr Expr::argument(size_t i) const {
   assert(i < node_->size);
   const Node* a = node_->arguments[i];
   a->uses.fetch_add(1, std::memory_order_relaxed);
-  return Expr(a);
+  return Expr(Counted{}, a);
 }
 
 Expr pi() { return Expr::symbol(SymbolKind::constant, 0, "pi"); }
@@ -191,6 +191,13 @@ bool all_numbers(std::span<const Expr> a) {
   return std::all_of(a.begin(), a.end(), [](const Expr& e) { return e.is_number(); });
 }
 
+/// Takes the minus signs off the front; true if an odd number of them.
+bool strip_minus(Expr& e) {
+  bool minus = false;
+  for (; e.op() == Op::neg; minus = !minus) e = e.argument(0);
+  return minus;
+}
+
 /// Sums, differences, products, quotients and powers with their identities; nothing is reordered.
 Expr fold_arithmetic(Op op, std::span<const Expr> a) {
   const Expr &x = a[0], &y = a[1];
@@ -198,14 +205,14 @@ Expr fold_arithmetic(Op op, std::span<const Expr> a) {
     case Op::add:
       if (x.is_number(0)) return y;
       if (y.is_number(0)) return x;
-      if (y.op() == Op::neg) return x - y.argument(0);
-      if (x.op() == Op::neg) return y - x.argument(0);
+      if (Expr z = y; strip_minus(z)) return x - z;
+      if (Expr z = x; strip_minus(z)) return y - z;
       break;
     case Op::sub:
       if (y.is_number(0)) return x;
       if (x.is_number(0)) return -y;
       if (x == y) return 0.0;
-      if (y.op() == Op::neg) return x + y.argument(0);
+      if (Expr z = y; strip_minus(z)) return x + z;
       break;
     case Op::mul:
       if (x.is_number(0) || y.is_number(0)) return 0.0;
@@ -214,16 +221,16 @@ Expr fold_arithmetic(Op op, std::span<const Expr> a) {
       if (x.is_number(-1)) return -y;
       if (y.is_number(-1)) return -x;
       if (x == y && x.is_symbol(SymbolKind::sigma)) return 1.0;
-      if (x.op() == Op::neg) return -(x.argument(0) * y);
-      if (y.op() == Op::neg) return -(x * y.argument(0));
+      if (Expr z = x; strip_minus(z)) return -(z * y);
+      if (Expr z = y; strip_minus(z)) return -(x * z);
       break;
     case Op::div:
       if (y.is_number(1)) return x;
       if (y.is_number(-1)) return -x;
       if (x.is_number(0) && !y.is_number(0)) return 0.0;
       if (x == y && !x.is_number(0)) return 1.0;
-      if (x.op() == Op::neg) return -(x.argument(0) / y);
-      if (y.op() == Op::neg) return -(x / y.argument(0));
+      if (Expr z = x; strip_minus(z)) return -(z / y);
+      if (Expr z = y; strip_minus(z)) return -(x / z);
       break;
     case Op::pow:
       if (y.is_number(1)) return x;
@@ -275,7 +282,10 @@ Expr make(Op op, std::span<const Expr> a) {
   }
   if (op >= Op::add && op <= Op::pow) return fold_arithmetic(op, a);
   if (op == Op::neg) {
-    if (a[0].op() == Op::neg) return a[0].argument(0);
+    if (a[0].op() == Op::neg) {
+      Expr z = a[0];
+      return strip_minus(z) ? z : -z;
+    }
     if (a[0].op() == Op::sub) return a[0].argument(1) - a[0].argument(0);
   }
   if (op == Op::both || op == Op::either || op == Op::select) return fold_truth(op, a);

@@ -104,7 +104,8 @@ class Expr {
   friend bool operator==(const Expr& a, const Expr& b) { return a.node_ == b.node_; }
 
  private:
-  explicit Expr(const Node* node) : node_(node) {}
+  struct Counted {};  // the use has been counted already
+  Expr(Counted, const Node* node) : node_(node) {}
   const Node* node_;
   friend class Pool;
 };

@@ -57,6 +57,31 @@ std::string_view foreign_function(std::string_view name) {
   return {};
 }
 
+/// Signs that come with text copied from papers and word processors, and how they are typed.
+const std::pair<std::string_view, std::string_view>* printed_sign(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> table{{
+      {"\u2212", "-"},
+      {"\u2013", "-"},
+      {"\u2014", "-"},
+      {"\u00d7", "*"},
+      {"\u00b7", "*"},
+      {"\u22c5", "*"},
+      {"\u00f7", "/"},
+      {"\u00b2", "^2"},
+      {"\u00b3", "^3"},
+      {"\u2264", "<="},
+      {"\u2265", ">="},
+      {"\u2032", "'"},
+      {"\u2019", "'"},
+      {"\u201c", "\""},
+      {"\u201d", "\""},
+      {"\u00a0", " "},
+  }};
+  const auto it =
+      std::find_if(table.begin(), table.end(), [&](const auto& sign) { return text.starts_with(sign.first); });
+  return it == table.end() ? nullptr : &*it;
+}
+
 enum class Kind { number, name, op, open, close, comma, end };
 
 struct Token {
@@ -75,6 +100,10 @@ class Lexer {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
     if (at_ == text_.size()) return {Kind::end, at_, at_, 0, {}};
     const char c = text_[at_];
+    if (const auto* sign = printed_sign(text_.substr(at_))) {
+      fail(at_, at_ + sign->first.size(), fmt::format("'{}' is not used in formulas", sign->first),
+           sign->second == " " ? "this is a special space: write a plain one" : fmt::format("write {}", sign->second));
+    }
     if (std::isdigit(static_cast<unsigned char>(c)) ||
         (c == '.' && at_ + 1 < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_ + 1])))) {
       return number();
@@ -95,12 +124,11 @@ class Lexer {
     at_ += static_cast<size_t>(last - first);
     token.end = at_;
     token.text = text_.substr(token.begin, at_ - token.begin);
-    if (problem == std::errc::result_out_of_range && !(std::abs(token.value) < 1)) {
-      const std::string digits(token.text);
-      if (std::isinf(std::strtod(digits.c_str(), nullptr))) {
+    if (problem == std::errc::result_out_of_range) {  // from_chars does not say on which side
+      token.value = std::strtod(std::string(token.text).c_str(), nullptr);
+      if (std::isinf(token.value)) {
         fail(token.begin, at_, fmt::format("the number '{}' is too large", token.text), "numbers reach up to 1.7e308");
       }
-      token.value = std::strtod(digits.c_str(), nullptr);  // below the smallest number: zero or denormal
     }
     if (at_ < text_.size() && is_name_part(text_[at_])) {
       size_t end = at_;
@@ -114,7 +142,7 @@ class Lexer {
 
   Token word() {
     Token token{.kind = Kind::name, .begin = at_};
-    while (at_ < text_.size() && is_name_part(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_name_part(text_[at_]) && !printed_sign(text_.substr(at_))) ++at_;
     token.end = at_;
     token.text = text_.substr(token.begin, at_ - token.begin);
     if (token.text == "and" || token.text == "or" || token.text == "not") token.kind = Kind::op;
@@ -473,7 +501,11 @@ bool is_name_start(char c) {
 bool is_name_part(char c) { return is_name_start(c) || std::isdigit(static_cast<unsigned char>(c)); }
 
 bool is_name(std::string_view text) {
-  return !text.empty() && is_name_start(text[0]) && std::all_of(text.begin(), text.end(), is_name_part);
+  if (text.empty() || !is_name_start(text[0])) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!is_name_part(text[i]) || printed_sign(text.substr(i))) return false;
+  }
+  return true;
 }
 
 bool is_function_name(std::string_view name) { return find_function(name) != nullptr; }

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -10,12 +12,16 @@ namespace saltus {
 namespace {
 
 /// How tightly a piece of text binds; a looser one gets brackets inside a tighter one.
-enum Binding { loose, either_, both_, not_, compare_, sum_, product_, sign_, power_, atom_ };
+enum Binding { loose, either_, both_, not_, compare_, sum_, product_, sign_, power_, atom_, always_ };
 
-struct Piece {
-  std::string text;
-  Binding binding = atom_;
+/// What an operation prints: its own text, with its arguments between. An argument that binds looser than `least` gets
+/// brackets.
+struct Part {
+  std::string text{};
+  int argument = -1;
+  Binding least = loose;
 };
+using Parts = std::vector<Part>;
 
 Binding binding_of(Op op) {
   switch (op) {
@@ -38,14 +44,6 @@ Binding binding_of(Op op) {
 
 Binding tighter(Binding b) { return static_cast<Binding>(b + 1); }
 
-using Bracket = std::string (*)(const std::string&);
-std::string round_brackets(const std::string& text) { return "(" + text + ")"; }
-std::string tall_brackets(const std::string& text) { return "\\left(" + text + "\\right)"; }
-
-std::string within(const Piece& p, Binding least, Bracket bracket) {
-  return p.binding < least ? bracket(p.text) : p.text;
-}
-
 /// The least binding the left and right argument must have to stand without brackets.
 std::array<Binding, 2> needs(Op op) {
   const Binding own = binding_of(op);
@@ -61,30 +59,37 @@ std::array<Binding, 2> needs(Op op) {
   }
 }
 
-Piece plain_piece(const Expr& e, const std::array<const Piece*, 3>& a) {
+Binding plain_binding(const Expr& e) {
+  if (e.is_number()) return std::signbit(e.value()) ? sign_ : atom_;
+  return binding_of(e.op());
+}
+
+Parts call(const Expr& e, std::string open, std::string close) {
+  Parts parts{{std::move(open)}};
+  for (size_t i = 0; i < e.size(); ++i) {
+    if (i > 0) parts.push_back({", "});
+    parts.push_back({.argument = static_cast<int>(i)});
+  }
+  parts.push_back({std::move(close)});
+  return parts;
+}
+
+Parts plain_parts(const Expr& e) {
   const Op op = e.op();
-  if (op == Op::number) return {print_number(e.value()), e.value() < 0 ? sign_ : atom_};
-  if (op == Op::symbol) return {e.symbol().name, atom_};
   const auto [left, right] = needs(op);
-  const std::string_view name = op_name(op);
-  const Binding own = binding_of(op);
+  const std::string name(op_name(op));
   switch (op) {
-    case Op::neg: return {"-" + within(*a[0], left, round_brackets), own};
-    case Op::negation: return {"not " + within(*a[0], left, round_brackets), own};
+    case Op::number: return {{print_number(e.value())}};
+    case Op::symbol: return {{e.symbol().name}};
+    case Op::neg: return {{"-"}, {"", 0, left}};
+    case Op::negation: return {{"not "}, {"", 0, left}};
     case Op::mul:
     case Op::div:
-    case Op::pow:
-      return {fmt::format("{}{}{}", within(*a[0], left, round_brackets), name, within(*a[1], right, round_brackets)),
-              own};
+    case Op::pow: return {{"", 0, left}, {name}, {"", 1, right}};
     default: break;
   }
-  if (own != atom_) {
-    return {fmt::format("{} {} {}", within(*a[0], left, round_brackets), name, within(*a[1], right, round_brackets)),
-            own};
-  }
-  std::string list;
-  for (size_t i = 0; i < e.size(); ++i) list += (i ? ", " : "") + a[i]->text;
-  return {fmt::format("{}({})", name, list), atom_};
+  if (binding_of(op) != atom_) return {{"", 0, left}, {" " + name + " "}, {"", 1, right}};
+  return call(e, name + "(", ")");
 }
 
 std::string latex_number(double value) {
@@ -113,61 +118,93 @@ std::string latex_function(Op op) {
   }
 }
 
-Piece latex_piece(const Expr& e, const std::array<const Piece*, 3>& a) {
-  const Op op = e.op();
-  const auto [left, right] = needs(op);
-  const Binding own = binding_of(op);
-  const auto lhs = [&] { return within(*a[0], left, tall_brackets); };
-  const auto rhs = [&] { return within(*a[1], right, tall_brackets); };
-  switch (op) {
-    case Op::number: return {latex_number(e.value()), e.value() < 0 ? sign_ : atom_};
-    case Op::symbol: return {latex_name(e.symbol().name), atom_};
-    case Op::neg: return {"-" + lhs(), own};
-    case Op::negation: return {"\\neg " + lhs(), own};
-    case Op::mul: return {lhs() + " " + rhs(), own};
-    case Op::div: return {fmt::format("\\frac{{{}}}{{{}}}", a[0]->text, a[1]->text), product_};
-    case Op::pow: return {fmt::format("{}^{{{}}}", lhs(), a[1]->text), own};
-    case Op::sqrt: return {fmt::format("\\sqrt{{{}}}", a[0]->text), atom_};
-    case Op::cbrt: return {fmt::format("\\sqrt[3]{{{}}}", a[0]->text), atom_};
-    case Op::abs: return {fmt::format("\\left|{}\\right|", a[0]->text), atom_};
-    case Op::floor: return {fmt::format("\\left\\lfloor {}\\right\\rfloor", a[0]->text), atom_};
-    case Op::add: return {lhs() + " + " + rhs(), own};
-    case Op::sub: return {lhs() + " - " + rhs(), own};
-    case Op::less: return {lhs() + " < " + rhs(), own};
-    case Op::greater: return {lhs() + " > " + rhs(), own};
-    case Op::less_equal: return {lhs() + " \\le " + rhs(), own};
-    case Op::greater_equal: return {lhs() + " \\ge " + rhs(), own};
-    case Op::both: return {lhs() + " \\land " + rhs(), own};
-    case Op::either: return {lhs() + " \\lor " + rhs(), own};
-    case Op::select:
-      return {fmt::format("\\begin{{cases}} {} & {} \\\\ {} & \\text{{else}} \\end{{cases}}", a[1]->text, a[0]->text,
-                          a[2]->text),
-              atom_};
-    default: break;
-  }
-  std::string list;
-  for (size_t i = 0; i < e.size(); ++i) list += (i ? ", " : "") + a[i]->text;
-  return {fmt::format("{}\\left({}\\right)", latex_function(op), list), atom_};
+Binding latex_binding(const Expr& e) {
+  const bool times_power_of_ten = e.is_number() && print_number(e.value()).find('e') != std::string::npos;
+  return times_power_of_ten ? product_ : plain_binding(e);
 }
 
-template <class MakePiece>
-std::string print_with(const Expr& root, MakePiece piece) {
-  std::unordered_map<const Node*, Piece> done;
-  for (const Expr& e : postorder(std::span(&root, 1))) {
-    std::array<const Piece*, 3> a{};
-    for (size_t i = 0; i < e.size(); ++i) a[i] = &done.at(e.argument(i).node());
-    Piece p = piece(e, a);
-    done.emplace(e.node(), std::move(p));
+/// Whether the first thing printed is a minus sign: "a - -b" and "a -b" would mislead.
+bool starts_with_minus(Expr e) {
+  while (e.op() == Op::add || e.op() == Op::sub || e.op() == Op::mul) e = e.argument(0);
+  return e.op() == Op::neg || (e.is_number() && std::signbit(e.value()));
+}
+
+Parts latex_parts(const Expr& e) {
+  const Op op = e.op();
+  auto [left, right] = needs(op);
+  if (e.size() == 2 && starts_with_minus(e.argument(1))) right = always_;
+  const auto infix = [l = left, r = right](const char* sign) { return Parts{{"", 0, l}, {sign}, {"", 1, r}}; };
+  const auto around = [](const char* open, const char* close) { return Parts{{open}, {"", 0}, {close}}; };
+  switch (op) {
+    case Op::number: return {{latex_number(e.value())}};
+    case Op::symbol: return {{latex_name(e.symbol().name)}};
+    case Op::neg: return {{"-"}, {"", 0, starts_with_minus(e.argument(0)) ? always_ : left}};
+    case Op::negation: return {{"\\neg "}, {"", 0, left}};
+    case Op::mul: return infix(e.argument(1).is_number() ? " \\cdot " : " ");
+    case Op::div: return {{"\\frac{"}, {"", 0}, {"}{"}, {"", 1}, {"}"}};
+    case Op::pow: return {{"", 0, left}, {"^{"}, {"", 1}, {"}"}};
+    case Op::sqrt: return around("\\sqrt{", "}");
+    case Op::cbrt: return around("\\sqrt[3]{", "}");
+    case Op::abs: return around("\\left|", "\\right|");
+    case Op::floor: return around("\\left\\lfloor ", "\\right\\rfloor ");
+    case Op::add: return infix(" + ");
+    case Op::sub: return infix(" - ");
+    case Op::less: return infix(" < ");
+    case Op::greater: return infix(" > ");
+    case Op::less_equal: return infix(" \\le ");
+    case Op::greater_equal: return infix(" \\ge ");
+    case Op::both: return infix(" \\land ");
+    case Op::either: return infix(" \\lor ");
+    case Op::select:
+      return {{"\\begin{cases} "}, {"", 1}, {" & "}, {"", 0}, {" \\\\ "}, {"", 2}, {" & \\text{else} \\end{cases}"}};
+    default: return call(e, latex_function(op) + "\\left(", "\\right)");
   }
-  return std::move(done.at(root.node()).text);
+}
+
+struct Style {
+  Parts (*parts)(const Expr&);
+  Binding (*binding)(const Expr&);
+  const char *open, *close;
+};
+
+/// Writes from left to right; what is still to come waits in a list, so nesting costs neither stack nor copies.
+std::string print_with(const Expr& root, const Style& style) {
+  struct Pending {
+    std::string text;
+    Expr formula;
+    bool is_text;
+  };
+  std::string out;
+  std::vector<Pending> pending{{"", root, false}};
+  while (!pending.empty()) {
+    const Pending next = std::move(pending.back());
+    pending.pop_back();
+    if (next.is_text) {
+      out += next.text;
+      continue;
+    }
+    Parts parts = style.parts(next.formula);
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      if (part->argument < 0) {
+        pending.push_back({std::move(part->text), {}, true});
+        continue;
+      }
+      Expr argument = next.formula.argument(static_cast<size_t>(part->argument));
+      const bool brackets = style.binding(argument) < part->least;
+      if (brackets) pending.push_back({style.close, {}, true});
+      pending.push_back({"", std::move(argument), false});
+      if (brackets) pending.push_back({style.open, {}, true});
+    }
+  }
+  return out;
 }
 
 }  // namespace
 
 std::string print_number(double value) { return fmt::format("{}", value); }
 
-std::string print(const Expr& e) { return print_with(e, plain_piece); }
-std::string print_latex(const Expr& e) { return print_with(e, latex_piece); }
+std::string print(const Expr& e) { return print_with(e, {plain_parts, plain_binding, "(", ")"}); }
+std::string print_latex(const Expr& e) { return print_with(e, {latex_parts, latex_binding, "\\left(", "\\right)"}); }
 
 std::string latex_name(const std::string& name) {
   static const std::unordered_map<std::string, std::string> greek = [] {
