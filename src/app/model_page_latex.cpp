@@ -46,7 +46,7 @@ class LatexPage {
     for (size_t i = 0; i < form.switches.size(); ++i) write_switch(i);
     for (size_t i = 0; i < form.counters.size(); ++i)
       line(fmt::format("\\mathrm{{wraps{}}} &= \\left\\lfloor {} \\right\\rfloor", i + 1,
-                       formula(form.counters[i].phase, form.counters[i].phase)));
+                       formula_or(form.counters[i].phase, "\\cdots")));
     for (size_t j = 0; j < form.gaps.size(); ++j) write_constraint(j);
     for (const Jump& jump : model_.jumps) write_jump(jump);
     return fmt::format("\\begin{{align}}\n  {}\n\\end{{align}}\n", fmt::join(lines_, " \\\\\n  "));
@@ -57,12 +57,16 @@ class LatexPage {
   void line(std::string text) { lines_.push_back(std::move(text)); }
 
   std::string formula(const Expr& lowered, const Expr& written) const {
-    return print_latex(printed_size(lowered) <= longest_formula ? substitute(lowered, sigmas_) : written);
+    return formula_or(lowered, printed_size(lowered) <= longest_formula ? "" : print_latex(written));
+  }
+
+  std::string formula_or(const Expr& e, const std::string& otherwise) const {
+    return printed_size(e) <= longest_formula ? print_latex(substitute(e, sigmas_)) : otherwise;
   }
 
   void write_switch(size_t i) {
     const Switch& s = model_.form.switches[i];
-    const std::string surface = formula(s.surface, s.surface);
+    const std::string surface = formula_or(s.surface, "\\mathtt{" + escaped(s.name) + "}");
     if (s.holds) {
       line(fmt::format("\\sigma_{{{}}} &\\in \\operatorname{{Sgn}}_{{{}}}\\left({}\\right)", i + 1, print_latex(s.hold),
                        surface));

@@ -149,7 +149,8 @@ class TextPage {
       write_formula(model_.states[i].name + "'", 0, form_.f[i], model_.states[i].rate);
     if (form_.f.size() > most_items) line("  " + more(form_.f.size() - shown_of(form_.f.size())));
     for (size_t i = 0; i < shown_of(form_.counters.size()); ++i)
-      line(fmt::format("  wraps{} = floor({})", i + 1, print(form_.counters[i].phase)));
+      line(fmt::format("  wraps{} = floor({})", i + 1,
+                       printed_size(form_.counters[i].phase) <= 300 ? print(form_.counters[i].phase) : "..."));
   }
 
   void write_formula(const std::string& name, size_t width, const Expr& lowered, const Expr& written) {
@@ -211,7 +212,8 @@ class TextPage {
         return fmt::format("none: it would need sigma = {:.6g}", sigma);
       out = fmt::format("{}, sigma = {:.6g}", effect, sigma);
     } else if (printed_size(b.sigma) <= 120) {
-      out = fmt::format("{} while |{}| <= {}", effect, print(b.sigma), bound);
+      const Expr size = b.sigma.op() == Op::neg ? b.sigma.argument(0) : b.sigma;
+      out = fmt::format("{} while |{}| <= {}", effect, print(size), bound);
     } else {
       out = fmt::format("{} while |sigma| <= {}", effect, bound);
     }

@@ -46,6 +46,7 @@ class Surface {
     for (size_t j = 0; j < wanted.size(); ++j) {
       if (wanted[j] && static_cast<int>(j) != i) others_.push_back(static_cast<int>(j));
     }
+    for (const Expr& e : formulas) cost_ += postorder(std::span(&e, 1)).size();
   }
 
   double at(const Expr& e, const Point& p) const {
@@ -64,10 +65,12 @@ class Surface {
   }
 
   /// Random points on the surface near the start; fewer if Newton's method finds fewer.
-  std::vector<Sample> samples(size_t count) const {
+  std::vector<Sample> samples() const {
+    // Fewer where formulas are huge: a page must come at once.
+    const size_t count = std::clamp<size_t>(200'000 / cost_, 4, 32);
     std::vector<Sample> found;
     std::mt19937 random(1);
-    for (size_t attempt = 0; attempt < 10 * count && found.size() < count; ++attempt) {
+    for (size_t attempt = 0; attempt < 4 * count && found.size() < count; ++attempt) {
       Sample s;
       s.on = s.off = random_point(random);
       if (!project(s.on)) continue;
@@ -104,7 +107,7 @@ class Surface {
 
   /// Newton's method along the gradient, in the states if h depends on any, else in time.
   bool project(Point& p) const {
-    for (int step = 0; step < 50; ++step) {
+    for (int step = 0; step < 20; ++step) {
       const double h = at(h_, p);
       if (!std::isfinite(h)) return false;
       std::vector<double> slope;
@@ -134,19 +137,22 @@ class Surface {
   std::vector<Partial> slopes_;
   Expr time_slope_;
   std::vector<int> others_;  ///< switches that formulas at this surface contain, in order of their nesting
+  size_t cost_ = 1;          ///< nodes in all formulas of a sample
 };
 
 /// Zero on the surface, up to what rounding leaves of h = 0: small against its size away from the surface.
 bool vanishes(const Expr& e, const Surface& surface, const std::vector<Sample>& samples) {
   if (e.is_number()) return e.value() == 0;
   double on = 0, off = 0;
+  bool known = false;
   for (const Sample& s : samples) {
     const double there = std::abs(surface.at(e, s.on)), nearby = std::abs(surface.at(e, s.off));
     if (!std::isfinite(there) || !std::isfinite(nearby)) continue;
+    known = true;
     on = std::max(on, there);
     off = std::max(off, nearby);
   }
-  return on <= 1e-9 * off;
+  return known && on <= 1e-9 * off;
 }
 
 /// e as a + b*sigma by its values at sigma = -1 and +1.
@@ -172,21 +178,18 @@ std::optional<std::pair<Expr, Expr>> solve_surface(const Expr& h) {
 
 /// a/b with what both share divided out, as far as it shows.
 Expr reduced_quotient(Expr a, Expr b) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    if (a.op() == Op::neg && b.op() == Op::neg) {
-      a = a.argument(0), b = b.argument(0), changed = true;
-    } else if (b.op() == Op::neg) {
-      a = -a, b = b.argument(0), changed = true;
-    } else if (a.op() == Op::neg && a.argument(0).op() == Op::div) {
-      a = (-a.argument(0).argument(0)) / a.argument(0).argument(1);
-      changed = a.op() == Op::div;
-      if (!changed) break;
-    }
-    if (a.op() == Op::div && b.op() == Op::div && a.argument(1) == b.argument(1)) {
-      a = a.argument(0), b = b.argument(0), changed = true;
-    }
+  bool minus = false;
+  const auto strip = [&minus](Expr& e) {
+    if (e.op() != Op::neg) return;
+    e = e.argument(0);
+    minus = !minus;
+  };
+  strip(a), strip(b);
+  while (a.op() == Op::div && b.op() == Op::div && a.argument(1) == b.argument(1)) {
+    a = a.argument(0), b = b.argument(0);
+    strip(a), strip(b);
   }
+  if (minus) a = -a;
   return b.op() == Op::div && b.argument(0).is_number(1) ? a * b.argument(1) : a / b;
 }
 
@@ -212,7 +215,7 @@ SurfaceBehaviour describe_surface(const Model& model, int i, const std::vector<d
   if (s.acts_on.empty()) return out;
 
   const Surface surface(model, i, parameters);
-  const std::vector<Sample> samples = surface.samples(32);
+  const std::vector<Sample> samples = surface.samples();
   const bool continuous = std::all_of(s.acts_on.begin(), s.acts_on.end(), [&](int k) {
     return vanishes(affine_in(form.f[static_cast<size_t>(k)], own).b, surface, samples);
   });

@@ -1,0 +1,40 @@
+# What a person types. Everything is built in build/<preset>; a second run starts at once.
+JOBS := $(shell nproc)
+BUILD := build/release
+SALTUS := $(BUILD)/saltus
+
+.PHONY: help demo test bench asan release packages clean
+
+help:
+	@echo "make demo     build, and show what saltus makes of the friction model"
+	@echo "make test     build, and run all tests"
+	@echo "make bench    build, and run the benchmarks"
+	@echo "make asan     build with sanitizers, and run all tests"
+	@echo "make clean    remove everything built"
+	@echo "Missing Debian packages (packages.txt) are installed, as root or with sudo."
+
+packages:
+	@cmake/packages packages.txt
+
+release: packages
+	@cmake --preset release $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log)
+	@cmake --build --preset release -j $(JOBS)
+
+demo: release
+	@$(SALTUS) check models/dry_friction/model.toml
+
+test: release
+	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+
+bench: packages
+	@cmake --preset release -B build/bench -DSALTUS_BENCH=ON -DSALTUS_TESTS=OFF
+	@cmake --build build/bench -j $(JOBS)
+	@for program in build/bench/bench/*_bench; do echo "== $$program"; $$program || exit 1; done
+
+asan: packages
+	@cmake --preset asan
+	@cmake --build --preset asan -j $(JOBS)
+	@cd build/asan && ctest --output-on-failure -j $(JOBS)
+
+clean:
+	rm -rf build
