@@ -1,0 +1,484 @@
+#include "solve/lcp.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <Eigen/LU>
+
+#include "base/error.hpp"
+#include "solve/active_set.hpp"
+#include "solve/lcp_methods.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double sharp = 1e-14;        // residual from which refinement cannot gain
+constexpr int lemke_first_up_to = 40;  // below this size Lemke is as fast as anything and decides the most
+constexpr int dense_up_to = 2000;      // a sparse problem is made dense for Lemke only up to this size
+constexpr int enumerate_up_to = 10;    // after a ray, all active sets are looked at
+constexpr int farkas_up_to = 150;      // after a ray, infeasibility is looked for by a second problem
+
+Vec bounds_below(const Vec& q) { return Vec::Zero(q.size()); }
+Vec bounds_above(const Vec& q) { return Vec::Constant(q.size(), inf); }
+
+bool all_finite(const Mat& M) { return M.allFinite(); }
+bool all_finite(const SparseMat& M) { return M.nonZeros() == 0 || M.coeffs().isFinite().all(); }
+
+template <class Matrix>
+bool well_formed(const Matrix& M, const Vec& q, const Vec& z0) {
+  return M.rows() == q.size() && M.cols() == q.size() && (z0.size() == 0 || z0.size() == q.size()) && all_finite(M) &&
+         q.allFinite() && z0.allFinite();
+}
+
+template <class Matrix>
+void set_point(const Matrix& M, const Vec& q, Vec z, LcpSolution& s) {
+  s.z = std::move(z);
+  s.w = M * s.z + q;
+  s.residual = box_residual(box_scales(M, q, s.z), bounds_below(q), bounds_above(q), s.z, s.w);
+}
+
+/// Solves once more on the active set that a point suggests; keeps the better of the two.
+template <class Matrix>
+void refine(const Matrix& M, const Vec& q, LcpSolution& s, ActiveFactor& factor) {
+  if (s.residual <= sharp || !s.z.allFinite()) return;
+  const auto state = states_of(box_scales(M, q, s.z), bounds_below(q), bounds_above(q), s.z, s.w);
+  const ActiveSetLimits limits{.iterations = 3, .single_steps = false};
+  ActiveSetResult r = active_set(M, q, bounds_below(q), bounds_above(q), state, limits, factor);
+  if (r.x.size() == q.size() && r.residual < s.residual) set_point(M, q, std::move(r.x), s);
+}
+
+/// y >= 0, M^T y <= 0 and q.y < 0: then y.(M z + q) < 0 for every z >= 0, so M z + q >= 0 is impossible.
+template <class Matrix>
+bool proves_infeasible(const Matrix& M, const Vec& q, const Vec& y) {
+  if (y.size() != q.size() || !y.allFinite() || !(y.minCoeff() >= 0) || !(y.maxCoeff() > 0)) return false;
+  const Vec pull = M.transpose() * y, size = M.cwiseAbs().transpose() * y;
+  for (Eigen::Index i = 0; i < q.size(); ++i)
+    if (pull[i] > 1e-11 * size[i]) return false;
+  return q.dot(y) < -1e-10 * q.cwiseAbs().dot(y);
+}
+
+/// A row that is negative whatever z is; found at the price of looking at rows with q_i < 0 and no positive diagonal.
+template <class Matrix>
+int hopeless_row(const Matrix& M, const Vec& q) {
+  std::vector<char> hopeless(static_cast<size_t>(q.size()), 0);
+  bool any = false;
+  const Vec diagonal = M.diagonal();
+  for (Eigen::Index i = 0; i < q.size(); ++i) any |= hopeless[static_cast<size_t>(i)] = q[i] < 0 && diagonal[i] <= 0;
+  if (!any) return -1;
+  for (Eigen::Index j = 0; j < M.outerSize(); ++j)
+    for (typename Matrix::InnerIterator it(M, j); it; ++it)
+      if (it.value() > 0) hopeless[static_cast<size_t>(it.row())] = 0;
+  const auto found = std::find(hopeless.begin(), hopeless.end(), 1);
+  return found == hopeless.end() ? -1 : static_cast<int>(found - hopeless.begin());
+}
+
+/// The shortest z >= 0 with M z + q >= 0 as a complementarity problem of twice the size, positive semidefinite, so that
+/// Lemke decides it: a ray is a proof that there is none.
+LcpRun feasible_point(const Mat& M, const Vec& q) {
+  const Eigen::Index m = M.rows(), n = M.cols();
+  Mat K = Mat::Zero(m + n, m + n);
+  K.topLeftCorner(n, n).setIdentity();
+  K.topRightCorner(n, m) = -M.transpose();
+  K.bottomLeftCorner(m, n) = M;
+  Vec k(m + n);
+  k << Vec::Zero(n), q;
+  Dictionary dictionary;
+  LcpRun run = lemke(K, k, Vec::Ones(m + n), static_cast<int>(100 * (m + n) + 1000), dictionary);
+  if (run.certificate.size() > 0) run.certificate = Vec(run.certificate.tail(m));
+  run.z = Vec(run.z.head(n));
+  return run;
+}
+
+/// After a ray: a proof that there is no solution, a solution found by looking at every case, or neither.
+void judge_ray(const LcpProblem& p, const LcpRun& run, LcpSolution& s) {
+  s.status = SolveStatus::ray;
+  if (proves_infeasible(p.M, p.q, run.certificate)) {
+    s.status = SolveStatus::no_solution;
+    s.certificate = run.certificate;
+    return;
+  }
+  if (p.q.size() <= enumerate_up_to) {
+    const std::vector<Vec> all = all_lcp_solutions(p);
+    s.status = all.empty() ? SolveStatus::no_solution : SolveStatus::solved;
+    if (!all.empty()) set_point(p.M, p.q, all.front(), s);
+  }
+  if (s.status != SolveStatus::solved && p.q.size() <= farkas_up_to) {
+    const LcpRun farkas = feasible_point(p.M, p.q);
+    if (!proves_infeasible(p.M, p.q, farkas.certificate)) return;
+    s.status = SolveStatus::no_solution;
+    s.certificate = farkas.certificate;
+  }
+}
+
+/// As many pivots as some seconds allow: usual problems need about n, exponential examples all they can get.
+int pivot_limit(const LcpOptions& options, Eigen::Index n) {
+  if (options.max_iterations > 0) return options.max_iterations;
+  const double size = static_cast<double>(n);
+  return static_cast<int>(std::clamp(2e10 / (size * size), 20 * size + 1000, 1e6));
+}
+
+/// Rows and columns divided by the square roots of the diagonal, or of the largest entries around it.
+struct Equilibrated {
+  LcpProblem problem;
+  Vec row, column;
+};
+
+Equilibrated equilibrate(const LcpProblem& p) {
+  const Eigen::Index n = p.q.size();
+  Equilibrated e{p, Vec::Ones(n), Vec::Ones(n)};
+  for (int sweep = 0; sweep < 4; ++sweep) {
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const double r = e.problem.M.row(i).cwiseAbs().maxCoeff(), c = e.problem.M.col(i).cwiseAbs().maxCoeff();
+      const double by_row = r > 0 ? 1 / std::sqrt(r) : 1, by_column = c > 0 ? 1 / std::sqrt(c) : 1;
+      e.problem.M.row(i) *= by_row, e.row[i] *= by_row;
+      e.problem.M.col(i) *= by_column, e.column[i] *= by_column;
+    }
+  }
+  e.problem.q = e.row.cwiseProduct(p.q);
+  const double size = e.problem.q.cwiseAbs().maxCoeff();
+  if (size > 0) e.problem.q /= size, e.column *= size;
+  return e;
+}
+
+// One method on one problem: fills point, status, iterations.
+
+template <class Matrix>
+void finish(const Matrix& M, const Vec& q, LcpRun run, const LcpOptions& options, LcpWorkspace& workspace,
+            LcpSolution& s) {
+  s.iterations += run.iterations;
+  s.status = SolveStatus::not_converged;
+  if (run.z.size() != q.size() || !run.z.allFinite()) run.z = Vec::Zero(q.size());
+  set_point(M, q, std::move(run.z), s);
+  if (options.polish) refine(M, q, s, workspace.factor);
+  if (s.residual <= options.tolerance) {
+    s.status = SolveStatus::solved;
+  } else if (run.status == SolveStatus::no_solution && proves_infeasible(M, q, run.certificate)) {
+    s.status = SolveStatus::no_solution;
+    s.certificate = run.certificate;
+  }
+}
+
+template <class Matrix>
+LcpRun block_pivoting(const Matrix& M, const Vec& q, const std::vector<BoundState>& state,
+                      const ActiveSetLimits& limits, ActiveFactor& factor) {
+  ActiveSetResult r = active_set(M, q, bounds_below(q), bounds_above(q), state, limits, factor);
+  return {std::move(r.x), r.converged ? SolveStatus::solved : SolveStatus::not_converged, r.iterations, {}};
+}
+
+std::vector<BoundState> states_from(const Vec& positive) {
+  std::vector<BoundState> state(static_cast<size_t>(positive.size()), BoundState::lower);
+  for (Eigen::Index i = 0; i < positive.size(); ++i)
+    if (positive[i] > 0) state[static_cast<size_t>(i)] = BoundState::inside;
+  return state;
+}
+
+/// Block pivoting from the start given, from where q is not positive, and from everything active: chains are short from
+/// one side and long from the other, so a few steps are tried from each before many.
+template <class Matrix>
+LcpRun block_pivoting_from_everywhere(const Matrix& M, const Vec& q, const LcpOptions& options, ActiveFactor& factor) {
+  std::vector<std::vector<BoundState>> starts;
+  if (options.z0.size() == q.size()) starts.push_back(states_from(options.z0));
+  starts.push_back(states_from((q.array() <= 0).cast<double>()));
+  starts.push_back(states_from(Vec::Ones(q.size())));
+  LcpRun run;
+  int iterations = 0;
+  for (const int steps : {12, 60, 300}) {
+    for (const auto& state : starts) {
+      run = block_pivoting(M, q, state, {.iterations = steps, .single_steps = false}, factor);
+      iterations += run.iterations;
+      if (run.status == SolveStatus::solved) {
+        run.iterations = iterations;
+        return run;
+      }
+    }
+  }
+  run.iterations = iterations;
+  return run;
+}
+
+void apply(LcpMethod method, const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
+  LcpOptions chosen = options;
+  chosen.method = s.method = method;
+  LcpRun run;
+  switch (method) {
+    case LcpMethod::automatic: return;
+    case LcpMethod::lemke:
+      run = lemke(p.M, p.q, Vec::Ones(p.q.size()), pivot_limit(options, p.q.size()), workspace.dictionary);
+      break;
+    case LcpMethod::principal_pivoting:
+      run = block_pivoting(p.M, p.q, states_from(options.z0.size() > 0 ? options.z0 : Vec(-p.q)),
+                           {.iterations = 60, .single_steps = false}, workspace.factor);
+      if (run.status != SolveStatus::solved)
+        run = criss_cross(p.M, p.q, pivot_limit(options, p.q.size()), workspace.dictionary);
+      break;
+    case LcpMethod::gauss_seidel: run = gauss_seidel(p.M, p.q, chosen); break;
+    case LcpMethod::projected_gradient: run = projected_gradient(p.M, p.q, chosen); break;
+    case LcpMethod::latin: run = latin(p.M, p.q, chosen); break;
+    case LcpMethod::newton_min:
+    case LcpMethod::newton_fischer: run = newton(p.M, p.q, chosen); break;
+  }
+  const bool ray = run.status == SolveStatus::ray;
+  const LcpRun ended = run;
+  finish(p.M, p.q, std::move(run), options, workspace, s);
+  if (ray) judge_ray(p, ended, s);
+}
+
+void apply(LcpMethod method, const SparseLcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace,
+           LcpSolution& s) {
+  LcpOptions chosen = options;
+  chosen.method = s.method = method;
+  LcpRun run;
+  switch (method) {
+    case LcpMethod::automatic: return;
+    case LcpMethod::lemke:
+      if (p.q.size() <= dense_up_to) {
+        apply(method, LcpProblem{Mat(p.M), p.q}, options, workspace, s);
+      } else {
+        finish(p.M, p.q, run, options, workspace, s);
+      }
+      return;
+    case LcpMethod::principal_pivoting:
+      run = block_pivoting_from_everywhere(p.M, p.q, options, workspace.factor);
+      if (run.status != SolveStatus::solved)
+        run = block_pivoting(p.M, p.q, states_from(-p.q), {.iterations = pivot_limit(options, p.q.size())},
+                             workspace.factor);
+      break;
+    case LcpMethod::gauss_seidel: run = gauss_seidel(p.M, p.q, chosen); break;
+    case LcpMethod::projected_gradient: run = projected_gradient(p.M, p.q, chosen); break;
+    case LcpMethod::latin: run = latin(p.M, p.q, chosen); break;
+    case LcpMethod::newton_min:
+    case LcpMethod::newton_fischer: run = newton(p.M, p.q, chosen); break;
+  }
+  finish(p.M, p.q, std::move(run), options, workspace, s);
+}
+
+bool decided(const LcpSolution& s) { return s.status == SolveStatus::solved || s.status == SolveStatus::no_solution; }
+
+/// Tries a method and keeps its answer if it decides the problem or is better than what there was.
+template <class Problem>
+bool attempt(LcpMethod method, const Problem& p, const LcpOptions& options, LcpWorkspace& workspace,
+             LcpSolution& best) {
+  LcpSolution s;
+  apply(method, p, options, workspace, s);
+  s.iterations += best.iterations;
+  const bool better = best.z.size() == 0 || decided(s) ||
+                      (s.status == SolveStatus::ray && best.status != SolveStatus::ray) ||
+                      (s.residual < best.residual && best.status != SolveStatus::ray);
+  if (better) best = std::move(s);
+  return decided(best);
+}
+
+bool attempt_warm(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
+  LcpRun run =
+      block_pivoting(p.M, p.q, states_from(options.z0), {.iterations = 10, .single_steps = false}, workspace.factor);
+  s.method = LcpMethod::principal_pivoting;
+  finish(p.M, p.q, std::move(run), options, workspace, s);
+  return decided(s);
+}
+
+bool attempt_equilibrated(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
+  const Equilibrated e = equilibrate(p);
+  LcpRun run =
+      lemke(e.problem.M, e.problem.q, Vec::Ones(p.q.size()), pivot_limit(options, p.q.size()), workspace.dictionary);
+  if (run.status != SolveStatus::solved) return false;
+  run.z = e.column.cwiseProduct(run.z);
+  LcpSolution other;
+  other.method = LcpMethod::lemke;
+  finish(p.M, p.q, std::move(run), options, workspace, other);
+  if (decided(other)) s = std::move(other);
+  return decided(s);
+}
+
+void choose(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
+  const Eigen::Index n = p.q.size();
+  if (options.z0.size() > 0 && attempt_warm(p, options, workspace, s)) return;
+  if (n > lemke_first_up_to && p.M.diagonal().minCoeff() > 0) {
+    LcpRun run =
+        block_pivoting(p.M, p.q, states_from(-p.q), {.iterations = 30, .single_steps = false}, workspace.factor);
+    s.method = LcpMethod::principal_pivoting;
+    finish(p.M, p.q, std::move(run), options, workspace, s);
+    if (decided(s)) return;
+  }
+  LcpSolution by_lemke;
+  if (attempt(LcpMethod::lemke, p, options, workspace, by_lemke)) {
+    by_lemke.iterations += s.iterations;
+    s = std::move(by_lemke);
+    return;
+  }
+  const bool too_long = by_lemke.status == SolveStatus::not_converged && by_lemke.iterations >= pivot_limit(options, n);
+  if (s.z.size() == 0 || by_lemke.status == SolveStatus::ray || by_lemke.residual < s.residual) s = std::move(by_lemke);
+  if (!too_long && attempt_equilibrated(p, options, workspace, s)) return;
+  LcpOptions brief = options;
+  if (n > 200 && options.max_iterations == 0) brief.max_iterations = 60;
+  if (attempt(LcpMethod::newton_fischer, p, brief, workspace, s)) return;
+  if (!too_long) attempt(LcpMethod::principal_pivoting, p, options, workspace, s);
+}
+
+void choose(const SparseLcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
+  s.method = LcpMethod::principal_pivoting;
+  finish(p.M, p.q, block_pivoting_from_everywhere(p.M, p.q, options, workspace.factor), options, workspace, s);
+  if (decided(s)) return;
+  if (p.q.size() <= dense_up_to / 4 && attempt(LcpMethod::lemke, p, options, workspace, s)) return;
+  if (attempt(LcpMethod::newton_fischer, p, options, workspace, s)) return;
+  if (attempt(LcpMethod::projected_gradient, p, options, workspace, s)) return;
+  if (attempt(LcpMethod::lemke, p, options, workspace, s)) return;
+  attempt(LcpMethod::principal_pivoting, p, options, workspace, s);
+}
+
+template <class Problem>
+LcpSolution solve(const Problem& p, const LcpOptions& options, LcpWorkspace& workspace) {
+  options.check();
+  LcpSolution s;
+  s.method = options.method;
+  if (!well_formed(p.M, p.q, options.z0)) {
+    s.status = SolveStatus::bad_input;
+    s.residual = inf;
+    return s;
+  }
+  if (p.q.size() == 0 || p.q.minCoeff() >= 0) {
+    s.status = SolveStatus::solved;
+    s.z = Vec::Zero(p.q.size());
+    s.w = p.q;
+    return s;
+  }
+  if (const int i = hopeless_row(p.M, p.q); i >= 0) {
+    set_point(p.M, p.q, Vec::Zero(p.q.size()), s);
+    s.status = SolveStatus::no_solution;
+    s.certificate = Vec::Unit(p.q.size(), i);
+    return s;
+  }
+  s.method = LcpMethod::automatic;
+  if (options.method == LcpMethod::automatic) {
+    choose(p, options, workspace, s);
+  } else {
+    apply(options.method, p, options, workspace, s);
+  }
+  return s;
+}
+
+}  // namespace
+
+std::string_view name(LcpMethod method) {
+  switch (method) {
+    case LcpMethod::automatic: return "automatic";
+    case LcpMethod::lemke: return "lemke";
+    case LcpMethod::principal_pivoting: return "principal_pivoting";
+    case LcpMethod::gauss_seidel: return "gauss_seidel";
+    case LcpMethod::projected_gradient: return "projected_gradient";
+    case LcpMethod::latin: return "latin";
+    case LcpMethod::newton_min: return "newton_min";
+    case LcpMethod::newton_fischer: return "newton_fischer";
+  }
+  return "";
+}
+
+void LcpOptions::check() const {
+  const auto refuse = [](std::string_view what, double value, std::string_view expected) {
+    throw Error(ErrorKind::usage,
+                fmt::format("{} = {} of a complementarity solver: expected {}", what, value, expected));
+  };
+  if (!(tolerance > 0 && tolerance < 1)) refuse("tolerance", tolerance, "a number between 0 and 1");
+  if (!(relaxation > 0 && relaxation < 2)) refuse("relaxation", relaxation, "a number between 0 and 2");
+  if (!(search >= 0) || std::isinf(search)) refuse("search", search, "a positive number, or 0 to let it be chosen");
+  if (max_iterations < 0) refuse("max_iterations", max_iterations, "a positive number, or 0 to let it be chosen");
+}
+
+LcpSolution solve_lcp(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace) {
+  return solve(p, options, workspace);
+}
+
+LcpSolution solve_lcp(const LcpProblem& p, const LcpOptions& options) {
+  LcpWorkspace workspace;
+  return solve(p, options, workspace);
+}
+
+LcpSolution solve_lcp(const SparseLcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace) {
+  if (p.M.isCompressed()) return solve(p, options, workspace);
+  SparseLcpProblem compressed = p;
+  compressed.M.makeCompressed();
+  return solve(compressed, options, workspace);
+}
+
+LcpSolution solve_lcp(const SparseLcpProblem& p, const LcpOptions& options) {
+  LcpWorkspace workspace;
+  return solve_lcp(p, options, workspace);
+}
+
+double lcp_residual(const LcpProblem& p, const Vec& z) {
+  return box_residual(box_scales(p.M, p.q, z), bounds_below(p.q), bounds_above(p.q), z, p.M * z + p.q);
+}
+
+double lcp_residual(const SparseLcpProblem& p, const Vec& z) {
+  return box_residual(box_scales(p.M, p.q, z), bounds_below(p.q), bounds_above(p.q), z, p.M * z + p.q);
+}
+
+namespace {
+
+/// One point with z_a >= 0, (M z + q)_a = 0, w >= 0 and z = 0 outside a: equations as two inequalities each.
+Vec point_of_face(const LcpProblem& p, const std::vector<int>& a) {
+  const Eigen::Index n = p.q.size(), k = static_cast<Eigen::Index>(a.size());
+  Mat A(n + k, k);
+  Vec c(n + k);
+  for (Eigen::Index j = 0; j < k; ++j) A.col(j).head(n) = p.M.col(a[static_cast<size_t>(j)]);
+  c.head(n) = p.q;
+  for (Eigen::Index i = 0; i < k; ++i) {
+    A.row(n + i) = -A.row(a[static_cast<size_t>(i)]);
+    c[n + i] = -p.q[a[static_cast<size_t>(i)]];
+  }
+  const LcpRun run = feasible_point(A, c);
+  if (run.status != SolveStatus::solved) return {};
+  Vec z = Vec::Zero(n);
+  for (Eigen::Index i = 0; i < k; ++i) z[a[static_cast<size_t>(i)]] = run.z[i];
+  return z;
+}
+
+}  // namespace
+
+std::vector<Vec> all_lcp_solutions(const LcpProblem& p, double tolerance) {
+  const int n = static_cast<int>(p.q.size());
+  if (n > 16) throw Error(ErrorKind::usage, fmt::format("{} unknowns: all solutions can be listed up to 16", n));
+  if (n == 0) return {Vec()};
+  std::vector<Vec> found;
+  for (unsigned set = 0; set < (1u << n); ++set) {
+    std::vector<int> a;
+    for (int i = 0; i < n; ++i)
+      if (set >> i & 1u) a.push_back(i);
+    Vec z = Vec::Zero(n);
+    if (!a.empty()) {
+      const Mat part = p.M(a, a);
+      const Vec right = -p.q(a);
+      const Eigen::PartialPivLU<Mat> lu(part);
+      if (lu.rcond() > 1e-13) {
+        Vec z_a = lu.solve(right);
+        z_a += lu.solve(Vec(right - part * z_a));
+        z(a) = z_a;
+      } else if (z = point_of_face(p, a); z.size() == 0) {
+        continue;
+      }
+    }
+    const BoxScales scales = box_scales(p.M, p.q, z);
+    const Vec bounded = z.cwiseMax(0);
+    if ((bounded - z).cwiseProduct(scales.effect).maxCoeff() > tolerance) continue;
+    if (lcp_residual(p, bounded) > tolerance) continue;
+    const auto same = [&](const Vec& other) {
+      return (other - bounded).cwiseAbs().maxCoeff() <= 1e-8 * std::max(1e-300, bounded.cwiseAbs().maxCoeff());
+    };
+    if (std::none_of(found.begin(), found.end(), same)) found.push_back(bounded);
+  }
+  return found;
+}
+
+bool is_p_matrix(const Mat& M) {
+  // M is P if M_11 > 0 and both M without its first index and the Schur complement M/M_11 are P (Tsatsomeros and Li).
+  const Eigen::Index n = M.rows();
+  if (n == 0) return true;
+  if (!(M(0, 0) > 0)) return false;
+  if (n == 1) return true;
+  const Mat rest = M.bottomRightCorner(n - 1, n - 1);
+  return is_p_matrix(rest) && is_p_matrix(rest - M.col(0).tail(n - 1) * M.row(0).tail(n - 1) / M(0, 0));
+}
+
+}  // namespace saltus

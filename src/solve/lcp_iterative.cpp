@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "solve/active_set.hpp"
+#include "solve/lcp_methods.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+template <class Matrix>
+double residual_of(const Matrix& M, const Vec& q, const Vec& z, const Vec& w) {
+  return box_residual(box_scales(M, q, z), Vec::Zero(q.size()), Vec::Constant(q.size(), inf), z, w);
+}
+
+template <class Matrix>
+double residual_of(const Matrix& M, const Vec& q, const Vec& z) {
+  return residual_of(M, q, z, Vec(M * z + q));
+}
+
+Vec start_of(const Vec& q, const LcpOptions& options) {
+  return options.z0.size() == q.size() ? Vec(options.z0.cwiseMax(0)) : Vec::Zero(q.size());
+}
+
+double column_dot(const Mat& A, Eigen::Index j, const Vec& x) { return A.col(j).dot(x); }
+double column_dot(const SparseMat& A, Eigen::Index j, const Vec& x) {
+  double sum = 0;
+  for (SparseMat::InnerIterator it(A, j); it; ++it) sum += it.value() * x[it.row()];
+  return sum;
+}
+
+double infinity_norm(const Mat& M) { return M.cwiseAbs().rowwise().sum().maxCoeff(); }
+double infinity_norm(const SparseMat& M) { return (M.cwiseAbs() * Vec::Ones(M.cols())).maxCoeff(); }
+
+bool symmetric(const Mat& M) { return (M - M.transpose()).cwiseAbs().maxCoeff() <= 1e-12 * M.cwiseAbs().maxCoeff(); }
+bool symmetric(const SparseMat& M) {
+  const SparseMat difference = M - SparseMat(M.transpose());
+  const double largest = M.nonZeros() > 0 ? M.coeffs().abs().maxCoeff() : 0;
+  return difference.nonZeros() == 0 || difference.coeffs().abs().maxCoeff() <= 1e-12 * largest;
+}
+
+/// Units of w relative to z, row by row: the diagonal, or the largest entry of the row where that vanishes.
+template <class Matrix>
+Vec row_units(const Matrix& M) {
+  const Matrix rows = M.transpose();
+  Vec units = M.diagonal().cwiseAbs();
+  for (Eigen::Index i = 0; i < units.size(); ++i) {
+    if (units[i] > 0) continue;
+    for (typename Matrix::InnerIterator it(rows, i); it; ++it) units[i] = std::max(units[i], std::abs(it.value()));
+    if (!(units[i] > 0)) units[i] = 1;
+  }
+  return units;
+}
+
+SparseMat diagonal_matrix(const Vec& d) {
+  SparseMat D(d.size(), d.size());
+  D.setIdentity();
+  for (Eigen::Index i = 0; i < d.size(); ++i) D.coeffRef(i, i) = d[i];
+  return D;
+}
+
+Mat scaled_plus_diagonal(const Vec& rows, const Mat& M, const Vec& diagonal) {
+  Mat A = rows.asDiagonal() * M;
+  A.diagonal() += diagonal;
+  return A;
+}
+
+SparseMat scaled_plus_diagonal(const Vec& rows, const SparseMat& M, const Vec& diagonal) {
+  SparseMat A = SparseMat(rows.asDiagonal() * M) + diagonal_matrix(diagonal);
+  A.makeCompressed();
+  return A;
+}
+
+template <class Matrix>
+LcpRun run_gauss_seidel(const Matrix& M, const Vec& q, const LcpOptions& options) {
+  const Eigen::Index n = q.size();
+  LcpRun run;
+  run.z = start_of(q, options);
+  const Vec diagonal = M.diagonal();
+  if (!(diagonal.minCoeff() > 0)) return run;
+  const Matrix rows = M.transpose();
+  const int sweeps = options.max_iterations > 0 ? options.max_iterations : 5000;
+  while (run.iterations < sweeps) {
+    ++run.iterations;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const double w = column_dot(rows, i, run.z) + q[i];
+      run.z[i] = std::max(0.0, run.z[i] - options.relaxation * w / diagonal[i]);
+    }
+    if (run.iterations % 5 == 0 && residual_of(M, q, run.z) <= options.tolerance) {
+      run.status = SolveStatus::solved;
+      break;
+    }
+    if (!run.z.allFinite()) break;
+  }
+  return run;
+}
+
+/// Conjugate gradients on the free variables, gradient projections when a bound is met, and a step into the
+/// variables to be freed when their part of the gradient dominates (Dostal's MPRGP).
+template <class Matrix>
+LcpRun run_projected_gradient(const Matrix& M, const Vec& q, const LcpOptions& options) {
+  const Eigen::Index n = q.size();
+  LcpRun run;
+  Vec& z = run.z;
+  z = start_of(q, options);
+  if (!symmetric(M)) return run;
+  const double norm = infinity_norm(M);
+  if (!(norm > 0)) return run;
+  const double fixed_step = 1.9 / norm;
+
+  Vec g = M * z + q, free(n), chopped(n), p;
+  const auto split_gradient = [&] {
+    for (Eigen::Index i = 0; i < n; ++i) {
+      free[i] = z[i] > 0 ? g[i] : 0;
+      chopped[i] = z[i] > 0 ? 0 : std::min(g[i], 0.0);
+    }
+  };
+  split_gradient();
+  p = free;
+  const int limit = options.max_iterations > 0 ? options.max_iterations : static_cast<int>(20 * n + 1000);
+  while (run.iterations < limit) {
+    if (run.iterations % 10 == 0) g = M * z + q;  // forget the rounding of the recursion
+    if (residual_of(M, q, z, g) <= options.tolerance) {
+      run.status = SolveStatus::solved;
+      break;
+    }
+    ++run.iterations;
+    double reduced = 0;
+    for (Eigen::Index i = 0; i < n; ++i) reduced += std::min(z[i] / fixed_step, free[i]) * free[i];
+    if (chopped.squaredNorm() > reduced) {
+      const Vec Md = M * chopped;
+      const double curvature = chopped.dot(Md);
+      if (!(curvature > 0)) break;
+      const double step = g.dot(chopped) / curvature;
+      z -= step * chopped;
+      g -= step * Md;
+      split_gradient();
+      p = free;
+      continue;
+    }
+    const Vec Mp = M * p;
+    const double curvature = p.dot(Mp);
+    double feasible = inf;
+    for (Eigen::Index i = 0; i < n; ++i)
+      if (p[i] > 0) feasible = std::min(feasible, z[i] / p[i]);
+    const double step = curvature > 0 ? g.dot(p) / curvature : inf;
+    if (std::isinf(step) && std::isinf(feasible)) break;  // unbounded below: no minimum along p
+    if (step <= feasible) {
+      z = (z - step * p).cwiseMax(0);
+      g -= step * Mp;
+      split_gradient();
+      p = free - free.dot(Mp) / curvature * p;
+    } else {
+      z = (z - feasible * p).cwiseMax(0);
+      g -= feasible * Mp;
+      split_gradient();
+      z = (z - fixed_step * free).cwiseMax(0);
+      g = M * z + q;
+      split_gradient();
+      p = free;
+    }
+  }
+  return run;
+}
+
+/// Two search directions alternate between the linear relation and the complementarity:
+///   local   z' = max(0, s/k), w' = max(0, -s)      global  (M + k) z = k z' + w' - q      s <- k z - w, averaged
+template <class Matrix>
+LcpRun run_latin(const Matrix& M, const Vec& q, const LcpOptions& options) {
+  constexpr double average = 0.8;  // below 1 the iteration converges for every monotone M
+  LcpRun run;
+  const Vec k = (options.search > 0 ? options.search : 1.0) * row_units(M);
+  const Matrix A = scaled_plus_diagonal(Vec::Ones(q.size()), M, k);
+  const std::vector<char> all(static_cast<size_t>(q.size()), 1);
+  ActiveFactor factor;
+  Vec z = start_of(q, options), w = M * z + q;
+  Vec s = k.cwiseProduct(z) - w;
+  const int limit = options.max_iterations > 0 ? options.max_iterations : 5000;
+  while (run.iterations < limit) {
+    ++run.iterations;
+    run.z = s.cwiseMax(0).cwiseQuotient(k);
+    const Vec right = s.cwiseAbs() - q;
+    if (factor.solve(A, all, right, z) == LinearFate::inconsistent) break;
+    w = M * z + q;
+    s = (1 - average) * s + average * (k.cwiseProduct(z) - w);
+    if (run.iterations % 10 == 0 && residual_of(M, q, run.z) <= options.tolerance) {
+      run.status = SolveStatus::solved;
+      break;
+    }
+  }
+  return run;
+}
+
+/// One nonsmooth equation phi(a, b) = 0 for a >= 0, b >= 0, ab = 0, with an element of its generalised derivative.
+struct Phi {
+  double value, da, db;
+};
+
+Phi phi(LcpMethod method, double a, double b) {
+  if (method == LcpMethod::newton_min) return a <= b ? Phi{a, 1, 0} : Phi{b, 0, 1};
+  const double r = std::hypot(a, b);
+  if (r == 0) return {0, 1 - std::sqrt(0.5), 1 - std::sqrt(0.5)};
+  return {a + b - r, 1 - a / r, 1 - b / r};
+}
+
+template <class Matrix>
+LcpRun run_newton(const Matrix& M, const Vec& q, const LcpOptions& options) {
+  const Eigen::Index n = q.size();
+  const std::vector<char> all(static_cast<size_t>(n), 1);
+  const Vec units = row_units(M);
+  ActiveFactor factor;
+  LcpRun run;
+  Vec z = options.z0.size() == n ? options.z0 : Vec::Zero(n);
+
+  Vec F(n), da(n), db(n);
+  const auto evaluate = [&](const Vec& at) {
+    const Vec w = M * at + q;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const Phi p = phi(options.method, at[i], w[i] / units[i]);
+      F[i] = p.value, da[i] = p.da, db[i] = p.db / units[i];
+    }
+    return 0.5 * F.squaredNorm();
+  };
+
+  double merit = evaluate(z), best = inf;
+  const int limit = options.max_iterations > 0 ? options.max_iterations : 200;
+  while (run.iterations < limit) {
+    const Vec inside = z.cwiseMax(0);
+    const double residual = residual_of(M, q, inside);
+    if (residual < best) best = residual, run.z = inside;
+    if (best <= options.tolerance) {
+      run.status = SolveStatus::solved;
+      break;
+    }
+    ++run.iterations;
+    const Matrix J = scaled_plus_diagonal(db, M, da);
+    const Vec gradient = J.transpose() * F;
+    Vec step = Vec::Zero(n);
+    const bool regular = factor.solve(J, all, -F, step) != LinearFate::inconsistent;
+    // For min(z, w) the full step is the block pivot, worth a try even where the merit has no slope along it.
+    const bool descends = gradient.dot(step) < -1e-14 * gradient.norm() * step.norm();
+    if (!regular || (!descends && options.method == LcpMethod::newton_fischer)) step = -gradient;
+    const double slope = std::min(gradient.dot(step), 0.0);
+    bool accepted = false;
+    for (double t = 1; t > 1e-10; t /= 2) {
+      const Vec trial = z + t * step;
+      const double value = evaluate(trial);
+      if (!(value <= merit + 1e-4 * t * slope) || !(value < merit)) continue;
+      z = trial, merit = value, accepted = true;
+      break;
+    }
+    if (!accepted) break;
+  }
+  return run;
+}
+
+}  // namespace
+
+LcpRun gauss_seidel(const Mat& M, const Vec& q, const LcpOptions& o) { return run_gauss_seidel(M, q, o); }
+LcpRun gauss_seidel(const SparseMat& M, const Vec& q, const LcpOptions& o) { return run_gauss_seidel(M, q, o); }
+LcpRun projected_gradient(const Mat& M, const Vec& q, const LcpOptions& o) { return run_projected_gradient(M, q, o); }
+LcpRun projected_gradient(const SparseMat& M, const Vec& q, const LcpOptions& o) {
+  return run_projected_gradient(M, q, o);
+}
+LcpRun latin(const Mat& M, const Vec& q, const LcpOptions& o) { return run_latin(M, q, o); }
+LcpRun latin(const SparseMat& M, const Vec& q, const LcpOptions& o) { return run_latin(M, q, o); }
+LcpRun newton(const Mat& M, const Vec& q, const LcpOptions& o) { return run_newton(M, q, o); }
+LcpRun newton(const SparseMat& M, const Vec& q, const LcpOptions& o) { return run_newton(M, q, o); }
+
+}  // namespace saltus
