@@ -22,6 +22,7 @@ release: packages
 
 demo: release
 	@$(SALTUS) check models/dry_friction/model.toml
+	@if $(SALTUS) help run > /dev/null 2>&1; then $(SALTUS) run models/dry_friction/model.toml; fi
 
 test: release
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
