@@ -15,11 +15,11 @@ namespace saltus {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double sharp = 1e-14;        // residual from which refinement cannot gain
-constexpr int lemke_first_up_to = 40;  // below this size Lemke is as fast as anything and decides the most
-constexpr int dense_up_to = 2000;      // a sparse problem is made dense for Lemke only up to this size
-constexpr int enumerate_up_to = 10;    // after a ray, all active sets are looked at
-constexpr int farkas_up_to = 150;      // after a ray, infeasibility is looked for by a second problem
+constexpr double sharp = 1e-14;         // residual from which refinement cannot gain
+constexpr int lemke_first_up_to = 150;  // below this size Lemke is as fast as anything and decides the most
+constexpr int dense_up_to = 2000;       // a sparse problem is made dense for Lemke only up to this size
+constexpr int enumerate_up_to = 10;     // after a ray, all active sets are looked at
+constexpr int farkas_up_to = 150;       // after a ray, infeasibility is looked for by a second problem
 
 Vec bounds_below(const Vec& q) { return Vec::Zero(q.size()); }
 Vec bounds_above(const Vec& q) { return Vec::Constant(q.size(), inf); }

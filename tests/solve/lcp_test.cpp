@@ -367,7 +367,7 @@ TEST(Lcp, ResidualSeesAWrongAnswer) {
 
 TEST(Lcp, WarmStartReusesTheFactors) {
   Random random;
-  const int n = 60;
+  const int n = 200;
   const Mat A = random.normals(n, n);
   LcpProblem p{A * A.transpose() / n + Mat::Identity(n, n), random.normals(n)};
   LcpWorkspace workspace;
