@@ -1,0 +1,230 @@
+#include "code/program.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "expr/diff.hpp"
+#include "model/derive.hpp"
+
+namespace saltus {
+namespace {
+
+/// Whether e is linear in the switch: its derivative is free of it.
+bool linear_in(const Expr& e, const Expr& sigma) { return !depends_on(differentiate(e, sigma), sigma); }
+
+bool has_unknowns(const Expr& e) { return contains_kind(e, SymbolKind::sigma) || contains_kind(e, SymbolKind::lambda); }
+
+/// The formulas of the model with the switches of one mode put in.
+class Specialisation {
+ public:
+  Specialisation(const Model& model, const std::string& key) : model_(model) {
+    const Form& form = model.form;
+    for (size_t i = 0; i < key.size(); ++i) {
+      const Expr sigma = sigma_symbol(form, static_cast<int>(i));
+      if (key[i] == '+') fixed_.emplace(sigma, 1.0);
+      if (key[i] == '-') fixed_.emplace(sigma, -1.0);
+      if (key[i] == '0') slid_.push_back(sigma);
+    }
+    put_.emplace([this](const Expr& e, std::span<const Expr> a) {
+      if (!a.empty()) return make(e.op(), a);
+      const auto found = fixed_.find(e);
+      return found == fixed_.end() ? e : found->second;
+    });
+  }
+
+  Expr operator()(const Expr& e) {
+    Expr out = (*put_)(e);
+    for (const Expr& sigma : slid_) {
+      if (!depends_on(out, sigma)) continue;
+      const Expr c = (Expr(1) + sigma) / Expr(2);
+      const Expr plus = substitute(out, {{sigma, 1.0}}), minus = substitute(out, {{sigma, -1.0}});
+      out = c * plus + (Expr(1) - c) * minus;
+    }
+    return out;
+  }
+
+ private:
+  const Model& model_;
+  ExprMap<Expr> fixed_;
+  std::vector<Expr> slid_;
+  std::optional<Rebuild> put_;
+};
+
+/// h or g with its derivatives along the flow, up to the first that the unknowns enter.
+struct Ladder {
+  std::vector<Expr> rungs;  ///< y, y', ... without unknowns
+  Expr residual;            ///< the first derivative with unknowns, or 0
+  int degree = -1;
+};
+
+Ladder climb(const Expr& y, const Form& specialised, bool algebraic) {
+  constexpr int highest = 4;
+  Ladder ladder;
+  if (algebraic) {
+    ladder.residual = y;
+    ladder.degree = 0;
+    return ladder;
+  }
+  Expr next = y;
+  for (int degree = 1; degree <= highest; ++degree) {
+    ladder.rungs.push_back(next);
+    next = lie_derivative(next, specialised);
+    if (has_unknowns(next)) {
+      ladder.residual = next;
+      ladder.degree = degree;
+      return ladder;
+    }
+    if (next.is_number()) break;
+  }
+  ladder.rungs.clear();
+  return ladder;
+}
+
+}  // namespace
+
+Program::Program(Model model) : model_(std::make_shared<const Model>(std::move(model))) {
+  const Form& form = model_->form;
+  n_ = static_cast<int>(form.f.size());
+  m_ = static_cast<int>(form.switches.size());
+  q_ = static_cast<int>(form.gaps.size());
+  jumps_ = static_cast<int>(form.jumps.size());
+  sections_ = static_cast<int>(form.sections.size());
+
+  plain_.assign(form.switches.size(), true);
+  for (size_t i = 0; i < form.switches.size(); ++i) {
+    const Switch& s = form.switches[i];
+    const auto used = symbols_in(std::span(&s.surface, 1));
+    moves_.push_back(std::any_of(used.begin(), used.end(), [](const Expr& e) {
+      return e.is_symbol(SymbolKind::state) || e.is_symbol(SymbolKind::time) || e.is_symbol(SymbolKind::sigma) ||
+             e.is_symbol(SymbolKind::counter);
+    }));
+    nested_.push_back(contains_kind(s.surface, SymbolKind::sigma));
+    any_nested_ = any_nested_ || nested_.back();
+    if (s.selects) plain_[i] = false;
+  }
+  std::vector<Expr> all = form.f;
+  for (const Switch& s : form.switches) {
+    if (contains_kind(s.surface, SymbolKind::sigma)) all.push_back(s.surface);
+  }
+  for (const Gap& g : form.gaps) all.push_back(g.gap);
+  for (const Expr& e : all) {
+    for (const Expr& s : symbols_in(std::span(&e, 1))) {
+      if (!s.is_symbol(SymbolKind::sigma)) continue;
+      const size_t i = static_cast<size_t>(s.symbol().index);
+      if (plain_[i] && !linear_in(e, s)) plain_[i] = false;
+    }
+  }
+
+  std::vector<Expr> points;
+  const auto add_point = [&](const Expr& y, bool algebraic) {
+    const Ladder ladder = climb(y, form, algebraic);
+    point_start_.push_back(points.size());
+    points.push_back(y);
+    for (size_t k = 1; k < ladder.rungs.size(); ++k) points.push_back(ladder.rungs[k]);
+    point_degree_.push_back(static_cast<int>(points.size() - point_start_.back()));
+  };
+  for (const Switch& s : form.switches) add_point(s.surface, false);
+  for (const Gap& g : form.gaps) add_point(g.gap, g.degree == 0);
+  points_ = build_tape(points, {n_, m_, q_, static_cast<int>(form.counters.size())});
+
+  size_t next = form.definitions.size();
+  for (const LoweredJump& j : form.jumps) {
+    jump_values_.push_back(next);
+    next += j.set.size();
+  }
+  restitutions_ = next;
+  next += form.gaps.size();
+  for (const Gap& g : form.gaps) {
+    directions_.push_back(next);
+    next += g.direction.size();
+  }
+}
+
+std::string Program::key(const std::string& switch_modes) const {
+  std::string out = switch_modes;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (plain_[i]) out[i] = '*';
+  }
+  return out;
+}
+
+const ModeTape& Program::tape(const std::string& switch_modes) const {
+  assert(static_cast<int>(switch_modes.size()) == m_);
+  const std::string k = key(switch_modes);
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<ModeTape>& entry = tapes_[k];
+  if (!entry) entry = specialise(k);
+  return *entry;
+}
+
+std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
+  const Form& form = model_->form;
+  Specialisation put(*model_, k);
+  const TapeInputs inputs{n_, m_, q_, static_cast<int>(form.counters.size())};
+  auto mode = std::make_unique<ModeTape>();
+
+  Form special;
+  for (const Expr& f : form.f) special.f.push_back(put(f));
+  std::vector<Expr> surfaces, gaps, residuals;
+  for (const Switch& s : form.switches) surfaces.push_back(put(s.surface));
+  for (const Gap& g : form.gaps) gaps.push_back(put(g.gap));
+
+  std::vector<Expr> manifold, slope;
+  const auto add_unknown = [&](const Ladder& ladder) {
+    const int row = static_cast<int>(residuals.size());
+    residuals.push_back(ladder.residual);
+    mode->degree.push_back(ladder.degree);
+    std::vector<ManifoldFunction>& functions = mode->manifolds.emplace_back();
+    for (const Expr& rung : ladder.rungs) {
+      ManifoldFunction function{.value = static_cast<int>(manifold.size())};
+      manifold.push_back(rung);
+      for (const Partial& d : gradient(rung, SymbolKind::state)) {
+        function.gradient.emplace_back(d.symbol.symbol().index, static_cast<int>(manifold.size()));
+        manifold.push_back(d.value);
+      }
+      functions.push_back(std::move(function));
+    }
+    for (const SymbolKind kind : {SymbolKind::sigma, SymbolKind::lambda}) {
+      for (const Partial& d : gradient(ladder.residual, kind)) {
+        const int column = d.symbol.symbol().index + (kind == SymbolKind::lambda ? m_ : 0);
+        mode->slope_entries.push_back({row, column, static_cast<int>(slope.size())});
+        slope.push_back(d.value);
+        if (has_unknowns(d.value)) mode->slope_affine = false;
+      }
+    }
+  };
+  for (int i = 0; i < m_; ++i) {
+    const bool open = k[at(i)] == '*' || k[at(i)] == '0';
+    add_unknown(open ? climb(surfaces[at(i)], special, false) : Ladder{});
+  }
+  for (int j = 0; j < q_; ++j) add_unknown(climb(gaps[at(j)], special, form.gaps[at(j)].degree == 0));
+
+  std::vector<Expr> flow = special.f;
+  const auto append = [&](const std::vector<Expr>& more) { flow.insert(flow.end(), more.begin(), more.end()); };
+  append(surfaces);
+  append(residuals);
+  append(gaps);
+  for (const LoweredJump& j : form.jumps) flow.push_back(put(j.on));
+  for (const Expr& s : form.sections) flow.push_back(put(s));
+  for (const Counter& c : form.counters) flow.push_back(put(c.phase));
+
+  std::vector<Expr> actions;
+  for (const Expr& d : form.definitions) actions.push_back(put(d));
+  for (const LoweredJump& j : form.jumps) {
+    for (const Assignment& a : j.set) actions.push_back(put(a.value));
+  }
+  for (const Gap& g : form.gaps) actions.push_back(g.restitution ? put(*g.restitution) : Expr(0.0));
+  for (const Gap& g : form.gaps) {
+    for (const Assignment& a : g.direction) actions.push_back(put(a.value));
+  }
+
+  mode->flow = build_tape(flow, inputs);
+  mode->slope = build_tape(slope, inputs);
+  mode->slope_constant =
+      std::all_of(mode->slope.constant.begin(), mode->slope.constant.end(), [](bool c) { return c; });
+  mode->manifold = build_tape(manifold, inputs);
+  mode->actions = build_tape(actions, inputs);
+  return mode;
+}
+
+}  // namespace saltus

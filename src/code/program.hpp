@@ -1,0 +1,104 @@
+// Everything an engine evaluates of a model, as tapes specialised to what is fixed in a mode.
+//
+// A switch is *plain* when it enters every formula linearly and chooses nothing: its sigma is an input of the tape, so
+// one tape serves all its values. The other switches are fixed at +1 or -1 before the tape is made: what is multiplied
+// by zero vanishes and the unused side of an `if` is never evaluated. One of those that is slid on becomes an input
+// again, in the multi-affine interpolation of its two sides.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "code/tape.hpp"
+#include "model/model.hpp"
+
+namespace saltus {
+
+/// One nonzero entry of a derivative: the slope tape's output `output` belongs to (row, column).
+struct SlopeEntry {
+  int row = 0, column = 0;
+  int output = 0;
+};
+
+/// One function that vanishes on the manifold an item slides on (h, or g and its rate), with its gradient.
+struct ManifoldFunction {
+  int value = 0;                                ///< output of the manifold tape
+  std::vector<std::pair<int, int>> gradient{};  ///< (state, output of the manifold tape)
+};
+
+/// Unknowns of a mode are numbered: switch i is i, constraint j is (number of switches) + j.
+struct ModeTape {
+  Tape flow;   ///< outputs by Program::rate, surface, residual, gap, jump, section, phase
+  Tape slope;  ///< d residual / d unknown
+  std::vector<SlopeEntry> slope_entries;
+  bool slope_constant = true;  ///< the slope depends on parameters only
+  bool slope_affine = true;    ///< residuals are affine in all unknowns together: one linear solve gives them
+  Tape manifold;
+  std::vector<std::vector<ManifoldFunction>> manifolds;  ///< per unknown: what must stay zero
+  std::vector<int> degree;  ///< per unknown: derivative of h or g in which unknowns appear; -1 never
+  Tape actions;             ///< definitions, jump values, restitutions, impact directions
+};
+
+class Program {
+ public:
+  explicit Program(Model model);
+
+  const Model& model() const { return *model_; }
+  int states() const { return n_; }
+  int switches() const { return m_; }
+  int constraints() const { return q_; }
+  int unknowns() const { return m_ + q_; }
+
+  // Positions in ModeTape::flow.outputs.
+  size_t rate(int i) const { return at(i); }
+  size_t surface(int i) const { return at(n_ + i); }
+  size_t residual(int unknown) const { return at(n_ + m_ + unknown); }
+  size_t gap(int j) const { return at(n_ + m_ + m_ + q_ + j); }
+  size_t jump(int k) const { return at(n_ + m_ + m_ + q_ + q_ + k); }
+  size_t section(int s) const { return at(n_ + m_ + m_ + q_ + q_ + jumps_ + s); }
+  size_t phase(int c) const { return at(n_ + m_ + m_ + q_ + q_ + jumps_ + sections_ + c); }
+
+  // Positions in ModeTape::actions.outputs.
+  size_t definition(int d) const { return at(d); }
+  size_t jump_value(int k, int s) const { return jump_values_[static_cast<size_t>(k)] + at(s); }
+  size_t restitution(int j) const { return restitutions_ + at(j); }
+  size_t direction(int j, int d) const { return directions_[static_cast<size_t>(j)] + at(d); }
+
+  bool plain(int i) const { return plain_[static_cast<size_t>(i)]; }
+  /// Whether the surface depends on states or time at all (otherwise its sign is fixed by the parameters).
+  bool moves(int i) const { return moves_[static_cast<size_t>(i)]; }
+  /// Whether the surface depends on other switches.
+  bool nested(int i) const { return nested_[static_cast<size_t>(i)]; }
+  bool any_nested() const { return any_nested_; }
+
+  /// Surfaces and gaps with their derivatives that no unknown enters, all switches open: to tell signs at a point.
+  const Tape& points() const { return points_; }
+  /// Output of the k-th derivative of an unknown's surface or gap in that tape, k < point_degree(unknown).
+  size_t point(int unknown, int k) const { return point_start_[static_cast<size_t>(unknown)] + at(k); }
+  int point_degree(int unknown) const { return point_degree_[static_cast<size_t>(unknown)]; }
+
+  /// The tape of a mode given by one character per switch; made on first use and kept. Safe to call from any thread.
+  const ModeTape& tape(const std::string& switch_modes) const;
+
+ private:
+  static size_t at(int i) { return static_cast<size_t>(i); }
+  std::string key(const std::string& switch_modes) const;
+  std::unique_ptr<ModeTape> specialise(const std::string& key) const;
+
+  std::shared_ptr<const Model> model_;
+  int n_, m_, q_, jumps_, sections_;
+  std::vector<bool> plain_, moves_, nested_;
+  bool any_nested_ = false;
+  std::vector<size_t> jump_values_, directions_;
+  size_t restitutions_ = 0;
+  Tape points_;
+  std::vector<size_t> point_start_;
+  std::vector<int> point_degree_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::unique_ptr<ModeTape>> tapes_;
+};
+
+}  // namespace saltus

@@ -1,0 +1,112 @@
+#include "code/rounding.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "code/jet.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr double eps = std::numeric_limits<double>::epsilon();
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+Rounding::Rounding(const Tape& tape, std::span<const double> parameters)
+    : tape_(&tape), value_(at(tape.slots), 0.0), error_(at(tape.slots), 0.0) {
+  Jet<double> jet(tape, 0);
+  jet.bind(parameters);
+  for (int s = 0; s < tape.slots; ++s) {
+    value_[at(s)] = jet[s][0];
+    error_[at(s)] = eps * std::abs(jet[s][0]);
+  }
+}
+
+void Rounding::evaluate(std::span<const double> x, double t, std::span<const double> sigma,
+                        std::span<const double> counters) {
+  const auto set = [&](int slot, double v, double e) {
+    if (slot < 0) return;
+    value_[at(slot)] = v;
+    error_[at(slot)] = e;
+  };
+  set(tape_->time, t, eps * std::abs(t));
+  for (size_t i = 0; i < x.size(); ++i) set(tape_->states[i], x[i], eps * std::abs(x[i]));
+  for (size_t i = 0; i < sigma.size(); ++i) set(tape_->sigmas[i], sigma[i], 0);
+  for (size_t i = 0; i < counters.size(); ++i) set(tape_->counters[i], counters[i], 0);
+  run(tape_->linear);
+  run(tape_->timed);
+  run(tape_->free);
+  run(tape_->bound);
+}
+
+/// Each operation: its value, the errors of its arguments times its slopes, and its own rounding.
+void Rounding::run(const std::vector<Operation>& operations) {
+  for (const Operation& o : operations) {
+    const double a = value_[at(o.a)], b = value_[at(o.b)], ea = error_[at(o.a)], eb = error_[at(o.b)];
+    double v = 0, e = 0;
+    switch (o.instr) {
+      case Instr::add: v = a + b, e = ea + eb; break;
+      case Instr::sub: v = a - b, e = ea + eb; break;
+      case Instr::neg: v = -a, e = ea; break;
+      case Instr::add_c: v = a + b, e = ea + eb; break;
+      case Instr::rsub_c: v = b - a, e = ea + eb; break;
+      case Instr::scale:
+      case Instr::mul: v = a * b, e = std::abs(a) * eb + std::abs(b) * ea; break;
+      case Instr::square: v = a * a, e = 2 * std::abs(a) * ea; break;
+      case Instr::one_minus_square: v = (1 - a) * (1 + a), e = 2 * std::abs(a) * ea; break;
+      case Instr::pow:
+        v = std::pow(a, b);
+        e = std::abs(v) * (std::abs(b / a) * ea + std::abs(std::log(std::abs(a))) * eb);
+        break;
+      case Instr::div:
+      case Instr::div_c: v = a / b, e = (ea + std::abs(v) * eb) / std::abs(b); break;
+      case Instr::recip: v = b / a, e = (eb + std::abs(v) * ea) / std::abs(a); break;
+      case Instr::power: v = std::pow(a, b), e = std::abs(b * v / a) * ea; break;
+      case Instr::sqrt: v = std::sqrt(a), e = v > 0 ? ea / (2 * v) : std::sqrt(ea); break;
+      case Instr::cbrt: v = std::cbrt(a), e = v != 0 ? ea / (3 * v * v) : std::cbrt(ea); break;
+      case Instr::exp: v = std::exp(a), e = v * ea; break;
+      case Instr::sin_cos:
+      case Instr::sin_cos_t:
+        v = std::sin(a), e = ea;
+        value_[at(o.out + 1)] = std::cos(a);
+        error_[at(o.out + 1)] = ea + eps;
+        break;
+      case Instr::sinh_cosh:
+        v = std::sinh(a), e = std::cosh(a) * ea;
+        value_[at(o.out + 1)] = std::cosh(a);
+        error_[at(o.out + 1)] = std::abs(v) * ea + eps * std::cosh(a);
+        break;
+      case Instr::tan:
+      case Instr::tanh: {
+        const double sign = o.instr == Instr::tan ? 1 : -1;
+        v = o.instr == Instr::tan ? std::tan(a) : std::tanh(a);
+        value_[at(o.out + 1)] = 1 + sign * v * v;
+        e = std::abs(value_[at(o.out + 1)]) * ea;
+        error_[at(o.out + 1)] = 2 * std::abs(v) * e + eps;
+        break;
+      }
+      case Instr::log: v = std::log(a), e = ea / std::abs(a); break;
+      case Instr::atan: v = std::atan(a), e = ea; break;
+      case Instr::asin: v = std::asin(a), e = ea / std::abs(b); break;
+      case Instr::acos: v = std::acos(a), e = ea / std::abs(b); break;
+      case Instr::atan2: {
+        const double r = a * a + b * b;
+        v = std::atan2(a, b), e = (std::abs(b) * ea + std::abs(a) * eb) / r;
+        value_[at(o.out + 1)] = r;
+        error_[at(o.out + 1)] = 2 * (std::abs(a) * ea + std::abs(b) * eb) + eps * r;
+        break;
+      }
+    }
+    value_[at(o.out)] = v;
+    error_[at(o.out)] = e + eps * std::abs(v);
+  }
+}
+
+int Rounding::sign(size_t output) const {
+  const double v = value(output);
+  if (!(std::abs(v) > 2 * error(output))) return 0;
+  return v > 0 ? 1 : -1;
+}
+
+}  // namespace saltus

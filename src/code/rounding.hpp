@@ -1,0 +1,30 @@
+// Values with a bound of their rounding error: what is zero, and what only looks like it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "code/tape.hpp"
+
+namespace saltus {
+
+/// Values of a tape at a point with first-order error bounds. Inputs are taken as rounded to the last bit.
+class Rounding {
+ public:
+  /// The tape must outlive this.
+  Rounding(const Tape& tape, std::span<const double> parameters);
+
+  void evaluate(std::span<const double> x, double t, std::span<const double> sigma, std::span<const double> counters);
+  double value(size_t output) const { return value_[static_cast<size_t>(tape_->outputs[output])]; }
+  double error(size_t output) const { return error_[static_cast<size_t>(tape_->outputs[output])]; }
+  /// +1, -1, or 0 if the value is within a few of its error bounds.
+  int sign(size_t output) const;
+
+ private:
+  void run(const std::vector<Operation>& operations);
+
+  const Tape* tape_;
+  std::vector<double> value_, error_;
+};
+
+}  // namespace saltus

@@ -1,0 +1,495 @@
+#include "flow/choose.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <Eigen/Eigenvalues>
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+constexpr double negligible = 1e-10;    // share of the time scale within which a coefficient must rule to count
+constexpr double bound_margin = 1e-11;  // sigma this close to its bound is at it
+
+std::string name_of(const Program& program, int unknown) {
+  const int m = program.switches();
+  return unknown < m ? program.model().form.switches[at(unknown)].name
+                     : program.model().constraints[at(unknown - m)].name;
+}
+
+void set(Mode& mode, const Program& program, int unknown, char c) {
+  const int m = program.switches();
+  (unknown < m ? mode.switches[at(unknown)] : mode.constraints[at(unknown - m)]) = c;
+}
+
+/// One assignment that has been tried.
+struct Candidate {
+  std::string letters;           // per member of the group
+  bool usable = false;           // the series exists
+  bool weak = false;             // stays, but only because nothing moves to the computed order
+  std::vector<Leading> leading;  // per member
+  std::vector<double> unknowns;  // values of all unknowns
+  std::vector<double> first;     // per member: first derivative of h or g
+  bool several_sigma = false;
+  bool repels = false;
+};
+
+class Chooser {
+ public:
+  Chooser(Series& series, std::span<const double> x, double t, std::span<const double> counters, const Mode& current,
+          const std::vector<AtZero>& zeros, const ChoiceOptions& options)
+      : series_(series),
+        program_(series.program()),
+        x_(x),
+        t_(t),
+        counters_(counters),
+        zeros_(zeros),
+        options_(options) {
+    choice_.mode = current;
+    before_ = current;
+    choice_.leading.assign(at(program_.unknowns()), 0);
+    choice_.sigma.assign(at(program_.unknowns()), 0.0);
+    for (int u = 0; u < program_.unknowns(); ++u) previous_.push_back(options.at_start ? 0.0 : series.unknown(u)[0]);
+  }
+
+  Choice run() {
+    for (const std::vector<size_t>& group : groups()) {
+      decide(group);
+      if (choice_.outcome != Choice::Outcome::unique) break;
+    }
+    return std::move(choice_);
+  }
+
+ private:
+  /// Members of Z that can influence each other; groups without a fresh member keep what they have.
+  std::vector<std::vector<size_t>> groups() {
+    if (zeros_.size() == 1) return {{0}};
+    Mode all = choice_.mode;
+    for (const AtZero& z : zeros_) set(all, program_, z.unknown, z.unknown < program_.switches() ? '0' : 'c');
+    series_.set_mode(all);
+    std::vector<int> position(at(program_.unknowns()), -1);
+    for (size_t i = 0; i < zeros_.size(); ++i) position[at(zeros_[i].unknown)] = static_cast<int>(i);
+    std::vector<std::vector<size_t>> out;
+    std::vector<bool> placed(zeros_.size(), false);
+    for (const Series::Block& block : series_.blocks()) {
+      std::vector<size_t> group;
+      bool fresh = false;
+      for (const int member : block.members) {
+        const int p = position[at(series_.active()[at(member)])];
+        if (p < 0) continue;
+        group.push_back(at(p));
+        placed[at(p)] = true;
+        fresh = fresh || zeros_[at(p)].fresh;
+      }
+      if (fresh) {
+        out.push_back(std::move(group));
+      } else {
+        for (const size_t z : group)
+          set(choice_.mode, program_, zeros_[z].unknown, zeros_[z].unknown < program_.switches() ? '0' : 'c');
+      }
+    }
+    for (size_t i = 0; i < zeros_.size(); ++i) {
+      if (!placed[i]) out.push_back({i});
+    }
+    return out;
+  }
+
+  std::string letters_of(const AtZero& z) const { return z.unknown < program_.switches() ? "+-0" : "oc"; }
+
+  void decide(const std::vector<size_t>& group) {
+    constexpr size_t largest_search = 6;
+    std::vector<Candidate> candidates;
+    if (group.size() <= largest_search) {
+      candidates = enumerate(group);
+    } else {
+      candidates = walk(group);
+    }
+    for (const int order : {2, 4, 8}) {
+      std::vector<Candidate> kept = judge(group, candidates, std::min(order, series_.order()));
+      if (!kept.empty()) {
+        settle(group, kept);
+        return;
+      }
+    }
+    std::string names;
+    for (const size_t z : group) names += (names.empty() ? "'" : ", '") + name_of(program_, zeros_[z].unknown) + "'";
+    choice_.outcome = Choice::Outcome::none;
+    choice_.message = fmt::format("no mode is consistent on {}", names);
+  }
+
+  std::vector<Candidate> enumerate(const std::vector<size_t>& group) const {
+    std::vector<Candidate> out(1);
+    for (const size_t z : group) {
+      std::vector<Candidate> longer;
+      for (const Candidate& c : out) {
+        for (const char letter : letters_of(zeros_[z])) longer.push_back({.letters = c.letters + letter});
+      }
+      out = std::move(longer);
+    }
+    return out;
+  }
+
+  /// Many surfaces at once: from everything slid, let go what must go, one at a time (Murty's rule), until it fits.
+  std::vector<Candidate> walk(const std::vector<size_t>& group) {
+    Candidate c;
+    for (const size_t z : group) c.letters += zeros_[z].unknown < program_.switches() ? '0' : 'c';
+    const size_t most = 20 * group.size() + 100;
+    for (size_t round = 0; round < most; ++round) {
+      Mode mode = with(group, c.letters);
+      series_.set_mode(mode);
+      if (series_.expand(x_, t_, counters_, 1) != SeriesStatus::ok) break;
+      double worst = 1e-12;
+      size_t which = group.size();
+      char letter = '0';
+      for (size_t i = 0; i < group.size(); ++i) {
+        const int u = zeros_[group[i]].unknown;
+        const bool is_switch = u < program_.switches();
+        const char now = c.letters[i];
+        const double value = series_.unknown(u)[0];
+        if (now == '0' && std::abs(value) - series_.hold(u) > worst) {
+          worst = std::abs(value) - series_.hold(u);
+          which = i;
+          letter = value > 0 ? '+' : '-';
+        } else if (now == 'c' && -value > worst) {
+          worst = -value;
+          which = i;
+          letter = 'o';
+        } else if (now != '0' && now != 'c') {
+          const double rate =
+              (is_switch ? series_.surface(u) : series_.gap(u - program_.switches()))[1] * options_.direction;
+          const double against = now == '-' ? rate : -rate;
+          if (against > worst) {
+            worst = against;
+            which = i;
+            letter = is_switch ? '0' : 'c';
+          }
+        }
+      }
+      if (which == group.size()) return {c};
+      c.letters[which] = letter;
+    }
+    return {};
+  }
+
+  Mode with(const std::vector<size_t>& group, const std::string& letters) const {
+    Mode mode = choice_.mode;
+    for (size_t i = 0; i < group.size(); ++i) set(mode, program_, zeros_[group[i]].unknown, letters[i]);
+    return mode;
+  }
+
+  /// Candidates whose flow stays where they claim to be, seen with series up to `order`.
+  std::vector<Candidate> judge(const std::vector<size_t>& group, std::vector<Candidate>& candidates, int order) {
+    std::vector<double> noise(group.size(), 0.0);
+    for (Candidate& c : candidates) {
+      c.usable = false;
+      if (!may_slide(group, c.letters)) continue;
+      series_.set_mode(with(group, c.letters));
+      c.usable = start(group, c, 1);
+      if (!c.usable) continue;
+      c.first.clear();
+      for (size_t i = 0; i < group.size(); ++i) {
+        c.first.push_back(function(zeros_[group[i]].unknown)[1]);
+        if (std::isfinite(c.first[i])) noise[i] = std::max(noise[i], std::abs(c.first[i]));
+      }
+    }
+    for (double& v : noise) v *= 256 * 2.2e-16;
+    std::vector<Candidate> kept;
+    for (Candidate& c : candidates) {
+      if (!c.usable) continue;
+      series_.set_mode(with(group, c.letters));
+      if (!start(group, c, order)) continue;
+      if (stays(group, c, order, noise)) {
+        note_slopes(c);
+        kept.push_back(c);
+      }
+    }
+    const bool any_strong = std::any_of(kept.begin(), kept.end(), [](const Candidate& c) { return !c.weak; });
+    if (any_strong) std::erase_if(kept, [](const Candidate& c) { return c.weak; });
+    if (!any_strong && order < std::min(8, series_.order())) kept.clear();
+    return kept;
+  }
+
+  const double* function(int u) const {
+    return u < program_.switches() ? series_.surface(u) : series_.gap(u - program_.switches());
+  }
+
+  /// A surface can be slid on only if the lower derivatives of h are known to vanish and sigma can influence it.
+  bool may_slide(const std::vector<size_t>& group, const std::string& letters) {
+    Mode mode = with(group, letters);
+    const ModeTape& tape = program_.tape(mode.switches);
+    for (size_t i = 0; i < group.size(); ++i) {
+      if (letters[i] != '0' && letters[i] != 'c') continue;
+      const AtZero& z = zeros_[group[i]];
+      const int degree = tape.degree[at(z.unknown)];
+      if (degree < 0 || z.known < degree) return false;
+    }
+    return true;
+  }
+
+  /// Series of a candidate; if it is not affine in its unknowns, the solution that attracts among those in range.
+  bool start(const std::vector<size_t>& group, Candidate& c, int order) {
+    const size_t slid = series_.active().size();
+    if (series_.tape().slope_affine || slid == 0) {
+      if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) return false;
+    } else if (!start_nonlinear(group, c, order)) {
+      return false;
+    }
+    c.unknowns.clear();
+    for (int u = 0; u < program_.unknowns(); ++u) c.unknowns.push_back(series_.unknown(u)[0]);
+    return true;
+  }
+
+  bool in_range(const std::vector<double>& unknowns) const {
+    for (const int u : series_.active()) {
+      const double v = unknowns[at(u)];
+      if (u < program_.switches() ? std::abs(v) > series_.hold(u) + bound_margin : v < -1e-9 * (1 + std::abs(v)))
+        return false;
+    }
+    return true;
+  }
+
+  bool start_nonlinear(const std::vector<size_t>& group, Candidate& c, int order) {
+    bool all_old = true;
+    for (const size_t z : group) all_old = all_old && !zeros_[z].fresh;
+    std::vector<std::vector<double>> found;
+    std::vector<bool> attracts;
+    const auto attempt = [&](const std::vector<double>& guess) {
+      series_.guess(guess);
+      if (series_.expand(x_, t_, counters_, 0) != SeriesStatus::ok) return;
+      std::vector<double> values;
+      for (int u = 0; u < program_.unknowns(); ++u) values.push_back(series_.unknown(u)[0]);
+      if (!in_range(values)) return;
+      for (const auto& known : found) {
+        double distance = 0;
+        for (size_t i = 0; i < values.size(); ++i) distance = std::max(distance, std::abs(values[i] - known[i]));
+        if (distance < 1e-8) return;
+      }
+      found.push_back(values);
+      attracts.push_back(!repels());
+    };
+    std::vector<double> guess = previous_;
+    if (all_old) attempt(guess);
+    if (found.empty()) {
+      const auto active = series_.active();
+      guess.assign(at(program_.unknowns()), 0.0);
+      attempt(guess);
+      const size_t corners = size_t{1} << std::min<size_t>(active.size(), 6);
+      for (size_t corner = 0; corner < corners; ++corner) {
+        for (size_t i = 0; i < active.size(); ++i) {
+          const double reach = active[i] < program_.switches() ? 0.7 * series_.hold(active[i]) : 1.0;
+          guess[at(active[i])] =
+              (corner >> std::min<size_t>(i, 6)) & 1 ? reach : (active[i] < program_.switches() ? -reach : 0.0);
+        }
+        attempt(guess);
+      }
+    }
+    if (found.empty()) return false;
+    c.several_sigma = found.size() > 1;
+    size_t best = 0;
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (attracts[i]) {
+        best = i;
+        break;
+      }
+    }
+    series_.guess(found[best]);
+    return series_.expand(x_, t_, counters_, order) == SeriesStatus::ok;
+  }
+
+  /// Whether a small departure from the slid set grows: an eigenvalue of the slope with positive real part.
+  bool repels() const {
+    for (const Series::Block& block : series_.blocks()) {
+      if (block.members.size() > 30 || block.singular) continue;
+      for (const int member : block.members) {
+        if (series_.active()[at(member)] >= program_.switches()) return false;
+      }
+      if (block.members.size() == 1) {
+        if (block.slope(0, 0) * options_.direction > 0 && degree_one(block)) return true;
+        continue;
+      }
+      if (!degree_one(block)) continue;
+      // Each surface may be scaled by any positive number; that leaves the sign of the eigenvalues' real parts of a
+      // normalised system to compare.
+      Mat scaled = block.slope;
+      for (Eigen::Index i = 0; i < scaled.rows(); ++i) {
+        const double size = scaled.row(i).cwiseAbs().maxCoeff();
+        if (size > 0) scaled.row(i) /= size;
+      }
+      const Eigen::VectorXcd values = Eigen::EigenSolver<Mat>(scaled, false).eigenvalues();
+      for (Eigen::Index i = 0; i < values.size(); ++i) {
+        if (values[i].real() * options_.direction > 1e-9) return true;
+      }
+    }
+    return false;
+  }
+
+  bool degree_one(const Series::Block& block) const {
+    return std::all_of(block.members.begin(), block.members.end(),
+                       [&](int member) { return series_.tape().degree[at(series_.active()[at(member)])] == 1; });
+  }
+
+  void note_slopes(Candidate& c) const { c.repels = !series_.active().empty() && repels(); }
+
+  bool stays(const std::vector<size_t>& group, Candidate& c, int order, const std::vector<double>& noise) {
+    c.leading.assign(group.size(), {});
+    c.weak = false;
+    for (size_t i = 0; i < group.size(); ++i) {
+      const AtZero& z = zeros_[group[i]];
+      const char letter = c.letters[i];
+      Leading lead;
+      if (letter == '0') {
+        lead = sliding_margin(z, order);
+      } else if (letter == 'c') {
+        const double* lambda = series_.unknown(z.unknown);
+        lead = leading_coefficient(lambda, z.leaving ? 1 : 0, order - 1, options_.time_scale, options_.direction);
+      } else {
+        lead =
+            leading_coefficient(function(z.unknown), z.known, order, options_.time_scale, options_.direction, noise[i]);
+        if (letter == '-') lead.sign = -lead.sign;
+      }
+      if (lead.sign < 0) return false;
+      if (lead.sign == 0) c.weak = true;
+      c.leading[i] = lead;
+    }
+    // Surfaces slid on outside the group must stay in range too.
+    for (const int u : series_.active()) {
+      if (u < program_.switches() && std::abs(series_.unknown(u)[0]) > series_.hold(u) + 1e-9 && !in_group(group, u))
+        return false;
+    }
+    return true;
+  }
+
+  /// Leading coefficients of h known to vanish. One that leaves where its sigma has reached 1 does so tangentially, if
+  /// nothing else changes; one that holds is let go with a jump of its rate.
+  int known(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
+    const AtZero& z = zeros_[group[i]];
+    if (z.leaving != c.letters[i]) return z.known;
+    if (z.unknown < program_.switches() && series_.hold(z.unknown) > 1) return z.known;
+    for (size_t j = 0; j < group.size(); ++j) {
+      if (j != i && c.letters[j] != before_letter(zeros_[group[j]].unknown)) return z.known;
+    }
+    return z.known + 1;
+  }
+
+  char before_letter(int u) const {
+    const int m = program_.switches();
+    return u < m ? before_.switches[at(u)] : before_.constraints[at(u - m)];
+  }
+
+  bool in_group(const std::vector<size_t>& group, int u) const {
+    return std::any_of(group.begin(), group.end(), [&](size_t z) { return zeros_[z].unknown == u; });
+  }
+
+  /// How hold - |sigma| starts: positive inside, at the bound by the first coefficient that moves it.
+  Leading sliding_margin(const AtZero& z, int order) const {
+    const double* sigma = series_.unknown(z.unknown);
+    const double hold = series_.hold(z.unknown);
+    if (series_.clamped(z.unknown)) return {0, 1};
+    const double margin = hold - std::abs(sigma[0]);
+    if (margin > bound_margin && !(z.leaving != 0 && margin < 1e-7)) return {0, 1};
+    if (margin < -bound_margin && !(z.leaving != 0 && margin > -1e-7)) return {0, -1};
+    std::vector<double> c(at(order) + 1, 0.0);
+    for (int k = 1; k < order; ++k) c[at(k)] = sigma[0] > 0 ? -sigma[k] : sigma[k];
+    return leading_coefficient(c.data(), 1, order - 1, options_.time_scale, options_.direction,
+                               1e-13 / options_.time_scale);
+  }
+
+  void settle(const std::vector<size_t>& group, std::vector<Candidate>& kept) {
+    prefer_sticking(group, kept);
+    Candidate* chosen = &kept[0];
+    std::string names;
+    for (const size_t z : group) names += (names.empty() ? "'" : ", '") + name_of(program_, zeros_[z].unknown) + "'";
+    if (kept.size() > 1) {
+      chosen = by_wish(group, kept);
+      std::string options;
+      for (const Candidate& c : kept) options += (options.empty() ? "" : ", ") + with(group, c.letters).text();
+      choice_.message =
+          fmt::format("the solution is not unique on {} at t = {}: modes {} are all possible", names, t_, options);
+      if (!chosen) {
+        chosen = most_slid(kept);
+        if (!options_.at_start) choice_.outcome = Choice::Outcome::several;
+      }
+    } else if (chosen->several_sigma) {
+      choice_.message = fmt::format(
+          "sliding on {} at t = {} is not unique: several sigma are possible, the attracting one is taken", names, t_);
+    } else if (chosen->repels) {
+      choice_.message = fmt::format("sliding on {} at t = {} repels: the solution is not unique", names, t_);
+    }
+    const Mode mode = with(group, chosen->letters);
+    choice_.mode = mode;
+    for (size_t i = 0; i < group.size(); ++i) choice_.leading[at(zeros_[group[i]].unknown)] = chosen->leading[i].index;
+    choice_.sigma = chosen->unknowns;
+  }
+
+  /// Where both sticking and passing are consistent on a surface that holds, it sticks.
+  void prefer_sticking(const std::vector<size_t>& group, std::vector<Candidate>& kept) const {
+    for (size_t i = 0; i < group.size(); ++i) {
+      const int u = zeros_[group[i]].unknown;
+      if (u >= program_.switches() || !(series_.hold(u) > 1)) continue;
+      const bool can_stick =
+          std::any_of(kept.begin(), kept.end(), [&](const Candidate& c) { return c.letters[i] == '0'; });
+      if (can_stick) std::erase_if(kept, [&](const Candidate& c) { return c.letters[i] != '0'; });
+    }
+  }
+
+  Candidate* by_wish(const std::vector<size_t>& group, std::vector<Candidate>& kept) const {
+    for (Candidate& c : kept) {
+      bool fits = false;
+      for (size_t i = 0; i < group.size(); ++i) {
+        const auto wish = options_.leave.find(zeros_[group[i]].unknown);
+        if (wish == options_.leave.end()) continue;
+        fits = c.letters[i] == wish->second;
+        if (!fits) break;
+      }
+      if (fits) return &c;
+    }
+    return nullptr;
+  }
+
+  static Candidate* most_slid(std::vector<Candidate>& kept) {
+    const auto slid = [](const Candidate& c) { return std::count(c.letters.begin(), c.letters.end(), '0'); };
+    return &*std::max_element(kept.begin(), kept.end(),
+                              [&](const Candidate& a, const Candidate& b) { return slid(a) < slid(b); });
+  }
+
+  Series& series_;
+  const Program& program_;
+  std::span<const double> x_;
+  double t_;
+  std::span<const double> counters_;
+  const std::vector<AtZero>& zeros_;
+  const ChoiceOptions& options_;
+  std::vector<double> previous_;
+  Mode before_;
+  Choice choice_;
+};
+
+}  // namespace
+
+Leading leading_coefficient(const double* c, int first, int last, double time_scale, double direction, double noise) {
+  // Scaled by the time in which things change, a coefficient rules from the start unless later ones dwarf it.
+  double power = std::pow(time_scale, first);
+  std::vector<double> scaled;
+  for (int k = first; k <= last; ++k, power *= time_scale) scaled.push_back(std::isfinite(c[k]) ? c[k] * power : 0.0);
+  for (size_t i = 0; i < scaled.size(); ++i) {
+    double later = 0;
+    for (size_t j = i + 1; j < scaled.size(); ++j) later = std::max(later, std::abs(scaled[j]));
+    const int k = first + static_cast<int>(i);
+    const double floor = std::max(negligible * later, k == 1 ? noise * time_scale : 0.0);
+    if (std::abs(scaled[i]) > floor) {
+      const double sign = (scaled[i] > 0 ? 1.0 : -1.0) * (direction < 0 && k % 2 ? -1.0 : 1.0);
+      return {k, sign > 0 ? 1 : -1};
+    }
+  }
+  return {last + 1, 0};
+}
+
+Choice choose_mode(Series& series, std::span<const double> x, double t, std::span<const double> counters,
+                   const Mode& current, const std::vector<AtZero>& zeros, const ChoiceOptions& options) {
+  return Chooser(series, x, t, counters, current, zeros, options).run();
+}
+
+}  // namespace saltus

@@ -1,0 +1,61 @@
+// Which mode follows at a point where surfaces or gaps are zero: the assignment under which the flow stays.
+//
+//   Z = what is at zero: the surfaces hit, those slid on, the gaps closed or touched
+//   split Z into groups that influence each other (through d residual / d unknown)
+//   for each group:
+//     for each assignment of + - 0 (switches) and o c (constraints):
+//       series in that mode; keep the assignment if
+//         + -  the first nonvanishing coefficient of h has that sign         o  the same for g > 0
+//         0    h and its lower derivatives vanish and sigma stays in [-s, s]  c  lambda stays >= 0
+//     one left: that mode.  Several: a holding surface sticks, else the answer is not unique.  None: inconsistent.
+//
+// "First nonvanishing" compares times: a coefficient counts if it rules h later than the resolution of time.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flow/series.hpp"
+
+namespace saltus {
+
+/// A switch or constraint whose surface or gap is zero here.
+struct AtZero {
+  int unknown = 0;
+  int known = 1;  ///< h (or g) and its derivatives that no unknown enters: so many of them are known to be zero
+  char leaving =
+      0;  ///< it slid (or was closed) and has reached the bound of its sigma (or lambda): the side it leaves to
+  bool fresh = true;  ///< it takes part in the event; otherwise it has been slid on before and goes on
+};
+
+struct ChoiceOptions {
+  double direction = 1;   ///< -1 backward in time
+  double time_scale = 1;  ///< time in which the flow changes
+  bool at_start = false;
+  std::map<int, char> leave;  ///< the user's choice for switches where the answer is not unique
+};
+
+struct Choice {
+  enum class Outcome { unique, several, none };
+  Outcome outcome = Outcome::unique;
+  Mode mode;
+  std::vector<int> leading;   ///< per unknown: leading zero coefficients of what is watched in the new mode
+  std::vector<double> sigma;  ///< per unknown: starting values for the new mode's sigma and lambda
+  std::string message;        ///< what is not unique, or why nothing fits
+};
+
+Choice choose_mode(Series& series, std::span<const double> x, double t, std::span<const double> counters,
+                   const Mode& current, const std::vector<AtZero>& zeros, const ChoiceOptions& options);
+
+/// The first coefficient that rules a series just after zero: its index and the sign it gives (0: none up to `last`).
+struct Leading {
+  int index = 0;
+  int sign = 0;
+};
+Leading leading_coefficient(const double* c, int first, int last, double time_scale, double direction,
+                            double noise = 0);
+
+}  // namespace saltus

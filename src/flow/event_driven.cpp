@@ -1,0 +1,1005 @@
+#include "flow/event_driven.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "code/rounding.hpp"
+#include "flow/choose.hpp"
+#include "flow/impact.hpp"
+#include "flow/series.hpp"
+#include "flow/taylor.hpp"
+#include "solve/polynomial.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr double eps = std::numeric_limits<double>::epsilon();
+size_t at(int i) { return static_cast<size_t>(i); }
+
+/// What a root on the step means.
+enum class Watched { surface, sigma, gap, lambda, slope, jump, wrap };
+
+struct Watch {
+  Watched what = Watched::surface;
+  int item = 0;       // switch, constraint, jump or counter
+  double offset = 0;  // subtracted from the series before looking for zeros
+  int known = 0;      // leading zero coefficients
+  int sign = 0;       // sign the function has before the event, 0: either
+  double root = 0;    // where it was found on this step
+  bool found = false;
+};
+
+/// Compensated sum: time does not lose the small steps.
+class Clock {
+ public:
+  explicit Clock(double t) : high_(t) {}
+  void advance(double step) {
+    const double sum = high_ + step;
+    const double part = sum - high_;
+    low_ += (high_ - (sum - part)) + (step - part);
+    high_ = sum;
+  }
+  void set(double t) {
+    high_ = t;
+    low_ = 0;
+  }
+  double now() const { return high_ + low_; }
+  /// The step from now to a given time.
+  double until(double t) const { return (t - high_) - low_; }
+
+ private:
+  double high_, low_ = 0;
+};
+
+class Engine {
+ public:
+  Engine(const Program& program, const RunOptions& options)
+      : program_(program),
+        model_(program.model()),
+        options_(options),
+        order_(taylor_order(options.tolerance)),
+        series_(program, options.parameters, order_),
+        control_(program.states(), options.tolerance),
+        clock_(options.from),
+        direction_(options.until < options.from ? -1.0 : 1.0),
+        x_(options.initial),
+        point_(program.points(), options.parameters) {
+    for (const auto& [name, side] : options.leave) {
+      for (int i = 0; i < program.switches(); ++i) {
+        if (model_.form.switches[at(i)].name == name) leave_[i] = side;
+      }
+    }
+    counters_.assign(model_.form.counters.size(), 0.0);
+    jump_sign_.assign(model_.form.jumps.size(), 0);
+    section_sign_.assign(model_.sections.size(), 0);
+    section_seen_.assign(model_.sections.size(), -HUGE_VAL);
+    for (size_t s = 0; s < model_.sections.size(); ++s) {
+      if (model_.sections[s].kind != Section::Kind::every) continue;
+      every_.push_back({static_cast<int>(s), constant_value(model_.sections[s].value, options.parameters), 1});
+    }
+    result_.states = program.states();
+    result_.sliding.assign(at(program.switches()), {});
+    known_.assign(at(program.unknowns()), 0);
+    next_sign_ = section_sign_;
+  }
+
+  Trajectory run() {
+    const auto begin = std::chrono::steady_clock::now();
+    start();
+    while (!ended_ && !finished()) {
+      if (!step()) break;
+      if (++result_.cost.steps >= options_.max_steps)
+        finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps));
+      if (result_.cost.steps % 256 == 0 && options_.progress && !options_.progress(clock_.now()))
+        finish(Why::cancelled, "interrupted");
+    }
+    if (!ended_) finish(Why::time, "");
+    result_.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return std::move(result_);
+  }
+
+ private:
+  // ---- start and end --------------------------------------------------------------------------------------------
+
+  void start() {
+    result_.start_time = options_.from;
+    result_.start_state = x_;
+    mode_.switches.assign(at(program_.switches()), '+');
+    mode_.constraints.assign(at(program_.constraints()), 'o');
+    count_wraps();
+    arrive({}, true, true);
+    result_.start_mode = mode_;
+    note_signs();
+    if (!ended_ && !rebounded_.empty()) record(mode_, result_.start_state, {});
+  }
+
+  bool finished() const { return direction_ * clock_.until(options_.until) <= 0; }
+
+  void finish(Why why, std::string message) {
+    if (ended_) return;
+    ended_ = true;
+    result_.end = {why, std::move(message), why == Why::time ? options_.until : clock_.now(), x_, mode_};
+  }
+
+  double time_scale() const { return scale_ > 0 ? scale_ : 1.0; }
+  double resolution() const { return 8 * eps * std::max(std::abs(clock_.now()), time_scale() * 1e-3); }
+
+  // ---- choosing modes -------------------------------------------------------------------------------------------
+
+  ChoiceOptions choice_options(bool at_start) const {
+    return {.direction = direction_, .time_scale = time_scale(), .at_start = at_start, .leave = leave_};
+  }
+
+  /// At a state just reached: impacts, then the mode. `zeros` is what is known to vanish here; after a jump of the
+  /// state (or at the start) every sign is evaluated anew. Returns false if the run has ended.
+  bool arrive(std::vector<AtZero> zeros, bool jumped, bool at_start) {
+    rebounded_.clear();
+    if (jumped) look(zeros);
+    for (int round = 0; approaching(zeros); ++round) {
+      if (round > 100) {
+        finish(Why::inconsistent, "impacts follow each other without time passing");
+        return false;
+      }
+      if (!rebound(zeros)) return false;
+      look(zeros);
+    }
+    if (scale_ == 0) estimate_scale();
+    return settle(zeros, at_start);
+  }
+
+  /// Signs of all surfaces and gaps that are not listed yet; those that vanish join the list.
+  void look(std::vector<AtZero>& zeros) {
+    const int m = program_.switches();
+    const auto listed = [&](int u) {
+      return std::any_of(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
+    };
+    const auto vanishing = [&](int u) {
+      int k = 0;
+      while (k < program_.point_degree(u) && point_.sign(program_.point(u, k)) == 0) ++k;
+      return k;
+    };
+    sigma_.assign(at(m), 0.0);
+    evaluate_point();
+    for (int i = 0; i < m; ++i) {
+      if (program_.nested(i)) evaluate_point();
+      const int sign = point_.sign(program_.point(i, 0));
+      if (!listed(i)) {
+        if (sign == 0 && program_.moves(i)) {
+          zeros.push_back({.unknown = i, .known = vanishing(i)});
+          if (mode_.switches[at(i)] == '0') mode_.switches[at(i)] = '+';
+        } else {
+          mode_.switches[at(i)] = sign > 0 ? '+' : sign < 0 ? '-' : '0';
+        }
+      }
+      sigma_[at(i)] = sign;
+    }
+    for (int j = 0; j < program_.constraints(); ++j) {
+      if (listed(m + j)) continue;
+      if (model_.form.gaps[at(j)].degree == 0) {
+        zeros.push_back({.unknown = m + j, .known = 0});
+      } else if (point_.sign(program_.point(m + j, 0)) == 0 || mode_.constraints[at(j)] == 'c') {
+        zeros.push_back({.unknown = m + j, .known = std::max(1, vanishing(m + j))});
+      } else {
+        mode_.constraints[at(j)] = 'o';
+      }
+    }
+  }
+
+  void evaluate_point() { point_.evaluate(x_, clock_.now(), sigma_, counters_); }
+
+  /// Whether a touching contact moves into its wall.
+  bool approaching(const std::vector<AtZero>& zeros) {
+    const int m = program_.switches();
+    bool any = false;
+    for (const AtZero& z : zeros)
+      any = any || (z.unknown >= m && model_.form.gaps[at(z.unknown - m)].degree == 2 && z.known < 2);
+    if (!any) return false;
+    evaluate_point();
+    return std::any_of(zeros.begin(), zeros.end(), [&](const AtZero& z) {
+      if (z.unknown < m || model_.form.gaps[at(z.unknown - m)].degree != 2 || z.known >= 2) return false;
+      return point_.sign(program_.point(z.unknown, 1)) * direction_ < 0;
+    });
+  }
+
+  /// Newton's law for all contacts that touch. What it stops is known to rest; the other contacts are looked at anew.
+  bool rebound(std::vector<AtZero>& zeros) {
+    const int m = program_.switches();
+    std::vector<int> contacts;
+    for (const AtZero& z : zeros) {
+      if (z.unknown >= m && model_.form.gaps[at(z.unknown - m)].degree == 2) contacts.push_back(z.unknown - m);
+    }
+    Mode free = mode_;  // the impulse acts along df/dlambda with the current sigma
+    for (char& c : free.constraints) c = 'o';
+    series_.set_mode(free);
+    if (series_.evaluate(x_, clock_.now(), counters_) != SeriesStatus::ok) return fail_undefined();
+    const Impact impact = apply_impact(series_, contacts, x_, direction_);
+    if (!impact.solved) {
+      finish(Why::nonunique, impact.message);
+      return false;
+    }
+    std::erase_if(zeros,
+                  [&](const AtZero& z) { return z.unknown < m || model_.form.gaps[at(z.unknown - m)].degree == 2; });
+    for (size_t a = 0; a < contacts.size(); ++a) {
+      rebounded_.push_back(contacts[a]);
+      zeros.push_back({.unknown = m + contacts[a], .known = impact.closed[a] ? 2 : 1});
+    }
+    return true;
+  }
+
+  /// A first guess of the time in which the flow changes, needed before the first step.
+  void estimate_scale() {
+    double shortest = std::abs(options_.until - options_.from);
+    series_.set_mode(mode_);
+    if (series_.expand(x_, clock_.now(), counters_, order_) == SeriesStatus::ok) {
+      shortest = std::min(shortest, StepControl(program_.states(), options_.tolerance).step(series_, order_, {}));
+    }
+    scale_ = shortest > 0 && std::isfinite(shortest) ? shortest : 1.0;
+  }
+
+  /// Chooses among the zeros and makes the mode current. Returns false if the run has ended.
+  bool settle(const std::vector<AtZero>& zeros, bool at_start) {
+    std::fill(known_.begin(), known_.end(), 0);
+    if (!zeros.empty()) {
+      const Choice choice = choose_mode(series_, x_, clock_.now(), counters_, mode_, zeros, choice_options(at_start));
+      if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
+      if (choice.outcome == Choice::Outcome::none) {
+        finish(Why::inconsistent, choice.message);
+        return false;
+      }
+      if (choice.outcome == Choice::Outcome::several) {
+        finish(Why::nonunique, choice.message + "; --leave chooses");
+        return false;
+      }
+      mode_ = choice.mode;
+      known_ = choice.leading;
+      series_.guess(choice.sigma);
+    }
+    series_.set_mode(mode_);
+    project();
+    if (program_.any_nested()) refresh_nested();
+    return true;
+  }
+
+  /// Surfaces that depend on switches may have changed sign with them.
+  void refresh_nested() {
+    for (int round = 0; round < program_.switches(); ++round) {
+      series_.set_mode(mode_);
+      if (series_.evaluate(x_, clock_.now(), counters_) != SeriesStatus::ok) return;
+      bool changed = false;
+      for (int i = 0; i < program_.switches(); ++i) {
+        char& c = mode_.switches[at(i)];
+        if (!program_.nested(i) || c == '0' || known_[at(i)] > 0) continue;
+        const double h = series_.surface(i)[0];
+        const char now = h > 0 ? '+' : h < 0 ? '-' : c;
+        changed = changed || now != c;
+        c = now;
+      }
+      if (!changed) return;
+    }
+  }
+
+  void project() {
+    const double error = series_.project(x_, clock_.now(), counters_);
+    if (!tracking_error_) return;
+    for (int i = 0; i < program_.switches(); ++i) {
+      if (mode_.switches[at(i)] == '0')
+        result_.sliding[at(i)].largest_error = std::max(result_.sliding[at(i)].largest_error, error);
+    }
+  }
+
+  void count_wraps() {
+    for (size_t c = 0; c < counters_.size(); ++c) {
+      counters_[c] = std::floor(evaluate(model_.form.counters[c].phase, [&](const Symbol& s) -> double {
+        switch (s.kind) {
+          case SymbolKind::state: return x_[at(s.index)];
+          case SymbolKind::parameter: return options_.parameters[at(s.index)];
+          case SymbolKind::counter: return counters_[at(s.index)];
+          case SymbolKind::time: return clock_.now();
+          default: return 0;
+        }
+      }));
+    }
+  }
+
+  void say(const std::string& message) {
+    if (result_.messages.size() < 100) result_.messages.push_back(message);
+  }
+
+  // ---- one step ---------------------------------------------------------------------------------------------------
+
+  /// Returns false if the run has ended.
+  bool step() {
+    series_.set_mode(mode_);
+    const double t = clock_.now();
+    const SeriesStatus status = series_.expand(x_, t, counters_, order_);
+    if (status == SeriesStatus::undefined) return fail_undefined();
+    if (status == SeriesStatus::unsolved) {
+      finish(Why::inconsistent, "the sliding equations have no solution any more");
+      return false;
+    }
+    list_watches();
+    const double natural = control_.step(series_, order_, watched_series());
+    scale_ = std::isfinite(natural) && natural > 0 ? natural : scale_;
+    double length = std::min({natural, cap_, std::abs(clock_.until(options_.until))});
+    for (const Every& e : every_) length = std::min(length, std::abs(clock_.until(next_time(e))));
+    cap_ = HUGE_VAL;
+    if (!(length > 0) || !std::isfinite(length)) length = std::abs(clock_.until(options_.until));
+    if (natural < 4 * eps * std::abs(t) || natural < 1e-300) return fail_stalled(natural);
+
+    Watch* first = nullptr;
+    for (;;) {
+      first = find_first(direction_ * length);
+      const double tau = first ? first->root : direction_ * length;
+      copy_piece(tau);
+      if (!model_.sections.empty()) find_sections(tau);
+      if (acceptable(tau, first)) break;
+      // Too long for the defect: the series does not see what the flow meets. Try half of it.
+      length = std::abs(tau) / 2;
+      if (length < 4 * eps * std::abs(t) || length < 1e-300) return fail_stalled(length);
+      series_.set_mode(mode_);
+      series_.expand(x_, t, counters_, order_);
+      list_watches();
+    }
+    const double tau = piece_.length;
+    record_sections(tau);
+    if (ended_) return false;
+    advance(tau, first != nullptr, length);
+    if (ended_) return false;
+    if (!every_.empty()) record_every();
+    return !ended_ && (!first || happen(tau));
+  }
+
+  bool fail_undefined() {
+    std::string name;
+    for (int i = 0; i < program_.states(); ++i) {
+      if (!std::isfinite(series_.rate(i)[0])) {
+        name = model_.states[at(i)].name;
+        break;
+      }
+    }
+    finish(Why::undefined, name.empty() ? "the equations have no finite value here"
+                                        : fmt::format("the rate of '{}' is not a finite number here", name));
+    return false;
+  }
+
+  bool fail_stalled(double length) {
+    double largest = 0, start = 1;
+    for (size_t i = 0; i < x_.size(); ++i) {
+      largest = std::max(largest, std::abs(x_[i]));
+      start = std::max(start, std::abs(result_.start_state[i]));
+    }
+    if (largest > 1e6 * start) {
+      finish(Why::diverged, fmt::format("the state grows without bound: |x| = {:.3g}", largest));
+    } else {
+      finish(Why::stalled, fmt::format("steps have shrunk to {:.3g}: the rates have a singularity here", length));
+    }
+    return false;
+  }
+
+  void copy_piece(double tau) {
+    piece_.start = clock_.now();
+    piece_.length = tau;
+    const size_t stride = at(order_) + 1;
+    piece_.coefficients.resize(x_.size() * stride);
+    for (size_t i = 0; i < x_.size(); ++i) {
+      std::copy_n(series_.state(static_cast<int>(i)), stride, &piece_.coefficients[i * stride]);
+    }
+  }
+
+  /// The defect at the end of the step (and inside it where the series may be blind).
+  bool acceptable(double tau, const Watch*) {
+    const bool blind = series_.tape().flow.may_hide;
+    next_.resize(x_.size());
+    if (blind && !defect_small(tau * 0.5)) return false;
+    return defect_small(tau);
+  }
+
+  bool defect_small(double tau) {
+    Trajectory::evaluate(piece_, program_.states(), tau, next_.data());
+    const SeriesStatus status = series_.evaluate(next_, piece_.start + tau, counters_);
+    if (status == SeriesStatus::unsolved) return true;  // sliding ends here; the events say how
+    if (status == SeriesStatus::undefined) return false;
+    return control_.defect_small(piece_, series_, tau, order_);
+  }
+
+  void advance(double tau, bool at_event, double length) {
+    Trajectory::evaluate(piece_, program_.states(), tau, next_.data());
+    const bool to_end = !at_event && length >= std::abs(clock_.until(options_.until));
+    if (to_end) {
+      clock_.set(options_.until);
+    } else {
+      clock_.advance(tau);
+    }
+    x_.swap(next_);
+    control_.accept(x_);
+    for (int i = 0; i < program_.switches(); ++i) {
+      if (mode_.switches[at(i)] == '0') result_.sliding[at(i)].time += std::abs(tau);
+    }
+    keep_piece();
+    std::fill(known_.begin(), known_.end(), 0);
+    if (!at_event) {
+      series_.set_mode(mode_);
+      tracking_error_ = true;
+      project();
+      tracking_error_ = false;
+      for (double v : x_) {
+        if (!(std::abs(v) < 1e200)) finish(Why::diverged, "the state grows without bound");
+      }
+    }
+  }
+
+  void keep_piece() {
+    if (!options_.keep_pieces && !options_.on_piece) return;
+    piece_.mode = mode_index();
+    if (options_.on_piece) options_.on_piece(piece_, mode_);
+    if (options_.keep_pieces) result_.pieces.push_back(piece_);
+  }
+
+  int mode_index() {
+    if (result_.modes.empty() || !(result_.modes.back() == mode_)) {
+      const auto it = std::find(result_.modes.begin(), result_.modes.end(), mode_);
+      if (it != result_.modes.end()) return static_cast<int>(it - result_.modes.begin());
+      result_.modes.push_back(mode_);
+    }
+    return static_cast<int>(result_.modes.size()) - 1;
+  }
+
+  // ---- events -------------------------------------------------------------------------------------------------------
+
+  void list_watches() {
+    watches_.clear();
+    const int m = program_.switches();
+    for (int i = 0; i < m; ++i) {
+      if (!program_.moves(i)) continue;
+      const char c = mode_.switches[at(i)];
+      if (c != '0') {
+        watches_.push_back({.what = Watched::surface, .item = i, .known = known_[at(i)], .sign = c == '+' ? 1 : -1});
+      } else if (series_.tape().degree[at(i)] >= 0 && !series_.clamped(i)) {
+        const double s = series_.hold(i);
+        const double start = series_.unknown(i)[0];
+        const int known = known_[at(i)];
+        watches_.push_back(
+            {.what = Watched::sigma, .item = i, .offset = s, .known = start > 0 ? known : 0, .sign = -1});
+        watches_.push_back(
+            {.what = Watched::sigma, .item = i, .offset = -s, .known = start < 0 ? known : 0, .sign = 1});
+      }
+    }
+    for (int j = 0; j < program_.constraints(); ++j) {
+      const bool open = mode_.constraints[at(j)] == 'o';
+      watches_.push_back(
+          {.what = open ? Watched::gap : Watched::lambda, .item = j, .known = known_[at(m + j)], .sign = 1});
+    }
+    if (series_.slope_varies()) list_slopes();
+    for (size_t k = 0; k < model_.form.jumps.size(); ++k) {
+      watches_.push_back({.what = Watched::jump,
+                          .item = static_cast<int>(k),
+                          .known = jump_sign_[k] == 0 ? 1 : 0,
+                          .sign = jump_sign_[k]});
+    }
+    for (size_t c = 0; c < counters_.size(); ++c) {
+      const bool wrapped = wrapped_.size() > c && wrapped_[c];
+      watches_.push_back(
+          {.what = Watched::wrap, .item = static_cast<int>(c), .offset = counters_[c] + (direction_ > 0 ? 1 : 0)});
+      watches_.push_back({.what = Watched::wrap,
+                          .item = static_cast<int>(c),
+                          .offset = counters_[c] + (direction_ > 0 ? 0 : 1),
+                          .known = wrapped ? 1 : 0});
+    }
+  }
+
+  /// Sliding may stop being attractive inside its range: watch the slope of single surfaces.
+  void list_slopes() {
+    series_.expand_slope(order_);
+    for (size_t b = 0; b < series_.blocks().size(); ++b) {
+      const Series::Block& block = series_.blocks()[b];
+      if (block.members.size() == 1 && block.entries.size() == 1) {
+        watches_.push_back({.what = Watched::slope, .item = static_cast<int>(b)});
+      }
+    }
+  }
+
+  /// What is watched (and the sections) for the step control.
+  std::span<const WatchedSeries> watched_series() {
+    controlled_.clear();
+    for (const Watch& w : watches_) controlled_.push_back({function(w), std::abs(w.offset)});
+    for (size_t s = 0; s < model_.sections.size(); ++s) {
+      if (model_.sections[s].kind == Section::Kind::on)
+        controlled_.push_back({series_.section(static_cast<int>(s)), 0});
+    }
+    return controlled_;
+  }
+
+  const double* function(const Watch& w) const {
+    switch (w.what) {
+      case Watched::surface: return series_.surface(w.item);
+      case Watched::sigma: return series_.unknown(w.item);
+      case Watched::gap: return series_.gap(w.item);
+      case Watched::lambda: return series_.unknown(program_.switches() + w.item);
+      case Watched::slope: return series_.slope_series(series_.blocks()[at(w.item)].entries[0]);
+      case Watched::jump: return series_.jump(w.item);
+      case Watched::wrap: return series_.phase(w.item);
+    }
+    return nullptr;
+  }
+
+  /// The earliest event on the step, with all that happen at the same time marked as found.
+  Watch* find_first(double h) {
+    Watch* first = nullptr;
+    for (Watch& w : watches_) {
+      w.found = false;
+      locate(w, h);
+      if (!w.found) continue;
+      if (!first || std::abs(w.root) < std::abs(first->root)) first = &w;
+      if (std::abs(w.root) < std::abs(h)) h = w.root;  // nothing later matters, but ties do
+      if (h == 0) h = direction_ * resolution();
+    }
+    return first;
+  }
+
+  void locate(Watch& w, double h) {
+    const double* c = function(w);
+    const size_t count = at(order_) + 1;
+    // What is negligible in time is looked at together with the first event.
+    const double reach = h + direction_ * resolution();
+    std::span<const double> series(c, count);
+    if (w.offset != 0) {
+      shifted_.assign(c, c + count);
+      shifted_[0] -= w.offset;
+      series = shifted_;
+    }
+    if (w.known == 0 && w.sign != 0 && series[0] * w.sign < 0) {
+      w.found = true;  // the sign is wrong already: the event fell between two steps
+      w.root = 0;
+      return;
+    }
+    double from = 0;
+    for (int attempt = 0; attempt < 16; ++attempt) {
+      const Root root = leftmost_root(series, {.h = reach, .from = from, .known_zeros = w.known});
+      if (root.kind == RootKind::none) return;
+      if (root.kind == RootKind::crossing && wanted(w, root.sign_after)) {
+        w.found = true;
+        w.root = std::abs(root.at) > std::abs(h) ? h : root.at;
+        return;
+      }
+      from = root.at;  // a touch, or a crossing in a direction that does not count
+    }
+  }
+
+  bool wanted(const Watch& w, int sign_after) const {
+    if (w.what != Watched::jump) return true;
+    const Direction d = model_.form.jumps[at(w.item)].direction;
+    return d == Direction::any || (d == Direction::rising) == (sign_after > 0);
+  }
+
+  /// Everything found within the resolution of time happens together at the end of the step just made.
+  bool happen(double tau) {
+    std::vector<const Watch*> now;
+    for (const Watch& w : watches_) {
+      if (w.found && std::abs(w.root - tau) <= resolution()) now.push_back(&w);
+    }
+    ++result_.cost.events;
+    if (result_.cost.events > options_.max_events) {
+      finish(Why::stalled, fmt::format("{} events were not enough", options_.max_events));
+      return false;
+    }
+    const Mode before = mode_;
+    const std::vector<double> x_before = x_;
+    bool wrapped = false;
+    std::vector<AtZero> zeros;
+    std::vector<int> jumps, touched;
+    wrapped_.assign(counters_.size(), false);
+    for (const Watch* w : now) {
+      const int m = program_.switches();
+      switch (w->what) {
+        case Watched::surface:
+          zeros.push_back({.unknown = w->item, .known = 1});
+          touched.push_back(w->item);
+          break;
+        case Watched::sigma:
+          zeros.push_back({.unknown = w->item, .known = rest_of(w->item), .leaving = w->offset > 0 ? '+' : '-'});
+          touched.push_back(w->item);
+          break;
+        case Watched::gap:
+          zeros.push_back({.unknown = m + w->item, .known = model_.form.gaps[at(w->item)].degree == 0 ? 0 : 1});
+          touched.push_back(m + w->item);
+          break;
+        case Watched::lambda:
+          zeros.push_back({.unknown = m + w->item, .known = rest_of(m + w->item), .leaving = 'o'});
+          touched.push_back(m + w->item);
+          break;
+        case Watched::slope: {
+          const int u = series_.active()[at(series_.blocks()[at(w->item)].members[0])];
+          finish(Why::nonunique,
+                 fmt::format(
+                     "sliding on '{}' stops being attractive at t = {}: the solution is not unique; --leave chooses",
+                     model_.form.switches[at(u)].name, clock_.now()));
+          return false;
+        }
+        case Watched::jump: jumps.push_back(w->item); break;
+        case Watched::wrap:
+          counters_[at(w->item)] += (w->offset == counters_[at(w->item)] + 1) ? 1 : -1;
+          wrapped_[at(w->item)] = true;
+          wrapped = true;
+          break;
+      }
+    }
+    add_neighbours(zeros);
+    if (!jumps.empty()) apply_jumps(jumps);
+    const bool anew = wrapped || !jumps.empty();
+    if (anew) zeros.clear();
+    const bool going_on = arrive(std::move(zeros), anew, false);
+    note_signs();
+    record(before, x_before, jumps);
+    if (!model_.sections.empty()) record_at_event(jumps);
+    return going_on && !ended_ && finish_chatter(before, touched);
+  }
+
+  /// Surfaces slid on and contacts closed take part in the choice even if they are not the event.
+  void add_neighbours(std::vector<AtZero>& zeros) const {
+    const int m = program_.switches();
+    const auto listed = [&](int u) {
+      return std::any_of(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
+    };
+    for (int i = 0; i < m; ++i) {
+      const bool slid = mode_.switches[at(i)] == '0' && program_.moves(i);
+      if (slid && !listed(i)) zeros.push_back({.unknown = i, .known = rest_of(i), .fresh = false});
+    }
+    for (int j = 0; j < program_.constraints(); ++j) {
+      const bool takes_part = mode_.constraints[at(j)] == 'c' || model_.form.gaps[at(j)].degree == 0;
+      if (takes_part && !listed(m + j)) zeros.push_back({.unknown = m + j, .known = rest_of(m + j), .fresh = false});
+    }
+  }
+
+  /// How many of h, h', ... vanish for something that rests on its surface.
+  int rest_of(int u) const {
+    const bool algebraic = u >= program_.switches() && model_.form.gaps[at(u - program_.switches())].degree == 0;
+    return algebraic ? 0 : program_.point_degree(u);
+  }
+
+  void apply_jumps(const std::vector<int>& jumps) {
+    series_.set_mode(mode_);
+    series_.evaluate(x_, clock_.now(), counters_);
+    const Jet<double>& values = series_.actions();
+    std::vector<double> next = x_;
+    for (const int k : jumps) {
+      const LoweredJump& jump = model_.form.jumps[at(k)];
+      for (size_t s = 0; s < jump.set.size(); ++s) {
+        next[at(jump.set[s].state)] = values.output(program_.jump_value(k, static_cast<int>(s)))[0];
+      }
+    }
+    x_ = next;
+  }
+
+  /// Signs of jump conditions and sections at the current state, where the next step starts from.
+  void note_signs() {
+    if (ended_ || (model_.form.jumps.empty() && model_.sections.empty())) return;
+    series_.set_mode(mode_);
+    if (series_.evaluate(x_, clock_.now(), counters_) != SeriesStatus::ok) return;
+    const auto sign = [](double c) { return c > 0 ? 1 : c < 0 ? -1 : 0; };
+    for (size_t k = 0; k < jump_sign_.size(); ++k) jump_sign_[k] = sign(series_.jump(static_cast<int>(k))[0]);
+    for (size_t s = 0; s < section_sign_.size(); ++s) section_sign_[s] = sign(series_.section(static_cast<int>(s))[0]);
+  }
+
+  /// What a user sees of an arrival: jumps, impacts, then the change of mode.
+  void record(const Mode& before, const std::vector<double>& x_before, const std::vector<int>& jumps) {
+    const int m = program_.switches();
+    const auto letter = [m](const Mode& mode, int u) {
+      return u < m ? mode.switches[at(u)] : mode.constraints[at(u - m)];
+    };
+    std::vector<int> changed;
+    for (int u = 0; u < program_.unknowns(); ++u) {
+      if (letter(before, u) != letter(mode_, u)) changed.push_back(u);
+    }
+    bool jumped = !jumps.empty();
+    if (jumped) {
+      Event event{.t = clock_.now(), .kind = EventKind::jump, .before = before, .after = before, .jumped = x_before};
+      for (const int k : jumps) event.on.push_back(model_.jumps[at(k)].name);
+      emit(std::move(event));
+    }
+    const bool closes = changed.size() == 1 && changed[0] >= m && letter(mode_, changed[0]) == 'c';
+    if (!rebounded_.empty() && !closes) {
+      jumped = true;
+      Event event{.t = clock_.now(), .kind = EventKind::impact, .before = before, .after = before, .jumped = x_before};
+      for (const int j : rebounded_) event.on.push_back(model_.constraints[at(j)].name);
+      emit(std::move(event));
+    }
+    if (changed.empty()) return;
+    Event event{.t = clock_.now(), .kind = EventKind::mode, .before = before, .after = mode_};
+    if (!jumped && !rebounded_.empty()) event.jumped = x_before;
+    for (const int u : changed)
+      event.on.push_back(u < m ? model_.form.switches[at(u)].name : model_.constraints[at(u - m)].name);
+    if (changed.size() == 1) {
+      const char from = letter(before, changed[0]), to = letter(mode_, changed[0]);
+      event.kind = to == 'c'     ? EventKind::close
+                   : to == 'o'   ? EventKind::open
+                   : to == '0'   ? EventKind::slide
+                   : from == '0' ? EventKind::leave
+                                 : EventKind::cross;
+    }
+    emit(std::move(event));
+  }
+
+  void emit(Event event) {
+    event.state = x_;
+    emit_as_is(std::move(event));
+  }
+
+  void emit_as_is(Event event) {
+    if (options_.on_event) options_.on_event(event);
+    if (!options_.keep_events) return;
+    if (static_cast<long>(result_.events.size()) >= options_.max_kept_events) {
+      if (!events_full_)
+        say(fmt::format("only the first {} events are kept; later ones are counted", options_.max_kept_events));
+      events_full_ = true;
+      return;
+    }
+    result_.events.push_back(std::move(event));
+  }
+
+  // ---- chatter ----------------------------------------------------------------------------------------------------
+
+  struct Past {
+    double t = 0;
+    std::vector<int> touched;
+    bool impact = false;
+  };
+
+  /// Recognises events whose intervals shrink geometrically and goes to their limit. Returns false if the run has
+  /// ended.
+  bool finish_chatter(const Mode& before, const std::vector<int>& touched) {
+    constexpr size_t memory = 40;
+    past_.push_back({clock_.now(), touched, !rebounded_.empty()});
+    if (past_.size() > memory) past_.pop_front();
+    const std::optional<double> rest = time_to_limit();
+    if (!rest) return true;
+    if (options_.zeno_stop) {
+      finish(Why::zeno, fmt::format("events accumulate at t = {}", clock_.now() + direction_ * *rest));
+      return false;
+    }
+    return go_to_limit(before, *rest);
+  }
+
+  /// Time left until the events accumulate, if the last ones repeat with intervals in a constant ratio below one and
+  /// what is left is too short to matter for anything but these events.
+  std::optional<double> time_to_limit() {
+    const size_t n = past_.size();
+    for (size_t period = 1; period <= 8 && 4 * period < n; ++period) {
+      bool repeats = true;
+      for (size_t i = 0; i < 3 * period && repeats; ++i) {
+        const Past &a = past_[n - 1 - i], &b = past_[n - 1 - i - period];
+        repeats = a.touched == b.touched && a.impact == b.impact && !a.touched.empty();
+      }
+      if (!repeats) continue;
+      const auto interval = [&](size_t k) {
+        return std::abs(past_[n - 1 - k * period].t - past_[n - 1 - (k + 1) * period].t);
+      };
+      const double d0 = interval(0), d1 = interval(1), d2 = interval(2), d3 = interval(3);
+      if (!(d0 < d1 && d1 < d2 && d2 < d3)) {
+        sequence_start_ = 0;
+        return std::nullopt;
+      }
+      sequence_start_ = std::max(sequence_start_, d3);
+      const double ratio = d0 / d1;
+      const double rest = d0 * ratio / (1 - ratio);
+      const double drift = std::abs(d1 / d2 - ratio) + std::abs(d2 / d3 - ratio);
+      const bool steady = drift < 0.02 * (1 - ratio) + 64 * resolution() / d0;
+      const bool short_enough = rest < 1e-7 * std::min(sequence_start_, time_scale()) || d0 < 1e4 * resolution();
+      if (steady && short_enough && ratio < 0.9999) {
+        period_ = period;
+        ratio_ = ratio;
+        return rest;
+      }
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  /// The limit: what chattered has come to rest; everything else went on as in the mode in which it rests.
+  bool go_to_limit(const Mode& before, double rest) {
+    const int m = program_.switches();
+    std::vector<int> resting;
+    for (size_t i = 0; i < period_; ++i) {
+      const Past& p = past_[past_.size() - 1 - i];
+      resting.insert(resting.end(), p.touched.begin(), p.touched.end());
+    }
+    std::sort(resting.begin(), resting.end());
+    resting.erase(std::unique(resting.begin(), resting.end()), resting.end());
+    const Mode last = mode_;
+    const std::vector<double> x_last = x_;
+    const Clock clock_last = clock_;
+    Mode limit = mode_;
+    for (const int u : resting) (u < m ? limit.switches[at(u)] : limit.constraints[at(u - m)]) = u < m ? '0' : 'c';
+    series_.set_mode(limit);
+    series_.project(x_, clock_.now(), counters_);
+    const bool exists = series_.evaluate(x_, clock_.now(), counters_) == SeriesStatus::ok;
+    if (exists) {
+      for (size_t i = 0; i < x_.size(); ++i) x_[i] += direction_ * rest * series_.rate(static_cast<int>(i))[0];
+      clock_.advance(direction_ * rest);
+      series_.project(x_, clock_.now(), counters_);
+      std::vector<AtZero> zeros;
+      for (const int u : resting) zeros.push_back({.unknown = u, .known = rest_of(u)});
+      mode_ = last;
+      add_neighbours(zeros);
+      const Choice choice = choose_mode(series_, x_, clock_.now(), counters_, mode_, zeros, choice_options(false));
+      const bool rests =
+          choice.outcome != Choice::Outcome::none && std::any_of(resting.begin(), resting.end(), [&](int u) {
+            return (u < m ? choice.mode.switches[at(u)] : choice.mode.constraints[at(u - m)]) == (u < m ? '0' : 'c');
+          });
+      if (rests) {
+        past_.clear();
+        sequence_start_ = 0;
+        rebounded_.clear();
+        ++result_.cost.events;
+        if (!settle(zeros, false)) return false;
+        note_signs();
+        Event event{.t = clock_.now(), .kind = EventKind::chatter, .before = last, .after = mode_};
+        for (const int u : resting)
+          event.on.push_back(u < m ? model_.form.switches[at(u)].name : model_.constraints[at(u - m)].name);
+        event.jumped = x_last;
+        const double smallest = 16 * eps * std::max(std::abs(clock_.now()), rest);
+        event.count =
+            static_cast<long>(period_) * std::max(1L, static_cast<long>(std::log(smallest / rest) / std::log(ratio_)));
+        emit(std::move(event));
+        return !ended_;
+      }
+    }
+    // No rest at the limit: go on event by event.
+    (void)before;
+    mode_ = last;
+    x_ = x_last;
+    clock_ = clock_last;
+    series_.set_mode(mode_);
+    return true;
+  }
+
+  // ---- sections ---------------------------------------------------------------------------------------------------
+
+  struct Every {
+    int section = 0;
+    double interval = 0;
+    long next = 1;
+  };
+
+  double next_time(const Every& e) const {
+    return options_.from + direction_ * e.interval * static_cast<double>(e.next);
+  }
+
+  /// Points where the piece just made passes through sections; the piece itself is not cut.
+  void find_sections(double tau) {
+    passages_.clear();
+    for (size_t s = 0; s < model_.sections.size(); ++s) {
+      if (model_.sections[s].kind != Section::Kind::on) continue;
+      const std::span<const double> c(series_.section(static_cast<int>(s)), at(order_) + 1);
+      const int sign = section_sign_[s];
+      if (sign != 0 && c[0] * sign < 0) passages_.push_back({static_cast<int>(s), 0.0, -sign});
+      double from = 0;
+      for (int found = 0; found < 1000; ++found) {
+        const Root root = leftmost_root(c, {.h = tau, .from = from, .known_zeros = sign == 0 ? 1 : 0});
+        if (root.kind == RootKind::none) break;
+        if (root.kind == RootKind::crossing) passages_.push_back({static_cast<int>(s), root.at, root.sign_after});
+        from = root.at;
+      }
+      const double end = saltus::evaluate(c, tau);
+      if (end != 0) next_sign_[s] = end > 0 ? 1 : -1;
+    }
+  }
+
+  void record_sections(double tau) {
+    std::stable_sort(passages_.begin(), passages_.end(),
+                     [](const Passage& a, const Passage& b) { return std::abs(a.tau) < std::abs(b.tau); });
+    std::vector<double> x(x_.size());
+    for (const Passage& p : passages_) {
+      if (std::abs(p.tau) > std::abs(tau)) break;
+      const Section& section = model_.sections[at(p.section)];
+      // Backward in time a rising crossing is met from above.
+      const int sign = direction_ > 0 ? p.sign : -p.sign;
+      const double t = piece_.start + p.tau;
+      if (std::abs(t - section_seen_[at(p.section)]) <= 4 * resolution()) continue;
+      if (std::abs(t - options_.from) <= 4 * resolution()) continue;
+      section_seen_[at(p.section)] = t;
+      if (section.direction != Direction::any && (section.direction == Direction::rising) != (sign > 0)) continue;
+      Trajectory::evaluate(piece_, program_.states(), p.tau, x.data());
+      if (pass(p.section, t, x)) {
+        piece_.length = p.tau;
+        keep_piece();
+        x_ = x;
+        clock_.advance(p.tau);
+        finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", section.name));
+        return;
+      }
+    }
+    section_sign_ = next_sign_;
+  }
+
+  /// Reports a point of a section. Returns whether the run ends here.
+  bool pass(int s, double t, const std::vector<double>& x) {
+    Event event{
+        .t = t, .kind = EventKind::section, .on = {model_.sections[at(s)].name}, .before = mode_, .after = mode_};
+    event.state = x;
+    emit_as_is(std::move(event));
+    if (s == options_.section && ++section_points_ >= options_.section_count && options_.section_count > 0)
+      counted_out_ = true;
+    return counted_out_ || model_.sections[at(s)].stop;
+  }
+
+  /// Sections at fixed intervals that are due now.
+  void record_every() {
+    for (Every& e : every_) {
+      if (std::abs(clock_.until(next_time(e))) > 4 * resolution()) continue;
+      ++e.next;
+      if (pass(e.section, clock_.now(), x_))
+        finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", model_.sections[at(e.section)].name));
+    }
+  }
+
+  /// Sections on a contact or a jump, at the event just recorded.
+  void record_at_event(const std::vector<int>& jumps) {
+    for (size_t s = 0; s < model_.sections.size(); ++s) {
+      const Section& section = model_.sections[s];
+      const std::vector<int>& happened = section.kind == Section::Kind::jump ? jumps : rebounded_;
+      if (section.kind != Section::Kind::jump && section.kind != Section::Kind::constraint) continue;
+      if (std::find(happened.begin(), happened.end(), section.index) == happened.end()) continue;
+      if (pass(static_cast<int>(s), clock_.now(), x_))
+        finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", section.name));
+    }
+  }
+
+  struct Passage {
+    int section = 0;
+    double tau = 0;
+    int sign = 0;
+  };
+
+  const Program& program_;
+  const Model& model_;
+  const RunOptions& options_;
+  int order_;
+  Series series_;
+  StepControl control_;
+  Clock clock_;
+  double direction_;
+  std::vector<double> x_, next_;
+  std::vector<double> counters_;
+  std::vector<bool> wrapped_;
+  Mode mode_;
+  std::vector<int> known_;
+  std::map<int, char> leave_;
+  std::vector<int> jump_sign_, section_sign_;
+  std::vector<double> section_seen_;
+  std::vector<Every> every_;
+  std::vector<int> rebounded_;
+  std::vector<Watch> watches_;
+  std::vector<double> shifted_;
+  std::vector<WatchedSeries> controlled_;
+  Piece piece_;
+  double scale_ = 0;
+  double cap_ = HUGE_VAL;
+  bool ended_ = false;
+  bool events_full_ = false;
+  bool tracking_error_ = false;
+  Rounding point_;
+  std::vector<double> sigma_;
+  std::deque<Past> past_;
+  double sequence_start_ = 0;  // longest interval of the current geometric sequence
+  size_t period_ = 1;
+  double ratio_ = 0.5;
+  std::vector<Passage> passages_;
+  std::vector<int> next_sign_;
+  long section_points_ = 0;
+  bool counted_out_ = false;
+  Trajectory result_;
+};
+
+}  // namespace
+
+Trajectory simulate_event_driven(const Program& program, const RunOptions& options) {
+  return Engine(program, options).run();
+}
+
+}  // namespace saltus

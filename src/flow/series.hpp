@@ -1,0 +1,126 @@
+// The Taylor series of one mode at one point: states, surfaces, gaps, and the sliding sigma and closed lambda.
+//
+// For k = 0, 1, ...:
+//   free(k)                              what depends on states only
+//   solve residual_k(u_k) = 0            u: sigma of the slid surfaces, lambda of the closed constraints;
+//                                        k = 0 by Newton on the multi-affine system, k > 0 linearly with the same
+//                                        matrix
+//   bound(k)                             what depends on u
+//   x_{k+1} = f_k / (k+1)
+#pragma once
+
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/linear.hpp"
+#include "code/jet.hpp"
+#include "code/program.hpp"
+#include "flow/trajectory.hpp"
+
+namespace saltus {
+
+enum class SeriesStatus {
+  ok,
+  undefined,  ///< a rate is not a finite number here
+  unsolved,   ///< no sigma and lambda keep the state on the mode's manifold
+};
+
+class Series {
+ public:
+  Series(const Program& program, std::span<const double> parameters, int order);
+
+  int order() const { return order_; }
+  const Program& program() const { return program_; }
+  const Mode& mode() const { return mode_; }
+  const ModeTape& tape() const { return *tape_; }
+
+  void set_mode(const Mode& mode);
+
+  /// Coefficients 0..order of everything at (x, t) in the current mode.
+  SeriesStatus expand(std::span<const double> x, double t, std::span<const double> counters, int order);
+  /// Values only: rates, surfaces, unknowns at (x, t).
+  SeriesStatus evaluate(std::span<const double> x, double t, std::span<const double> counters);
+
+  const double* state(int i) const { return work_->flow[tape_->flow.states[static_cast<size_t>(i)]]; }
+  const double* rate(int i) const { return work_->flow.output(program_.rate(i)); }
+  const double* surface(int i) const { return work_->flow.output(program_.surface(i)); }
+  const double* gap(int j) const { return work_->flow.output(program_.gap(j)); }
+  const double* jump(int k) const { return work_->flow.output(program_.jump(k)); }
+  const double* section(int s) const { return work_->flow.output(program_.section(s)); }
+  const double* phase(int c) const { return work_->flow.output(program_.phase(c)); }
+  /// Series of an unknown (slid sigma or closed lambda), or its fixed value.
+  const double* unknown(int u) const;
+  /// Slid sigmas that stand at their bound because the system leaves them free (redundant surfaces).
+  bool clamped(int u) const { return clamped_[static_cast<size_t>(u)]; }
+
+  const std::vector<int>& active() const { return active_; }
+  /// Starting values for the unknowns of a mode that is not affine in them.
+  void guess(std::span<const double> unknowns) { guess_.assign(unknowns.begin(), unknowns.end()); }
+
+  /// Unknowns that depend on each other, with d residual / d unknown among them at the last point.
+  struct Block {
+    std::vector<int> members;         ///< positions in active()
+    std::vector<SlopeEntry> entries;  ///< row and column within the block
+    Mat slope;
+    Mat inverse;  ///< pseudo-inverse if singular
+    bool singular = false;
+  };
+  const std::vector<Block>& blocks() const { return blocks_; }
+  /// Whether the slope varies along a trajectory; then its determinant is worth watching.
+  bool slope_varies() const { return !tape_->slope_constant && !active_.empty(); }
+  /// Series of the slope after an expand: fills what `slope_series` reads.
+  void expand_slope(int order);
+  const double* slope_series(const SlopeEntry& entry) const {
+    return work_->slope.output(static_cast<size_t>(entry.output));
+  }
+
+  /// Moves x onto what the mode slides on; returns the largest |h| found before.
+  double project(std::span<double> x, double t, std::span<const double> counters);
+
+  /// Values of definitions, jump right sides, restitutions and impact directions at (x, t), after expand or evaluate
+  /// there.
+  const Jet<double>& actions();
+  /// Gradients of the functions an unknown keeps at zero (rows: h, h', ...), after evaluate at (x, t).
+  const Jet<double>& manifold();
+
+  double hold(int i) const { return hold_[static_cast<size_t>(i)]; }
+
+ private:
+  struct Work {
+    Jet<double> flow, slope, manifold, actions;
+  };
+
+  void load(std::span<const double> x, double t, std::span<const double> counters, int order);
+  SeriesStatus solve_start();
+  bool solve_clamped();
+  void solve_order(int k);
+  void form_slope();
+  /// step = -slope^-1 residual, block by block
+  void solve_blocks();
+  double* unknown_slot(int u);
+  void copy_inputs(Jet<double>& to, int order) const;
+  double bound_of(int u) const;
+
+  const Program& program_;
+  std::vector<double> parameters_;
+  int order_;
+  std::vector<double> hold_;
+  Mode mode_;
+  const ModeTape* tape_ = nullptr;
+  Work* work_ = nullptr;
+  std::unordered_map<const ModeTape*, std::unique_ptr<Work>> works_;
+
+  std::vector<int> active_;  // unknowns to be solved for
+  std::vector<int> pinned_;  // states whose rate is the residual of an active unknown: exactly zero, not up to rounding
+  std::vector<Block> blocks_;
+  bool slope_known_ = false;  // constant slopes are formed once per mode
+  std::vector<bool> clamped_;
+  std::vector<double> guess_;
+  std::vector<double> counters_;
+  double t_ = 0;
+  Vec residual_, step_;
+};
+
+}  // namespace saltus

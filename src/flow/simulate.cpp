@@ -1,0 +1,50 @@
+#include "flow/simulate.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "flow/event_driven.hpp"
+#include "model/lower.hpp"
+
+namespace saltus {
+
+void RunOptions::check(const Model& model) const {
+  const auto fail = [](std::string message, std::string hint) {
+    throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
+  };
+  if (parameters.size() != model.parameters.size())
+    fail("the number of parameter values does not fit the model", "give one value per parameter");
+  if (initial.size() != model.states.size())
+    fail("the number of initial values does not fit the model", "give one value per state");
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!std::isfinite(parameters[i]))
+      fail(fmt::format("the parameter '{}' is {}", model.parameters[i].name, parameters[i]), "give a finite number");
+  }
+  for (size_t i = 0; i < initial.size(); ++i) {
+    if (!std::isfinite(initial[i]))
+      fail(fmt::format("the initial value of '{}' is {}", model.states[i].name, initial[i]), "give a finite number");
+  }
+  if (!std::isfinite(from) || !std::isfinite(until))
+    fail("the times of the run are not finite", "give --from and --until as finite numbers");
+  if (!(tolerance >= 1e-15 && tolerance <= 0.1))
+    fail(fmt::format("the tolerance is {}", tolerance), "a tolerance lies between 1e-15 and 0.1");
+  for (const auto& [name, side] : leave) {
+    std::vector<std::string> names;
+    for (const Switch& s : model.form.switches) names.push_back(s.name);
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string near = nearest_name(name, names);
+    fail(fmt::format("--leave: there is no surface '{}'", name),
+         near.empty() ? fmt::format("surfaces: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+  }
+  if (until < from && !model.jumps.empty())
+    fail("a model with jumps cannot run backward", "a jump forgets where it came from; choose --until above --from");
+  check_start(model, parameters, initial, from);
+}
+
+Trajectory simulate(const Program& program, const RunOptions& options) {
+  options.check(program.model());
+  return simulate_event_driven(program, options);
+}
+
+}  // namespace saltus

@@ -1,0 +1,44 @@
+// The door to the engines: a program and options in, a trajectory out.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "code/program.hpp"
+#include "flow/trajectory.hpp"
+
+namespace saltus {
+
+struct RunOptions {
+  std::vector<double> parameters;     ///< one per parameter of the model
+  std::vector<double> initial;        ///< one per state
+  double from = 0;                    ///< start time
+  double until = 0;                   ///< end time; below `from` runs backward
+  double tolerance = 1e-10;           ///< local error per step relative to each state's scale; 1e-15 to 0.1
+  bool stiff = false;                 ///< SUNDIALS instead of Taylor series for the smooth flow
+  std::map<std::string, char> leave;  ///< surface name -> '+', '-' or '0' where the solution is not unique
+  bool zeno_stop = false;             ///< end at an accumulation of events instead of completing it
+  bool keep_pieces = false;           ///< keep the dense output
+  bool keep_events = true;            ///< keep the events (they are counted in any case)
+  long max_steps = 1'000'000'000;
+  long max_events = 100'000'000;
+  long max_kept_events = 5'000'000;  ///< memory: later events are counted, not kept
+  int section = -1;                  ///< a section to count, or -1
+  long section_count = 0;            ///< end (Why::count) after so many points of that section
+  /// Called now and then with the time reached; false cancels the run.
+  std::function<bool(double t)> progress;
+  /// Called with each finished piece (its mode as second argument); pieces need not be kept for that.
+  std::function<void(const Piece&, const Mode&)> on_piece;
+  /// Called at each event.
+  std::function<void(const Event&)> on_event;
+
+  /// Throws Error(usage) for values no run can have.
+  void check(const Model& model) const;
+};
+
+Trajectory simulate(const Program& program, const RunOptions& options);
+
+}  // namespace saltus

@@ -1,0 +1,86 @@
+#include "flow/taylor.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+int taylor_order(double tolerance) {
+  return std::clamp(static_cast<int>(std::ceil(-std::log(tolerance) / 2 + 1)), 4, 24);
+}
+
+StepControl::StepControl(int states, double tolerance)
+    : tolerance_(tolerance), scale_(at(states), 0.0), largest_(at(states), 0.0) {}
+
+namespace {
+
+/// Before there is a last step: the last coefficients against the first ones, whatever h turns out to be.
+double first_length(const double* c, int order, double tolerance) {
+  double shortest = HUGE_VAL;
+  for (const int k : {order - 1, order}) {
+    if (c[k] == 0 || !std::isfinite(c[k])) continue;
+    double longest = 0;
+    for (int j = 0; j < std::min(k, 3); ++j) {
+      if (c[j] != 0) longest = std::max(longest, std::pow(tolerance * std::abs(c[j] / c[k]), 1.0 / (k - j)));
+    }
+    if (longest > 0) shortest = std::min(shortest, longest);
+  }
+  return shortest;
+}
+
+}  // namespace
+
+double StepControl::step(const Series& series, int order, std::span<const WatchedSeries> watched) {
+  double reach = last_;
+  if (!(reach > 0)) {
+    reach = HUGE_VAL;
+    for (size_t i = 0; i < scale_.size(); ++i) {
+      reach = std::min(reach, first_length(series.state(static_cast<int>(i)), order, tolerance_));
+    }
+    for (const WatchedSeries& w : watched) reach = std::min(reach, first_length(w.c, order, tolerance_));
+    if (!std::isfinite(reach)) reach = 0;
+  }
+  double last = 0, previous = 0;  // largest coefficients in units of the scales
+  const auto look = [&](const double* c, double least) {
+    const double scale = std::max({std::abs(c[0]), std::abs(c[1]) * reach, std::abs(c[2]) * reach * reach, least});
+    if (scale > 0) {
+      last = std::max(last, std::abs(c[order]) / scale);
+      previous = std::max(previous, std::abs(c[order - 1]) / scale);
+    }
+    return scale;
+  };
+  for (size_t i = 0; i < scale_.size(); ++i) scale_[i] = look(series.state(static_cast<int>(i)), 1e-6 * largest_[i]);
+  for (const WatchedSeries& w : watched) look(w.c, w.scale);
+  if (!std::isfinite(last) || !std::isfinite(previous)) return 0;
+  double length = HUGE_VAL;
+  if (last > 0) length = std::min(length, std::pow(tolerance_ / last, 1.0 / order));
+  if (previous > 0) length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
+  length *= 0.95;
+  if (std::isfinite(length)) last_ = length;
+  return length;
+}
+
+bool StepControl::defect_small(const Piece& piece, const Series& series, double tau, int order) const {
+  const double allowed = 8.0 * order * tolerance_;
+  const size_t stride = at(order) + 1;
+  for (size_t i = 0; i < scale_.size(); ++i) {
+    const double* c = &piece.coefficients[i * stride];
+    double slope = order * c[order];
+    for (int k = order - 1; k >= 1; --k) slope = slope * tau + k * c[k];
+    const double rate = series.rate(static_cast<int>(i))[0];
+    const double rounding = 64 * 2.2e-16 * (std::abs(rate * tau) + std::abs(slope * tau) + std::abs(c[0]));
+    if (!(std::abs(slope - rate) * std::abs(tau) <= allowed * scale_[i] + rounding)) return false;
+  }
+  return true;
+}
+
+void StepControl::accept(std::span<const double> x) {
+  for (size_t i = 0; i < x.size(); ++i) largest_[i] = std::max(largest_[i], std::abs(x[i]));
+}
+
+}  // namespace saltus

@@ -1,0 +1,43 @@
+// Length and trust of one Taylor step.
+//
+// A step of order N ends where its last two terms have shrunk to the tolerance,
+//     |x_{i,k}| h^k = tolerance * scale_i          k = N-1, N,
+// each state on its own scale: the largest of |x_i|, |x_i'| h and |x_i''| h^2 with the last h, so that a state passing
+// through zero and a growing phase do no harm. Afterwards the defect |p'(tau) - f(p(tau))| tau is compared with the
+// tolerance: a series that looked constant (a saturated tanh) has then seen what it ran into.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "flow/series.hpp"
+
+namespace saltus {
+
+/// The order that makes steps cheapest for a tolerance: about -ln(tolerance)/2 + 1.
+int taylor_order(double tolerance);
+
+/// A function whose zeros are looked for on the step: its series must be as good as the states'.
+struct WatchedSeries {
+  const double* c = nullptr;
+  double scale = 0;  ///< least size its values are compared with
+};
+
+class StepControl {
+ public:
+  StepControl(int states, double tolerance);
+
+  /// Length of the step from the current series, infinite if the series ends before order-1.
+  double step(const Series& series, int order, std::span<const WatchedSeries> watched);
+  /// Whether the polynomial solves the equations at tau; `series` holds the rates there.
+  bool defect_small(const Piece& piece, const Series& series, double tau, int order) const;
+  void accept(std::span<const double> x);
+
+ private:
+  double tolerance_;
+  double last_ = 0;              // length of the last natural step
+  std::vector<double> scale_;    // of each state in the current step
+  std::vector<double> largest_;  // |x_i| seen so far
+};
+
+}  // namespace saltus

@@ -1,0 +1,47 @@
+#include "flow/trajectory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace saltus {
+
+std::string_view kind_name(EventKind kind) {
+  static constexpr std::array<std::string_view, 11> names{"cross", "slide",   "leave", "graze",   "impact", "close",
+                                                          "open",  "chatter", "jump",  "section", "mode"};
+  return names[static_cast<size_t>(kind)];
+}
+
+std::string_view why_name(Why why) {
+  static constexpr std::array<std::string_view, 10> names{
+      "time", "stop", "count", "zeno", "nonunique", "inconsistent", "stalled", "diverged", "undefined", "cancelled"};
+  return names[static_cast<size_t>(why)];
+}
+
+size_t Trajectory::piece_at(double t) const {
+  assert(dense());
+  const bool backward = pieces.back().length < 0;
+  const auto later = std::upper_bound(pieces.begin(), pieces.end(), t, [backward](double time, const Piece& p) {
+    return backward ? time > p.start : time < p.start;
+  });
+  return later == pieces.begin() ? 0 : static_cast<size_t>(later - pieces.begin()) - 1;
+}
+
+std::vector<double> Trajectory::operator()(double t) const {
+  const Piece& p = pieces[piece_at(t)];
+  std::vector<double> x(static_cast<size_t>(states));
+  evaluate(p, states, t - p.start, x.data());
+  return x;
+}
+
+void Trajectory::evaluate(const Piece& piece, int states, double tau, double* x) {
+  const size_t stride = piece.coefficients.size() / static_cast<size_t>(states);
+  for (size_t i = 0; i < static_cast<size_t>(states); ++i) {
+    const double* c = &piece.coefficients[i * stride];
+    double value = c[stride - 1];
+    for (size_t k = stride - 1; k-- > 0;) value = value * tau + c[k];
+    x[i] = value;
+  }
+}
+
+}  // namespace saltus
