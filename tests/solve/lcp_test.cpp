@@ -289,10 +289,11 @@ TEST(Lcp, InfeasibleProblemsAreProvedInfeasible) {
 }
 
 TEST(Lcp, FeasibleButUnsolvableProblemIsRecognised) {
-  // z = (2, 0) is feasible, yet none of the four complementary cases holds.
-  const LcpProblem p{(Mat(2, 2) << -1, 1, 1, -1).finished(), (Vec(2) << -1, -1).finished()};
+  // w = (z_2 - 1, z_2): feasible for z_2 >= 1, but then z_2 w_2 > 0.
+  const LcpProblem p{(Mat(2, 2) << 0, 1, 0, 1).finished(), (Vec(2) << -1, 0).finished()};
   EXPECT_TRUE(all_lcp_solutions(p).empty());
   EXPECT_EQ(solve_lcp(p).status, SolveStatus::no_solution);
+  EXPECT_EQ(solve_lcp(p).certificate.size(), 0);
   const LcpProblem q{(Mat(2, 2) << -1, 0, 2, 1).finished(), (Vec(2) << -1, 3).finished()};
   const LcpSolution s = solve_lcp(q);  // first row: -z_1 - 1 < 0 always
   EXPECT_EQ(s.status, SolveStatus::no_solution);
@@ -300,12 +301,12 @@ TEST(Lcp, FeasibleButUnsolvableProblemIsRecognised) {
 }
 
 TEST(Lcp, SolutionOnASingularFaceIsFound) {
-  // Only solutions: z_1 >= 1, z_2 = 0; every principal submatrix that matters is singular.
+  // z_1 >= 1 with z_2 = 0, or z_1 = 1 + z_2: every principal submatrix that matters is singular.
   const LcpProblem p{(Mat(2, 2) << 0, 0, 1, -1).finished(), (Vec(2) << 0, -1).finished()};
   const LcpSolution s = solve_lcp(p);
   ASSERT_EQ(s.status, SolveStatus::solved);
   EXPECT_GE(s.z[0], 1 - 1e-12);
-  EXPECT_EQ(s.z[1], 0);
+  EXPECT_NEAR(s.z[1] * (s.z[0] - s.z[1] - 1), 0, 1e-12);
 }
 
 TEST(Lcp, AllMethodsAgreeOnPositiveDefiniteProblems) {
