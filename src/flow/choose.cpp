@@ -341,13 +341,14 @@ class Chooser {
       const char letter = c.letters[i];
       Leading lead;
       if (letter == '0') {
-        lead = sliding_margin(z, order);
+        lead = sliding_margin(z, order, tangential(group, c, i));
       } else if (letter == 'c') {
         const double* lambda = series_.unknown(z.unknown);
-        lead = leading_coefficient(lambda, z.leaving ? 1 : 0, order - 1, options_.time_scale, options_.direction);
+        lead = leading_coefficient(lambda, tangential(group, c, i) ? 1 : 0, order - 1, options_.time_scale,
+                                   options_.direction);
       } else {
-        lead =
-            leading_coefficient(function(z.unknown), z.known, order, options_.time_scale, options_.direction, noise[i]);
+        lead = leading_coefficient(function(z.unknown), known(group, c, i), order, options_.time_scale,
+                                   options_.direction, noise[i]);
         if (letter == '-') lead.sign = -lead.sign;
       }
       if (lead.sign < 0) return false;
@@ -362,16 +363,22 @@ class Chooser {
     return true;
   }
 
-  /// Leading coefficients of h known to vanish. One that leaves where its sigma has reached 1 does so tangentially, if
-  /// nothing else changes; one that holds is let go with a jump of its rate.
+  /// One whose sigma (or lambda) has just reached its bound is at the bound, whatever rounding and the tolerance make
+  /// of it, if nothing else changes.
+  bool tangential(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
+    if (!zeros_[group[i]].leaving) return false;
+    for (size_t j = 0; j < group.size(); ++j) {
+      if (j != i && c.letters[j] != before_letter(zeros_[group[j]].unknown)) return false;
+    }
+    return true;
+  }
+
+  /// Leading coefficients of h known to vanish: one that leaves does so tangentially; one that holds is let go with a
+  /// jump of its rate.
   int known(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
     const AtZero& z = zeros_[group[i]];
-    if (z.leaving != c.letters[i]) return z.known;
-    if (z.unknown < program_.switches() && series_.hold(z.unknown) > 1) return z.known;
-    for (size_t j = 0; j < group.size(); ++j) {
-      if (j != i && c.letters[j] != before_letter(zeros_[group[j]].unknown)) return z.known;
-    }
-    return z.known + 1;
+    const bool holds = z.unknown < program_.switches() && series_.hold(z.unknown) > 1;
+    return z.leaving == c.letters[i] && !holds && tangential(group, c, i) ? z.known + 1 : z.known;
   }
 
   char before_letter(int u) const {
@@ -384,15 +391,14 @@ class Chooser {
   }
 
   /// How hold - |sigma| starts: positive inside, at the bound by the first coefficient that moves it.
-  Leading sliding_margin(const AtZero& z, int order) const {
+  Leading sliding_margin(const AtZero& z, int order, bool at_bound) const {
     const double* sigma = series_.unknown(z.unknown);
-    const double hold = series_.hold(z.unknown);
     if (series_.clamped(z.unknown)) return {0, 1};
-    const double margin = hold - std::abs(sigma[0]);
-    if (margin > bound_margin && !(z.leaving != 0 && margin < 1e-7)) return {0, 1};
-    if (margin < -bound_margin && !(z.leaving != 0 && margin > -1e-7)) return {0, -1};
+    const double margin = series_.hold(z.unknown) - std::abs(sigma[0]);
+    if (!at_bound && std::abs(margin) > bound_margin) return {0, margin > 0 ? 1 : -1};
+    const bool above = at_bound ? z.leaving == '+' : sigma[0] > 0;
     std::vector<double> c(at(order) + 1, 0.0);
-    for (int k = 1; k < order; ++k) c[at(k)] = sigma[0] > 0 ? -sigma[k] : sigma[k];
+    for (int k = 1; k < order; ++k) c[at(k)] = above ? -sigma[k] : sigma[k];
     return leading_coefficient(c.data(), 1, order - 1, options_.time_scale, options_.direction,
                                1e-13 / options_.time_scale);
   }
