@@ -1,0 +1,120 @@
+#include "code/jet.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "code/jet_rules.hpp"
+
+namespace saltus {
+
+template <>
+struct rules::Elementary<double> {
+  static double sqrt(double a) { return std::sqrt(a); }
+  static double cbrt(double a) { return std::cbrt(a); }
+  static double exp(double a) { return std::exp(a); }
+  static double log(double a) { return std::log(a); }
+  static double pow(double a, double b) { return std::pow(a, b); }
+  static double tan(double a) { return std::tan(a); }
+  static double sinh(double a) { return std::sinh(a); }
+  static double cosh(double a) { return std::cosh(a); }
+  static double tanh(double a) { return std::tanh(a); }
+  static double atan(double a) { return std::atan(a); }
+  static double asin(double a) { return std::asin(a); }
+  static double acos(double a) { return std::acos(a); }
+  static double atan2(double a, double b) { return std::atan2(a, b); }
+  static void sin_cos(double a, double& s, double& c) {
+    s = std::sin(a);
+    c = std::cos(a);
+  }
+  static double quotient_or_zero(double a, double b) { return a == 0 && b == 0 ? 0 : a / b; }
+};
+
+template struct rules::Interpreter<double>;
+// In code/jet_lanes.cpp, which is compiled for machines that have the registers.
+extern template struct rules::Interpreter<Lanes4>;
+
+bool lanes_supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
+template <class V>
+Jet<V>::Jet(const Tape& tape, int order)
+    : tape_(&tape),
+      order_(order),
+      stride_(static_cast<size_t>(order) + 1),
+      c_((static_cast<size_t>(tape.slots) * stride_ * sizeof(V) + sizeof(Line) - 1) / sizeof(Line)),
+      constants_(static_cast<size_t>(tape.slots)) {
+  assert(order <= largest_order);
+  const int stride = order + 1;
+  const auto place = [&](const std::vector<Operation>& operations) {
+    std::vector<Operation> placed;
+    for (const Operation& o : operations) placed.push_back({o.instr, o.out * stride, o.a * stride, o.b * stride});
+    return placed;
+  };
+  linear_ = place(tape.linear);
+  timed_ = place(tape.timed);
+  free_ = place(tape.free);
+  bound_ = place(tape.bound);
+  for (size_t i = 0; i < std::min(tape.states.size(), tape.outputs.size()); ++i) {
+    rates_.emplace_back(tape.states[i] * stride, tape.outputs[i] * stride);
+  }
+}
+
+template <class V>
+void Jet<V>::bind(std::span<const double> parameters) {
+  for (size_t lane = 0; lane < sizeof(V) / sizeof(double); ++lane) bind_lane(lane, parameters);
+}
+
+template <class V>
+void Jet<V>::bind(std::span<const V> parameters) requires(!std::same_as<V, double>) {
+  std::vector<double> own(parameters.size());
+  for (size_t lane = 0; lane < sizeof(V) / sizeof(double); ++lane) {
+    for (size_t i = 0; i < own.size(); ++i) own[i] = parameters[i][lane];
+    bind_lane(lane, own);
+  }
+}
+
+template <class V>
+void Jet<V>::bind_lane(size_t lane, std::span<const double> parameters) {
+  const auto constant = [&](int slot) -> double& { return constants_[static_cast<size_t>(slot)]; };
+  const auto set = [&](int slot, double value) {
+    constant(slot) = value;
+    reinterpret_cast<double*>((*this)[slot])[lane] = value;
+  };
+  for (const auto& [slot, value] : tape_->numbers) set(slot, value);
+  for (const auto& [slot, index] : tape_->parameters) set(slot, parameters[static_cast<size_t>(index)]);
+  for (const BindOperation& o : tape_->bind) {
+    const double a[3] = {constant(o.a), constant(o.b), constant(o.c)};
+    set(o.out, apply(o.op, a));
+  }
+}
+
+template <class V>
+void Jet<V>::set_time(const V& t, int order) {
+  if (tape_->time >= 0) {
+    (*this)[tape_->time][0] = t;
+    if (order_ > 0) (*this)[tape_->time][1] = V{} + 1.0;
+  }
+  rules::Interpreter<V>::extend_to(linear_, series(), stride_, std::min(order, 1));
+  rules::Interpreter<V>::extend_to(timed_, series(), stride_, order);
+}
+
+template <class V>
+void Jet<V>::free(int k) {
+  rules::Interpreter<V>::extend(free_, series(), stride_, k);
+}
+
+template <class V>
+void Jet<V>::bound(int k) {
+  if (!bound_.empty()) rules::Interpreter<V>::extend(bound_, series(), stride_, k);
+}
+
+template <class V>
+void Jet<V>::integrate(int k) {
+  rules::Interpreter<V>::integrate(rates_, series(), k);
+}
+
+template class Jet<double>;
+template class Jet<Lanes4>;
+template class Jet<Lanes8>;
+
+}  // namespace saltus

@@ -1,0 +1,80 @@
+// Taylor series over a tape: the k-th coefficient of every slot from the coefficients 0..k of its arguments.
+//
+// A Jet holds the coefficients of one trajectory, or of several side by side (lanes). The order of work in a step is
+//
+//   bind      once per set of parameters
+//   set_time  series of everything that depends on time only, all orders at once
+//   free(k)   then bound(k), then coefficient k+1 of the states (integrate), for k = 0, 1, ...
+//
+// The recurrences are in code/jet_rules.hpp and docs/method/jets.md.
+#pragma once
+
+#include <concepts>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "code/tape.hpp"
+
+namespace saltus {
+
+constexpr int largest_order = 40;
+
+/// Several trajectories in one register; arithmetic works lane by lane.
+using Lanes4 = double __attribute__((vector_size(32)));
+using Lanes8 = double __attribute__((vector_size(64)));
+
+/// Whether this machine can run jets of Lanes4 and Lanes8 (AVX2 and FMA); ask before making one.
+bool lanes_supported();
+
+/// V is double, Lanes4 or Lanes8. Lanes are passed by reference only: how they are passed by value depends on the
+/// instruction set a file is compiled for.
+template <class V>
+class Jet {
+ public:
+  /// Room for coefficients 0..order of every slot. The tape must outlive the jet.
+  Jet(const Tape& tape, int order);
+
+  const Tape& tape() const { return *tape_; }
+  int order() const { return order_; }
+
+  /// Coefficients of one slot.
+  V* operator[](int slot) { return series() + static_cast<size_t>(slot) * stride_; }
+  const V* operator[](int slot) const { return series() + static_cast<size_t>(slot) * stride_; }
+  const V* output(size_t i) const { return (*this)[tape_->outputs[i]]; }
+
+  /// The same parameters in all lanes.
+  void bind(std::span<const double> parameters);
+  /// Parameters that differ between lanes.
+  void bind(std::span<const V> parameters) requires(!std::same_as<V, double>);
+  /// Time t + tau with tau the variable of the series, and everything that depends on time only.
+  void set_time(const V& t, int order);
+  void free(int k);
+  void bound(int k);
+  /// Coefficient k+1 of every state from its rate, if output i is the rate of state i.
+  void integrate(int k);
+
+ private:
+  /// Registers want their alignment, which the type of lanes has only in files compiled for them.
+  struct alignas(64) Line {
+    double numbers[8];
+  };
+
+  V* series() { return reinterpret_cast<V*>(c_.data()); }
+  const V* series() const { return reinterpret_cast<const V*>(c_.data()); }
+  void bind_lane(size_t lane, std::span<const double> parameters);
+
+  const Tape* tape_;
+  int order_;
+  size_t stride_;
+  std::vector<Operation> linear_, timed_, free_, bound_;  // of the tape, with places in c_ instead of slots
+  std::vector<std::pair<int, int>> rates_;                // (state, rate), places in c_
+  std::vector<Line> c_;
+  std::vector<double> constants_;  // scratch of bind
+};
+
+extern template class Jet<double>;
+extern template class Jet<Lanes4>;
+extern template class Jet<Lanes8>;
+
+}  // namespace saltus

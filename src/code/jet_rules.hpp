@@ -1,0 +1,328 @@
+// The recurrences of code/jet, for one type of lanes. Included by the files that instantiate `extend`, each with its
+// own instruction set and its own Elementary<V>, the functions at order 0.
+//
+// Every rule follows from a differential relation. With [k] for the k-th coefficient and D = tau d/dtau, so that
+// (D a)[k] = k a[k], the relation c' = a' c of c = exp(a) reads D c = D a * c, or k c[k] = sum of (D a)[j] c[k-j].
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <type_traits>
+
+#include "code/jet.hpp"
+
+namespace saltus::rules {
+
+using Operations = std::span<const Operation>;
+using Rates = std::span<const std::pair<int, int>>;
+
+/// What Jet<V> does with the series in `c`. Operations hold the places in `c` where the series of out, a and b begin;
+/// the series that an operation owns are `stride` apart.
+template <class V>
+struct Interpreter {
+  /// Coefficient k of the results of operations, in order.
+  static void extend(Operations operations, V* c, size_t stride, int k);
+  /// Coefficients 0..order.
+  static void extend_to(Operations operations, V* c, size_t stride, int order);
+  /// x[k+1] = rate[k]/(k+1) for pairs (x, rate) of places.
+  static void integrate(Rates rates, V* c, int k);
+};
+
+/// Eight lanes are computed as two registers of four, in code/jet_lanes.cpp.
+template <>
+void Interpreter<Lanes8>::extend(Operations operations, Lanes8* c, size_t stride, int k);
+template <>
+void Interpreter<Lanes8>::extend_to(Operations operations, Lanes8* c, size_t stride, int order);
+template <>
+void Interpreter<Lanes8>::integrate(Rates rates, Lanes8* c, int k);
+
+/// The functions at order 0, and quotient_or_zero: a/b, but 0 where both are.
+template <class V>
+struct Elementary;
+
+/// term(first) + ... + term(last), as four sums that do not wait for each other.
+template <class Term>
+inline auto sum(int first, int last, Term term) {
+  decltype(term(first)) s0{}, s1{}, s2{}, s3{};
+  int j = first;
+  for (; j + 3 <= last; j += 4) {
+    s0 += term(j);
+    s1 += term(j + 1);
+    s2 += term(j + 2);
+    s3 += term(j + 3);
+  }
+  if (j <= last) s0 += term(j);
+  if (j + 1 <= last) s1 += term(j + 1);
+  if (j + 2 <= last) s2 += term(j + 2);
+  return (s0 + s1) + (s2 + s3);
+}
+
+/// sum of a[j] b[k-j], j = first..last
+template <class A, class B>
+inline auto convolve(const A& a, const B& b, int k, int first, int last) {
+  return sum(first, last, [&](int j) { return a[j] * b[k - j]; });
+}
+
+/// sum of a[j] a[k-j], j = first..k-first
+template <class A>
+inline auto convolve_itself(const A& a, int k, int first) {
+  auto half = sum(first, (k + 1) / 2 - 1, [&](int j) { return a[j] * a[k - j]; });
+  half += half;
+  if (k % 2 == 0) half += a[k / 2] * a[k / 2];
+  return half;
+}
+
+/// c = sqrt(a); a series that is zero so far stays zero (sliding on the edge of a square root's domain).
+template <class V>
+inline V next_root(const V* a, const V* c, int k) {
+  return Elementary<V>::quotient_or_zero(a[k] - convolve_itself(c, k, 1), 2.0 * c[0]);
+}
+
+/// c with D c = (sign D a)/w; Dc holds its derivative.
+template <class V>
+inline void next_integral(V* c, V* Dc, double sign, const V* a, const V* w, int k) {
+  Dc[k] = (sign * k * a[k] - convolve(Dc, w, k, 1, k - 1)) / w[0];
+  c[k] = Dc[k] / static_cast<double>(k);
+}
+
+/// c = a^r by a D c = r c D a:  k a[0] c[k] = sum of (r j - (k-j)) a[j] c[k-j]
+template <class C, class A>
+inline auto next_power(const C& c, const A& a, double r, int k) {
+  return sum(1, k, [&](int j) { return (r * j - (k - j)) * a[j] * c[k - j]; }) / (static_cast<double>(k) * a[0]);
+}
+
+/// c = a^n, n > 0 whole, by squares and products kept in series(1), series(2), ...
+template <class Series>
+inline auto next_whole_power(Series series, const decltype(series(0))& a, unsigned n, int k) {
+  auto product = a;
+  int used = 0;
+  for (int bit = std::bit_width(n) - 2; bit >= 0; --bit) {
+    const auto square = series(++used);
+    square[k] = convolve_itself(product, k, 0);
+    product = square;
+    if ((n >> bit) % 2 == 0) continue;
+    const auto longer = series(++used);
+    longer[k] = convolve(square, a, k, 0, k);
+    product = longer;
+  }
+  return std::remove_cvref_t<decltype(a[0])>(product[k]);
+}
+
+/// c = a^r for k > 0, with c = series(0). Whole powers must work through a[0] = 0, where the recurrence divides by it.
+template <class Series>
+inline auto next_any_power(Series series, const decltype(series(0))& a, double r, int k) {
+  if (r == 0) return std::remove_cvref_t<decltype(a[0])>{};
+  const bool whole = r > 0 && r <= largest_whole_power && r == static_cast<int>(r);
+  return whole ? next_whole_power(series, a, static_cast<unsigned>(r), k) : next_power(series(0), a, r, k);
+}
+
+/// One lane of a series.
+template <class V>
+struct Lane {
+  V* series;
+  size_t lane;
+  double& operator[](int j) const { return reinterpret_cast<double*>(series + j)[lane]; }
+};
+
+/// c = a^r lane by lane if r differs between lanes, else all at once.
+template <class V>
+inline void power(V* c, size_t stride, V* a, const V& r, int k) {
+  constexpr size_t lanes = sizeof(V) / sizeof(double);
+  const double* exponents = reinterpret_cast<const double*>(&r);
+  if (std::all_of(exponents, exponents + lanes, [&](double e) { return e == exponents[0]; })) {
+    c[k] = next_any_power([=](int i) { return c + static_cast<size_t>(i) * stride; }, a, exponents[0], k);
+  } else {
+    for (size_t lane = 0; lane < lanes; ++lane) {
+      const auto series = [=](int i) { return Lane<V>{c + static_cast<size_t>(i) * stride, lane}; };
+      series(0)[k] = next_any_power(series, Lane<V>{a, lane}, exponents[lane], k);
+    }
+  }
+}
+
+/// Coefficient 0 of an operation's slots; series that are only used from coefficient 1 on need none.
+template <class V>
+[[gnu::noinline]] void start(const Operation& o, V* series, size_t stride) {
+  using F = Elementary<V>;
+  V& c = series[o.out];
+  V& also = (&c)[stride];
+  const V& a = series[o.a];
+  const V& b = series[o.b];
+  switch (o.instr) {
+    case Instr::add: c = a + b; break;
+    case Instr::sub: c = a - b; break;
+    case Instr::neg: c = -a; break;
+    case Instr::add_c: c = a + b; break;
+    case Instr::rsub_c: c = b - a; break;
+    case Instr::scale: c = b * a; break;
+    case Instr::mul: c = a * b; break;
+    case Instr::square: c = a * a; break;
+    case Instr::one_minus_square: c = (1.0 - a) * (1.0 + a); break;
+    case Instr::div: c = a / b; break;
+    case Instr::div_c: c = a / b; break;
+    case Instr::recip: c = b / a; break;
+    case Instr::power:
+      power(&c, stride, series + o.a, b, 0);  // for the products on the way
+      c = F::pow(a, b);
+      break;
+    case Instr::pow:
+      c = F::pow(a, b);
+      also = F::log(a);
+      break;
+    case Instr::sqrt: c = F::sqrt(a); break;
+    case Instr::cbrt: c = F::cbrt(a); break;
+    case Instr::exp: c = F::exp(a); break;
+    case Instr::sin_cos:
+    case Instr::sin_cos_t: F::sin_cos(a, c, also); break;
+    case Instr::sinh_cosh:
+      c = F::sinh(a);
+      also = F::cosh(a);
+      break;
+    case Instr::tan:
+      c = F::tan(a);
+      also = 1.0 + c * c;
+      break;
+    case Instr::tanh: {
+      // 1 - c^2 would cancel where tanh saturates.
+      const V cosh = F::cosh(a);
+      c = F::tanh(a);
+      also = 1.0 / (cosh * cosh);
+      break;
+    }
+    case Instr::log: c = F::log(a); break;
+    case Instr::atan: c = F::atan(a); break;
+    case Instr::asin: c = F::asin(a); break;
+    case Instr::acos: c = F::acos(a); break;
+    case Instr::atan2:
+      c = F::atan2(a, b);
+      also = a * a + b * b;
+      break;
+  }
+}
+
+/// Coefficient k > 0 of the functions that are not arithmetic.
+template <class V>
+[[gnu::noinline]] void next_function(const Operation& o, V* series, size_t stride, int k) {
+  const double n = k;
+  V* const c = series + o.out;
+  V* const c1 = c + stride;
+  V* const c2 = c1 + stride;
+  V* const c3 = c2 + stride;
+  V* const a = series + o.a;
+  V* const b = series + o.b;
+  switch (o.instr) {
+    case Instr::power: power(c, stride, a, b[0], k); break;
+    case Instr::pow: {  // c = exp(b l), l = log a
+      V *l = c1, *Dl = c2, *Dp = c3;
+      next_integral(l, Dl, 1.0, a, a, k);
+      Dp[k] = n * convolve(b, l, k, 0, k);
+      c[k] = convolve(Dp, c, k, 1, k) / n;
+      break;
+    }
+    case Instr::sqrt: c[k] = next_root(a, c, k); break;
+    case Instr::cbrt:  // as next_power with r = 1/3, its weights times 3 and so exact
+      c[k] = sum(1, k, [&](int j) { return (4.0 * j - 3.0 * k) * a[j] * c[k - j]; }) / (3.0 * n * a[0]);
+      break;
+    case Instr::sin_cos: {
+      V *s = c, *cos = c1, *Da = c2;
+      Da[k] = n * a[k];
+      s[k] = convolve(Da, cos, k, 1, k) / n;
+      cos[k] = -convolve(Da, s, k, 1, k) / n;
+      break;
+    }
+    case Instr::sinh_cosh: {
+      V *s = c, *cosh = c1, *Da = c2;
+      Da[k] = n * a[k];
+      s[k] = convolve(Da, cosh, k, 1, k) / n;
+      cosh[k] = convolve(Da, s, k, 1, k) / n;
+      break;
+    }
+    case Instr::tan: {  // c' = a' (1 + c^2)
+      V *slope = c1, *Da = c2;
+      Da[k] = n * a[k];
+      c[k] = convolve(Da, slope, k, 1, k) / n;
+      slope[k] = convolve_itself(c, k, 0);
+      break;
+    }
+    case Instr::tanh: {  // c' = a' (1 - c^2)
+      V *slope = c1, *Da = c2;
+      Da[k] = n * a[k];
+      c[k] = convolve(Da, slope, k, 1, k) / n;
+      slope[k] = -convolve_itself(c, k, 0);
+      break;
+    }
+    case Instr::log: next_integral(c, c1, 1.0, a, a, k); break;
+    case Instr::atan: next_integral(c, c1, 1.0, a, b, k); break;
+    case Instr::asin: next_integral(c, c1, 1.0, a, b, k); break;
+    case Instr::acos: next_integral(c, c1, -1.0, a, b, k); break;
+    case Instr::atan2: {  // D c = (b D a - a D b)/(a^2 + b^2)
+      V *radius = c1, *Dc = c2;
+      radius[k] = convolve_itself(a, k, 0) + convolve_itself(b, k, 0);
+      const V turn = sum(0, k, [&](int j) { return (2.0 * j - n) * a[j] * b[k - j]; });
+      Dc[k] = (turn - convolve(Dc, radius, k, 1, k - 1)) / radius[0];
+      c[k] = Dc[k] / n;
+      break;
+    }
+    default: __builtin_unreachable();
+  }
+}
+
+/// Coefficient k > 0 of an operation's series.
+template <class V>
+[[gnu::always_inline]] inline void next(const Operation& o, V* series, size_t stride, int k) {
+  V* const c = series + o.out;
+  V* const a = series + o.a;
+  V* const b = series + o.b;
+  switch (o.instr) {
+    case Instr::add: c[k] = a[k] + b[k]; break;
+    case Instr::sub: c[k] = a[k] - b[k]; break;
+    case Instr::neg: c[k] = -a[k]; break;
+    case Instr::add_c: c[k] = a[k]; break;
+    case Instr::rsub_c: c[k] = -a[k]; break;
+    case Instr::scale: c[k] = b[0] * a[k]; break;
+    case Instr::mul: c[k] = convolve(a, b, k, 0, k); break;
+    case Instr::square: c[k] = convolve_itself(a, k, 0); break;
+    case Instr::one_minus_square: c[k] = -convolve_itself(a, k, 0); break;
+    case Instr::div: c[k] = (a[k] - convolve(b, c, k, 1, k)) / b[0]; break;
+    case Instr::div_c: c[k] = a[k] / b[0]; break;
+    case Instr::recip: c[k] = -convolve(a, c, k, 1, k) / a[0]; break;
+    case Instr::exp: {
+      V* const Da = c + stride;
+      Da[k] = static_cast<double>(k) * a[k];
+      c[k] = convolve(Da, c, k, 1, k) / static_cast<double>(k);
+      break;
+    }
+    case Instr::sin_cos_t: {
+      V *const s = c, *const cos = c + stride;
+      const V rate = (1.0 / k) * a[1];
+      s[k] = rate * cos[k - 1];
+      cos[k] = -rate * s[k - 1];
+      break;
+    }
+    default: next_function(o, series, stride, k);
+  }
+}
+
+template <class V>
+void Interpreter<V>::extend(Operations operations, V* c, size_t stride, int k) {
+  if (k == 0) {
+    for (const Operation& o : operations) start(o, c, stride);
+  } else {
+    for (const Operation& o : operations) next(o, c, stride, k);
+  }
+}
+
+template <class V>
+void Interpreter<V>::extend_to(Operations operations, V* c, size_t stride, int order) {
+  for (const Operation& o : operations) {
+    start(o, c, stride);
+    for (int k = 1; k <= order; ++k) next(o, c, stride, k);
+  }
+}
+
+template <class V>
+void Interpreter<V>::integrate(Rates rates, V* c, int k) {
+  for (const auto& [x, rate] : rates) c[x + k + 1] = c[rate + k] / static_cast<double>(k + 1);
+}
+
+}  // namespace saltus::rules

@@ -1,0 +1,273 @@
+#include "code/jet.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "formulas.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr double epsilon = std::numeric_limits<double>::epsilon();
+constexpr int order = 30;
+
+/// One formula of x, y, t and p with its series to 60 digits, made by scripts/jet_reference.py.
+struct Reference {
+  std::string formula;
+  double t = 0, p = 0;
+  std::vector<double> x, y;
+  std::vector<double> value;
+  std::vector<double> magnitude;  // of what each coefficient is computed from
+};
+
+std::vector<Reference> read_references() {
+  std::ifstream file(SALTUS_SOURCE_DIR "/tests/code/jet_reference.json");
+  std::vector<Reference> references;
+  for (const auto& row : nlohmann::json::parse(file)) {
+    const std::vector<double> none(order + 1, 0.0);
+    references.push_back({row["formula"], row["t"], row["p"], row.value("x", none), row.value("y", none), row["value"],
+                          row["magnitude"]});
+  }
+  return references;
+}
+
+const std::vector<Reference>& references() {
+  static const std::vector<Reference> all = read_references();
+  return all;
+}
+
+Tape tape_for(const Reference& r) { return tape_of({r.formula}, {"x", "y"}, {"p"}); }
+
+template <class V>
+void expand(Jet<V>& jet, const Reference& r) {
+  for (int k = 0; k <= order; ++k) {
+    jet[jet.tape().states[0]][k] = V{} + r.x[static_cast<size_t>(k)];
+    jet[jet.tape().states[1]][k] = V{} + r.y[static_cast<size_t>(k)];
+  }
+  jet.set_time(V{} + r.t, order);
+  for (int k = 0; k <= order; ++k) {
+    jet.free(k);
+    jet.bound(k);
+  }
+}
+
+/// Largest error of a coefficient, in ulps of its magnitude.
+double worst_error(const double* c, const Reference& r) {
+  double worst = 0;
+  for (size_t k = 0; k <= order; ++k) {
+    const double error = std::abs(c[k] - r.value[k]);
+    if (error == 0) continue;
+    const double ulps = error / (epsilon * r.magnitude[k]);
+    worst = std::isnan(ulps) ? INFINITY : std::max(worst, ulps);
+  }
+  return worst;
+}
+
+/// The claim: no coefficient up to order 30 is off by more than this many ulps of its magnitude, which is the size of
+/// what it is a sum of: the coefficient itself and what changes of the arguments by an ulp would do to it (made by
+/// scripts/jet_reference.py). A recurrence of order k adds k rounded terms, whose errors mostly cancel.
+constexpr double claimed_ulps = 6;
+
+TEST(Jet, AgreesWithSixtyDigitsForEveryFunctionAndComposition) {
+  ASSERT_GT(references().size(), 100u);
+  for (const Reference& r : references()) {
+    const Tape tape = tape_for(r);
+    Jet<double> jet(tape, order);
+    jet.bind(std::vector<double>{r.p});
+    expand(jet, r);
+    EXPECT_LE(worst_error(jet.output(0), r), claimed_ulps)
+        << r.formula << " at x = " << r.x[0] << ", y = " << r.y[0] << ", p = " << r.p;
+  }
+}
+
+TEST(Jet, KeepsRelativeAccuracyWhereTanhSaturates) {
+  // At a = 19.5 + tau the first derivative is 1/cosh(a)^2, far below the rounding of 1 - tanh(a)^2.
+  const Tape tape = tape_of({"tanh(x)"}, {"x"});
+  Jet<double> jet(tape, 1);
+  jet[tape.states[0]][0] = 19.5;
+  jet[tape.states[0]][1] = 1;
+  jet.free(0);
+  jet.free(1);
+  const double slope = 1 / (std::cosh(19.5) * std::cosh(19.5));
+  EXPECT_NEAR(jet.output(0)[1], slope, 4 * epsilon * slope);
+}
+
+TEST(Jet, KeepsRelativeAccuracyOfArcSineNearOne) {
+  // a = 1 - d: the derivative is 1/sqrt(d (2 - d)), with d = 2^-40 exact.
+  const double d = std::ldexp(1, -40);
+  const Tape tape = tape_of({"asin(x)", "acos(x)"}, {"x"});
+  Jet<double> jet(tape, 1);
+  jet[tape.states[0]][0] = 1 - d;
+  jet[tape.states[0]][1] = 1;
+  jet.free(0);
+  jet.free(1);
+  const double slope = 1 / std::sqrt(d * (2 - d));
+  EXPECT_NEAR(jet.output(0)[1], slope, 4 * epsilon * slope);
+  EXPECT_NEAR(jet.output(1)[1], -slope, 4 * epsilon * slope);
+}
+
+TEST(Jet, KeepsTheRootOfZeroAtZero) {
+  const Tape tape = tape_of({"sqrt(x)"}, {"x"});
+  Jet<double> jet(tape, 5);
+  for (int k = 0; k <= 5; ++k) jet.free(k);
+  for (int k = 0; k <= 5; ++k) EXPECT_EQ(jet.output(0)[k], 0) << k;
+}
+
+TEST(Jet, RaisesToWholeParametersThroughZero) {
+  const Tape tape = tape_of({"x^p"}, {"x"}, {"p"});
+  Jet<double> jet(tape, 6);
+  jet[tape.states[0]][1] = 2;
+  jet[tape.states[0]][2] = 1;
+  // (2 tau + tau^2)^p
+  const std::vector<std::pair<double, std::vector<double>>> powers = {
+      {0, {1, 0, 0, 0, 0, 0, 0}}, {1, {0, 2, 1, 0, 0, 0, 0}}, {2, {0, 0, 4, 4, 1, 0, 0}}, {3, {0, 0, 0, 8, 12, 6, 1}}};
+  for (const auto& [p, expected] : powers) {
+    jet.bind(std::vector<double>{p});
+    for (int k = 0; k <= 6; ++k) jet.free(k);
+    EXPECT_EQ(std::vector<double>(jet.output(0), jet.output(0) + 7), expected) << p;
+  }
+}
+
+TEST(Jet, SolvesAnEquationByIntegratingItsRates) {
+  // x' = x y, y' = -2 t from (1, 1) at t = 0: y = 1 - t^2, x = exp(t - t^3/3).
+  const Tape tape = tape_of({"x*y", "-2*t"}, {"x", "y"});
+  Jet<double> jet(tape, 6);
+  jet.bind(std::vector<double>{});
+  jet[tape.states[0]][0] = jet[tape.states[1]][0] = 1;
+  jet.set_time(0, 6);
+  for (int k = 0; k < 6; ++k) {
+    jet.free(k);
+    jet.bound(k);
+    jet.integrate(k);
+  }
+  const double expected[] = {1, 1, 1.0 / 2, 1.0 / 6 - 1.0 / 3, 1.0 / 24 - 1.0 / 3, 1.0 / 120 - 1.0 / 6};
+  for (int k = 0; k <= 5; ++k) EXPECT_NEAR(jet[tape.states[0]][k], expected[k], 4 * epsilon) << k;
+  EXPECT_EQ(jet[tape.states[1]][2], -1);
+}
+
+TEST(Jet, ForgetsEarlierStepsAndParameters) {
+  const Tape tape = tape_of({"x^p + sin(p*t)*exp(x)"}, {"x"}, {"p"});
+  const auto run = [&](Jet<double>& jet, double p, double x0, double t) {
+    jet.bind(std::vector<double>{p});
+    for (int k = 0; k <= 10; ++k) jet[tape.states[0]][k] = x0 / (k + 1);
+    jet.set_time(t, 10);
+    for (int k = 0; k <= 10; ++k) jet.free(k);
+    return std::vector<double>(jet.output(0), jet.output(0) + 11);
+  };
+  Jet<double> used(tape, 10), clean(tape, 10);
+  run(used, 5, 2, 1);
+  run(used, 0.5, -1, 3);  // leaves NaN behind
+  EXPECT_EQ(run(used, 2, 0.5, 7), run(clean, 2, 0.5, 7));
+}
+
+/// Largest difference to one lane, in ulps of the magnitude.
+template <class V>
+double worst_difference(const Jet<V>& lanes, const Jet<double>& one, size_t lane, const Reference& r) {
+  double worst = 0;
+  for (int k = 0; k <= order; ++k) {
+    const double difference = std::abs(lanes.output(0)[k][lane] - one.output(0)[k]);
+    if (difference == 0) continue;
+    const double ulps = difference / (epsilon * r.magnitude[static_cast<size_t>(k)]);
+    worst = std::isnan(ulps) ? INFINITY : std::max(worst, ulps);
+  }
+  return worst;
+}
+
+template <class V>
+class Lanes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!lanes_supported()) GTEST_SKIP() << "this machine has no AVX2";
+  }
+};
+using LaneTypes = testing::Types<Lanes4, Lanes8>;
+TYPED_TEST_SUITE(Lanes, LaneTypes);
+
+TYPED_TEST(Lanes, AgreeWithOneLaneForEveryReference) {
+  constexpr size_t count = sizeof(TypeParam) / sizeof(double);
+  for (const Reference& r : references()) {
+    const Tape tape = tape_for(r);
+    Jet<double> one(tape, order);
+    Jet<TypeParam> lanes(tape, order);
+    one.bind(std::vector<double>{r.p});
+    lanes.bind(std::vector<double>{r.p});
+    expand(one, r);
+    expand(lanes, r);
+    // Arithmetic is the same bit for bit; functions at order 0 may differ by an ulp.
+    for (const size_t lane : {size_t{0}, count - 1}) {
+      EXPECT_LE(worst_difference(lanes, one, lane, r), 2) << r.formula << " at x = " << r.x[0] << ", lane " << lane;
+    }
+  }
+}
+
+TYPED_TEST(Lanes, AreArithmeticBitForBit) {
+  constexpr size_t count = sizeof(TypeParam) / sizeof(double);
+  const Tape tape = tape_of({"(x*y - 3*x)/(2 + y^3) - p/x + sqrt(y)"}, {"x", "y"}, {"p"});
+  Jet<TypeParam> lanes(tape, 12);
+  std::vector<TypeParam> parameters(1);
+  for (size_t i = 0; i < count; ++i) parameters[0][i] = 0.25 + 0.1 * static_cast<double>(i);
+  lanes.bind(std::span<const TypeParam>(parameters));
+  const auto x = [](size_t i, int k) { return std::cos(1.0 + static_cast<double>(i) + 2.0 * k); };
+  const auto y = [](size_t i, int k) { return k == 0 ? 1.5 : std::sin(1.0 + static_cast<double>(i) + 3.0 * k); };
+  for (int k = 0; k <= 12; ++k) {
+    for (size_t i = 0; i < count; ++i) {
+      lanes[tape.states[0]][k][i] = x(i, k);
+      lanes[tape.states[1]][k][i] = y(i, k);
+    }
+    lanes.free(k);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    Jet<double> one(tape, 12);
+    one.bind(std::vector<double>{parameters[0][i]});
+    for (int k = 0; k <= 12; ++k) {
+      one[tape.states[0]][k] = x(i, k);
+      one[tape.states[1]][k] = y(i, k);
+      one.free(k);
+      EXPECT_EQ(lanes.output(0)[k][i], one.output(0)[k]) << "lane " << i << ", coefficient " << k;
+    }
+  }
+}
+
+TYPED_TEST(Lanes, MayHaveDifferentExponents) {
+  constexpr size_t count = sizeof(TypeParam) / sizeof(double);
+  const double exponents[] = {2, 0.5, -1, 3, 0, -2.5, 7, 1};
+  const Tape tape = tape_of({"x^p"}, {"x"}, {"p"});
+  Jet<TypeParam> lanes(tape, 10);
+  std::vector<TypeParam> p(1);
+  for (size_t i = 0; i < count; ++i) p[0][i] = exponents[i];
+  lanes.bind(std::span<const TypeParam>(p));
+  const double x[] = {1.3, -0.4, 0.2, 0.7, -0.1};
+  for (int k = 0; k <= 10; ++k) {
+    lanes[tape.states[0]][k] = TypeParam{} + (k < 5 ? x[k] : 0.0);
+    lanes.free(k);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    Jet<double> one(tape, 10);
+    one.bind(std::vector<double>{exponents[i]});
+    for (int k = 0; k <= 10; ++k) {
+      one[tape.states[0]][k] = k < 5 ? x[k] : 0;
+      one.free(k);
+      const double expected = one.output(0)[k];
+      EXPECT_NEAR(lanes.output(0)[k][i], expected, 16 * epsilon * std::abs(expected)) << exponents[i] << ", " << k;
+    }
+  }
+}
+
+TYPED_TEST(Lanes, IntegrateTheirRates) {
+  const Tape tape = tape_of({"x"}, {"x"});
+  Jet<TypeParam> lanes(tape, 9);
+  lanes[tape.states[0]][0] = TypeParam{} + 1.0;
+  for (int k = 0; k < 9; ++k) {
+    lanes.free(k);
+    lanes.integrate(k);
+  }
+  EXPECT_NEAR(lanes[tape.states[0]][8][1], 1.0 / 40320, 4 * epsilon / 40320);
+  EXPECT_NEAR(lanes[tape.states[0]][9][3], 1.0 / 362880, 4 * epsilon / 362880);
+}
+
+}  // namespace
+}  // namespace saltus
