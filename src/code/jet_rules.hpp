@@ -1,5 +1,5 @@
-// The recurrences of code/jet, for one type of lanes. Included by the files that instantiate `extend`, each with its
-// own instruction set and its own Elementary<V>, the functions at order 0.
+// The recurrences of code/jet, for one type of lanes. Included by the files that instantiate Interpreter, each with
+// its own instruction set and its own Elementary<V>, the functions at order 0.
 //
 // Every rule follows from a differential relation. With [k] for the k-th coefficient and D = tau d/dtau, so that
 // (D a)[k] = k a[k], the relation c' = a' c of c = exp(a) reads D c = D a * c, or k c[k] = sum of (D a)[j] c[k-j].
@@ -109,7 +109,8 @@ inline auto next_whole_power(Series series, const decltype(series(0))& a, unsign
   return std::remove_cvref_t<decltype(a[0])>(product[k]);
 }
 
-/// c = a^r for k > 0, with c = series(0). Whole powers must work through a[0] = 0, where the recurrence divides by it.
+/// c = a^r for k > 0, with c = series(0). Whole powers must work through a[0] = 0, where the recurrence divides by it;
+/// at k = 0 only their products count.
 template <class Series>
 inline auto next_any_power(Series series, const decltype(series(0))& a, double r, int k) {
   if (r == 0) return std::remove_cvref_t<decltype(a[0])>{};
