@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -70,6 +71,8 @@ std::string Error::report() const {
   if (!hint_.empty()) out += hint_ + "\n";
   return out;
 }
+
+std::string_view not_finite(double value) { return std::isnan(value) ? "undefined" : "infinite"; }
 
 std::string nearest_name(std::string_view wrong, std::span<const std::string> known) {
   const size_t longest_sensible = 64;

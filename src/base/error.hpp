@@ -49,6 +49,9 @@ class Error : public std::runtime_error {
   Place also_place_;
 };
 
+/// A number that is none, in words: "infinite" or "undefined".
+std::string_view not_finite(double value);
+
 /// The known name closest to a misspelt one, or "" if none is near enough to be meant.
 std::string nearest_name(std::string_view wrong, std::span<const std::string> known);
 

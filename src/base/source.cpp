@@ -8,9 +8,20 @@ namespace {
 
 bool inside_character(char c) { return (c & 0xC0) == 0x80; }
 
-/// Characters of UTF-8 text.
-int characters(std::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return !inside_character(c); }));
+/// Control characters and what is not UTF-8 do not reach the terminal.
+void make_printable(std::string& text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const unsigned char c = static_cast<unsigned char>(text[i]);
+    const size_t follow = c < 0xC2 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 0;
+    size_t good = 0;
+    while (good < follow && i + good + 1 < text.size() && inside_character(text[i + good + 1])) ++good;
+    const bool plain = (c >= 0x20 && c < 0x7f) || c == '\t';
+    if (!plain && (follow == 0 || good < follow)) {
+      text[i] = '?';
+    } else {
+      i += follow;
+    }
+  }
 }
 
 }  // namespace
@@ -18,7 +29,14 @@ int characters(std::string_view text) {
 Source::Source(std::string file, std::string text) : file_(std::move(file)), text_(std::move(text)), lines_{0} {
   for (size_t i = 0; i < text_.size(); ++i) {
     if (text_[i] == '\n') lines_.push_back(i + 1);
+    ascii_ = ascii_ && static_cast<unsigned char>(text_[i]) < 0x80;
   }
+}
+
+int Source::characters(size_t begin, size_t end) const {
+  if (ascii_) return static_cast<int>(end - begin);
+  const std::string_view part = std::string_view(text_).substr(begin, end - begin);
+  return static_cast<int>(std::count_if(part.begin(), part.end(), [](char c) { return !inside_character(c); }));
 }
 
 Place Source::place(size_t offset, size_t length) const {
@@ -26,15 +44,13 @@ Place Source::place(size_t offset, size_t length) const {
   const auto next = std::upper_bound(lines_.begin(), lines_.end(), offset);
   const size_t line = static_cast<size_t>(next - lines_.begin());
   const size_t start = lines_[line - 1];
-  size_t end = text_.find('\n', start);
-  if (end == std::string::npos) end = text_.size();
+  size_t end = line < lines_.size() ? lines_[line] - 1 : text_.size();
   if (end > start && text_[end - 1] == '\r') --end;
   offset = std::min(offset, end);
-  const std::string_view all(text_);
   Place p{.file = file_,
           .line = static_cast<int>(line),
-          .column = characters(all.substr(start, offset - start)) + 1,
-          .length = std::max(1, characters(all.substr(offset, std::min(length, end - offset))))};
+          .column = characters(start, offset) + 1,
+          .length = std::max(1, characters(offset, offset + std::min(length, end - offset)))};
   // A chain's equations may be one endless line: quote the part around the place.
   const size_t longest = 160;
   size_t from = start, to = end;
@@ -44,15 +60,13 @@ Place Source::place(size_t offset, size_t length) const {
     while (from > start && inside_character(text_[from])) --from;
     while (to < end && inside_character(text_[to])) ++to;
   }
-  p.text = all.substr(from, to - from);
+  p.text = text_.substr(from, to - from);
   if (from > start) {
     p.text.insert(0, "...");
-    p.quote_shift = characters(all.substr(start, from - start)) - 3;
+    p.quote_shift = characters(start, from) - 3;
   }
   if (to < end) p.text += "...";
-  for (char& c : p.text) {
-    if (static_cast<unsigned char>(c) < 0x20 && c != '\t') c = '?';
-  }
+  make_printable(p.text);
   return p;
 }
 

@@ -23,9 +23,12 @@ class Source {
   size_t offset(size_t line, size_t column) const;
 
  private:
+  int characters(size_t begin, size_t end) const;
+
   std::string file_;
   std::string text_;
   std::vector<size_t> lines_;  ///< offset of each line's first character
+  bool ascii_ = true;          ///< every character is one byte: nothing needs counting
 };
 
 /// A piece of text with the place of each of its characters in the source.

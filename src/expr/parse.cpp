@@ -102,7 +102,8 @@ class Lexer {
     const char c = text_[at_];
     if (const auto* sign = printed_sign(text_.substr(at_))) {
       fail(at_, at_ + sign->first.size(), fmt::format("'{}' is not used in formulas", sign->first),
-           sign->second == " " ? "this is a special space: write a plain one" : fmt::format("write {}", sign->second));
+           sign->second == " " ? "this is a special space: write a plain one"
+                               : fmt::format("type it as {}", sign->second));
     }
     if (std::isdigit(static_cast<unsigned char>(c)) ||
         (c == '.' && at_ + 1 < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_ + 1])))) {
@@ -230,7 +231,8 @@ class Parser {
   Expr run() {
     token_ = lexer_.next();
     if (token_.kind == Kind::end)
-      lexer_.fail(0, std::max<size_t>(formula_.text.size(), 1), "a formula is missing here");
+      lexer_.fail(0, std::max<size_t>(formula_.text.size(), 1), "a formula is missing here",
+                  "write a number or a formula such as -x + sin(t)");
     bool expect_operand = true;
     while (token_.kind != Kind::end) {
       expect_operand = expect_operand ? operand() : continuation();
@@ -282,11 +284,15 @@ class Parser {
         }
         if (token.text == "+" && (waiting_.empty() || waiting_.back().kind == Waiting::bracket)) {
           token_ = lexer_.next();  // a leading plus says nothing
-          if (token_.kind == Kind::end) lexer_.fail(token.begin, token.end, "nothing follows '+'");
+          if (token_.kind == Kind::end) {
+            lexer_.fail(token.begin, token.end, "nothing follows '+'", "a number, a name or a bracket belongs here");
+          }
           return true;
         }
         [[fallthrough]];
-      default: lexer_.fail(token.begin, token.end, fmt::format("a value is missing before '{}'", token.text));
+      default:
+        lexer_.fail(token.begin, token.end, fmt::format("a value is missing before '{}'", token.text),
+                    "a number, a name or a bracket belongs here");
     }
   }
 
@@ -294,7 +300,7 @@ class Parser {
     const Token following = lexer_.next();
     if (following.kind == Kind::open) {
       const Function* function = find_function(token.text);
-      if (!function) unknown_function(token);
+      if (!function) unknown_function(token, following.end);
       waiting_.push_back({.kind = Waiting::bracket,
                           .begin = following.begin,
                           .end = following.end,
@@ -302,7 +308,7 @@ class Parser {
                           .name_begin = token.begin});
       token_ = lexer_.next();
       if (token_.kind == Kind::close) {
-        lexer_.fail(token.begin, token_.end, fmt::format("'{}' needs {}", token.text, arity_text(*function)));
+        wrong_arguments(*function, 0, token.begin, token_.end);
       }
       return true;
     }
@@ -321,10 +327,12 @@ class Parser {
     return false;
   }
 
-  [[noreturn]] void unknown_function(const Token& token) {
+  [[noreturn]] void unknown_function(const Token& token, size_t inside) {
     if (names_.find(token.text)) {
+      const bool of_time = std::string_view(formula_.text).substr(inside).starts_with("t)");
       lexer_.fail(token.begin, token.end, fmt::format("'{}' is not a function", token.text),
-                  fmt::format("multiplication is written out: {}*(...)", token.text));
+                  of_time ? fmt::format("write {} alone: states and names depend on time by themselves", token.text)
+                          : fmt::format("multiplication is written out: {}*(...)", token.text));
     }
     std::string hint;
     if (const std::string_view ours = foreign_function(token.text); ours == "^") {
@@ -376,10 +384,10 @@ class Parser {
   [[noreturn]] void missing_operator(const Token& token) {
     const Value& left = values_.back();
     lexer_.fail(token.begin, token.end, fmt::format("an operator is missing before '{}'", token.text),
-                left.end - left.begin < 40
-                    ? fmt::format("multiplication is written out: {}*{}",
-                                  formula_.text.substr(left.begin, left.end - left.begin), token.text)
-                    : "multiplication is written out: a*b");
+                left.end - left.begin < 40 ? fmt::format("multiplication is written out: {}*{}",
+                                                         formula_.text.substr(left.begin, left.end - left.begin),
+                                                         token.kind == Kind::open ? "(...)" : token.text)
+                                           : "multiplication is written out: a*b");
   }
 
   static Op binary(std::string_view text) {
@@ -442,7 +450,7 @@ class Parser {
     const Function& f = *w.function;
     const bool holds = f.op == Op::sign && w.arguments == 2;
     if (w.arguments != op_arity(f.op) && !holds) {
-      lexer_.fail(w.name_begin, token.end, fmt::format("'{}' needs {}, here {}", f.name, arity_text(f), w.arguments));
+      wrong_arguments(f, w.arguments, w.name_begin, token.end);
     }
     std::array<Expr, 3> a;
     const size_t n = static_cast<size_t>(w.arguments);
@@ -459,12 +467,26 @@ class Parser {
     values_.push_back({Expr::raw(holds ? Op::hold_sign : f.op, std::span(a.data(), n)), w.name_begin, token.end});
   }
 
-  static std::string arity_text(const Function& f) {
-    if (f.op == Op::sign) return "one argument, or two: sign(v, static ratio)";
-    if (f.op == Op::select) return "three arguments: if(condition, then, else)";
-    if (f.op == Op::sat) return "three arguments: sat(e, low, high)";
-    const int n = op_arity(f.op);
-    return n == 1 ? "one argument" : "two arguments";
+  [[noreturn]] void wrong_arguments(const Function& f, int given, size_t begin, size_t end) const {
+    static constexpr std::array<std::string_view, 4> counts{"no argument", "one argument", "two arguments",
+                                                            "three arguments"};
+    const size_t wanted = static_cast<size_t>(op_arity(f.op)), n = static_cast<size_t>(given);
+    lexer_.fail(begin, end,
+                fmt::format("'{}' has {} here instead of {}", f.name,
+                            n < counts.size() ? std::string(counts[n]) : fmt::format("{} arguments", n),
+                            counts[wanted].substr(0, counts[wanted].find(' '))),
+                fmt::format("write {}", usage(f)));
+  }
+
+  static std::string usage(const Function& f) {
+    switch (f.op) {
+      case Op::sign: return "sign(v), or sign(v, ratio) for static friction";
+      case Op::select: return "if(condition, then, else)";
+      case Op::sat: return "sat(e, low, high)";
+      case Op::mod: return "mod(e, period)";
+      case Op::atan2: return "atan2(y, x)";
+      default: return fmt::format("{}({})", f.name, op_arity(f.op) == 1 ? "x" : "a, b");
+    }
   }
 
   void need_number(const Value& v) const {
@@ -480,7 +502,8 @@ class Parser {
   [[noreturn]] void missing_bracket(const Waiting& w) const {
     size_t last = formula_.text.size();
     while (last > 0 && std::isspace(static_cast<unsigned char>(formula_.text[last - 1]))) --last;
-    Error error(ErrorKind::model, "a closing bracket ')' is missing", formula_.place(last, 1), "");
+    Error error(ErrorKind::model, "a closing bracket ')' is missing", formula_.place(last, 1),
+                "close the bracket with ')' where it ends");
     error.also("the bracket opened here is never closed", formula_.place(w.begin, 1));
     throw error;
   }
@@ -541,7 +564,7 @@ std::string Names::suggestion(std::string_view wrong) const {
   }
   std::sort(known.begin(), known.end());
   const std::string near = nearest_name(wrong, known);
-  if (near.empty()) return "define it: a parameter, a state (with ') or a name with its own equation";
+  if (near.empty()) return hint_;
   return fmt::format("did you mean '{}' ({})?", near, find(near)->role);
 }
 

@@ -27,11 +27,14 @@ class Names {
     std::string forbidden;
   };
   const Entry* find(std::string_view name) const;
-  /// "did you mean ...?" or "".
+  /// What an unknown name is told when no known one is near.
+  void explain(std::string_view hint) { hint_ = hint; }
+  /// "did you mean ...?", or how to make the name known.
   std::string suggestion(std::string_view wrong) const;
 
  private:
   std::unordered_map<std::string, Entry> entries_;
+  std::string hint_ = "define it: a parameter, a state (with ') or a name with its own equation";
 };
 
 /// Reads a formula with a number as its value. Throws Error(model) at the first mistake.

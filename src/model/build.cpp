@@ -80,14 +80,13 @@ size_t equal_sign(std::string_view line) {
 Equation split_equation(const Fragment& line) {
   const size_t equals = equal_sign(line.text);
   if (equals == std::string::npos) {
-    fail(line, "this line is not an equation", "write name' = rate for a state or name = formula for a quantity");
+    fail(line, "this line is not an equation",
+         "write name' = rate or name = formula; a line that continues the one above starts with an operator");
   }
   Equation eq{.name = trimmed(line.part(0, equals)), .right = trimmed(line.part(equals + 1, std::string::npos))};
   if (eq.name.text.empty())
     fail(line.part(equals, 1), "an equation without a left side", "write name' = rate or name = formula");
-  if (eq.right.text.empty())
-    fail(line.part(equals, 1), fmt::format("nothing follows '{} ='", eq.name.text),
-         "write the right side of the equation");
+  if (eq.right.text.empty()) fail(line.part(equals, 1), "nothing follows '='", "write the right side of the equation");
   std::string& name = eq.name.text;
   if (name.ends_with("''") || name.ends_with("\"")) {
     const std::string stem = name.substr(0, name.find_first_of("'\""));
@@ -99,15 +98,27 @@ Equation split_equation(const Fragment& line) {
     eq.name = trimmed(eq.name.part(0, name.size() - 1));
   }
   if (!is_name(eq.name.text)) {
-    const bool leibniz = eq.name.text.starts_with("d") && eq.name.text.ends_with("/dt");
-    fail(eq.name, fmt::format("'{}' is not a name", eq.name.text),
-         leibniz ? "the rate of x is written x'" : "the left side is one name, with ' for a rate: x' = ...");
+    const std::string& left = eq.name.text;
+    std::string hint = "the left side is one name, with ' for a rate: x' = ...";
+    if (left.size() > 4 && left.starts_with("d") && left.ends_with("/dt")) {
+      const std::string state = left.substr(1, left.size() - 4);
+      hint = fmt::format("the rate of {} is written {}'", state, state);
+    }
+    fail(eq.name, fmt::format("'{}' is not a name", left), hint);
   }
   if (is_reserved_name(eq.name.text)) {
     fail(eq.name, fmt::format("'{}' is a reserved name", eq.name.text),
          "t, pi, e, and, or, not and the functions keep their meaning");
   }
   return eq;
+}
+
+/// The line below is no equation: it continues this one if this one ends with an operator.
+void check_line_end(const Fragment& line) {
+  const char last = line.text.back();
+  if (std::string_view("+-*/^<>").find(last) == std::string_view::npos) return;
+  fail(line.part(line.text.size() - 1, 1), fmt::format("nothing follows '{}'", last),
+       "to continue on the next line, start that line with the operator");
 }
 
 /// Every name of the model with the place where it was first given.
@@ -144,7 +155,10 @@ class Builder {
   Model run() {
     model_.name = text_.name;
     model_.ref = text_.ref;
-    for (const Fragment& line : logical_lines(text_.equations)) equations_.push_back(split_equation(line));
+    for (const Fragment& line : logical_lines(text_.equations)) {
+      if (!equations_.empty() && equal_sign(line.text) == std::string::npos) check_line_end(equations_.back().right);
+      equations_.push_back(split_equation(line));
+    }
     if (equations_.empty()) {
       throw Error(ErrorKind::model, "there are no equations",
                   text_.equations.source ? text_.equations.place(0) : Place{},
@@ -164,7 +178,18 @@ class Builder {
   }
 
  private:
+  static constexpr std::string_view constant_hint =
+      "a parameter is a number or a constant expression such as \"1/3\"; "
+      "a formula of other names is a name with its own equation";
+  static constexpr std::string_view only_parameters_hint = "numbers, constants and parameters can be used here";
+
   static Place place_of(const Fragment& f) { return f.place(0, f.text.size()); }
+
+  std::vector<std::string> definition_names() const {
+    std::vector<std::string> names;
+    for (const Definition& d : model_.definitions) names.push_back(d.name);
+    return names;
+  }
 
   void collect_names() {
     for (const Equation& eq : equations_) {
@@ -173,6 +198,7 @@ class Builder {
       model_.order.emplace_back(eq.is_rate, index);
       if (eq.is_rate) {
         names_.add(eq.name.text, Expr::symbol(SymbolKind::state, index, eq.name.text), "a state");
+        states_.emplace(eq.name.text, index);
         model_.states.push_back({.name = eq.name.text, .place = place_of(eq.right)});
       } else {
         names_.add(eq.name.text, Expr::symbol(SymbolKind::definition, index, eq.name.text), "a name with an equation");
@@ -195,7 +221,18 @@ class Builder {
       registry_.claim(name, "a constraint");
       names_.add(name.text, Expr::symbol(SymbolKind::lambda, static_cast<int>(i), name.text), "a multiplier");
     }
-    parameters_only_.forbid("t", "only parameters and constants can be used here");
+    for (const auto& names : {model_.state_names(), definition_names()}) {
+      for (const std::string& name : names) {
+        constants_.forbid(name, constant_hint);
+        parameters_only_.forbid(name, only_parameters_hint);
+      }
+    }
+    for (const NamedText& p : text_.parameters) constants_.forbid(p.name.text, constant_hint);
+    for (const ConstraintText& c : text_.constraints) parameters_only_.forbid(c.name.text, only_parameters_hint);
+    parameters_only_.forbid("t", only_parameters_hint);
+    parameters_only_.explain(only_parameters_hint);
+    constants_.forbid("t", constant_hint);
+    constants_.explain(constant_hint);
     without_multipliers_ = names_;
     for (const ConstraintText& c : text_.constraints) {
       without_multipliers_.forbid(c.name.text, "a multiplier acts in rates and gaps only");
@@ -203,25 +240,16 @@ class Builder {
   }
 
   void parse_parameters() {
-    Names constants;
-    constants.forbid("t", "a parameter is constant");
     for (const NamedText& p : text_.parameters) {
-      Expr value;
-      try {
-        value = parse(p.value, constants);
-      } catch (const Error& error) {
-        throw Error(
-            ErrorKind::model, fmt::format("the parameter '{}' is not a constant: {}", p.name.text, error.message()),
-            error.place(),
-            "give a number or a constant expression; formulas of other parameters belong into the equations as a name");
-      }
+      const Expr value = parse(p.value, constants_);
       const double v = constant_value(value, {});
       if (!std::isfinite(v)) {
-        throw Error(ErrorKind::model, fmt::format("the parameter '{}' is {}", p.name.text, print_number(v)),
+        throw Error(ErrorKind::model, fmt::format("the parameter '{}' is {}", p.name.text, not_finite(v)),
                     place_of(p.value), "give a finite number");
       }
       model_.parameters.push_back({p.name.text, value, place_of(p.value)});
     }
+    parameter_values_ = parameter_values(model_);
   }
 
   void parse_equations() {
@@ -279,21 +307,23 @@ class Builder {
   void parse_initial() {
     std::vector<bool> given(model_.states.size(), false);
     for (const NamedText& v : text_.initial) {
-      const auto names = model_.state_names();
-      const auto it = std::find(names.begin(), names.end(), v.name.text);
-      if (it == names.end()) {
+      const auto found = states_.find(v.name.text);
+      if (found == states_.end()) {
+        const auto names = model_.state_names();
         const std::string near = nearest_name(v.name.text, names);
         fail(v.name, fmt::format("an initial value for '{}', which is no state", v.name.text),
-             near.empty() ? fmt::format("states have a rate in the equations: {}", fmt::join(names, ", "))
-                          : fmt::format("did you mean '{}'?", near));
+             !near.empty()      ? fmt::format("did you mean '{}'?", near)
+             : names.size() < 9 ? fmt::format("the states are: {}", fmt::join(names, ", "))
+                                : "states have a rate in the equations");
       }
-      State& state = model_.states[static_cast<size_t>(it - names.begin())];
+      const size_t index = static_cast<size_t>(found->second);
+      State& state = model_.states[index];
       state.initial = parse(v.value, parameters_only_);
-      const double value = constant_value(state.initial, parameter_values(model_));
+      const double value = constant_value(state.initial, parameter_values_);
       if (!std::isfinite(value))
-        fail(v.value, fmt::format("the initial value of '{}' is {}", state.name, print_number(value)),
+        fail(v.value, fmt::format("the initial value of '{}' is {}", state.name, not_finite(value)),
              "give a finite number");
-      given[static_cast<size_t>(it - names.begin())] = true;
+      given[index] = true;
     }
     for (size_t i = 0; i < given.size(); ++i) {
       if (given[i]) continue;
@@ -323,16 +353,15 @@ class Builder {
                 .on = parse(j.on, without_multipliers_),
                 .direction = j.direction,
                 .place = place_of(j.on)};
-      const auto names = model_.state_names();
       for (const NamedText& s : j.set) {
-        const auto it = std::find(names.begin(), names.end(), s.name.text);
-        if (it == names.end()) {
-          const std::string near = nearest_name(s.name.text, names);
+        const auto found = states_.find(s.name.text);
+        if (found == states_.end()) {
+          const std::string near = nearest_name(s.name.text, model_.state_names());
           fail(s.name, fmt::format("a jump sets '{}', which is no state", s.name.text),
                near.empty() ? "a jump changes states; a discrete variable is a state with rate 0"
                             : fmt::format("did you mean '{}'?", near));
         }
-        jump.set.push_back({static_cast<int>(it - names.begin()), parse(s.value, without_multipliers_)});
+        jump.set.push_back({found->second, parse(s.value, without_multipliers_)});
       }
       model_.jumps.push_back(std::move(jump));
     }
@@ -345,9 +374,11 @@ class Builder {
           .name = s.name.text, .direction = s.direction, .stop = s.stop, .place = place_of(s.every ? *s.every : *s.on)};
       if (s.every) {
         section.value = parse(*s.every, parameters_only_);
-        const double interval = constant_value(section.value, parameter_values(model_));
+        const double interval = constant_value(section.value, parameter_values_);
         if (!(interval > 0) || !std::isfinite(interval)) {
-          fail(*s.every, fmt::format("the interval of the section is {}", print_number(interval)),
+          fail(*s.every,
+               fmt::format("the interval of the section is {}",
+                           std::isfinite(interval) ? print_number(interval) : std::string(not_finite(interval))),
                "give a positive time");
         }
       } else {
@@ -383,8 +414,8 @@ class Builder {
     for (const auto& [text, value] :
          {std::pair(&text_.from, &model_.run.from), std::pair(&text_.until, &model_.run.until)}) {
       if (!*value) continue;
-      const double v = constant_value(**value, parameter_values(model_));
-      if (!std::isfinite(v)) fail(**text, fmt::format("the time is {}", print_number(v)), "give a finite number");
+      const double v = constant_value(**value, parameter_values_);
+      if (!std::isfinite(v)) fail(**text, fmt::format("the time is {}", not_finite(v)), "give a finite number");
     }
     model_.run.tolerance = text_.tolerance;
     model_.run.dt = text_.dt;
@@ -395,7 +426,9 @@ class Builder {
   Model model_;
   std::vector<Equation> equations_;
   Registry registry_, events_;
-  Names names_, parameters_only_, without_multipliers_;
+  Names names_, constants_, parameters_only_, without_multipliers_;
+  std::unordered_map<std::string, int> states_;
+  std::vector<double> parameter_values_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "model/derive.hpp"
 
+#include <algorithm>
+
 namespace saltus {
 
 Expr lie_derivative(const Expr& e, const Form& form) {
@@ -11,8 +13,19 @@ Expr lie_derivative(const Expr& e, const Form& form) {
 }
 
 std::vector<std::vector<Partial>> jacobian(const Form& form, SymbolKind kind) {
+  // One Derivative per symbol for all rates: what the rates share (a mean field) is differentiated once.
+  ExprMap<Derivative> by;
   std::vector<std::vector<Partial>> rows;
-  for (const Expr& rate : form.f) rows.push_back(gradient(rate, kind));
+  for (const Expr& rate : form.f) {
+    std::vector<Partial>& row = rows.emplace_back();
+    for (const Expr& s : symbols_in(std::span(&rate, 1))) {
+      if (s.symbol().kind != kind) continue;
+      Expr d = by.try_emplace(s, s).first->second(rate);
+      if (!d.is_number(0)) row.push_back({s, std::move(d)});
+    }
+    std::sort(row.begin(), row.end(),
+              [](const Partial& a, const Partial& b) { return a.symbol.symbol().index < b.symbol.symbol().index; });
+  }
   return rows;
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <set>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -29,63 +31,79 @@ std::optional<double> literal(const Expr& e) {
   return std::nullopt;
 }
 
+bool before(const Expr& a, const Expr& b) { return std::less<>{}(a.node(), b.node()); }
+
+/// All nodes below a formula, users before arguments: each is met once, with all that comes from above known.
+std::vector<Expr> from_above(const Expr& root) {
+  std::vector<Expr> nodes = postorder(std::span(&root, 1));
+  std::reverse(nodes.begin(), nodes.end());
+  return nodes;
+}
+
 /// Splits a product into a number and an atom that does not depend on the order of its factors.
 std::pair<double, Expr> split_product(const Expr& product) {
   double number = 1;
-  std::vector<Expr> factors, stack{product};
-  while (!stack.empty()) {
-    const Expr e = stack.back();
-    stack.pop_back();
+  std::vector<std::pair<Expr, double>> factors;
+  ExprMap<double> powers{{product, 1.0}};
+  for (const Expr& e : from_above(product)) {
+    const auto found = powers.find(e);
+    if (found == powers.end()) continue;
+    const double power = found->second;
     if (const auto v = literal(e)) {
-      number *= *v;
+      number *= std::pow(*v, power);
     } else if (e.op() == Op::mul) {
-      stack.push_back(e.argument(0));
-      stack.push_back(e.argument(1));
+      powers[e.argument(0)] += power;
+      powers[e.argument(1)] += power;
     } else if (e.op() == Op::neg) {
-      number = -number;
-      stack.push_back(e.argument(0));
+      if (std::fmod(power, 2) != 0) number = -number;
+      powers[e.argument(0)] += power;
     } else {
-      factors.push_back(e);
+      factors.emplace_back(e, power);
     }
   }
-  std::sort(factors.begin(), factors.end(),
-            [](const Expr& a, const Expr& b) { return std::less<>{}(a.node(), b.node()); });
+  std::sort(factors.begin(), factors.end(), [](const auto& a, const auto& b) { return before(a.first, b.first); });
   Expr atom = 1.0;
-  for (const Expr& f : factors) atom = atom * f;
+  for (const auto& [factor, power] : factors) atom = atom * pow(factor, power);
   return {number, atom};
 }
 
 LinearForm linear_form(const Expr& root) {
   LinearForm out;
-  ExprMap<double> sums;
-  std::vector<std::pair<Expr, double>> stack{{root, 1.0}};
-  while (!stack.empty()) {
-    const auto [e, factor] = stack.back();
-    stack.pop_back();
+  ExprMap<double> factors{{root, 1.0}}, sums;
+  for (const Expr& e : from_above(root)) {
+    const auto found = factors.find(e);
+    if (found == factors.end()) continue;
+    const double factor = found->second;
     if (const auto v = literal(e)) {
       out.constant += factor * *v;
       continue;
     }
     switch (e.op()) {
       case Op::add:
-        stack.emplace_back(e.argument(0), factor);
-        stack.emplace_back(e.argument(1), factor);
+        factors[e.argument(0)] += factor;
+        factors[e.argument(1)] += factor;
         continue;
       case Op::sub:
-        stack.emplace_back(e.argument(0), factor);
-        stack.emplace_back(e.argument(1), -factor);
+        factors[e.argument(0)] += factor;
+        factors[e.argument(1)] -= factor;
         continue;
-      case Op::neg: stack.emplace_back(e.argument(0), -factor); continue;
+      case Op::neg: factors[e.argument(0)] -= factor; continue;
       case Op::div:
         if (const auto v = literal(e.argument(1)); v && *v != 0) {
-          stack.emplace_back(e.argument(0), factor / *v);
+          factors[e.argument(0)] += factor / *v;
           continue;
         }
         break;
       case Op::mul: {
         const auto [number, atom] = split_product(e);
-        if (!(atom == e)) {
-          stack.emplace_back(atom, factor * number);
+        if (atom.is_number()) {
+          out.constant += factor * number * atom.value();
+          continue;
+        }
+        if (std::isfinite(number) && number != 0) {
+          // A single factor is a formula further down and may be a sum: 2*(x - y).
+          const bool sum = atom.op() == Op::add || atom.op() == Op::sub || atom.op() == Op::div;
+          (sum ? factors : sums)[atom] += factor * number;
           continue;
         }
         break;
@@ -97,8 +115,7 @@ LinearForm linear_form(const Expr& root) {
   for (auto& [atom, c] : sums) {
     if (c != 0) out.terms.emplace_back(atom, c);
   }
-  std::sort(out.terms.begin(), out.terms.end(),
-            [](const auto& a, const auto& b) { return std::less<>{}(a.first.node(), b.first.node()); });
+  std::sort(out.terms.begin(), out.terms.end(), [](const auto& a, const auto& b) { return before(a.first, b.first); });
   return out;
 }
 
@@ -113,6 +130,8 @@ double ratio(const LinearForm& a, const LinearForm& b) {
   return matches(a.constant, b.constant) ? c : 0;
 }
 
+using Pairs = std::set<std::pair<int, int>>;
+
 // ---- lowering of formulas ---------------------------------------------------------------------------------------
 
 class Lowering {
@@ -120,11 +139,13 @@ class Lowering {
   explicit Lowering(Model& model)
       : model_(model),
         form_(model.form),
+        parameters_(parameter_values(model)),
         rebuild_([this](const Expr& e, std::span<const Expr> a) { return lower_node(e, a); }) {}
 
   void run() {
     form_ = Form{};
     lowered_.resize(model_.definitions.size());
+    find_constants();
     std::vector<Expr> rates(model_.states.size());
     for (const auto& [is_rate, i] : model_.order) {
       const size_t index = static_cast<size_t>(i);
@@ -153,7 +174,7 @@ class Lowering {
   }
 
   /// Pairs of switches that cannot both be at zero (the two ends of one saturation).
-  const std::vector<std::pair<int, int>>& disjoint() const { return disjoint_; }
+  const Pairs& disjoint() const { return disjoint_; }
 
  private:
   Expr formula(const Expr& written, const Place& place) {
@@ -188,26 +209,28 @@ class Lowering {
     return (*expanded_)(e);
   }
 
+  /// Definitions below this one are expanded first, by a list instead of recursion: names may chain 10 000 deep.
   Expr expand_definition(size_t i) {
-    // Definitions below this one are expanded first, by a list instead of recursion: names may chain 10 000 deep.
     std::vector<size_t> pending{i};
+    const auto wait_for = [&](const std::vector<Expr>& symbols) {
+      const size_t already = pending.size();
+      for (const Expr& s : symbols) {
+        if (!s.is_symbol(SymbolKind::definition)) continue;
+        const size_t below = static_cast<size_t>(s.symbol().index);
+        if (!definition_values_.contains(below)) pending.push_back(below);
+      }
+      return pending.size() > already;
+    };
     while (!pending.empty()) {
       const size_t top = pending.back();
       if (definition_values_.contains(top)) {
         pending.pop_back();
         continue;
       }
+      // Lowering a surface expands the names in it, so these must be known before.
+      if (!lowered_[top] && wait_for(symbols_in_surfaces(model_.definitions[top].value))) continue;
       const Expr value = lower_definition(top);
-      bool ready = true;
-      for (const Expr& s : symbols_in(std::span(&value, 1))) {
-        if (!s.is_symbol(SymbolKind::definition)) continue;
-        const size_t below = static_cast<size_t>(s.symbol().index);
-        if (!definition_values_.contains(below)) {
-          pending.push_back(below);
-          ready = false;
-        }
-      }
-      if (!ready) continue;
+      if (wait_for(symbols_in(std::span(&value, 1)))) continue;
       Rebuild replace([this](const Expr& node, std::span<const Expr> a) {
         if (!a.empty()) return make(node.op(), a);
         return node.is_symbol(SymbolKind::definition) ? definition_values_.at(static_cast<size_t>(node.symbol().index))
@@ -217,6 +240,59 @@ class Lowering {
       pending.pop_back();
     }
     return definition_values_.at(i);
+  }
+
+  static bool is_nonsmooth(Op op) { return op >= Op::sign; }
+
+  static std::vector<Expr> symbols_in_surfaces(const Expr& e) {
+    std::vector<Expr> roots;
+    for (const Expr& node : postorder(std::span(&e, 1))) {
+      if (is_nonsmooth(node.op())) roots.push_back(node);
+    }
+    return symbols_in(roots);
+  }
+
+  /// Which definitions stand for numbers; asked by the written formulas, so that nothing is lowered out of turn.
+  void find_constants() {
+    const size_t n = model_.definitions.size();
+    std::vector<std::optional<bool>> known(n);
+    std::vector<size_t> pending;
+    for (size_t root = 0; root < n; ++root) {
+      pending.push_back(root);
+      while (!pending.empty()) {
+        const size_t top = pending.back();
+        bool is_constant = true, ready = true;
+        if (!known[top]) {
+          for (const Expr& s : symbols_in(std::span(&model_.definitions[top].value, 1))) {
+            if (!s.is_symbol(SymbolKind::definition)) {
+              is_constant = is_constant && is_number_or_parameter(s);
+            } else if (const auto below = known[static_cast<size_t>(s.symbol().index)]) {
+              is_constant = is_constant && *below;
+            } else {
+              pending.push_back(static_cast<size_t>(s.symbol().index));
+              ready = false;
+            }
+          }
+          if (!ready) continue;
+          known[top] = is_constant;
+        }
+        pending.pop_back();
+      }
+    }
+    for (const auto& k : known) constant_definition_.push_back(*k);
+  }
+
+  static bool is_number_or_parameter(const Expr& symbol) {
+    return symbol.is_symbol(SymbolKind::parameter) || symbol.is_symbol(SymbolKind::constant);
+  }
+
+  /// Whether a formula stands for a number once parameters have values.
+  bool constant(const Expr& e) const {
+    const auto used = symbols_in(std::span(&e, 1));
+    return std::all_of(used.begin(), used.end(), [this](const Expr& s) {
+      return s.is_symbol(SymbolKind::definition) ? constant_definition_[static_cast<size_t>(s.symbol().index)]
+                                                 : is_number_or_parameter(s);
+    });
   }
 
   struct SurfaceUse {
@@ -268,6 +344,7 @@ class Lowering {
       }
       s.hold = hold;
       s.holds = use.hold.has_value();
+      s.hold_place = *place_;
       ratio_fixed_[i] = true;
     }
     if (s.holds && !selected_in_[i].empty()) {
@@ -278,17 +355,12 @@ class Lowering {
 
   Expr truth(const Expr& sigma_value) { return (Expr(1) + sigma_value) / Expr(2); }
 
-  static bool constant(const Expr& e) {
-    const auto used = symbols_in(std::span(&e, 1));
-    return std::all_of(used.begin(), used.end(), [](const Expr& s) {
-      return s.is_symbol(SymbolKind::parameter) || s.is_symbol(SymbolKind::constant);
-    });
-  }
-
   Expr compare(const Expr& written, const Expr& more, const Expr& less) {
     const bool swap = written.op() == Op::less || written.op() == Op::less_equal;
     const Expr left = written.argument(swap ? 1 : 0), right = written.argument(swap ? 0 : 1);
-    return truth(sigma({.written = left - right, .lowered = more - less, .fixes_ratio = true, .inside = "if"}));
+    const Expr s = sigma({.written = left - right, .lowered = more - less, .fixes_ratio = true, .inside = "if"});
+    if (s.is_number(0)) return written.op() == Op::less_equal || written.op() == Op::greater_equal;  // x >= x
+    return truth(s);
   }
 
   Expr lower_node(const Expr& e, std::span<const Expr> a) {
@@ -326,7 +398,7 @@ class Lowering {
 
   Expr lower_extreme(const Expr& e, std::span<const Expr> a) {
     const bool is_max = e.op() == Op::max;
-    const bool trivial = constant(expand(a[0])) && constant(expand(a[1]));
+    const bool trivial = constant(a[0]) && constant(a[1]);
     const Expr first = truth(sigma({.written = e.argument(0) - e.argument(1),
                                     .lowered = a[0] - a[1],
                                     .fixes_ratio = true,
@@ -345,16 +417,21 @@ class Lowering {
                     .inside = "sat"});
     };
     const Expr low = above(1), high = above(2);
-    if (const auto l = literal(a[1]), h = literal(a[2]); l && h && *l > *h) {
-      fail(fmt::format("sat has its limits in the wrong order: {} > {}", *l, *h), "write sat(e, low, high)");
+    if (constant(a[1]) && constant(a[2])) {
+      const double l = start_value(a[1]), h = start_value(a[2]);
+      if (l > h) {
+        fail(fmt::format("sat has its limits in the wrong order: {} > {}", print_number(l), print_number(h)),
+             "write sat(e, low, high)");
+      }
     }
-    if (low.is_symbol() && high.is_symbol()) disjoint_.emplace_back(low.symbol().index, high.symbol().index);
+    if (low.is_symbol() && high.is_symbol()) disjoint_.insert(std::minmax(low.symbol().index, high.symbol().index));
     const Expr c = truth(low), d = truth(high);
     return (Expr(1) - c) * a[1] + c * ((Expr(1) - d) * a[0] + d * a[2]);
   }
 
   Expr lower_select(std::span<const Expr> a) {
-    if (!constant(expand(a[1])) || !constant(expand(a[2]))) {
+    if (a[1] == a[2]) return a[1];
+    if (!constant(a[1]) || !constant(a[2])) {
       for (const Expr& s : symbols_in(std::span(&a[0], 1))) {
         if (s.is_symbol(SymbolKind::sigma)) form_.switches[static_cast<size_t>(s.symbol().index)].selects = true;
       }
@@ -375,7 +452,17 @@ class Lowering {
     return counter(form_.counters.size() - 1);
   }
 
-  Expr lower_mod(std::span<const Expr> a) { return a[0] - a[1] * lower_floor(a[0] / a[1]); }
+  /// The value of a constant formula under the model's own parameters.
+  double start_value(const Expr& e) { return constant_value(expand(e), parameters_); }
+
+  Expr lower_mod(std::span<const Expr> a) {
+    if (constant(a[1])) {
+      if (const double period = start_value(a[1]); !(period > 0)) {
+        fail(fmt::format("the period of mod is {}", print_number(period)), "write mod(e, T) with T > 0");
+      }
+    }
+    return a[0] - a[1] * lower_floor(a[0] / a[1]);
+  }
 
   static Expr counter(size_t i) {
     return Expr::symbol(SymbolKind::counter, static_cast<int>(i), fmt::format("wraps{}", i + 1));
@@ -383,51 +470,61 @@ class Lowering {
 
   Model& model_;
   Form& form_;
+  std::vector<double> parameters_;
   Rebuild rebuild_;
   std::optional<Rebuild> expanded_;
   const Place* place_ = nullptr;
   std::vector<std::optional<Expr>> lowered_;
+  std::vector<bool> constant_definition_;
   std::unordered_map<size_t, Expr> definition_values_;
   std::unordered_map<size_t, std::vector<int>> by_shape_;
   std::vector<LinearForm> shapes_;
   std::vector<bool> ratio_fixed_;
   std::vector<std::string> selected_in_;
-  std::vector<std::pair<int, int>> disjoint_;
+  Pairs disjoint_;
 };
 
 // ---- facts about the form, probed at random points ---------------------------------------------------------------
+
+/// Size of the numbers that were added to give a formula's value: its rounding error is a few eps of this.
+double magnitude(const Expr& root, const std::function<double(const Symbol&)>& lookup) {
+  std::unordered_map<const Node*, std::pair<double, double>> done;  // value and size
+  std::array<double, 3> a{};
+  for (const Expr& e : postorder(std::span(&root, 1))) {
+    double value = 0, size = 0;
+    const auto part = [&](size_t i) { return done.at(e.argument(i).node()); };
+    for (size_t i = 0; i < e.size(); ++i) a[i] = part(i).first;
+    value = e.size() == 0 ? evaluate(e, lookup) : apply(e.op(), a.data());
+    switch (e.op()) {
+      case Op::add:
+      case Op::sub: size = part(0).second + part(1).second; break;
+      case Op::mul: size = part(0).second * part(1).second; break;
+      case Op::div: size = part(0).second / std::abs(part(1).first); break;
+      case Op::neg: size = part(0).second; break;
+      default: size = std::abs(value);
+    }
+    done.emplace(e.node(), std::pair(value, size));
+  }
+  return done.at(root.node()).second;
+}
 
 /// Random states and times under the model's own parameters: enough to tell "is zero" from "looks zero".
 class Probe {
  public:
   explicit Probe(const Model& model) : parameters_(parameter_values(model)) {}
 
-  /// Values for one random point; sigma and lambda as given or random.
-  double operator()(const Expr& e, unsigned point,
-                    const std::function<std::optional<double>(const Symbol&)>& fixed = {}) const {
-    return evaluate(e, [&](const Symbol& s) {
-      if (fixed) {
-        if (const auto v = fixed(s)) return *v;
-      }
-      if (s.kind == SymbolKind::parameter) return parameters_[static_cast<size_t>(s.index)];
-      std::mt19937 random(point * 7919u + static_cast<unsigned>(s.kind) * 104729u +
-                          static_cast<unsigned>(s.index) * 15485863u);
-      const double u = std::uniform_real_distribution<double>(0.3, 1.7)(random);
-      switch (s.kind) {
-        case SymbolKind::sigma: return random() % 2 ? 1.0 : -1.0;
-        case SymbolKind::counter: return 0.0;
-        case SymbolKind::lambda:
-        case SymbolKind::time: return u;
-        default: return random() % 2 ? u : -u;
-      }
-    });
+  /// The value of a formula at one random point.
+  double operator()(const Expr& e, unsigned point) const {
+    return evaluate(e, [&](const Symbol& s) { return value(s, point); });
   }
 
+  /// Zero up to rounding, wherever it has a value.
   bool is_zero(const Expr& e) const {
     if (e.is_number()) return e.value() == 0;
     for (unsigned point = 1; point <= 4; ++point) {
-      const double v = (*this)(e, point);
-      if (!std::isfinite(v) || std::abs(v) > 1e-13) return false;
+      const auto lookup = [&](const Symbol& s) { return value(s, point); };
+      const double v = evaluate(e, lookup);
+      if (!std::isfinite(v) || std::abs(v) > 1e-13 * magnitude(e, lookup)) return false;
     }
     return true;
   }
@@ -435,10 +532,48 @@ class Probe {
   static constexpr unsigned points = 3;
 
  private:
+  double value(const Symbol& s, unsigned point) const {
+    if (s.kind == SymbolKind::parameter) return parameters_[static_cast<size_t>(s.index)];
+    std::minstd_rand random(point * 7919u + static_cast<unsigned>(s.kind) * 104729u +
+                            static_cast<unsigned>(s.index) * 15485863u);
+    random.discard(3);
+    const double u = std::uniform_real_distribution<double>(0.3, 1.7)(random);
+    const bool up = random() / 64 % 2 == 0;
+    switch (s.kind) {
+      case SymbolKind::sigma: return up ? 1.0 : -1.0;
+      case SymbolKind::counter: return 0.0;
+      case SymbolKind::lambda:
+      case SymbolKind::time: return u;
+      default: return up ? u : -u;
+    }
+  }
+
   std::vector<double> parameters_;
 };
 
-using Pairs = std::vector<std::pair<int, int>>;
+/// The parts of a rate in which switches may meet: products with switches in both factors, and nonlinear functions of
+/// switches. Sums and constant factors around them only add, so rates with 1000 switches in a sum cost nothing.
+std::vector<Expr> meeting_points(const Expr& rate) {
+  std::unordered_set<const Node*> with_switch, reached{rate.node()};
+  std::vector<Expr> nodes = postorder(std::span(&rate, 1));
+  const auto has = [&](const Expr& e) { return with_switch.contains(e.node()); };
+  for (const Expr& e : nodes) {
+    bool any = e.is_symbol(SymbolKind::sigma);
+    for (size_t k = 0; k < e.size(); ++k) any = any || has(e.argument(k));
+    if (any) with_switch.insert(e.node());
+  }
+  std::vector<Expr> points;
+  std::reverse(nodes.begin(), nodes.end());
+  for (const Expr& e : nodes) {
+    if (!reached.contains(e.node()) || !has(e)) continue;
+    const bool passes = e.op() == Op::add || e.op() == Op::sub || e.op() == Op::neg ||
+                        (e.op() == Op::mul && !(has(e.argument(0)) && has(e.argument(1)))) ||
+                        (e.op() == Op::div && !has(e.argument(1)));
+    if (!passes) points.push_back(e);
+    for (size_t k = 0; passes && k < e.size(); ++k) reached.insert(e.argument(k).node());
+  }
+  return points;
+}
 
 /// Pairs of switches that meet in a product or inside one nonlinear function of the rate.
 Pairs candidate_pairs(const Expr& rate) {
@@ -447,69 +582,107 @@ Pairs candidate_pairs(const Expr& rate) {
   const auto join = [&](const std::vector<int>& a, const std::vector<int>& b) {
     for (const int i : a) {
       for (const int j : b) {
-        if (i != j) pairs.emplace_back(std::min(i, j), std::max(i, j));
+        if (i != j) pairs.emplace(std::min(i, j), std::max(i, j));
       }
     }
   };
-  for (const Expr& e : postorder(std::span(&rate, 1))) {
+  for (const Expr& e : postorder(meeting_points(rate))) {
     std::vector<int> set;
+    const auto part = [&](size_t k) -> const std::vector<int>& { return below.at(e.argument(k).node()); };
     if (e.is_symbol(SymbolKind::sigma)) set.push_back(e.symbol().index);
-    for (size_t k = 0; k < e.size(); ++k) {
-      const auto& part = below.at(e.argument(k).node());
-      set.insert(set.end(), part.begin(), part.end());
-    }
+    for (size_t k = 0; k < e.size(); ++k) set.insert(set.end(), part(k).begin(), part(k).end());
     std::sort(set.begin(), set.end());
     set.erase(std::unique(set.begin(), set.end()), set.end());
-    const bool linear = e.op() == Op::add || e.op() == Op::sub || e.op() == Op::neg;
-    const auto part = [&](size_t k) -> const std::vector<int>& { return below.at(e.argument(k).node()); };
+    const bool linear =
+        e.op() == Op::add || e.op() == Op::sub || e.op() == Op::neg || (e.op() == Op::div && part(1).empty());
     if (e.op() == Op::mul) {
       join(part(0), part(1));
-    } else if (e.op() == Op::div && part(1).empty()) {
-    } else if (!linear && set.size() > 1) {
+    } else if (!linear) {
       join(set, set);
     }
     below.emplace(e.node(), std::move(set));
   }
-  std::sort(pairs.begin(), pairs.end());
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   return pairs;
 }
 
-/// Whether the second difference of the rate over both switches is not zero.
-bool really_interact(const Expr& rate, int i, int j, const Probe& probe) {
-  const auto at = [&](unsigned point, double si, double sj) {
-    return probe(rate, point, [&](const Symbol& s) -> std::optional<double> {
-      if (s.kind != SymbolKind::sigma) return std::nullopt;
-      if (s.index == i) return si;
-      if (s.index == j) return sj;
-      return std::nullopt;
-    });
-  };
-  bool known = false;
-  for (unsigned point = 1; point <= Probe::points; ++point) {
-    const double pp = at(point, 1, 1), pm = at(point, 1, -1), mp = at(point, -1, 1), mm = at(point, -1, -1);
-    const double difference = pp - pm - mp + mm;
-    if (!std::isfinite(difference)) continue;
-    known = true;
-    if (std::abs(difference) > 1e-12 * (std::abs(pp) + std::abs(pm) + std::abs(mp) + std::abs(mm))) return true;
+/// A rate as a flat list, to be evaluated often with two switches changed.
+class FlatRate {
+ public:
+  FlatRate(const Expr& rate, const Probe& probe) : nodes_(postorder(std::span(&rate, 1))) {
+    std::unordered_map<const Node*, size_t> at;
+    for (const Expr& e : nodes_) {
+      std::array<size_t, 3> from{};
+      for (size_t k = 0; k < e.size(); ++k) from[k] = at.at(e.argument(k).node());
+      arguments_.push_back(from);
+      if (e.is_symbol(SymbolKind::sigma)) sigma_[e.symbol().index] = at.size();
+      at.emplace(e.node(), at.size());
+    }
+    for (unsigned point = 1; point <= Probe::points; ++point) {
+      std::vector<double> values(nodes_.size());
+      for (size_t k = 0; k < nodes_.size(); ++k) {
+        if (nodes_[k].size() == 0) values[k] = probe(nodes_[k], point);
+      }
+      points_.push_back(std::move(values));
+    }
   }
-  return !known;
-}
+
+  size_t size() const { return nodes_.size(); }
+
+  /// Whether the second difference of the rate over both switches is not zero.
+  bool interact(int i, int j) {
+    bool known = false;
+    for (std::vector<double>& values : points_) {
+      const double old_i = values[sigma_.at(i)], old_j = values[sigma_.at(j)];
+      const auto rate = [&](double si, double sj) {
+        values[sigma_.at(i)] = si;
+        values[sigma_.at(j)] = sj;
+        return evaluate_at(values);
+      };
+      const double pp = rate(1, 1), pm = rate(1, -1), mp = rate(-1, 1), mm = rate(-1, -1);
+      values[sigma_.at(i)] = old_i;
+      values[sigma_.at(j)] = old_j;
+      const double difference = pp - pm - mp + mm;
+      if (!std::isfinite(difference)) continue;
+      known = true;
+      if (std::abs(difference) > 1e-12 * (std::abs(pp) + std::abs(pm) + std::abs(mp) + std::abs(mm))) return true;
+    }
+    return !known;
+  }
+
+ private:
+  double evaluate_at(std::vector<double>& values) const {
+    std::array<double, 3> a{};
+    for (size_t k = 0; k < nodes_.size(); ++k) {
+      const size_t n = nodes_[k].size();
+      if (n == 0) continue;
+      for (size_t i = 0; i < n; ++i) a[i] = values[arguments_[k][i]];
+      values[k] = apply(nodes_[k].op(), a.data());
+    }
+    return values.back();
+  }
+
+  std::vector<Expr> nodes_;
+  std::vector<std::array<size_t, 3>> arguments_;
+  std::unordered_map<int, size_t> sigma_;
+  std::vector<std::vector<double>> points_;
+};
 
 void find_interactions(Form& form, const Probe& probe, const Pairs& disjoint) {
-  std::vector<std::pair<int, int>> found;
+  Pairs found;
   for (size_t k = 0; k < form.f.size(); ++k) {
     for (const Expr& s : symbols_in(std::span(&form.f[k], 1))) {
       if (s.is_symbol(SymbolKind::sigma))
         form.switches[static_cast<size_t>(s.symbol().index)].acts_on.push_back(static_cast<int>(k));
     }
-    for (const auto& pair : candidate_pairs(form.f[k])) {
-      if (std::find(disjoint.begin(), disjoint.end(), pair) != disjoint.end()) continue;
-      if (std::find(found.begin(), found.end(), pair) != found.end()) continue;
-      if (really_interact(form.f[k], pair.first, pair.second, probe)) found.push_back(pair);
+    const Pairs candidates = candidate_pairs(form.f[k]);
+    if (candidates.empty()) continue;
+    FlatRate rate(form.f[k], probe);
+    const bool affordable = static_cast<double>(candidates.size()) * static_cast<double>(rate.size()) < 1e7;
+    for (const auto& pair : candidates) {
+      if (disjoint.contains(pair) || found.contains(pair)) continue;
+      if (!affordable || rate.interact(pair.first, pair.second)) found.insert(pair);  // when in doubt, say so
     }
   }
-  std::sort(found.begin(), found.end());
   for (const auto& [i, j] : found) {
     form.switches[static_cast<size_t>(i)].interacts.push_back(j);
     form.switches[static_cast<size_t>(j)].interacts.push_back(i);
@@ -604,28 +777,6 @@ void lower(Model& model) {
   if (!model.constraints.empty()) find_degrees(model, probe);
 }
 
-namespace {
-
-/// Size of the numbers that were added to give a formula's value: its rounding error is a few eps of this.
-double magnitude(const Expr& root, const std::function<double(const Symbol&)>& lookup) {
-  std::unordered_map<const Node*, double> size;
-  for (const Expr& e : postorder(std::span(&root, 1))) {
-    double m;
-    const auto part = [&](size_t i) { return size.at(e.argument(i).node()); };
-    switch (e.op()) {
-      case Op::add:
-      case Op::sub: m = part(0) + part(1); break;
-      case Op::mul: m = part(0) * part(1); break;
-      case Op::neg: m = part(0); break;
-      default: m = std::abs(evaluate(e, lookup));
-    }
-    size.emplace(e.node(), m);
-  }
-  return size.at(root.node());
-}
-
-}  // namespace
-
 void check_start(const Model& model, const std::vector<double>& parameters, const std::vector<double>& initial,
                  double t) {
   const Form& form = model.form;
@@ -633,7 +784,8 @@ void check_start(const Model& model, const std::vector<double>& parameters, cons
     const double hold = constant_value(s.hold, parameters);
     if (hold >= 1) continue;
     throw Error(ErrorKind::model, fmt::format("the static ratio of '{}' is {}, below 1", s.name, print_number(hold)),
-                {}, "static friction is at least dynamic friction: sign(v, Fstick/Fslip) with Fstick >= Fslip");
+                s.hold_place,
+                "static friction is at least dynamic friction: sign(v, Fstick/Fslip) with Fstick >= Fslip");
   }
   std::vector<double> sigma(form.switches.size(), 0), counters(form.counters.size(), 0);
   const auto lookup = [&](const Symbol& s) -> double {
@@ -647,10 +799,15 @@ void check_start(const Model& model, const std::vector<double>& parameters, cons
       default: return 0;
     }
   };
-  for (size_t i = 0; i < counters.size(); ++i) counters[i] = std::floor(evaluate(form.counters[i].phase, lookup));
-  for (size_t i = 0; i < sigma.size(); ++i) {
-    const double h = evaluate(form.switches[i].surface, lookup);
-    sigma[i] = h > 0 ? 1 : h < 0 ? -1 : 0;
+  // Surfaces may contain counters and phases may contain switches, never in a circle: repeat until nothing changes.
+  for (size_t round = 0; round <= counters.size(); ++round) {
+    const auto before = counters;
+    for (size_t i = 0; i < counters.size(); ++i) counters[i] = std::floor(evaluate(form.counters[i].phase, lookup));
+    for (size_t i = 0; i < sigma.size(); ++i) {
+      const double h = evaluate(form.switches[i].surface, lookup);
+      sigma[i] = h > 0 ? 1 : h < 0 ? -1 : 0;
+    }
+    if (counters == before && round > 0) break;
   }
   for (size_t j = 0; j < form.gaps.size(); ++j) {
     if (form.gaps[j].degree == 0) continue;
@@ -660,6 +817,14 @@ void check_start(const Model& model, const std::vector<double>& parameters, cons
         ErrorKind::model,
         fmt::format("the gap of '{}' is violated at the start: {}", model.constraints[j].name, print_number(gap)),
         model.constraints[j].place, "choose initial values with gap >= 0, or turn the sign of the gap around");
+  }
+  for (size_t j = 0; j < form.gaps.size(); ++j) {
+    if (!form.gaps[j].restitution) continue;
+    const double r = evaluate(*form.gaps[j].restitution, lookup);
+    if (!(r < 0)) continue;
+    throw Error(ErrorKind::model,
+                fmt::format("the restitution of '{}' is {}", model.constraints[j].name, print_number(r)),
+                model.constraints[j].restitution_place, "give 0 (no rebound) up to 1 (no loss)");
   }
 }
 

@@ -88,6 +88,7 @@ struct Switch {
   Expr surface;      ///< h; depends on no switch but earlier ones
   Expr hold = 1.0;   ///< static over dynamic ratio s: on h = 0 it stays while |sigma| <= s
   bool holds = false;
+  Place hold_place{};            ///< of the formula that says so
   bool selects = false;          ///< it chooses between formulas, so the formula not chosen must not be evaluated
   std::vector<int> acts_on{};    ///< states whose rate it enters
   std::vector<int> interacts{};  ///< switches it multiplies

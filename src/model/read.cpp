@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 #define TOML_HEADER_ONLY 0
@@ -28,7 +28,10 @@ struct Entry {
 
 class Reader {
  public:
-  explicit Reader(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
+  explicit Reader(std::shared_ptr<const Source> source) : source_(std::move(source)) {
+    const std::string& raw = source_->text();
+    plain_ = std::none_of(raw.begin(), raw.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  }
 
   ModelText run() {
     const std::string& raw = source_->text();
@@ -40,12 +43,15 @@ class Reader {
       throw Error(ErrorKind::model, "the file is empty", {.file = source_->file()},
                   "'saltus examples dry_friction' prints a model to start from");
     }
+    limit_nesting();
     toml::table root;
     try {
       root = toml::parse(raw, source_->file());
     } catch (const toml::parse_error& error) {
       bad_toml(error);
     }
+    has_name_ = root.contains("name");
+    has_ref_ = root.contains("ref");
     ModelText text;
     const std::vector<Entry> entries = sorted(root);
     allow(entries, {"name", "ref", "equations", "parameters", "initial", "constraint", "jump", "section", "run"},
@@ -69,15 +75,104 @@ class Reader {
   }
 
  private:
+  /// toml++ frees tables by recursion, so a key like a.a.a.a (and so on, for megabytes) must not reach it.
+  void limit_nesting() const {
+    const std::string& raw = source_->text();
+    const int deepest = 16;  // [constraint.N] is 2
+    int dots = 0;
+    bool in_key = false, blank = false;
+    for (size_t i = 0; i < raw.size(); ++i) {
+      const char c = raw[i];
+      if (c == ' ' || c == '\t') {
+        blank = true;
+        continue;
+      }
+      if (c == '.') {
+        dots = in_key ? dots + 1 : 0;
+        in_key = false;
+      } else if (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '"' || c == '\'') {
+        if (in_key && blank) dots = 0;
+        in_key = true;
+        if (c == '"' || c == '\'') i = end_of_quote(i);
+      } else {
+        dots = 0;
+        in_key = false;
+      }
+      blank = false;
+      if (dots > deepest) {
+        throw Error(ErrorKind::model, "a key with too many parts", source_->place(i),
+                    "tables are parameters, initial, constraint.NAME, jump.NAME, section.NAME and run");
+      }
+    }
+  }
+
+  /// The closing quote on the same line, or the opening one if there is none.
+  size_t end_of_quote(size_t open) const {
+    const std::string& raw = source_->text();
+    for (size_t i = open + 1; i < raw.size() && raw[i] != '\n'; ++i) {
+      if (raw[i] == raw[open]) return i;
+      if (raw[i] == '\\' && raw[open] == '"') ++i;
+    }
+    return open;
+  }
+
   [[noreturn]] void bad_toml(const toml::parse_error& error) const {
     const auto& at = error.source().begin;
     std::string what(error.description());
+    const auto says = [&](std::string_view part) { return what.find(part) != std::string::npos; };
+    if (says("utf-8") || says("UTF-8")) {
+      throw Error(ErrorKind::model, "this is not text in UTF-8", source_->place(offset_of(at)),
+                  "save the file as UTF-8, or leave out the letters that are not plain");
+    }
+    if (says("cannot redefine")) given_twice(at, what);
+    if (says("string") && (says("end-of-file") || says("control characters"))) unclosed_text(at);
+    if (says("expected '=', saw '''")) {
+      throw Error(ErrorKind::model, "a rate outside of the equations", source_->place(offset_of(at)),
+                  "equations stand between equations = \"\"\" and \"\"\"");
+    }
     if (const size_t cut = what.find("Error while parsing "); cut == 0) what = "cannot read " + what.substr(20);
     for (char& c : what) {
       if (static_cast<unsigned char>(c) < 0x20) c = ' ';
     }
     throw Error(ErrorKind::model, what, source_->place(offset_of(at)),
                 "a model file is TOML: key = value lines below [table] headings");
+  }
+
+  [[noreturn]] void given_twice(const toml::source_position& at, const std::string& what) const {
+    const size_t close = what.rfind('\''), open = close > 0 ? what.rfind('\'', close - 1) : std::string::npos;
+    const std::string key = open == std::string::npos ? "this" : what.substr(open + 1, close - open - 1);
+    Error error(ErrorKind::model, fmt::format("'{}' is given twice", key), source_->place(offset_of(at)),
+                "remove one of them");
+    const std::string& raw = source_->text();
+    for (size_t line = at.line - 1; line > 0 && line < at.line; --line) {
+      const size_t first = raw.find_first_not_of(" \t[", source_->offset(line, 1));
+      if (first == std::string::npos || raw.compare(first, key.size(), key) != 0) continue;
+      if (first + key.size() >= raw.size() || !std::strchr(" \t=].", raw[first + key.size()])) continue;
+      error.also("first given here", source_->place(first, key.size()));
+      break;
+    }
+    throw error;
+  }
+
+  [[noreturn]] void unclosed_text(const toml::source_position& at) const {
+    const std::string& raw = source_->text();
+    const size_t end = offset_of(at);
+    const size_t multi = std::max(raw.rfind("\"\"\"", end) + 1, raw.rfind("'''", end) + 1);  // npos + 1 is 0
+    const bool to_the_end = raw.find_first_not_of(" \t\r\n", end) == std::string::npos;
+    if (multi > 0 && to_the_end) {
+      throw Error(ErrorKind::model, "this text is never closed", source_->place(multi - 1, 3),
+                  fmt::format("end it with {}", raw.substr(multi - 1, 3)));
+    }
+    throw Error(ErrorKind::model, "this text is not closed on its line", source_->place(end),
+                "end it with the quote it starts with, or use \"\"\" for several lines");
+  }
+
+  /// A complaint about the value of an entry, not its key.
+  [[noreturn]] void fail_value(const Entry& e, std::string message, std::string hint) const {
+    const auto& at = e.node->source();
+    const size_t begin = offset_of(at.begin), end = offset_of(at.end);
+    throw Error(ErrorKind::model, std::move(message), source_->place(begin, end > begin ? end - begin : 1),
+                std::move(hint));
   }
 
   [[noreturn]] void fail(const Entry& e, std::string message, std::string hint) const {
@@ -88,6 +183,7 @@ class Reader {
   size_t offset_of(const toml::source_position& at) const {
     size_t offset = source_->offset(at.line, 1);
     const std::string& raw = source_->text();
+    if (plain_) return source_->offset(at.line, at.column);
     for (size_t c = 1; c < at.column && offset < raw.size() && raw[offset] != '\n'; ++c) {
       ++offset;
       while (offset < raw.size() && (raw[offset] & 0xC0) == 0x80) ++offset;
@@ -118,15 +214,17 @@ class Reader {
       if (std::find(known.begin(), known.end(), e.key) != known.end()) continue;
       misplaced(e, where);
       const std::string near = nearest_name(e.key, known);
-      fail(e, fmt::format("unknown key '{}' in {}", e.key, where),
+      const bool table = e.node->is_table() && where == "the model";
+      fail(e, table ? fmt::format("unknown table [{}]", e.key) : fmt::format("unknown key '{}' in {}", e.key, where),
            near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
                         : fmt::format("did you mean '{}'?", near));
     }
   }
 
   void misplaced(const Entry& e, std::string_view where) const {
-    if (e.key != "equations" && e.key != "name" && e.key != "ref") return;
-    if (!e.node->is_string()) return;
+    // [parameters] may well have a "name" or "ref" of its own.
+    const bool ours = e.key == "equations" || (e.key == "name" && !has_name_) || (e.key == "ref" && !has_ref_);
+    if (!ours || !e.node->is_string()) return;
     fail(e, fmt::format("'{}' stands below {}", e.key, where), fmt::format("move '{}' above the first [table]", e.key));
   }
 
@@ -203,7 +301,7 @@ class Reader {
     }
     const size_t at = offset_of(e.node->source().begin);
     if (!std::isfinite(value)) {
-      throw Error(ErrorKind::model, fmt::format("'{}' is {}", e.key, print_number(value)), source_->place(at, 3),
+      throw Error(ErrorKind::model, fmt::format("'{}' is {}", e.key, not_finite(value)), source_->place(at, 3),
                   "give a finite number");
     }
     Fragment f{source_, print_number(value), {}};
@@ -217,7 +315,7 @@ class Reader {
   double number(const Entry& e) const {
     if (const auto* i = e.node->as_integer()) return static_cast<double>(i->get());
     if (const auto* d = e.node->as_floating_point(); d && std::isfinite(d->get())) return d->get();
-    fail(e, fmt::format("'{}' must be a number", e.key), fmt::format("write {} = 1e-9", e.key));
+    fail_value(e, fmt::format("'{}' must be a number", e.key), fmt::format("write {} = 1e-9", e.key));
   }
 
   std::vector<NamedText> named_values(const Entry& e) const {
@@ -234,12 +332,12 @@ class Reader {
     if (text == "rising") return Direction::rising;
     if (text == "falling") return Direction::falling;
     if (text == "any") return Direction::any;
-    fail(e, fmt::format("unknown direction '{}'", text), "a direction is \"rising\", \"falling\" or \"any\"");
+    fail_value(e, fmt::format("unknown direction '{}'", text), "a direction is \"rising\", \"falling\" or \"any\"");
   }
 
   bool truth(const Entry& e) const {
     const auto* b = e.node->as_boolean();
-    if (!b) fail(e, fmt::format("'{}' must be true or false", e.key), fmt::format("write {} = true", e.key));
+    if (!b) fail_value(e, fmt::format("'{}' must be true or false", e.key), fmt::format("write {} = true", e.key));
     return b->get();
   }
 
@@ -316,21 +414,23 @@ class Reader {
       if (e.key == "tolerance") {
         text.tolerance = number(e);
         if (!(*text.tolerance >= 1e-15 && *text.tolerance <= 0.1))
-          fail(e, "the tolerance is out of range", "a tolerance lies between 1e-15 and 0.1");
+          fail_value(e, "the tolerance is out of range", "a tolerance lies between 1e-15 and 0.1");
       }
       if (e.key == "dt") {
         text.dt = number(e);
-        if (!(*text.dt > 0)) fail(e, "the step is not positive", "give dt > 0");
+        if (!(*text.dt > 0)) fail_value(e, "the step is not positive", "give dt > 0");
       }
       if (e.key == "engine") {
         text.engine = plain_string(e);
         if (*text.engine != "event" && *text.engine != "step")
-          fail(e, fmt::format("unknown engine '{}'", *text.engine), "engines: \"event\", \"step\"");
+          fail_value(e, fmt::format("unknown engine '{}'", *text.engine), "engines: \"event\", \"step\"");
       }
     }
   }
 
   std::shared_ptr<const Source> source_;
+  bool plain_;  ///< no character of more than one byte
+  bool has_name_ = false, has_ref_ = false;
 };
 
 std::string in_quotes(std::string_view text) {
@@ -350,14 +450,29 @@ std::string in_quotes(std::string_view text) {
   return out + "\"";
 }
 
+/// A name as a TOML key: only plain letters stand without quotes.
+std::string key_text(const std::string& name) {
+  const bool bare = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return bare ? name : in_quotes(name);
+}
+
 /// A number as it is, a formula as quoted text.
-std::string value_text(const Expr& e) { return e.is_number() ? print_number(e.value()) : in_quotes(print(e)); }
+std::string value_text(const Expr& e) {
+  if (!e.is_number()) return in_quotes(print(e));
+  return e.value() == 0 && std::signbit(e.value()) ? "-0.0" : print_number(e.value());  // -0 is an integer, that is 0
+}
 
 }  // namespace
 
 Model read_model_text(std::string_view text, std::string_view name) {
   return build_model(Reader(std::make_shared<Source>(std::string(name), std::string(text))).run());
 }
+
+namespace {
+[[noreturn]] void too_large(const std::string& path, uintmax_t size) {
+  throw Error(ErrorKind::file, fmt::format("'{}' has {} MB", path, size >> 20), {}, "a model file has at most 256 MB");
+}
+}  // namespace
 
 Model read_model(const std::string& path) {
   std::error_code problem;
@@ -372,12 +487,16 @@ Model read_model(const std::string& path) {
   }
   const auto size = std::filesystem::file_size(path, problem);
   const uintmax_t largest = 256u << 20;
-  if (!problem && size > largest)
-    throw Error(ErrorKind::file, fmt::format("'{}' has {} MB", path, size >> 20), {},
-                "a model file has at most 256 MB");
-  std::ostringstream content;
-  content << file.rdbuf();
-  return read_model_text(content.str(), path);
+  if (!problem && size > largest) too_large(path, size);
+  std::string content;
+  std::vector<char> block(1u << 16);
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
+    content.append(block.data(), static_cast<size_t>(file.gcount()));
+    if (content.size() > largest) break;  // a pipe does not say its size
+  }
+  if (file.bad()) throw Error(ErrorKind::file, fmt::format("cannot read '{}'", path), {}, "");
+  if (content.size() > largest) too_large(path, content.size());
+  return read_model_text(content, path);
 }
 
 std::string write_model(const Model& model) {
@@ -396,24 +515,25 @@ std::string write_model(const Model& model) {
   }
   line("\"\"\"");
   if (!model.parameters.empty()) line("\n[parameters]");
-  for (const Parameter& p : model.parameters) line(fmt::format("{} = {}", p.name, value_text(p.value)));
+  for (const Parameter& p : model.parameters) line(fmt::format("{} = {}", key_text(p.name), value_text(p.value)));
   line("\n[initial]");
-  for (const State& s : model.states) line(fmt::format("{} = {}", s.name, value_text(s.initial)));
+  for (const State& s : model.states) line(fmt::format("{} = {}", key_text(s.name), value_text(s.initial)));
   for (const Constraint& c : model.constraints) {
-    line(fmt::format("\n[constraint.{}]\ngap = {}", c.name, value_text(c.gap)));
+    line(fmt::format("\n[constraint.{}]\ngap = {}", key_text(c.name), value_text(c.gap)));
     if (c.restitution) line("restitution = " + value_text(*c.restitution));
   }
   for (const Jump& j : model.jumps) {
-    line(fmt::format("\n[jump.{}]\non = {}", j.name, value_text(j.on)));
+    line(fmt::format("\n[jump.{}]\non = {}", key_text(j.name), value_text(j.on)));
     if (j.direction != Direction::any) line(fmt::format("direction = \"{}\"", direction_name(j.direction)));
     std::vector<std::string> sets;
     for (const Assignment& a : j.set) {
-      sets.push_back(fmt::format("{} = {}", model.states[static_cast<size_t>(a.state)].name, value_text(a.value)));
+      sets.push_back(
+          fmt::format("{} = {}", key_text(model.states[static_cast<size_t>(a.state)].name), value_text(a.value)));
     }
     line(fmt::format("set = {{ {} }}", fmt::join(sets, ", ")));
   }
   for (const Section& s : model.sections) {
-    line(fmt::format("\n[section.{}]", s.name));
+    line(fmt::format("\n[section.{}]", key_text(s.name)));
     switch (s.kind) {
       case Section::Kind::every: line("every = " + value_text(s.value)); break;
       case Section::Kind::on: line("on = " + value_text(s.value)); break;

@@ -111,9 +111,9 @@ TEST(Parse, ComplainsAtTheRightPlace) {
   EXPECT_EQ(complaint("sin(x + y"), "10+1 a closing bracket ')' is missing");
   EXPECT_EQ(complaint("()"), "2+1 a value is missing before ')'");
   EXPECT_EQ(complaint("x*/y"), "3+1 a value is missing before '/'");
-  EXPECT_EQ(complaint("sin()"), "1+5 'sin' needs one argument");
-  EXPECT_EQ(complaint("atan2(x)"), "1+8 'atan2' needs two arguments, here 1");
-  EXPECT_EQ(complaint("y + if(x > 0, 1)"), "5+12 'if' needs three arguments: if(condition, then, else), here 2");
+  EXPECT_EQ(complaint("sin()"), "1+5 'sin' has no argument here instead of one");
+  EXPECT_EQ(complaint("atan2(x)"), "1+8 'atan2' has one argument here instead of two");
+  EXPECT_EQ(complaint("y + if(x > 0, 1)"), "5+12 'if' has two arguments here instead of three");
   EXPECT_EQ(complaint("if(x, 1, 2)"), "4+1 'if' needs a comparison here");
   EXPECT_EQ(complaint("1 + (x > y)"), "5+7 a comparison where a number is needed");
   EXPECT_EQ(complaint("x > y"), "1+5 a comparison where a number is needed");
