@@ -67,23 +67,23 @@ struct BandLu {
   }
 };
 
-/// The free rows and columns of a sparse matrix, renumbered.
-SparseMat free_part(const SparseMat& M, const std::vector<int>& place, int size) {
+/// The free rows and columns of a sparse matrix, renumbered; `index` lists them, `place` inverts it (-1: not free).
+SparseMat free_part(const SparseMat& M, const std::vector<int>& index, const std::vector<int>& place) {
+  const int size = static_cast<int>(index.size());
   SparseMat part(size, size);
-  std::vector<int> counts(static_cast<size_t>(size), 0);
-  for (int j = 0; j < M.outerSize(); ++j) {
-    if (place[static_cast<size_t>(j)] < 0) continue;
-    for (SparseMat::InnerIterator it(M, j); it; ++it)
-      counts[static_cast<size_t>(place[static_cast<size_t>(j)])] += place[static_cast<size_t>(it.row())] >= 0;
+  part.resizeNonZeros(M.nonZeros());
+  int count = 0;
+  for (int column = 0; column < size; ++column) {
+    part.outerIndexPtr()[column] = count;
+    for (SparseMat::InnerIterator it(M, index[static_cast<size_t>(column)]); it; ++it) {
+      const int r = place[static_cast<size_t>(it.row())];
+      if (r < 0) continue;
+      part.innerIndexPtr()[count] = r;
+      part.valuePtr()[count++] = it.value();
+    }
   }
-  part.reserve(counts);
-  for (int j = 0; j < M.outerSize(); ++j) {
-    const int column = place[static_cast<size_t>(j)];
-    if (column < 0) continue;
-    for (SparseMat::InnerIterator it(M, j); it; ++it)
-      if (const int r = place[static_cast<size_t>(it.row())]; r >= 0) part.insert(r, column) = it.value();
-  }
-  part.makeCompressed();
+  part.outerIndexPtr()[size] = count;
+  part.resizeNonZeros(count);
   return part;
 }
 
@@ -151,9 +151,9 @@ struct ActiveFactor::Memory {
 
   void factor(const SparseMat& M) {
     const int k = static_cast<int>(index.size());
-    sparse_part = free_part(M, place, k);
     singular = false;
     if (k == 0) return;
+    sparse_part = free_part(M, index, place);
     ++factorisations;
     int below = 0, above = 0;
     for (int j = 0; j < k; ++j)
