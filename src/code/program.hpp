@@ -21,6 +21,7 @@ namespace saltus {
 struct SlopeEntry {
   int row = 0, column = 0;
   int output = 0;
+  double factor = 1;
 };
 
 /// One function that vanishes on the manifold an item slides on (h, or g and its rate), with its gradient.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <Eigen/Eigenvalues>
@@ -69,37 +70,73 @@ class Chooser {
     if (zeros_.size() == 1) return {{0}};
     Mode all = choice_.mode;
     for (const AtZero& z : zeros_) set(all, program_, z.unknown, z.unknown < program_.switches() ? '0' : 'c');
-    series_.set_mode(all);
     std::vector<int> position(at(program_.unknowns()), -1);
     for (size_t i = 0; i < zeros_.size(); ++i) position[at(zeros_[i].unknown)] = static_cast<int>(i);
-    std::vector<std::vector<size_t>> out;
-    std::vector<bool> placed(zeros_.size(), false);
-    for (const Series::Block& block : series_.blocks()) {
-      std::vector<size_t> group;
-      bool fresh = false;
-      for (const int member : block.members) {
-        const int p = position[at(series_.active()[at(member)])];
-        if (p < 0) continue;
-        group.push_back(at(p));
-        placed[at(p)] = true;
-        fresh = fresh || zeros_[at(p)].fresh;
-      }
-      if (fresh) {
-        out.push_back(std::move(group));
-      } else {
-        for (const size_t z : group)
-          set(choice_.mode, program_, zeros_[z].unknown, zeros_[z].unknown < program_.switches() ? '0' : 'c');
-      }
+    std::vector<size_t> parent(zeros_.size());
+    std::iota(parent.begin(), parent.end(), size_t{0});
+    const auto root = [&](size_t i) {
+      while (parent[i] != i) i = parent[i] = parent[parent[i]];
+      return i;
+    };
+    for (const SlopeEntry& e : program_.tape(all.switches).slope_entries) {
+      const int row = position[at(e.row)], column = position[at(e.column)];
+      if (row >= 0 && column >= 0) parent[root(at(row))] = root(at(column));
     }
-    for (size_t i = 0; i < zeros_.size(); ++i) {
-      if (!placed[i]) out.push_back({i});
+    for (const auto& [u, tie] : series_.ties()) {
+      const int a = position[at(u)], b = position[at(tie.first)];
+      if (a >= 0 && b >= 0) parent[root(at(a))] = root(at(b));
+    }
+    std::map<size_t, std::vector<size_t>> members;
+    for (size_t i = 0; i < zeros_.size(); ++i) members[root(i)].push_back(i);
+    std::vector<std::vector<size_t>> out;
+    for (auto& [key, group] : members) {
+      const bool fresh = std::any_of(group.begin(), group.end(), [&](size_t i) { return zeros_[i].fresh; });
+      if (fresh) out.push_back(std::move(group));  // the others keep the mode they have
     }
     return out;
   }
 
   std::string letters_of(const AtZero& z) const { return z.unknown < program_.switches() ? "+-0" : "oc"; }
 
+  /// The ordinary cases of one surface, by the signs of h' on both sides. Returns whether that was enough.
+  bool decide_simply(const AtZero& z) {
+    const int u = z.unknown;
+    if (u >= program_.switches() || z.known != 1 || series_.hold(u) > 1) return false;
+    const auto coefficient = [&](char letter, int k) {
+      Mode mode = choice_.mode;
+      mode.switches[at(u)] = letter;
+      series_.set_mode(mode);
+      if (series_.expand(x_, t_, counters_, k) != SeriesStatus::ok) return std::nan("");
+      return series_.surface(u)[k];
+    };
+    if (z.leaving) {
+      const double bend = coefficient(z.leaving, 2) * (z.leaving == '+' ? 1 : -1);
+      // Steep enough to rule from the start: the other side and staying are then impossible.
+      const double jump = std::abs(coefficient(z.leaving == '+' ? '-' : '+', 1));
+      if (!(bend * options_.time_scale > 1e-6 * jump)) return false;
+      finish_simply(u, z.leaving, 2);
+      return true;
+    }
+    const double above = coefficient('+', 1) * options_.direction, below = coefficient('-', 1) * options_.direction;
+    const double noise = 1e-6 * std::max(std::abs(above), std::abs(below));
+    if (!(std::abs(above) > noise && std::abs(below) > noise)) return false;
+    if (above > 0 && below > 0) {
+      finish_simply(u, '+', 1);
+    } else if (above < 0 && below < 0) {
+      finish_simply(u, '-', 1);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void finish_simply(int u, char letter, int leading) {
+    choice_.mode.switches[at(u)] = letter;
+    choice_.leading[at(u)] = leading;
+  }
+
   void decide(const std::vector<size_t>& group) {
+    if (group.size() == 1 && decide_simply(zeros_[group[0]])) return;
     constexpr size_t largest_search = 6;
     std::vector<Candidate> candidates;
     if (group.size() <= largest_search) {
@@ -125,11 +162,25 @@ class Chooser {
     for (const size_t z : group) {
       std::vector<Candidate> longer;
       for (const Candidate& c : out) {
-        for (const char letter : letters_of(zeros_[z])) longer.push_back({.letters = c.letters + letter});
+        for (const char letter : letters_of(zeros_[z])) {
+          if (fits_ties(group, c.letters, zeros_[z].unknown, letter)) longer.push_back({.letters = c.letters + letter});
+        }
       }
       out = std::move(longer);
     }
     return out;
+  }
+
+  /// Surfaces that are multiples of each other switch together.
+  bool fits_ties(const std::vector<size_t>& group, const std::string& letters, int u, char letter) const {
+    const auto tie = series_.ties().find(u);
+    if (tie == series_.ties().end()) return true;
+    for (size_t i = 0; i < letters.size(); ++i) {
+      if (zeros_[group[i]].unknown != tie->second.first) continue;
+      const char other = letters[i];
+      return tie->second.second > 0 || other == '0' ? letter == other : letter != other && letter != '0';
+    }
+    return true;
   }
 
   /// Many surfaces at once: from everything slid, let go what must go, one at a time (Murty's rule), until it fits.
@@ -301,18 +352,18 @@ class Chooser {
 
   /// Whether a small departure from the slid set grows: an eigenvalue of the slope with positive real part.
   bool repels() const {
+    const auto slides = [&](int member) {
+      const int u = series_.active()[at(member)];
+      return u < program_.switches() && series_.tape().degree[at(u)] == 1;
+    };
+    for (const Series::Single& single : series_.singles()) {
+      if (slides(single.member) && single.slope * options_.direction > 0) return true;
+    }
     for (const Series::Block& block : series_.blocks()) {
-      if (block.members.size() > 30 || block.singular) continue;
-      for (const int member : block.members) {
-        if (series_.active()[at(member)] >= program_.switches()) return false;
-      }
-      if (block.members.size() == 1) {
-        if (block.slope(0, 0) * options_.direction > 0 && degree_one(block)) return true;
-        continue;
-      }
-      if (!degree_one(block)) continue;
-      // Each surface may be scaled by any positive number; that leaves the sign of the eigenvalues' real parts of a
-      // normalised system to compare.
+      constexpr size_t largest = 30;
+      if (block.members.size() > largest || block.singular) continue;
+      if (!std::all_of(block.members.begin(), block.members.end(), slides)) continue;
+      // Each surface may be scaled by any positive number: compare rows of size one.
       Mat scaled = block.slope;
       for (Eigen::Index i = 0; i < scaled.rows(); ++i) {
         const double size = scaled.row(i).cwiseAbs().maxCoeff();
@@ -324,11 +375,6 @@ class Chooser {
       }
     }
     return false;
-  }
-
-  bool degree_one(const Series::Block& block) const {
-    return std::all_of(block.members.begin(), block.members.end(),
-                       [&](int member) { return series_.tape().degree[at(series_.active()[at(member)])] == 1; });
   }
 
   void note_slopes(Candidate& c) const { c.repels = !series_.active().empty() && repels(); }

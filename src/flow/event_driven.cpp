@@ -28,11 +28,13 @@ enum class Watched { surface, sigma, gap, lambda, slope, jump, wrap };
 struct Watch {
   Watched what = Watched::surface;
   int item = 0;       // switch, constraint, jump or counter
+  int output = 0;     // of the slope tape
   double offset = 0;  // subtracted from the series before looking for zeros
   int known = 0;      // leading zero coefficients
   int sign = 0;       // sign the function has before the event, 0: either
   double root = 0;    // where it was found on this step
   bool found = false;
+  bool late = false;  // the sign was wrong at the start of the step: it happened between two steps
 };
 
 /// Compensated sum: time does not lose the small steps.
@@ -112,11 +114,63 @@ class Engine {
     result_.start_state = x_;
     mode_.switches.assign(at(program_.switches()), '+');
     mode_.constraints.assign(at(program_.constraints()), 'o');
+    series_.tie(find_ties());
     count_wraps();
     arrive({}, true, true);
     result_.start_mode = mode_;
     note_signs();
     if (!ended_ && !rebounded_.empty()) record(mode_, result_.start_state, {});
+  }
+
+  /// Surfaces that are constant multiples of each other under these parameters (v and K*v).
+  Series::Ties find_ties() const {
+    const int m = program_.switches();
+    std::map<std::vector<int>, std::vector<int>> alike;  // by the states and times they depend on
+    for (int i = 0; i < m; ++i) {
+      std::vector<int> support;
+      for (const Expr& s : symbols_in(std::span(&model_.form.switches[at(i)].surface, 1))) {
+        if (s.symbol().kind != SymbolKind::parameter)
+          support.push_back(static_cast<int>(s.symbol().kind) * 1'000'000 + s.symbol().index);
+      }
+      std::sort(support.begin(), support.end());
+      if (program_.moves(i)) alike[support].push_back(i);
+    }
+    Series::Ties ties;
+    std::vector<std::vector<double>> values;  // of all surfaces at a few points, only if there is something to compare
+    for (const auto& [support, members] : alike) {
+      if (members.size() < 2) continue;
+      if (values.empty()) values = probe_surfaces();
+      for (size_t b = 1; b < members.size(); ++b) {
+        for (size_t a = 0; a < b; ++a) {
+          const size_t i = at(members[a]), j = at(members[b]);
+          const double ratio = values[0][j] / values[0][i];
+          bool same = std::isfinite(ratio) && ratio != 0;
+          for (const auto& point : values)
+            same = same && std::abs(point[j] - ratio * point[i]) <= 1e-12 * std::abs(point[j]);
+          if (!same) continue;
+          ties[members[b]] = {members[a], ratio > 0 ? 1 : -1};
+          break;
+        }
+      }
+    }
+    return ties;
+  }
+
+  std::vector<std::vector<double>> probe_surfaces() const {
+    Rounding point(program_.points(), options_.parameters);
+    std::vector<std::vector<double>> out;
+    std::vector<double> x(x_.size()), sigma(at(program_.switches()), 1.0), counters(counters_.size(), 0.0);
+    double u = 0.318;
+    for (int k = 0; k < 4; ++k) {
+      for (double& v : x) {
+        u = std::fmod(u * 997.13 + 0.6180339, 1.0);
+        v = u * 2.3 - 0.9;
+      }
+      point.evaluate(x, options_.from + 0.377 + 1.19 * k, sigma, counters);
+      std::vector<double>& row = out.emplace_back();
+      for (int i = 0; i < program_.switches(); ++i) row.push_back(point.value(program_.point(i, 0)));
+    }
+    return out;
   }
 
   bool finished() const { return direction_ * clock_.until(options_.until) <= 0; }
@@ -179,6 +233,7 @@ class Engine {
       }
       sigma_[at(i)] = sign;
     }
+    if (!series_.ties().empty()) add_ties(zeros);
     for (int j = 0; j < program_.constraints(); ++j) {
       if (listed(m + j)) continue;
       if (model_.form.gaps[at(j)].degree == 0) {
@@ -330,6 +385,11 @@ class Engine {
     for (const Every& e : every_) length = std::min(length, std::abs(clock_.until(next_time(e))));
     cap_ = HUGE_VAL;
     if (!(length > 0) || !std::isfinite(length)) length = std::abs(clock_.until(options_.until));
+    if (natural == 0 && analytic_order() >= 1 && !rough_) {
+      length = std::min(length, time_scale() * std::pow(options_.tolerance, 2.0 / 3.0));
+      return step_rough(direction_ * length);
+    }
+    rough_ = false;
     if (natural < 4 * eps * std::abs(t) || natural < 1e-300) return fail_stalled(natural);
 
     Watch* first = nullptr;
@@ -353,6 +413,30 @@ class Engine {
     if (ended_) return false;
     if (!every_.empty()) record_every();
     return !ended_ && (!first || happen(tau));
+  }
+
+  /// How many coefficients of the states are finite: at the edge of a root's domain only the first ones are.
+  int analytic_order() const {
+    int k = 0;
+    const auto finite = [&](int order) {
+      for (int i = 0; i < program_.states(); ++i) {
+        if (!std::isfinite(series_.state(i)[order])) return false;
+      }
+      return true;
+    };
+    while (k < order_ && finite(k + 1)) ++k;
+    return k;
+  }
+
+  /// A start where the field has no series (a square root at zero): one step too short to matter, by its tangent.
+  bool step_rough(double tau) {
+    rough_ = true;
+    copy_piece(tau);
+    const size_t stride = at(order_) + 1;
+    for (size_t i = 0; i < x_.size(); ++i) std::fill_n(&piece_.coefficients[i * stride + 2], stride - 2, 0.0);
+    next_.resize(x_.size());
+    advance(tau, false, std::abs(tau));
+    return !ended_;
   }
 
   bool fail_undefined() {
@@ -460,7 +544,7 @@ class Engine {
       const char c = mode_.switches[at(i)];
       if (c != '0') {
         watches_.push_back({.what = Watched::surface, .item = i, .known = known_[at(i)], .sign = c == '+' ? 1 : -1});
-      } else if (series_.tape().degree[at(i)] >= 0 && !series_.clamped(i)) {
+      } else if (series_.tape().degree[at(i)] >= 0 && !series_.clamped(i) && !series_.ties().contains(i)) {
         const double s = series_.hold(i);
         const double start = series_.unknown(i)[0];
         const int known = known_[at(i)];
@@ -496,10 +580,10 @@ class Engine {
   /// Sliding may stop being attractive inside its range: watch the slope of single surfaces.
   void list_slopes() {
     series_.expand_slope(order_);
-    for (size_t b = 0; b < series_.blocks().size(); ++b) {
-      const Series::Block& block = series_.blocks()[b];
-      if (block.members.size() == 1 && block.entries.size() == 1) {
-        watches_.push_back({.what = Watched::slope, .item = static_cast<int>(b)});
+    for (const Series::Single& single : series_.singles()) {
+      const int u = series_.active()[at(single.member)];
+      if (u < program_.switches() && single.output >= 0) {
+        watches_.push_back({.what = Watched::slope, .item = u, .output = single.output});
       }
     }
   }
@@ -521,7 +605,7 @@ class Engine {
       case Watched::sigma: return series_.unknown(w.item);
       case Watched::gap: return series_.gap(w.item);
       case Watched::lambda: return series_.unknown(program_.switches() + w.item);
-      case Watched::slope: return series_.slope_series(series_.blocks()[at(w.item)].entries[0]);
+      case Watched::slope: return series_.slope_series(w.output);
       case Watched::jump: return series_.jump(w.item);
       case Watched::wrap: return series_.phase(w.item);
     }
@@ -532,7 +616,7 @@ class Engine {
   Watch* find_first(double h) {
     Watch* first = nullptr;
     for (Watch& w : watches_) {
-      w.found = false;
+      w.found = w.late = false;
       locate(w, h);
       if (!w.found) continue;
       if (!first || std::abs(w.root) < std::abs(first->root)) first = &w;
@@ -554,7 +638,7 @@ class Engine {
       series = shifted_;
     }
     if (w.known == 0 && w.sign != 0 && series[0] * w.sign < 0) {
-      w.found = true;  // the sign is wrong already: the event fell between two steps
+      w.found = w.late = true;
       w.root = 0;
       return;
     }
@@ -602,7 +686,11 @@ class Engine {
           touched.push_back(w->item);
           break;
         case Watched::sigma:
-          zeros.push_back({.unknown = w->item, .known = rest_of(w->item), .leaving = w->offset > 0 ? '+' : '-'});
+          zeros.push_back({.unknown = w->item,
+                           .known = rest_of(w->item),
+                           .leaving = w->late         ? '\0'
+                                      : w->offset > 0 ? '+'
+                                                      : '-'});
           touched.push_back(w->item);
           break;
         case Watched::gap:
@@ -610,15 +698,14 @@ class Engine {
           touched.push_back(m + w->item);
           break;
         case Watched::lambda:
-          zeros.push_back({.unknown = m + w->item, .known = rest_of(m + w->item), .leaving = 'o'});
+          zeros.push_back({.unknown = m + w->item, .known = rest_of(m + w->item), .leaving = w->late ? '\0' : 'o'});
           touched.push_back(m + w->item);
           break;
         case Watched::slope: {
-          const int u = series_.active()[at(series_.blocks()[at(w->item)].members[0])];
           finish(Why::nonunique,
                  fmt::format(
                      "sliding on '{}' stops being attractive at t = {}: the solution is not unique; --leave chooses",
-                     model_.form.switches[at(u)].name, clock_.now()));
+                     model_.form.switches[at(w->item)].name, clock_.now()));
           return false;
         }
         case Watched::jump: jumps.push_back(w->item); break;
@@ -630,6 +717,7 @@ class Engine {
       }
     }
     add_neighbours(zeros);
+    if (!series_.ties().empty()) add_ties(zeros);
     if (!jumps.empty()) apply_jumps(jumps);
     const bool anew = wrapped || !jumps.empty();
     if (anew) zeros.clear();
@@ -637,7 +725,7 @@ class Engine {
     note_signs();
     record(before, x_before, jumps);
     if (!model_.sections.empty()) record_at_event(jumps);
-    return going_on && !ended_ && finish_chatter(before, touched);
+    return going_on && !ended_ && finish_chatter(touched);
   }
 
   /// Surfaces slid on and contacts closed take part in the choice even if they are not the event.
@@ -653,6 +741,28 @@ class Engine {
     for (int j = 0; j < program_.constraints(); ++j) {
       const bool takes_part = mode_.constraints[at(j)] == 'c' || model_.form.gaps[at(j)].degree == 0;
       if (takes_part && !listed(m + j)) zeros.push_back({.unknown = m + j, .known = rest_of(m + j), .fresh = false});
+    }
+  }
+
+  /// A multiple of a surface is zero with it, whatever rounding says.
+  void add_ties(std::vector<AtZero>& zeros) const {
+    const auto find = [&](int u) {
+      return std::find_if(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
+    };
+    for (const auto& [u, tie] : series_.ties()) {
+      const auto [leader, sign] = tie;
+      const auto a = find(u), b = find(leader);
+      if ((a == zeros.end()) == (b == zeros.end())) continue;
+      AtZero other = a == zeros.end() ? *b : *a;
+      other.unknown = a == zeros.end() ? u : leader;
+      if (other.leaving && sign < 0) other.leaving = other.leaving == '+' ? '-' : '+';
+      zeros.push_back(other);
+    }
+    for (const auto& [u, tie] : series_.ties()) {  // both leave if one does
+      const auto a = find(u), b = find(tie.first);
+      if (a == zeros.end()) continue;
+      if (b->leaving && !a->leaving) a->leaving = tie.second > 0 ? b->leaving : b->leaving == '+' ? '-' : '+';
+      a->fresh = a->fresh || b->fresh;
     }
   }
 
@@ -688,6 +798,7 @@ class Engine {
 
   /// What a user sees of an arrival: jumps, impacts, then the change of mode.
   void record(const Mode& before, const std::vector<double>& x_before, const std::vector<int>& jumps) {
+    if (!options_.keep_events && !options_.on_event) return;
     const int m = program_.switches();
     const auto letter = [m](const Mode& mode, int u) {
       return u < m ? mode.switches[at(u)] : mode.constraints[at(u - m)];
@@ -748,13 +859,14 @@ class Engine {
     double t = 0;
     std::vector<int> touched;
     bool impact = false;
+    std::vector<double> x;
   };
 
   /// Recognises events whose intervals shrink geometrically and goes to their limit. Returns false if the run has
   /// ended.
-  bool finish_chatter(const Mode& before, const std::vector<int>& touched) {
+  bool finish_chatter(const std::vector<int>& touched) {
     constexpr size_t memory = 40;
-    past_.push_back({clock_.now(), touched, !rebounded_.empty()});
+    past_.push_back({clock_.now(), touched, !rebounded_.empty(), x_});
     if (past_.size() > memory) past_.pop_front();
     const std::optional<double> rest = time_to_limit();
     if (!rest) return true;
@@ -762,7 +874,7 @@ class Engine {
       finish(Why::zeno, fmt::format("events accumulate at t = {}", clock_.now() + direction_ * *rest));
       return false;
     }
-    return go_to_limit(before, *rest);
+    return go_to_limit(*rest);
   }
 
   /// Time left until the events accumulate, if the last ones repeat with intervals in a constant ratio below one and
@@ -780,28 +892,28 @@ class Engine {
         return std::abs(past_[n - 1 - k * period].t - past_[n - 1 - (k + 1) * period].t);
       };
       const double d0 = interval(0), d1 = interval(1), d2 = interval(2), d3 = interval(3);
-      if (!(d0 < d1 && d1 < d2 && d2 < d3)) {
-        sequence_start_ = 0;
-        return std::nullopt;
-      }
-      sequence_start_ = std::max(sequence_start_, d3);
+      if (!(d0 < d1 && d1 < d2 && d2 < d3)) continue;
+      const double longest = std::abs(past_.front().t - past_.back().t);
       const double ratio = d0 / d1;
       const double rest = d0 * ratio / (1 - ratio);
       const double drift = std::abs(d1 / d2 - ratio) + std::abs(d2 / d3 - ratio);
       const bool steady = drift < 0.02 * (1 - ratio) + 64 * resolution() / d0;
-      const bool short_enough = rest < 1e-7 * std::min(sequence_start_, time_scale()) || d0 < 1e4 * resolution();
-      if (steady && short_enough && ratio < 0.9999) {
+      sequence_start_ = std::max(sequence_start_, longest);
+      const bool short_enough = rest < 1e-7 * std::min(sequence_start_, time_scale());
+      exhausted_ = d0 < 1e3 * resolution();
+      if (ratio < 0.9999 && (exhausted_ || (steady && short_enough))) {
         period_ = period;
         ratio_ = ratio;
         return rest;
       }
       return std::nullopt;
     }
+    sequence_start_ = 0;
     return std::nullopt;
   }
 
   /// The limit: what chattered has come to rest; everything else went on as in the mode in which it rests.
-  bool go_to_limit(const Mode& before, double rest) {
+  bool go_to_limit(double rest) {
     const int m = program_.switches();
     std::vector<int> resting;
     for (size_t i = 0; i < period_; ++i) {
@@ -819,7 +931,7 @@ class Engine {
     series_.project(x_, clock_.now(), counters_);
     const bool exists = series_.evaluate(x_, clock_.now(), counters_) == SeriesStatus::ok;
     if (exists) {
-      for (size_t i = 0; i < x_.size(); ++i) x_[i] += direction_ * rest * series_.rate(static_cast<int>(i))[0];
+      x_ = extrapolate(rest);
       clock_.advance(direction_ * rest);
       series_.project(x_, clock_.now(), counters_);
       std::vector<AtZero> zeros;
@@ -849,13 +961,32 @@ class Engine {
         return !ended_;
       }
     }
-    // No rest at the limit: go on event by event.
-    (void)before;
+    // No rest at the limit: go on event by event, as long as time can tell them apart.
     mode_ = last;
     x_ = x_last;
     clock_ = clock_last;
     series_.set_mode(mode_);
-    return true;
+    if (exhausted_)
+      finish(Why::zeno,
+             fmt::format("events accumulate at t = {} and none of the model's modes goes on from there", clock_.now()));
+    return !ended_;
+  }
+
+  /// The states at the limit: each follows its own geometric sequence, or its rate where that is not to be seen.
+  std::vector<double> extrapolate(double rest) const {
+    const size_t n = past_.size();
+    const std::vector<double>&a = past_[n - 1].x, &b = past_[n - 1 - period_].x, &c = past_[n - 1 - 2 * period_].x;
+    std::vector<double> out = x_;
+    for (size_t i = 0; i < x_.size(); ++i) {
+      const double last = a[i] - b[i], before = b[i] - c[i], ratio = last / before;
+      const bool seen = std::abs(before) > 64 * eps * std::abs(a[i]);
+      if (seen && std::abs(ratio) < 0.99995) {
+        out[i] = a[i] + last * ratio / (1 - ratio);
+      } else {
+        out[i] = x_[i] + direction_ * rest * series_.rate(static_cast<int>(i))[0];
+      }
+    }
+    return out;
   }
 
   // ---- sections ---------------------------------------------------------------------------------------------------
@@ -981,6 +1112,7 @@ class Engine {
   double scale_ = 0;
   double cap_ = HUGE_VAL;
   bool ended_ = false;
+  bool rough_ = false;  // the last step was made without a series
   bool events_full_ = false;
   bool tracking_error_ = false;
   Rounding point_;
@@ -988,6 +1120,7 @@ class Engine {
   std::deque<Past> past_;
   double sequence_start_ = 0;  // longest interval of the current geometric sequence
   size_t period_ = 1;
+  bool exhausted_ = false;  // events have become too close for time to tell them apart
   double ratio_ = 0.5;
   std::vector<Passage> passages_;
   std::vector<int> next_sign_;

@@ -59,70 +59,101 @@ Series::Series(const Program& program, std::span<const double> parameters, int o
   clamped_.assign(at(program.unknowns()), false);
 }
 
-void Series::set_mode(const Mode& mode) {
-  if (tape_ && mode == mode_) return;
-  mode_ = mode;
-  tape_ = &program_.tape(mode.switches);
-  std::unique_ptr<Work>& work = works_[tape_];
+Series::Plan Series::make_plan(const Mode& mode) {
+  Plan plan{.mode = mode, .tape = &program_.tape(mode.switches)};
+  const ModeTape& tape = *plan.tape;
+  std::unique_ptr<Work>& work = works_[plan.tape];
   if (!work) {
-    work = std::make_unique<Work>(
-        Work{{tape_->flow, order_}, {tape_->slope, order_}, {tape_->manifold, 0}, {tape_->actions, 0}});
-    work->flow.bind(parameters_);
-    work->slope.bind(parameters_);
-    work->manifold.bind(parameters_);
-    work->actions.bind(parameters_);
+    work =
+        std::make_unique<Work>(Work{{tape.flow, order_}, {tape.slope, order_}, {tape.manifold, 0}, {tape.actions, 0}});
+    for (Jet<double>* jet : {&work->flow, &work->slope, &work->manifold, &work->actions}) jet->bind(parameters_);
   }
-  work_ = work.get();
+  plan.work = work.get();
 
   const int m = program_.switches(), all = program_.unknowns();
-  active_.clear();
   std::vector<int> position(at(all), -1);
   for (int u = 0; u < all; ++u) {
-    const bool is_active =
-        u < m ? mode.switches[at(u)] == '0' && program_.moves(u) : mode.constraints[at(u - m)] == 'c';
-    const double fixed = u >= m ? 0.0 : mode.switches[at(u)] == '+' ? 1.0 : mode.switches[at(u)] == '-' ? -1.0 : 0.0;
-    if (is_active) {
-      position[at(u)] = static_cast<int>(active_.size());
-      active_.push_back(u);
+    const bool slid = u < m ? mode.switches[at(u)] == '0' : mode.constraints[at(u - m)] == 'c';
+    if (!slid || tape.degree[at(u)] < 0) continue;
+    if (const auto tie = ties_.find(u); tie != ties_.end() && mode.switches[at(tie->second.first)] == '0') {
+      plan.followers.push_back({u, tie->second.first, static_cast<double>(tie->second.second)});
+      continue;
     }
-    double* slot = unknown_slot(u);
-    slot[0] = fixed;
-    std::fill(slot + 1, slot + order_ + 1, 0.0);
-    clamped_[at(u)] = false;
+    position[at(u)] = static_cast<int>(plan.active.size());
+    plan.active.push_back(u);
   }
-  residual_.resize(static_cast<Eigen::Index>(active_.size()));
-  step_.resize(static_cast<Eigen::Index>(active_.size()));
+  if (plan.active.empty()) return plan;
+
+  std::unordered_map<int, int> state_of;
+  for (int i = 0; i < program_.states(); ++i) state_of.emplace(tape.flow.outputs[program_.rate(i)], i);
+  for (const int u : plan.active) {
+    const auto found = state_of.find(tape.flow.outputs[program_.residual(u)]);
+    if (found != state_of.end()) plan.pinned.push_back(found->second);
+  }
 
   std::vector<SlopeEntry> entries;
-  for (const SlopeEntry& e : tape_->slope_entries) {
-    if (position[at(e.row)] >= 0 && position[at(e.column)] >= 0) {
-      entries.push_back({position[at(e.row)], position[at(e.column)], e.output});
+  for (const SlopeEntry& e : tape.slope_entries) {
+    if (position[at(e.row)] < 0) continue;
+    if (position[at(e.column)] >= 0) entries.push_back({position[at(e.row)], position[at(e.column)], e.output});
+    for (const Follower& f : plan.followers) {
+      if (f.unknown == e.column) entries.push_back({position[at(e.row)], position[at(f.leader)], e.output, f.sign});
     }
   }
-  blocks_.clear();
-  pinned_.clear();
-  slope_known_ = false;
-  if (active_.empty()) return;
-  std::unordered_map<int, int> state_of;
-  for (int i = 0; i < program_.states(); ++i) state_of.emplace(tape_->flow.outputs[program_.rate(i)], i);
-  for (const int u : active_) {
-    const auto found = state_of.find(tape_->flow.outputs[program_.residual(u)]);
-    if (found != state_of.end()) pinned_.push_back(found->second);
-  }
-  const std::vector<int> group = find_groups(active_.size(), entries);
-  std::vector<int> block_of(active_.size(), -1), within(active_.size(), 0);
-  for (size_t i = 0; i < active_.size(); ++i) {
-    int& b = block_of[at(group[i])];
-    if (b < 0) {
-      b = static_cast<int>(blocks_.size());
-      blocks_.emplace_back();
+  const std::vector<int> group = find_groups(plan.active.size(), entries);
+  std::vector<int> size(plan.active.size(), 0), block_of(plan.active.size(), -1), within(plan.active.size(), 0);
+  for (const int g : group) ++size[at(g)];
+  for (size_t i = 0; i < plan.active.size(); ++i) {
+    const size_t g = at(group[i]);
+    if (size[g] == 1) {
+      block_of[g] = static_cast<int>(plan.singles.size());
+      plan.singles.push_back({.member = static_cast<int>(i)});
+      continue;
     }
-    within[i] = static_cast<int>(blocks_[at(b)].members.size());
-    blocks_[at(b)].members.push_back(static_cast<int>(i));
+    if (block_of[g] < 0) {
+      block_of[g] = static_cast<int>(plan.blocks.size());
+      plan.blocks.emplace_back();
+    }
+    within[i] = static_cast<int>(plan.blocks[at(block_of[g])].members.size());
+    plan.blocks[at(block_of[g])].members.push_back(static_cast<int>(i));
   }
   for (const SlopeEntry& e : entries) {
-    blocks_[at(block_of[at(group[at(e.row)])])].entries.push_back({within[at(e.row)], within[at(e.column)], e.output});
+    const size_t g = at(group[at(e.row)]);
+    if (size[g] == 1) {
+      Single& single = plan.singles[at(block_of[g])];
+      single.entries.emplace_back(e.output, e.factor);
+      single.output = single.entries.size() == 1 && e.factor == 1 ? e.output : -1;
+    } else {
+      plan.blocks[at(block_of[g])].entries.push_back({within[at(e.row)], within[at(e.column)], e.output, e.factor});
+    }
   }
+  return plan;
+}
+
+void Series::set_mode(const Mode& mode) {
+  if (plan_ && mode == plan_->mode) return;
+  constexpr size_t most = 200'000;
+  if (plan_size_ > most) {
+    plans_.clear();
+    plan_size_ = 0;
+  }
+  std::unique_ptr<Plan>& plan = plans_[mode.switches + mode.constraints];
+  if (!plan) {
+    plan = std::make_unique<Plan>(make_plan(mode));
+    plan_size_ += at(program_.unknowns()) + 100;
+  }
+  plan_ = plan.get();
+  tape_ = plan_->tape;
+  work_ = plan_->work;
+  const int m = program_.switches();
+  for (int u = 0; u < program_.unknowns(); ++u) {
+    double* slot = unknown_slot(u);
+    slot[0] = u >= m ? 0.0 : mode.switches[at(u)] == '+' ? 1.0 : mode.switches[at(u)] == '-' ? -1.0 : 0.0;
+    std::fill(slot + 1, slot + order_ + 1, 0.0);
+  }
+  if (any_clamped_) clamped_.assign(at(program_.unknowns()), false);
+  any_clamped_ = false;
+  residual_.resize(static_cast<Eigen::Index>(plan_->active.size()));
+  step_.resize(static_cast<Eigen::Index>(plan_->active.size()));
 }
 
 double* Series::unknown_slot(int u) {
@@ -160,7 +191,7 @@ void Series::copy_inputs(Jet<double>& to, int order) const {
 }
 
 void Series::form_slope() {
-  if (slope_known_ && tape_->slope_constant) return;
+  if (plan_->slope_known && tape_->slope_constant) return;
   Jet<double>& jet = work_->slope;
   if (!tape_->slope_constant) {
     copy_inputs(jet, 0);
@@ -168,13 +199,18 @@ void Series::form_slope() {
     jet.free(0);
     jet.bound(0);
   }
-  for (Block& block : blocks_) {
+  for (Single& single : plan_->singles) {
+    single.slope = 0;
+    for (const auto& [output, factor] : single.entries) single.slope += factor * jet.output(at(output))[0];
+    single.inverse = single.slope == 0 ? 0 : 1 / single.slope;
+  }
+  for (Block& block : plan_->blocks) {
     const Eigen::Index n = static_cast<Eigen::Index>(block.members.size());
     block.slope.setZero(n, n);
-    for (const SlopeEntry& e : block.entries) block.slope(e.row, e.column) += jet.output(at(e.output))[0];
+    for (const SlopeEntry& e : block.entries) block.slope(e.row, e.column) += e.factor * jet.output(at(e.output))[0];
     invert(block);
   }
-  slope_known_ = true;
+  plan_->slope_known = true;
 }
 
 void Series::expand_slope(int order) {
@@ -188,7 +224,8 @@ void Series::expand_slope(int order) {
 }
 
 void Series::solve_blocks() {
-  for (const Block& block : blocks_) {
+  for (const Single& single : plan_->singles) step_[single.member] = -single.inverse * residual_[single.member];
+  for (const Block& block : plan_->blocks) {
     const size_t n = block.members.size();
     for (size_t i = 0; i < n; ++i) {
       double sum = 0;
@@ -200,84 +237,92 @@ void Series::solve_blocks() {
   }
 }
 
+void Series::read_residual(int k) {
+  for (const Follower& f : plan_->followers) unknown_slot(f.unknown)[k] = f.sign * unknown_slot(f.leader)[k];
+  work_->flow.bound(k);
+  for (size_t a = 0; a < plan_->active.size(); ++a) {
+    residual_[static_cast<Eigen::Index>(a)] = work_->flow.output(program_.residual(plan_->active[a]))[k];
+  }
+}
+
+bool Series::any_singular() const {
+  return std::any_of(plan_->blocks.begin(), plan_->blocks.end(), [](const Block& b) { return b.singular; });
+}
+
 /// Sigma and lambda at the point: one linear solve if the mode is affine in them, Newton's method otherwise.
 SeriesStatus Series::solve_start() {
-  Jet<double>& jet = work_->flow;
-  const size_t count = active_.size();
-  for (size_t a = 0; a < count; ++a) {
-    clamped_[at(active_[a])] = false;
-    const bool use_guess = !tape_->slope_affine && guess_.size() == at(program_.unknowns());
-    unknown_slot(active_[a])[0] = use_guess ? guess_[at(active_[a])] : 0;
+  const std::vector<int>& active = plan_->active;
+  const bool use_guess = !tape_->slope_affine && guess_.size() == at(program_.unknowns());
+  for (const int u : active) {
+    clamped_[at(u)] = false;
+    unknown_slot(u)[0] = use_guess ? guess_[at(u)] : 0;
   }
-  const auto read_residual = [&] {
-    jet.bound(0);
-    double largest = 0;
-    for (size_t a = 0; a < count; ++a) {
-      residual_[static_cast<Eigen::Index>(a)] = jet.output(program_.residual(active_[a]))[0];
-      largest = std::max(largest, std::abs(residual_[static_cast<Eigen::Index>(a)]));
-    }
-    return largest;
-  };
-  const double first = read_residual();
-  if (!std::isfinite(first)) return SeriesStatus::undefined;
-  double size = first;
+  read_residual(0);
+  if (!residual_.allFinite()) return SeriesStatus::undefined;
+  const double first = residual_.lpNorm<Eigen::Infinity>();
   const int most = tape_->slope_affine ? 2 : 40;
   for (int iteration = 0; iteration < most; ++iteration) {
     form_slope();
     solve_blocks();
     if (!step_.allFinite()) return SeriesStatus::undefined;
     double change = 0;
-    for (size_t a = 0; a < count; ++a) {
-      double* u = unknown_slot(active_[a]);
-      u[0] += step_[static_cast<Eigen::Index>(a)];
-      change = std::max(change, std::abs(step_[static_cast<Eigen::Index>(a)]) / (1 + std::abs(u[0])));
+    for (size_t a = 0; a < active.size(); ++a) {
+      double& u = *unknown_slot(active[a]);
+      u += step_[static_cast<Eigen::Index>(a)];
+      change = std::max(change, std::abs(step_[static_cast<Eigen::Index>(a)]) / (1 + std::abs(u)));
     }
-    size = read_residual();
+    read_residual(0);
+    const double size = residual_.lpNorm<Eigen::Infinity>();
     if (!std::isfinite(size)) return SeriesStatus::undefined;
     if (change < 1e-15 || (tape_->slope_affine && size <= 1e-15 * first)) break;
   }
-  const bool singular = std::any_of(blocks_.begin(), blocks_.end(), [](const Block& b) { return b.singular; });
-  if (singular && !solve_clamped()) return SeriesStatus::unsolved;
-  // What is left is rounding unless there is no solution; compare with what the unknowns can change.
-  for (const Block& block : blocks_) {
+  if (any_singular() && !solve_clamped()) return SeriesStatus::unsolved;
+  return residual_is_rounding() ? SeriesStatus::ok : SeriesStatus::unsolved;
+}
+
+/// Whether what is left of the residual is small against what the unknowns can change; otherwise there is no solution.
+bool Series::residual_is_rounding() const {
+  for (const Single& single : plan_->singles) {
+    const double left = std::abs(residual_[single.member]);
+    const double scale = std::abs(single.slope) * (1 + std::abs(unknown(plan_->active[at(single.member)])[0]));
+    if (left > 1e-9 * scale) return false;
+  }
+  for (const Block& block : plan_->blocks) {
     for (size_t i = 0; i < block.members.size(); ++i) {
       double scale = 0;
       for (size_t j = 0; j < block.members.size(); ++j) {
         scale += std::abs(block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j))) *
-                 (1 + std::abs(unknown(active_[at(block.members[j])])[0]));
+                 (1 + std::abs(unknown(plan_->active[at(block.members[j])])[0]));
       }
-      if (std::abs(residual_[block.members[i]]) > 1e-9 * scale && std::abs(residual_[block.members[i]]) > 0) {
-        return SeriesStatus::unsolved;
-      }
+      if (std::abs(residual_[block.members[i]]) > 1e-9 * scale) return false;
     }
   }
-  return SeriesStatus::ok;
+  return true;
 }
 
 /// Redundant surfaces leave sigma free along a direction. Least-norm sigma may exceed a bound although others do not:
 /// those that exceed it stay at the bound, the rest is solved again.
 bool Series::solve_clamped() {
-  Jet<double>& jet = work_->flow;
-  for (size_t round = 0; round < active_.size(); ++round) {
+  const std::vector<int>& active = plan_->active;
+  for (size_t round = 0; round < active.size(); ++round) {
     int worst = -1;
     double excess = 1e-12;
-    for (const int u : active_) {
-      if (clamped_[at(u)]) continue;
+    for (const int u : active) {
       const double over = std::abs(unknown(u)[0]) - bound_of(u);
-      if (over > excess) {
+      if (!clamped_[at(u)] && over > excess) {
         excess = over;
         worst = u;
       }
     }
     if (worst < 0) return true;
-    clamped_[at(worst)] = true;
+    clamped_[at(worst)] = any_clamped_ = true;
     double* u = unknown_slot(worst);
     u[0] = std::copysign(bound_of(worst), u[0]);
-    for (Block& block : blocks_) {
+    for (Block& block : plan_->blocks) {
       Mat reduced = block.slope;
       bool any = false;
       for (size_t j = 0; j < block.members.size(); ++j) {
-        if (!clamped_[at(active_[at(block.members[j])])]) continue;
+        if (!clamped_[at(active[at(block.members[j])])]) continue;
         reduced.col(static_cast<Eigen::Index>(j)).setZero();
         any = true;
       }
@@ -287,36 +332,28 @@ bool Series::solve_clamped() {
       cod.compute(reduced);
       block.inverse = cod.pseudoInverse();
     }
-    slope_known_ = false;
-    jet.bound(0);
-    for (size_t a = 0; a < active_.size(); ++a) {
-      residual_[static_cast<Eigen::Index>(a)] = jet.output(program_.residual(active_[a]))[0];
-    }
+    plan_->slope_known = false;
+    read_residual(0);
     solve_blocks();
-    for (size_t a = 0; a < active_.size(); ++a) {
-      if (!clamped_[at(active_[a])]) unknown_slot(active_[a])[0] += step_[static_cast<Eigen::Index>(a)];
+    for (size_t a = 0; a < active.size(); ++a) {
+      if (!clamped_[at(active[a])]) unknown_slot(active[a])[0] += step_[static_cast<Eigen::Index>(a)];
     }
-    jet.bound(0);
-    for (size_t a = 0; a < active_.size(); ++a) {
-      residual_[static_cast<Eigen::Index>(a)] = jet.output(program_.residual(active_[a]))[0];
-    }
+    read_residual(0);
   }
   return true;
 }
 
 /// Coefficient k of the unknowns: the residual with u_k = 0, then one solve with the slope at the point.
 void Series::solve_order(int k) {
-  Jet<double>& jet = work_->flow;
-  for (const int u : active_) unknown_slot(u)[k] = 0;
-  jet.bound(k);
-  for (size_t a = 0; a < active_.size(); ++a) {
-    residual_[static_cast<Eigen::Index>(a)] = jet.output(program_.residual(active_[a]))[k];
-  }
+  const std::vector<int>& active = plan_->active;
+  for (const int u : active) unknown_slot(u)[k] = 0;
+  read_residual(k);
   solve_blocks();
-  for (size_t a = 0; a < active_.size(); ++a) {
-    if (!clamped_[at(active_[a])]) unknown_slot(active_[a])[k] = step_[static_cast<Eigen::Index>(a)];
+  for (size_t a = 0; a < active.size(); ++a) {
+    if (!clamped_[at(active[a])]) unknown_slot(active[a])[k] = step_[static_cast<Eigen::Index>(a)];
   }
-  jet.bound(k);
+  for (const Follower& f : plan_->followers) unknown_slot(f.unknown)[k] = f.sign * unknown_slot(f.leader)[k];
+  work_->flow.bound(k);
 }
 
 SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const double> counters, int order) {
@@ -328,14 +365,14 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
   const int n = program_.states();
   for (int k = 0; k <= order; ++k) {
     jet.free(k);
-    if (active_.empty()) {
+    if (plan_->active.empty()) {
       jet.bound(k);
     } else if (k > 0) {
       solve_order(k);
     } else if (const SeriesStatus status = solve_start(); status != SeriesStatus::ok) {
       return status;
     }
-    for (const int i : pinned_) jet[tape_->flow.outputs[program_.rate(i)]][k] = 0;
+    for (const int i : plan_->pinned) jet[tape_->flow.outputs[program_.rate(i)]][k] = 0;
     if (k == 0) {
       for (int i = 0; i < n; ++i) {
         if (!std::isfinite(rate(i)[0])) return SeriesStatus::undefined;
@@ -371,7 +408,7 @@ const Jet<double>& Series::actions() {
 }
 
 double Series::project(std::span<double> x, double t, std::span<const double> counters) {
-  if (active_.empty()) return 0;
+  if (plan_->active.empty()) return 0;
   counters_.assign(counters.begin(), counters.end());
   t_ = t;
   Jet<double>& jet = work_->manifold;
@@ -379,16 +416,21 @@ double Series::project(std::span<double> x, double t, std::span<const double> co
   jet.set_time(t, 0);
   double found = 0;
   // Kaczmarz sweeps: each surface in turn along its own gradient; redundant surfaces do no harm.
+  std::vector<double>& start = scratch_;
   for (int sweep = 0; sweep < 3; ++sweep) {
     double largest = 0;
+    start.assign(x.begin(), x.end());
     for (size_t i = 0; i < x.size(); ++i) jet[tape_->manifold.states[i]][0] = x[i];
     jet.free(0);
     jet.bound(0);
-    for (const int u : active_) {
+    for (const int u : plan_->active) {
       for (const ManifoldFunction& function : tape_->manifolds[at(u)]) {
-        const double h = jet.output(at(function.value))[0];
-        double square = 0;
-        for (const auto& [i, output] : function.gradient) square += std::pow(jet.output(at(output))[0], 2);
+        double h = jet.output(at(function.value))[0], square = 0;
+        for (const auto& [i, output] : function.gradient) {
+          const double slope = jet.output(at(output))[0];
+          h += slope * (x[at(i)] - start[at(i)]);
+          square += slope * slope;
+        }
         largest = std::max(largest, std::abs(h));
         if (!(square > 0) || !std::isfinite(h)) continue;
         for (const auto& [i, output] : function.gradient) x[at(i)] -= jet.output(at(output))[0] * h / square;

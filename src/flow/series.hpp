@@ -33,10 +33,15 @@ class Series {
 
   int order() const { return order_; }
   const Program& program() const { return program_; }
-  const Mode& mode() const { return mode_; }
+  const Mode& mode() const { return plan_->mode; }
   const ModeTape& tape() const { return *tape_; }
 
   void set_mode(const Mode& mode);
+
+  /// Surfaces that are multiples of each other: (switch -> earlier switch, sign). Their sigma are one unknown.
+  using Ties = std::unordered_map<int, std::pair<int, int>>;
+  void tie(Ties ties) { ties_ = std::move(ties); }
+  const Ties& ties() const { return ties_; }
 
   /// Coefficients 0..order of everything at (x, t) in the current mode.
   SeriesStatus expand(std::span<const double> x, double t, std::span<const double> counters, int order);
@@ -55,7 +60,7 @@ class Series {
   /// Slid sigmas that stand at their bound because the system leaves them free (redundant surfaces).
   bool clamped(int u) const { return clamped_[static_cast<size_t>(u)]; }
 
-  const std::vector<int>& active() const { return active_; }
+  const std::vector<int>& active() const { return plan_->active; }
   /// Starting values for the unknowns of a mode that is not affine in them.
   void guess(std::span<const double> unknowns) { guess_.assign(unknowns.begin(), unknowns.end()); }
 
@@ -67,14 +72,20 @@ class Series {
     Mat inverse;  ///< pseudo-inverse if singular
     bool singular = false;
   };
-  const std::vector<Block>& blocks() const { return blocks_; }
+  /// An unknown that no other active unknown influences.
+  struct Single {
+    int member = 0;                                 ///< position in active()
+    std::vector<std::pair<int, double>> entries{};  ///< (output of the slope tape, factor), summed
+    int output = -1;                                ///< the only one of them, or -1
+    double slope = 0, inverse = 0;
+  };
+  const std::vector<Block>& blocks() const { return plan_->blocks; }
+  const std::vector<Single>& singles() const { return plan_->singles; }
   /// Whether the slope varies along a trajectory; then its determinant is worth watching.
-  bool slope_varies() const { return !tape_->slope_constant && !active_.empty(); }
+  bool slope_varies() const { return !tape_->slope_constant && !plan_->active.empty(); }
   /// Series of the slope after an expand: fills what `slope_series` reads.
   void expand_slope(int order);
-  const double* slope_series(const SlopeEntry& entry) const {
-    return work_->slope.output(static_cast<size_t>(entry.output));
-  }
+  const double* slope_series(int output) const { return work_->slope.output(static_cast<size_t>(output)); }
 
   /// Moves x onto what the mode slides on; returns the largest |h| found before.
   double project(std::span<double> x, double t, std::span<const double> counters);
@@ -92,13 +103,37 @@ class Series {
     Jet<double> flow, slope, manifold, actions;
   };
 
+  /// A slid sigma that equals another one up to sign.
+  struct Follower {
+    int unknown = 0, leader = 0;
+    double sign = 1;
+  };
+
+  /// What depends on the mode only.
+  struct Plan {
+    Mode mode;
+    const ModeTape* tape = nullptr;
+    Work* work = nullptr;
+    std::vector<int> active;  ///< unknowns to be solved for
+    std::vector<int>
+        pinned;  ///< states whose rate is the residual of an active unknown: exactly zero, not up to rounding
+    std::vector<Follower> followers;
+    std::vector<Block> blocks;
+    std::vector<Single> singles;
+    bool slope_known = false;  ///< constant slopes are formed once
+  };
+
+  Plan make_plan(const Mode& mode);
   void load(std::span<const double> x, double t, std::span<const double> counters, int order);
   SeriesStatus solve_start();
+  bool any_singular() const;
   bool solve_clamped();
   void solve_order(int k);
   void form_slope();
+  void read_residual(int k);
   /// step = -slope^-1 residual, block by block
   void solve_blocks();
+  bool residual_is_rounding() const;
   double* unknown_slot(int u);
   void copy_inputs(Jet<double>& to, int order) const;
   double bound_of(int u) const;
@@ -107,20 +142,20 @@ class Series {
   std::vector<double> parameters_;
   int order_;
   std::vector<double> hold_;
-  Mode mode_;
+  std::unordered_map<const ModeTape*, std::unique_ptr<Work>> works_;
+  std::unordered_map<std::string, std::unique_ptr<Plan>> plans_;
+  size_t plan_size_ = 0;  // unknowns in all plans: a bound of their memory
+  Plan* plan_ = nullptr;
   const ModeTape* tape_ = nullptr;
   Work* work_ = nullptr;
-  std::unordered_map<const ModeTape*, std::unique_ptr<Work>> works_;
-
-  std::vector<int> active_;  // unknowns to be solved for
-  std::vector<int> pinned_;  // states whose rate is the residual of an active unknown: exactly zero, not up to rounding
-  std::vector<Block> blocks_;
-  bool slope_known_ = false;  // constant slopes are formed once per mode
   std::vector<bool> clamped_;
+  bool any_clamped_ = false;
   std::vector<double> guess_;
   std::vector<double> counters_;
   double t_ = 0;
   Vec residual_, step_;
+  std::vector<double> scratch_;
+  Ties ties_;
 };
 
 }  // namespace saltus
