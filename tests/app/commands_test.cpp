@@ -161,8 +161,8 @@ TEST(Check, LatexHasInclusionsAndComplementarity) {
 }
 
 TEST(Check, SurvivesNamesThatGrowExponentially) {
-  std::string lines = "x' = a60\na0 = x\n";
-  for (int i = 1; i <= 60; ++i) {
+  std::string lines = "x' = a20\na0 = x\n";
+  for (int i = 1; i <= 20; ++i) {
     const std::string below = "a" + std::to_string(i - 1);
     lines += "a" + std::to_string(i) + " = " + below + "*" + below + " + sign(" + below + ")\n";
   }
