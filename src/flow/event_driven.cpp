@@ -301,7 +301,11 @@ class Engine {
   bool settle(const std::vector<AtZero>& zeros, bool at_start) {
     std::fill(known_.begin(), known_.end(), 0);
     if (!zeros.empty()) {
-      const Choice choice = choose_mode(series_, x_, clock_.now(), counters_, mode_, zeros, choice_options(at_start));
+      Choice choice = choose_mode(series_, x_, clock_.now(), counters_, mode_, zeros, choice_options(at_start));
+      if (choice.outcome == Choice::Outcome::none) {  // a field may end at its surface: land on it exactly
+        land_on(zeros);
+        choice = choose_mode(series_, x_, clock_.now(), counters_, mode_, zeros, choice_options(at_start));
+      }
       if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
       if (choice.outcome == Choice::Outcome::none) {
         finish(Why::inconsistent, choice.message);
@@ -319,6 +323,16 @@ class Engine {
     project();
     if (program_.any_nested()) refresh_nested();
     return true;
+  }
+
+  void land_on(const std::vector<AtZero>& zeros) {
+    const int m = program_.switches();
+    Mode all = mode_;
+    for (const AtZero& z : zeros) {
+      (z.unknown < m ? all.switches[at(z.unknown)] : all.constraints[at(z.unknown - m)]) = z.unknown < m ? '0' : 'c';
+    }
+    series_.set_mode(all);
+    series_.project(x_, clock_.now(), counters_);
   }
 
   /// Surfaces that depend on switches may have changed sign with them.
@@ -386,11 +400,11 @@ class Engine {
     cap_ = HUGE_VAL;
     if (!(length > 0) || !std::isfinite(length)) length = std::abs(clock_.until(options_.until));
     if (natural == 0 && analytic_order() >= 1 && !rough_) {
-      length = std::min(length, time_scale() * std::pow(options_.tolerance, 2.0 / 3.0));
-      return step_rough(direction_ * length);
+      return step_rough(direction_ * std::min(length, tangent_scale() * std::pow(options_.tolerance, 2.0 / 3.0)));
     }
     rough_ = false;
-    if (natural < 4 * eps * std::abs(t) || natural < 1e-300) return fail_stalled(natural);
+    if (natural < 4 * eps * std::abs(t) || natural < 1e-300)
+      return arrives_at_once() ? happen(0) : fail_stalled(natural);
 
     Watch* first = nullptr;
     for (;;) {
@@ -426,6 +440,31 @@ class Engine {
     };
     while (k < order_ && finite(k + 1)) ++k;
     return k;
+  }
+
+  /// Steps shrink towards a singularity that lies on a surface: what reaches zero within the resolution of time is
+  /// there.
+  bool arrives_at_once() {
+    bool any = false;
+    for (Watch& w : watches_) {
+      const double* c = function(w);
+      const double value = c[0] - w.offset, rate = c[1] * direction_;
+      w.found =
+          w.known == 0 && value * rate < 0 && std::abs(value) <= 64 * eps * std::abs(clock_.now()) * std::abs(rate);
+      w.root = 0;
+      any = any || w.found;
+    }
+    return any;
+  }
+
+  /// The time in which the tangent changes the states.
+  double tangent_scale() const {
+    double shortest = std::abs(options_.until - options_.from);
+    for (size_t i = 0; i < x_.size(); ++i) {
+      const double* c = series_.state(static_cast<int>(i));
+      if (c[0] != 0 && c[1] != 0) shortest = std::min(shortest, std::abs(c[0] / c[1]));
+    }
+    return shortest;
   }
 
   /// A start where the field has no series (a square root at zero): one step too short to matter, by its tangent.

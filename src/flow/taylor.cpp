@@ -46,7 +46,9 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
     if (!std::isfinite(reach)) reach = 0;
   }
   double last = 0, previous = 0;  // largest coefficients in units of the scales
+  bool finite = true;
   const auto look = [&](const double* c, double least) {
+    finite = finite && std::isfinite(c[order]) && std::isfinite(c[order - 1]);
     const double scale = std::max({std::abs(c[0]), std::abs(c[1]) * reach, std::abs(c[2]) * reach * reach, least});
     if (scale > 0) {
       last = std::max(last, std::abs(c[order]) / scale);
@@ -56,7 +58,7 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
   };
   for (size_t i = 0; i < scale_.size(); ++i) scale_[i] = look(series.state(static_cast<int>(i)), 1e-6 * largest_[i]);
   for (const WatchedSeries& w : watched) look(w.c, w.scale);
-  if (!std::isfinite(last) || !std::isfinite(previous)) return 0;
+  if (!finite) return 0;
   double length = HUGE_VAL;
   if (last > 0) length = std::min(length, std::pow(tolerance_ / last, 1.0 / order));
   if (previous > 0) length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
