@@ -67,7 +67,7 @@ class Surface {
   /// Random points on the surface near the start; fewer if Newton's method finds fewer.
   std::vector<Sample> samples() const {
     // Fewer where formulas are huge: a page must come at once.
-    const size_t count = std::clamp<size_t>(200'000 / cost_, 4, 32);
+    const size_t count = std::clamp<size_t>(20'000 / cost_, 4, 32);
     std::vector<Sample> found;
     std::mt19937 random(1);
     for (size_t attempt = 0; attempt < 4 * count && found.size() < count; ++attempt) {
