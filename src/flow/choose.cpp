@@ -399,6 +399,13 @@ class Chooser {
       }
       if (lead.sign < 0) return false;
       if (lead.sign == 0) c.weak = true;
+      if ((letter == '0' || letter == 'c') && powerless(z.unknown)) {
+        // Sigma has no influence here (a kink): the surface is kept only if the flow keeps it by itself.
+        const int first = series_.tape().degree[at(z.unknown)];
+        if (leading_coefficient(function(z.unknown), std::max(1, first), order, options_.time_scale, 1).sign != 0)
+          return false;
+        c.weak = true;
+      }
       c.leading[i] = lead;
     }
     // Surfaces slid on outside the group must stay in range too.
@@ -430,6 +437,16 @@ class Chooser {
   char before_letter(int u) const {
     const int m = program_.switches();
     return u < m ? before_.switches[at(u)] : before_.constraints[at(u - m)];
+  }
+
+  /// Whether a slid sigma (or closed lambda) that stands alone cannot influence its surface.
+  bool powerless(int u) const {
+    for (const Series::Single& single : series_.singles()) {
+      if (series_.active()[at(single.member)] != u) continue;
+      return single.slope == 0 ||
+             std::abs(series_.unknown(u)[1]) * options_.time_scale > 1e9 * (1 + std::abs(series_.unknown(u)[0]));
+    }
+    return false;
   }
 
   bool in_group(const std::vector<size_t>& group, int u) const {
