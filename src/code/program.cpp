@@ -57,14 +57,20 @@ struct Ladder {
   int degree = -1;
 };
 
-Ladder climb(const Expr& y, const Form& specialised, bool algebraic) {
+/// Derivatives of a gap up to its degree, which says where its multiplier enters.
+Ladder climb_gap(const Expr& y, const Form& specialised, int degree) {
+  Ladder ladder{.residual = y, .degree = degree};
+  for (int k = 0; k < degree; ++k) {
+    ladder.rungs.push_back(ladder.residual);
+    ladder.residual = lie_derivative(ladder.residual, specialised);
+  }
+  return ladder;
+}
+
+/// Derivatives of a surface up to the first that any sigma or lambda enters.
+Ladder climb_surface(const Expr& y, const Form& specialised) {
   constexpr int highest = 4;
   Ladder ladder;
-  if (algebraic) {
-    ladder.residual = y;
-    ladder.degree = 0;
-    return ladder;
-  }
   Expr next = y;
   for (int degree = 1; degree <= highest; ++degree) {
     ladder.rungs.push_back(next);
@@ -116,15 +122,14 @@ Program::Program(Model model) : model_(std::make_shared<const Model>(std::move(m
   }
 
   std::vector<Expr> points;
-  const auto add_point = [&](const Expr& y, bool algebraic) {
-    const Ladder ladder = climb(y, form, algebraic);
+  const auto add_point = [&](const Expr& y, const Ladder& ladder) {
     point_start_.push_back(points.size());
     points.push_back(y);
     for (size_t k = 1; k < ladder.rungs.size(); ++k) points.push_back(ladder.rungs[k]);
     point_degree_.push_back(static_cast<int>(points.size() - point_start_.back()));
   };
-  for (const Switch& s : form.switches) add_point(s.surface, false);
-  for (const Gap& g : form.gaps) add_point(g.gap, g.degree == 0);
+  for (const Switch& s : form.switches) add_point(s.surface, climb_surface(s.surface, form));
+  for (const Gap& g : form.gaps) add_point(g.gap, climb_gap(g.gap, form, g.degree));
   points_ = build_tape(points, {n_, m_, q_, static_cast<int>(form.counters.size())});
 
   size_t next = form.definitions.size();
@@ -195,9 +200,9 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
   };
   for (int i = 0; i < m_; ++i) {
     const bool open = k[at(i)] == '*' || k[at(i)] == '0';
-    add_unknown(open ? climb(surfaces[at(i)], special, false) : Ladder{});
+    add_unknown(open ? climb_surface(surfaces[at(i)], special) : Ladder{});
   }
-  for (int j = 0; j < q_; ++j) add_unknown(climb(gaps[at(j)], special, form.gaps[at(j)].degree == 0));
+  for (int j = 0; j < q_; ++j) add_unknown(climb_gap(gaps[at(j)], special, form.gaps[at(j)].degree));
 
   std::vector<Expr> flow = special.f;
   const auto append = [&](const std::vector<Expr>& more) { flow.insert(flow.end(), more.begin(), more.end()); };

@@ -248,6 +248,11 @@ class Engine {
 
   void evaluate_point() { point_.evaluate(x_, clock_.now(), sigma_, counters_); }
 
+  void read_sigma() {
+    sigma_.clear();
+    for (const char c : mode_.switches) sigma_.push_back(c == '+' ? 1.0 : c == '-' ? -1.0 : 0.0);
+  }
+
   /// Whether a touching contact moves into its wall.
   bool approaching(const std::vector<AtZero>& zeros) {
     const int m = program_.switches();
@@ -255,6 +260,7 @@ class Engine {
     for (const AtZero& z : zeros)
       any = any || (z.unknown >= m && model_.form.gaps[at(z.unknown - m)].degree == 2 && z.known < 2);
     if (!any) return false;
+    read_sigma();
     evaluate_point();
     return std::any_of(zeros.begin(), zeros.end(), [&](const AtZero& z) {
       if (z.unknown < m || model_.form.gaps[at(z.unknown - m)].degree != 2 || z.known >= 2) return false;
