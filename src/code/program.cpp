@@ -95,6 +95,7 @@ Program::Program(Model model) : model_(std::make_shared<const Model>(std::move(m
   q_ = static_cast<int>(form.gaps.size());
   jumps_ = static_cast<int>(form.jumps.size());
   sections_ = static_cast<int>(form.sections.size());
+  counters_ = static_cast<int>(form.counters.size());
 
   plain_.assign(form.switches.size(), true);
   for (size_t i = 0; i < form.switches.size(); ++i) {
@@ -174,11 +175,18 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
   for (const Switch& s : form.switches) surfaces.push_back(put(s.surface));
   for (const Gap& g : form.gaps) gaps.push_back(put(g.gap));
 
+  ExprMap<int> rate_of;  // rates with both signs
+  for (int i = 0; i < n_; ++i) {
+    rate_of.emplace(special.f[at(i)], i);
+    rate_of.emplace(-special.f[at(i)], i);
+  }
   std::vector<Expr> manifold, slope;
   const auto add_unknown = [&](const Ladder& ladder) {
     const int row = static_cast<int>(residuals.size());
     residuals.push_back(ladder.residual);
     mode->degree.push_back(ladder.degree);
+    const auto pin = rate_of.find(ladder.residual);
+    mode->pins.push_back(pin == rate_of.end() ? -1 : pin->second);
     std::vector<ManifoldFunction>& functions = mode->manifolds.emplace_back();
     for (const Expr& rung : ladder.rungs) {
       ManifoldFunction function{.value = static_cast<int>(manifold.size())};
@@ -204,6 +212,16 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
   }
   for (int j = 0; j < q_; ++j) add_unknown(climb_gap(gaps[at(j)], special, form.gaps[at(j)].degree));
 
+  std::vector<Expr> raised;
+  for (int j = 0; j < q_; ++j) {
+    ExprMap<Expr> none;
+    for (const Partial& d : gradient(gaps[at(j)], SymbolKind::lambda)) none.emplace(d.symbol, 0.0);
+    const bool algebraic = form.gaps[at(j)].degree == 0;
+    add_unknown(algebraic ? climb_gap(substitute(gaps[at(j)], none), special, 1) : Ladder{});
+    raised.push_back(residuals.back());
+  }
+  residuals.resize(at(m_ + q_));
+
   std::vector<Expr> flow = special.f;
   const auto append = [&](const std::vector<Expr>& more) { flow.insert(flow.end(), more.begin(), more.end()); };
   append(surfaces);
@@ -212,6 +230,7 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
   for (const LoweredJump& j : form.jumps) flow.push_back(put(j.on));
   for (const Expr& s : form.sections) flow.push_back(put(s));
   for (const Counter& c : form.counters) flow.push_back(put(c.phase));
+  append(raised);
 
   std::vector<Expr> actions;
   for (const Expr& d : form.definitions) actions.push_back(put(d));

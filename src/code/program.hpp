@@ -30,7 +30,8 @@ struct ManifoldFunction {
   std::vector<std::pair<int, int>> gradient{};  ///< (state, output of the manifold tape)
 };
 
-/// Unknowns of a mode are numbered: switch i is i, constraint j is (number of switches) + j.
+/// Unknowns of a mode are numbered: switch i is i, constraint j is (number of switches) + j. Residuals have the numbers
+/// of their unknowns; the raised residual of an algebraic gap j is (number of unknowns) + j.
 struct ModeTape {
   Tape flow;   ///< outputs by Program::rate, surface, residual, gap, jump, section, phase
   Tape slope;  ///< d residual / d unknown
@@ -39,6 +40,7 @@ struct ModeTape {
   bool slope_affine = true;    ///< residuals are affine in all unknowns together: one linear solve gives them
   Tape manifold;
   std::vector<std::vector<ManifoldFunction>> manifolds;  ///< per unknown: what must stay zero
+  std::vector<int> pins;                                 ///< per residual: the state whose rate it is up to sign, or -1
   std::vector<int> degree;  ///< per unknown: derivative of h or g in which unknowns appear; -1 never
   Tape actions;             ///< definitions, jump values, restitutions, impact directions
 };
@@ -61,6 +63,8 @@ class Program {
   size_t jump(int k) const { return at(n_ + m_ + m_ + q_ + q_ + k); }
   size_t section(int s) const { return at(n_ + m_ + m_ + q_ + q_ + jumps_ + s); }
   size_t phase(int c) const { return at(n_ + m_ + m_ + q_ + q_ + jumps_ + sections_ + c); }
+  /// Rate of an algebraic gap (degree 0) without its multipliers: what must vanish where none of them is active.
+  size_t raised(int j) const { return at(n_ + m_ + m_ + q_ + q_ + jumps_ + sections_ + counters_ + j); }
 
   // Positions in ModeTape::actions.outputs.
   size_t definition(int d) const { return at(d); }
@@ -90,7 +94,7 @@ class Program {
   std::unique_ptr<ModeTape> specialise(const std::string& key) const;
 
   std::shared_ptr<const Model> model_;
-  int n_, m_, q_, jumps_, sections_;
+  int n_, m_, q_, jumps_, sections_, counters_;
   std::vector<bool> plain_, moves_, nested_;
   bool any_nested_ = false;
   std::vector<size_t> jump_values_, directions_;

@@ -12,7 +12,7 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-constexpr double negligible = 1e-10;    // share of the time scale within which a coefficient must rule to count
+constexpr double negligible = 1e-11;    // share of the time scale within which a coefficient must rule to count
 constexpr double bound_margin = 1e-11;  // sigma this close to its bound is at it
 
 std::string name_of(const Program& program, int unknown) {
@@ -34,6 +34,7 @@ struct Candidate {
   std::vector<Leading> leading;  // per member
   std::vector<double> unknowns;  // values of all unknowns
   std::vector<double> first;     // per member: first derivative of h or g
+  std::vector<double> rates;     // of the states
   bool several_sigma = false;
   bool repels = false;
 };
@@ -79,7 +80,8 @@ class Chooser {
       return i;
     };
     for (const SlopeEntry& e : program_.tape(all.switches).slope_entries) {
-      const int row = position[at(e.row)], column = position[at(e.column)];
+      const int u = e.row < program_.unknowns() ? e.row : e.row - program_.constraints();
+      const int row = position[at(u)], column = position[at(e.column)];
       if (row >= 0 && column >= 0) parent[root(at(row))] = root(at(column));
     }
     for (const auto& [u, tie] : series_.ties()) {
@@ -233,7 +235,7 @@ class Chooser {
 
   /// Candidates whose flow stays where they claim to be, seen with series up to `order`.
   std::vector<Candidate> judge(const std::vector<size_t>& group, std::vector<Candidate>& candidates, int order) {
-    std::vector<double> noise(group.size(), 0.0);
+    std::vector<double> steepest(group.size(), 0.0);  // |h'| among all candidates: what rounding is compared with
     for (Candidate& c : candidates) {
       c.usable = false;
       if (!may_slide(group, c.letters)) continue;
@@ -243,17 +245,18 @@ class Chooser {
       c.first.clear();
       for (size_t i = 0; i < group.size(); ++i) {
         c.first.push_back(function(zeros_[group[i]].unknown)[1]);
-        if (std::isfinite(c.first[i])) noise[i] = std::max(noise[i], std::abs(c.first[i]));
+        if (std::isfinite(c.first[i])) steepest[i] = std::max(steepest[i], std::abs(c.first[i]));
       }
     }
-    for (double& v : noise) v *= 256 * 2.2e-16;
     std::vector<Candidate> kept;
     for (Candidate& c : candidates) {
       if (!c.usable) continue;
       series_.set_mode(with(group, c.letters));
       if (!start(group, c, order)) continue;
-      if (stays(group, c, order, noise)) {
+      if (stays(group, c, order, steepest)) {
         note_slopes(c);
+        c.rates.clear();
+        for (int k = 0; k < program_.states(); ++k) c.rates.push_back(series_.rate(k)[0]);
         kept.push_back(c);
       }
     }
@@ -379,7 +382,7 @@ class Chooser {
 
   void note_slopes(Candidate& c) const { c.repels = !series_.active().empty() && repels(); }
 
-  bool stays(const std::vector<size_t>& group, Candidate& c, int order, const std::vector<double>& noise) {
+  bool stays(const std::vector<size_t>& group, Candidate& c, int order, const std::vector<double>& steepest) {
     c.leading.assign(group.size(), {});
     c.weak = false;
     for (size_t i = 0; i < group.size(); ++i) {
@@ -389,12 +392,14 @@ class Chooser {
       if (letter == '0') {
         lead = sliding_margin(z, order, tangential(group, c, i));
       } else if (letter == 'c') {
+        const double reach = steepest[i] * options_.time_scale;
+        if (series_.raised(z.unknown) && std::abs(series_.raised_value(z.unknown)) > 1e-9 * reach) return false;
         const double* lambda = series_.unknown(z.unknown);
         lead = leading_coefficient(lambda, tangential(group, c, i) ? 1 : 0, order - 1, options_.time_scale,
                                    options_.direction);
       } else {
         lead = leading_coefficient(function(z.unknown), known(group, c, i), order, options_.time_scale,
-                                   options_.direction, noise[i]);
+                                   options_.direction, 256 * 2.2e-16 * steepest[i]);
         if (letter == '-') lead.sign = -lead.sign;
       }
       if (lead.sign < 0) return false;
@@ -468,6 +473,7 @@ class Chooser {
 
   void settle(const std::vector<size_t>& group, std::vector<Candidate>& kept) {
     prefer_sticking(group, kept);
+    if (constraints_only(group)) drop_equal_flows(kept);
     Candidate* chosen = &kept[0];
     std::string names;
     for (const size_t z : group) names += (names.empty() ? "'" : ", '") + name_of(program_, zeros_[z].unknown) + "'";
@@ -501,6 +507,29 @@ class Chooser {
       const bool can_stick =
           std::any_of(kept.begin(), kept.end(), [&](const Candidate& c) { return c.letters[i] == '0'; });
       if (can_stick) std::erase_if(kept, [&](const Candidate& c) { return c.letters[i] != '0'; });
+    }
+  }
+
+  bool constraints_only(const std::vector<size_t>& group) const {
+    return std::all_of(group.begin(), group.end(), [&](size_t z) { return zeros_[z].unknown >= program_.switches(); });
+  }
+
+  /// Diodes may share currents and voltages in several ways while the states move in one.
+  static void drop_equal_flows(std::vector<Candidate>& kept) {
+    const auto closed = [](const Candidate& c) { return std::count(c.letters.begin(), c.letters.end(), 'c'); };
+    std::stable_sort(kept.begin(), kept.end(),
+                     [&](const Candidate& a, const Candidate& b) { return closed(a) > closed(b); });
+    for (size_t i = 1; i < kept.size();) {
+      bool same = true;
+      for (size_t k = 0; k < kept[i].rates.size(); ++k) {
+        same = same && std::abs(kept[i].rates[k] - kept[0].rates[k]) <=
+                           1e-9 * (std::abs(kept[i].rates[k]) + std::abs(kept[0].rates[k]));
+      }
+      if (same) {
+        kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
     }
   }
 
@@ -539,19 +568,17 @@ class Chooser {
 }  // namespace
 
 Leading leading_coefficient(const double* c, int first, int last, double time_scale, double direction, double noise) {
-  // Scaled by the time in which things change, a coefficient rules from the start unless later ones dwarf it.
-  double power = std::pow(time_scale, first);
-  std::vector<double> scaled;
-  for (int k = first; k <= last; ++k, power *= time_scale) scaled.push_back(std::isfinite(c[k]) ? c[k] * power : 0.0);
-  for (size_t i = 0; i < scaled.size(); ++i) {
-    double later = 0;
-    for (size_t j = i + 1; j < scaled.size(); ++j) later = std::max(later, std::abs(scaled[j]));
-    const int k = first + static_cast<int>(i);
-    const double floor = std::max(negligible * later, k == 1 ? noise * time_scale : 0.0);
-    if (std::abs(scaled[i]) > floor) {
-      const double sign = (scaled[i] > 0 ? 1.0 : -1.0) * (direction < 0 && k % 2 ? -1.0 : 1.0);
-      return {k, sign > 0 ? 1 : -1};
+  // A coefficient rules from the start unless later ones have overtaken it within a negligible time.
+  const double soon = negligible * time_scale;
+  for (int k = first; k <= last; ++k) {
+    if (!std::isfinite(c[k]) || c[k] == 0) continue;
+    double later = 0, power = soon;
+    for (int j = k + 1; j <= last; ++j, power *= soon) {
+      if (std::isfinite(c[j])) later = std::max(later, std::abs(c[j]) * power);
     }
+    if (!(std::abs(c[k]) > std::max(later, k == 1 ? noise : 0.0))) continue;
+    const double sign = (c[k] > 0 ? 1.0 : -1.0) * (direction < 0 && k % 2 ? -1.0 : 1.0);
+    return {k, sign > 0 ? 1 : -1};
   }
   return {last + 1, 0};
 }

@@ -304,12 +304,15 @@ class Engine {
   }
 
   /// Chooses among the zeros and makes the mode current. Returns false if the run has ended.
-  bool settle(const std::vector<AtZero>& zeros, bool at_start) {
+  bool settle(std::vector<AtZero> zeros, bool at_start) {
     std::fill(known_.begin(), known_.end(), 0);
     if (!zeros.empty()) {
       Choice choice = choose_mode(series_, x_, clock_.now(), counters_, mode_, zeros, choice_options(at_start));
       if (choice.outcome == Choice::Outcome::none) {  // a field may end at its surface: land on it exactly
         land_on(zeros);
+        for (AtZero& z : zeros) {  // a rebound too short to be seen has ended
+          if (z.unknown >= program_.switches() && !rebounded_.empty()) z.known = rest_of(z.unknown);
+        }
         choice = choose_mode(series_, x_, clock_.now(), counters_, mode_, zeros, choice_options(at_start));
       }
       if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
@@ -766,7 +769,19 @@ class Engine {
     if (!jumps.empty()) apply_jumps(jumps);
     const bool anew = wrapped || !jumps.empty();
     if (anew) zeros.clear();
-    const bool going_on = arrive(std::move(zeros), anew, false);
+    bool going_on = arrive(std::move(zeros), anew, false);
+    for (int round = 0; going_on && !jumps.empty(); ++round) {
+      const std::vector<int> next = triggered(jumps);
+      if (next.empty()) break;
+      if (round == 1000) {
+        finish(Why::stalled,
+               fmt::format("jumps follow each other without time passing ('{}')", model_.jumps[at(next[0])].name));
+        return false;
+      }
+      apply_jumps(next);
+      going_on = arrive({}, true, false);
+      jumps = next;
+    }
     note_signs();
     record(before, x_before, jumps);
     if (!model_.sections.empty()) record_at_event(jumps);
@@ -829,6 +844,20 @@ class Engine {
       }
     }
     x_ = next;
+  }
+
+  /// Jumps whose function the last ones have carried over zero in their direction.
+  std::vector<int> triggered(const std::vector<int>& last) {
+    std::vector<int> out;
+    const std::vector<int> old = jump_sign_;
+    note_signs();
+    for (size_t k = 0; k < jump_sign_.size(); ++k) {
+      if (std::find(last.begin(), last.end(), static_cast<int>(k)) != last.end()) continue;
+      if (old[k] * jump_sign_[k] < 0 && wanted({.what = Watched::jump, .item = static_cast<int>(k)}, jump_sign_[k])) {
+        out.push_back(static_cast<int>(k));
+      }
+    }
+    return out;
   }
 
   /// Signs of jump conditions and sections at the current state, where the next step starts from.
@@ -915,11 +944,12 @@ class Engine {
     if (past_.size() > memory) past_.pop_front();
     const std::optional<double> rest = time_to_limit();
     if (!rest) return true;
-    if (options_.zeno_stop) {
-      finish(Why::zeno, fmt::format("events accumulate at t = {}", clock_.now() + direction_ * *rest));
-      return false;
-    }
-    return go_to_limit(*rest);
+    if (!options_.zeno_stop) return go_to_limit(*rest);
+    series_.set_mode(mode_);
+    if (series_.evaluate(x_, clock_.now(), counters_) == SeriesStatus::ok) x_ = extrapolate(*rest);
+    clock_.advance(direction_ * *rest);
+    finish(Why::zeno, "events accumulate here");
+    return false;
   }
 
   /// Time left until the events accumulate, if the last ones repeat with intervals in a constant ratio below one and

@@ -83,20 +83,21 @@ Series::Plan Series::make_plan(const Mode& mode) {
     plan.active.push_back(u);
   }
   if (plan.active.empty()) return plan;
+  choose_rows(plan, position);
 
-  std::unordered_map<int, int> state_of;
-  for (int i = 0; i < program_.states(); ++i) state_of.emplace(tape.flow.outputs[program_.rate(i)], i);
-  for (const int u : plan.active) {
-    const auto found = state_of.find(tape.flow.outputs[program_.residual(u)]);
-    if (found != state_of.end()) plan.pinned.push_back(found->second);
+  for (const int row : plan.rows) {
+    if (tape.pins[at(row)] >= 0) plan.pinned.push_back(tape.pins[at(row)]);
   }
+  std::unordered_map<int, int> position_of_row;
+  for (size_t a = 0; a < plan.rows.size(); ++a) position_of_row.emplace(plan.rows[a], static_cast<int>(a));
 
   std::vector<SlopeEntry> entries;
   for (const SlopeEntry& e : tape.slope_entries) {
-    if (position[at(e.row)] < 0) continue;
-    if (position[at(e.column)] >= 0) entries.push_back({position[at(e.row)], position[at(e.column)], e.output});
+    const auto row = position_of_row.find(e.row);
+    if (row == position_of_row.end()) continue;
+    if (position[at(e.column)] >= 0) entries.push_back({row->second, position[at(e.column)], e.output});
     for (const Follower& f : plan.followers) {
-      if (f.unknown == e.column) entries.push_back({position[at(e.row)], position[at(f.leader)], e.output, f.sign});
+      if (f.unknown == e.column) entries.push_back({row->second, position[at(f.leader)], e.output, f.sign});
     }
   }
   const std::vector<int> group = find_groups(plan.active.size(), entries);
@@ -127,6 +128,33 @@ Series::Plan Series::make_plan(const Mode& mode) {
     }
   }
   return plan;
+}
+
+/// Each unknown is solved from its own residual, except an algebraic gap none of whose multipliers is active: it is
+/// kept by its rate.
+void Series::choose_rows(Plan& plan, const std::vector<int>& position) const {
+  const int m = program_.switches();
+  std::vector<bool> influenced(at(program_.unknowns()), false);
+  for (const SlopeEntry& e : plan.tape->slope_entries) {
+    if (e.row < program_.unknowns() && position[at(e.column)] >= 0) influenced[at(e.row)] = true;
+  }
+  for (const int u : plan.active) {
+    const bool raise = u >= m && plan.tape->degree[at(u)] == 0 && !influenced[at(u)];
+    plan.rows.push_back(raise ? program_.unknowns() + u - m : u);
+    plan.outputs.push_back(raise ? program_.raised(u - m) : program_.residual(u));
+  }
+}
+
+bool Series::raised(int u) const {
+  for (size_t a = 0; a < plan_->active.size(); ++a) {
+    if (plan_->active[a] == u) return plan_->rows[a] >= program_.unknowns();
+  }
+  return false;
+}
+
+double Series::raised_value(int u) {
+  const ManifoldFunction& function = tape_->manifolds[at(program_.unknowns() + u - program_.switches())][0];
+  return manifold().output(at(function.value))[0];
 }
 
 void Series::set_mode(const Mode& mode) {
@@ -241,7 +269,7 @@ void Series::read_residual(int k) {
   for (const Follower& f : plan_->followers) unknown_slot(f.unknown)[k] = f.sign * unknown_slot(f.leader)[k];
   work_->flow.bound(k);
   for (size_t a = 0; a < plan_->active.size(); ++a) {
-    residual_[static_cast<Eigen::Index>(a)] = work_->flow.output(program_.residual(plan_->active[a]))[k];
+    residual_[static_cast<Eigen::Index>(a)] = work_->flow.output(plan_->outputs[a])[k];
   }
 }
 
@@ -423,8 +451,8 @@ double Series::project(std::span<double> x, double t, std::span<const double> co
     for (size_t i = 0; i < x.size(); ++i) jet[tape_->manifold.states[i]][0] = x[i];
     jet.free(0);
     jet.bound(0);
-    for (const int u : plan_->active) {
-      for (const ManifoldFunction& function : tape_->manifolds[at(u)]) {
+    for (const int row : plan_->rows) {
+      for (const ManifoldFunction& function : tape_->manifolds[at(row)]) {
         double h = jet.output(at(function.value))[0], square = 0;
         for (const auto& [i, output] : function.gradient) {
           const double slope = jet.output(at(output))[0];

@@ -96,6 +96,11 @@ class Series {
   /// Gradients of the functions an unknown keeps at zero (rows: h, h', ...), after evaluate at (x, t).
   const Jet<double>& manifold();
 
+  /// Whether an active constraint is kept by the rate of its gap because no multiplier in the gap is active.
+  bool raised(int u) const;
+  /// The gap without multipliers that a raised constraint keeps at zero.
+  double raised_value(int u);
+
   double hold(int i) const { return hold_[static_cast<size_t>(i)]; }
 
  private:
@@ -114,7 +119,9 @@ class Series {
     Mode mode;
     const ModeTape* tape = nullptr;
     Work* work = nullptr;
-    std::vector<int> active;  ///< unknowns to be solved for
+    std::vector<int> active;      ///< unknowns to be solved for
+    std::vector<int> rows;        ///< the residual each of them is solved from
+    std::vector<size_t> outputs;  ///< where those residuals are in the flow tape
     std::vector<int>
         pinned;  ///< states whose rate is the residual of an active unknown: exactly zero, not up to rounding
     std::vector<Follower> followers;
@@ -124,6 +131,7 @@ class Series {
   };
 
   Plan make_plan(const Mode& mode);
+  void choose_rows(Plan& plan, const std::vector<int>& position) const;
   void load(std::span<const double> x, double t, std::span<const double> counters, int order);
   SeriesStatus solve_start();
   bool any_singular() const;
