@@ -6,7 +6,7 @@ SALTUS := $(BUILD)/saltus
 .PHONY: help demo test bench asan release packages clean
 
 help:
-	@echo "make demo     build, and show what saltus makes of the friction model"
+	@echo "make demo     build, run the friction model and draw it"
 	@echo "make test     build, and run all tests"
 	@echo "make bench    build, and run the benchmarks"
 	@echo "make asan     build with sanitizers, and run all tests"
@@ -21,7 +21,8 @@ release: packages
 	@cmake --build --preset release -j $(JOBS)
 
 demo: release
-	@$(SALTUS) check models/dry_friction/model.toml
+	@$(SALTUS) run models/dry_friction/model.toml -o build/demo
+	@echo "The picture is build/demo/plot.svg; 'saltus help' lists what else there is."
 	@if $(SALTUS) help run > /dev/null 2>&1; then $(SALTUS) run models/dry_friction/model.toml; fi
 
 test: release

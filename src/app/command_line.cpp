@@ -1,6 +1,8 @@
 #include "app/command_line.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -10,26 +12,30 @@
 
 #include "app/commands.hpp"
 #include "app/gallery.hpp"
+#include "app/past.hpp"
+#include "out/write.hpp"
 
 namespace saltus {
 namespace {
 
 // ---- options that commands share -----------------------------------------------------------------------------------
 
+void declare_settings(CLI::App& app, const char* flag, std::vector<Setting>& list, const std::string& type,
+                      const std::string& what) {
+  app.add_option_function<std::vector<std::string>>(
+         flag,
+         [flag, &list](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) list.push_back(read_setting(text, flag));
+         },
+         what)
+      ->type_name(type)
+      ->allow_extra_args(false);
+}
+
 void declare(CLI::App& app, ModelOptions& o) {
   app.add_option("MODEL", o.model, "model file, or the name of a gallery model")->required()->type_name("");
-  const auto settings = [&app](const char* flag, const char* what, std::vector<Setting>& list) {
-    app.add_option_function<std::vector<std::string>>(
-           flag,
-           [flag, &list](const std::vector<std::string>& texts) {
-             for (const std::string& text : texts) list.push_back(read_setting(text, flag));
-           },
-           what)
-        ->type_name("NAME=VALUE")
-        ->allow_extra_args(false);
-  };
-  settings("-p", "another parameter value: -p F=0.3, -p omega=1/3", o.parameters);
-  settings("-x", "another initial value: -x v=0.1", o.initial);
+  declare_settings(app, "-p", o.parameters, "NAME=VALUE", "another parameter value: -p F=0.3, -p omega=1/3");
+  declare_settings(app, "-x", o.initial, "NAME=VALUE", "another initial value: -x v=0.1");
 }
 
 /// An option whose value is a number or a constant expression.
@@ -46,23 +52,26 @@ void declare_text(CLI::App& app, const std::string& flag, std::optional<std::str
       ->type_name(type);
 }
 
-[[maybe_unused]] void declare(CLI::App& app, SolveOptions& o) {
+void declare(CLI::App& app, SolveOptions& o) {
   declare_text(app, "--from", o.from, "TIME", "start time (0)");
   declare_text(app, "--until", o.until, "TIME", "end time; below the start runs backward");
   declare_number(app, "--tolerance", o.tolerance, "local error allowed (1e-10)");
   declare_text(app, "--engine", o.engine, "event|step", "event-driven, or time-stepping");
   declare_number(app, "--dt", o.dt, "step of the time-stepping engine");
   app.add_option("-j", o.threads, "threads (all cores)")->type_name("N");
+  app.add_option("--flow", o.flow, "smooth flow by Taylor series or an implicit method")->type_name("taylor|stiff");
+  declare_settings(app, "--leave", o.leave, "NAME=+1|-1|0", "side to leave a surface to where several are possible");
+  app.add_option("--zeno", o.zeno, "where events accumulate: go on, or end there")->type_name("complete|stop");
 }
 
-[[maybe_unused]] void declare(CLI::App& app, OutputOptions& o) {
+void declare(CLI::App& app, OutputOptions& o) {
   app.add_option("-o", o.folder, "folder for the results")->type_name("DIR");
   app.add_option("--format", o.format, "data as csv or h5")->type_name("csv|h5");
   app.add_flag_callback(
       "--no-plot", [&o] { o.plot = false; }, "draw no picture");
-  app.add_option("--show", o.show, "states or names to plot")
+  app.add_option("--plot", o.picture, "a further picture: .svg, .png or .pdf")->type_name("FILE");
+  app.add_option("--show", o.show, "what to plot: states, named quantities, sigma(SURFACE), multipliers")
       ->type_name("NAMES")
-      ->delimiter(',')
       ->allow_extra_args(false);
   app.add_flag("--json", o.json, "one JSON document on stdout, no folder unless -o is given");
   app.add_flag("-q", o.quiet, "no summary, no progress");
@@ -92,6 +101,51 @@ std::function<Outcome()> prepare_check(CLI::App& app) {
   return [o] { return check(*o); };
 }
 
+std::function<Outcome()> prepare_run(CLI::App& app) {
+  const auto o = std::make_shared<RunRequest>();
+  declare(app, o->model);
+  declare(app, o->solve);
+  app.add_option("--sample", o->sample, "rows every DT, or at steps and events only (as dense as curves bend)")
+      ->type_name("DT|steps");
+  app.add_option("--store", o->store, "keep rows only, or the dense output as well")->type_name("samples|pieces");
+  declare(app, o->output);
+  return [o] {
+    Terminal terminal(o->output.quiet);
+    return run(*o, terminal.report());
+  };
+}
+
+std::function<Outcome()> prepare_section(CLI::App& app) {
+  const auto o = std::make_shared<SectionRequest>();
+  declare(app, o->model);
+  app.add_option("-n,--points", o->count, "how many points (1000)")->type_name("N");
+  app.add_option("--skip", o->skip, "points left out before them (0)")->type_name("M");
+  app.add_option("--section", o->section, "which section, if there are several")->type_name("NAME");
+  declare(app, o->solve);
+  declare(app, o->output);
+  return [o] {
+    Terminal terminal(o->output.quiet);
+    return section(*o, terminal.report());
+  };
+}
+
+struct AgainOptions {
+  std::string file;
+  std::string folder;
+  bool json = false, quiet = false;
+};
+
+Outcome again(const AgainOptions& options);
+
+std::function<Outcome()> prepare_again(CLI::App& app) {
+  const auto o = std::make_shared<AgainOptions>();
+  app.add_option("FILE", o->file, "the run.toml of a past result")->required()->type_name("");
+  app.add_option("-o", o->folder, "folder for the results")->type_name("DIR");
+  app.add_flag("--json", o->json, "one JSON document on stdout, no folder unless -o is given");
+  app.add_flag("-q", o->quiet, "no summary, no progress");
+  return [o] { return again(*o); };
+}
+
 std::function<Outcome()> prepare_examples(CLI::App& app) {
   const auto o = std::make_shared<ExamplesOptions>();
   app.add_option("NAME", o->name, "the model to print; without it, all are listed")->type_name("");
@@ -101,6 +155,9 @@ std::function<Outcome()> prepare_examples(CLI::App& app) {
 const std::vector<Command>& commands() {
   static const std::vector<Command> all{
       {"check", "MODEL", "what the model is: equations, switches, constraints, sections", prepare_check},
+      {"run", "MODEL", "one trajectory: tables, picture, summary", prepare_run},
+      {"section", "MODEL", "points of a Poincaré or stroboscopic map", prepare_section},
+      {"again", "run.toml", "repeat a past result", prepare_again},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},
   };
   return all;
@@ -119,7 +176,7 @@ std::string general_help() {
   out += "\n";
   row("--version", "the version");
   row("--help", "this page");
-  out += "\nStart with 'saltus examples', then 'saltus check dry_friction'.\n";
+  out += "\nStart with 'saltus examples', then 'saltus run dry_friction'.\n";
   return out;
 }
 
@@ -195,6 +252,26 @@ Outcome run_command(const Command& command, std::vector<std::string> arguments) 
   return run();
 }
 
+/// The recorded command line, with the file itself as the model.
+Outcome again(const AgainOptions& options) {
+  const auto past = read_past(options.file);
+  if (!past) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(options.file, ignored)) throw file_error(options.file, ENOENT, "read");
+    misuse(fmt::format("'{}' is not the run.toml of a result", options.file),
+           "every result folder holds one: saltus again dry_friction-run-001/run.toml");
+  }
+  std::vector<std::string> arguments = arguments_of(*past, options.file);
+  if (!options.folder.empty()) arguments.push_back("-o" + options.folder);
+  if (options.json) arguments.push_back("--json");
+  if (options.quiet) arguments.push_back("-q");
+  Outcome outcome = run_command(find_command(past->command), std::move(arguments));
+  if (past->version != this_version())
+    outcome.talk +=
+        fmt::format("made by saltus {}, repeated by {}: last digits may differ\n", past->version, this_version());
+  return outcome;
+}
+
 Outcome dispatch(std::vector<std::string> arguments) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") return {general_help()};
   if (arguments[0] == "--version") return {"saltus " SALTUS_VERSION "\n"};
@@ -212,6 +289,7 @@ int command_line(std::vector<std::string> arguments, std::ostream& out, std::ost
   try {
     const Outcome outcome = dispatch(std::move(arguments));
     out << outcome.text << std::flush;
+    talk << outcome.talk << std::flush;
     if (!out) throw Error(ErrorKind::file, "cannot write the results to the standard output");
     return static_cast<int>(outcome.status);
   } catch (const Error& error) {

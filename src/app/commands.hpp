@@ -4,6 +4,7 @@
 #include <string>
 
 #include "app/options.hpp"
+#include "app/progress.hpp"
 
 namespace saltus {
 
@@ -21,6 +22,7 @@ enum class Status {
 struct Outcome {
   std::string text;  ///< for stdout
   Status status = Status::done;
+  std::string talk = {};  ///< for stderr: warnings, and why a run ended badly where the text does not say it
 };
 
 Status status_of(const Error& error);
@@ -33,6 +35,31 @@ struct CheckOptions {
 
 /// What the model is: states, parameters, lowered equations, switches, constraints, jumps, sections.
 Outcome check(const CheckOptions& options);
+
+/// `saltus run`. (RunOptions are those of the engine.)
+struct RunRequest {
+  ModelOptions model;
+  SolveOptions solve;
+  OutputOptions output;
+  std::string sample = "smooth";  ///< times of the rows: "smooth", "steps", or an interval
+  std::string store = "samples";  ///< "samples", or "pieces" for the dense output as well
+};
+
+/// One trajectory: tables, a picture, a summary or JSON.
+Outcome run(const RunRequest& request, const Report& report = {});
+
+/// `saltus section`.
+struct SectionRequest {
+  ModelOptions model;
+  SolveOptions solve;  ///< `until` is an upper limit
+  OutputOptions output;
+  long count = 1000;    ///< points wanted
+  long skip = 0;        ///< points left out before them
+  std::string section;  ///< its name; empty: the only one
+};
+
+/// Points of a Poincaré or stroboscopic map.
+Outcome section(const SectionRequest& request, const Report& report = {});
 
 struct ExamplesOptions {
   std::string name;  ///< empty: list all

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "app/gallery.hpp"
+#include "app/past.hpp"
 #include "expr/parse.hpp"
 #include "expr/print.hpp"
 #include "model/lower.hpp"
@@ -110,7 +111,11 @@ void check_values(const Model& model) {
 
 Model find_model(const std::string& name) {
   std::error_code ignored;
-  if (std::filesystem::exists(name, ignored)) return read_model(name);
+  const bool shadow = std::filesystem::is_directory(name, ignored) && find_in_gallery(name);
+  if (std::filesystem::exists(name, ignored) && !shadow) {
+    const auto past = read_past(name);
+    return past ? read_model_text(past->model, name) : read_model(name);
+  }
   if (const auto found = find_in_gallery(name)) return read_model_text(found->text, name);
   const std::string near = nearest_in_gallery(short_name(name));
   if (near.empty()) return read_model(name);  // says why it cannot be opened
@@ -121,23 +126,34 @@ Model find_model(const std::string& name) {
 
 }  // namespace
 
+void check_word(const std::string& word, const std::vector<std::string>& known, std::string_view what) {
+  if (std::find(known.begin(), known.end(), word) != known.end()) return;
+  const std::string near = nearest_name(word, known);
+  misuse(fmt::format("unknown {} '{}'", what, word),
+         near.empty() ? fmt::format("known: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
+}
+
 void SolveOptions::check() const {
   if (tolerance && !(*tolerance >= 1e-15 && *tolerance <= 0.1))
     misuse(fmt::format("--tolerance {} is out of range", print_number(*tolerance)),
            "a tolerance lies between 1e-15 and 0.1");
   if (dt && !(*dt > 0 && std::isfinite(*dt)))
     misuse(fmt::format("--dt {} is no step", print_number(*dt)), "give a positive time");
-  if (engine && *engine != "event" && *engine != "step") {
-    const std::vector<std::string> known{"event", "step"};
-    const std::string near = nearest_name(*engine, known);
-    misuse(fmt::format("unknown engine '{}'", *engine),
-           near.empty() ? "engines: event, step" : fmt::format("did you mean '{}'?", near));
+  if (engine) check_word(*engine, {"event", "step"}, "engine");
+  check_word(flow, {"taylor", "stiff"}, "flow");
+  check_word(zeno, {"complete", "stop"}, "choice for --zeno");
+  for (const Setting& s : leave) {
+    if (s.value != "+1" && s.value != "1" && s.value != "-1" && s.value != "0")
+      misuse(fmt::format("--leave {}={}: there is no such side", s.name, s.value), "sides: +1, -1, 0 (stay)");
   }
   if (threads < 0) misuse(fmt::format("-j {} is no number of threads", threads), "give 1 or more");
 }
 
 void OutputOptions::check() const {
-  if (format != "csv" && format != "h5") misuse(fmt::format("unknown format '{}'", format), "formats: csv, h5");
+  check_word(format, {"csv", "h5"}, "format");
+  const std::string kind = std::filesystem::path(picture).extension().string();
+  if (!picture.empty() && kind != ".svg" && kind != ".png" && kind != ".pdf")
+    misuse(fmt::format("--plot {}: unknown kind of picture", picture), "name a file .svg, .png or .pdf");
 }
 
 Setting read_setting(std::string_view text, std::string_view option) {
@@ -181,6 +197,9 @@ Model load_model(const ModelOptions& options) {
 std::string short_name(const std::string& model) {
   const std::filesystem::path path(model);
   const std::string stem = path.stem().string();
+  if (stem == "run") {
+    if (const auto past = read_past(model)) return past->name;
+  }
   if (stem != "model") return stem;
   const std::string folder = std::filesystem::absolute(path).parent_path().filename().string();
   return folder.empty() ? stem : folder;

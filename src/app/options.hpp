@@ -21,7 +21,7 @@ struct Setting {
 
 /// Which model, and what differs from its file.
 struct ModelOptions {
-  std::string model;                ///< a path, or the name of a gallery model; a file of that name wins
+  std::string model;                ///< a path (also of a run.toml), or a gallery model; a file of that name wins
   std::vector<Setting> parameters;  ///< -p F=0.3, in constants
   std::vector<Setting> initial;     ///< -x v=0.1, may use parameters
 };
@@ -34,6 +34,9 @@ struct SolveOptions {
   std::optional<std::string> engine;  ///< "event" or "step"
   std::optional<double> dt;           ///< step of the engine "step", > 0
   int threads = 0;                    ///< 0: as many as there are cores
+  std::string flow = "taylor";        ///< of the engine "event": "taylor" or "stiff"
+  std::vector<Setting> leave;         ///< surface=+1|-1|0: the way to go where the solution is not unique
+  std::string zeno = "complete";      ///< where events accumulate: "complete" or "stop"
 
   void check() const;
 };
@@ -43,12 +46,16 @@ struct OutputOptions {
   std::string folder;             ///< -o; empty: the next free <model>-<command>-NNN
   std::string format = "csv";     ///< "csv" or "h5"
   bool plot = true;               ///< draw plot.svg
+  std::string picture;            ///< --plot: a further picture, .svg, .png or .pdf
   std::vector<std::string> show;  ///< names to plot; empty: the command's choice
   bool json = false;              ///< one document on stdout, no folder unless one is named
   bool quiet = false;             ///< no summary, no progress
 
   void check() const;
 };
+
+/// Complains (usage) about a word that is not among the known ones.
+void check_word(const std::string& word, const std::vector<std::string>& known, std::string_view what);
 
 /// Splits NAME=VALUE; `option` ("-p") is for the complaint.
 Setting read_setting(std::string_view text, std::string_view option);
@@ -62,7 +69,8 @@ double read_number(const std::string& text, std::string_view option, const Model
 /// Reads the model, applies -p and -x, lowers it, and checks that a run can start from it.
 Model load_model(const ModelOptions& options);
 
-/// How results of this model are called: the file's stem, or its folder's name where the file is called model.toml.
+/// How results of this model are called: the file's stem, its folder's name where the file is called model.toml, or
+/// what the run.toml of a past result says.
 std::string short_name(const std::string& model);
 
 }  // namespace saltus

@@ -263,7 +263,7 @@ std::string panel_commands(const Page& page, const StackPlan& stack, size_t i) {
     s += fmt::format(
         "set key at screen {:.5f}, screen {:.5f} right bottom horizontal maxcols {} Left reverse samplen {} "
         "width {} spacing 1.1 noenhanced font ',12' tc rgb '{}'\n",
-        sx(p.left + p.width), sy(p.top - 5), p.legend_columns, lines ? 1.4 : 0.4, lines ? -1.0 : 0.5, kInk);
+        sx(p.left + p.width), sy(p.top - 5), p.legend_columns, lines ? 1.4 : 0.4, lines ? 1.0 : 0.5, kInk);
   } else {
     s += "unset key\n";
   }

@@ -227,9 +227,9 @@ class LayerWriter {
       end_block();
       add(block,
           fmt::format("using (0.5*($1+$2)):({0}):1:2:({0}):({1}) with boxxyerror fs solid noborder lc rgb {2}", lower,
-                      upper, gp_string(ribbon_colour(colour))),
+                      upper, gp_string(ribbon_colour(name, colour))),
           "");
-      if (told == 0 && explained_.insert("ribbon " + name).second) add_swatch(name, ribbon_colour(colour));
+      if (explained_.insert("ribbon " + name).second && told == 0) add_swatch(name, ribbon_colour(name, colour));
     }
   }
 
@@ -315,7 +315,12 @@ class LayerWriter {
     const std::string block = begin_block("dots", fmt::format("{} over {}", dots.y, dots.x));
     for (const size_t i : rows) append_row({x[i], y[i]});
     end_block();
-    add(block, fmt::format("using 1:2 with dots lc rgb {}", colour), "");
+    // Few dots may be larger; many would run into each other.
+    const size_t count = rows.size();
+    const char* size = count <= 300    ? "points pt 7 ps 0.4"
+                       : count <= 2000 ? "points pt 7 ps 0.22"
+                                       : "points pt 7 ps 0.14";
+    add(block, fmt::format("using 1:2 with {} lc rgb {}", count <= 3000 ? size : "dots", colour), "");
     if (!title.empty()) {
       plan_.elements.push_back({fmt::format("NaN with points pt 7 ps 0.6 lc rgb {}", colour), std::string(title)});
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -34,7 +35,12 @@ std::string series_colour(size_t i) {
   return hsl_colour(std::fmod(0.1 + 0.618034 * static_cast<double>(i), 1.0), 0.55, i % 2 ? 0.45 : 0.68);
 }
 
-std::string ribbon_colour(size_t i) {
+std::string ribbon_colour(std::string_view category, size_t i) {
+  static const std::pair<std::string_view, const char*> known[] = {
+      {"> 0", "#9ecae1"}, {"< 0", "#fdbf86"}, {"= 0", "#a6d8a8"}, {"open", "#e4e4e4"}, {"closed", "#dcb9d5"}};
+  for (const auto& [word, colour] : known) {
+    if (category == word) return colour;
+  }
   static const char* const soft[] = {"#9ecae1", "#fdbf86", "#a6d8a8", "#dcb9d5",
                                      "#f6e58d", "#d0d0d0", "#8fd3d1", "#f4a6a0"};
   if (i < std::size(soft)) return soft[i];

@@ -16,8 +16,9 @@ inline constexpr size_t kBarLabel = 16;                ///< characters beside a 
 
 /// A colour for the i-th line: the eight of Okabe and Ito, which everyone can tell apart, then hues spread evenly.
 std::string series_colour(size_t i);
-/// A colour for the i-th kind of area, soft enough to be written on.
-std::string ribbon_colour(size_t i);
+/// A colour for a kind of area, soft enough to be written on: its own for a word known by name (signs of a surface,
+/// open and closed), else for the i-th kind.
+std::string ribbon_colour(std::string_view category, size_t i);
 /// The colour mixed with white, for areas.
 std::string softened(const std::string& colour);
 /// From purple to yellow, even in lightness: a gnuplot command.

@@ -1,0 +1,75 @@
+#include "app/engine.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "expr/print.hpp"
+
+namespace saltus {
+namespace {
+
+/// The surface that was meant; spaces do not count.
+std::string surface_name(const Model& model, const std::string& given) {
+  const auto packed = [](std::string s) {
+    std::erase(s, ' ');
+    return s;
+  };
+  for (const Switch& s : model.form.switches) {
+    if (packed(s.name) == packed(given)) return s.name;
+  }
+  return given;  // the engine's check complains
+}
+
+}  // namespace
+
+RunOptions run_options(const SolveOptions& solve, const Model& model, std::optional<double> until) {
+  solve.check();
+  const RunDefaults& file = model.run;
+  if (solve.engine.value_or(file.engine.value_or("event")) != "event")
+    throw Error(ErrorKind::usage, "the engine 'step' is not part of this version", {}, "use --engine event");
+  RunOptions o;
+  o.parameters = parameter_values(model);
+  o.initial = initial_values(model, o.parameters);
+  o.from = solve.from  ? read_number(*solve.from, "--from", model)
+           : file.from ? constant_value(*file.from, o.parameters)
+                       : 0.0;
+  if (solve.until) {
+    o.until = read_number(*solve.until, "--until", model);
+  } else if (until) {
+    o.until = *until;
+  } else if (file.until) {
+    o.until = constant_value(*file.until, o.parameters);
+  } else {
+    throw Error(ErrorKind::usage, "neither the command line nor the model says when to end", {},
+                "give --until TIME, or 'until' in the model's table [run]");
+  }
+  o.tolerance = solve.tolerance.value_or(file.tolerance.value_or(o.tolerance));
+  o.stiff = solve.flow == "stiff";
+  o.zeno_stop = solve.zeno == "stop";
+  for (const Setting& s : solve.leave) o.leave[surface_name(model, s.name)] = s.value == "1" ? '+' : s.value[0];
+  o.check(model);
+  return o;
+}
+
+std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& options) {
+  std::vector<Past::Option> list{{"from", {print_number(options.from)}},
+                                 {"until", {print_number(options.until)}},
+                                 {"tolerance", {print_number(options.tolerance)}},
+                                 {"engine", {"event"}},
+                                 {"flow", {solve.flow}},
+                                 {"zeno", {solve.zeno}}};
+  Past::Option leave{"leave", {}};
+  for (const Setting& s : solve.leave) leave.second.push_back(s.name + "=" + s.value);
+  if (!leave.second.empty()) list.push_back(leave);
+  return list;
+}
+
+std::vector<Past::Option> recorded(const OutputOptions& output) {
+  std::vector<Past::Option> list{{"format", {output.format}}};
+  if (!output.plot) list.push_back({"no-plot", {}});
+  if (!output.show.empty()) list.push_back({"show", output.show});
+  return list;
+}
+
+}  // namespace saltus

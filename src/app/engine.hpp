@@ -1,0 +1,20 @@
+// What an engine is told: the options of a command, then the model's [run] table, then defaults.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "app/options.hpp"
+#include "app/past.hpp"
+#include "flow/simulate.hpp"
+
+namespace saltus {
+
+/// `until`, if given, stands in for what the model says; where nothing says how long, that is an Error(usage).
+RunOptions run_options(const SolveOptions& solve, const Model& model, std::optional<double> until = {});
+
+/// The same as options of a command line, to be recorded.
+std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& options);
+std::vector<Past::Option> recorded(const OutputOptions& output);
+
+}  // namespace saltus

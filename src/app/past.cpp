@@ -1,0 +1,106 @@
+#include "app/past.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#define TOML_HEADER_ONLY 0
+#include <toml++/toml.h>
+
+#include "base/error.hpp"
+#include "out/json.hpp"
+#include "out/write.hpp"
+
+namespace saltus {
+namespace {
+
+/// A TOML string. What is quoted for JSON is quoted for TOML; a text of several lines stays readable if it can.
+std::string toml_text(const std::string& text) {
+  const bool lines = text.find('\n') != text.npos;
+  if (!lines || text.find("'''") != text.npos || text.ends_with('\'')) return json_string(text);
+  return "'''\n" + text + "'''";
+}
+
+std::string toml_values(const std::vector<std::string>& values) {
+  if (values.empty()) return "true";
+  if (values.size() == 1) return toml_text(values[0]);
+  std::vector<std::string> quoted;
+  for (const std::string& v : values) quoted.push_back(toml_text(v));
+  return fmt::format("[{}]", fmt::join(quoted, ", "));
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) throw file_error(path, errno == 0 ? EIO : errno, "read");
+  return text.str();
+}
+
+[[noreturn]] void damaged(const std::filesystem::path& path, const std::string& what) {
+  throw Error(ErrorKind::model, fmt::format("{}: this run.toml is damaged: {}", path.string(), what), {},
+              "take a run.toml as saltus wrote it");
+}
+
+}  // namespace
+
+std::string write_past(const Past& past) {
+  std::string out = "# Everything that made this result; 'saltus again run.toml' repeats it.\n";
+  out += fmt::format("saltus = {}\ncommand = {}\nname = {}\n\nmodel = {}\n\n[options]\n", json_string(past.version),
+                     json_string(past.command), json_string(past.name), toml_text(past.model));
+  for (const auto& [option, values] : past.options) out += fmt::format("{} = {}\n", option, toml_values(values));
+  return out;
+}
+
+std::optional<Past> read_past(const std::filesystem::path& path) {
+  if (std::error_code ignored; !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  const std::string file = read_text(path);
+  if (!file.starts_with("saltus = ") && file.find("\nsaltus = ") == file.npos) return std::nullopt;
+  try {
+    const toml::table root = toml::parse(file, path.string());
+    const auto word = [&](const char* key) {
+      const auto value = root[key].value<std::string>();
+      if (!value) damaged(path, fmt::format("'{}' is missing", key));
+      return *value;
+    };
+    Past past{.version = word("saltus"),
+              .command = word("command"),
+              .name = word("name"),
+              .model = word("model"),
+              .options = {}};
+    const toml::table* options = root["options"].as_table();
+    if (!options) damaged(path, "the table [options] is missing");
+    for (const auto& [key, node] : *options) {
+      Past::Option option{std::string(key.str()), {}};
+      const auto add = [&](const toml::node& value) {
+        const auto text = value.value<std::string>();
+        const auto number = value.value<double>();
+        if (!text && !number) damaged(path, fmt::format("the option '{}' is no text and no number", option.first));
+        option.second.push_back(text ? *text : fmt::format("{}", *number));
+      };
+      if (const toml::array* list = node.as_array()) {
+        for (const toml::node& value : *list) add(value);
+      } else if (!node.is_boolean()) {
+        add(node);
+      }
+      past.options.push_back(std::move(option));
+    }
+    return past;
+  } catch (const toml::parse_error& error) {
+    damaged(path, fmt::format("line {}: {}", error.source().begin.line, error.description()));
+  }
+}
+
+std::vector<std::string> arguments_of(const Past& past, const std::string& path) {
+  std::vector<std::string> arguments{path};
+  for (const auto& [option, values] : past.options) {
+    if (values.empty()) arguments.push_back("--" + option);
+    for (const std::string& v : values) arguments.push_back(fmt::format("--{}={}", option, v));
+  }
+  return arguments;
+}
+
+std::string this_version() { return SALTUS_VERSION; }
+
+}  // namespace saltus

@@ -1,0 +1,45 @@
+// The run.toml of a past result: everything that made it, so that `saltus again run.toml` repeats it bit for bit.
+//
+//     saltus = "0.1.0"
+//     command = "run"
+//     name = "dry_friction"
+//     model = '''...'''            the resolved model file, with the parameters and initial values used
+//
+//     [options]                    by their long names; true where an option has no value
+//     until = "60"
+//
+// Wherever a command takes a MODEL, such a file stands for the model in it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace saltus {
+
+struct Past {
+  /// An option by its long name without dashes, and its values: none for a flag, several where it was repeated.
+  using Option = std::pair<std::string, std::vector<std::string>>;
+
+  std::string version;  ///< of the saltus that made it
+  std::string command;
+  std::string name;  ///< how results of the model are called
+  std::string model;
+  std::vector<Option> options;
+};
+
+std::string write_past(const Past& past);
+
+/// Reads it back; nothing if the file is not the run.toml of a result. Throws Error(file) if it cannot be read,
+/// Error(model) if it is damaged.
+std::optional<Past> read_past(const std::filesystem::path& path);
+
+/// The command line that repeats it, after the command's name; `path` stands for the model.
+std::vector<std::string> arguments_of(const Past& past, const std::string& path);
+
+/// The version of this program.
+std::string this_version();
+
+}  // namespace saltus

@@ -1,0 +1,88 @@
+#include "app/progress.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace saltus {
+namespace {
+
+// A signal handler can reach nothing but this.
+volatile std::sig_atomic_t stop_asked = 0;
+
+struct sigaction former_int, former_term;
+
+void ask_to_stop(int) { stop_asked = 1; }
+
+/// "0:42", "3:07:15"
+std::string clock_text(double seconds) {
+  const long s = std::lround(std::min(seconds, 1e9));
+  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
+                  : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+}  // namespace
+
+Terminal::Terminal(bool quiet)
+    : bar_(!quiet && isatty(STDERR_FILENO) != 0), start_(std::chrono::steady_clock::now()), last_(start_) {
+  stop_asked = 0;
+  struct sigaction action {};
+  action.sa_handler = ask_to_stop;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second signal does what it always does
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &former_int);
+  sigaction(SIGTERM, &action, &former_term);
+}
+
+Terminal::~Terminal() {
+  clear();
+  sigaction(SIGINT, &former_int, nullptr);
+  sigaction(SIGTERM, &former_term, nullptr);
+}
+
+Report Terminal::report() {
+  return [this](const Progress& progress) { return show(progress); };
+}
+
+bool Terminal::show(const Progress& progress) {
+  if (stop_asked) {
+    clear();
+    return false;
+  }
+  if (!bar_) return true;
+  const Time now = std::chrono::steady_clock::now();
+  const auto since = [&](Time t) { return std::chrono::duration<double>(now - t).count(); };
+  if (since(start_) > 1 && since(last_) > 0.1) {
+    last_ = now;
+    draw(progress, since(start_));
+  }
+  return true;
+}
+
+void Terminal::draw(const Progress& p, double seconds) {
+  const double done = p.to == p.from ? 1 : std::clamp((p.now - p.from) / (p.to - p.from), 0.0, 1.0);
+  constexpr int width = 24;
+  const int full = static_cast<int>(done * width);
+  const std::string text =
+      fmt::format("\r[{:=<{}}{:{}}] {:3.0f} %  {} = {:.5g} of {:.5g}  {:.3g} per s{}", "", full, "", width - full,
+                  100 * done, p.what, p.now, p.to, std::abs(p.now - p.from) / seconds,
+                  done > 1e-6 ? "  " + clock_text(seconds * (1 - done) / done) + " left" : "");
+  std::fputs((text + "\033[K").c_str(), stderr);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void Terminal::clear() {
+  if (!drawn_) return;
+  std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace saltus

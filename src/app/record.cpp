@@ -1,0 +1,394 @@
+#include "app/record.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace saltus {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t most_cells = 20'000'000;
+constexpr size_t most_smooth_rows = 1'000'000;
+constexpr size_t most_marks = 2000;
+constexpr size_t most_stays = 200'000;
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+std::vector<std::string> column_names(const Model& model) {
+  std::vector<std::string> names{"t"};
+  for (const State& s : model.states) names.push_back(s.name);
+  for (const Definition& d : model.definitions) names.push_back(d.name);
+  for (const Switch& s : model.form.switches) names.push_back(fmt::format("sigma({})", s.name));
+  for (const Constraint& c : model.constraints) names.push_back(c.name);
+  return names;
+}
+
+std::vector<double> state_at(const Piece& piece, int states, double tau) {
+  std::vector<double> x(at(states));
+  Trajectory::evaluate(piece, states, tau, x.data());
+  return x;
+}
+
+}  // namespace
+
+Recorder::Recorder(const Program& program, const RunOptions& options, const Sampling& sampling)
+    : program_(program),
+      options_(options),
+      sampling_(sampling),
+      series_(program, options.parameters, 1),
+      columns_(column_names(program.model())),
+      width_(columns_.size()),
+      most_rows_(std::max<size_t>(1000, most_cells / width_)) {
+  if (sampling.kind == Sampling::Kind::every) {
+    const double rows = std::abs(options.until - options.from) / sampling.interval;
+    const double most = 5.0 * static_cast<double>(most_cells) / static_cast<double>(width_);
+    if (rows > most) {
+      throw Error(ErrorKind::usage, fmt::format("--sample {} asks for {:.3g} rows", sampling.interval, rows), {},
+                  fmt::format("at most {:.2g} fit: choose a longer interval", most));
+    }
+    most_rows_ = std::numeric_limits<size_t>::max();
+  } else {
+    most_rows_ = std::min(most_rows_, most_smooth_rows);
+  }
+  lowest_.assign(at(program.states()), HUGE_VAL);
+  highest_.assign(at(program.states()), -HUGE_VAL);
+}
+
+// ---- rows ----------------------------------------------------------------------------------------------------------
+
+/// Everything the columns show at a point, in the current mode.
+Recorder::Row Recorder::row_at(double t, const std::vector<double>& x) {
+  const Model& model = program_.model();
+  Row row(width_, nan);
+  row[0] = t;
+  std::copy(x.begin(), x.end(), row.begin() + 1);
+  size_t k = 1 + x.size();
+  if (k == width_) return row;
+  series_.guess(guess_);
+  if (series_.evaluate(x, t, counters_) != SeriesStatus::ok) return row;
+  if (!model.definitions.empty()) {
+    const Jet<double>& values = series_.actions();
+    for (size_t d = 0; d < model.definitions.size(); ++d)
+      row[k++] = values.output(program_.definition(static_cast<int>(d)))[0];
+  }
+  guess_.resize(at(program_.unknowns()));
+  for (int u = 0; u < program_.unknowns(); ++u) row[k++] = guess_[at(u)] = series_.unknown(u)[0];
+  return row;
+}
+
+void Recorder::enter(const Mode& mode, const std::vector<double>& x, double t) {
+  mode_ = mode;
+  series_.set_mode(mode);
+  guess_.clear();
+  counters_ = counters_at(x, t);
+}
+
+/// How often each mod or floor has wrapped at a point that lies inside a piece, away from the wraps themselves.
+std::vector<double> Recorder::counters_at(const std::vector<double>& x, double t) const {
+  const std::vector<Counter>& counters = program_.model().form.counters;
+  std::vector<double> values(counters.size());
+  for (size_t c = 0; c < counters.size(); ++c) {
+    values[c] = std::floor(evaluate(counters[c].phase, [&](const Symbol& s) -> double {
+      switch (s.kind) {
+        case SymbolKind::state: return x[at(s.index)];
+        case SymbolKind::parameter: return options_.parameters[at(s.index)];
+        case SymbolKind::counter: return values[at(s.index)];
+        case SymbolKind::time: return t;
+        default: return 0;
+      }
+    }));
+  }
+  return values;
+}
+
+void Recorder::widen(const std::vector<double>& x) {
+  for (size_t i = 0; i < x.size(); ++i) {
+    lowest_[i] = std::min(lowest_[i], x[i]);
+    highest_[i] = std::max(highest_[i], x[i]);
+  }
+}
+
+void Recorder::piece(const Piece& piece, const Mode& mode) {
+  const int n = program_.states();
+  const std::vector<double> first = state_at(piece, n, 0), last = state_at(piece, n, piece.length);
+  const std::vector<double> middle = state_at(piece, n, 0.5 * piece.length);
+  const double t_middle = piece.start + 0.5 * piece.length;
+  const bool changed =
+      !begun_ || !(mode == mode_) || jumped_ || (!counters_.empty() && counters_at(middle, t_middle) != counters_);
+  stay(piece.start, piece.start + piece.length, mode);
+  if (sampling_.kind == Sampling::Kind::every) {
+    if (changed) enter(mode, middle, t_middle);
+    begun_ = true;
+    jumped_ = false;
+    sample_every(piece);
+    end_ = row_at(piece.start + piece.length, last);
+    return;
+  }
+  for (const auto& x : {first, middle, last}) widen(x);
+  if (!changed) {
+    release_end(piece.start);
+  } else {
+    std::optional<Row> before;
+    before.swap(end_);
+    enter(mode, middle, t_middle);
+    const Row after = row_at(piece.start, first);
+    if (before)
+      (*before)[0] = std::abs((*before)[0] - after[0]) <= 1e-14 * std::abs(after[0]) ? after[0] : (*before)[0];
+    const Row gap(width_, nan);
+    if (before && jumped_) {
+      add_unit({&*before, &gap, &after});
+    } else if (before) {
+      add_unit({&*before, &after});
+    } else {
+      add_unit({&after});
+    }
+  }
+  begun_ = true;
+  jumped_ = false;
+  if (sampling_.kind == Sampling::Kind::smooth) {
+    // Halved at least once: a curve that bends both ways alike looks straight from its ends and middle.
+    refine(piece, 0, first, 0.5 * piece.length, middle, 1);
+    add(row_at(t_middle, middle));
+    refine(piece, 0.5 * piece.length, middle, piece.length, last, 1);
+  }
+  end_ = row_at(piece.start + piece.length, last);
+}
+
+/// Rows strictly between two points of a piece, halving as long as the curve leaves its chord visibly.
+void Recorder::refine(const Piece& piece, double from, const std::vector<double>& x_from, double to,
+                      const std::vector<double>& x_to, int depth) {
+  constexpr double visible = 5e-4;  // of the range of the curve
+  if (depth > 7) return;
+  const double tau = 0.5 * (from + to);
+  const std::vector<double> x = state_at(piece, program_.states(), tau);
+  bool bent = false;
+  for (size_t i = 0; i < x.size() && !bent; ++i) {
+    const double range =
+        std::max(highest_[i] - lowest_[i], 1e-6 * std::max(std::abs(highest_[i]), std::abs(lowest_[i])));
+    bent = std::abs(x[i] - 0.5 * (x_from[i] + x_to[i])) > visible * range;
+  }
+  if (!bent) return;
+  widen(x);
+  refine(piece, from, x_from, tau, x, depth + 1);
+  add(row_at(piece.start + tau, x));
+  refine(piece, tau, x, to, x_to, depth + 1);
+}
+
+void Recorder::sample_every(const Piece& piece) {
+  const double direction = options_.until < options_.from ? -1 : 1;
+  for (;; ++next_sample_) {
+    const double t = options_.from + direction * sampling_.interval * static_cast<double>(next_sample_);
+    const double tau = t - piece.start;
+    if (direction * (tau - piece.length) >= 0) return;
+    add(row_at(t, state_at(piece, program_.states(), direction * std::max(0.0, direction * tau))));
+  }
+}
+
+void Recorder::release_end(std::optional<double> next_start) {
+  if (!end_) return;
+  if (next_start && std::abs((*end_)[0] - *next_start) <= 1e-14 * std::abs(*next_start)) (*end_)[0] = *next_start;
+  add(*end_);
+  end_.reset();
+}
+
+void Recorder::add(const Row& row) { add_unit({&row}); }
+
+void Recorder::add_unit(const std::vector<const Row*>& rows) {
+  if (offered_++ % stride_ != 0) return;
+  units_.push_back(this->rows());
+  for (const Row* row : rows) cells_.insert(cells_.end(), row->begin(), row->end());
+  if (this->rows() >= most_rows_) thin();
+}
+
+void Recorder::thin() {
+  thinned_ = true;
+  stride_ *= 2;
+  size_t kept = 0, to = 0;
+  for (size_t u = 0; u < units_.size(); u += 2) {
+    const size_t from = units_[u], end = u + 1 < units_.size() ? units_[u + 1] : rows();
+    std::copy(cells_.begin() + static_cast<std::ptrdiff_t>(from * width_),
+              cells_.begin() + static_cast<std::ptrdiff_t>(end * width_),
+              cells_.begin() + static_cast<std::ptrdiff_t>(to * width_));
+    units_[kept++] = to;
+    to += end - from;
+  }
+  units_.resize(kept);
+  cells_.resize(to * width_);
+}
+
+// ---- events, modes, end --------------------------------------------------------------------------------------------
+
+void Recorder::event(const Event& event) {
+  ++counts_[event.kind];
+  // A chatter ends where it was going anyway.
+  if (event.jumped && event.kind != EventKind::chatter) jumped_ = true;
+  if (too_many_marks_) return;
+  if (mark_kinds_.size() == most_marks) {
+    too_many_marks_ = true;
+    return;
+  }
+  // Values at the event are those after it; the rows go on in their own mode.
+  const Mode mode = mode_;
+  const std::vector<double> counters = counters_, guess = guess_;
+  series_.set_mode(event.after);
+  if (!counters_.empty()) counters_ = counters_at(event.state, event.t);
+  guess_.clear();
+  const Row row = row_at(event.t, event.state);
+  mark_cells_.insert(mark_cells_.end(), row.begin(), row.end());
+  mark_kinds_.emplace_back(kind_name(event.kind));
+  counters_ = counters;
+  guess_ = guess;
+  if (begun_) series_.set_mode(mode);
+}
+
+void Recorder::finish(const Trajectory& trajectory) {
+  if (!begun_) {  // a run of no length
+    enter(trajectory.start_mode, trajectory.start_state, trajectory.start_time);
+    add(row_at(trajectory.start_time, trajectory.end.state));
+    return;
+  }
+  if (sampling_.kind == Sampling::Kind::every) {
+    const double t = options_.from +
+                     (options_.until < options_.from ? -1 : 1) * sampling_.interval * static_cast<double>(next_sample_);
+    if (end_ && std::abs(t - trajectory.end.t) <= 1e-9 * sampling_.interval) {
+      (*end_)[0] = t;
+      stride_ = 1;
+      add(*end_);
+    }
+    return;
+  }
+  stride_ = 1;  // the end is always kept
+  release_end(trajectory.end.t);
+  if (!jumped_) return;
+  const Row gap(width_, nan);
+  enter(trajectory.end.mode, trajectory.end.state, trajectory.end.t);
+  const Row after = row_at(trajectory.end.t, trajectory.end.state);
+  add_unit({&gap, &after});
+}
+
+Table Recorder::take_data() {
+  const Model& model = program_.model();
+  Table table("data", "the trajectory, row by row; a row of nan is a jump");
+  const size_t count = rows(), states = model.states.size(), names = states + model.definitions.size();
+  for (size_t k = 0; k < width_; ++k) {
+    Numbers values(count);
+    for (size_t r = 0; r < count; ++r) values[r] = cells_[r * width_ + k];
+    const std::string what = k == 0                              ? "time"
+                             : k <= states                       ? "state"
+                             : k <= names                        ? "named quantity"
+                             : columns_[k].starts_with("sigma(") ? "value of the switch"
+                                                                 : "multiplier";
+    table.add_numbers(columns_[k], std::move(values), what);
+  }
+  cells_ = {};
+  return table;
+}
+
+Table Recorder::marks() const {
+  Table table("marks", "the columns at the events");
+  const size_t count = too_many_marks_ ? 0 : mark_kinds_.size();
+  for (size_t k = 0; k < width_; ++k) {
+    Numbers values(count);
+    for (size_t r = 0; r < count; ++r) values[r] = mark_cells_[r * width_ + k];
+    table.add_numbers(columns_[k], std::move(values));
+  }
+  table.add_texts("kind", {mark_kinds_.begin(), mark_kinds_.begin() + static_cast<std::ptrdiff_t>(count)});
+  return table;
+}
+
+std::string Recorder::note() const {
+  if (!thinned_) return "";
+  return fmt::format("the rows are thinned to one in {}; '--sample DT' chooses their times",
+                     std::max<size_t>(2, offered_ / std::max<size_t>(1, units_.size())));
+}
+
+int Recorder::index_of(const Mode& mode) {
+  const auto [it, fresh] = mode_index_.try_emplace(mode.text(), static_cast<int>(modes_.size()));
+  if (fresh) modes_.push_back(mode);
+  return it->second;
+}
+
+/// Stays follow each other; when there are too many, the longer of two neighbours stands for both.
+void Recorder::stay(double from, double to, const Mode& mode) {
+  if (program_.unknowns() == 0) return;
+  if (!stays_.empty() && modes_[at(stays_.back().mode)] == mode) {
+    stays_.back().to = to;
+    return;
+  }
+  if (stays_.size() >= most_stays) {
+    std::vector<Stay> half;
+    for (size_t i = 0; i + 1 < stays_.size(); i += 2) {
+      const Stay &a = stays_[i], &b = stays_[i + 1];
+      half.push_back({a.from, b.to, std::abs(a.to - a.from) >= std::abs(b.to - b.from) ? a.mode : b.mode});
+    }
+    stays_ = std::move(half);
+  }
+  if (!stays_.empty()) stays_.back().to = from;
+  stays_.push_back({from, to, index_of(mode)});
+}
+
+// ---- further tables ------------------------------------------------------------------------------------------------
+
+Table events_table(const Model& model, const std::vector<Event>& events) {
+  Table table("events", "what happened, in order");
+  const size_t n = model.states.size();
+  const bool jumps = std::any_of(events.begin(), events.end(), [](const Event& e) { return e.jumped.has_value(); });
+  Numbers t, count;
+  Texts kind, on, before, after;
+  std::vector<Numbers> states(n), former(jumps ? n : 0);
+  for (const Event& e : events) {
+    t.push_back(e.t);
+    kind.emplace_back(kind_name(e.kind));
+    on.push_back(fmt::format("{}", fmt::join(e.on, "; ")));
+    before.push_back(e.before.text());
+    after.push_back(e.after.text());
+    for (size_t i = 0; i < n; ++i) states[i].push_back(e.state[i]);
+    for (size_t i = 0; i < former.size(); ++i) former[i].push_back(e.jumped ? (*e.jumped)[i] : nan);
+    count.push_back(e.kind == EventKind::chatter ? static_cast<double>(e.count) : nan);
+  }
+  const bool chatters = std::any_of(kind.begin(), kind.end(), [](const std::string& k) { return k == "chatter"; });
+  table.add_numbers("t", std::move(t), "time");
+  table.add_texts("kind", std::move(kind), "cross, slide, leave, impact, ...");
+  table.add_texts("on", std::move(on), "surfaces, constraints, jumps or sections, separated by ';'");
+  table.add_texts("mode_before", std::move(before), "a character per switch, then | and one per constraint");
+  table.add_texts("mode_after", std::move(after));
+  for (size_t i = 0; i < n; ++i) table.add_numbers(model.states[i].name, std::move(states[i]), "state after the event");
+  for (size_t i = 0; i < former.size(); ++i)
+    table.add_numbers("before(" + model.states[i].name + ")", std::move(former[i]), "state before, where it jumps");
+  if (chatters) table.add_numbers("count", std::move(count), "events summed by a chatter");
+  return table;
+}
+
+Table pieces_table(const Model& model, const Trajectory& trajectory) {
+  Table table("pieces", "dense output: polynomials in the time since start");
+  const size_t n = model.states.size();
+  size_t stride = 1;
+  for (const Piece& p : trajectory.pieces) stride = std::max(stride, p.coefficients.size() / n);
+  Numbers start, length;
+  Texts mode;
+  for (const Piece& p : trajectory.pieces) {
+    start.push_back(p.start);
+    length.push_back(p.length);
+    mode.push_back(trajectory.modes[at(p.mode)].text());
+  }
+  table.add_numbers("start", std::move(start), "time");
+  table.add_numbers("length", std::move(length), "time");
+  table.add_texts("mode", std::move(mode));
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t k = 0; k < stride; ++k) {
+      Numbers values;
+      for (const Piece& p : trajectory.pieces) {
+        const size_t own = p.coefficients.size() / n;
+        values.push_back(k < own ? p.coefficients[i * own + k] : 0);
+      }
+      table.add_numbers(fmt::format("{}[{}]", model.states[i].name, k), std::move(values));
+    }
+  }
+  return table;
+}
+
+}  // namespace saltus

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include "app/commands.hpp"
+#include "app/engine.hpp"
+#include "app/record.hpp"
+#include "app/result_folder.hpp"
+#include "app/run_figure.hpp"
+#include "app/run_json.hpp"
+#include "app/summary.hpp"
+#include "expr/print.hpp"
+#include "model/read.hpp"
+
+namespace saltus {
+namespace {
+
+Sampling read_sampling(const std::string& text, const Model& model) {
+  if (text == "smooth") return {};
+  if (text == "steps") return {Sampling::Kind::steps};
+  const double interval = read_number(text, "--sample", model);
+  if (!(interval > 0))
+    throw Error(ErrorKind::usage, fmt::format("--sample {} is no interval", text), {},
+                "give a positive time, or 'steps'");
+  return {Sampling::Kind::every, interval};
+}
+
+Past past_of(const RunRequest& request, const RunOptions& options, const Sampling& sampling, const Model& model) {
+  Past past{.version = this_version(),
+            .command = "run",
+            .name = short_name(request.model.model),
+            .model = write_model(model),
+            .options = recorded(request.solve, options)};
+  past.options.push_back(
+      {"sample", {sampling.kind == Sampling::Kind::every ? print_number(sampling.interval) : request.sample}});
+  past.options.push_back({"store", {request.store}});
+  for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
+  return past;
+}
+
+}  // namespace
+
+Outcome run(const RunRequest& request, const Report& report) {
+  request.output.check();
+  check_word(request.store, {"samples", "pieces"}, "choice for --store");
+  Model model = load_model(request.model);
+  if (model.name.empty()) model.name = short_name(request.model.model);
+  RunOptions options = run_options(request.solve, model);
+  const Sampling sampling = read_sampling(request.sample, model);
+
+  const Program program(model);
+  Recorder recorder(program, options, sampling);
+  const std::vector<std::string> shown = find_columns(request.output.show, recorder.columns());
+  const auto folder = open_folder(request.output, short_name(request.model.model), "run");
+  const bool rows_wanted = folder || !request.output.picture.empty();
+  options.keep_pieces = folder && request.store == "pieces";
+  options.max_kept_events = 1'000'000;
+  if (rows_wanted) {
+    options.on_piece = [&](const Piece& piece, const Mode& mode) { recorder.piece(piece, mode); };
+    options.on_event = [&](const Event& event) { recorder.event(event); };
+  }
+  if (report) options.progress = [&](double t) { return report({"t", options.from, t, options.until}); };
+
+  const Trajectory trajectory = simulate(program, options);
+
+  std::vector<std::string> notes = trajectory.messages;
+  Saved saved;
+  size_t rows = 0;
+  if (rows_wanted) {
+    recorder.finish(trajectory);
+    if (const std::string note = recorder.note(); !note.empty()) notes.push_back(note);
+    rows = recorder.rows();
+    Results results{.past = past_of(request, options, sampling, model)};
+    results.tables.push_back(recorder.take_data());
+    results.tables.push_back(events_table(model, trajectory.events));
+    if (options.keep_pieces) results.tables.push_back(pieces_table(model, trajectory));
+    Picturing picturing = picture_run(model, recorder, results.tables.front(), shown);
+    results.figure = std::move(picturing.figure);
+    results.drawn = std::move(picturing.tables);
+    saved = save(std::move(results), folder, request.output);
+  }
+
+  Outcome outcome{.text = "", .status = status_of(trajectory.end)};
+  if (!saved.trouble.empty()) outcome.talk += saved.trouble + "\n";
+  if (request.output.json) {
+    outcome.text = run_as_json(model, options, trajectory, notes);
+  } else if (!request.output.quiet) {
+    outcome.text = end_line(model, trajectory.end) + events_line(recorder.counts()) + sliding_line(model, trajectory) +
+                   note_lines(notes) + cost_line(trajectory.cost) + files_line(saved, rows);
+  } else if (outcome.status != Status::done) {
+    outcome.talk += end_line(model, trajectory.end);
+  }
+  return outcome;
+}
+
+}  // namespace saltus

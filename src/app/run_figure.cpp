@@ -1,0 +1,211 @@
+#include "app/run_figure.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "expr/print.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr size_t most_panels = 6, most_lines = 6, most_ribbons = 8;
+constexpr size_t most_marks_shown = 100;
+
+std::string packed(std::string s) {
+  std::erase(s, ' ');
+  return s;
+}
+
+// ---- grouping ------------------------------------------------------------------------------------------------------
+
+/// What kin share: x1, x2, xm are x; phi_a, phi_b are phi; a longer word is its own.
+std::string family(const std::string& name) {
+  if (const size_t score = name.find('_'); score != name.npos && score > 0) return name.substr(0, score);
+  const size_t digits = name.find_last_not_of("0123456789") + 1;
+  if (digits > 0 && digits < name.size()) return name.substr(0, digits);
+  if (name.size() == 2 && std::isalpha(static_cast<unsigned char>(name[1]))) return name.substr(0, 1);
+  return name;
+}
+
+double range_of(const Table& data, const std::string& column) {
+  double lo = HUGE_VAL, hi = -HUGE_VAL;
+  for (const double v : data.numbers(column)) {
+    if (!std::isfinite(v)) continue;
+    lo = std::min(lo, v);
+    hi = std::max(hi, v);
+  }
+  return hi > lo ? hi - lo : 0;
+}
+
+/// Kin of comparable size share a panel.
+std::vector<std::vector<std::string>> group(const std::vector<std::string>& names, const Table& data) {
+  std::vector<std::vector<std::string>> groups;
+  std::vector<double> sizes;
+  for (const std::string& name : names) {
+    const double size = range_of(data, name);
+    bool placed = false;
+    for (size_t g = 0; g < groups.size() && !placed; ++g) {
+      const bool kin = family(groups[g].front()) == family(name) && groups[g].size() < most_lines;
+      if (!kin || size > 30 * sizes[g] || sizes[g] > 30 * size) continue;
+      groups[g].push_back(name);
+      sizes[g] = std::max(sizes[g], size);
+      placed = true;
+    }
+    if (placed) continue;
+    groups.push_back({name});
+    sizes.push_back(size);
+  }
+  return groups;
+}
+
+// ---- marks ---------------------------------------------------------------------------------------------------------
+
+/// Where marks would cover the curves, the least telling kinds are left out, then all.
+Table visible_marks(const Table& all) {
+  const Texts& kinds = all.texts("kind");
+  std::vector<std::string> dropped;
+  const auto stays = [&](size_t row) { return std::find(dropped.begin(), dropped.end(), kinds[row]) == dropped.end(); };
+  size_t left = kinds.size();
+  for (const char* kind : {"section", "graze", "cross"}) {
+    if (left <= most_marks_shown) break;
+    dropped.emplace_back(kind);
+    left -= static_cast<size_t>(std::count(kinds.begin(), kinds.end(), kind));
+  }
+  if (left > most_marks_shown) return Table("marks");
+  Table table("marks");
+  for (const Column& column : all.columns()) {
+    if (column.is_text()) continue;
+    Numbers values;
+    for (size_t r = 0; r < kinds.size(); ++r) {
+      if (stays(r)) values.push_back(std::get<Numbers>(column.values)[r]);
+    }
+    table.add_numbers(column.name, std::move(values));
+  }
+  Texts names;
+  for (size_t r = 0; r < kinds.size(); ++r) {
+    if (stays(r)) names.push_back(kinds[r]);
+  }
+  table.add_texts("kind", std::move(names));
+  return table;
+}
+
+// ---- panels --------------------------------------------------------------------------------------------------------
+
+Panel panel_over_time(const std::vector<std::string>& names, bool marked) {
+  Panel panel{.x = {.label = "t"}, .y = {.label = fmt::format("{}", fmt::join(names, ", "))}};
+  for (const std::string& name : names)
+    panel.layers.push_back(Line{.x = "t", .y = name, .label = names.size() > 1 ? name : ""});
+  if (marked) {
+    for (const std::string& name : names)
+      panel.layers.push_back(Points{.table = "marks", .x = "t", .y = name, .kind = "kind"});
+  }
+  return panel;
+}
+
+Panel phase_plane(const std::string& x, const std::string& y, bool marked) {
+  Panel panel{.x = {.label = x}, .y = {.label = y}, .layers = {Line{.x = x, .y = y}}};
+  if (marked) panel.layers.push_back(Points{.table = "marks", .x = x, .y = y, .kind = "kind"});
+  return panel;
+}
+
+/// A ribbon per switch and constraint, or one for the whole mode where there are many.
+Panel ribbons(const Model& model, const Recorder& recorder, std::vector<Table>& tables) {
+  const size_t switches = model.form.switches.size(), all = switches + model.constraints.size();
+  Panel panel{.x = {.label = "t"}};
+  const auto add = [&](const std::string& label, const auto& word) {
+    Numbers from, to;
+    Texts texts;
+    for (const Stay& stay : recorder.stays()) {
+      const std::string text = word(recorder.modes()[static_cast<size_t>(stay.mode)]);
+      const auto [lo, hi] = std::minmax(stay.from, stay.to);
+      if (!texts.empty() && texts.back() == text) {
+        from.back() = std::min(from.back(), lo);
+        to.back() = std::max(to.back(), hi);
+        continue;
+      }
+      from.push_back(lo);
+      to.push_back(hi);
+      texts.push_back(text);
+    }
+    Table table(fmt::format("mode {}", tables.size()), label);
+    table.add_numbers("from", std::move(from)).add_numbers("to", std::move(to)).add_texts("mode", std::move(texts));
+    panel.layers.push_back(Ribbon{.table = table.name(), .label = label});
+    tables.push_back(std::move(table));
+  };
+  if (all > most_ribbons) {
+    add("mode", [](const Mode& mode) { return mode.text(); });
+    return panel;
+  }
+  for (size_t i = 0; i < switches; ++i) {
+    add(model.form.switches[i].name, [i](const Mode& mode) -> std::string {
+      const char c = mode.switches[i];
+      return c == '0' ? "= 0" : c == '+' ? "> 0" : "< 0";
+    });
+  }
+  for (size_t j = 0; j + switches < all; ++j) {
+    add(model.constraints[j].name,
+        [j](const Mode& mode) -> std::string { return mode.constraints[j] == 'c' ? "closed" : "open"; });
+  }
+  return panel;
+}
+
+}  // namespace
+
+std::vector<std::string> find_columns(const std::vector<std::string>& asked, const std::vector<std::string>& known) {
+  std::vector<std::string> names;
+  for (const std::string& list : asked) {
+    int depth = 0;
+    std::string name;
+    for (const char c : list + ",") {
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+      if (c != ',' || depth > 0) {
+        name += c;
+        continue;
+      }
+      const auto found = std::find_if(known.begin(), known.end(),
+                                      [&](const std::string& k) { return packed(k) == packed(name) && k != "t"; });
+      if (found == known.end()) {
+        const std::string near = nearest_name(name, known);
+        throw Error(ErrorKind::usage, fmt::format("--show {}: there is no such quantity", name), {},
+                    near.empty() || near == "t"
+                        ? fmt::format("known: {}", fmt::join(known.begin() + 1, known.end(), ", "))
+                        : fmt::format("did you mean '{}'?", near));
+      }
+      names.push_back(*found);
+      name.clear();
+    }
+  }
+  return names;
+}
+
+std::string caption_of(const Model& model) {
+  std::vector<std::string> items;
+  for (const Parameter& p : model.parameters) items.push_back(fmt::format("{}\u00a0=\u00a0{}", p.name, print(p.value)));
+  return fmt::format("{}", fmt::join(items, ", "));
+}
+
+Picturing picture_run(const Model& model, const Recorder& recorder, const Table& data,
+                      const std::vector<std::string>& shown) {
+  const std::vector<std::string> names = shown.empty() ? model.state_names() : shown;
+  auto groups = group(names, data);
+  if (groups.size() > most_panels) groups.resize(most_panels);
+
+  Picturing result{{.title = model.name, .caption = caption_of(model)}, {}};
+  result.tables.push_back(visible_marks(recorder.marks()));
+  const bool marked = result.tables.back().rows() > 0;
+
+  Stack time{.share_x = true};
+  for (const auto& g : groups) time.panels.push_back(panel_over_time(g, marked));
+  if (!recorder.stays().empty()) time.panels.push_back(ribbons(model, recorder, result.tables));
+  const bool plane = names.size() == 2;
+  if (plane) time.width = 1.35;
+  result.figure.stacks.push_back(std::move(time));
+  if (plane) result.figure.stacks.push_back({.panels = {phase_plane(names[0], names[1], marked)}});
+  return result;
+}
+
+}  // namespace saltus

@@ -1,0 +1,29 @@
+// The picture of a run: states over time, one panel per group of kin, the mode below, the phase plane beside.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/record.hpp"
+#include "base/figure.hpp"
+
+namespace saltus {
+
+/// A figure and the tables it draws besides "data".
+struct Picturing {
+  Figure figure;
+  std::vector<Table> tables;
+};
+
+/// Columns a person asked to see: commas outside brackets separate, spaces do not count. A name that is no column is an
+/// Error(usage) that names the nearest.
+std::vector<std::string> find_columns(const std::vector<std::string>& asked, const std::vector<std::string>& known);
+
+/// "F = 0.4, omega = 1/3", unbreakable around each "="
+std::string caption_of(const Model& model);
+
+/// `shown` may be empty: then the states, as many as fit.
+Picturing picture_run(const Model& model, const Recorder& recorder, const Table& data,
+                      const std::vector<std::string>& shown);
+
+}  // namespace saltus

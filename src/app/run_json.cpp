@@ -1,0 +1,78 @@
+#include "app/run_json.hpp"
+
+#include <sstream>
+
+#include "out/json.hpp"
+
+namespace saltus {
+namespace {
+
+void write_state(JsonWriter& json, const Model& model, const std::vector<double>& x) {
+  json.object();
+  for (size_t i = 0; i < x.size(); ++i) json.member(model.states[i].name, x[i]);
+  json.end();
+}
+
+void write_end(JsonWriter& json, const Model& model, const End& end) {
+  json.key("end").object().member("why", why_name(end.why)).member("message", end.message).member("t", end.t);
+  write_state(json.key("state"), model, end.state);
+  json.member("mode", end.mode.text()).end();
+}
+
+void write_event(JsonWriter& json, const Model& model, const Event& e) {
+  json.object().member("t", e.t).member("kind", kind_name(e.kind));
+  json.key("on").value(std::span<const std::string>(e.on));
+  json.key("mode").array().value(e.before.text()).value(e.after.text()).end();
+  write_state(json.key("state"), model, e.state);
+  if (e.jumped) write_state(json.key("before"), model, *e.jumped);
+  if (e.kind == EventKind::chatter) json.member("count", e.count);
+  json.end();
+}
+
+template <class List>
+void write_names(JsonWriter& json, const char* key, const List& list) {
+  json.key(key).array();
+  for (const auto& item : list) json.value(item.name);
+  json.end();
+}
+
+}  // namespace
+
+std::string run_as_json(const Model& model, const RunOptions& options, const Trajectory& trajectory,
+                        const std::vector<std::string>& notes) {
+  std::ostringstream text;
+  JsonWriter json(text);
+  json.object().member("model", model.name).key("parameters").object();
+  for (size_t i = 0; i < options.parameters.size(); ++i) json.member(model.parameters[i].name, options.parameters[i]);
+  json.end().member("engine", "event").member("tolerance", options.tolerance);
+  write_names(json, "switches", model.form.switches);
+  write_names(json, "constraints", model.constraints);
+  json.key("start").object().member("t", trajectory.start_time);
+  write_state(json.key("state"), model, trajectory.start_state);
+  json.member("mode", trajectory.start_mode.text()).end();
+  write_end(json, model, trajectory.end);
+  json.key("messages").value(std::span<const std::string>(notes));
+  json.key("events").rows();
+  for (const Event& e : trajectory.events) write_event(json, model, e);
+  json.end().key("cost").object().member("steps", trajectory.cost.steps).member("events", trajectory.cost.events);
+  json.member("seconds", trajectory.cost.seconds).end().end().flush();
+  return text.str();
+}
+
+std::string section_as_json(const Model& model, const std::string& section, const std::vector<SectionPoint>& points,
+                            const Trajectory& trajectory) {
+  std::ostringstream text;
+  JsonWriter json(text);
+  json.object().member("section", section).key("points").rows();
+  for (const SectionPoint& p : points) {
+    json.object().member("t", p.t);
+    write_state(json.key("state"), model, p.state);
+    json.end();
+  }
+  json.end();
+  write_end(json, model, trajectory.end);
+  json.end().flush();
+  return text.str();
+}
+
+}  // namespace saltus

@@ -1,0 +1,23 @@
+// Runs for programs: one JSON document.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "flow/simulate.hpp"
+
+namespace saltus {
+
+/// A point of a Poincaré map.
+struct SectionPoint {
+  double t = 0;
+  std::vector<double> state;
+};
+
+std::string run_as_json(const Model& model, const RunOptions& options, const Trajectory& trajectory,
+                        const std::vector<std::string>& notes);
+
+std::string section_as_json(const Model& model, const std::string& section, const std::vector<SectionPoint>& points,
+                            const Trajectory& trajectory);
+
+}  // namespace saltus
