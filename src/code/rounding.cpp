@@ -103,9 +103,9 @@ void Rounding::run(const std::vector<Operation>& operations) {
   }
 }
 
-int Rounding::sign(size_t output) const {
+int Rounding::sign(size_t output, double bounds) const {
   const double v = value(output);
-  if (!(std::abs(v) > 2 * error(output))) return 0;
+  if (!(std::abs(v) > bounds * error(output))) return 0;
   return v > 0 ? 1 : -1;
 }
 

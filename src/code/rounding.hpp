@@ -17,8 +17,8 @@ class Rounding {
   void evaluate(std::span<const double> x, double t, std::span<const double> sigma, std::span<const double> counters);
   double value(size_t output) const { return value_[static_cast<size_t>(tape_->outputs[output])]; }
   double error(size_t output) const { return error_[static_cast<size_t>(tape_->outputs[output])]; }
-  /// +1, -1, or 0 if the value is within a few of its error bounds.
-  int sign(size_t output) const;
+  /// +1, -1, or 0 if the value is within so many of its error bounds.
+  int sign(size_t output, double bounds = 4) const;
 
  private:
   void run(const std::vector<Operation>& operations);

@@ -117,6 +117,7 @@ class Engine {
     series_.tie(find_ties());
     count_wraps();
     arrive({}, true, true);
+    started_ = true;
     result_.start_mode = mode_;
     note_signs();
     if (!ended_ && !rebounded_.empty()) record(mode_, result_.start_state, {});
@@ -213,16 +214,21 @@ class Engine {
     const auto listed = [&](int u) {
       return std::any_of(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
     };
+    // What rested before is likely to rest on: it may have drifted by more than the last bits.
+    const auto bounds = [&](int u) {
+      const bool rested = u < m ? mode_.switches[at(u)] == '0' : mode_.constraints[at(u - m)] == 'c';
+      return rested && started_ ? 1e6 : 4;
+    };
     const auto vanishing = [&](int u) {
       int k = 0;
-      while (k < program_.point_degree(u) && point_.sign(program_.point(u, k)) == 0) ++k;
+      while (k < program_.point_degree(u) && point_.sign(program_.point(u, k), bounds(u)) == 0) ++k;
       return k;
     };
     sigma_.assign(at(m), 0.0);
     evaluate_point();
     for (int i = 0; i < m; ++i) {
       if (program_.nested(i)) evaluate_point();
-      const int sign = point_.sign(program_.point(i, 0));
+      const int sign = point_.sign(program_.point(i, 0), bounds(i));
       if (!listed(i)) {
         if (sign == 0 && program_.moves(i)) {
           zeros.push_back({.unknown = i, .known = vanishing(i)});
@@ -234,11 +240,12 @@ class Engine {
       sigma_[at(i)] = sign;
     }
     if (!series_.ties().empty()) add_ties(zeros);
+    if (program_.constraints() > 0) evaluate_point();  // with the signs just found
     for (int j = 0; j < program_.constraints(); ++j) {
       if (listed(m + j)) continue;
       if (model_.form.gaps[at(j)].degree == 0) {
         zeros.push_back({.unknown = m + j, .known = 0});
-      } else if (point_.sign(program_.point(m + j, 0)) == 0 || mode_.constraints[at(j)] == 'c') {
+      } else if (point_.sign(program_.point(m + j, 0), bounds(m + j)) == 0) {
         zeros.push_back({.unknown = m + j, .known = std::max(1, vanishing(m + j))});
       } else {
         mode_.constraints[at(j)] = 'o';
@@ -328,10 +335,30 @@ class Engine {
       known_ = choice.leading;
       series_.guess(choice.sigma);
     }
+    if (std::vector<AtZero> moved = walls_that_moved(); !moved.empty()) {
+      if (approaching(moved) && !rebound(moved)) return false;
+      return settle(std::move(moved), at_start);
+    }
     series_.set_mode(mode_);
     project();
     if (program_.any_nested()) refresh_nested();
     return true;
+  }
+
+  /// Closed contacts whose wall has changed its velocity with a switch: they open, or are hit.
+  std::vector<AtZero> walls_that_moved() {
+    std::vector<AtZero> out;
+    const int m = program_.switches();
+    for (int j = 0; j < program_.constraints(); ++j) {
+      const Gap& gap = model_.form.gaps[at(j)];
+      if (mode_.constraints[at(j)] != 'c' || gap.degree != 2 || !contains_kind(gap.gap, SymbolKind::sigma)) continue;
+      read_sigma();
+      evaluate_point();
+      if (point_.sign(program_.point(m + j, 1), 1e6) == 0) continue;
+      mode_.constraints[at(j)] = 'o';
+      out.push_back({.unknown = m + j, .known = 1});
+    }
+    return out;
   }
 
   void land_on(const std::vector<AtZero>& zeros) {
@@ -1186,6 +1213,7 @@ class Engine {
   Piece piece_;
   double scale_ = 0;
   double cap_ = HUGE_VAL;
+  bool started_ = false;
   bool ended_ = false;
   bool rough_ = false;  // the last step was made without a series
   bool events_full_ = false;
