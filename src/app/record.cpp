@@ -33,6 +33,11 @@ std::vector<double> state_at(const Piece& piece, int states, double tau) {
   return x;
 }
 
+/// The end of a piece is known up to rounding; what comes next knows its time exactly.
+void set_time(std::vector<double>& row, double t) {
+  if (std::abs(row[0] - t) <= 1e-14 * std::abs(t)) row[0] = t;
+}
+
 }  // namespace
 
 Recorder::Recorder(const Program& program, const RunOptions& options, const Sampling& sampling)
@@ -54,8 +59,8 @@ Recorder::Recorder(const Program& program, const RunOptions& options, const Samp
   } else {
     most_rows_ = std::min(most_rows_, most_smooth_rows);
   }
-  lowest_.assign(at(program.states()), HUGE_VAL);
-  highest_.assign(at(program.states()), -HUGE_VAL);
+  lowest_.assign(width_, HUGE_VAL);
+  highest_.assign(width_, -HUGE_VAL);
 }
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
@@ -105,77 +110,73 @@ std::vector<double> Recorder::counters_at(const std::vector<double>& x, double t
   return values;
 }
 
-void Recorder::widen(const std::vector<double>& x) {
-  for (size_t i = 0; i < x.size(); ++i) {
-    lowest_[i] = std::min(lowest_[i], x[i]);
-    highest_[i] = std::max(highest_[i], x[i]);
+void Recorder::widen(const Row& row) {
+  for (size_t k = 0; k < width_; ++k) {
+    lowest_[k] = std::fmin(lowest_[k], row[k]);
+    highest_[k] = std::fmax(highest_[k], row[k]);
   }
 }
 
 void Recorder::piece(const Piece& piece, const Mode& mode) {
   const int n = program_.states();
-  const std::vector<double> first = state_at(piece, n, 0), last = state_at(piece, n, piece.length);
   const std::vector<double> middle = state_at(piece, n, 0.5 * piece.length);
-  const double t_middle = piece.start + 0.5 * piece.length;
+  const double t_middle = piece.start + 0.5 * piece.length, t_end = piece.start + piece.length;
   const bool changed =
       !begun_ || !(mode == mode_) || jumped_ || (!counters_.empty() && counters_at(middle, t_middle) != counters_);
-  stay(piece.start, piece.start + piece.length, mode);
+  stay(piece.start, t_end, mode);
+  if (changed) enter(mode, middle, t_middle);
+  Row last = row_at(t_end, state_at(piece, n, piece.length));
   if (sampling_.kind == Sampling::Kind::every) {
-    if (changed) enter(mode, middle, t_middle);
-    begun_ = true;
-    jumped_ = false;
     sample_every(piece);
-    end_ = row_at(piece.start + piece.length, last);
-    return;
-  }
-  for (const auto& x : {first, middle, last}) widen(x);
-  if (!changed) {
-    release_end(piece.start);
   } else {
-    std::optional<Row> before;
-    before.swap(end_);
-    enter(mode, middle, t_middle);
-    const Row after = row_at(piece.start, first);
-    if (before)
-      (*before)[0] = std::abs((*before)[0] - after[0]) <= 1e-14 * std::abs(after[0]) ? after[0] : (*before)[0];
-    const Row gap(width_, nan);
-    if (before && jumped_) {
-      add_unit({&*before, &gap, &after});
-    } else if (before) {
-      add_unit({&*before, &after});
-    } else {
-      add_unit({&after});
+    const Row first = row_at(piece.start, state_at(piece, n, 0));
+    begin_piece(first, changed);
+    if (sampling_.kind == Sampling::Kind::smooth) {
+      // Halved at least once: a curve that bends both ways alike looks straight from its ends and middle.
+      const Row half = row_at(t_middle, middle);
+      widen(first);
+      widen(half);
+      widen(last);
+      refine(piece, first, half, 1);
+      add(half);
+      refine(piece, half, last, 1);
     }
   }
   begun_ = true;
   jumped_ = false;
-  if (sampling_.kind == Sampling::Kind::smooth) {
-    // Halved at least once: a curve that bends both ways alike looks straight from its ends and middle.
-    refine(piece, 0, first, 0.5 * piece.length, middle, 1);
-    add(row_at(t_middle, middle));
-    refine(piece, 0.5 * piece.length, middle, piece.length, last, 1);
-  }
-  end_ = row_at(piece.start + piece.length, last);
+  end_ = std::move(last);
 }
 
-/// Rows strictly between two points of a piece, halving as long as the curve leaves its chord visibly.
-void Recorder::refine(const Piece& piece, double from, const std::vector<double>& x_from, double to,
-                      const std::vector<double>& x_to, int depth) {
+/// The end of the last piece, and the start of this one where that differs: together, lest only one of them be dropped.
+void Recorder::begin_piece(const Row& first, bool changed) {
+  std::optional<Row> before;
+  before.swap(end_);
+  if (before) set_time(*before, first[0]);
+  const Row gap(width_, nan);
+  std::vector<const Row*> rows;
+  if (before) rows.push_back(&*before);
+  if (before && jumped_) rows.push_back(&gap);
+  if (changed) rows.push_back(&first);
+  add_unit(rows);
+}
+
+/// Rows strictly between two of a piece, halving as long as some curve leaves its chord visibly.
+void Recorder::refine(const Piece& piece, const Row& from, const Row& to, int depth) {
   constexpr double visible = 5e-4;  // of the range of the curve
   if (depth > 7) return;
-  const double tau = 0.5 * (from + to);
-  const std::vector<double> x = state_at(piece, program_.states(), tau);
+  const double t = 0.5 * (from[0] + to[0]);
+  const Row row = row_at(t, state_at(piece, program_.states(), t - piece.start));
   bool bent = false;
-  for (size_t i = 0; i < x.size() && !bent; ++i) {
-    const double range =
-        std::max(highest_[i] - lowest_[i], 1e-6 * std::max(std::abs(highest_[i]), std::abs(lowest_[i])));
-    bent = std::abs(x[i] - 0.5 * (x_from[i] + x_to[i])) > visible * range;
+  for (size_t k = 1; k < width_ && !bent; ++k) {
+    const double size = std::max(std::abs(highest_[k]), std::abs(lowest_[k]));
+    const double range = std::max(highest_[k] - lowest_[k], 1e-6 * size);
+    bent = std::abs(row[k] - 0.5 * (from[k] + to[k])) > visible * range;
   }
   if (!bent) return;
-  widen(x);
-  refine(piece, from, x_from, tau, x, depth + 1);
-  add(row_at(piece.start + tau, x));
-  refine(piece, tau, x, to, x_to, depth + 1);
+  widen(row);
+  refine(piece, from, row, depth + 1);
+  add(row);
+  refine(piece, row, to, depth + 1);
 }
 
 void Recorder::sample_every(const Piece& piece) {
@@ -186,13 +187,6 @@ void Recorder::sample_every(const Piece& piece) {
     if (direction * (tau - piece.length) >= 0) return;
     add(row_at(t, state_at(piece, program_.states(), direction * std::max(0.0, direction * tau))));
   }
-}
-
-void Recorder::release_end(std::optional<double> next_start) {
-  if (!end_) return;
-  if (next_start && std::abs((*end_)[0] - *next_start) <= 1e-14 * std::abs(*next_start)) (*end_)[0] = *next_start;
-  add(*end_);
-  end_.reset();
 }
 
 void Recorder::add(const Row& row) { add_unit({&row}); }
@@ -262,7 +256,8 @@ void Recorder::finish(const Trajectory& trajectory) {
     return;
   }
   stride_ = 1;  // the end is always kept
-  release_end(trajectory.end.t);
+  set_time(*end_, trajectory.end.t);
+  add(*end_);
   if (!jumped_) return;
   const Row gap(width_, nan);
   enter(trajectory.end.mode, trajectory.end.state, trajectory.end.t);

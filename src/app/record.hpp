@@ -62,14 +62,13 @@ class Recorder {
 
   Row row_at(double t, const std::vector<double>& x);
   void enter(const Mode& mode, const std::vector<double>& x, double t);
-  void refine(const Piece& piece, double from, const std::vector<double>& x_from, double to,
-              const std::vector<double>& x_to, int depth);
+  void begin_piece(const Row& first, bool changed);
+  void refine(const Piece& piece, const Row& from, const Row& to, int depth);
   void sample_every(const Piece& piece);
-  void release_end(std::optional<double> next_start);
   void add(const Row& row);
   void add_unit(const std::vector<const Row*>& rows);
   void thin();
-  void widen(const std::vector<double>& x);
+  void widen(const Row& row);
   void stay(double from, double to, const Mode& mode);
   int index_of(const Mode& mode);
   std::vector<double> counters_at(const std::vector<double>& x, double t) const;
@@ -90,7 +89,7 @@ class Recorder {
   Mode mode_;
   std::vector<double> counters_;
   std::vector<double> guess_;
-  std::vector<double> lowest_, highest_;  // of each state so far: how far curves bend is judged against their range
+  std::vector<double> lowest_, highest_;  // of each column so far: bends are judged against the range
   bool begun_ = false;
   bool jumped_ = false;
   std::optional<Row> end_;  // of the last piece, whose time is known exactly when the next one starts

@@ -12,7 +12,7 @@
 namespace saltus {
 namespace {
 
-constexpr size_t most_panels = 6, most_lines = 6, most_ribbons = 8;
+constexpr size_t most_panels = 6, most_lines = 10, most_ribbons = 8;
 constexpr size_t most_marks_shown = 100;
 
 std::string packed(std::string s) {
@@ -31,14 +31,12 @@ std::string family(const std::string& name) {
   return name;
 }
 
-double range_of(const Table& data, const std::string& column) {
-  double lo = HUGE_VAL, hi = -HUGE_VAL;
+double size_of(const Table& data, const std::string& column) {
+  double size = 0;
   for (const double v : data.numbers(column)) {
-    if (!std::isfinite(v)) continue;
-    lo = std::min(lo, v);
-    hi = std::max(hi, v);
+    if (std::isfinite(v)) size = std::max(size, std::abs(v));
   }
-  return hi > lo ? hi - lo : 0;
+  return size;
 }
 
 /// Kin of comparable size share a panel.
@@ -46,11 +44,12 @@ std::vector<std::vector<std::string>> group(const std::vector<std::string>& name
   std::vector<std::vector<std::string>> groups;
   std::vector<double> sizes;
   for (const std::string& name : names) {
-    const double size = range_of(data, name);
+    const double size = size_of(data, name);
     bool placed = false;
     for (size_t g = 0; g < groups.size() && !placed; ++g) {
       const bool kin = family(groups[g].front()) == family(name) && groups[g].size() < most_lines;
-      if (!kin || size > 30 * sizes[g] || sizes[g] > 30 * size) continue;
+      const bool comparable = size == 0 || sizes[g] == 0 || (size <= 30 * sizes[g] && sizes[g] <= 30 * size);
+      if (!kin || !comparable) continue;
       groups[g].push_back(name);
       sizes[g] = std::max(sizes[g], size);
       placed = true;
@@ -96,7 +95,9 @@ Table visible_marks(const Table& all) {
 // ---- panels --------------------------------------------------------------------------------------------------------
 
 Panel panel_over_time(const std::vector<std::string>& names, bool marked) {
-  Panel panel{.x = {.label = "t"}, .y = {.label = fmt::format("{}", fmt::join(names, ", "))}};
+  const std::string label = names.size() <= 4 ? fmt::format("{}", fmt::join(names, ", "))
+                                              : fmt::format("{} ... {}", names.front(), names.back());
+  Panel panel{.x = {.label = "t"}, .y = {.label = label}};
   for (const std::string& name : names)
     panel.layers.push_back(Line{.x = "t", .y = name, .label = names.size() > 1 ? name : ""});
   if (marked) {
@@ -200,7 +201,10 @@ Picturing picture_run(const Model& model, const Recorder& recorder, const Table&
 
   Stack time{.share_x = true};
   for (const auto& g : groups) time.panels.push_back(panel_over_time(g, marked));
-  if (!recorder.stays().empty()) time.panels.push_back(ribbons(model, recorder, result.tables));
+  // One mode among many tells nothing.
+  const size_t unknowns = model.form.switches.size() + model.constraints.size();
+  if (!recorder.stays().empty() && (unknowns <= most_ribbons || recorder.modes().size() > 1))
+    time.panels.push_back(ribbons(model, recorder, result.tables));
   const bool plane = names.size() == 2;
   if (plane) time.width = 1.35;
   result.figure.stacks.push_back(std::move(time));
