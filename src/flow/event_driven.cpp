@@ -13,6 +13,7 @@
 #include "flow/choose.hpp"
 #include "flow/impact.hpp"
 #include "flow/series.hpp"
+#include "flow/stiff.hpp"
 #include "flow/taylor.hpp"
 #include "solve/polynomial.hpp"
 
@@ -29,6 +30,7 @@ struct Watch {
   Watched what = Watched::surface;
   int item = 0;       // switch, constraint, jump or counter
   int output = 0;     // of the slope tape
+  int sample = 0;     // among the sampled functions of a stiff step
   double offset = 0;  // subtracted from the series before looking for zeros
   int known = 0;      // leading zero coefficients
   int sign = 0;       // sign the function has before the event, 0: either
@@ -89,6 +91,7 @@ class Engine {
     result_.sliding.assign(at(program.switches()), {});
     known_.assign(at(program.unknowns()), 0);
     next_sign_ = section_sign_;
+    if (options.stiff) stiff_.emplace(program, options.tolerance, direction_, order_);
   }
 
   Trajectory run() {
@@ -420,6 +423,7 @@ class Engine {
 
   /// Returns false if the run has ended.
   bool step() {
+    if (stiff_ && !after_event_) return step_stiff();
     series_.set_mode(mode_);
     const double t = clock_.now();
     const SeriesStatus status = series_.expand(x_, t, counters_, order_);
@@ -456,6 +460,7 @@ class Engine {
       series_.expand(x_, t, counters_, order_);
       list_watches();
     }
+    after_event_ = false;
     const double tau = piece_.length;
     record_sections(tau);
     if (ended_) return false;
@@ -512,6 +517,61 @@ class Engine {
     next_.resize(x_.size());
     advance(tau, false, std::abs(tau));
     return !ended_;
+  }
+
+  /// A step of the stiff flow: the piece comes from CVODE, what is watched is sampled along it.
+  bool step_stiff() {
+    series_.set_mode(mode_);
+    double longest = std::abs(clock_.until(options_.until));
+    for (const Every& e : every_) longest = std::min(longest, std::abs(clock_.until(next_time(e))));
+    const StiffStatus made = stiff_->step(series_, x_, clock_.now(), counters_, longest, piece_);
+    if (made == StiffStatus::ok && series_.evaluate(x_, clock_.now(), counters_) == SeriesStatus::ok) {
+      list_watches();
+      const StiffStatus seen = stiff_->sample(series_, counters_, sampled_functions(), piece_, sampled_);
+      if (seen == StiffStatus::ok) return finish_stiff_step();
+    }
+    series_.evaluate(x_, clock_.now(), counters_);
+    if (made == StiffStatus::undefined) return fail_undefined();
+    if (made == StiffStatus::stalled) return fail_stalled(0);
+    finish(Why::inconsistent, "the sliding equations have no solution any more");
+    return false;
+  }
+
+  bool finish_stiff_step() {
+    reading_samples_ = true;
+    Watch* first = find_first(piece_.length);
+    const double tau = first ? first->root : piece_.length;
+    if (!model_.sections.empty()) find_sections(tau);
+    reading_samples_ = false;
+    piece_.length = tau;
+    scale_ = std::abs(tau) > 0 ? std::abs(tau) : scale_;
+    record_sections(tau);
+    if (ended_) return false;
+    next_.resize(x_.size());
+    advance(tau, first != nullptr, std::abs(tau));
+    if (ended_) return false;
+    if (!every_.empty()) record_every();
+    return !ended_ && (!first || happen(tau));
+  }
+
+  std::vector<SampledFunction> sampled_functions() {
+    using Kind = SampledFunction::Kind;
+    std::vector<SampledFunction> out;
+    for (Watch& w : watches_) {
+      w.sample = static_cast<int>(out.size());
+      switch (w.what) {
+        case Watched::surface: out.push_back({Kind::surface, w.item, 0}); break;
+        case Watched::sigma: out.push_back({Kind::unknown, w.item, std::abs(w.offset)}); break;
+        case Watched::gap: out.push_back({Kind::gap, w.item, 0}); break;
+        case Watched::lambda: out.push_back({Kind::unknown, program_.switches() + w.item, 0}); break;
+        case Watched::slope: out.push_back({Kind::slope, w.output, 0}); break;
+        case Watched::jump: out.push_back({Kind::jump, w.item, 0}); break;
+        case Watched::wrap: out.push_back({Kind::phase, w.item, std::abs(w.offset)}); break;
+      }
+    }
+    first_section_sample_ = static_cast<int>(out.size());
+    for (size_t s = 0; s < model_.sections.size(); ++s) out.push_back({Kind::section, static_cast<int>(s), 0});
+    return out;
   }
 
   bool fail_undefined() {
@@ -654,7 +714,7 @@ class Engine {
 
   /// Sliding may stop being attractive inside its range: watch the slope of single surfaces.
   void list_slopes() {
-    series_.expand_slope(order_);
+    if (!stiff_ || after_event_) series_.expand_slope(order_);
     for (const Series::Single& single : series_.singles()) {
       const int u = series_.active()[at(single.member)];
       if (u < program_.switches() && single.output >= 0) {
@@ -674,7 +734,10 @@ class Engine {
     return controlled_;
   }
 
+  const double* sample(int index) const { return &sampled_[at(index) * (at(order_) + 1)]; }
+
   const double* function(const Watch& w) const {
+    if (reading_samples_) return sample(w.sample);
     switch (w.what) {
       case Watched::surface: return series_.surface(w.item);
       case Watched::sigma: return series_.unknown(w.item);
@@ -738,6 +801,8 @@ class Engine {
 
   /// Everything found within the resolution of time happens together at the end of the step just made.
   bool happen(double tau) {
+    after_event_ = true;
+    if (stiff_) stiff_->restart();
     std::vector<const Watch*> now;
     for (const Watch& w : watches_) {
       if (w.found && std::abs(w.root - tau) <= resolution()) now.push_back(&w);
@@ -1108,7 +1173,9 @@ class Engine {
     passages_.clear();
     for (size_t s = 0; s < model_.sections.size(); ++s) {
       if (model_.sections[s].kind != Section::Kind::on) continue;
-      const std::span<const double> c(series_.section(static_cast<int>(s)), at(order_) + 1);
+      const double* series =
+          reading_samples_ ? sample(first_section_sample_ + static_cast<int>(s)) : series_.section(static_cast<int>(s));
+      const std::span<const double> c(series, at(order_) + 1);
       const int sign = section_sign_[s];
       if (sign != 0 && c[0] * sign < 0) passages_.push_back({static_cast<int>(s), 0.0, -sign});
       double from = 0;
@@ -1218,6 +1285,11 @@ class Engine {
   bool rough_ = false;  // the last step was made without a series
   bool events_full_ = false;
   bool tracking_error_ = false;
+  std::optional<StiffFlow> stiff_;
+  bool after_event_ = true;  // the step after an event is a Taylor step: it knows which coefficients vanish
+  bool reading_samples_ = false;
+  std::vector<double> sampled_;
+  int first_section_sample_ = 0;
   Rounding point_;
   std::vector<double> sigma_;
   std::deque<Past> past_;
