@@ -1,0 +1,634 @@
+// Impacts, lasting contact, diodes and jumps against closed forms and an independent propagation from event to event.
+#include <numbers>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "physics.hpp"
+
+namespace saltus::physics {
+namespace {
+
+using enum EventKind;
+constexpr double pi = std::numbers::pi;
+
+System ball(double r, double q, double v, std::string_view gap = "q", double g = 9.81) {
+  return system("q' = v\nv' = -g + N\nz' = 1\ns' = q", fmt::format("q = {:.17g}\nv = {:.17g}\nz = 0\ns = 0", q, v),
+                fmt::format("[parameters]\ng = {:.17g}\nr = {:.17g}\n[constraint.N]\ngap = \"{}\"\nrestitution = \"r\"",
+                            g, r, gap));
+}
+
+/// First zero after `from` of a function that is positive there, by fine steps and bisection.
+template <class F>
+long double next_zero(F f, long double from, long double step) {
+  long double a = from, b = from + step;
+  while (f(b) > 0) a = b, b += step;
+  for (int i = 0; i < 120 && b - a > 0; ++i) {
+    const long double c = (a + b) / 2;
+    if (c == a || c == b) break;
+    (f(c) > 0 ? a : b) = c;
+  }
+  return b;
+}
+
+// ---- the falling ball -------------------------------------------------------------------------------------------
+
+TEST(BouncingBall, ImpactsEndAtTheLimitOfTheirSum) {
+  for (const double r : {0.1, 0.5, 0.8, 0.95}) {
+    const Trajectory run = ball(r, 1, 0).run(30);
+    const double first = std::sqrt(2 / 9.81), limit = first * (1 + r) / (1 - r);
+    const auto found = changes(run);
+    EXPECT_EQ(kind_name(found.back().kind), "chatter") << story(run);
+    EXPECT_NEAR(found.back().t, limit, 1e-9) << r;
+    double t = first, flight = 2 * first;
+    for (size_t i = 0; i + 1 < found.size(); ++i) {
+      EXPECT_NEAR(found[i].t, t, 1e-9);
+      flight *= r;
+      t += flight;
+    }
+    // s: the drop gives 2/3 of height*time; a bounce with velocity u gives 2 u^3/(3 g^2)
+    const double g = 9.81, u = r * g * first;
+    const double s = 2.0 / 3 * first + 2 * u * u * u / (3 * g * g) / (1 - r * r * r);
+    expect_end(run, {0, 0, 30, s}, 1e-9);
+    EXPECT_EQ(run.end.mode.text(), "|c");
+  }
+}
+
+TEST(BouncingBall, CountsWhatItSums) {
+  const Trajectory run = ball(0.8, 1, 0).run(5);
+  EXPECT_GT(changes(run).back().count, 0);
+}
+
+TEST(BouncingBall, StopsAtTheAccumulationIfAsked) {
+  const System s = ball(0.8, 1, 0);
+  RunOptions o = s.options(10);
+  o.zeno_stop = true;
+  const Trajectory run = s.run(o);
+  EXPECT_EQ(run.end.why, Why::zeno);
+  EXPECT_NEAR(run.end.t, std::sqrt(2 / 9.81) * 9, 1e-8);
+}
+
+TEST(BouncingBall, LooseToleranceFindsTheSameLimit) {
+  for (const double tolerance : {1e-3, 1e-6, 1e-9}) {
+    const Trajectory run = ball(0.8, 1, 0).run(5, tolerance);
+    EXPECT_NEAR(changes(run).back().t, std::sqrt(2 / 9.81) * 9, 100 * tolerance) << story(run);
+  }
+}
+
+TEST(BouncingBall, ElasticBallBouncesForEver) {
+  const double first = std::sqrt(2 / 9.81);
+  const Trajectory run = ball(1, 1, 0).run(first * 2000);
+  EXPECT_EQ(count(run, impact), 1000);
+  EXPECT_NEAR(run.end.state[0], 1, 1e-8);
+  EXPECT_NEAR(run.end.state[1], 0, 1e-7);
+}
+
+TEST(BouncingBall, AlmostElasticBallIsNotCutOff) {
+  // r = 0.999: 500 flights of 2 first r^k
+  const double first = std::sqrt(2 / 9.81), r = 0.999;
+  const double t = first + 2 * first * (r - std::pow(r, 501)) / (1 - r);
+  const Trajectory run = ball(r, 1, 0).run(t + 0.01);
+  EXPECT_EQ(count(run, impact), 501) << story(run);
+  EXPECT_EQ(count(run, chatter), 0);
+}
+
+TEST(BouncingBall, RestitutionZeroIsOneClosing) {
+  const Trajectory run = ball(0, 1, 0).run(2);
+  expect_events(run, {{std::sqrt(2 / 9.81), close}}, 1e-12);
+  EXPECT_NEAR(run.end.state[0], 0, 1e-14);
+  EXPECT_EQ(run.end.mode.text(), "|c");
+}
+
+TEST(BouncingBall, StartOnTheFloorFalling) {
+  // Bounces at once to v = 0.5; g = 10: flights 0.1, 0.05, ...
+  const Trajectory run = ball(0.5, 0, -1, "q", 10).run(0.05);
+  EXPECT_NEAR(run.end.state[0], 0.5 * 0.05 - 5 * 0.0025, 1e-13) << story(run);
+  EXPECT_NEAR(run.end.state[1], 0, 1e-13);
+}
+
+TEST(BouncingBall, StartOnTheFloorFallingWithoutRestitution) {
+  const Trajectory run = ball(0, 0, -1).run(1);
+  EXPECT_EQ(run.end.mode.text(), "|c") << story(run);
+  EXPECT_NEAR(run.end.state[0], 0, 1e-14);
+  EXPECT_NEAR(run.end.state[1], 0, 1e-14);
+}
+
+TEST(BouncingBall, StartAtRestOnTheFloor) {
+  const Trajectory run = ball(0.8, 0, 0).run(1);
+  expect_events(run, {}, 0);
+  EXPECT_EQ(run.end.mode.text(), "|c");
+}
+
+TEST(BouncingBall, StartOnTheFloorRising) {
+  const Trajectory run = ball(0.8, 0, 9.81).run(1.5);
+  expect_events(run, {}, 0);
+  EXPECT_NEAR(run.end.state[0], 9.81 * 1.5 - 9.81 / 2 * 2.25, 1e-12);
+}
+
+TEST(BouncingBall, StartBelowTheFloorIsAModelError) {
+  try {
+    ball(0.8, -0.1, 0).run(1);
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::model);
+  }
+}
+
+TEST(BouncingBall, BackwardOverImpactsReturns) {
+  const System s = ball(0.8, 1, 0);
+  const Trajectory there = s.run(2.5);
+  ASSERT_GE(count(there, impact), 3);
+  RunOptions o = s.options(0);
+  o.from = 2.5;
+  o.initial = there.end.state;
+  const Trajectory back = s.run(o);
+  expect_end(back, {1, 0, 0, 0}, 1e-9);
+  EXPECT_EQ(count(back, impact), count(there, impact));
+}
+
+TEST(BouncingBall, UnderASpringThatPresses) {
+  // q'' = -1 - q: from the floor with v back after 2 atan(v).
+  const System s = system("q' = v\nv' = -1 - q + N\nz' = 1", "q = 0\nv = 2\nz = 0",
+                          "[constraint.N]\ngap = \"q\"\nrestitution = \"0.6\"");
+  double limit = 0;
+  for (double v = 2; v > 1e-18; v *= 0.6) limit += 2 * std::atan(v);
+  const Trajectory run = s.run(10);
+  EXPECT_NEAR(changes(run).back().t, limit, 1e-9) << story(run);
+  expect_end(run, {0, 0, 10}, 1e-10);
+}
+
+TEST(BouncingBall, InATurningFieldLeavesBeforeTheAccumulation) {
+  // q'' = -cos t: closed between impacts; at pi/2 the field turns and the sequence ends unfinished.
+  const long double r = 0.95L;
+  const System s =
+      system("q' = v\nv' = -cos(t) + N", "q = 0\nv = 0.05", "[constraint.N]\ngap = \"q\"\nrestitution = \"0.95\"");
+  std::vector<long double> times;
+  long double t = 0, v = 0.05L;
+  while (times.size() < 100) {
+    const auto q = [&](long double u) { return (v + std::sin(t)) * (u - t) + std::cos(u) - std::cos(t); };
+    long double probe = t + 1e-7L;
+    while (probe < 4 && q(probe) > 0) probe += 2e-5L;
+    if (probe >= 4) break;
+    const long double hit = next_zero(q, t + 1e-7L, 2e-5L);
+    v = -r * (v + std::sin(t) - std::sin(hit));
+    t = hit;
+    times.push_back(t);
+  }
+  ASSERT_GT(times.size(), 3u);
+  ASSERT_LT(times.size(), 100u);
+  const Trajectory run = s.run(4);
+  ASSERT_EQ(changes(run).size(), times.size()) << story(run);
+  for (size_t i = 0; i < times.size(); ++i) EXPECT_NEAR(run.events[i].t, static_cast<double>(times[i]), 1e-10);
+  EXPECT_EQ(count(run, chatter), 0);
+}
+
+// ---- moving tables ----------------------------------------------------------------------------------------------
+
+TEST(Table, LiftsOffWhereItFallsFasterThanGravity) {
+  // r = 0, table 0.2 sin(10 t): rides until sin(10 t) = g/20, flies, lands.
+  const double g = 9.81, t0 = std::asin(g / 20) / 10;
+  const System s = ball(0, 0, 2, "q - 0.2*sin(10*t)");
+  const double q0 = 0.2 * std::sin(10 * t0), v0 = 2 * std::cos(10 * t0);
+  const auto gap = [&](long double t) {
+    return q0 + v0 * (t - t0) - g / 2 * (t - t0) * (t - t0) - 0.2L * std::sin(10 * t);
+  };
+  const double landing = static_cast<double>(next_zero(gap, t0 + 1e-3L, 1e-3L));
+  const Trajectory run = s.run(landing + 1e-3);
+  const auto found = changes(run);
+  ASSERT_GE(found.size(), 2u) << story(run);
+  EXPECT_EQ(kind_name(found[found.size() - 2].kind), "open") << story(run);
+  EXPECT_NEAR(found[found.size() - 2].t, t0, 1e-11);
+  EXPECT_NEAR(found.back().t, landing, 1e-11);
+}
+
+TEST(Table, HundredThousandImpactsWithoutAMiss) {
+  // Every flight is checked by itself: it starts by the impact law, stays above the table and ends on it.
+  const double g = 9.81, A = 0.12, w = 10, r = 0.9;
+  const System s = ball(r, 1, 0, "q - 0.12*sin(10*t)");
+  for (const double tolerance : {1e-6, 1e-9, 1e-12}) {
+    const double accuracy = std::max(1e-9, 10 * tolerance);
+    RunOptions o = s.options(1e9, tolerance);
+    o.keep_events = false;
+    o.max_events = 100'000;
+    double t = 0, q = 1, v = 0;
+    long wrong = 0, seen = 0;
+    o.on_event = [&](const Event& e) {
+      if (e.kind != impact) {  // rode along with the table
+        t = e.t, q = e.state[0], v = e.state[1];
+        return;
+      }
+      ++seen;
+      const auto& before = *e.jumped;
+      const double wall = A * w * std::cos(w * e.t), flight = e.t - t;
+      if (e.before.text() == "|o") {
+        for (int k = 1; k < 40; ++k) {
+          const double tau = flight * k / 40;
+          if (q + v * tau - g / 2 * tau * tau - A * std::sin(w * (t + tau)) < -accuracy) ++wrong;
+        }
+        wrong += std::abs(q + v * flight - g / 2 * flight * flight - before[0]) > accuracy;
+        wrong += std::abs(v - g * flight - before[1]) > accuracy * 10;
+      }
+      wrong += std::abs(before[0] - A * std::sin(w * e.t)) > accuracy;
+      wrong += std::abs(e.state[1] - wall + r * (before[1] - wall)) > accuracy * 10;
+      t = e.t, q = e.state[0], v = e.state[1];
+    };
+    const Trajectory run = s.run(o);
+    EXPECT_EQ(wrong, 0) << tolerance;
+    EXPECT_GT(seen, 90'000) << tolerance << story(run);
+  }
+}
+
+TEST(Table, BouncesInStep) {
+  // Once per period: leaves with pi g/w at the phase where cos = (pi g/(A w^2)) (1-r)/(1+r); attracting.
+  const double g = 9.81, A = 0.08, w = 10, r = 0.8, phase = std::acos(pi * g / (A * w * w) * (1 - r) / (1 + r));
+  const System s = gallery_system("bouncing_table");
+  RunOptions o = s.options(phase / w + 20 * 2 * pi / w);
+  o.from = phase / w;
+  o.initial = {A * std::sin(phase), pi * g / w};
+  const Trajectory run = s.run(o);
+  const auto hits = of_kind(run, impact);
+  ASSERT_GE(hits.size(), 19u) << story(run);
+  for (size_t k = 0; k < hits.size(); ++k) {
+    EXPECT_NEAR(hits[k].t, phase / w + static_cast<double>(k + 1) * 2 * pi / w, 1e-9);
+    EXPECT_NEAR(hits[k].state[1], pi * g / w, 1e-8);
+  }
+}
+
+// ---- impact oscillator ------------------------------------------------------------------------------------------
+
+TEST(ImpactOscillator, TenThousandImpactsAsInClosedForm) {
+  const System s = gallery_system("impact_oscillator");
+  const long double w = 2.6L, r = 0.8L;
+  const Trajectory run = s.run(30000, 1e-13);
+  const auto hits = of_kind(run, impact);
+  ASSERT_GT(hits.size(), 10'000u) << story(run);
+  long double t = 0, u = 2.1L, v = -0.3L;
+  double worst = 0;
+  for (size_t k = 0; k < 10'000; ++k) {
+    const auto at = [&](long double x) { return u * std::cos(x - t) + v * std::sin(x - t); };
+    const long double hit = next_zero([&](long double x) { return at(x) - std::sin(w * x); }, t + 1e-3L, 5e-3L);
+    const long double speed = -u * std::sin(hit - t) + v * std::cos(hit - t), wall = w * std::cos(w * hit);
+    u = at(hit);
+    v = wall - r * (speed - wall);
+    t = hit;
+    worst = std::max(
+        {worst, std::abs(hits[k].t - static_cast<double>(hit)), std::abs(hits[k].state[1] - static_cast<double>(v))});
+    ASSERT_LT(worst, 1e-8) << "impact " << k;
+  }
+}
+
+TEST(ImpactOscillator, EnergyChangesAtImpactsOnly) {
+  const System s = gallery_system("impact_oscillator");
+  const Trajectory run = s.run(2000, 1e-13);
+  double energy = (2.1 * 2.1 + 0.3 * 0.3) / 2;
+  for (const Event& e : run.events) {
+    if (e.kind != impact) continue;
+    const auto& b = *e.jumped;
+    EXPECT_NEAR((b[0] * b[0] + b[1] * b[1]) / 2, energy, 1e-11);
+    energy = (e.state[0] * e.state[0] + e.state[1] * e.state[1]) / 2;
+    const double wall = 2.6 * std::cos(2.6 * e.t);
+    EXPECT_NEAR(e.state[1] - wall, -0.8 * (b[1] - wall), 1e-11);
+  }
+}
+
+TEST(ImpactOscillator, SettlesToEighteenSines) {
+  // w = 2: impacts at multiples of pi, u = 18 sin t between them up to its sign.
+  System s = gallery_system("impact_oscillator");
+  s.set({{"w", 2}}).start({{"u", 1}, {"v", 0}});
+  const Trajectory run = s.run(400);
+  const auto hits = of_kind(run, impact);
+  EXPECT_NEAR(std::remainder(hits.back().t, pi), 0, 1e-6);
+  EXPECT_NEAR(hits.back().state[1], 18, 1e-6);
+}
+
+// ---- several bodies ---------------------------------------------------------------------------------------------
+
+/// Balls on a line with the given masses; a gap between neighbours.
+System line_of_balls(const std::vector<double>& mass, const std::vector<double>& x, const std::vector<double>& v,
+                     double r) {
+  std::string equations, initial, more;
+  const size_t n = mass.size();
+  for (size_t i = 0; i < n; ++i) {
+    std::string force = "0";
+    if (i > 0) force += fmt::format(" + N{}", i);
+    if (i + 1 < n) force += fmt::format(" - N{}", i + 1);
+    equations += fmt::format("x{}' = v{}\nv{}' = ({})/{:.17g}\n", i, i, i, force, mass[i]);
+    initial += fmt::format("x{} = {:.17g}\nv{} = {:.17g}\n", i, x[i], i, v[i]);
+    if (i > 0)
+      more += fmt::format("[constraint.N{}]\ngap = \"x{} - x{}\"\nrestitution = \"{:.17g}\"\n", i, i, i - 1, r);
+  }
+  return system(equations, initial, more);
+}
+
+TEST(Balls, EqualElasticBallsExchangeVelocities) {
+  // As if they went through each other: sorted free flights; one impact per overtaking.
+  std::mt19937 random(7);
+  std::uniform_real_distribution<> speed(-1, 1), gap(0.1, 1);
+  for (int sample = 0; sample < 10; ++sample) {
+    std::vector<double> x(10), v(10), end(10);
+    double at = 0;
+    for (int i = 0; i < 10; ++i)
+      x[static_cast<size_t>(i)] = at += gap(random), v[static_cast<size_t>(i)] = speed(random);
+    const double until = 20;
+    for (size_t i = 0; i < 10; ++i) end[i] = x[i] + v[i] * until;
+    long overtakings = 0;
+    for (size_t i = 0; i < 10; ++i) {
+      for (size_t j = i + 1; j < 10; ++j) overtakings += end[i] > end[j];
+    }
+    const Trajectory run = line_of_balls(std::vector<double>(10, 1.0), x, v, 1).run(until);
+    std::sort(end.begin(), end.end());
+    EXPECT_EQ(count(run, impact), overtakings) << story(run);
+    for (size_t i = 0; i < 10; ++i) EXPECT_NEAR(run.end.state[2 * i], end[i], 1e-11);
+  }
+}
+
+TEST(Balls, MomentumAndEnergyOfUnequalElasticBalls) {
+  const std::vector<double> mass{1, 3, 0.2, 5, 0.7}, x{0, 1, 2, 3, 4}, v{2, -1, 0.5, -0.7, -3};
+  const Trajectory run = line_of_balls(mass, x, v, 1).run(10);
+  double p = 0, e = 0, p0 = 0, e0 = 0;
+  for (size_t i = 0; i < mass.size(); ++i) {
+    p0 += mass[i] * v[i], e0 += mass[i] * v[i] * v[i];
+    p += mass[i] * run.end.state[2 * i + 1], e += mass[i] * run.end.state[2 * i + 1] * run.end.state[2 * i + 1];
+  }
+  EXPECT_GT(count(run, impact), 4);
+  EXPECT_NEAR(p, p0, 1e-12);
+  EXPECT_NEAR(e, e0, 1e-12);
+}
+
+TEST(Balls, InelasticBallsEndAsOne) {
+  // r = 0: everything meets the slow heavy ball and sticks; the common velocity is momentum over mass.
+  const Trajectory run = line_of_balls({1, 1, 10}, {0, 1, 2}, {3, 2, -1}, 0).run(10);
+  for (const size_t i : {1u, 3u, 5u}) EXPECT_NEAR(run.end.state[i], (3 + 2 - 10) / 12.0, 1e-12) << story(run);
+  EXPECT_NEAR(run.end.state[0], run.end.state[4], 1e-11);
+}
+
+TEST(Balls, CradleOfTheGallery) {
+  const System s = gallery_system("newton_cradle");
+  const double w = std::sqrt(9.81 / 0.2);
+  const Trajectory run = s.run(2);
+  const auto hits = of_kind(run, impact);
+  EXPECT_EQ(hits.size(), 36u);
+  EXPECT_NEAR(hits.front().t, (pi / 2 + std::asin(0.002)) / w, 1e-12);
+  EXPECT_NEAR(hits.at(8).state[19], w * std::sqrt(0.05 * 0.05 - 9e-8), 1e-12);
+  for (const Event& e : hits) {
+    double before = 0, after = 0, energy = 0;
+    for (size_t i = 0; i < 10; ++i) {
+      before += (*e.jumped)[2 * i + 1], after += e.state[2 * i + 1];
+      const double stretch = e.state[2 * i] - 0.0201 * static_cast<double>(i);
+      energy += (e.state[2 * i + 1] * e.state[2 * i + 1] + w * w * stretch * stretch) / 2;
+    }
+    EXPECT_NEAR(before, after, 1e-15);
+    EXPECT_NEAR(energy, w * w * 0.05 * 0.05 / 2, 1e-13);
+  }
+}
+
+TEST(Balls, StackFallsAndComesToRest) {
+  // Three balls fall on the floor and on each other, r = 0.5: infinitely many impacts, then all lie still.
+  const System s = system("a' = u\nu' = -10 + N1 - N2\nb' = v\nv' = -10 + N2 - N3\nc' = w\nw' = -10 + N3",
+                          "a = 0.5\nu = 0\nb = 1.2\nv = 0\nc = 2\nw = 0",
+                          "[constraint.N1]\ngap = \"a\"\nrestitution = \"0.5\"\n[constraint.N2]\ngap = \"b - a - "
+                          "0.3\"\nrestitution = \"0.5\"\n"
+                          "[constraint.N3]\ngap = \"c - b - 0.3\"\nrestitution = \"0.5\"");
+  const Trajectory run = s.run(10);
+  expect_end(run, {0, 0, 0.3, 0, 0.6, 0}, 1e-8);
+  EXPECT_EQ(run.end.mode.text(), "|ccc") << story(run);
+}
+
+TEST(Balls, ABallOnARestingBall) {
+  // The lower ball lies on the floor and takes part: it stays, the upper one leaves with r times its speed.
+  const System s = system(
+      "a' = u\nu' = -10 + N1 - N2\nb' = v\nv' = -10 + N2", "a = 0\nu = 0\nb = 1\nv = 0",
+      "[constraint.N1]\ngap = \"a\"\nrestitution = \"0\"\n[constraint.N2]\ngap = \"b - a\"\nrestitution = \"0.5\"");
+  const double t = std::sqrt(0.2);
+  const Trajectory run = s.run(t + 0.1);
+  EXPECT_NEAR(run.end.state[0], 0, 1e-13) << story(run);
+  EXPECT_NEAR(run.end.state[1], 0, 1e-13);
+  EXPECT_NEAR(run.end.state[3], 0.5 * 10 * t - 1, 1e-11);
+}
+
+TEST(Balls, IntoACornerBothWallsAtOnce) {
+  const System s =
+      system("x' = u\nu' = A\ny' = v\nv' = B", "x = 1\nu = -1\ny = 2\nv = -2",
+             "[constraint.A]\ngap = \"x\"\nrestitution = \"1\"\n[constraint.B]\ngap = \"y\"\nrestitution = \"0.5\"");
+  const Trajectory run = s.run(2);
+  EXPECT_EQ(changes(run).size(), 1u) << story(run);
+  expect_end(run, {1, 1, 1, 1}, 1e-12);
+}
+
+TEST(Balls, BetweenTwoStopsWithoutForce) {
+  // Distance 1 from stop to stop, speed r^k: impacts at 1/2, 1/2 + 1/r, ...
+  System s = gallery_system("end_stops");
+  s.set({{"k", 0}, {"c", 0}, {"f0", 0}}).start({{"v", 1}});
+  const Trajectory run = s.run(40);
+  double t = 0.5;
+  const auto hits = of_kind(run, impact);
+  ASSERT_GE(hits.size(), 6u);
+  double flight = 1;
+  for (const Event& e : hits) {
+    EXPECT_NEAR(e.t, t, 1e-11);
+    flight /= 0.7;
+    t += flight;
+  }
+}
+
+TEST(Balls, SixImpactsPerPeriodBetweenEndStops) {
+  for (const auto& [w, impacts] : {std::pair{0.5, 6}, std::pair{1.0, 2}}) {
+    System s = gallery_system("end_stops");
+    s.set({{"w", w}});
+    RunOptions o = s.options(200 * 2 * pi / w, 1e-10);
+    const Trajectory run = s.run(o);
+    const auto hits = of_kind(run, impact);
+    const double last = run.end.t - 10 * 2 * pi / w;
+    const auto n = std::count_if(hits.begin(), hits.end(), [&](const Event& e) { return e.t > last + 1e-9; });
+    EXPECT_NEAR(static_cast<double>(n), 10 * impacts, 1) << w;
+  }
+}
+
+// ---- lasting contact and friction -------------------------------------------------------------------------------
+
+TEST(Contact, OpensWhereItsForceWouldPull) {
+  // q'' = -cos t + N: closed with N = cos t until pi/2, then q = cos t + t - pi/2.
+  const System s =
+      system("q' = v\nv' = -cos(t) + N", "q = 0\nv = 0", "[constraint.N]\ngap = \"q\"\nrestitution = \"0.5\"");
+  const Trajectory run = s.run(4);
+  expect_events(run, {{pi / 2, open}}, 1e-11);
+  expect_end(run, {std::cos(4.0) + 4 - pi / 2, 1 - std::sin(4.0)}, 1e-11);
+}
+
+TEST(Contact, FrictionFollowsTheNormalForce) {
+  // N = 3 on the ground; v' = 2 - N sign(v): from 1 to rest in 1, from -1 in 1/5.
+  for (const auto& [v, t] : {std::pair{1.0, 1.0}, std::pair{-1.0, 0.2}}) {
+    const System s =
+        system("y' = w\nw' = -3 + N\nx' = v\nv' = 2 - N*sign(v)", fmt::format("y = 0\nw = 0\nx = 0\nv = {}", v),
+               "[constraint.N]\ngap = \"y\"\nrestitution = \"0\"");
+    const Trajectory run = s.run(3);
+    expect_events(run, {{t, slide}}, 1e-12);
+    EXPECT_NEAR(run.end.state[3], 0, 1e-14);
+  }
+}
+
+TEST(Contact, NoFrictionInTheAir) {
+  // Falls from 1 with g = 2 for t = 1; without normal force v = t until then.
+  const System s = system("y' = w\nw' = -2 + N\nx' = v\nv' = 1 - N*sign(v)", "y = 1\nw = 0\nx = 0\nv = 0",
+                          "[constraint.N]\ngap = \"y\"\nrestitution = \"0\"");
+  const Trajectory run = s.run(1.5);
+  const auto found = changes(run);
+  ASSERT_FALSE(found.empty());
+  EXPECT_NEAR(found[0].t, 1, 1e-12);
+  ASSERT_TRUE(found[0].jumped) << story(run);
+  EXPECT_NEAR((*found[0].jumped)[3], 1, 1e-12);
+  EXPECT_NEAR(run.end.state[0], 0, 1e-13);
+  EXPECT_NEAR(run.end.state[1], 0, 1e-13);
+}
+
+TEST(Contact, PushedAgainstAWallByTheOtherSide) {
+  // A multiplier that pulls towards its wall cannot hold: the run says so and ends.
+  const System s = system("q' = v\nv' = -1 - N", "q = 1\nv = 0", "[constraint.N]\ngap = \"q\"\nrestitution = \"0.5\"");
+  const Trajectory run = s.run(3);
+  EXPECT_NE(run.end.why, Why::time) << story(run);
+  EXPECT_NEAR(run.end.t, std::sqrt(2.0), 1e-9);
+  EXPECT_FALSE(run.end.message.empty());
+}
+
+// ---- diodes -----------------------------------------------------------------------------------------------------
+
+TEST(Diode, CurrentStopsAndStartsAgain) {
+  // i' = sin t - 0.2 + d, i >= 0: blocks until sin t = 0.2, conducts until the integral is used up.
+  const System s = system("i' = sin(t) - 0.2 + d", "i = 0", "[constraint.d]\ngap = \"i\"");
+  const double t0 = std::asin(0.2);
+  const auto current = [&](long double t) {
+    return std::cos(static_cast<long double>(t0)) - std::cos(t) - 0.2L * (t - t0);
+  };
+  const double t1 = static_cast<double>(next_zero(current, t0 + 0.01L, 0.01L));
+  const Trajectory run = s.run(t0 + 2 * pi + 0.5);
+  expect_events(run, {{t0, open}, {t1, close}, {t0 + 2 * pi, open}}, 1e-11);
+}
+
+TEST(Diode, RectifierOpensAndClosesWhereTheVoltagesAreEqual) {
+  const System s = gallery_system("rectifier");
+  const Trajectory run = s.run(0.5);
+  ASSERT_GT(changes(run).size(), 50u);
+  const Event* opened = nullptr;
+  for (const Event& e : changes(run)) {
+    EXPECT_NEAR(e.state[0], std::abs(17 * std::sin(2 * pi * 50 * e.t)), 1e-9);
+    if (e.kind == open) {
+      opened = &e;
+    } else if (opened) {
+      EXPECT_NEAR(e.state[0], opened->state[0] * std::exp(-(e.t - opened->t) / 0.1), 1e-10);
+    }
+  }
+}
+
+TEST(Diode, RectifierReachesItsSteadyState) {
+  const System s = gallery_system("rectifier");
+  RunOptions o = s.options(1, 1e-12);
+  o.keep_pieces = true;
+  const Trajectory run = s.run(o);
+  double low = 1e9, high = 0, sum = 0;
+  constexpr int n = 20'000;
+  for (int k = 0; k < n; ++k) {
+    const double v = run(0.99 + 0.01 * k / n)[0];
+    low = std::min(low, v), high = std::max(high, v), sum += v / n;
+  }
+  EXPECT_NEAR(run(0.99)[0], 15.739551, 1e-6);
+  // Runge-Kutta with 20000 steps per half period, written apart from saltus
+  EXPECT_NEAR(low, 15.190481627, 1e-6);
+  EXPECT_NEAR(high, 16.418765710, 1e-6);
+  EXPECT_NEAR(sum, 15.809410335, 1e-6);
+}
+
+TEST(Diode, BothFormsOfTheResonantConverterAgree) {
+  System a = gallery_system("prc"), b = gallery_system("prc_diodes");
+  a.set({{"Rl", 33}}), b.set({{"Rl", 33}});
+  const Trajectory ra = a.run(1e-3), rb = b.run(1e-3);
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(ra.end.state[i], rb.end.state[i], 1e-9) << story(ra) << story(rb);
+}
+
+// ---- jumps ------------------------------------------------------------------------------------------------------
+
+TEST(Jumps, ThermostatHasItsPeriod) {
+  const Trajectory run = gallery_system("thermostat").run(300);
+  const auto found = of_kind(run, jump);
+  ASSERT_GE(found.size(), 20u);
+  EXPECT_NEAR(found[0].t, 60 * std::log(20.0 / 14), 1e-10);
+  for (size_t i = 1; i < found.size(); ++i)
+    EXPECT_NEAR(found[i].t - found[i - 1].t, 60 * std::log(i % 2 ? 11.0 / 9 : 8.0 / 7), 1e-9);
+}
+
+TEST(Jumps, NeuronFiresRegularly) {
+  const Trajectory run = gallery_system("integrate_and_fire").run(1000);
+  const auto found = of_kind(run, jump);
+  EXPECT_EQ(found.size(), 72u);
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_NEAR(found[i].t, 10 * std::log(4.0) * static_cast<double>(i + 1), 1e-9);
+  System silent = gallery_system("integrate_and_fire");
+  silent.set({{"I", 1.4}});
+  EXPECT_EQ(count(silent.run(1000), jump), 0);
+}
+
+TEST(Jumps, RimlessWheelFindsItsGait) {
+  const Trajectory run = gallery_system("rimless_wheel").run(60, 1e-13);
+  const auto found = of_kind(run, jump);
+  ASSERT_GE(found.size(), 50u);
+  const double steady = 1 / std::tan(pi / 4) * std::sqrt(4 * 9.81 * std::sin(pi / 8) * std::sin(0.08));
+  EXPECT_NEAR(found.back().state[1], steady, 1e-10);
+  EXPECT_NEAR(found.back().t - found[found.size() - 2].t, 1.034549811423, 1e-10);
+  for (size_t i = 0; i < 6; ++i) {  // the square of the speed converges with 1/2, by the energy of a step
+    const double a = found[i].state[1], b = found[i + 1].state[1];
+    EXPECT_NEAR((b * b - steady * steady) / (a * a - steady * steady), 0.5, 1e-8);
+  }
+}
+
+TEST(Jumps, LoopWithoutTimeEndsWithAMessage) {
+  const System s = system("p' = 1\nq' = 0", "p = 0\nq = 0",
+                          "[jump.a]\non = \"p - 0.5\"\ndirection = \"rising\"\nset = { p = \"0\", q = \"1\" }\n"
+                          "[jump.b]\non = \"q - 0.5\"\ndirection = \"rising\"\nset = { q = \"0\", p = \"1\" }");
+  const Trajectory run = s.run(3);
+  EXPECT_NE(run.end.why, Why::time) << story(run);
+  EXPECT_NEAR(run.end.t, 0.5, 1e-9);
+  EXPECT_FALSE(run.end.message.empty());
+}
+
+TEST(Jumps, SimultaneousJumpsSeeTheValuesBefore) {
+  const System s = system("x' = 1\ny' = 1", "x = 0\ny = 10",
+                          "[jump.a]\non = \"x - 1\"\ndirection = \"rising\"\nset = { x = \"y\" }\n"
+                          "[jump.b]\non = \"y - 11\"\ndirection = \"rising\"\nset = { y = \"x\" }");
+  const Trajectory run = s.run(1.5);
+  expect_end(run, {11.5, 1.5}, 1e-12);
+}
+
+TEST(Jumps, AJumpThatTriggersAnother) {
+  // At t = 1 x jumps to 5, which lifts c over 3: y jumps too, at the same instant.
+  const System s = system("x' = 1\ny' = 0", "x = 0\ny = 0",
+                          "[jump.a]\non = \"x - 1\"\ndirection = \"rising\"\nset = { x = \"5\" }\n"
+                          "[jump.b]\non = \"x - 3\"\ndirection = \"rising\"\nset = { y = \"7\" }");
+  const Trajectory run = s.run(2);
+  expect_end(run, {6, 7}, 1e-12);
+}
+
+TEST(Jumps, OverASwitchingSurface) {
+  // x falls from 1, is thrown from -1 to 3: the switch flips there without being crossed by the flow.
+  const System s = system("x' = -1\nz' = sign(x)", "x = 1\nz = 0",
+                          "[jump.up]\non = \"x + 1\"\ndirection = \"falling\"\nset = { x = \"3\" }");
+  const Trajectory run = s.run(3);
+  expect_end(run, {2, 1 - 1 + 1}, 1e-12);
+}
+
+TEST(Jumps, OntoASwitchingSurface) {
+  const System s = system("x' = 0.5 - sign(x)\ny' = 1\nz' = sign(x)", "x = 5\ny = 0\nz = 0",
+                          "[jump.down]\non = \"y - 1\"\ndirection = \"rising\"\nset = { x = \"0\" }");
+  const Trajectory run = s.run(3);
+  expect_end(run, {0, 3, 1 + 0.5 * 2}, 1e-12);
+  EXPECT_EQ(run.end.mode.text(), "0") << story(run);
+}
+
+TEST(Jumps, ComparatorAgainstARampThatResets) {
+  // On while mod(t, 1) < 0.3: on at every wrap, off 0.3 later.
+  const System s = system("x' = 0\nz' = step(x - mod(t, 1))", "x = 0.3\nz = 0");
+  const Trajectory run = s.run(100);
+  EXPECT_NEAR(run.end.state[1], 30, 1e-9);
+  EXPECT_NEAR(static_cast<double>(count(run, cross)), 200, 1) << story(run);
+}
+
+}  // namespace
+}  // namespace saltus::physics
