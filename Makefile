@@ -23,7 +23,6 @@ release: packages
 demo: release
 	@$(SALTUS) run models/dry_friction/model.toml -o build/demo
 	@echo "The picture is build/demo/plot.svg; 'saltus help' lists what else there is."
-	@if $(SALTUS) help run > /dev/null 2>&1; then $(SALTUS) run models/dry_friction/model.toml; fi
 
 test: release
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)

@@ -1,9 +1,12 @@
 // The nonsmooth system: what a person wrote, and the one form it lowers to.
 //
-//   x' = f(x, t, p, sigma, lambda)                                affine in each sigma_i and each lambda_j
+//   x' = f(x, t, p, sigma, lambda)                                affine in each lambda_j; see below for sigma_i
 //   switch      sigma_i in Sgn h_i(x, t, p)                       -1, +1, or solved in [-hold, hold] while sliding
 //   constraint  0 <= lambda_j  perp  g_j(x, t, p, lambda) >= 0    restitution r_j if g is of degree 2
 //   jump        when c_k(x, t, p) crosses zero: x becomes R_k(x, t, p)
+//
+// f is meant for sigma_i = +1 and -1 and keeps its formulas as written (exp(b*sigma*w) stays), so that a mode evaluates its
+// own side only; where a switch slides, code/program replaces f by the multi-affine interpolation between its two sides.
 #pragma once
 
 #include <optional>
