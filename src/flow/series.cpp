@@ -273,6 +273,20 @@ void Series::read_residual(int k) {
   }
 }
 
+void Series::note_rates(int k) {
+  unsolved_.resize(at(program_.states()));
+  for (int i = 0; i < program_.states(); ++i) unsolved_[at(i)] = rate(i)[k];
+}
+
+/// A state held by several surfaces has a rate that is rounding of what they cancel: it is zero.
+void Series::clear_held_rates(int k) {
+  constexpr double rounding = 64 * 2.2e-16;
+  for (int i = 0; i < program_.states(); ++i) {
+    double& value = work_->flow[tape_->flow.outputs[program_.rate(i)]][k];
+    if (std::abs(value) <= rounding * std::abs(unsolved_[at(i)])) value = 0;
+  }
+}
+
 bool Series::any_singular() const {
   return std::any_of(plan_->blocks.begin(), plan_->blocks.end(), [](const Block& b) { return b.singular; });
 }
@@ -286,6 +300,7 @@ SeriesStatus Series::solve_start() {
     unknown_slot(u)[0] = use_guess ? guess_[at(u)] : 0;
   }
   read_residual(0);
+  note_rates(0);
   if (!residual_.allFinite()) return SeriesStatus::undefined;
   const double first = residual_.lpNorm<Eigen::Infinity>();
   const int most = tape_->slope_affine ? 2 : 40;
@@ -376,6 +391,7 @@ void Series::solve_order(int k) {
   const std::vector<int>& active = plan_->active;
   for (const int u : active) unknown_slot(u)[k] = 0;
   read_residual(k);
+  note_rates(k);
   solve_blocks();
   for (size_t a = 0; a < active.size(); ++a) {
     if (!clamped_[at(active[a])]) unknown_slot(active[a])[k] = step_[static_cast<Eigen::Index>(a)];
@@ -400,6 +416,7 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
     } else if (const SeriesStatus status = solve_start(); status != SeriesStatus::ok) {
       return status;
     }
+    if (!plan_->active.empty()) clear_held_rates(k);
     for (const int i : plan_->pinned) jet[tape_->flow.outputs[program_.rate(i)]][k] = 0;
     if (k == 0) {
       for (int i = 0; i < n; ++i) {

@@ -139,6 +139,8 @@ class Series {
   void solve_order(int k);
   void form_slope();
   void read_residual(int k);
+  void note_rates(int k);
+  void clear_held_rates(int k);
   /// step = -slope^-1 residual, block by block
   void solve_blocks();
   bool residual_is_rounding() const;
@@ -163,6 +165,7 @@ class Series {
   double t_ = 0;
   Vec residual_, step_;
   std::vector<double> scratch_;
+  std::vector<double> unsolved_;  // rates before the unknowns of an order are known
   Ties ties_;
 };
 
