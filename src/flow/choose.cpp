@@ -140,12 +140,7 @@ class Chooser {
   void decide(const std::vector<size_t>& group) {
     if (group.size() == 1 && decide_simply(zeros_[group[0]])) return;
     constexpr size_t largest_search = 6;
-    std::vector<Candidate> candidates;
-    if (group.size() <= largest_search) {
-      candidates = enumerate(group);
-    } else {
-      candidates = walk(group);
-    }
+    std::vector<Candidate> candidates = group.size() <= largest_search ? enumerate(group) : few(group);
     for (const int order : {2, 4, 8}) {
       std::vector<Candidate> kept = judge(group, candidates, std::min(order, series_.order()));
       if (!kept.empty()) {
@@ -169,6 +164,29 @@ class Chooser {
         }
       }
       out = std::move(longer);
+    }
+    return out;
+  }
+
+  /// Many surfaces at once: only those of the event change, or else whatever the walk finds.
+  std::vector<Candidate> few(const std::vector<size_t>& group) {
+    std::vector<Candidate> out(1);
+    size_t fresh = 0;
+    for (const size_t z : group) fresh += zeros_[z].fresh;
+    constexpr size_t most_fresh = 4;
+    for (const size_t z : group) {
+      const bool varies = zeros_[z].fresh && fresh <= most_fresh;
+      const std::string letters = varies ? letters_of(zeros_[z]) : std::string(1, before_letter(zeros_[z].unknown));
+      std::vector<Candidate> longer;
+      for (const Candidate& c : out) {
+        for (const char letter : letters) longer.push_back({.letters = c.letters + letter});
+      }
+      out = std::move(longer);
+    }
+    for (Candidate& c : walk(group)) {
+      const bool known =
+          std::any_of(out.begin(), out.end(), [&](const Candidate& o) { return o.letters == c.letters; });
+      if (!known) out.push_back(std::move(c));
     }
     return out;
   }
