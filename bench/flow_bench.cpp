@@ -1,0 +1,274 @@
+// What a trajectory costs for the accuracy it has. Dry friction over 1000 periods: saltus from the text of the
+// gallery's model against Boost.odeint and CVODE with the model, its events and its sticking written by hand. Pendulum:
+// the smooth flow alone against Boost.odeint. The argument d of a row is the tolerance 10^-d; `error` is what it led
+// to.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include <cvode/cvode.h>
+#include <nvector/nvector_serial.h>
+#include <sunnonlinsol/sunnonlinsol_fixedpoint.h>
+#include <boost/math/special_functions/jacobi_elliptic.hpp>
+#include <boost/math/tools/toms748_solve.hpp>
+#include <boost/numeric/odeint.hpp>
+
+#include "app/gallery.hpp"
+#include "flow/simulate.hpp"
+#include "model/read.hpp"
+
+namespace {
+
+using namespace saltus;
+namespace odeint = boost::numeric::odeint;
+using State2 = std::array<double, 2>;
+using Times = std::vector<double>;
+
+constexpr double F = 0.4, omega = 1.0 / 3;
+constexpr double period = 2 * std::numbers::pi / omega;
+constexpr int periods = 1000;         // timed
+constexpr int checked_periods = 10;   // compared, event by event
+constexpr double longest_step = 0.5;  // of the search for the end of sticking: far below the drive's period
+
+double tolerance_of(const benchmark::State& state) { return std::pow(10.0, -static_cast<double>(state.range(0))); }
+
+// ---- saltus
+
+RunOptions options_for(const Program& program) {
+  RunOptions options;
+  options.parameters = parameter_values(program.model());
+  options.initial = initial_values(program.model(), options.parameters);
+  options.keep_events = false;
+  return options;
+}
+
+/// Times at which sticking begins or ends or v crosses zero; the model's stroboscopic section is computed, not counted.
+Times friction_by_saltus(double until, double tolerance) {
+  static const Program program(read_model_text(find_in_gallery("dry_friction").value().text));
+  Times times;
+  RunOptions options = options_for(program);
+  options.until = until;
+  options.tolerance = tolerance;
+  options.on_event = [&](const Event& event) {
+    if (event.kind != EventKind::section) times.push_back(event.t);
+  };
+  simulate(program, options);
+  return times;
+}
+
+// ---- by hand
+
+/// A root of g between a and b, where its signs differ, to the last bits.
+template <class G>
+double root_between(const G& g, double a, double b) {
+  const double ga = g(a), gb = g(b);
+  if (ga == 0 || ga * gb > 0) return a;
+  if (gb == 0) return b;
+  std::uintmax_t most = 100;
+  const auto [l, r] = boost::math::tools::toms748_solve(
+      g, a, b, ga, gb, boost::math::tools::eps_tolerance<double>(std::numeric_limits<double>::digits - 1), most);
+  return std::abs(g(l)) < std::abs(g(r)) ? l : r;
+}
+
+double pull(double t, double y) { return std::sin(omega * t) - y; }
+
+/// What follows when v is zero at time t: slip the other way at once, or stick, and then slip where the pull reaches F.
+struct Slip {
+  double t;  // when it begins, or infinity
+  double sign;
+  bool stuck;
+};
+
+Slip next_slip(double t, double y, double until) {
+  if (std::abs(pull(t, y)) > F) return {t, std::copysign(1.0, pull(t, y)), false};
+  while (t < until) {
+    const double later = t + longest_step;
+    if (const double p = pull(later, y); std::abs(p) > F) {
+      const double sign = std::copysign(1.0, p);
+      return {root_between([&](double s) { return sign * pull(s, y) - F; }, t, later), sign, true};
+    }
+    t = later;
+  }
+  return {std::numeric_limits<double>::infinity(), 0, true};
+}
+
+/// Slips with `flow(t, x, sign)`, which goes on from t and x until v is zero or time is up and returns when that was.
+template <class Flow>
+Times friction_by_hand(double until, const Flow& flow) {
+  Times times;
+  State2 x{1, 2};
+  double t = 0, sign = 1;
+  while (true) {
+    t = flow(t, x, sign);
+    if (t >= until) return times;
+    times.push_back(t);
+    x[1] = 0;
+    const Slip slip = next_slip(t, x[0], until);
+    if (slip.t >= until) return times;
+    if (slip.stuck) times.push_back(slip.t);
+    t = slip.t;
+    sign = slip.sign;
+  }
+}
+
+/// The closed form of each slip, searched in small steps: what the others are measured against.
+Times friction_exactly(double until) {
+  constexpr double gain = 1 / (1 - omega * omega), search_step = 0.1;
+  return friction_by_hand(until, [&](double start, State2& x, double sign) {
+    const double a = x[0] - gain * std::sin(omega * start) + F * sign;
+    const double b = x[1] - gain * omega * std::cos(omega * start);
+    const auto y = [&](double t) {
+      return gain * std::sin(omega * t) - F * sign + a * std::cos(t - start) + b * std::sin(t - start);
+    };
+    const auto v = [&](double t) {
+      return gain * omega * std::cos(omega * t) - a * std::sin(t - start) + b * std::cos(t - start);
+    };
+    double t = start + search_step;
+    while (sign * v(t) > 0 && t < until) t += search_step;
+    if (t >= until) return until;
+    const double hit = root_between(v, t - search_step, t);
+    x = {y(hit), 0};
+    return hit;
+  });
+}
+
+Times friction_by_odeint(double until, double tolerance) {
+  auto stepper = odeint::make_dense_output(tolerance, tolerance, odeint::runge_kutta_dopri5<State2>());
+  double dt = 0.01;  // kept over events: the flow after one is as smooth as before
+  return friction_by_hand(until, [&](double t, State2& x, double sign) {
+    const auto rate = [sign](const State2& s, State2& d, double time) {
+      d[0] = s[1];
+      d[1] = -s[0] + std::sin(omega * time) - F * sign;
+    };
+    stepper.initialize(x, t, dt);
+    while (stepper.current_time() < until) {
+      const auto [a, b] = stepper.do_step(rate);
+      dt = b - a;
+      if (sign * stepper.current_state()[1] > 0) continue;
+      const auto v = [&](double s) {
+        State2 at_s;
+        stepper.calc_state(s, at_s);
+        return sign * at_s[1];
+      };
+      const double hit = root_between(v, a, b);
+      stepper.calc_state(hit, x);
+      return hit;
+    }
+    return until;
+  });
+}
+
+Times friction_by_cvode(double until, double tolerance) {
+  struct Ours {
+    double sign = 1;
+  } ours;
+  SUNContext context = nullptr;
+  SUNContext_Create(nullptr, &context);
+  N_Vector y = N_VNew_Serial(2, context);
+  // Adams and fixed-point iteration: its cheapest choice for a flow that is not stiff.
+  void* cvode = CVodeCreate(CV_ADAMS, context);
+  SUNNonlinearSolver solver = SUNNonlinSol_FixedPoint(y, 0, context);
+  const auto rate = [](double t, N_Vector s, N_Vector d, void* data) {
+    NV_Ith_S(d, 0) = NV_Ith_S(s, 1);
+    NV_Ith_S(d, 1) = -NV_Ith_S(s, 0) + std::sin(omega * t) - F * static_cast<Ours*>(data)->sign;
+    return 0;
+  };
+  const auto surface = [](double, N_Vector s, double* g, void*) {
+    g[0] = NV_Ith_S(s, 1);
+    return 0;
+  };
+  CVodeInit(cvode, +rate, 0, y);
+  CVodeSStolerances(cvode, tolerance, tolerance);
+  CVodeSetNonlinearSolver(cvode, solver);
+  CVodeSetUserData(cvode, &ours);
+  CVodeSetMaxNumSteps(cvode, 1'000'000'000);
+  CVodeRootInit(cvode, 1, +surface);
+  CVodeSetNoInactiveRootWarn(cvode);
+
+  const Times times = friction_by_hand(until, [&](double t, State2& x, double sign) {
+    ours.sign = sign;
+    NV_Ith_S(y, 0) = x[0];
+    NV_Ith_S(y, 1) = x[1];
+    CVodeReInit(cvode, t, y);
+    int falling = sign > 0 ? -1 : 1;
+    CVodeSetRootDirection(cvode, &falling);
+    const int status = CVode(cvode, until, y, &t, CV_NORMAL);
+    x = {NV_Ith_S(y, 0), NV_Ith_S(y, 1)};
+    return status == CV_ROOT_RETURN ? t : until;
+  });
+  CVodeFree(&cvode);
+  SUNNonlinSolFree(solver);
+  N_VDestroy(y);
+  SUNContext_Free(&context);
+  return times;
+}
+
+/// The largest error of an event's time; infinity if events are missing or invented.
+double largest_error(const Times& times) {
+  static const Times exact = friction_exactly(checked_periods * period);
+  if (times.size() != exact.size()) return std::numeric_limits<double>::infinity();
+  double largest = 0;
+  for (size_t i = 0; i < exact.size(); ++i) largest = std::max(largest, std::abs(times[i] - exact[i]));
+  return largest;
+}
+
+void friction(benchmark::State& state, Times (*run)(double until, double tolerance)) {
+  const double tolerance = tolerance_of(state);
+  const Times checked = run(checked_periods * period, tolerance);
+  size_t events = 0;
+  for (auto _ : state) events = run(periods * period, tolerance).size();
+  state.counters["error"] = largest_error(checked);
+  state.counters["events"] = static_cast<double>(events);
+}
+
+// ---- pendulum
+
+constexpr double amplitude = 2, pendulum_until = 100;
+
+/// sin(x/2) = k cd(t), k = sin(amplitude/2).
+double pendulum_error(double x, double v) {
+  const long double k = std::sin(static_cast<long double>(amplitude) / 2), t = pendulum_until;
+  const long double exact_x = 2 * std::asin(k * boost::math::jacobi_cd(k, t));
+  const long double exact_v = -2 * k * std::sqrt(1 - k * k) * boost::math::jacobi_sd(k, t);
+  return static_cast<double>(std::max(std::abs(x - exact_x), std::abs(v - exact_v)));
+}
+
+void pendulum_saltus(benchmark::State& state) {
+  const Program program(read_model_text("equations = \"\"\"\nx' = v\nv' = -sin(x)\n\"\"\"\n[initial]\nx = 2\nv = 0\n"));
+  RunOptions options = options_for(program);
+  options.until = pendulum_until;
+  options.tolerance = tolerance_of(state);
+  std::vector<double> x;
+  for (auto _ : state) x = simulate(program, options).end.state;
+  state.counters["error"] = pendulum_error(x[0], x[1]);
+}
+
+void pendulum_odeint(benchmark::State& state) {
+  const double tolerance = tolerance_of(state);
+  const auto rate = [](const State2& s, State2& d, double) {
+    d[0] = s[1];
+    d[1] = -std::sin(s[0]);
+  };
+  State2 x{};
+  for (auto _ : state) {
+    x = {amplitude, 0};
+    odeint::integrate_adaptive(odeint::make_controlled(tolerance, tolerance, odeint::runge_kutta_dopri5<State2>()),
+                               rate, x, 0.0, pendulum_until, 0.01);
+    benchmark::DoNotOptimize(x);
+  }
+  state.counters["error"] = pendulum_error(x[0], x[1]);
+}
+
+BENCHMARK_CAPTURE(friction, saltus, friction_by_saltus)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(friction, odeint, friction_by_odeint)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(friction, cvode, friction_by_cvode)->DenseRange(6, 14, 2)->Unit(benchmark::kMillisecond);
+BENCHMARK(pendulum_saltus)->DenseRange(6, 14)->Unit(benchmark::kMicrosecond);
+BENCHMARK(pendulum_odeint)->DenseRange(6, 14)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
