@@ -69,7 +69,7 @@ class Engine {
         options_(options),
         order_(taylor_order(options.tolerance)),
         series_(program, options.parameters, order_),
-        control_(program.states(), options.tolerance),
+        control_(program.states(), options.tolerance, std::abs(options.until - options.from)),
         clock_(options.from),
         direction_(options.until < options.from ? -1.0 : 1.0),
         x_(options.initial),
@@ -308,7 +308,8 @@ class Engine {
     double shortest = std::abs(options_.until - options_.from);
     series_.set_mode(mode_);
     if (series_.expand(x_, clock_.now(), counters_, order_) == SeriesStatus::ok) {
-      shortest = std::min(shortest, StepControl(program_.states(), options_.tolerance).step(series_, order_, {}));
+      shortest =
+          std::min(shortest, StepControl(program_.states(), options_.tolerance, shortest).step(series_, order_, {}));
     }
     scale_ = shortest > 0 && std::isfinite(shortest) ? shortest : 1.0;
   }
@@ -434,7 +435,7 @@ class Engine {
     }
     list_watches();
     const double natural = control_.step(series_, order_, watched_series());
-    scale_ = std::isfinite(natural) && natural > 0 ? natural : scale_;
+    if (std::isfinite(natural) && natural > 0) scale_ = std::min(natural, std::abs(options_.until - options_.from));
     double length = std::min({natural, cap_, std::abs(clock_.until(options_.until))});
     for (const Every& e : every_) length = std::min(length, std::abs(clock_.until(next_time(e))));
     cap_ = HUGE_VAL;

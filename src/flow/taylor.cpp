@@ -14,8 +14,8 @@ int taylor_order(double tolerance) {
   return std::clamp(static_cast<int>(std::ceil(-std::log(tolerance) / 2 + 1)), 4, 24);
 }
 
-StepControl::StepControl(int states, double tolerance)
-    : tolerance_(tolerance), scale_(at(states), 0.0), largest_(at(states), 0.0) {}
+StepControl::StepControl(int states, double tolerance, double horizon)
+    : tolerance_(tolerance), horizon_(horizon), scale_(at(states), 0.0), largest_(at(states), 0.0) {}
 
 namespace {
 
@@ -43,7 +43,7 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
       reach = std::min(reach, first_length(series.state(static_cast<int>(i)), order, tolerance_));
     }
     for (const WatchedSeries& w : watched) reach = std::min(reach, first_length(w.c, order, tolerance_));
-    if (!std::isfinite(reach)) reach = 0;
+    reach = std::isfinite(reach) ? std::min(reach, horizon_) : 0;
   }
   double last = 0, previous = 0;  // largest coefficients in units of the scales
   bool finite = true;
@@ -63,7 +63,7 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
   if (last > 0) length = std::min(length, std::pow(tolerance_ / last, 1.0 / order));
   if (previous > 0) length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
   length *= 0.95;
-  if (std::isfinite(length)) last_ = length;
+  if (std::isfinite(length)) last_ = std::min(length, horizon_);
   return length;
 }
 

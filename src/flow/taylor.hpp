@@ -25,7 +25,8 @@ struct WatchedSeries {
 
 class StepControl {
  public:
-  StepControl(int states, double tolerance);
+  /// `horizon`: length of the run; no step is longer.
+  StepControl(int states, double tolerance, double horizon);
 
   /// Length of the step from the current series, infinite if the series ends before order-1.
   double step(const Series& series, int order, std::span<const WatchedSeries> watched);
@@ -34,7 +35,7 @@ class StepControl {
   void accept(std::span<const double> x);
 
  private:
-  double tolerance_;
+  double tolerance_, horizon_;
   double last_ = 0;              // length of the last natural step
   std::vector<double> scale_;    // of each state in the current step
   std::vector<double> largest_;  // |x_i| seen so far

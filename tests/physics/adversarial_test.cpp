@@ -785,4 +785,14 @@ TEST(Backward, UserChoosesTheSide) {
 }
 
 }  // namespace
+TEST(Odd, TanhThatLooksConstant) {
+  // Saturated at the start: a series there sees a constant; the flank is at t = 50.
+  const Trajectory run = system("x' = 1\ny' = tanh(20*(x - 50))\nz' = sign(y)", "x = 0\ny = 10\nz = 0").run(100);
+  // y = 10 + integral of tanh: -(50) + 50 by symmetry; it falls through 0 at t = 10 and comes back through it at 90.
+  ASSERT_EQ(changes(run).size(), 2u) << story(run);
+  EXPECT_NEAR(changes(run)[0].t, 10, 1e-9);
+  EXPECT_NEAR(changes(run)[1].t, 90, 1e-8);
+  EXPECT_NEAR(run.end.state[1], 10, 1e-8);
+}
+
 }  // namespace saltus::physics

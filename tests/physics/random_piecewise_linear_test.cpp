@@ -168,6 +168,21 @@ Twin intersections(unsigned seed) {
   return s;
 }
 
+/// Many relays in a ring, most of them on their surfaces from the start.
+Twin ring(unsigned seed) {
+  Twin s(seed);
+  const int n = s.integer(5, 8);
+  s.states(n, s.number(0.5, 2));
+  for (int i = 0; i < n; ++i) s.surface(s.state(i));
+  for (int i = 0; i < n; ++i) {
+    s.smooth(i, s.constant(s.number(-0.4, 0.4)) + s.drive(s.number(-1.2, 1.2)));
+    s.relay(i, i, -s.number(0.6, 1.5));
+    s.relay(i, (i + 1) % n, s.number(-0.3, 0.3));
+    s.linear.start(i) = s.chance(0.6) ? 0 : s.number(-1, 1);
+  }
+  return s;
+}
+
 /// Masses on springs with friction on the floor or on belts; static above dynamic friction.
 Twin friction_chain(unsigned seed) {
   Twin s(seed);
@@ -310,7 +325,7 @@ std::string describe(const LinearRun& run) {
 }
 
 void compare(Twin (*make)(unsigned), unsigned first_seed) {
-  constexpr int samples = 170;
+  constexpr int samples = 150;
   constexpr double until = 8;
   int skipped = 0, events = 0, failed = 0;
   std::map<std::string, int> reasons;
@@ -347,6 +362,7 @@ void compare(Twin (*make)(unsigned), unsigned first_seed) {
 
 TEST(RandomPiecewiseLinear, AdditiveRelays) { compare(additive, 1000); }
 TEST(RandomPiecewiseLinear, Intersections) { compare(intersections, 2000); }
+TEST(RandomPiecewiseLinear, RingsOfRelays) { compare(ring, 7000); }
 TEST(RandomPiecewiseLinear, FrictionChains) { compare(friction_chain, 3000); }
 TEST(RandomPiecewiseLinear, RelativeFriction) { compare(relative_friction, 4000); }
 TEST(RandomPiecewiseLinear, NestedConditionsAndKinks) { compare(nested, 5000); }
