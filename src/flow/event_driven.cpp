@@ -67,9 +67,9 @@ class Engine {
       : program_(program),
         model_(program.model()),
         options_(options),
-        order_(taylor_order(options.tolerance)),
+        order_(taylor_order(local_tolerance(options.tolerance))),
         series_(program, options.parameters, order_),
-        control_(program.states(), options.tolerance, std::abs(options.until - options.from)),
+        control_(program.states(), local_tolerance(options.tolerance), std::abs(options.until - options.from)),
         clock_(options.from),
         direction_(options.until < options.from ? -1.0 : 1.0),
         x_(options.initial),
@@ -308,8 +308,9 @@ class Engine {
     double shortest = std::abs(options_.until - options_.from);
     series_.set_mode(mode_);
     if (series_.expand(x_, clock_.now(), counters_, order_) == SeriesStatus::ok) {
-      shortest =
-          std::min(shortest, StepControl(program_.states(), options_.tolerance, shortest).step(series_, order_, {}));
+      shortest = std::min(
+          shortest,
+          StepControl(program_.states(), local_tolerance(options_.tolerance), shortest).step(series_, order_, {}));
     }
     scale_ = shortest > 0 && std::isfinite(shortest) ? shortest : 1.0;
   }

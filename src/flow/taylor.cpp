@@ -14,6 +14,8 @@ int taylor_order(double tolerance) {
   return std::clamp(static_cast<int>(std::ceil(-std::log(tolerance) / 2 + 1)), 4, 24);
 }
 
+double local_tolerance(double tolerance) { return std::min(tolerance, std::max(1e-4 * tolerance, 1e-12)); }
+
 StepControl::StepControl(int states, double tolerance, double horizon)
     : tolerance_(tolerance), horizon_(horizon), scale_(at(states), 0.0), largest_(at(states), 0.0) {}
 

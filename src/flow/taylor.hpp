@@ -23,6 +23,10 @@ struct WatchedSeries {
   double scale = 0;  ///< least size its values are compared with
 };
 
+/// The error allowed in one step so that what a run accumulates stays near the tolerance: four digits below it, as far
+/// as doubles go. With series that costs a few orders, not shorter steps.
+double local_tolerance(double tolerance);
+
 class StepControl {
  public:
   /// `horizon`: length of the run; no step is longer.

@@ -1,0 +1,142 @@
+// Smooth systems: closed forms, invariants, and end states from scripts/smooth_reference.py.
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "flow/simulate.hpp"
+#include "model/build.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr double pi = std::numbers::pi;
+
+Trajectory run(const Model& model, double until, double tolerance, long section_count = 0) {
+  const Program program(model);
+  RunOptions options;
+  options.parameters = parameter_values(model);
+  options.initial = initial_values(model, options.parameters);
+  options.until = until;
+  options.tolerance = tolerance;
+  if (section_count > 0) {
+    options.section = 0;
+    options.section_count = section_count;
+  }
+  return simulate(program, options);
+}
+
+TEST(Smooth, HarmonicOscillatorReturnsAfterTenThousandPeriods) {
+  const Model model = ModelBuilder("harmonic").equations("x' = v\nv' = -x").initial("x", 1).initial("v", 0).build();
+  const double until = 20000 * pi;
+  const Trajectory t = run(model, until, 1e-13);
+  EXPECT_NEAR(t.end.state[0], std::cos(until), 1e-9);
+  EXPECT_NEAR(t.end.state[1], -std::sin(until), 1e-9);
+}
+
+TEST(Smooth, LorenzAgreesWithTwoIntegrators) {
+  const Model model = ModelBuilder("Lorenz")
+                          .equations("x' = 10*(y - x)\ny' = x*(28 - z) - y\nz' = x*y - 8/3*z")
+                          .initial("x", 1)
+                          .initial("y", 1)
+                          .initial("z", 1)
+                          .build();
+  const Trajectory t = run(model, 5, 1e-13);
+  EXPECT_NEAR(t.end.state[0], -6.512113699419481, 1e-9);
+  EXPECT_NEAR(t.end.state[1], -6.974042788416703, 1e-9);
+  EXPECT_NEAR(t.end.state[2], 23.924129572103595, 1e-9);
+}
+
+TEST(Smooth, DuffingAgreesWithTwoIntegrators) {
+  const Model model = ModelBuilder("Duffing")
+                          .equations("x' = v\nv' = -0.3*v + x - x^3 + 0.5*cos(1.2*t)")
+                          .initial("x", 1)
+                          .initial("v", 0)
+                          .build();
+  const Trajectory t = run(model, 20, 1e-13);
+  EXPECT_NEAR(t.end.state[0], 0.9665753623607141, 1e-9);
+  EXPECT_NEAR(t.end.state[1], 0.05202975542596091, 1e-9);
+}
+
+TEST(Smooth, VanDerPolAgreesWithTwoIntegrators) {
+  const Model model =
+      ModelBuilder("van der Pol").equations("x' = v\nv' = 10*(1 - x^2)*v - x").initial("x", 2).initial("v", 0).build();
+  const Trajectory t = run(model, 20, 1e-13);
+  EXPECT_NEAR(t.end.state[0], 1.939358532782651, 1e-9);
+  EXPECT_NEAR(t.end.state[1], -0.07008150573580746, 1e-9);
+}
+
+TEST(Smooth, TanhLayerIsNotJumpedOver) {
+  // Far from the layer the series of tanh looks constant; only the defect check sees it coming.
+  const Model model = ModelBuilder("layer")
+                          .equations("x' = v\nv' = -x + sin(t/3) - 0.4*tanh(v/1e-3)")
+                          .initial("x", 1)
+                          .initial("v", 2)
+                          .build();
+  const Trajectory t = run(model, 10, 1e-9);
+  EXPECT_NEAR(t.end.state[0], 0.4255990092954492, 1e-7);
+  EXPECT_NEAR(t.end.state[1], -0.5606278088736275, 1e-7);
+}
+
+TEST(Smooth, PendulumHasThePeriodOfEllipticFunctions) {
+  const double amplitude = 2;
+  const Model model =
+      ModelBuilder("pendulum").equations("x' = v\nv' = -sin(x)").initial("x", amplitude).initial("v", 0).build();
+  const double period = 4 * std::comp_ellint_1(std::sin(amplitude / 2));
+  const Trajectory t = run(model, 100 * period, 1e-13);
+  EXPECT_NEAR(t.end.state[0], amplitude, 1e-9);
+  EXPECT_NEAR(t.end.state[1], 0, 1e-9);
+}
+
+TEST(Smooth, ArenstorfOrbitCloses) {
+  const Model model = ModelBuilder("Arenstorf")
+                          .equations(
+                              "x' = u\ny' = v\n"
+                              "u' = x + 2*v - m2*(x + m1)/a - m1*(x - m2)/b\n"
+                              "v' = y - 2*u - m2*y/a - m1*y/b\n"
+                              "a = ((x + m1)^2 + y^2)^1.5\nb = ((x - m2)^2 + y^2)^1.5")
+                          .parameter("m1", 0.012277471)
+                          .parameter("m2", "1 - 0.012277471")
+                          .initial("x", 0.994)
+                          .initial("y", 0)
+                          .initial("u", 0)
+                          .initial("v", -2.00158510637908252240537862224)
+                          .build();
+  const Trajectory t = run(model, 17.0652165601579625588917206249, 1e-15);
+  EXPECT_NEAR(t.end.state[0], 0.994, 1e-9);
+  EXPECT_NEAR(t.end.state[1], 0, 1e-9);
+}
+
+TEST(Smooth, KeplerEnergyStaysNearRoundingOverTenThousandRevolutions) {
+  const Model model = ModelBuilder("Kepler")
+                          .equations("x' = u\ny' = v\nu' = -x/r3\nv' = -y/r3\nr3 = (x^2 + y^2)^1.5")
+                          .initial("x", 0.5)
+                          .initial("y", 0)
+                          .initial("u", 0)
+                          .initial("v", "sqrt(3)")
+                          .build();
+  const Trajectory t = run(model, 20000 * pi, 1e-14);
+  const auto& s = t.end.state;
+  const double energy = (s[2] * s[2] + s[3] * s[3]) / 2 - 1 / std::hypot(s[0], s[1]);
+  EXPECT_NEAR(energy, -0.5, 2e-12);
+}
+
+TEST(Smooth, NoCrossingOfASectionIsMissed) {
+  for (const double delta : {0.1, 0.03, 0.01, 0.001}) {
+    const Model model = ModelBuilder("harmonic")
+                            .equations("x' = v\nv' = -x")
+                            .parameter("delta", delta)
+                            .initial("x", 0)
+                            .initial("v", 1)
+                            .section_on("near", "x - cos(delta)")
+                            .build();
+    for (const double tolerance : {1e-6, 1e-9, 1e-12}) {
+      const Trajectory t = run(model, 2000 * pi, tolerance);
+      EXPECT_EQ(t.events.size(), 2000u) << "delta " << delta << " tolerance " << tolerance;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace saltus
