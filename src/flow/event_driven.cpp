@@ -437,9 +437,8 @@ class Engine {
     list_watches();
     const double natural = control_.step(series_, order_, watched_series());
     if (std::isfinite(natural) && natural > 0) scale_ = std::min(natural, std::abs(options_.until - options_.from));
-    double length = std::min({natural, cap_, std::abs(clock_.until(options_.until))});
+    double length = std::min(natural, std::abs(clock_.until(options_.until)));
     for (const Every& e : every_) length = std::min(length, std::abs(clock_.until(next_time(e))));
-    cap_ = HUGE_VAL;
     if (!(length > 0) || !std::isfinite(length)) length = std::abs(clock_.until(options_.until));
     if (natural == 0 && analytic_order() >= 1 && !rough_) {
       return step_rough(direction_ * std::min(length, tangent_scale() * std::pow(options_.tolerance, 2.0 / 3.0)));
@@ -454,7 +453,7 @@ class Engine {
       const double tau = first ? first->root : direction_ * length;
       copy_piece(tau);
       if (!model_.sections.empty()) find_sections(tau);
-      if (acceptable(tau, first)) break;
+      if (acceptable(tau)) break;
       // Too long for the defect: the series does not see what the flow meets. Try half of it.
       length = std::abs(tau) / 2;
       if (length < 4 * eps * std::abs(t) || length < 1e-300) return fail_stalled(length);
@@ -614,7 +613,7 @@ class Engine {
   }
 
   /// The defect at the end of the step (and inside it where the series may be blind).
-  bool acceptable(double tau, const Watch*) {
+  bool acceptable(double tau) {
     const bool blind = series_.tape().flow.may_hide;
     next_.resize(x_.size());
     if (blind && !defect_small(tau * 0.5)) return false;
@@ -1281,7 +1280,6 @@ class Engine {
   std::vector<WatchedSeries> controlled_;
   Piece piece_;
   double scale_ = 0;
-  double cap_ = HUGE_VAL;
   bool started_ = false;
   bool ended_ = false;
   bool rough_ = false;  // the last step was made without a series
