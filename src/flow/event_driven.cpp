@@ -122,6 +122,7 @@ class Engine {
     arrive({}, true, true);
     started_ = true;
     result_.start_mode = mode_;
+    slides_ = std::count(mode_.switches.begin(), mode_.switches.end(), '0');
     note_signs();
     if (!ended_ && !rebounded_.empty()) record(mode_, result_.start_state, {});
   }
@@ -876,6 +877,7 @@ class Engine {
       jumps = next;
     }
     note_signs();
+    count_slides(before);
     record(before, x_before, jumps);
     if (!model_.sections.empty()) record_at_event(jumps);
     return going_on && !ended_ && finish_chatter(touched);
@@ -961,6 +963,11 @@ class Engine {
     const auto sign = [](double c) { return c > 0 ? 1 : c < 0 ? -1 : 0; };
     for (size_t k = 0; k < jump_sign_.size(); ++k) jump_sign_[k] = sign(series_.jump(static_cast<int>(k))[0]);
     for (size_t s = 0; s < section_sign_.size(); ++s) section_sign_[s] = sign(series_.section(static_cast<int>(s))[0]);
+  }
+
+  void count_slides(const Mode& before) {
+    for (size_t i = 0; i < mode_.switches.size(); ++i)
+      slides_ += mode_.switches[i] == '0' && before.switches[i] != '0' ? 1 : 0;
   }
 
   /// What a user sees of an arrival: jumps, impacts, then the change of mode.
@@ -1118,6 +1125,7 @@ class Engine {
         ++result_.cost.events;
         if (!settle(zeros, false)) return false;
         note_signs();
+        count_slides(last);
         Event event{.t = clock_.now(), .kind = EventKind::chatter, .before = last, .after = mode_};
         for (const int u : resting)
           event.on.push_back(u < m ? model_.form.switches[at(u)].name : model_.constraints[at(u - m)].name);
@@ -1220,13 +1228,16 @@ class Engine {
 
   /// Reports a point of a section. Returns whether the run ends here.
   bool pass(int s, double t, const std::vector<double>& x) {
-    Event event{
-        .t = t, .kind = EventKind::section, .on = {model_.sections[at(s)].name}, .before = mode_, .after = mode_};
-    event.state = x;
-    emit_as_is(std::move(event));
+    const bool wants_more = !options_.on_section || options_.on_section({s, t, x, result_.cost.events, slides_});
+    if (options_.keep_events || options_.on_event) {
+      Event event{
+          .t = t, .kind = EventKind::section, .on = {model_.sections[at(s)].name}, .before = mode_, .after = mode_};
+      event.state = x;
+      emit_as_is(std::move(event));
+    }
     if (s == options_.section && ++section_points_ >= options_.section_count && options_.section_count > 0)
       counted_out_ = true;
-    return counted_out_ || model_.sections[at(s)].stop;
+    return counted_out_ || !wants_more || model_.sections[at(s)].stop;
   }
 
   /// Sections at fixed intervals that are due now.
@@ -1300,6 +1311,7 @@ class Engine {
   std::vector<Passage> passages_;
   std::vector<int> next_sign_;
   long section_points_ = 0;
+  long slides_ = 0;
   bool counted_out_ = false;
   Trajectory result_;
 };

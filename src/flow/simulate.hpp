@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,15 @@
 #include "flow/trajectory.hpp"
 
 namespace saltus {
+
+/// A point of a section, while the run passes through it.
+struct Passing {
+  int section = 0;
+  double t = 0;
+  std::span<const double> state;
+  long events = 0;  ///< of the run so far, sections not counted
+  long slides = 0;  ///< how often sliding has begun on a surface so far, a slide at the start included
+};
 
 struct RunOptions {
   std::vector<double> parameters;     ///< one per parameter of the model
@@ -34,11 +44,23 @@ struct RunOptions {
   std::function<void(const Piece&, const Mode&)> on_piece;
   /// Called at each event.
   std::function<void(const Event&)> on_event;
+  /// Called at each point of a section; false ends the run (Why::stop). Cheap: no event is made for it.
+  std::function<bool(const Passing&)> on_section;
 
   /// Throws Error(usage) for values no run can have.
   void check(const Model& model) const;
 };
 
 Trajectory simulate(const Program& program, const RunOptions& options);
+
+/// Many runs of one program, one after the other: what they share is set up once. One per thread.
+class Simulator {
+ public:
+  explicit Simulator(const Program& program) : program_(program) {}
+  Trajectory run(const RunOptions& options) { return simulate(program_, options); }
+
+ private:
+  const Program& program_;
+};
 
 }  // namespace saltus
