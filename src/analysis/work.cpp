@@ -1,0 +1,407 @@
+#include "analysis/work.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <queue>
+#include <thread>
+
+#include <unistd.h>
+
+#include "analysis/checkpoint.hpp"
+#include "analysis/team.hpp"
+#include "base/error.hpp"
+
+namespace saltus {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Task {
+  std::size_t item = 0;
+  std::optional<Bytes> before = {};
+};
+
+struct Finished {
+  std::size_t item = 0;
+  Bytes bytes = {};
+  std::exception_ptr error = {};
+};
+
+// ---- the threads of this process -----------------------------------------------------------------------------------
+
+/// Threads that work off tasks in the order given.
+class Crew {
+ public:
+  Crew(const Job& job, int threads) : job_(job) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+
+  /// Waits for running tasks.
+  ~Crew() {
+    drop_waiting();
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    task_there_.notify_all();
+    for (std::thread& t : threads_) t.join();
+  }
+
+  void add(Task task) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(std::move(task));
+    }
+    ++inside_;
+    task_there_.notify_one();
+  }
+
+  /// What has finished since the last call; waits at most `patience` for something.
+  std::vector<Finished> collect(Clock::duration patience) {
+    std::unique_lock lock(mutex_);
+    task_done_.wait_for(lock, patience, [this] { return !finished_.empty(); });
+    std::vector<Finished> finished;
+    finished.swap(finished_);
+    inside_ -= finished.size();
+    return finished;
+  }
+
+  /// Forgets the tasks that nobody has begun.
+  void drop_waiting() {
+    const std::lock_guard lock(mutex_);
+    inside_ -= waiting_.size();
+    waiting_.clear();
+  }
+
+  std::size_t inside() const { return inside_; }  ///< tasks given and not yet collected
+  std::size_t size() const { return threads_.size(); }
+
+ private:
+  void work() {
+    Worker worker;
+    bool begun = false;
+    std::unique_lock lock(mutex_);
+    while (true) {
+      task_there_.wait(lock, [this] { return over_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      const Task task = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      Finished finished{.item = task.item};
+      try {
+        if (!begun && job_.make_worker) worker = job_.make_worker();
+        begun = true;
+        finished.bytes = job_.run(task.item, task.before ? &*task.before : nullptr, worker);
+      } catch (...) {
+        finished.error = std::current_exception();
+      }
+      lock.lock();
+      finished_.push_back(std::move(finished));
+      task_done_.notify_one();
+    }
+  }
+
+  const Job& job_;
+  std::mutex mutex_;
+  std::condition_variable task_there_, task_done_;
+  std::deque<Task> waiting_;
+  std::vector<Finished> finished_;
+  bool over_ = false;
+  std::size_t inside_ = 0;  // of the collecting thread alone
+  std::vector<std::thread> threads_;
+};
+
+// ---- which items may start -----------------------------------------------------------------------------------------
+
+class Ledger {
+ public:
+  explicit Ledger(const Job& job) : job_(job) {
+    result_.items.resize(job.count);
+    result_.missing = job.count;
+  }
+
+  /// To be called once the items of the checkpoint are in.
+  void open() {
+    if (job_.after) followers_.resize(job_.count);
+    for (std::size_t i = 0; i < job_.count; ++i) {
+      if (result_.items[i]) continue;
+      const std::size_t before = job_.after ? job_.after(i) : no_item;
+      assert(before == no_item || (before < job_.count && before != i));
+      if (before == no_item || result_.items[before]) {
+        ready_.push(i);
+      } else {
+        followers_[before].push_back(i);
+      }
+    }
+  }
+
+  /// The lowest item that may start.
+  std::optional<Task> next() {
+    if (ready_.empty()) return std::nullopt;
+    Task task{.item = ready_.top()};
+    ready_.pop();
+    const std::size_t before = job_.after ? job_.after(task.item) : no_item;
+    if (before != no_item) task.before = result_.items[before];
+    return task;
+  }
+
+  void finish(std::size_t item, Bytes bytes) {
+    if (item >= job_.count || result_.items[item]) return;
+    result_.items[item] = std::move(bytes);
+    --result_.missing;
+    if (followers_.empty()) return;
+    for (const std::size_t f : followers_[item]) ready_.push(f);
+    followers_[item].clear();
+  }
+
+  WorkResult& result() { return result_; }
+
+ private:
+  const Job& job_;
+  WorkResult result_;
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready_;
+  std::vector<std::vector<std::size_t>> followers_;
+};
+
+// ---- what ranks tell each other ------------------------------------------------------------------------------------
+
+Bytes pack_task(const Task& task) {
+  Packer pack;
+  pack.integer(static_cast<std::int64_t>(task.item)).integer(task.before ? 1 : 0);
+  if (task.before) pack.text(*task.before);
+  return pack.take();
+}
+
+Task unpack_task(const Bytes& bytes) {
+  Unpacker unpack(bytes);
+  Task task{.item = static_cast<std::size_t>(unpack.integer())};
+  if (unpack.integer() == 1) task.before = unpack.text();
+  return task;
+}
+
+Bytes pack_failure(const Finished& finished) {
+  Packer pack;
+  pack.integer(static_cast<std::int64_t>(finished.item));
+  try {
+    std::rethrow_exception(finished.error);
+  } catch (const Error& error) {
+    pack.integer(static_cast<std::int64_t>(error.kind())).text(error.message()).text(error.hint());
+  } catch (const std::exception& error) {
+    pack.integer(-1).text(error.what());
+  }
+  return pack.take();
+}
+
+Finished unpack_failure(const Bytes& bytes) {
+  Unpacker unpack(bytes);
+  Finished finished{.item = static_cast<std::size_t>(unpack.integer())};
+  const std::int64_t kind = unpack.integer();
+  const std::string message = unpack.text();
+  finished.error = kind < 0 ? std::make_exception_ptr(std::runtime_error(message))
+                            : std::make_exception_ptr(Error(static_cast<ErrorKind>(kind), message, {}, unpack.text()));
+  return finished;
+}
+
+/// The other ranks as the leader sees them.
+class Followers {
+ public:
+  explicit Followers(Team& team) : team_(team), free_(static_cast<std::size_t>(team.size()), 0) {}
+  /// Left by an exception, the job has no end: the followers must not wait for it.
+  ~Followers() {
+    if (!ended_) team_.quit();
+  }
+
+  /// A rank with a free thread, or 0.
+  int idle() const {
+    for (std::size_t r = 1; r < free_.size(); ++r) {
+      if (free_[r] > 0) return static_cast<int>(r);
+    }
+    return 0;
+  }
+
+  void give(int rank, const Task& task) {
+    --free_[static_cast<std::size_t>(rank)];
+    ++inside_;
+    team_.send(rank, Tag::task, pack_task(task));
+  }
+
+  void collect(std::vector<Finished>& finished) {
+    while (const auto message = team_.receive()) {
+      const auto r = static_cast<std::size_t>(message->rank);
+      if (message->tag == Tag::ready) {
+        free_[r] = Unpacker(message->bytes).integer();
+        present_.push_back(message->rank);
+      } else if (message->tag == Tag::result || message->tag == Tag::failed) {
+        ++free_[r];
+        --inside_;
+        if (message->tag == Tag::failed) {
+          finished.push_back(unpack_failure(message->bytes));
+        } else {
+          Unpacker unpack(message->bytes);
+          const auto item = static_cast<std::size_t>(unpack.integer());
+          finished.push_back({.item = item, .bytes = unpack.text()});
+        }
+      }
+    }
+  }
+
+  /// Waits for those who are late, then tells all that the job is over, with its results if they are to be shared.
+  void end(const WorkResult& result, bool share) {
+    std::vector<Finished> none;
+    const auto late = [&] {
+      for (int r = 1; r < team_.size(); ++r) {
+        if (!team_.has_gone(r) && std::find(present_.begin(), present_.end(), r) == present_.end()) return true;
+      }
+      return false;
+    };
+    while (late()) {
+      collect(none);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    constexpr std::size_t batch = 1 << 20;
+    Packer pack;
+    const auto send = [&](Tag tag) {
+      const Bytes bytes = pack.take();
+      pack = {};
+      for (const int r : present_) team_.send(r, tag, bytes);
+    };
+    for (std::size_t i = 0; share && !present_.empty() && i < result.items.size(); ++i) {
+      if (!result.items[i]) continue;
+      pack.integer(static_cast<std::int64_t>(i)).text(*result.items[i]);
+      if (pack.size() > batch) send(Tag::results);
+    }
+    send(Tag::results);
+    pack.integer(static_cast<std::int64_t>(result.resumed));
+    send(Tag::end);
+    ended_ = true;
+  }
+
+  std::size_t inside() const { return inside_; }
+
+ private:
+  Team& team_;
+  std::vector<std::int64_t> free_;  // threads of each rank that wait for a task
+  std::vector<int> present_;
+  std::size_t inside_ = 0;
+  bool ended_ = false;
+};
+
+// ---- leader and follower -------------------------------------------------------------------------------------------
+
+WorkResult lead(const Job& job, const WorkOptions& options, int threads, Team& team) {
+  Ledger ledger(job);
+  WorkResult& result = ledger.result();
+  std::optional<Checkpoint> checkpoint;
+  Followers followers(team);
+  if (!options.checkpoint.empty()) {
+    checkpoint.emplace(options.checkpoint, job.identity,
+                       [&](std::size_t item, Bytes bytes) { ledger.finish(item, std::move(bytes)); });
+    result.resumed = job.count - result.missing;
+  }
+  ledger.open();
+
+  const bool alone = team.size() == 1;
+  const std::size_t at_home = static_cast<std::size_t>(threads) * (alone ? 4 : 1);  // others may be idle
+  const auto pause = std::chrono::milliseconds(alone ? 50 : 1);
+  const auto start = Clock::now();
+  auto last_report = start - std::chrono::seconds(1);
+  bool stopping = false;
+  Finished failure{.item = no_item};
+  Crew crew(job, std::min(threads, static_cast<int>(std::min<std::size_t>(result.missing, 1 << 20))));
+  while (true) {
+    while (!stopping && crew.inside() < at_home) {
+      const auto task = ledger.next();
+      if (!task) break;
+      crew.add(*task);
+    }
+    for (int r = followers.idle(); !stopping && r > 0; r = followers.idle()) {
+      const auto task = ledger.next();
+      if (!task) break;
+      followers.give(r, *task);
+    }
+    if (crew.inside() == 0 && followers.inside() == 0) break;
+
+    std::vector<Finished> finished = crew.collect(pause);
+    followers.collect(finished);
+    for (Finished& f : finished) {
+      if (f.error) {
+        stopping = true;
+        if (f.item < failure.item) failure = std::move(f);
+        continue;
+      }
+      if (checkpoint) checkpoint->append(f.item, f.bytes);
+      ledger.finish(f.item, std::move(f.bytes));
+    }
+    if (checkpoint) checkpoint->flush(false);
+    const auto now = Clock::now();
+    if (options.progress && now - last_report > std::chrono::milliseconds(100)) {
+      last_report = now;
+      const std::size_t done = job.count - result.missing;
+      const double seconds = std::chrono::duration<double>(now - start).count();
+      if (!options.progress({done, job.count, static_cast<double>(done - result.resumed) / std::max(seconds, 1e-9)}))
+        stopping = true;
+    }
+    if (stopping) crew.drop_waiting();
+  }
+  if (checkpoint) checkpoint->flush(true);
+  if (failure.error) std::rethrow_exception(failure.error);
+  followers.end(result, options.share);
+  return std::move(result);
+}
+
+WorkResult follow(const Job& job, int threads, Team& team) {
+  WorkResult result;
+  result.items.resize(job.count);
+  result.missing = job.count;
+  Crew crew(job, threads);
+  team.send(0, Tag::ready, Packer().integer(threads).take());
+  while (true) {
+    for (const Finished& f : crew.collect(std::chrono::milliseconds(1))) {
+      if (f.error) {
+        team.send(0, Tag::failed, pack_failure(f));
+      } else {
+        team.send(0, Tag::result, Packer().integer(static_cast<std::int64_t>(f.item)).text(f.bytes).take());
+      }
+    }
+    while (const auto message = team.receive()) {
+      switch (message->tag) {
+        case Tag::task: crew.add(unpack_task(message->bytes)); break;
+        case Tag::results:
+          for (Unpacker unpack(message->bytes); !unpack.empty();) {
+            const auto item = static_cast<std::size_t>(unpack.integer());
+            result.items.at(item) = unpack.text();
+            --result.missing;
+          }
+          break;
+        case Tag::end: result.resumed = static_cast<std::size_t>(Unpacker(message->bytes).integer()); return result;
+        case Tag::quit: throw Error(ErrorKind::usage, "rank 0 has left");
+        default: break;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int default_threads() {
+  const int allowed = static_cast<int>(std::thread::hardware_concurrency());  // what this process is bound to
+  const int all = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  const bool bound = allowed < all;  // then nobody else is there
+  return std::max(1, bound ? allowed : all / Team::of_this_process().neighbours());
+}
+
+int rank() { return Team::of_this_process().rank(); }
+int ranks() { return Team::of_this_process().size(); }
+
+WorkResult run_job(const Job& job, const WorkOptions& options) {
+  const int threads = options.threads > 0 ? options.threads : default_threads();
+  Team& team = Team::of_this_process();
+  return team.rank() == 0 ? lead(job, options, threads, team) : follow(job, threads, team);
+}
+
+}  // namespace saltus
