@@ -86,6 +86,33 @@ Ladder climb_surface(const Expr& y, const Form& specialised) {
   return ladder;
 }
 
+/// The formulas of one mode; ladders by residual: switches, gaps, raised gaps.
+struct ModeFormulas {
+  Form form;  ///< its rates only
+  std::vector<Expr> surfaces, gaps;
+  std::vector<Ladder> ladders;
+};
+
+ModeFormulas mode_formulas(const Form& form, const std::string& key, Specialisation& put) {
+  ModeFormulas out;
+  for (const Expr& f : form.f) out.form.f.push_back(put(f));
+  for (const Switch& s : form.switches) out.surfaces.push_back(put(s.surface));
+  for (const Gap& g : form.gaps) out.gaps.push_back(put(g.gap));
+  for (size_t i = 0; i < key.size(); ++i) {
+    const bool open = key[i] == '*' || key[i] == '0';
+    out.ladders.push_back(open ? climb_surface(out.surfaces[i], out.form) : Ladder{});
+  }
+  for (size_t j = 0; j < form.gaps.size(); ++j)
+    out.ladders.push_back(climb_gap(out.gaps[j], out.form, form.gaps[j].degree));
+  for (size_t j = 0; j < form.gaps.size(); ++j) {
+    ExprMap<Expr> none;
+    for (const Partial& d : gradient(out.gaps[j], SymbolKind::lambda)) none.emplace(d.symbol, 0.0);
+    const bool algebraic = form.gaps[j].degree == 0;
+    out.ladders.push_back(algebraic ? climb_gap(substitute(out.gaps[j], none), out.form, 1) : Ladder{});
+  }
+  return out;
+}
+
 }  // namespace
 
 Program::Program(Model model) : model_(std::make_shared<const Model>(std::move(model))) {
@@ -166,21 +193,17 @@ const ModeTape& Program::tape(const std::string& switch_modes) const {
 std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
   const Form& form = model_->form;
   Specialisation put(*model_, k);
-  const TapeInputs inputs{n_, m_, q_, static_cast<int>(form.counters.size())};
+  const ModeFormulas formulas = mode_formulas(form, k, put);
+  const std::vector<Expr>& rates = formulas.form.f;
+  const TapeInputs inputs{n_, m_, q_, counters_};
   auto mode = std::make_unique<ModeTape>();
-
-  Form special;
-  for (const Expr& f : form.f) special.f.push_back(put(f));
-  std::vector<Expr> surfaces, gaps, residuals;
-  for (const Switch& s : form.switches) surfaces.push_back(put(s.surface));
-  for (const Gap& g : form.gaps) gaps.push_back(put(g.gap));
 
   ExprMap<int> rate_of;  // rates with both signs
   for (int i = 0; i < n_; ++i) {
-    rate_of.emplace(special.f[at(i)], i);
-    rate_of.emplace(-special.f[at(i)], i);
+    rate_of.emplace(rates[at(i)], i);
+    rate_of.emplace(-rates[at(i)], i);
   }
-  std::vector<Expr> manifold, slope;
+  std::vector<Expr> manifold, slope, residuals;
   const auto add_unknown = [&](const Ladder& ladder) {
     const int row = static_cast<int>(residuals.size());
     residuals.push_back(ladder.residual);
@@ -206,27 +229,15 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
       }
     }
   };
-  for (int i = 0; i < m_; ++i) {
-    const bool open = k[at(i)] == '*' || k[at(i)] == '0';
-    add_unknown(open ? climb_surface(surfaces[at(i)], special) : Ladder{});
-  }
-  for (int j = 0; j < q_; ++j) add_unknown(climb_gap(gaps[at(j)], special, form.gaps[at(j)].degree));
-
-  std::vector<Expr> raised;
-  for (int j = 0; j < q_; ++j) {
-    ExprMap<Expr> none;
-    for (const Partial& d : gradient(gaps[at(j)], SymbolKind::lambda)) none.emplace(d.symbol, 0.0);
-    const bool algebraic = form.gaps[at(j)].degree == 0;
-    add_unknown(algebraic ? climb_gap(substitute(gaps[at(j)], none), special, 1) : Ladder{});
-    raised.push_back(residuals.back());
-  }
+  for (const Ladder& ladder : formulas.ladders) add_unknown(ladder);
+  const std::vector<Expr> raised(residuals.begin() + m_ + q_, residuals.end());
   residuals.resize(at(m_ + q_));
 
-  std::vector<Expr> flow = special.f;
+  std::vector<Expr> flow = rates;
   const auto append = [&](const std::vector<Expr>& more) { flow.insert(flow.end(), more.begin(), more.end()); };
-  append(surfaces);
+  append(formulas.surfaces);
   append(residuals);
-  append(gaps);
+  append(formulas.gaps);
   for (const LoweredJump& j : form.jumps) flow.push_back(put(j.on));
   for (const Expr& s : form.sections) flow.push_back(put(s));
   for (const Counter& c : form.counters) flow.push_back(put(c.phase));
@@ -249,6 +260,41 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
   mode->manifold = build_tape(manifold, inputs);
   mode->actions = build_tape(actions, inputs);
   return mode;
+}
+
+const JacobianTape& Program::jacobian(const std::string& switch_modes) const {
+  assert(static_cast<int>(switch_modes.size()) == m_);
+  const std::string k = key(switch_modes);
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<JacobianTape>& entry = jacobians_[k];
+  if (!entry) entry = differentiate_mode(k);
+  return *entry;
+}
+
+std::unique_ptr<JacobianTape> Program::differentiate_mode(const std::string& k) const {
+  Specialisation put(*model_, k);
+  const ModeFormulas formulas = mode_formulas(model_->form, k, put);
+  std::vector<Expr> residuals;
+  for (const Ladder& ladder : formulas.ladders) residuals.push_back(ladder.residual);
+
+  auto out = std::make_unique<JacobianTape>();
+  std::vector<Expr> values;
+  const auto add = [&](std::span<const Expr> of, SymbolKind by, int shift, std::vector<SlopeEntry>& entries) {
+    int row = 0;
+    for (const std::vector<Partial>& partials : saltus::jacobian(of, by)) {
+      for (const Partial& d : partials) {
+        entries.push_back({row, d.symbol.symbol().index + shift, static_cast<int>(values.size())});
+        values.push_back(d.value);
+      }
+      ++row;
+    }
+  };
+  add(formulas.form.f, SymbolKind::state, 0, out->rate_by_state);
+  add(formulas.form.f, SymbolKind::sigma, 0, out->rate_by_unknown);
+  add(formulas.form.f, SymbolKind::lambda, m_, out->rate_by_unknown);
+  add(residuals, SymbolKind::state, 0, out->residual_by_state);
+  out->tape = build_tape(values, {n_, m_, q_, counters_});
+  return out;
 }
 
 }  // namespace saltus

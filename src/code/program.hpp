@@ -45,6 +45,13 @@ struct ModeTape {
   Tape actions;             ///< definitions, jump values, restitutions, impact directions
 };
 
+/// What the Jacobian of the rates is made of in a mode, the dependence of sigma and lambda on the states included.
+struct JacobianTape {
+  Tape tape;  ///< all entries
+  std::vector<SlopeEntry> rate_by_state, rate_by_unknown;
+  std::vector<SlopeEntry> residual_by_state;  ///< rows by residual, raised ones included
+};
+
 class Program {
  public:
   explicit Program(Model model);
@@ -87,11 +94,14 @@ class Program {
 
   /// The tape of a mode given by one character per switch; made on first use and kept. Safe to call from any thread.
   const ModeTape& tape(const std::string& switch_modes) const;
+  /// Its derivatives, likewise.
+  const JacobianTape& jacobian(const std::string& switch_modes) const;
 
  private:
   static size_t at(int i) { return static_cast<size_t>(i); }
   std::string key(const std::string& switch_modes) const;
   std::unique_ptr<ModeTape> specialise(const std::string& key) const;
+  std::unique_ptr<JacobianTape> differentiate_mode(const std::string& key) const;
 
   std::shared_ptr<const Model> model_;
   int n_, m_, q_, jumps_, sections_, counters_;
@@ -104,6 +114,7 @@ class Program {
   std::vector<int> point_degree_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::unique_ptr<ModeTape>> tapes_;
+  mutable std::map<std::string, std::unique_ptr<JacobianTape>> jacobians_;
 };
 
 }  // namespace saltus

@@ -33,6 +33,7 @@ class Series {
 
   int order() const { return order_; }
   const Program& program() const { return program_; }
+  const std::vector<double>& parameters() const { return parameters_; }
   const Mode& mode() const { return plan_->mode; }
   const ModeTape& tape() const { return *tape_; }
 

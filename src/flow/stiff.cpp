@@ -12,6 +12,8 @@
 #include <sunlinsol/sunlinsol_dense.h>
 #include <sunmatrix/sunmatrix_dense.h>
 
+#include "flow/jacobian.hpp"
+
 namespace saltus {
 namespace {
 
@@ -77,8 +79,11 @@ struct StiffFlow::Solver {
 
   static int rates(realtype s, N_Vector y, N_Vector rates, void* self);
   static int weights(N_Vector y, N_Vector weights, void* self);
+  static int jacobian(realtype s, N_Vector y, N_Vector, SUNMatrix matrix, void* self, N_Vector, N_Vector, N_Vector);
   static int project(realtype s, N_Vector y, N_Vector correction, realtype, N_Vector, void* self);
 
+  double time(double s) const { return origin + direction * s; }
+  bool evaluate(realtype s, N_Vector states);
   double scale(size_t i, double value) const {
     const double size = std::max(std::abs(value), floor_of_scale * largest[i]);
     return size > 0 ? size : 1;
@@ -93,6 +98,7 @@ struct StiffFlow::Solver {
   void* cvode = nullptr;
   // Only while CVODE is at work:
   Series* series = nullptr;
+  RateJacobian rate_jacobian;
   std::vector<double> counters, point;
   double origin = 0;
   SeriesStatus failure = SeriesStatus::ok;  // why rates could not be had during the step
@@ -113,7 +119,8 @@ StiffFlow::Solver::Solver(size_t n, double tolerance_, double direction_, int or
   CVodeInit(cvode, rates, 0, y);
   CVodeSetUserData(cvode, this);
   CVodeWFtolerances(cvode, weights);
-  CVodeSetLinearSolver(cvode, linear, matrix);  // without a function for it, the Jacobian is made of differences
+  CVodeSetLinearSolver(cvode, linear, matrix);
+  CVodeSetJacFn(cvode, jacobian);
   CVodeSetMaxOrd(cvode, std::min(order, 5));
   CVodeSetMaxConvFails(cvode, 40);  // steps shrink to the edge of where the rates are defined
   CVodeSetProjFn(cvode, project);
@@ -129,16 +136,27 @@ StiffFlow::Solver::~Solver() {
   SUNContext_Free(&context);
 }
 
+/// Whether the rates exist there.
+bool StiffFlow::Solver::evaluate(realtype s, N_Vector states) {
+  const SeriesStatus status = series->evaluate({NV_DATA_S(states), largest.size()}, time(s), counters);
+  if (status != SeriesStatus::ok) failure = status;
+  return status == SeriesStatus::ok;
+}
+
 int StiffFlow::Solver::rates(realtype s, N_Vector y, N_Vector rates, void* self) {
   Solver& solver = *static_cast<Solver*>(self);
-  const size_t n = solver.largest.size();
-  const double t = solver.origin + solver.direction * s;
-  if (const SeriesStatus status = solver.series->evaluate({NV_DATA_S(y), n}, t, solver.counters);
-      status != SeriesStatus::ok) {
-    solver.failure = status;
-    return 1;  // CVODE tries a shorter step
-  }
-  for (size_t i = 0; i < n; ++i) NV_DATA_S(rates)[i] = solver.direction * solver.series->rate(static_cast<int>(i))[0];
+  if (!solver.evaluate(s, y)) return 1;  // CVODE tries a shorter step
+  for (size_t i = 0; i < solver.largest.size(); ++i)
+    NV_DATA_S(rates)[i] = solver.direction * solver.series->rate(static_cast<int>(i))[0];
+  return 0;
+}
+
+int StiffFlow::Solver::jacobian(realtype s, N_Vector y, N_Vector, SUNMatrix matrix, void* self, N_Vector, N_Vector,
+                                N_Vector) {
+  Solver& solver = *static_cast<Solver*>(self);
+  if (!solver.evaluate(s, y)) return 1;
+  const Mat& j = solver.rate_jacobian.at(*solver.series, solver.time(s), solver.counters);
+  Eigen::Map<Mat>(SM_DATA_D(matrix), j.rows(), j.cols()) = solver.direction * j;
   return 0;
 }
 
@@ -157,7 +175,7 @@ int StiffFlow::Solver::project(realtype s, N_Vector y, N_Vector correction, real
   Solver& solver = *static_cast<Solver*>(self);
   const size_t n = solver.largest.size();
   std::copy_n(NV_DATA_S(y), n, solver.point.begin());
-  solver.series->project(solver.point, solver.origin + solver.direction * s, solver.counters);
+  solver.series->project(solver.point, solver.time(s), solver.counters);
   for (size_t i = 0; i < n; ++i) NV_DATA_S(correction)[i] = solver.point[i] - NV_DATA_S(y)[i];
   return 0;
 }

@@ -12,15 +12,15 @@ Expr lie_derivative(const Expr& e, const Form& form) {
   return sum;
 }
 
-std::vector<std::vector<Partial>> jacobian(const Form& form, SymbolKind kind) {
-  // One Derivative per symbol for all rates: what the rates share (a mean field) is differentiated once.
+std::vector<std::vector<Partial>> jacobian(std::span<const Expr> formulas, SymbolKind kind) {
+  // One Derivative per symbol for all formulas: what they share (a mean field) is differentiated once.
   ExprMap<Derivative> by;
   std::vector<std::vector<Partial>> rows;
-  for (const Expr& rate : form.f) {
+  for (const Expr& formula : formulas) {
     std::vector<Partial>& row = rows.emplace_back();
-    for (const Expr& s : symbols_in(std::span(&rate, 1))) {
+    for (const Expr& s : symbols_in(std::span(&formula, 1))) {
       if (s.symbol().kind != kind) continue;
-      Expr d = by.try_emplace(s, s).first->second(rate);
+      Expr d = by.try_emplace(s, s).first->second(formula);
       if (!d.is_number(0)) row.push_back({s, std::move(d)});
     }
     std::sort(row.begin(), row.end(),
@@ -28,6 +28,8 @@ std::vector<std::vector<Partial>> jacobian(const Form& form, SymbolKind kind) {
   }
   return rows;
 }
+
+std::vector<std::vector<Partial>> jacobian(const Form& form, SymbolKind kind) { return jacobian(form.f, kind); }
 
 FunctionDerivatives derive(const Expr& y, const Form& form) {
   return {gradient(y, SymbolKind::state), differentiate(y, time_symbol()), gradient(y, SymbolKind::parameter),
