@@ -1,0 +1,38 @@
+// What an event costs in a large system: a Burridge-Knopoff chain of N blocks (2N states, N surfaces) over 100 units of
+// time at a tolerance of 1e-9. Reading the model is not timed; the counters are of one run.
+#include <benchmark/benchmark.h>
+
+#include "chain.hpp"
+#include "flow/simulate.hpp"
+#include "model/read.hpp"
+
+namespace {
+
+using namespace saltus;
+
+void chain(benchmark::State& state) {
+  const Program program(read_model_text(chain_text(static_cast<int>(state.range(0))), "chain"));
+  RunOptions options;
+  options.parameters = parameter_values(program.model());
+  options.initial = initial_values(program.model(), options.parameters);
+  options.until = static_cast<double>(state.range(1));
+  options.tolerance = 1e-9;
+  options.keep_events = false;
+  Trajectory run;
+  for (auto _ : state) run = simulate(program, options);
+  if (run.end.why != Why::time) state.SkipWithError(run.end.message.c_str());
+  const double events = static_cast<double>(run.cost.events);
+  state.counters["events"] = events;
+  state.counters["steps"] = static_cast<double>(run.cost.steps);
+  state.counters["s_per_event"] =
+      benchmark::Counter(events, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+BENCHMARK(chain)
+    ->ArgNames({"blocks", "until"})
+    ->Args({10, 100})
+    ->Args({100, 100})
+    ->Args({1000, 100})
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
