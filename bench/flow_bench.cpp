@@ -1,7 +1,7 @@
 // What a trajectory costs for the accuracy it has. Dry friction over 1000 periods: saltus from the text of the
-// gallery's model against Boost.odeint and CVODE with the model, its events and its sticking written by hand. Pendulum:
-// the smooth flow alone against Boost.odeint. The argument d of a row is the tolerance 10^-d; `error` is what it led
-// to.
+// gallery's model against Boost.odeint and CVODE with the model, its events and its sticking written by hand. Drill
+// string: the same against Boost.odeint, per cycle of sticking and slipping. Pendulum: the smooth flow alone against
+// Boost.odeint and CVODE. The argument d of a row is the tolerance 10^-d; `error` is what it led to.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -48,9 +48,8 @@ RunOptions options_for(const Program& program) {
   return options;
 }
 
-/// Times at which sticking begins or ends or v crosses zero; the model's stroboscopic section is computed, not counted.
-Times friction_by_saltus(double until, double tolerance) {
-  static const Program program(read_model_text(find_in_gallery("dry_friction").value().text));
+/// Times of all changes of mode; the model's sections are computed, not counted.
+Times changes_by_saltus(const Program& program, double until, double tolerance) {
   Times times;
   RunOptions options = options_for(program);
   options.until = until;
@@ -60,6 +59,11 @@ Times friction_by_saltus(double until, double tolerance) {
   };
   simulate(program, options);
   return times;
+}
+
+Times friction_by_saltus(double until, double tolerance) {
+  static const Program program(read_model_text(find_in_gallery("dry_friction").value().text));
+  return changes_by_saltus(program, until, tolerance);
 }
 
 // ---- by hand
@@ -74,6 +78,27 @@ double root_between(const G& g, double a, double b) {
   const auto [l, r] = boost::math::tools::toms748_solve(
       g, a, b, ga, gb, boost::math::tools::eps_tolerance<double>(std::numeric_limits<double>::digits - 1), most);
   return std::abs(g(l)) < std::abs(g(r)) ? l : r;
+}
+
+/// Steps of dopri5 from t and x until `event`, which is positive first, is not; its zero in the dense output. Returns
+/// when that was, or `until`.
+template <class Stepper, class X, class Rate, class Event>
+double go_to_event(Stepper& stepper, const Rate& rate, const Event& event, double t, X& x, double& dt, double until) {
+  stepper.initialize(x, t, dt);
+  while (stepper.current_time() < until) {
+    const auto [a, b] = stepper.do_step(rate);
+    dt = b - a;  // kept over events: the flow after one is as smooth as before
+    if (event(stepper.current_state()) > 0) continue;
+    const auto along = [&](double s) {
+      X at_s;
+      stepper.calc_state(s, at_s);
+      return event(at_s);
+    };
+    const double hit = root_between(along, a, b);
+    stepper.calc_state(hit, x);
+    return hit;
+  }
+  return until;
 }
 
 double pull(double t, double y) { return std::sin(omega * t) - y; }
@@ -140,27 +165,14 @@ Times friction_exactly(double until) {
 
 Times friction_by_odeint(double until, double tolerance) {
   auto stepper = odeint::make_dense_output(tolerance, tolerance, odeint::runge_kutta_dopri5<State2>());
-  double dt = 0.01;  // kept over events: the flow after one is as smooth as before
+  double dt = 0.01;
   return friction_by_hand(until, [&](double t, State2& x, double sign) {
     const auto rate = [sign](const State2& s, State2& d, double time) {
       d[0] = s[1];
       d[1] = -s[0] + std::sin(omega * time) - F * sign;
     };
-    stepper.initialize(x, t, dt);
-    while (stepper.current_time() < until) {
-      const auto [a, b] = stepper.do_step(rate);
-      dt = b - a;
-      if (sign * stepper.current_state()[1] > 0) continue;
-      const auto v = [&](double s) {
-        State2 at_s;
-        stepper.calc_state(s, at_s);
-        return sign * at_s[1];
-      };
-      const double hit = root_between(v, a, b);
-      stepper.calc_state(hit, x);
-      return hit;
-    }
-    return until;
+    return go_to_event(
+        stepper, rate, [sign](const State2& s) { return sign * s[1]; }, t, x, dt, until);
   });
 }
 
@@ -210,8 +222,7 @@ Times friction_by_cvode(double until, double tolerance) {
 }
 
 /// The largest error of an event's time; infinity if events are missing or invented.
-double largest_error(const Times& times) {
-  static const Times exact = friction_exactly(checked_periods * period);
+double largest_error(const Times& times, const Times& exact) {
   if (times.size() != exact.size()) return std::numeric_limits<double>::infinity();
   double largest = 0;
   for (size_t i = 0; i < exact.size(); ++i) largest = std::max(largest, std::abs(times[i] - exact[i]));
@@ -219,12 +230,107 @@ double largest_error(const Times& times) {
 }
 
 void friction(benchmark::State& state, Times (*run)(double until, double tolerance)) {
+  static const Times exact = friction_exactly(checked_periods * period);
   const double tolerance = tolerance_of(state);
   const Times checked = run(checked_periods * period, tolerance);
   size_t events = 0;
   for (auto _ : state) events = run(periods * period, tolerance).size();
-  state.counters["error"] = largest_error(checked);
+  state.counters["error"] = largest_error(checked, exact);
   state.counters["events"] = static_cast<double>(events);
+}
+
+// ---- drill string
+
+constexpr double drill_until = 4000, drill_checked = 40;  // a cycle takes about 4
+
+/// The gallery's drill string while its upper disc turns forward: twist, wu, wl.
+template <class T>
+struct Drill {
+  using State = std::array<T, 3>;
+  static constexpr T u = 2, km = T(35693) / 10000, k = T(78) / 1000, Ju = T(4765) / 10000, Jl = T(326) / 10000,
+                     Tsup = T(3216) / 10000, bu = T(19667) / 10000, Tsl = T(94) / 1000, T1 = T(826) / 10000,
+                     T2 = T(-291) / 1000, beta1 = T(63598) / 10000, beta2 = T(786) / 10000, bl = T(42) / 10000;
+
+  static void stick(const State& x, State& d, T) {
+    d[0] = x[1];
+    d[1] = (km * u - k * x[0] - Tsup - bu * x[1]) / Ju;
+    d[2] = 0;
+  }
+  static void slip(const State& x, State& d, T) {
+    const T brake = Tsl + T1 * (1 - 2 / (1 + std::exp(beta1 * x[2]))) + T2 * (1 - 2 / (1 + std::exp(beta2 * x[2])));
+    d[0] = x[1] - x[2];
+    d[1] = (km * u - k * x[0] - Tsup - bu * x[1]) / Ju;
+    d[2] = (k * x[0] - brake - bl * x[2]) / Jl;
+  }
+  static T left_to_hold(const State& x) { return Tsl - k * x[0]; }  // positive while it sticks
+  static T speed(const State& x) { return x[2]; }                   // positive while it slips
+};
+
+/// Sticks and slips in turn with `flow(rate, event, t, x)`, which goes on until the event or until time is up.
+template <class T, class Flow>
+std::vector<T> drill_by_hand(T until, const Flow& flow) {
+  std::vector<T> times;
+  typename Drill<T>::State x{0, 0, 0};
+  T t = 0;
+  for (bool stuck = true;; stuck = !stuck) {
+    t = stuck ? flow(Drill<T>::stick, Drill<T>::left_to_hold, t, x) : flow(Drill<T>::slip, Drill<T>::speed, t, x);
+    if (t >= until) return times;
+    times.push_back(t);
+    if (!stuck) x[2] = 0;
+  }
+}
+
+/// Steps of order 8 in extended precision; an event is found by steps of other lengths from the same point.
+Times drill_exactly() {
+  using State3 = Drill<long double>::State;
+  constexpr long double until = drill_checked, h = 1e-3L;
+  odeint::runge_kutta_fehlberg78<State3, long double> stepper;
+  const auto times =
+      drill_by_hand<long double>(until, [&](const auto& rate, const auto& event, long double t, State3& x) {
+        const auto after = [&](long double s) {
+          State3 y;
+          stepper.do_step(rate, x, t, y, s);
+          return y;
+        };
+        for (; t < until; t += h) {
+          const State3 next = after(h);
+          if (event(next) <= 0) {
+            long double a = 0, b = h;
+            for (int i = 0; i < 60; ++i) (event(after((a + b) / 2)) > 0 ? a : b) = (a + b) / 2;
+            x = after(b);
+            return t + b;
+          }
+          x = next;
+        }
+        return until;
+      });
+  return Times(times.begin(), times.end());
+}
+
+Times drill_by_saltus(double until, double tolerance) {
+  static const Program program(read_model_text(find_in_gallery("drill_string").value().text));
+  return changes_by_saltus(program, until, tolerance);
+}
+
+Times drill_by_odeint(double until, double tolerance) {
+  using State3 = Drill<double>::State;
+  auto stepper = odeint::make_dense_output(tolerance, tolerance, odeint::runge_kutta_dopri5<State3>());
+  double dt = 0.01;
+  return drill_by_hand<double>(until, [&](const auto& rate, const auto& event, double t, State3& x) {
+    return go_to_event(stepper, rate, event, t, x, dt, until);
+  });
+}
+
+void drill(benchmark::State& state, Times (*run)(double until, double tolerance)) {
+  static const Times exact = drill_exactly();
+  const double tolerance = tolerance_of(state);
+  const Times checked = run(drill_checked, tolerance);
+  size_t events = 0;
+  for (auto _ : state) events = run(drill_until, tolerance).size();
+  state.counters["error"] = largest_error(checked, exact);
+  state.counters["events"] = static_cast<double>(events);
+  state.counters["s_per_cycle"] = benchmark::Counter(
+      static_cast<double>(events) / 2, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 // ---- pendulum
@@ -265,10 +371,44 @@ void pendulum_odeint(benchmark::State& state) {
   state.counters["error"] = pendulum_error(x[0], x[1]);
 }
 
-BENCHMARK_CAPTURE(friction, saltus, friction_by_saltus)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
+void pendulum_cvode(benchmark::State& state) {
+  const double tolerance = tolerance_of(state);
+  const auto rate = [](double, N_Vector s, N_Vector d, void*) {
+    NV_Ith_S(d, 0) = NV_Ith_S(s, 1);
+    NV_Ith_S(d, 1) = -std::sin(NV_Ith_S(s, 0));
+    return 0;
+  };
+  SUNContext context = nullptr;
+  SUNContext_Create(nullptr, &context);
+  N_Vector y = N_VNew_Serial(2, context);
+  void* cvode = CVodeCreate(CV_ADAMS, context);
+  SUNNonlinearSolver solver = SUNNonlinSol_FixedPoint(y, 0, context);
+  CVodeInit(cvode, +rate, 0, y);
+  CVodeSStolerances(cvode, tolerance, tolerance);
+  CVodeSetNonlinearSolver(cvode, solver);
+  CVodeSetMaxNumSteps(cvode, 1'000'000'000);
+  for (auto _ : state) {
+    NV_Ith_S(y, 0) = amplitude;
+    NV_Ith_S(y, 1) = 0;
+    double t = 0;
+    CVodeReInit(cvode, 0, y);
+    CVodeSetStopTime(cvode, pendulum_until);
+    CVode(cvode, pendulum_until, y, &t, CV_NORMAL);
+  }
+  state.counters["error"] = pendulum_error(NV_Ith_S(y, 0), NV_Ith_S(y, 1));
+  CVodeFree(&cvode);
+  SUNNonlinSolFree(solver);
+  N_VDestroy(y);
+  SUNContext_Free(&context);
+}
+
+BENCHMARK_CAPTURE(friction, saltus, friction_by_saltus)->DenseRange(2, 14)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(friction, odeint, friction_by_odeint)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(friction, cvode, friction_by_cvode)->DenseRange(6, 14, 2)->Unit(benchmark::kMillisecond);
-BENCHMARK(pendulum_saltus)->DenseRange(6, 14)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(drill, saltus, drill_by_saltus)->DenseRange(2, 14)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(drill, odeint, drill_by_odeint)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
+BENCHMARK(pendulum_saltus)->DenseRange(2, 14)->Unit(benchmark::kMicrosecond);
 BENCHMARK(pendulum_odeint)->DenseRange(6, 14)->Unit(benchmark::kMicrosecond);
+BENCHMARK(pendulum_cvode)->DenseRange(6, 14)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
