@@ -1,0 +1,721 @@
+#include "analysis/basins.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace saltus {
+namespace {
+
+constexpr std::size_t cells_per_item = 512;  ///< of the cell mapping: a few milliseconds
+constexpr std::size_t runs_per_item = 32;
+constexpr std::size_t first_runs = 256;  ///< from which the known attractors come
+constexpr std::size_t most_attractors = 256;
+constexpr int sample_points = 256;  ///< of an attractor without a period
+constexpr double known_within = 10;
+constexpr std::size_t coarsest = 16;      ///< distance of the cells that refinement begins with, on large grids
+constexpr std::size_t coarse_cells = 50;  ///< along each axis, which refinement begins with on small ones
+constexpr CellIndex not_mapped = Fate::not_computed - 1;  ///< as an image
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+std::int32_t fate_of(const End& end) {
+  if (end.why == Why::time) return Fate::no_return;
+  return Fate::ended - static_cast<std::int32_t>(end.why);
+}
+
+// ---- one run -------------------------------------------------------------------------------------------------------
+
+/// Runs from points of the box; one per thread.
+class Shooter {
+ public:
+  Shooter(const SectionMap& map, const Mesh& mesh, const BasinsOptions& options, std::vector<double> tolerance,
+          std::span<const Attractor> known)
+      : map_(map),
+        mesh_(mesh),
+        most_points_(options.points),
+        known_(known),
+        followed_(known.size()),
+        simulator_(map.program),
+        run_(map.run),
+        values_(mesh.axes().size()),
+        settling_(std::move(tolerance), options.most_period) {
+    run_.keep_events = false;
+    run_.keep_pieces = false;
+    run_.on_section = [this](const Passing& p) {
+      if (p.section != map_.section) return true;
+      quiet_ = 0;
+      if (++passed_ % map_.repeat != 0) return true;
+      return take_(p.state);
+    };
+    run_.progress = [this](double) { return quiet_++ < map_.patience / 256; };
+  }
+  Shooter(const Shooter&) = delete;
+  Shooter& operator=(const Shooter&) = delete;
+
+  /// The cell that holds the image of a cell's centre, or the fate of the run below -1: see image_code.
+  CellIndex image(std::size_t cell) {
+    CellIndex found = sink_cell;
+    take_ = [&](std::span<const double> x) {
+      found = mesh_.locate(on_axes(x));
+      return false;
+    };
+    const std::int32_t fate = run(cell);
+    return fate == 0 ? found : fate - 1;  // fates begin at -1, which is the cell that is the sink
+  }
+
+  /// Calls `see` with the first points of the section from a cell.
+  void look(std::size_t cell, long points, const std::function<void(std::span<const double>)>& see) {
+    long seen = 0;
+    take_ = [&](std::span<const double> x) {
+      see(x);
+      return ++seen < points;
+    };
+    run(cell);
+  }
+
+  /// Where a cell settles: 1 + the number of a known attractor, a Fate, or an attractor of its own.
+  struct Settled {
+    std::int32_t code = 0;
+    std::optional<Attractor> attractor;
+  };
+  Settled settle(std::size_t cell) {
+    Settled result;
+    settling_.clear();
+    std::fill(followed_.begin(), followed_.end(), 0);
+    take_ = [&](std::span<const double> x) {
+      if ((result.code = follows(x)) != 0) return false;
+      if (settling_.add(x)) {
+        result.attractor = settling_.cycle();
+        return false;
+      }
+      if (settling_.count() < most_points_) return true;
+      result.attractor = settling_.sample(sample_points);
+      return false;
+    };
+    const std::int32_t fate = run(cell);
+    if (fate != 0) result.code = fate;
+    return result;
+  }
+
+ private:
+  /// 0 if the run ended because it was told to.
+  std::int32_t run(std::size_t cell) {
+    mesh_.centre(cell, values_);
+    if (!start_state(map_, mesh_, values_, run_.initial)) return Fate::no_start;
+    quiet_ = passed_ = 0;
+    try {
+      const Trajectory trajectory = simulator_.run(run_);
+      if (trajectory.end.why == Why::stop) return 0;
+      if (trajectory.end.why == Why::cancelled) return Fate::no_return;
+      return fate_of(trajectory.end);
+    } catch (const Error&) {
+      return Fate::no_start;
+    }
+  }
+
+  std::span<const double> on_axes(std::span<const double> x) {
+    for (std::size_t a = 0; a < values_.size(); ++a) values_[a] = x[at(mesh_.axes()[a].state)];
+    return values_;
+  }
+
+  /// 1 + the number of the known attractor that the points have followed for a period and a little more; else 0.
+  std::int32_t follows(std::span<const double> x) {
+    const std::size_t n = x.size();
+    for (std::size_t k = 0; k < known_.size(); ++k) {
+      const Attractor& a = known_[k];
+      bool near = false;
+      for (std::size_t i = 0; i < a.count(n) && !near; ++i)
+        near = distance_in(settling_.tolerance(), x, a.point(i, n)) <= known_within;
+      followed_[k] = near ? followed_[k] + 1 : 0;
+      if (followed_[k] >= a.period + 2) return static_cast<std::int32_t>(k) + 1;
+    }
+    return 0;
+  }
+
+  const SectionMap& map_;
+  const Mesh& mesh_;
+  long most_points_;
+  std::span<const Attractor> known_;
+  std::vector<long> followed_;
+  Simulator simulator_;
+  RunOptions run_;
+  std::vector<double> values_;
+  Settling settling_;
+  std::function<bool(std::span<const double>)> take_;
+  long quiet_ = 0;   // reports of the engine since the last point
+  long passed_ = 0;  // points of the section in this run
+};
+
+// ---- many runs -----------------------------------------------------------------------------------------------------
+
+/// What the stages of one computation share.
+struct Study {
+  const SectionMap& map;
+  const Mesh& mesh;
+  const BasinsOptions& options;
+  std::vector<double> tolerance = {};
+  std::vector<Attractor> known = {};  ///< periodic ones only
+  std::vector<Attractor> found = {};  ///< known ones first
+  int stage = 0;
+  bool interrupted = false;
+
+  std::size_t states() const { return tolerance.size(); }
+};
+
+std::filesystem::path stage_file(const std::filesystem::path& folder, int stage) {
+  return folder / fmt::format("{}", stage);
+}
+
+/// Runs a stage on `count` things, `per_item` at a time. Gives the bytes of each item; none where it was interrupted.
+std::vector<std::optional<Bytes>> run_stage(
+    Study& study, std::string_view name, std::size_t count, std::size_t per_item,
+    const std::function<Bytes(Shooter&, std::size_t from, std::size_t to)>& run) {
+  ++study.stage;
+  if (count == 0) return {};
+  Job job;
+  job.count = (count + per_item - 1) / per_item;
+  job.run = [&](std::size_t item, const Bytes*, Worker& worker) {
+    Shooter& shooter = *std::any_cast<std::shared_ptr<Shooter>&>(worker);
+    return run(shooter, item * per_item, std::min(count, (item + 1) * per_item));
+  };
+  job.make_worker = [&] {
+    return Worker(std::make_shared<Shooter>(study.map, study.mesh, study.options, study.tolerance, study.known));
+  };
+  job.identity = fmt::format("{}\nstage {}: {} {} by {}", study.options.identity, study.stage, name, count, per_item);
+  WorkOptions work{.threads = study.options.threads};
+  if (!study.options.checkpoint.empty()) work.checkpoint = stage_file(study.options.checkpoint, study.stage);
+  if (study.options.progress) {
+    work.progress = [&](const WorkProgress& p) {
+      return study.options.progress(name, static_cast<double>(std::min(count, p.done * per_item)),
+                                    static_cast<double>(count));
+    };
+  }
+  WorkResult result = run_job(job, work);
+  study.interrupted = study.interrupted || result.missing > 0;
+  return std::move(result.items);
+}
+
+void pack_codes(Packer& packer, const std::vector<std::int32_t>& codes) {
+  packer.text({reinterpret_cast<const char*>(codes.data()), codes.size() * sizeof(std::int32_t)});
+}
+
+std::vector<std::int32_t> unpack_codes(Unpacker& unpacker) {
+  const std::string bytes = unpacker.text();
+  std::vector<std::int32_t> codes(bytes.size() / sizeof(std::int32_t));
+  std::memcpy(codes.data(), bytes.data(), codes.size() * sizeof(std::int32_t));
+  return codes;
+}
+
+/// The place of an attractor among those found, which grow by it if it is new; -1 if there are too many.
+std::int32_t place_of(Study& study, const Attractor& attractor, std::size_t from = 0) {
+  for (std::size_t i = from; i < study.found.size(); ++i) {
+    if (same_attractor(attractor, study.found[i], study.tolerance)) return static_cast<std::int32_t>(i);
+  }
+  if (study.found.size() >= most_attractors) return -1;
+  study.found.push_back(attractor);
+  return static_cast<std::int32_t>(study.found.size()) - 1;
+}
+
+/// Runs cells until they settle. Gives for each a place in study.found plus 1, or a Fate; the same whatever the order.
+std::vector<std::int32_t> settle_cells(Study& study, std::string_view name, std::span<const CellIndex> cells) {
+  const std::size_t known = study.known.size();
+  const auto run = [&](Shooter& shooter, std::size_t from, std::size_t to) {
+    std::vector<std::int32_t> codes;
+    std::vector<Attractor> own;  // new ones, each once
+    for (std::size_t i = from; i < to; ++i) {
+      Shooter::Settled settled = shooter.settle(at(cells[i]));
+      if (settled.attractor) {
+        std::size_t k = 0;
+        while (k < own.size() && !same_attractor(*settled.attractor, own[k], study.tolerance)) ++k;
+        if (k == own.size()) own.push_back(std::move(*settled.attractor));
+        settled.code = static_cast<std::int32_t>(known + k + 1);
+      }
+      codes.push_back(settled.code);
+    }
+    Packer packer;
+    pack_codes(packer, codes);
+    packer.integer(static_cast<std::int64_t>(own.size()));
+    for (const Attractor& a : own) packer.integer(a.period).numbers(a.points);
+    return packer.take();
+  };
+  const auto items = run_stage(study, name, cells.size(), runs_per_item, run);
+
+  std::vector<std::int32_t> result(cells.size(), Fate::not_computed);
+  for (std::size_t item = 0; item < items.size(); ++item) {
+    if (!items[item]) continue;
+    Unpacker unpacker(*items[item]);
+    const std::vector<std::int32_t> codes = unpack_codes(unpacker);
+    std::vector<std::int32_t> places(at(unpacker.integer()));
+    for (std::int32_t& place : places) {
+      Attractor a{.period = static_cast<int>(unpacker.integer()), .points = {}};
+      a.points = unpacker.numbers();
+      place = place_of(study, a);
+    }
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      std::int32_t code = codes[i];
+      if (code > static_cast<std::int32_t>(known)) {
+        const std::int32_t place = places[at(code) - known - 1];
+        code = place < 0 ? Fate::unsettled : place + 1;
+      }
+      result[item * runs_per_item + i] = code;
+    }
+  }
+  return result;
+}
+
+/// Cells spread evenly over the box, in an order that fills it ever more densely (multiples of irrational numbers).
+std::vector<CellIndex> spread_cells(const Mesh& mesh, std::size_t count) {
+  std::vector<CellIndex> cells;
+  if (mesh.scattered()) {
+    for (std::size_t i = 0; i < std::min(count, mesh.cells()); ++i) cells.push_back(static_cast<CellIndex>(i));
+    return cells;
+  }
+  double root = 2;  // of x^(d+1) = x + 1
+  const double d = static_cast<double>(mesh.axes().size());
+  for (int i = 0; i < 60; ++i) root = std::pow(1 + root, 1 / (d + 1));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t cell = 0, stride = 1;
+    double step = 1;
+    for (const CellAxis& axis : mesh.axes()) {
+      step /= root;
+      const double u = 0.5 + static_cast<double>(i) * step;
+      cell += stride * std::min(axis.cells() - 1,
+                                static_cast<std::size_t>((u - std::floor(u)) * static_cast<double>(axis.cells())));
+      stride *= axis.cells();
+    }
+    cells.push_back(static_cast<CellIndex>(cell));
+  }
+  std::sort(cells.begin(), cells.end());
+  cells.erase(std::unique(cells.begin(), cells.end()), cells.end());
+  return cells;
+}
+
+/// States on an axis are compared to a millionth of its length; others of the largest value met on a few short runs.
+std::vector<double> choose_tolerance(const SectionMap& map, const Mesh& mesh, const BasinsOptions& options) {
+  std::vector<double> tolerance = options.tolerance;
+  tolerance.resize(map.run.initial.size(), std::numeric_limits<double>::quiet_NaN());
+  for (const CellAxis& axis : mesh.axes()) {
+    double& chosen = tolerance[at(axis.state)];
+    if (std::isnan(chosen)) chosen = 1e-6 * (axis.to() - axis.from());
+  }
+  if (std::none_of(tolerance.begin(), tolerance.end(), [](double v) { return std::isnan(v); })) return tolerance;
+  std::vector<double> largest(tolerance.size(), 0);
+  Shooter shooter(map, mesh, options, std::vector<double>(tolerance.size(), 1), {});
+  for (const CellIndex cell : spread_cells(mesh, 9)) {
+    shooter.look(at(cell), 20, [&](std::span<const double> x) {
+      for (std::size_t i = 0; i < x.size(); ++i) largest[i] = std::max(largest[i], std::abs(x[i]));
+    });
+  }
+  for (std::size_t i = 0; i < tolerance.size(); ++i) {
+    if (std::isnan(tolerance[i])) tolerance[i] = 1e-6 * (largest[i] > 0 ? largest[i] : 1.0);
+  }
+  return tolerance;
+}
+
+// ---- cell mapping --------------------------------------------------------------------------------------------------
+
+std::vector<CellIndex> map_cells(Study& study) {
+  const auto items = run_stage(study, "cells", study.mesh.cells(), cells_per_item,
+                               [](Shooter& shooter, std::size_t from, std::size_t to) {
+                                 std::vector<std::int32_t> codes;
+                                 for (std::size_t cell = from; cell < to; ++cell) codes.push_back(shooter.image(cell));
+                                 Packer packer;
+                                 pack_codes(packer, codes);
+                                 return packer.take();
+                               });
+  std::vector<CellIndex> images(study.mesh.cells(), not_mapped);
+  for (std::size_t item = 0; item < items.size(); ++item) {
+    if (!items[item]) continue;
+    Unpacker unpacker(*items[item]);
+    const auto codes = unpack_codes(unpacker);
+    std::copy(codes.begin(), codes.end(), images.begin() + static_cast<std::ptrdiff_t>(item * cells_per_item));
+  }
+  return images;
+}
+
+/// A cycle of cells as an attractor: the centres of its cells.
+Attractor cycle_attractor(const Study& study, const CellCycle& cycle) {
+  Attractor result{.period = static_cast<int>(cycle.period()), .points = {}};
+  std::vector<double> values(study.mesh.axes().size()), state = study.map.run.initial;
+  for (const CellIndex cell : cycle.cells) {
+    study.mesh.centre(at(cell), values);
+    start_state(study.map, study.mesh, values, state);
+    result.points.insert(result.points.end(), state.begin(), state.end());
+  }
+  return result;
+}
+
+std::span<const double> on_axes(const Study& study, std::span<const double> x, std::vector<double>& values) {
+  for (std::size_t a = 0; a < values.size(); ++a) values[a] = x[at(study.mesh.axes()[a].state)];
+  return values;
+}
+
+bool leaves_box(const Study& study, const Attractor& attractor) {
+  std::vector<double> values(study.mesh.axes().size());
+  for (std::size_t i = 0; i < attractor.count(study.states()); ++i) {
+    if (study.mesh.outside(on_axes(study, attractor.point(i, study.states()), values)) > 1) return true;
+  }
+  return false;
+}
+
+/// The mean distance from a cell of the cycle to the nearest point of the attractor, in cells.
+double distance_to(const Study& study, const CellCycle& cycle, const std::vector<CellIndex>& attractor) {
+  double sum = 0;
+  for (const CellIndex cell : cycle.cells) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (const CellIndex other : attractor) nearest = std::min(nearest, study.mesh.distance(cell, other));
+    sum += nearest;
+  }
+  return sum / static_cast<double>(cycle.period());
+}
+
+/// What most runs from cells of a cycle come to: a place in study.found plus 1, or the sink.
+std::vector<std::int32_t> run_cycles(Study& study, const std::vector<CellCycle>& cycles) {
+  const std::size_t each = std::clamp<std::size_t>(600 / std::max<std::size_t>(1, cycles.size()), 1, 8);
+  std::vector<CellIndex> cells;
+  std::vector<std::size_t> owner;
+  for (std::size_t c = 0; c < cycles.size(); ++c) {
+    const std::size_t taken = std::min(each, cycles[c].period());
+    for (std::size_t i = 0; i < taken; ++i) {
+      cells.push_back(cycles[c].cells[i * cycles[c].period() / taken]);
+      owner.push_back(c);
+    }
+  }
+  const auto outcome = settle_cells(study, "attractors", cells);
+  std::vector<std::map<std::int32_t, int>> votes(cycles.size());
+  for (std::size_t i = 0; i < outcome.size(); ++i) {
+    // No cycle of cells can stand for what does not stay in the box: such a cycle is an artefact of the cells.
+    const std::int32_t g = outcome[i];
+    ++votes[owner[i]][g >= 1 && !leaves_box(study, study.found[at(g) - 1]) ? g : Fate::sink];
+  }
+  std::vector<std::int32_t> group;
+  for (const auto& vote : votes) {
+    const auto most =
+        std::max_element(vote.begin(), vote.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    group.push_back(most->first);
+  }
+  return group;
+}
+
+/// Moves every cycle that stays in the box to the attractor nearest to it.
+void move_to_nearest(const Study& study, const std::vector<CellCycle>& cycles, std::vector<std::int32_t>& group) {
+  std::vector<std::vector<CellIndex>> places(study.found.size());
+  std::vector<double> values(study.mesh.axes().size());
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    const Attractor& a = study.found[k];
+    for (std::size_t i = 0; i < a.count(study.states()); ++i) {
+      const CellIndex cell = study.mesh.locate(on_axes(study, a.point(i, study.states()), values));
+      if (cell >= 0) places[k].push_back(cell);
+    }
+    if (leaves_box(study, a)) places[k].clear();
+  }
+  for (std::size_t c = 0; c < cycles.size(); ++c) {
+    if (group[c] < 1) continue;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t k = 0; k < places.size(); ++k) {
+      const double d = distance_to(study, cycles[c], places[k]);
+      if (!(d < least)) continue;
+      least = d;
+      group[c] = static_cast<std::int32_t>(k) + 1;
+    }
+  }
+}
+
+/// Gives each cycle the place of its attractor in study.found plus 1, or the sink.
+std::vector<std::int32_t> join_cycles(Study& study, const std::vector<CellCycle>& cycles) {
+  if (study.options.join == BasinsOptions::Join::run) return run_cycles(study, cycles);
+  if (study.options.join == BasinsOptions::Join::nearest) {
+    std::vector<std::int32_t> group = run_cycles(study, cycles);
+    move_to_nearest(study, cycles, group);
+    return group;
+  }
+  std::vector<std::int32_t> lowest(cycles.size()), group(cycles.size());
+  std::iota(lowest.begin(), lowest.end(), 0);
+  if (study.options.join == BasinsOptions::Join::touch)
+    lowest = join_near(study.mesh, cycles, study.options.join_distance);
+  std::vector<std::size_t> speaker(cycles.size());  // of the cycles joined: the shortest, then the largest basin
+  for (std::size_t c = 0; c < cycles.size(); ++c) {
+    std::size_t& best = speaker[at(lowest[c])];
+    if (lowest[c] == static_cast<std::int32_t>(c)) best = c;
+    const CellCycle &a = cycles[c], &b = cycles[best];
+    if (a.period() < b.period() || (a.period() == b.period() && a.basin > b.basin)) best = c;
+  }
+  for (std::size_t c = 0; c < cycles.size(); ++c) {
+    if (lowest[c] == static_cast<std::int32_t>(c)) {
+      study.found.push_back(cycle_attractor(study, cycles[speaker[c]]));
+      group[c] = static_cast<std::int32_t>(study.found.size());
+    } else {
+      group[c] = group[at(lowest[c])];
+    }
+  }
+  return group;
+}
+
+void by_cells(Study& study, Basins& result) {
+  result.images = map_cells(study);
+  std::vector<CellIndex> followed = result.images;
+  for (std::size_t cell = 0; cell < followed.size(); ++cell) {
+    if (followed[cell] != not_mapped) {
+      ++result.computed;
+    } else {
+      followed[cell] = static_cast<CellIndex>(cell);  // paths that end here do not end in the sink
+    }
+  }
+  result.mapping = follow_cells(followed);
+  if (study.interrupted) {
+    result.group_of_cycle.assign(result.mapping.cycles.size(), Fate::not_computed);
+  } else {
+    result.group_of_cycle = join_cycles(study, result.mapping.cycles);
+  }
+  for (const std::int32_t cycle : result.mapping.cycle)
+    result.group.push_back(cycle < 0 ? Fate::sink : result.group_of_cycle[at(cycle)]);
+}
+
+// ---- direct runs ---------------------------------------------------------------------------------------------------
+
+/// From now on runs end when they follow one of the periodic attractors found so far.
+void know_periodic(Study& study, std::vector<std::int32_t>& codes) {
+  std::vector<std::int32_t> number(study.found.size());
+  std::vector<Attractor> others;
+  for (const bool periodic : {true, false}) {
+    for (std::size_t i = 0; i < study.found.size(); ++i) {
+      if ((study.found[i].period > 0) != periodic) continue;
+      number[i] = static_cast<std::int32_t>(study.known.size() + others.size()) + 1;
+      (periodic ? study.known : others).push_back(study.found[i]);
+    }
+  }
+  study.found = study.known;
+  study.found.insert(study.found.end(), others.begin(), others.end());
+  for (std::int32_t& code : codes) code = code < 1 ? code : number[at(code) - 1];
+}
+
+/// The places along an axis at a distance `stride`, the last one always among them.
+std::vector<std::size_t> lattice(std::size_t n, std::size_t stride) {
+  std::vector<std::size_t> places;
+  for (std::size_t k = 0; k < n; k += stride) places.push_back(k);
+  if (places.back() != n - 1) places.push_back(n - 1);
+  return places;
+}
+
+/// Calls `visit` with the places along all axes, for all combinations.
+template <class Visit>
+void for_all(const std::vector<std::vector<std::size_t>>& places, Visit visit) {
+  std::vector<std::size_t> digit(places.size(), 0), place(places.size());
+  for (;;) {
+    for (std::size_t a = 0; a < places.size(); ++a) place[a] = places[a][digit[a]];
+    visit(place);
+    std::size_t a = 0;
+    while (a < places.size() && ++digit[a] == places[a].size()) digit[a++] = 0;
+    if (a == places.size()) return;
+  }
+}
+
+class Refinement {
+ public:
+  Refinement(Study& study, Basins& result) : study_(study), result_(result), computed_(study.mesh.cells(), 0) {
+    std::size_t stride = 1;
+    for (const CellAxis& axis : study.mesh.axes()) {
+      n_.push_back(axis.cells());
+      stride_.push_back(stride);
+      stride *= axis.cells();
+    }
+  }
+
+  /// Cells that were computed before.
+  void take(const std::vector<CellIndex>& cells, const std::vector<std::int32_t>& codes) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      result_.group[at(cells[i])] = codes[i];
+      computed_[at(cells[i])] = codes[i] != Fate::not_computed;
+      result_.computed += codes[i] != Fate::not_computed;
+    }
+  }
+
+  void run() {
+    std::size_t first = coarsest;
+    while (first > 1 && first * coarse_cells > *std::max_element(n_.begin(), n_.end())) first /= 2;
+    for (std::size_t stride = first; stride >= 1; stride /= 2) {
+      std::vector<std::vector<std::size_t>> places;
+      for (const std::size_t n : n_) places.push_back(lattice(n, stride));
+      std::vector<CellIndex> wanted;
+      for_all(places, [&](const std::vector<std::size_t>& place) {
+        const std::size_t cell = cell_at(place);
+        if (result_.group[cell] != Fate::not_computed) return;
+        const std::int32_t around = stride == first ? Fate::not_computed : agreed(place, 2 * stride);
+        if (around == Fate::not_computed) {
+          wanted.push_back(static_cast<CellIndex>(cell));
+        } else {
+          result_.group[cell] = around;
+        }
+      });
+      compute(wanted);
+      if (study_.interrupted) return forget();
+    }
+    for (;;) {
+      std::vector<CellIndex> wanted;
+      for (std::size_t cell = 0; cell < result_.group.size(); ++cell) {
+        if (computed_[cell] == 0 && differs_from_a_neighbour(cell)) wanted.push_back(static_cast<CellIndex>(cell));
+      }
+      if (wanted.empty()) return;
+      compute(wanted);
+      if (study_.interrupted) return forget();
+    }
+  }
+
+ private:
+  std::size_t cell_at(const std::vector<std::size_t>& place) const {
+    std::size_t cell = 0;
+    for (std::size_t a = 0; a < place.size(); ++a) cell += place[a] * stride_[a];
+    return cell;
+  }
+
+  /// The group of all corners of the block of the coarser lattice around a place; not_computed if they differ.
+  std::int32_t agreed(const std::vector<std::size_t>& place, std::size_t block) const {
+    std::vector<std::vector<std::size_t>> corners;
+    for (std::size_t a = 0; a < place.size(); ++a) {
+      const std::size_t low = place[a] / block * block, high = std::min(low + block, n_[a] - 1);
+      const bool on_lattice = place[a] == low || place[a] == n_[a] - 1;
+      corners.push_back(on_lattice ? std::vector<std::size_t>{place[a]} : std::vector<std::size_t>{low, high});
+    }
+    std::optional<std::int32_t> common;
+    bool same = true;
+    for_all(corners, [&](const std::vector<std::size_t>& corner) {
+      const std::int32_t g = result_.group[cell_at(corner)];
+      same = same && (!common || *common == g);
+      common = g;
+    });
+    return same && common ? *common : Fate::not_computed;
+  }
+
+  bool differs_from_a_neighbour(std::size_t cell) const {
+    const std::int32_t own = result_.group[cell];
+    std::vector<std::vector<std::size_t>> places(n_.size());
+    std::size_t rest = cell;
+    for (std::size_t a = 0; a < n_.size(); ++a, rest /= n_[a - 1]) {
+      const std::size_t k = rest % n_[a];
+      for (std::size_t i = k > 0 ? k - 1 : 0; i <= std::min(k + 1, n_[a] - 1); ++i) places[a].push_back(i);
+    }
+    bool differs = false;
+    for_all(places,
+            [&](const std::vector<std::size_t>& place) { differs = differs || result_.group[cell_at(place)] != own; });
+    return differs;
+  }
+
+  void compute(const std::vector<CellIndex>& cells) { take(cells, settle_cells(study_, "cells", cells)); }
+
+  /// What was only filled in is not known before the end.
+  void forget() {
+    for (std::size_t i = 0; i < computed_.size(); ++i) {
+      if (computed_[i] == 0) result_.group[i] = Fate::not_computed;
+    }
+  }
+
+  Study& study_;
+  Basins& result_;
+  std::vector<char> computed_;
+  std::vector<std::size_t> n_, stride_;
+};
+
+void by_runs(Study& study, Basins& result) {
+  const std::size_t cells = study.mesh.cells();
+  result.group.assign(cells, Fate::not_computed);
+  std::vector<CellIndex> first;
+  std::vector<std::int32_t> codes;
+  if (cells > 4 * first_runs) {
+    first = spread_cells(study.mesh, first_runs);
+    codes = settle_cells(study, "attractors", first);
+    if (study.interrupted) return;
+    know_periodic(study, codes);
+  }
+  if (study.options.refine) {
+    Refinement refinement(study, result);
+    refinement.take(first, codes);
+    return refinement.run();
+  }
+  std::vector<CellIndex> all(cells);
+  std::iota(all.begin(), all.end(), 0);
+  result.group = settle_cells(study, "cells", all);
+  for (const std::int32_t g : result.group) result.computed += g != Fate::not_computed;
+}
+
+/// Groups in their final order; attractors that no cell goes to are left out.
+void order_basins(Study& study, Basins& result) {
+  struct Place {
+    std::size_t cells = 0, first = 0;
+  };
+  std::vector<Place> places(study.found.size());
+  for (std::size_t i = 0; i < result.group.size(); ++i) {
+    if (result.group[i] < 1) continue;
+    Place& place = places[at(result.group[i]) - 1];
+    if (place.cells++ == 0) place.first = i;
+  }
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].cells > 0) order.push_back(i);
+  }
+  const auto period = [&](std::size_t i) {
+    return study.found[i].period > 0 ? study.found[i].period : std::numeric_limits<int>::max();
+  };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return period(a) != period(b) ? period(a) < period(b) : places[a].first < places[b].first;
+  });
+  std::vector<std::int32_t> number(places.size(), Fate::sink);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    number[order[i]] = static_cast<std::int32_t>(i) + 1;
+    result.basins.push_back({.attractor = std::move(study.found[order[i]]), .cells = places[order[i]].cells});
+  }
+  for (std::int32_t& g : result.group) g = g < 1 ? g : number[at(g) - 1];
+  for (std::size_t c = 0; c < result.group_of_cycle.size(); ++c) {
+    std::int32_t& g = result.group_of_cycle[c];
+    if (g < 1) continue;
+    g = number[at(g) - 1];
+    result.basins[at(g) - 1].cycles.push_back(static_cast<std::int32_t>(c));
+  }
+}
+
+}  // namespace
+
+std::string_view fate_name(std::int32_t group) {
+  switch (group) {
+    case Fate::sink: return "leaves the box";
+    case Fate::no_start: return "no start";
+    case Fate::no_return: return "no return";
+    case Fate::unsettled: return "other";
+    case Fate::not_computed: return "not computed";
+    default: return why_name(static_cast<Why>(Fate::ended - group));
+  }
+}
+
+bool start_state(const SectionMap& map, const Mesh& mesh, std::span<const double> values, std::span<double> state) {
+  for (std::size_t a = 0; a < mesh.axes().size(); ++a) state[at(mesh.axes()[a].state)] = values[a];
+  for (const DependentState& d : map.dependent) {
+    state[at(d.state)] = evaluate(d.value, [&](const Symbol& s) {
+      return s.kind == SymbolKind::state ? state[at(s.index)] : map.run.parameters[at(s.index)];
+    });
+    if (!std::isfinite(state[at(d.state)])) return false;
+  }
+  return true;
+}
+
+Basins find_basins(const SectionMap& map, const Mesh& mesh, const BasinsOptions& options) {
+  Study study{.map = map, .mesh = mesh, .options = options, .tolerance = choose_tolerance(map, mesh, options)};
+  Basins result;
+  if (options.method == BasinsOptions::Method::cells) {
+    by_cells(study, result);
+  } else {
+    by_runs(study, result);
+  }
+  order_basins(study, result);
+  result.tolerance = std::move(study.tolerance);
+  result.interrupted = study.interrupted;
+  return result;
+}
+
+}  // namespace saltus

@@ -1,0 +1,112 @@
+// Basins of attraction: a box of initial states and the map of a section in; which cell goes to which attractor out.
+//
+// Two methods. `cells`: each cell is mapped once and the cell mapping followed (analysis/cells):
+//
+//     images  = the cell that holds the section point of each cell's centre
+//     mapping = follow_cells(images)
+//     join the cycles that are one attractor
+//
+// `direct`: each cell is run until it has settled (analysis/settle):
+//
+//     known = attractors met from a few cells spread over the box
+//     for every cell: run until it follows a known attractor for a whole period, or has settled on one of its own
+//     merge what was found, in the order of the cells
+//
+// and with `refine` only where the answer is not that of all cells around:
+//
+//     compute every 16th cell along each axis; halve the distance, computing cells between unlike ones only
+//     until every cell that was not computed has only neighbours like itself
+//
+// Results do not depend on the number of threads or ranks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "analysis/cells.hpp"
+#include "analysis/settle.hpp"
+#include "analysis/work.hpp"
+#include "flow/simulate.hpp"
+
+namespace saltus {
+
+/// A state that follows from the varied ones.
+struct DependentState {
+  int state = 0;
+  Expr value;  ///< in parameters and the states of the axes
+};
+
+/// From a point of the box to points of a section.
+struct SectionMap {
+  const Program& program;
+  RunOptions run;  ///< how to run; `initial` holds the states that do not vary, `until` is an upper limit
+  std::vector<DependentState> dependent = {};
+  int section = 0;
+  int repeat = 1;  ///< points of the section in one application of the map
+  /// Steps of the engine without a point of the section after which a run is given up.
+  long patience = 200'000;
+};
+
+/// What becomes of a cell that goes to no attractor. Numbers of a group in Basins::group.
+struct Fate {
+  static constexpr std::int32_t sink = 0;           ///< it leaves the box (cell mapping)
+  static constexpr std::int32_t no_start = -1;      ///< a gap is violated there, or the state is not finite
+  static constexpr std::int32_t no_return = -2;     ///< it does not come back to the section
+  static constexpr std::int32_t unsettled = -3;     ///< on no attractor that is listed: there are too many
+  static constexpr std::int32_t not_computed = -4;  ///< the computation was interrupted
+  static constexpr std::int32_t ended = -10;        ///< minus Why: the run ended before it could settle
+};
+/// "leaves the box", "diverged", ...
+std::string_view fate_name(std::int32_t group);
+
+struct BasinsOptions {
+  enum class Method { cells, direct };
+  enum class Join {
+    nearest,  ///< direct runs from all cycles find the attractors; a cycle belongs to the one that lies nearest
+    run,      ///< a cycle belongs to the attractor on which most direct runs from its cells settle
+    touch,    ///< cycles that come within `join_distance` cells of each other are one
+    none,
+  };
+  Method method = Method::cells;
+  Join join = Join::nearest;
+  double join_distance = 1;
+  bool refine = false;                    ///< direct only, on a grid
+  long points = 5000;                     ///< most applications of the map in a direct run
+  int most_period = 64;                   ///< longest period looked for
+  std::vector<double> tolerance;          ///< per state, in its units: when points are the same; NaN: chosen
+  int threads = 0;                        ///< 0: all cores
+  std::filesystem::path checkpoint = {};  ///< an existing folder for the files of the stages; empty: none
+  std::string identity = {};              ///< everything the result depends on
+  /// Called now and then with the stage, the cells done in it and their number; false asks to stop.
+  std::function<bool(std::string_view stage, double done, double count)> progress = {};
+};
+
+/// An attractor and its basin.
+struct Basin {
+  Attractor attractor;
+  std::size_t cells = 0;             ///< in its basin
+  std::vector<std::int32_t> cycles;  ///< of the cell mapping that were joined
+};
+
+struct Basins {
+  std::vector<std::int32_t> group;  ///< per cell: 1 + the place of its basin in `basins`, or a Fate
+  std::vector<Basin> basins;        ///< shortest periods first, none last; then by first cell
+  std::vector<double> tolerance;    ///< used, per state
+  std::size_t computed = 0;         ///< cells run or mapped, not filled in by refinement
+  bool interrupted = false;
+  /// Cell mapping only.
+  std::vector<CellIndex> images;  ///< a cell, or -1 and below: the sink
+  CellMapping mapping;
+  std::vector<std::int32_t> group_of_cycle;  ///< per cycle: its group
+
+  double fraction(std::size_t cells) const { return static_cast<double>(cells) / static_cast<double>(group.size()); }
+};
+
+Basins find_basins(const SectionMap& map, const Mesh& mesh, const BasinsOptions& options);
+
+/// The full state that a point of the box stands for; false if it is not finite.
+bool start_state(const SectionMap& map, const Mesh& mesh, std::span<const double> values, std::span<double> state);
+
+}  // namespace saltus

@@ -1,0 +1,215 @@
+#include "analysis/settle.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace saltus {
+namespace {
+
+constexpr double near = 10;         ///< tolerances between points of one attractor reached from different starts
+constexpr double may_shrink = 100;  ///< tolerances between cycles of which a limit may be told
+constexpr int slow_cycles = 8;      ///< over which a slow convergence is measured
+
+/// The largest distance from a point of a to the set b; stops counting beyond `most`.
+double farthest_from(const Attractor& a, const Attractor& b, std::span<const double> tolerance, double most) {
+  const std::size_t n = tolerance.size();
+  double farthest = 0;
+  for (std::size_t i = 0; i < a.count(n) && farthest <= most; ++i) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < b.count(n); ++j)
+      nearest = std::min(nearest, distance_in(tolerance, a.point(i, n), b.point(j, n)));
+    farthest = std::max(farthest, nearest);
+  }
+  return farthest;
+}
+
+/// The mean distance from a point of a to the set b.
+double mean_from(const Attractor& a, const Attractor& b, std::span<const double> scale) {
+  const std::size_t n = scale.size();
+  double sum = 0;
+  for (std::size_t i = 0; i < a.count(n); ++i) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < b.count(n); ++j)
+      nearest = std::min(nearest, distance_in(scale, a.point(i, n), b.point(j, n)));
+    sum += nearest;
+  }
+  return sum / static_cast<double>(std::max<std::size_t>(1, a.count(n)));
+}
+
+/// The common extent of two samples along each state that counts.
+std::vector<double> extent(const Attractor& a, const Attractor& b, std::span<const double> tolerance) {
+  const std::size_t n = tolerance.size();
+  std::vector<double> result(n, std::numeric_limits<double>::infinity());
+  for (std::size_t s = 0; s < n; ++s) {
+    if (std::isinf(tolerance[s])) continue;
+    double lo = HUGE_VAL, hi = -HUGE_VAL;
+    for (const Attractor* which : {&a, &b}) {
+      for (std::size_t i = s; i < which->points.size(); i += n) {
+        lo = std::min(lo, which->points[i]);
+        hi = std::max(hi, which->points[i]);
+      }
+    }
+    result[s] = std::max(hi - lo, tolerance[s]);
+  }
+  return result;
+}
+
+}  // namespace
+
+double distance_in(std::span<const double> tolerance, std::span<const double> a, std::span<const double> b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < tolerance.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]) / tolerance[i]);
+  return largest;
+}
+
+bool same_attractor(const Attractor& a, const Attractor& b, std::span<const double> tolerance) {
+  if ((a.period == 0) != (b.period == 0)) return false;
+  if (a.period > 0) return farthest_from(a, b, tolerance, near) <= near && farthest_from(b, a, tolerance, near) <= near;
+  const std::vector<double> scale = extent(a, b, tolerance);
+  return mean_from(a, b, scale) <= 0.1 && mean_from(b, a, scale) <= 0.1;
+}
+
+Settling::Settling(std::vector<double> tolerance, int most_period)
+    : tolerance_(std::move(tolerance)),
+      most_period_(most_period),
+      kept_((3L * slow_cycles + 1) * most_period + 1),
+      points_(static_cast<std::size_t>(kept_) * tolerance_.size()) {}
+
+std::span<const double> Settling::latest(long back) const {
+  const std::size_t n = tolerance_.size();
+  return {points_.data() + static_cast<std::size_t>((count_ - 1 - back) % kept_) * n, n};
+}
+
+bool Settling::add(std::span<const double> x) {
+  const std::size_t n = tolerance_.size();
+  std::copy(x.begin(), x.end(), points_.begin() + static_cast<std::ptrdiff_t>(count_ % kept_) * static_cast<long>(n));
+  ++count_;
+  double nearest = 2 * may_shrink;
+  for (int p = 1; p <= most_period_ && count_ > 5L * p; ++p) {
+    // A multiple of the period comes back no nearer than the period itself, unless the points alternate.
+    const double d = between(0, p);
+    if (d > 0.5 * nearest) continue;
+    nearest = d;
+    cycle_.points.clear();
+    if (!stands_still(p) && !shrinks_quickly(p) && !shrinks_slowly(p)) continue;
+    keep_cycle(p);
+    return true;
+  }
+  return false;
+}
+
+/// How far the latest cycle but `cycle` is from the one before it.
+double Settling::between_cycles(int period, int cycle) const {
+  double largest = 0;
+  for (int i = 0; i < period; ++i) largest = std::max(largest, between(i + static_cast<long>(cycle) * period, period));
+  return largest;
+}
+
+/// Nothing moves but for rounding: with a multiplier up to 0.9999 less than a tolerance is left.
+bool Settling::stands_still(int period) const {
+  for (int cycle = 0; cycle < 3; ++cycle) {
+    if (between_cycles(period, cycle) > 1e-4) return false;
+  }
+  return true;
+}
+
+/// Four cycles in a geometric sequence, its rest so far below the tolerance that no slower one can hide beside it. That
+/// the ratios agree rules out a quick and a slow one that happen to cancel.
+bool Settling::shrinks_quickly(int period) const {
+  const double e0 = between_cycles(period, 0);
+  if (e0 > 1e-3) return false;
+  const double e1 = between_cycles(period, 1), e2 = between_cycles(period, 2), e3 = between_cycles(period, 3);
+  const double highest = std::max({e0 / e1, e1 / e2, e2 / e3}), lowest = std::min({e0 / e1, e1 / e2, e2 / e3});
+  return highest <= 0.9 && lowest >= highest / 3 && e0 * std::max(1.0, highest / (1 - highest)) <= 1e-3;
+}
+
+/// Over many cycles: little is left, or the limit can be told.
+bool Settling::shrinks_slowly(int period) {
+  const long base = static_cast<long>(slow_cycles) * period;
+  if (count_ <= 3 * base + period || count_ % period != 0) return false;  // once in a cycle is enough
+  return little_is_left(period) || limits_agree(period);
+}
+
+/// The largest differences of neighbouring cycles, four at a time, since in a spiral single ones mean nothing. The
+/// slowest decrease counts: one that has just become slow must not be taken for what it was.
+bool Settling::little_is_left(int period) const {
+  constexpr int together = 4;
+  double later = 0, latest_difference = 0, q = 0;
+  for (int block = 0; block < 3 * slow_cycles / together; ++block) {
+    double largest = 0;
+    for (int i = 0; i < together; ++i) largest = std::max(largest, between_cycles(period, block * together + i));
+    if (block == 0) latest_difference = largest;
+    if (block > 0) q = std::max(q, later / largest);
+    later = largest;
+  }
+  return q < 1 && together * latest_difference * q / (1 - q) <= 1;
+}
+
+/// Two estimates of the limit are the same; the cycle is then made of the limits.
+bool Settling::limits_agree(int period) {
+  const std::size_t n = tolerance_.size();
+  const long base = static_cast<long>(slow_cycles) * period;
+  limits_.resize(static_cast<std::size_t>(period) * n);
+  earlier_limit_.resize(n);
+  Ratios ratios;
+  for (int i = 0; i < period; ++i) {
+    const std::span<double> x(limits_.data() + static_cast<std::size_t>(period - 1 - i) * n, n);
+    limit(i, base, x, ratios);
+    limit(i + base, base, earlier_limit_, ratios);
+    if (!ratios.agree() || distance_in(tolerance_, x, earlier_limit_) > 0.5) return false;
+  }
+  cycle_.points = limits_;
+  return true;
+}
+
+/// The limit of a geometric sequence from three of its members (Aitken), each state by itself.
+void Settling::limit(long back, long base, std::span<double> x, Ratios& ratios) const {
+  const auto x0 = latest(back), x1 = latest(back + base), x2 = latest(back + 2 * base);
+  for (std::size_t s = 0; s < x.size(); ++s) {
+    const double a = x0[s] - x1[s], q = a / (x1[s] - x2[s]);
+    x[s] = x0[s];
+    if (std::abs(a) <= 1e-3 * tolerance_[s]) continue;
+    ratios.lowest = std::min(ratios.lowest, q);
+    ratios.highest = std::max(ratios.highest, q);
+    x[s] += a * q / (1 - q);
+  }
+}
+
+/// The latest points or their limits as the cycle. One that still shrinks onto a shorter one has the shorter period;
+/// it begins with its lowest point, wherever the sequence happened to be.
+void Settling::keep_cycle(int period) {
+  const std::size_t n = tolerance_.size();
+  std::vector<double>& points = cycle_.points;
+  if (points.empty()) points = sample(period).points;
+  cycle_.period = period;
+  for (int shorter = 1; shorter < period; ++shorter) {
+    if (period % shorter != 0) continue;
+    double largest = 0;
+    for (int i = shorter; i < period; ++i) {
+      largest = std::max(largest, distance_in(tolerance_, cycle_.point(static_cast<std::size_t>(i), n),
+                                              cycle_.point(static_cast<std::size_t>(i - shorter), n)));
+    }
+    if (largest > 4) continue;
+    points.erase(points.begin(), points.end() - static_cast<std::ptrdiff_t>(static_cast<std::size_t>(shorter) * n));
+    cycle_.period = shorter;
+    break;
+  }
+  std::size_t first = 0;
+  for (std::size_t i = 1; i < cycle_.count(n); ++i) {
+    const auto a = cycle_.point(i, n), b = cycle_.point(first, n);
+    if (std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end())) first = i;
+  }
+  std::rotate(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(first * n), points.end());
+}
+
+Attractor Settling::sample(int most) const {
+  Attractor result;
+  for (long i = std::min({count_, kept_, static_cast<long>(most)}); i-- > 0;) {
+    const auto x = latest(i);
+    result.points.insert(result.points.end(), x.begin(), x.end());
+  }
+  return result;
+}
+
+}  // namespace saltus
