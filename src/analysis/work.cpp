@@ -343,8 +343,8 @@ WorkResult lead(const Job& job, const WorkOptions& options, int threads, Team& t
       last_report = now;
       const std::size_t done = job.count - result.missing;
       const double seconds = std::chrono::duration<double>(now - start).count();
-      if (!options.progress({done, job.count, static_cast<double>(done - result.resumed) / std::max(seconds, 1e-9)}))
-        stopping = true;
+      const double rate = static_cast<double>(done - result.resumed) / std::max(seconds, 1e-9);
+      if (!options.progress({done, job.count, result.resumed, rate})) stopping = true;
     }
     if (stopping) crew.drop_waiting();
   }

@@ -41,7 +41,8 @@ struct Job {
 
 struct WorkProgress {
   std::size_t done = 0, count = 0;
-  double per_second = 0;  ///< items finished in this call, over its time so far
+  std::size_t resumed = 0;  ///< of those done, how many came from the checkpoint
+  double per_second = 0;    ///< items finished in this call, over its time so far
 };
 
 struct WorkOptions {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "analysis/work.hpp"
 #include "app/commands.hpp"
 #include "app/gallery.hpp"
 #include "app/past.hpp"
@@ -87,6 +88,7 @@ struct Command {
   std::string arguments;
   std::string summary;
   Prepare prepare;
+  bool ranks = false;  ///< the processes of an mpirun share the work
 };
 
 std::function<Outcome()> prepare_check(CLI::App& app) {
@@ -129,6 +131,41 @@ std::function<Outcome()> prepare_section(CLI::App& app) {
   };
 }
 
+std::function<Outcome()> prepare_sweep(CLI::App& app) {
+  const auto o = std::make_shared<SweepRequest>();
+  declare(app, o->model);
+  app.add_option("VALUES,--vary", o->vary, "omega=0.15:2:400, omega=1,2,3, omega=@FILE, 1/omega=0.5:7:400; or two")
+      ->type_name("");
+  app.add_flag("--log", o->log, "equal ratios instead of equal steps");
+  app.add_option("--random", o->random, "so many random values instead: omega=0.15:2 --random 500")->type_name("N");
+  app.add_option("--seed", o->seed, "of all that is random (1)")->type_name("S");
+  app.add_option("-n,--points", o->count, "points recorded per run (100)")->type_name("N");
+  app.add_option("--skip", o->skip, "points left out before them (400; 0 with --settle)")->type_name("M");
+  app.add_option("--settle", o->settle, "go on until a period is found, but for N points at most")->type_name("N");
+  app.add_option("--section", o->section, "which section, if there are several")->type_name("NAME");
+  app.add_option("--longest", o->longest, "longest period looked for (64)")->type_name("P");
+  app.add_option("--period-tolerance", o->near, "how near points of one phase are, for all or per state")
+      ->type_name("D|NAME=D")
+      ->allow_extra_args(false);
+  app.add_option("--continue", o->direction, "start where the run of the value before ended")
+      ->type_name("no|up|down|both");
+  app.add_option("--start", o->start, "start at these states (repeat for several), or in --box")
+      ->type_name("V1,V2..|@FILE|random")
+      ->allow_extra_args(false);
+  app.add_option("--box", o->box, "where random starts lie: --box y=-2:2,v=-1:1")
+      ->type_name("NAME=A:B")
+      ->allow_extra_args(false);
+  app.add_option("--starts", o->starts, "random starts per value (1)")->type_name("K");
+  app.add_option("--colour", o->colour, "of the dots (start, where there are several)")
+      ->type_name("none|start|sliding|period");
+  declare(app, o->solve);
+  declare(app, o->output);
+  return [o] {
+    Terminal terminal(o->output.quiet || rank() > 0);
+    return sweep(*o, terminal.report());
+  };
+}
+
 struct AgainOptions {
   std::string file;
   std::string folder;
@@ -157,7 +194,9 @@ const std::vector<Command>& commands() {
       {"check", "MODEL", "what the model is: equations, switches, constraints, sections", prepare_check},
       {"run", "MODEL", "one trajectory: tables, picture, summary", prepare_run},
       {"section", "MODEL", "points of a Poincaré or stroboscopic map", prepare_section},
-      {"again", "run.toml", "repeat a past result", prepare_again},
+      {"sweep", "MODEL VALUES", "attractors against a parameter: bifurcation diagram, map of periods", prepare_sweep,
+       true},
+      {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},
   };
   return all;
@@ -187,6 +226,7 @@ std::string command_help(const Command& command, const CLI::App& app) {
     std::string left = option.get_positional() ? option.get_name(true) : option.get_name(false, true);
     std::replace(left.begin(), left.end(), ',', ' ');
     if (!option.get_type_name().empty()) left += " " + option.get_type_name();
+    if (left.size() > 21) left += fmt::format("\n{:24}", "");
     out += fmt::format("  {:22}{}\n", left, option.get_description());
   };
   for (const CLI::Option* option : app.get_options()) {
@@ -249,6 +289,7 @@ Outcome run_command(const Command& command, std::vector<std::string> arguments) 
            fmt::format("usage: saltus {} {} [OPTIONS]; 'saltus help {}' lists them", command.name, command.arguments,
                        command.name));
   }
+  if (rank() > 0 && !command.ranks) return {};
   return run();
 }
 
@@ -262,7 +303,11 @@ Outcome again(const AgainOptions& options) {
            "every result folder holds one: saltus again dry_friction-run-001/run.toml");
   }
   std::vector<std::string> arguments = arguments_of(*past, options.file);
-  if (!options.folder.empty()) arguments.push_back("-o" + options.folder);
+  std::string folder = options.folder;
+  const std::filesystem::path home = std::filesystem::path(options.file).parent_path();
+  if (std::error_code ignored; folder.empty() && std::filesystem::exists(home / "checkpoint", ignored))
+    folder = home.empty() ? "." : home.string();  // to be finished, not repeated
+  if (!folder.empty()) arguments.push_back("-o" + folder);
   if (options.json) arguments.push_back("--json");
   if (options.quiet) arguments.push_back("-q");
   Outcome outcome = run_command(find_command(past->command), std::move(arguments));
@@ -283,16 +328,27 @@ Outcome dispatch(std::vector<std::string> arguments) {
   return run_command(command, {arguments.begin() + 1, arguments.end()});
 }
 
+/// Whether this is not the process that talks. One that cannot even tell, talks.
+bool is_silent() {
+  try {
+    return rank() > 0;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 int command_line(std::vector<std::string> arguments, std::ostream& out, std::ostream& talk) {
   try {
     const Outcome outcome = dispatch(std::move(arguments));
+    if (rank() > 0) return 0;  // rank 0 speaks for all
     out << outcome.text << std::flush;
     talk << outcome.talk << std::flush;
     if (!out) throw Error(ErrorKind::file, "cannot write the results to the standard output");
     return static_cast<int>(outcome.status);
   } catch (const Error& error) {
+    if (is_silent()) return 0;
     talk << error.report() << std::flush;
     return static_cast<int>(status_of(error));
   }

@@ -1,7 +1,10 @@
 // One function per command. The command line, Python and the studio call these; none of them prints.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "app/options.hpp"
 #include "app/progress.hpp"
@@ -60,6 +63,31 @@ struct SectionRequest {
 
 /// Points of a Poincaré or stroboscopic map.
 Outcome section(const SectionRequest& request, const Report& report = {});
+
+/// `saltus sweep`. What is not given has the default of the command.
+struct SweepRequest {
+  ModelOptions model;
+  SolveOptions solve;  ///< `until` is an upper limit
+  OutputOptions output;
+  std::vector<std::string> vary;  ///< one or two of NAME=a:b:n, NAME=v1,v2,..., NAME=@FILE; NAME may be a formula
+  bool log = false;               ///< equal ratios
+  std::optional<long> random;     ///< random values instead
+  std::uint64_t seed = 1;
+  std::string section;             ///< its name; empty: the only one
+  std::optional<long> skip;        ///< points left out (400; 0 with settle)
+  long count = 100;                ///< points recorded
+  long settle = 0;                 ///< points at most until a period is found; 0: no such search
+  long longest = 64;               ///< period looked for
+  std::vector<std::string> near;   ///< how near points of one phase are: NUMBER, or NAME=NUMBER
+  std::vector<std::string> start;  ///< "random", or values of the states "1,2", or @FILE with a line of them each
+  std::vector<std::string> box;    ///< NAME=a:b, for random starts
+  std::optional<int> starts;       ///< random starts per value (1)
+  std::string direction = "no";    ///< start from the attractor before: "no", "up", "down", "both"
+  std::string colour;              ///< "none", "start", "sliding", "period"; empty: start where there are several
+};
+
+/// Attractors against one parameter, or periods against two.
+Outcome sweep(const SweepRequest& request, const Report& report = {});
 
 struct ExamplesOptions {
   std::string name;  ///< empty: list all

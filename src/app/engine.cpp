@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "expr/print.hpp"
 
@@ -50,6 +51,23 @@ RunOptions run_options(const SolveOptions& solve, const Model& model, std::optio
   for (const Setting& s : solve.leave) o.leave[surface_name(model, s.name)] = s.value == "1" ? '+' : s.value[0];
   o.check(model);
   return o;
+}
+
+int find_section(const Model& model, const std::string& name) {
+  std::vector<std::string> known;
+  for (const Section& s : model.sections) known.push_back(s.name);
+  const std::string list = fmt::format("sections: {}", fmt::join(known, ", "));
+  if (known.empty())
+    throw Error(ErrorKind::usage, "the model has no section", {},
+                "add a table such as [section.turn] with on = \"v\", or every = \"2*pi/omega\"");
+  if (name.empty() && known.size() > 1)
+    throw Error(ErrorKind::usage, "the model has several sections", {}, "choose with --section; " + list);
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (name.empty() || known[i] == name) return static_cast<int>(i);
+  }
+  const std::string near = nearest_name(name, known);
+  throw Error(ErrorKind::usage, fmt::format("there is no section '{}'", name), {},
+              near.empty() ? list : fmt::format("did you mean '{}'?", near));
 }
 
 std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& options) {

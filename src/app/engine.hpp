@@ -13,6 +13,9 @@ namespace saltus {
 /// `until`, if given, stands in for what the model says; where nothing says how long, that is an Error(usage).
 RunOptions run_options(const SolveOptions& solve, const Model& model, std::optional<double> until = {});
 
+/// The section of that name, or the only one; an Error(usage) that says what there is otherwise.
+int find_section(const Model& model, const std::string& name);
+
 /// The same as options of a command line, to be recorded.
 std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& options);
 std::vector<Past::Option> recorded(const OutputOptions& output);

@@ -180,6 +180,10 @@ double read_number(const std::string& text, std::string_view option, const Model
                 given);
 }
 
+Expr read_formula(const std::string& text, std::string_view given, const Model& model) {
+  return read_formula(text, std::string(given), constants_and_parameters(model));
+}
+
 Model load_model(const ModelOptions& options) {
   Model model = find_model(options.model);
   if (!options.parameters.empty() || !options.initial.empty()) {

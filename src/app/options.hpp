@@ -66,6 +66,9 @@ double read_number(const std::string& text, std::string_view option);
 /// The value of a formula in the model's parameters given to an option.
 double read_number(const std::string& text, std::string_view option, const Model& model);
 
+/// A formula in the model's parameters given to an option.
+Expr read_formula(const std::string& text, std::string_view given, const Model& model);
+
 /// Reads the model, applies -p and -x, lowers it, and checks that a run can start from it.
 Model load_model(const ModelOptions& options);
 

@@ -19,23 +19,6 @@ namespace {
 /// Steps without a point after which a run gives up. The engine reports every 256 steps.
 constexpr long patience = 2'000'000;
 
-int find_section(const Model& model, const std::string& name) {
-  std::vector<std::string> known;
-  for (const Section& s : model.sections) known.push_back(s.name);
-  const std::string list = fmt::format("sections: {}", fmt::join(known, ", "));
-  if (known.empty())
-    throw Error(ErrorKind::usage, "the model has no section", {},
-                "add a table such as [section.turn] with on = \"v\", or every = \"2*pi/omega\"");
-  if (name.empty() && known.size() > 1)
-    throw Error(ErrorKind::usage, "the model has several sections", {}, "choose with --section; " + list);
-  for (size_t i = 0; i < known.size(); ++i) {
-    if (name.empty() || known[i] == name) return static_cast<int>(i);
-  }
-  const std::string near = nearest_name(name, known);
-  throw Error(ErrorKind::usage, fmt::format("there is no section '{}'", name), {},
-              near.empty() ? list : fmt::format("did you mean '{}'?", near));
-}
-
 /// A time by which the points must have come if the user gives none.
 double last_time(const Section& section, const RunOptions& options, long points) {
   if (section.kind == Section::Kind::every)

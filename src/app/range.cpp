@@ -1,0 +1,106 @@
+#include "app/range.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "analysis/random.hpp"
+#include "app/options.hpp"
+#include "base/error.hpp"
+#include "out/write.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr long most_values = 100'000'000;
+
+[[noreturn]] void misuse(std::string message, std::string hint) {
+  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
+}
+
+long read_count(const std::string& text, const std::string& given) {
+  const double n = read_number(text, given + ":");
+  if (!(n >= 1 && n <= static_cast<double>(most_values) && n == std::floor(n)))
+    misuse(fmt::format("{}: {} is no number of values", given, text), "a range is a:b:n with a whole n of 1 or more");
+  return static_cast<long>(n);
+}
+
+/// A value at a place between 0 and 1; the ends exactly.
+double at_place(double a, double b, double place, bool log) {
+  if (place == 0) return a;
+  if (place == 1) return b;
+  return log ? a * std::pow(b / a, place) : a + (b - a) * place;
+}
+
+}  // namespace
+
+std::vector<std::string> split_list(const std::string& text, char separator) {
+  std::vector<std::string> parts{""};
+  int depth = 0;
+  for (const char c : text) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (c == separator && depth == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+std::vector<std::vector<double>> read_rows(const std::string& path, const std::string& given) {
+  errno = 0;
+  std::ifstream file(path);
+  if (!file) throw file_error(path, errno == 0 ? EIO : errno, "read");
+  std::vector<std::vector<double>> rows;
+  std::string line;
+  for (long number = 1; std::getline(file, line); ++number) {
+    line.erase(std::min(line.find('#'), line.size()));
+    std::vector<double> row;
+    for (size_t i = 0; i < line.size();) {
+      const size_t start = line.find_first_not_of(" \t\r,;", i);
+      if (start == line.npos) break;
+      const size_t end = std::min(line.find_first_of(" \t\r,;", start), line.size());
+      row.push_back(read_number(line.substr(start, end - start), fmt::format("{}: line {}:", given, number)));
+      i = end;
+    }
+    if (!row.empty()) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Range read_range(const std::string& text, const std::string& given, const RangeOptions& options) {
+  Range range;
+  if (text.starts_with('@')) {
+    for (const auto& row : read_rows(text.substr(1), given))
+      range.values.insert(range.values.end(), row.begin(), row.end());
+    if (range.values.empty()) misuse(fmt::format("{}: the file holds no numbers", given), "write one number per line");
+    return range;
+  }
+  const std::vector<std::string> parts = split_list(text, ':');
+  if (parts.size() == 1) {
+    if (options.random) misuse(fmt::format("{}: --random needs a range", given), "write the two ends: omega=0.15:2");
+    for (const std::string& part : split_list(text)) range.values.push_back(read_number(part, given + ":"));
+    return range;
+  }
+  if (parts.size() > 3) misuse(fmt::format("{}: too many colons", given), "a range is a:b:n");
+  const double a = read_number(parts[0], given + ":"), b = read_number(parts[1], given + ":");
+  if (options.log && !(a * b > 0))
+    misuse(fmt::format("{}: --log needs two ends of one sign", given), "choose ends that are both above zero");
+  const long n = options.random ? *options.random : parts.size() == 3 ? read_count(parts[2], given) : 400;
+  if (n < 1 || n > most_values) misuse(fmt::format("--random {}: no such number of values", n), "give 1 or more");
+  for (long i = 0; i < n; ++i) {
+    const double place = options.random ? random_number(options.seed, static_cast<std::uint64_t>(i), 0)
+                         : n == 1       ? 0
+                                        : static_cast<double>(i) / static_cast<double>(n - 1);
+    range.values.push_back(at_place(a, b, place, options.log));
+  }
+  if (options.random) std::sort(range.values.begin(), range.values.end());
+  range.uniform = !options.random && n > 1;
+  return range;
+}
+
+}  // namespace saltus

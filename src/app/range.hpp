@@ -1,0 +1,32 @@
+// Values of something varied, as a person writes them: a:b:n, a list, or @FILE.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace saltus {
+
+struct RangeOptions {
+  bool log = false;            ///< a:b:n with equal ratios instead of equal steps
+  std::optional<long> random;  ///< so many random values between a and b, in order of size
+  std::uint64_t seed = 1;
+};
+
+struct Range {
+  std::vector<double> values;
+  bool uniform = false;  ///< equal steps, or equal ratios with `log`
+};
+
+/// Reads `a:b:n`, `a:b` (400 values), `v1,v2,...` or `@FILE` (numbers separated by spaces, commas or lines; `#`
+/// comments). Numbers may be constant expressions. `given` is the argument as typed, for complaints.
+Range read_range(const std::string& text, const std::string& given, const RangeOptions& options = {});
+
+/// The numbers of each line of a file, `#` comments left out.
+std::vector<std::vector<double>> read_rows(const std::string& path, const std::string& given);
+
+/// "a,b,c" apart.
+std::vector<std::string> split_list(const std::string& text, char separator = ',');
+
+}  // namespace saltus

@@ -1,0 +1,548 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/sweep.hpp"
+#include "app/commands.hpp"
+#include "app/engine.hpp"
+#include "app/range.hpp"
+#include "app/result_folder.hpp"
+#include "app/run_figure.hpp"
+#include "app/summary.hpp"
+#include "expr/print.hpp"
+#include "model/read.hpp"
+#include "out/json.hpp"
+#include "out/write.hpp"
+
+namespace saltus {
+namespace {
+
+using Runs = std::vector<std::optional<SweepRun>>;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+[[noreturn]] void misuse(std::string message, std::string hint) {
+  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
+}
+
+size_t find_state(const Model& model, const std::string& name, const std::string& given) {
+  const auto names = model.state_names();
+  const auto it = std::find(names.begin(), names.end(), name);
+  if (it != names.end()) return static_cast<size_t>(it - names.begin());
+  const std::string near = nearest_name(name, names);
+  misuse(fmt::format("{}: the model has no state '{}'", given, name),
+         near.empty() ? fmt::format("states: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+}
+
+// ---- what was asked ------------------------------------------------------------------------------------------------
+
+struct Axes {
+  std::vector<Varied> varied;
+  std::vector<std::string> record;  ///< the same as arguments, files read
+  bool uniform = true;
+};
+
+Axes read_axes(const SweepRequest& request, const Model& model) {
+  Axes axes;
+  if (request.vary.empty()) misuse("nothing is varied", "name a parameter and its values: omega=0.15:2:400");
+  if (request.random && request.vary.size() > 1)
+    misuse("--random with two parameters", "vary one parameter, or give both as a:b:n");
+  for (const std::string& text : request.vary) {
+    const Setting s = read_setting(text, "vary");
+    const Range range = read_range(s.value, text, {.log = request.log, .random = request.random, .seed = request.seed});
+    axes.varied.push_back(vary(model, s.name, read_formula(s.name, text, model), range.values));
+    axes.uniform = axes.uniform && range.uniform;
+    std::vector<std::string> numbers;
+    if (s.value.starts_with('@')) {
+      for (const double v : range.values) numbers.push_back(print_number(v));
+    }
+    axes.record.push_back(numbers.empty() ? text : fmt::format("{}={}", s.name, fmt::join(numbers, ",")));
+  }
+  return axes;
+}
+
+/// "1e-6" for all states, "v=1e-4" for one; "inf" for one that does not count.
+Numbers read_tolerance(const std::vector<std::string>& texts, const Model& model) {
+  Numbers tolerance(model.states.size(), nan);
+  for (const std::string& text : texts) {
+    for (const std::string& part : split_list(text)) {
+      const size_t equals = part.find('=');
+      const std::string value = equals == part.npos ? part : part.substr(equals + 1);
+      const double number = value == "inf" ? HUGE_VAL : read_number(value, "--period-tolerance");
+      if (equals == part.npos) {
+        tolerance.assign(tolerance.size(), number);
+      } else {
+        tolerance[find_state(model, part.substr(0, equals), "--period-tolerance " + part)] = number;
+      }
+    }
+  }
+  return tolerance;
+}
+
+std::vector<std::pair<double, double>> read_box(const std::vector<std::string>& texts, const Model& model) {
+  std::vector<std::pair<double, double>> box(model.states.size(), {nan, nan});
+  for (const std::string& text : texts) {
+    for (const std::string& part : split_list(text)) {
+      const Setting s = read_setting(part, "--box");
+      const std::string given = "--box " + part;
+      const auto ends = split_list(s.value, ':');
+      if (ends.size() != 2) misuse(fmt::format("{}: this is no interval", given), "write --box y=-2:2");
+      box[find_state(model, s.name, given)] = {read_number(ends[0], given + ":"), read_number(ends[1], given + ":")};
+    }
+  }
+  return box;
+}
+
+/// Starts given one by one: values in the order of the states.
+std::vector<Numbers> read_starts(const std::vector<std::string>& texts, const Model& model) {
+  std::vector<Numbers> starts;
+  for (const std::string& text : texts) {
+    const std::string given = "--start " + text;
+    if (text.starts_with('@')) {
+      for (Numbers& row : read_rows(text.substr(1), given)) starts.push_back(std::move(row));
+      if (starts.empty())
+        misuse(fmt::format("{}: the file holds no numbers", given), "write the states of a start per line");
+    } else {
+      Numbers row;
+      for (const std::string& part : split_list(text)) row.push_back(read_number(part, given + ":"));
+      starts.push_back(std::move(row));
+    }
+    for (const Numbers& row : starts) {
+      if (row.size() != model.states.size())
+        misuse(fmt::format("{}: a start has {} values, the model {} states", given, row.size(), model.states.size()),
+               fmt::format("write them in this order: {}", fmt::join(model.state_names(), ",")));
+    }
+  }
+  return starts;
+}
+
+void read_where_to_start(const SweepRequest& request, const Model& model, SweepPlan& plan) {
+  const bool random = std::find(request.start.begin(), request.start.end(), "random") != request.start.end();
+  if (random || request.starts || !request.box.empty()) {
+    if (request.start.size() > (random ? 1 : 0)) misuse("--start names states and random ones", "choose one of both");
+    if (request.box.empty()) misuse("random starts need a box", "give the interval of each state: --box y=-2:2");
+    plan.box = read_box(request.box, model);
+    plan.random_starts = request.starts.value_or(1);
+    plan.seed = request.seed;
+  } else {
+    plan.starts = read_starts(request.start, model);
+  }
+  plan.direction = request.direction == "up"     ? Continue::up
+                   : request.direction == "down" ? Continue::down
+                   : request.direction == "both" ? Continue::both
+                                                 : Continue::none;
+}
+
+SweepPlan make_plan(const SweepRequest& request, const Model& model, std::vector<Varied> varied) {
+  SweepPlan plan;
+  plan.varied = std::move(varied);
+  plan.run = run_options(request.solve, model, std::numeric_limits<double>::max());
+  if (!request.solve.until) plan.run.until = HUGE_VAL;
+  plan.section = find_section(model, request.section);
+  plan.skip = request.skip.value_or(request.settle > 0 ? 0 : 400);
+  plan.count = request.count;
+  plan.settle = request.settle;
+  plan.longest = request.longest;
+  plan.tolerance = read_tolerance(request.near, model);
+  plan.keep_points = plan.varied.size() == 1;
+  read_where_to_start(request, model, plan);
+  plan.check(model);
+  return plan;
+}
+
+// ---- results -------------------------------------------------------------------------------------------------------
+
+struct Place {
+  std::vector<double> values;
+  std::string start;
+};
+
+Place place_of(const SweepPlan& plan, size_t run) {
+  Place place{.values = {}, .start = plan.start_name(run % plan.starts_per_value())};
+  size_t cell = run / plan.starts_per_value();
+  for (const Varied& v : plan.varied) {
+    place.values.push_back(v.values[cell % v.values.size()]);
+    cell /= v.values.size();
+  }
+  return place;
+}
+
+/// One row per run.
+Table runs_table(const Model& model, const SweepPlan& plan, const Runs& runs) {
+  std::vector<Numbers> values(plan.varied.size()), settings(plan.varied.size());
+  Texts start, end, message;
+  Numbers period, slow, time, sliding, events, points;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i]) continue;
+    const SweepRun& r = *runs[i];
+    size_t cell = i / plan.starts_per_value();
+    for (size_t a = 0; a < plan.varied.size(); ++a) {
+      const Varied& v = plan.varied[a];
+      values[a].push_back(v.values[cell % v.values.size()]);
+      settings[a].push_back(v.setting[cell % v.values.size()]);
+      cell /= v.values.size();
+    }
+    start.push_back(plan.start_name(i % plan.starts_per_value()));
+    period.push_back(static_cast<double>(r.period));
+    slow.push_back(r.slow ? 1 : 0);
+    time.push_back(r.time);
+    sliding.push_back(r.sliding);
+    events.push_back(r.events);
+    points.push_back(static_cast<double>(r.seen));
+    end.push_back(std::string(why_name(r.why)));
+    message.push_back(r.message);
+  }
+  Table table("data", "one row per run");
+  for (size_t a = 0; a < plan.varied.size(); ++a) {
+    const Varied& v = plan.varied[a];
+    const std::string& parameter = model.parameters[static_cast<size_t>(v.parameter)].name;
+    table.add_numbers(v.name, std::move(values[a]), "varied");
+    if (v.name != parameter) table.add_numbers(parameter, std::move(settings[a]), "the parameter that gives it");
+  }
+  table.add_texts("start", std::move(start), "number of the start, or direction of continuation")
+      .add_numbers("period", std::move(period), "in points of the section; 0: none found")
+      .add_numbers("slow", std::move(slow), "1: none found because the points still move")
+      .add_numbers("time", std::move(time), "of a period; without one of a point, on average")
+      .add_numbers("sliding", std::move(sliding), "segments of sliding, likewise")
+      .add_numbers("events", std::move(events), "likewise")
+      .add_numbers("seen", std::move(points), "points passed, those left out included")
+      .add_texts("end", std::move(end), "how the run ended")
+      .add_texts("message", std::move(message), "why, where it ended badly");
+  return table;
+}
+
+/// What the dots of a run are coloured by.
+std::string colour_of(const SweepPlan& plan, const std::string& colour, size_t run, const SweepRun& r) {
+  if (colour == "start") return plan.start_name(run % plan.starts_per_value());
+  if (colour == "sliding") return r.period > 0 ? fmt::format("{:g} sliding", r.sliding) : "no period";
+  if (colour == "period") return r.period > 0 ? fmt::format("period {}", r.period) : "no period";
+  return "";
+}
+
+/// One row per recorded point: what is varied, the start where there are several, the states.
+Table points_table(const Model& model, const SweepPlan& plan, const Runs& runs) {
+  const size_t width = model.states.size();
+  Numbers value;
+  Texts start;
+  std::vector<Numbers> states(width);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i]) continue;
+    const Place place = place_of(plan, i);
+    const size_t count = runs[i]->points.size() / width;
+    value.insert(value.end(), count, place.values[0]);
+    if (plan.starts_per_value() > 1) start.insert(start.end(), count, place.start);
+    for (size_t k = 0; k < runs[i]->points.size(); ++k) states[k % width].push_back(runs[i]->points[k]);
+  }
+  Table table("points", "recorded points of the section");
+  table.add_numbers(plan.varied[0].name, std::move(value), "varied");
+  if (plan.starts_per_value() > 1) table.add_texts("start", std::move(start), "of the run");
+  for (size_t s = 0; s < width; ++s) table.add_numbers(model.states[s].name, std::move(states[s]), "state");
+  return table;
+}
+
+// ---- pictures ------------------------------------------------------------------------------------------------------
+
+/// The parameters that are not varied.
+std::string fixed_parameters(Model model, const SweepPlan& plan) {
+  std::vector<int> varied;
+  for (const Varied& v : plan.varied) varied.push_back(v.parameter);
+  std::sort(varied.rbegin(), varied.rend());
+  for (const int p : varied) model.parameters.erase(model.parameters.begin() + p);
+  return caption_of(model);
+}
+
+/// States worth an axis: those asked for, or the first that varies.
+std::vector<std::string> shown_states(const Model& model, const Table& points, std::vector<std::string> shown) {
+  if (!shown.empty()) return shown;
+  for (const State& s : model.states) {
+    const auto [low, high] = std::minmax_element(points.numbers(s.name).begin(), points.numbers(s.name).end());
+    if (points.rows() > 0 && *high - *low > 1e-9 * std::max(std::abs(*low), std::abs(*high))) return {s.name};
+  }
+  return {model.states.front().name};
+}
+
+Picturing picture_diagram(const Model& model, const SweepPlan& plan, const Runs& runs, const Table& points,
+                          const SweepRequest& request, const std::vector<std::string>& shown, std::string colour) {
+  const std::string& x = plan.varied[0].name;
+  Picturing result{{.title = model.name, .caption = fixed_parameters(model, plan)}, {}};
+  if (colour.empty()) colour = plan.starts_per_value() > 1 ? "start" : "none";
+  if (colour != "none" && colour != "start") {
+    Texts texts;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i])
+        texts.insert(texts.end(), runs[i]->points.size() / model.states.size(), colour_of(plan, colour, i, *runs[i]));
+    }
+    Table diagram("diagram", "points with their colours");
+    for (const Column& c : points.columns()) {
+      if (!c.is_text()) diagram.add_numbers(c.name, points.numbers(c.name));
+    }
+    diagram.add_texts("colour", std::move(texts));
+    result.tables.push_back(std::move(diagram));
+  }
+  const bool own = !result.tables.empty();
+  const bool several = plan.starts_per_value() > 1;
+  Stack stack{.share_x = true};
+  for (const std::string& y : shown) {
+    stack.panels.push_back({.x = {.label = x, .log = request.log && plan.varied[0].values.front() > 0},
+                            .y = {.label = y},
+                            .layers = {Dots{.table = own ? "diagram" : "points",
+                                            .x = x,
+                                            .y = y,
+                                            .colour = own                            ? "colour"
+                                                      : colour == "start" && several ? "start"
+                                                                                     : ""}}});
+  }
+  result.figure.stacks.push_back(std::move(stack));
+  return result;
+}
+
+/// Periods over two parameters; where there are several starts, of the first.
+Picturing picture_map(const Model& model, const SweepPlan& plan, const Runs& runs, const SweepRequest& request,
+                      bool uniform) {
+  const std::string x = (request.log ? "log10 " : "") + plan.varied[0].name;
+  const std::string y = (request.log ? "log10 " : "") + plan.varied[1].name;
+  Numbers xs, ys, value;
+  Texts label;
+  std::map<long, size_t> counts;
+  for (size_t i = 0; i < runs.size(); i += plan.starts_per_value()) {
+    if (!runs[i]) continue;
+    const Place place = place_of(plan, i);
+    xs.push_back(request.log ? std::log10(std::abs(place.values[0])) : place.values[0]);
+    ys.push_back(request.log ? std::log10(std::abs(place.values[1])) : place.values[1]);
+    ++counts[runs[i]->period];
+    value.push_back(static_cast<double>(runs[i]->period));
+    label.push_back(runs[i]->period > 0 ? fmt::format("{}", runs[i]->period) : "none");
+  }
+  Heat heat{.table = "map", .x = "x", .y = "y", .value = "period", .label = "period"};
+  for (const auto& [period, count] : counts)
+    heat.categories.push_back({.value = static_cast<double>(period),
+                               .label = period > 0 ? fmt::format("period {}", period) : "none found",
+                               .colour = period > 0 ? "" : "#333333"});
+  constexpr size_t most = 12;
+  if (heat.categories.size() > most) heat.categories.clear();  // a colour bar tells more than so long a legend
+  Table table("map", "periods");
+  table.add_numbers("x", std::move(xs)).add_numbers("y", std::move(ys)).add_numbers("period", std::move(value));
+  table.add_texts("label", std::move(label));
+  Picturing result{{.title = model.name + ": period", .caption = fixed_parameters(model, plan)}, {}};
+  result.tables.push_back(std::move(table));
+  Panel panel{.x = {.label = x}, .y = {.label = y}};
+  if (uniform) {
+    panel.layers.push_back(std::move(heat));
+  } else {
+    panel.layers.push_back(Dots{.table = "map", .x = "x", .y = "y", .colour = "label"});
+  }
+  result.figure.stacks.push_back({.panels = {std::move(panel)}});
+  return result;
+}
+
+// ---- words ---------------------------------------------------------------------------------------------------------
+
+std::string runs_as_json(const Model& model, const SweepPlan& plan, const Runs& runs, const std::string& section) {
+  std::ostringstream text;
+  JsonWriter json(text);
+  json.object();
+  if (plan.varied.size() == 1) {
+    json.member("parameter", plan.varied[0].name);
+  } else {
+    json.key("parameter").array().value(plan.varied[0].name).value(plan.varied[1].name).end();
+  }
+  json.member("section", section).key("rows").rows();
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i]) continue;
+    const SweepRun& r = *runs[i];
+    const Place place = place_of(plan, i);
+    json.object().key("value");
+    if (place.values.size() == 1) {
+      json.value(place.values[0]);
+    } else {
+      json.value(std::span<const double>(place.values));
+    }
+    json.member("start", place.start).member("period", r.period).member("slow", r.slow).key("points").array();
+    for (size_t k = 0; k + model.states.size() <= r.points.size(); k += model.states.size()) {
+      json.object();
+      for (size_t s = 0; s < model.states.size(); ++s) json.member(model.states[s].name, r.points[k + s]);
+      json.end();
+    }
+    json.end().member("sliding", r.sliding).member("events", r.events).member("time", r.time);
+    json.member("end", why_name(r.why));
+    if (!r.message.empty()) json.member("message", r.message);
+    json.end();
+  }
+  json.end().end().flush();
+  return text.str();
+}
+
+std::string counts_line(const char* head, const std::map<double, long>& counts, long none, const char* none_name) {
+  constexpr size_t most = 10;
+  std::vector<std::string> items;
+  for (const auto& [what, count] : counts) {
+    if (items.size() < most) items.push_back(fmt::format("{} in {}", print_number(what), count));
+  }
+  if (counts.size() > most) items.push_back(fmt::format("{} more", counts.size() - most));
+  if (none > 0) items.push_back(fmt::format("{} in {}", none_name, none));
+  return fmt::format("{:11}{}\n", head, fmt::join(items, ", "));
+}
+
+std::string summary(const Model& model, const SweepPlan& plan, const Runs& runs, double seconds, size_t computed) {
+  std::map<double, long> periods, sliding;
+  std::map<Why, long> badly;
+  long none = 0, slow = 0, missing = 0;
+  std::string first_message;
+  for (const auto& r : runs) {
+    if (!r) {
+      ++missing;
+    } else if (r->why != Why::count && r->why != Why::time) {
+      ++badly[r->why];
+      if (first_message.empty()) first_message = r->message;
+    } else if (r->period > 0) {
+      ++periods[static_cast<double>(r->period)];
+      ++sliding[r->sliding];
+    } else {
+      ++(r->slow ? slow : none);
+    }
+  }
+  std::vector<std::string> ranges;
+  for (const Varied& v : plan.varied) {
+    const auto [low, high] = std::minmax_element(v.values.begin(), v.values.end());
+    ranges.push_back(fmt::format("{} from {:.6g} to {:.6g}", v.name, *low, *high));
+  }
+  std::string out =
+      fmt::format("runs       {}: {}{}\n", runs.size(), fmt::join(ranges, ", "),
+                  plan.starts_per_value() > 1 ? fmt::format(", {} starts each", plan.starts_per_value()) : "");
+  if (missing > 0) out += fmt::format("missing    {}: interrupted\n", missing);
+  if (!periods.empty() || none > 0) out += counts_line("periods", periods, none, "none");
+  if (slow > 0) out += fmt::format("note       {} still converging: more --skip, or --settle, would tell\n", slow);
+  if (!model.form.switches.empty() && !sliding.empty()) out += counts_line("sliding", sliding, 0, "");
+  if (!badly.empty()) {
+    std::vector<std::string> items;
+    for (const auto& [why, count] : badly) items.push_back(fmt::format("{} {}", count, why_name(why)));
+    out += fmt::format("badly      {}: {}\n", fmt::join(items, ", "), first_message);
+  }
+  out += fmt::format("cost       {:.3g} s, {:.3g} runs per s\n", seconds,
+                     static_cast<double>(computed) / std::max(seconds, 1e-9));
+  return out;
+}
+
+Past record(const SweepRequest& request, const SweepPlan& plan, const Model& model, const Axes& axes) {
+  Past past{.version = this_version(),
+            .command = "sweep",
+            .name = short_name(request.model.model),
+            .model = write_model(model),
+            .options = {{"vary", axes.record}}};
+  const auto add = [&](const char* name, std::vector<std::string> values) {
+    past.options.push_back({name, std::move(values)});
+  };
+  const auto number = [](auto v) { return std::vector{fmt::format("{}", v)}; };
+  if (request.log) add("log", {});
+  if (request.random) add("random", number(*request.random));
+  add("seed", number(request.seed));
+  add("section", {model.sections[static_cast<size_t>(plan.section)].name});
+  add("skip", number(plan.skip));
+  add("points", number(plan.count));
+  if (plan.settle > 0) add("settle", number(plan.settle));
+  add("longest", number(plan.longest));
+  if (!request.near.empty()) add("period-tolerance", request.near);
+  if (!plan.box.empty()) {
+    add("box", request.box);
+    add("starts", number(plan.random_starts));
+  }
+  std::vector<std::string> starts;
+  for (const Numbers& start : plan.starts) {
+    std::vector<std::string> numbers;
+    for (const double v : start) numbers.push_back(print_number(v));
+    starts.push_back(fmt::format("{}", fmt::join(numbers, ",")));
+  }
+  if (!starts.empty()) add("start", starts);
+  if (request.direction != "no") add("continue", {request.direction});
+  if (!request.colour.empty()) add("colour", {request.colour});
+  for (Past::Option& option : recorded(request.solve, plan.run)) {
+    if (option.first != "until" || request.solve.until) past.options.push_back(std::move(option));
+  }
+  for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
+  return past;
+}
+
+/// What the runs depend on: pictures and formats do not count.
+std::string identity_of(Past past) {
+  for (const char* idle : {"format", "no-plot", "show", "colour"})
+    std::erase_if(past.options, [&](const Past::Option& o) { return o.first == idle; });
+  return write_past(past);
+}
+
+}  // namespace
+
+Outcome sweep(const SweepRequest& request, const Report& report) {
+  request.output.check();
+  check_word(request.direction, {"no", "up", "down", "both"}, "direction for --continue");
+  if (!request.colour.empty())
+    check_word(request.colour, {"none", "start", "sliding", "period"}, "choice for --colour");
+  Model model = load_model(request.model);
+  if (model.name.empty()) model.name = short_name(request.model.model);
+  const Axes axes = read_axes(request, model);
+  const SweepPlan plan = make_plan(request, model, axes.varied);
+  const std::vector<std::string> shown = find_columns(request.output.show, model.state_names());
+  const Past past = record(request, plan, model, axes);
+
+  const bool leads = rank() == 0;
+  const auto folder = leads ? open_folder(request.output, past.name, "sweep") : std::nullopt;
+  if (folder) write_text(*folder / "run.toml", write_past(past));
+  const auto checkpoint = folder ? *folder / "checkpoint" : std::filesystem::path();
+
+  const auto start = std::chrono::steady_clock::now();
+  const Program program(model);
+  const WorkOptions work{.threads = request.solve.threads,
+                         .checkpoint = checkpoint,
+                         .progress =
+                             [&](const WorkProgress& p) {
+                               return !report || report({"run", static_cast<double>(p.resumed),
+                                                         static_cast<double>(p.done), static_cast<double>(p.count)});
+                             },
+                         .share = false};
+  WorkResult result = run_job(sweep_job(program, plan, identity_of(past)), work);
+  if (!leads) return {};
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const bool complete = result.missing == 0;
+  const size_t computed = result.items.size() - result.missing - result.resumed;
+  const Runs runs = sweep_runs(plan, std::move(result));
+
+  Saved saved;
+  if (folder || !request.output.picture.empty()) {
+    Results results{.past = past};
+    results.tables.push_back(runs_table(model, plan, runs));
+    if (plan.keep_points) results.tables.push_back(points_table(model, plan, runs));
+    Picturing picturing = plan.keep_points
+                              ? picture_diagram(model, plan, runs, results.tables.back(), request,
+                                                shown_states(model, results.tables.back(), shown), request.colour)
+                              : picture_map(model, plan, runs, request, axes.uniform);
+    results.figure = std::move(picturing.figure);
+    results.drawn = std::move(picturing.tables);
+    saved = save(std::move(results), folder, request.output);
+  }
+  if (complete && folder) std::filesystem::remove(checkpoint);
+
+  const bool all_badly = std::all_of(runs.begin(), runs.end(),
+                                     [](const auto& r) { return r && r->why != Why::count && r->why != Why::time; });
+  Outcome outcome{.text = "",
+                  .status = !complete   ? Status::interrupted
+                            : all_badly ? Status::ended_badly
+                                        : Status::done};
+  if (!saved.trouble.empty()) outcome.talk += saved.trouble + "\n";
+  if (!complete && folder)
+    outcome.talk += fmt::format("interrupted: 'saltus again {}' goes on\n", (*folder / "run.toml").string());
+  if (request.output.json) {
+    outcome.text = runs_as_json(model, plan, runs, model.sections[static_cast<size_t>(plan.section)].name);
+  } else if (!request.output.quiet) {
+    const size_t rows =
+        static_cast<size_t>(std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r.has_value(); }));
+    outcome.text = summary(model, plan, runs, seconds, computed) + files_line(saved, rows);
+  }
+  return outcome;
+}
+
+}  // namespace saltus

@@ -1,0 +1,293 @@
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "scratch.hpp"
+
+namespace saltus {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class SweepCommand : public Scratch {
+ protected:
+  static json ask(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "sweep");
+    arguments.push_back("--json");
+    const Ran r = saltus_line(arguments);
+    EXPECT_EQ(r.status, 0) << r.talk;
+    return json::parse(r.out);
+  }
+  static std::vector<double> values_of(const json& j) {
+    std::vector<double> values;
+    for (const json& row : j["rows"]) values.push_back(row["value"].get<double>());
+    return values;
+  }
+  /// x' = -x + a: ends at x = a.
+  std::string decay() const {
+    return model(
+        "equations = \"x' = a - x\"\n[parameters]\na = 1\nb = 2\n[initial]\nx = 0\n[section.s]\nevery = \"5\"\n");
+  }
+  const std::vector<std::string> quick{"-n", "6", "--skip", "6"};
+  json quickly(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), quick.begin(), quick.end());
+    return ask(arguments);
+  }
+};
+
+TEST_F(SweepCommand, TellsPeriodPointsSlidingEventsAndEnd) {
+  const json j = ask({"dry_friction", "1/omega=0.5,3,6", "-n", "12", "--skip", "60"});
+  EXPECT_EQ(j["parameter"], "1/omega");
+  ASSERT_EQ(j["rows"].size(), 3u);
+  const std::vector<int> sliding{0, 2, 4};
+  for (size_t i = 0; i < 3; ++i) {
+    const json& row = j["rows"][i];
+    EXPECT_EQ(row["period"], 1);
+    EXPECT_EQ(row["sliding"], sliding[i]);
+    EXPECT_EQ(row["points"].size(), 12u);
+    EXPECT_EQ(row["end"], "count");
+  }
+  EXPECT_NEAR(j["rows"][1]["points"][11]["y"].get<double>(), -0.72126788320629290, 1e-8);
+  EXPECT_EQ(j["rows"][0]["events"], 2);  // two crossings of v = 0
+}
+
+TEST_F(SweepCommand, TakesRangesListsAndFiles) {
+  EXPECT_EQ(values_of(quickly({decay(), "a=1:3:5"})), (std::vector<double>{1, 1.5, 2, 2.5, 3}));
+  EXPECT_EQ(values_of(quickly({decay(), "a=3,1,1/4"})), (std::vector<double>{3, 1, 0.25}));
+  EXPECT_EQ(values_of(quickly({decay(), "a=1:1:1"})), (std::vector<double>{1}));
+  std::ofstream(path("values")) << "# a comment\n1 2\n2.5, 7\n\n1/8\n";
+  EXPECT_EQ(values_of(quickly({decay(), "a=@" + path("values")})), (std::vector<double>{1, 2, 2.5, 7, 0.125}));
+  EXPECT_EQ(values_of(quickly({decay(), "a=1:2"})).size(), 400u);
+  const auto log = values_of(quickly({decay(), "a=1e-3:1e3:7", "--log"}));
+  for (size_t i = 0; i < 7; ++i) EXPECT_NEAR(std::log10(log[i]), static_cast<double>(i) - 3, 1e-12);
+}
+
+TEST_F(SweepCommand, DrawsRandomValuesBySeed) {
+  const auto first = values_of(quickly({decay(), "a=2:3", "--random", "50"}));
+  ASSERT_EQ(first.size(), 50u);
+  EXPECT_TRUE(std::is_sorted(first.begin(), first.end()));
+  EXPECT_GE(first.front(), 2);
+  EXPECT_LT(first.back(), 3);
+  EXPECT_EQ(values_of(quickly({decay(), "a=2:3", "--random", "50"})), first);
+  EXPECT_NE(values_of(quickly({decay(), "a=2:3", "--random", "50", "--seed", "2"})), first);
+}
+
+TEST_F(SweepCommand, WritesTablesAndAPicture) {
+  const Ran r = saltus_line({"sweep", "dry_friction", "1/omega=2.5:3:6", "-n", "6", "--skip", "40", "-o", path("r")});
+  EXPECT_EQ(r.status, 0) << r.talk;
+  EXPECT_TRUE(contains(r.out, "periods    1 in 6")) << r.out;
+  EXPECT_TRUE(contains(r.out, "sliding    2 in 6")) << r.out;
+  EXPECT_TRUE(content(path("r/data.csv"))
+                  .starts_with("1/omega,omega,start,period,slow,time,sliding,events,seen,end,message\n2.5,0.4,1,1,0,"));
+  EXPECT_TRUE(content(path("r/points.csv")).starts_with("1/omega,y,v\n2.5,"));
+  for (const char* file : {"plot.svg", "plot.gp", "run.toml"})
+    EXPECT_TRUE(fs::exists(path("r/" + std::string(file)))) << file;
+  EXPECT_FALSE(fs::exists(path("r/checkpoint")));
+}
+
+TEST_F(SweepCommand, GivesTheSameFilesWithAnyNumberOfThreads) {
+  for (const char* threads : {"1", "2", "5"}) {
+    saltus_line({"sweep", "impact_oscillator", "w=2.5:3:9", "--section", "strobe", "--starts", "3", "--box",
+                 "u=1:5,v=-5:5", "-n", "20", "--skip", "50", "-j", threads, "-o", path(threads), "-q", "--no-plot"});
+    EXPECT_EQ(content(path(threads) + "/data.csv"), content(path("1/data.csv")));
+    EXPECT_EQ(content(path(threads) + "/points.csv"), content(path("1/points.csv")));
+  }
+  EXPECT_GT(content(path("1/points.csv")).size(), 10000u);
+}
+
+TEST_F(SweepCommand, OfTwoParametersMapsThePeriods) {
+  const Ran r =
+      saltus_line({"sweep", "buck", "Vin=22:34:5", "R=20:24:3", "-n", "24", "--settle", "3000", "-o", path("r")});
+  EXPECT_EQ(r.status, 0) << r.talk;
+  EXPECT_TRUE(content(path("r/data.csv")).starts_with("Vin,R,start,period,"));
+  EXPECT_TRUE(fs::exists(path("r/plot.svg")));
+  EXPECT_FALSE(fs::exists(path("r/points.csv")));
+  const json j = ask({"buck", "Vin=22,28", "R=22,23", "-n", "24", "--settle", "3000"});
+  EXPECT_EQ(j["parameter"], json({"Vin", "R"}));
+  ASSERT_EQ(j["rows"].size(), 4u);
+  EXPECT_EQ(j["rows"][1]["value"], json({28, 22}));
+  EXPECT_EQ(j["rows"][0]["period"], 1);
+  EXPECT_EQ(j["rows"][1]["period"], 2);
+}
+
+TEST_F(SweepCommand, StartsWhereItIsTold) {
+  const std::string bistable =
+      model("equations = \"x' = mu + x - x^3\"\n[parameters]\nmu = 0\n[initial]\nx = -1\n[section.s]\nevery = \"4\"\n");
+  const auto ends = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{bistable, "mu=-0.2:0.2:3"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    std::string signs;
+    const json j = quickly(arguments);
+    for (const json& row : j["rows"]) signs += row["points"][5]["x"].get<double>() > 0 ? '+' : '-';
+    return signs;
+  };
+  EXPECT_EQ(ends({}), "---");
+  EXPECT_EQ(ends({"-x", "x=1"}), "+++");
+  EXPECT_EQ(ends({"--start", "1"}), "+++");
+  EXPECT_EQ(ends({"--start", "-1", "--start", "1"}), "-+-+-+");
+  std::ofstream(path("starts")) << "2\n-2\n0.5\n";
+  EXPECT_EQ(ends({"--start", "@" + path("starts")}), "+-++-++-+");
+  EXPECT_EQ(ends({"--start", "random", "--box", "x=0.3:2"}), "+++");
+  const std::string several = ends({"--starts", "8", "--box", "x=-2:2"});
+  EXPECT_EQ(several.size(), 24u);
+  EXPECT_NE(several.find('+'), several.npos);
+  EXPECT_NE(several.find('-'), several.npos);
+}
+
+TEST_F(SweepCommand, CountsOnlyTheComponentsThatAreAskedFor) {
+  // phi turns and turns; what comes back is w.
+  const std::string turning = model(
+      "equations = \"\"\"\nphi' = w\nw' = a - w\n\"\"\"\n[parameters]\na = 1\n[initial]\nphi = 0\nw = "
+      "0\n[section.s]\nevery = \"5\"\n");
+  EXPECT_EQ(quickly({turning, "a=1,2"})["rows"][0]["period"], 0);
+  EXPECT_EQ(quickly({turning, "a=1,2", "--period-tolerance", "phi=inf"})["rows"][0]["period"], 1);
+  EXPECT_EQ(quickly({turning, "a=1,2", "--period-tolerance", "1e9"})["rows"][0]["period"], 1);
+}
+
+TEST_F(SweepCommand, IsRepeatedBitForBit) {
+  std::ofstream(path("values")) << "2.5 2.6 2.7\n";
+  saltus_line({"sweep",
+               "impact_oscillator",
+               "w=@" + path("values"),
+               "--section",
+               "strobe",
+               "--starts",
+               "2",
+               "--box",
+               "u=1:5",
+               "--continue",
+               "both",
+               "-n",
+               "9",
+               "--skip",
+               "20",
+               "--seed",
+               "7",
+               "-o",
+               path("first"),
+               "-q"});
+  fs::remove(path("values"));
+  const Ran r = saltus_line({"again", path("first/run.toml"), "-o", path("second"), "-q"});
+  EXPECT_EQ(r.status, 0) << r.talk;
+  for (const char* file : {"data.csv", "points.csv", "run.toml", "plot.svg"})
+    EXPECT_EQ(content(path("first/" + std::string(file))), content(path("second/" + std::string(file)))) << file;
+}
+
+TEST_F(SweepCommand, ComplainsUsefully) {
+  const auto complaint = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "sweep");
+    const Ran r = saltus_line(arguments);
+    EXPECT_EQ(r.status, 2);
+    return r.talk;
+  };
+  EXPECT_TRUE(contains(complaint({"dry_friction"}), "nothing is varied"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omga=1:2:3"}), "did you mean 'omega'"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:0"}), "no number of values"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3:4"}), "too many colons"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=0:2:3", "--log"}), "both above zero"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "F*omega=1:2:3"}), "several parameters"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "(omega-1)^2=1:2:3"}), "vary omega itself"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "omega=1:2:3"}), "varied twice"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "--starts", "3"}), "--box y=-2:2"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "--box", "w=1:2"}), "no state 'w'"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "--start", "1"}), "y,v"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "--continue", "upp"}), "did you mean 'up'"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "-n", "1"}), "-n 3 or more"));
+  EXPECT_TRUE(contains(complaint({"impact_oscillator", "w=1:2:3"}), "sections: strobe, hit"));
+  EXPECT_EQ(saltus_line({"sweep", "dry_friction", "omega=@/nowhere"}).status, 4);
+}
+
+// ---- the program itself, killed and multiplied
+// -------------------------------------------------------------------------
+
+class SweepProgram : public Scratch {
+ protected:
+  static pid_t start(std::vector<std::string> arguments) {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    std::vector<char*> list;
+    for (std::string& a : arguments) list.push_back(a.data());
+    list.push_back(nullptr);
+    const int nowhere = ::open("/dev/null", O_WRONLY);
+    ::dup2(nowhere, STDOUT_FILENO);
+    ::dup2(nowhere, STDERR_FILENO);
+    ::execvp(list[0], list.data());
+    ::_exit(127);
+  }
+  static int wait_for(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  static void rest(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+  static std::vector<std::string> line(const std::string& folder) {
+    return {
+        SALTUS_BINARY, "sweep", "dry_friction", "1/omega=0.3:7:60", "-n", "20",  "--skip", "150", "--continue", "both",
+        "-j",          "2",     "-q",           "--no-plot",        "-o", folder};
+  }
+  void expect_same(const std::string& folder) const {
+    for (const char* file : {"/data.csv", "/points.csv", "/run.toml"})
+      EXPECT_TRUE(content(folder + file) == content(path("whole") + file)) << folder << file;
+  }
+};
+
+TEST_F(SweepProgram, KilledAgainAndAgainEndsWithTheSameFiles) {
+  ASSERT_EQ(wait_for(start(line(path("whole")))), 0);
+  pid_t child = start(line(path("torn")));
+  int kills = 0;
+  for (; kills < 6; ++kills) {
+    rest(60 + 25 * kills);
+    ::kill(child, SIGKILL);
+    if (wait_for(child) == 0) break;
+    ASSERT_TRUE(fs::exists(path("torn/run.toml"))) << kills;
+    EXPECT_FALSE(fs::exists(path("torn/data.csv")));
+    child = start({SALTUS_BINARY, "again", path("torn/run.toml"), "-q"});
+  }
+  EXPECT_GE(kills, 2);
+  if (kills == 6) {
+    EXPECT_EQ(wait_for(child), 0);
+  }
+  expect_same(path("torn"));
+  EXPECT_FALSE(fs::exists(path("torn/checkpoint")));
+}
+
+TEST_F(SweepProgram, InterruptedKeepsItsRowsAndIsFinishedByAgain) {
+  ASSERT_EQ(wait_for(start(line(path("whole")))), 0);
+  const pid_t child = start(line(path("torn")));
+  while (!fs::exists(path("torn/checkpoint")) || fs::file_size(path("torn/checkpoint")) < 8000) rest(5);
+  ::kill(child, SIGINT);
+  EXPECT_EQ(wait_for(child), 130);
+  const std::string rows = content(path("torn/data.csv"));
+  EXPECT_GT(std::count(rows.begin(), rows.end(), '\n'), 5);
+  EXPECT_LT(std::count(rows.begin(), rows.end(), '\n'), 121);
+  EXPECT_EQ(wait_for(start({SALTUS_BINARY, "again", path("torn/run.toml"), "-q"})), 0);
+  expect_same(path("torn"));
+}
+
+#ifdef SALTUS_MPIRUN
+TEST_F(SweepProgram, GivesTheSameFilesOnSeveralRanks) {
+  ASSERT_EQ(wait_for(start(line(path("whole")))), 0);
+  for (const char* count : {"2", "4"}) {
+    std::vector<std::string> arguments{SALTUS_MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", count};
+    for (const std::string& a : line(path(count))) arguments.push_back(a);
+    EXPECT_EQ(wait_for(start(arguments)), 0);
+    expect_same(path(count));
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace saltus
