@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 
 #include "code/jet_rules.hpp"
 
@@ -61,11 +62,13 @@ Jet<V>::Jet(const Tape& tape, int order)
 
 template <class V>
 void Jet<V>::bind(std::span<const double> parameters) {
+  time_order_ = -1;
   for (size_t lane = 0; lane < sizeof(V) / sizeof(double); ++lane) bind_lane(lane, parameters);
 }
 
 template <class V>
 void Jet<V>::bind(std::span<const V> parameters) requires(!std::same_as<V, double>) {
+  time_order_ = -1;
   std::vector<double> own(parameters.size());
   for (size_t lane = 0; lane < sizeof(V) / sizeof(double); ++lane) {
     for (size_t i = 0; i < own.size(); ++i) own[i] = parameters[i][lane];
@@ -90,12 +93,101 @@ void Jet<V>::bind_lane(size_t lane, std::span<const double> parameters) {
 
 template <class V>
 void Jet<V>::set_time(const V& t, int order) {
-  if (tape_->time >= 0) {
+  const double* times = reinterpret_cast<const double*>(&t);
+  const int known = std::equal(time_.begin(), time_.end(), times) ? time_order_ : -1;
+  if (known >= order) return;
+  std::copy_n(times, time_.size(), time_.begin());
+  time_order_ = order;
+  if (tape_->time >= 0 && known < 0) {
     (*this)[tape_->time][0] = t;
     if (order_ > 0) (*this)[tape_->time][1] = V{} + 1.0;
   }
-  rules::Interpreter<V>::extend_to(linear_, series(), stride_, std::min(order, 1));
-  rules::Interpreter<V>::extend_to(timed_, series(), stride_, order);
+  rules::Interpreter<V>::extend_to(linear_, series(), stride_, known + 1, std::min(order, 1));
+  rules::Interpreter<V>::extend_to(timed_, series(), stride_, known + 1, order);
+}
+
+template <class V>
+void Jet<V>::set_counter(size_t c, const V& value) {
+  if (tape_->counters[c] < 0) return;
+  V& slot = *(*this)[tape_->counters[c]];
+  if (std::memcmp(&slot, &value, sizeof(V)) == 0) return;
+  slot = value;
+  time_order_ = -1;
+}
+
+template <class V>
+Schedule Jet<V>::schedule(std::span<const size_t> outputs, std::span<const int> varying) const {
+  const size_t slots = static_cast<size_t>(tape_->slots);
+  const int stride = static_cast<int>(stride_);
+  std::vector<bool> varies(slots, false), needed(slots, false);
+  const auto vary = [&](int slot) {
+    if (slot >= 0) varies[static_cast<size_t>(slot)] = true;
+  };
+  vary(tape_->time);
+  for (const int s : tape_->states) vary(s);
+  for (const int s : varying) vary(s);
+  const auto owned = [&](const Operation& o, auto&& visit) {
+    for (int i = 0; i < slots_of(o.instr); ++i) visit(static_cast<size_t>(o.out + i));
+  };
+  const auto spread = [&](const std::vector<Operation>& operations) {
+    for (const Operation& o : operations) {
+      if (varies[static_cast<size_t>(o.a)] || varies[static_cast<size_t>(o.b)])
+        owned(o, [&](size_t slot) { varies[slot] = true; });
+    }
+  };
+  for (const auto* list : {&tape_->linear, &tape_->timed, &tape_->free, &tape_->bound}) spread(*list);
+
+  for (const size_t i : outputs) needed[static_cast<size_t>(tape_->outputs[i])] = true;
+  std::vector<bool> keep_free(tape_->free.size(), false), keep_bound(tape_->bound.size(), false);
+  const auto want = [&](const std::vector<Operation>& operations, std::vector<bool>& keep) {
+    for (size_t k = operations.size(); k-- > 0;) {
+      const Operation& o = operations[k];
+      owned(o, [&](size_t slot) { keep[k] = keep[k] || needed[slot]; });
+      if (keep[k]) needed[static_cast<size_t>(o.a)] = needed[static_cast<size_t>(o.b)] = true;
+    }
+  };
+  want(tape_->bound, keep_bound);
+  want(tape_->free, keep_free);
+
+  Schedule out;
+  const auto add = [&](const std::vector<Operation>& operations, const std::vector<bool>& keep,
+                       std::vector<Operation>& start, std::vector<Operation>& next) {
+    for (size_t k = 0; k < operations.size(); ++k) {
+      if (!keep[k]) continue;
+      const Operation& o = operations[k];
+      const Operation placed{o.instr, o.out * stride, o.a * stride, o.b * stride};
+      start.push_back(placed);
+      if (varies[static_cast<size_t>(o.out)]) {
+        next.push_back(placed);
+      } else {
+        owned(o, [&](size_t slot) { out.still.push_back(static_cast<int>(slot)); });
+      }
+    }
+  };
+  add(tape_->free, keep_free, out.free_start, out.free_next);
+  const bool bound = !varying.empty();
+  add(tape_->bound, keep_bound, bound ? out.bound_start : out.free_start, bound ? out.bound_next : out.free_next);
+  return out;
+}
+
+template <class V>
+void Jet<V>::enter(const Schedule& schedule) {
+  for (const int slot : schedule.still) std::fill_n((*this)[slot] + 1, order_, V{});
+}
+
+template <class V>
+void Jet<V>::free(const Schedule& schedule, int k) {
+  rules::Interpreter<V>::extend(k == 0 ? schedule.free_start : schedule.free_next, series(), stride_, k);
+}
+
+template <class V>
+void Jet<V>::bound(const Schedule& schedule, int k) {
+  rules::Interpreter<V>::extend(k == 0 ? schedule.bound_start : schedule.bound_next, series(), stride_, k);
+}
+
+template <class V>
+void Jet<V>::expand(const Schedule& schedule, int order) {
+  rules::Interpreter<V>::expand(schedule.free_start, schedule.free_next, rates_, series(), stride_, order);
 }
 
 template <class V>

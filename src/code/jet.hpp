@@ -9,6 +9,7 @@
 // The recurrences are in code/jet_rules.hpp and docs/method/jets.md.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <span>
 #include <utility>
@@ -26,6 +27,13 @@ using Lanes8 = double __attribute__((vector_size(64)));
 
 /// Whether this machine can run jets of Lanes4 and Lanes8 (AVX2 and FMA); ask before making one.
 bool lanes_supported();
+
+/// The operations behind some of a tape's outputs. Those whose arguments do not vary are done at order 0 only.
+struct Schedule {
+  std::vector<Operation> free_start, free_next;    ///< order 0; the orders above
+  std::vector<Operation> bound_start, bound_next;  ///< the same for what depends on unknowns
+  std::vector<int> still;                          ///< slots whose series end at order 0
+};
 
 /// V is double, Lanes4 or Lanes8. Lanes are passed by reference only: how they are passed by value depends on the
 /// instruction set a file is compiled for.
@@ -49,8 +57,20 @@ class Jet {
   void bind(std::span<const V> parameters) requires(!std::same_as<V, double>);
   /// Time t + tau with tau the variable of the series, and everything that depends on time only.
   void set_time(const V& t, int order);
+  /// A counter is part of what depends on time only: set before set_time.
+  void set_counter(size_t c, const V& value);
   void free(int k);
   void bound(int k);
+
+  /// What `outputs` need if the given sigma and lambda slots vary and the others do not. With no unknown varying, all
+  /// of it is free.
+  Schedule schedule(std::span<const size_t> outputs, std::span<const int> varying) const;
+  /// Before a schedule is used and another one has been: clears what it takes for zero.
+  void enter(const Schedule& schedule);
+  void free(const Schedule& schedule, int k);
+  void bound(const Schedule& schedule, int k);
+  /// free and integrate for k = 0..order; needs no bound.
+  void expand(const Schedule& schedule, int order);
   /// Coefficient k+1 of every state from its rate, if output i is the rate of state i.
   void integrate(int k);
 
@@ -71,6 +91,8 @@ class Jet {
   std::vector<std::pair<int, int>> rates_;                // (state, rate), places in c_
   std::vector<Line> c_;
   std::vector<double> constants_;  // scratch of bind
+  std::array<double, sizeof(V) / sizeof(double)> time_{};
+  int time_order_ = -1;  // how far the series of time are known at time_
 };
 
 extern template class Jet<double>;

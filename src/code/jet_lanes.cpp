@@ -85,8 +85,12 @@ void Interpreter<Lanes8>::extend(Operations operations, Lanes8* c, size_t stride
   Interpreter<Pair>::extend(operations, reinterpret_cast<Pair*>(c), stride, k);
 }
 template <>
-void Interpreter<Lanes8>::extend_to(Operations operations, Lanes8* c, size_t stride, int order) {
-  Interpreter<Pair>::extend_to(operations, reinterpret_cast<Pair*>(c), stride, order);
+void Interpreter<Lanes8>::extend_to(Operations operations, Lanes8* c, size_t stride, int first, int order) {
+  Interpreter<Pair>::extend_to(operations, reinterpret_cast<Pair*>(c), stride, first, order);
+}
+template <>
+void Interpreter<Lanes8>::expand(Operations start, Operations next, Rates rates, Lanes8* c, size_t stride, int order) {
+  Interpreter<Pair>::expand(start, next, rates, reinterpret_cast<Pair*>(c), stride, order);
 }
 template <>
 void Interpreter<Lanes8>::integrate(Rates rates, Lanes8* c, int k) {

@@ -23,8 +23,10 @@ template <class V>
 struct Interpreter {
   /// Coefficient k of the results of operations, in order.
   static void extend(Operations operations, V* c, size_t stride, int k);
-  /// Coefficients 0..order.
-  static void extend_to(Operations operations, V* c, size_t stride, int order);
+  /// Coefficients first..order.
+  static void extend_to(Operations operations, V* c, size_t stride, int first, int order);
+  /// Coefficients 0..order of the operations `first` (at 0) and `later` (above), with integrate between.
+  static void expand(Operations first, Operations later, Rates rates, V* c, size_t stride, int order);
   /// x[k+1] = rate[k]/(k+1) for pairs (x, rate) of places.
   static void integrate(Rates rates, V* c, int k);
 };
@@ -33,7 +35,9 @@ struct Interpreter {
 template <>
 void Interpreter<Lanes8>::extend(Operations operations, Lanes8* c, size_t stride, int k);
 template <>
-void Interpreter<Lanes8>::extend_to(Operations operations, Lanes8* c, size_t stride, int order);
+void Interpreter<Lanes8>::extend_to(Operations operations, Lanes8* c, size_t stride, int first, int order);
+template <>
+void Interpreter<Lanes8>::expand(Operations start, Operations next, Rates rates, Lanes8* c, size_t stride, int order);
 template <>
 void Interpreter<Lanes8>::integrate(Rates rates, Lanes8* c, int k);
 
@@ -314,10 +318,20 @@ void Interpreter<V>::extend(Operations operations, V* c, size_t stride, int k) {
 }
 
 template <class V>
-void Interpreter<V>::extend_to(Operations operations, V* c, size_t stride, int order) {
+void Interpreter<V>::extend_to(Operations operations, V* c, size_t stride, int first, int order) {
   for (const Operation& o : operations) {
-    start(o, c, stride);
-    for (int k = 1; k <= order; ++k) next(o, c, stride, k);
+    if (first == 0) start(o, c, stride);
+    for (int k = std::max(first, 1); k <= order; ++k) next(o, c, stride, k);
+  }
+}
+
+template <class V>
+void Interpreter<V>::expand(Operations first, Operations later, Rates rates, V* c, size_t stride, int order) {
+  for (const Operation& o : first) start(o, c, stride);
+  for (int k = 1; k <= order; ++k) {
+    const double divisor = k;
+    for (const auto& [x, rate] : rates) c[x + k] = c[rate + k - 1] / divisor;
+    for (const Operation& o : later) next(o, c, stride, k);
   }
 }
 

@@ -24,15 +24,18 @@ Rounding::Rounding(const Tape& tape, std::span<const double> parameters)
 }
 
 void Rounding::evaluate(std::span<const double> x, double t, std::span<const double> sigma,
-                        std::span<const double> counters) {
+                        std::span<const double> counters, std::span<const double> lambda) {
   const auto set = [&](int slot, double v, double e) {
     if (slot < 0) return;
     value_[at(slot)] = v;
     error_[at(slot)] = e;
   };
+  // Plus and minus one are exact; a sigma that was solved for is not.
+  const auto solved = [](double u) { return std::abs(u) == 1 ? 0 : eps * std::abs(u); };
   set(tape_->time, t, eps * std::abs(t));
   for (size_t i = 0; i < x.size(); ++i) set(tape_->states[i], x[i], eps * std::abs(x[i]));
-  for (size_t i = 0; i < sigma.size(); ++i) set(tape_->sigmas[i], sigma[i], 0);
+  for (size_t i = 0; i < sigma.size(); ++i) set(tape_->sigmas[i], sigma[i], solved(sigma[i]));
+  for (size_t i = 0; i < lambda.size(); ++i) set(tape_->lambdas[i], lambda[i], solved(lambda[i]));
   for (size_t i = 0; i < counters.size(); ++i) set(tape_->counters[i], counters[i], 0);
   run(tape_->linear);
   run(tape_->timed);

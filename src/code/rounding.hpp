@@ -14,7 +14,8 @@ class Rounding {
   /// The tape must outlive this.
   Rounding(const Tape& tape, std::span<const double> parameters);
 
-  void evaluate(std::span<const double> x, double t, std::span<const double> sigma, std::span<const double> counters);
+  void evaluate(std::span<const double> x, double t, std::span<const double> sigma, std::span<const double> counters,
+                std::span<const double> lambda = {});
   double value(size_t output) const { return value_[static_cast<size_t>(tape_->outputs[output])]; }
   double error(size_t output) const { return error_[static_cast<size_t>(tape_->outputs[output])]; }
   /// +1, -1, or 0 if the value is within so many of its error bounds.

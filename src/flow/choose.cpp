@@ -100,45 +100,15 @@ class Chooser {
 
   std::string letters_of(const AtZero& z) const { return z.unknown < program_.switches() ? "+-0" : "oc"; }
 
-  /// The ordinary cases of one surface, by the signs of h' on both sides. Returns whether that was enough.
-  bool decide_simply(const AtZero& z) {
-    const int u = z.unknown;
-    if (u >= program_.switches() || z.known != 1 || series_.hold(u) > 1) return false;
-    const auto coefficient = [&](char letter, int k) {
-      Mode mode = choice_.mode;
-      mode.switches[at(u)] = letter;
-      series_.set_mode(mode);
-      if (series_.expand(x_, t_, counters_, k) != SeriesStatus::ok) return std::nan("");
-      return series_.surface(u)[k];
-    };
-    if (z.leaving) {
-      const double bend = coefficient(z.leaving, 2) * (z.leaving == '+' ? 1 : -1);
-      // Steep enough to rule from the start: the other side and staying are then impossible.
-      const double jump = std::abs(coefficient(z.leaving == '+' ? '-' : '+', 1));
-      if (!(bend * options_.time_scale > 1e-6 * jump)) return false;
-      finish_simply(u, z.leaving, 2);
-      return true;
-    }
-    const double above = coefficient('+', 1) * options_.direction, below = coefficient('-', 1) * options_.direction;
-    const double noise = 1e-6 * std::max(std::abs(above), std::abs(below));
-    if (!(std::abs(above) > noise && std::abs(below) > noise)) return false;
-    if (above > 0 && below > 0) {
-      finish_simply(u, '+', 1);
-    } else if (above < 0 && below < 0) {
-      finish_simply(u, '-', 1);
-    } else {
-      return false;
-    }
-    return true;
-  }
-
-  void finish_simply(int u, char letter, int leading) {
-    choice_.mode.switches[at(u)] = letter;
-    choice_.leading[at(u)] = leading;
-  }
-
   void decide(const std::vector<size_t>& group) {
-    if (group.size() == 1 && decide_simply(zeros_[group[0]])) return;
+    if (group.size() == 1) {
+      const AtZero& z = zeros_[group[0]];
+      if (const auto simple = choose_simply(series_, x_, t_, counters_, choice_.mode, z, options_)) {
+        choice_.mode.switches[at(z.unknown)] = simple->letter;
+        choice_.leading[at(z.unknown)] = simple->leading;
+        return;
+      }
+    }
     constexpr size_t largest_search = 6;
     std::vector<Candidate> candidates = group.size() <= largest_search ? enumerate(group) : few(group);
     for (const int order : {2, 4, 8}) {
@@ -599,6 +569,38 @@ Leading leading_coefficient(const double* c, int first, int last, double time_sc
     return {k, sign > 0 ? 1 : -1};
   }
   return {last + 1, 0};
+}
+
+std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double> x, double t,
+                                          std::span<const double> counters, const Mode& current, const AtZero& zero,
+                                          const ChoiceOptions& options) {
+  const int u = zero.unknown;
+  if (u >= series.program().switches() || zero.known != 1 || series.hold(u) > 1) return std::nullopt;
+  Mode mode = current;
+  const auto coefficient = [&](char letter, int k) {
+    mode.switches[at(u)] = letter;
+    series.set_mode(mode);
+    if (series.expand(x, t, counters, k) != SeriesStatus::ok) return std::nan("");
+    return series.surface(u)[k];
+  };
+  if (zero.leaving) {
+    const double bend = coefficient(zero.leaving, 2) * (zero.leaving == '+' ? 1 : -1);
+    // Steep enough to rule from the start: the other side and staying are then impossible.
+    const double jump = std::abs(coefficient(zero.leaving == '+' ? '-' : '+', 1));
+    if (!(bend * options.time_scale > 1e-6 * jump)) return std::nullopt;
+    return SimpleChoice{zero.leaving, 2};
+  }
+  const double above = coefficient('+', 1) * options.direction, below = coefficient('-', 1) * options.direction;
+  const double noise = 1e-6 * std::max(std::abs(above), std::abs(below));
+  if (!(std::abs(above) > noise && std::abs(below) > noise)) return std::nullopt;
+  if (above > 0 && below > 0) return SimpleChoice{'+', 1};
+  if (above < 0 && below < 0) return SimpleChoice{'-', 1};
+  if (above > 0) return std::nullopt;
+  // Both sides push onto the surface: it is slid on, if nothing else is slid on that might not bear it.
+  mode.switches[at(u)] = '0';
+  series.set_mode(mode);
+  if (series.active().size() != 1 || series.tape().degree[at(u)] != 1) return std::nullopt;
+  return SimpleChoice{'0', 0};
 }
 
 Choice choose_mode(Series& series, std::span<const double> x, double t, std::span<const double> counters,

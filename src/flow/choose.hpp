@@ -50,6 +50,15 @@ struct Choice {
 Choice choose_mode(Series& series, std::span<const double> x, double t, std::span<const double> counters,
                    const Mode& current, const std::vector<AtZero>& zeros, const ChoiceOptions& options);
 
+struct SimpleChoice {
+  char letter = '+';
+  int leading = 0;  ///< leading zero coefficients of what is watched
+};
+/// The ordinary cases of one surface alone, by the signs of h' on both sides; nothing if more must be looked at.
+std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double> x, double t,
+                                          std::span<const double> counters, const Mode& current, const AtZero& zero,
+                                          const ChoiceOptions& options);
+
 /// The first coefficient that rules a series just after zero: its index and the sign it gives (0: none up to `last`).
 struct Leading {
   int index = 0;

@@ -60,7 +60,7 @@ Series::Series(const Program& program, std::span<const double> parameters, int o
 }
 
 Series::Plan Series::make_plan(const Mode& mode) {
-  Plan plan{.mode = mode, .tape = &program_.tape(mode.switches)};
+  Plan plan{.mode = mode, .tape = &program_.tape(mode.switches), .order = order_};
   const ModeTape& tape = *plan.tape;
   std::unique_ptr<Work>& work = works_[plan.tape];
   if (!work) {
@@ -84,9 +84,18 @@ Series::Plan Series::make_plan(const Mode& mode) {
   }
   if (plan.active.empty()) return plan;
   choose_rows(plan, position);
-
+  Jet<double>& jet = work->flow;
+  const auto output = [&](size_t i) { return jet[tape.flow.outputs[i]]; };
+  for (const int u : plan.active)
+    plan.unknowns.push_back(jet[u < m ? tape.flow.sigmas[at(u)] : tape.flow.lambdas[at(u - m)]]);
+  for (const size_t i : plan.outputs) plan.residuals.push_back(output(i));
+  std::vector<bool> depends(at(tape.flow.slots), false);
+  for (const Operation& o : tape.flow.bound) depends[at(o.out)] = true;
+  for (int i = 0; i < program_.states(); ++i) {
+    if (depends[at(tape.flow.outputs[program_.rate(i)])]) plan.bound_rates.push_back(output(program_.rate(i)));
+  }
   for (const int row : plan.rows) {
-    if (tape.pins[at(row)] >= 0) plan.pinned.push_back(tape.pins[at(row)]);
+    if (tape.pins[at(row)] >= 0) plan.pinned.push_back(output(program_.rate(tape.pins[at(row)])));
   }
   std::unordered_map<int, int> position_of_row;
   for (size_t a = 0; a < plan.rows.size(); ++a) position_of_row.emplace(plan.rows[a], static_cast<int>(a));
@@ -128,6 +137,30 @@ Series::Plan Series::make_plan(const Mode& mode) {
     }
   }
   return plan;
+}
+
+/// What a mode that comes back needs of the tape: rates, what is watched, and the residuals it solves.
+void Series::make_schedule(Plan& plan) {
+  const Model& model = program_.model();
+  std::vector<size_t> outputs = plan.outputs;
+  const auto add = [&](size_t count, auto output) {
+    for (size_t i = 0; i < count; ++i) outputs.push_back(output(static_cast<int>(i)));
+  };
+  add(at(program_.states()), [&](int i) { return program_.rate(i); });
+  add(at(program_.switches()), [&](int i) { return program_.surface(i); });
+  add(at(program_.constraints()), [&](int j) { return program_.gap(j); });
+  add(model.form.jumps.size(), [&](int k) { return program_.jump(k); });
+  add(model.sections.size(), [&](int s) { return program_.section(s); });
+  add(model.form.counters.size(), [&](int c) { return program_.phase(c); });
+  std::vector<int> varying;
+  const auto vary = [&](int u) {
+    const int m = program_.switches();
+    varying.push_back(u < m ? plan.tape->flow.sigmas[at(u)] : plan.tape->flow.lambdas[at(u - m)]);
+  };
+  for (const int u : plan.active) vary(u);
+  for (const Follower& f : plan.followers) vary(f.unknown);
+  plan.schedule = plan.work->flow.schedule(outputs, varying);
+  plan.scheduled = true;
 }
 
 /// Each unknown is solved from its own residual, except an algebraic gap none of whose multipliers is active: it is
@@ -178,6 +211,9 @@ void Series::set_mode(const Mode& mode) {
     slot[0] = u >= m ? 0.0 : mode.switches[at(u)] == '+' ? 1.0 : mode.switches[at(u)] == '-' ? -1.0 : 0.0;
     std::fill(slot + 1, slot + order_ + 1, 0.0);
   }
+  constexpr int often = 4;
+  if (!plan_->scheduled && ++plan_->uses >= often) make_schedule(*plan_);
+  if (plan_->scheduled) work_->flow.enter(plan_->schedule);
   if (any_clamped_) clamped_.assign(at(program_.unknowns()), false);
   any_clamped_ = false;
   residual_.resize(static_cast<Eigen::Index>(plan_->active.size()));
@@ -196,11 +232,25 @@ const double* Series::unknown(int u) const {
 
 double Series::bound_of(int u) const { return u < program_.switches() ? hold_[at(u)] : HUGE_VAL; }
 
+void Series::extend_free(int k) {
+  if (plan_->scheduled) {
+    work_->flow.free(plan_->schedule, k);
+  } else {
+    work_->flow.free(k);
+  }
+}
+
+void Series::extend_bound(int k) {
+  if (plan_->scheduled) {
+    work_->flow.bound(plan_->schedule, k);
+  } else {
+    work_->flow.bound(k);
+  }
+}
+
 void Series::load(std::span<const double> x, double t, std::span<const double> counters, int order) {
   Jet<double>& jet = work_->flow;
-  for (size_t c = 0; c < counters.size(); ++c) {
-    if (const int slot = tape_->flow.counters[c]; slot >= 0) jet[slot][0] = counters[c];
-  }
+  for (size_t c = 0; c < counters.size(); ++c) jet.set_counter(c, counters[c]);
   jet.set_time(t, order);
   for (size_t i = 0; i < x.size(); ++i) jet[tape_->flow.states[i]][0] = x[i];
 }
@@ -213,9 +263,7 @@ void Series::copy_inputs(Jet<double>& to, int order) const {
   for (size_t i = 0; i < tape.states.size(); ++i) copy(tape_->flow.states[i], tape.states[i]);
   for (size_t i = 0; i < tape.sigmas.size(); ++i) copy(tape_->flow.sigmas[i], tape.sigmas[i]);
   for (size_t i = 0; i < tape.lambdas.size(); ++i) copy(tape_->flow.lambdas[i], tape.lambdas[i]);
-  for (size_t i = 0; i < tape.counters.size(); ++i) {
-    if (tape.counters[i] >= 0) to[tape.counters[i]][0] = counters_[i];
-  }
+  for (size_t c = 0; c < tape.counters.size(); ++c) to.set_counter(c, counters_[c]);
 }
 
 void Series::form_slope() {
@@ -267,24 +315,23 @@ void Series::solve_blocks() {
 
 void Series::read_residual(int k) {
   for (const Follower& f : plan_->followers) unknown_slot(f.unknown)[k] = f.sign * unknown_slot(f.leader)[k];
-  work_->flow.bound(k);
-  for (size_t a = 0; a < plan_->active.size(); ++a) {
-    residual_[static_cast<Eigen::Index>(a)] = work_->flow.output(plan_->outputs[a])[k];
-  }
+  extend_bound(k);
+  for (size_t a = 0; a < plan_->residuals.size(); ++a) residual_[static_cast<Eigen::Index>(a)] = plan_->residuals[a][k];
 }
 
 void Series::note_rates(int k) {
-  unsolved_.resize(at(program_.states()));
-  for (int i = 0; i < program_.states(); ++i) unsolved_[at(i)] = rate(i)[k];
+  unsolved_.resize(plan_->bound_rates.size());
+  for (size_t i = 0; i < unsolved_.size(); ++i) unsolved_[i] = plan_->bound_rates[i][k];
 }
 
 /// A state held by several surfaces has a rate that is rounding of what they cancel: it is zero.
 void Series::clear_held_rates(int k) {
   constexpr double rounding = 64 * 2.2e-16;
-  for (int i = 0; i < program_.states(); ++i) {
-    double& value = work_->flow[tape_->flow.outputs[program_.rate(i)]][k];
-    if (std::abs(value) <= rounding * std::abs(unsolved_[at(i)])) value = 0;
+  for (size_t i = 0; i < unsolved_.size(); ++i) {
+    double& value = plan_->bound_rates[i][k];
+    if (std::abs(value) <= rounding * std::abs(unsolved_[i])) value = 0;
   }
+  for (double* series : plan_->pinned) series[k] = 0;
 }
 
 bool Series::any_singular() const {
@@ -388,16 +435,15 @@ bool Series::solve_clamped() {
 
 /// Coefficient k of the unknowns: the residual with u_k = 0, then one solve with the slope at the point.
 void Series::solve_order(int k) {
-  const std::vector<int>& active = plan_->active;
-  for (const int u : active) unknown_slot(u)[k] = 0;
+  for (double* u : plan_->unknowns) u[k] = 0;
   read_residual(k);
   note_rates(k);
   solve_blocks();
-  for (size_t a = 0; a < active.size(); ++a) {
-    if (!clamped_[at(active[a])]) unknown_slot(active[a])[k] = step_[static_cast<Eigen::Index>(a)];
+  for (size_t a = 0; a < plan_->unknowns.size(); ++a) {
+    if (!any_clamped_ || !clamped_[at(plan_->active[a])]) plan_->unknowns[a][k] = step_[static_cast<Eigen::Index>(a)];
   }
   for (const Follower& f : plan_->followers) unknown_slot(f.unknown)[k] = f.sign * unknown_slot(f.leader)[k];
-  work_->flow.bound(k);
+  extend_bound(k);
 }
 
 SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const double> counters, int order) {
@@ -407,31 +453,46 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
   load(x, t, counters, order);
   Jet<double>& jet = work_->flow;
   const int n = program_.states();
+  const auto finite = [&] {
+    for (int i = 0; i < n; ++i) {
+      if (!std::isfinite(rate(i)[0])) return false;
+    }
+    return true;
+  };
+  if (plan_->scheduled && plan_->active.empty()) {
+    jet.expand(plan_->schedule, order);
+    return finite() ? SeriesStatus::ok : SeriesStatus::undefined;
+  }
   for (int k = 0; k <= order; ++k) {
-    jet.free(k);
+    extend_free(k);
     if (plan_->active.empty()) {
       jet.bound(k);
-    } else if (k > 0) {
-      solve_order(k);
-    } else if (const SeriesStatus status = solve_start(); status != SeriesStatus::ok) {
-      return status;
-    }
-    if (!plan_->active.empty()) clear_held_rates(k);
-    for (const int i : plan_->pinned) jet[tape_->flow.outputs[program_.rate(i)]][k] = 0;
-    if (k == 0) {
-      for (int i = 0; i < n; ++i) {
-        if (!std::isfinite(rate(i)[0])) return SeriesStatus::undefined;
+    } else {
+      if (k > 0) {
+        solve_order(k);
+      } else if (const SeriesStatus status = solve_start(); status != SeriesStatus::ok) {
+        return status;
       }
+      clear_held_rates(k);
     }
-    if (k == order) break;
-    const double divisor = k + 1;
-    for (int i = 0; i < n; ++i) jet[tape_->flow.states[at(i)]][k + 1] = rate(i)[k] / divisor;
+    if (k == 0 && !finite()) return SeriesStatus::undefined;
+    if (k < order) jet.integrate(k);
   }
   return SeriesStatus::ok;
 }
 
 SeriesStatus Series::evaluate(std::span<const double> x, double t, std::span<const double> counters) {
   return expand(x, t, counters, 0);
+}
+
+double Series::rate_noise(int i) {
+  if (!work_->rounding) work_->rounding = std::make_unique<Rounding>(tape_->flow, parameters_);
+  const int m = program_.switches();
+  std::vector<double> x, sigma, lambda;
+  for (int s = 0; s < program_.states(); ++s) x.push_back(state(s)[0]);
+  for (int u = 0; u < program_.unknowns(); ++u) (u < m ? sigma : lambda).push_back(unknown(u)[0]);
+  work_->rounding->evaluate(x, t_, sigma, counters_, lambda);
+  return work_->rounding->error(program_.rate(i));
 }
 
 const Jet<double>& Series::manifold() {

@@ -17,6 +17,7 @@
 #include "base/linear.hpp"
 #include "code/jet.hpp"
 #include "code/program.hpp"
+#include "code/rounding.hpp"
 #include "flow/trajectory.hpp"
 
 namespace saltus {
@@ -61,6 +62,9 @@ class Series {
   /// Slid sigmas that stand at their bound because the system leaves them free (redundant surfaces).
   bool clamped(int u) const { return clamped_[static_cast<size_t>(u)]; }
 
+  /// The order that served the current mode best so far; yours to set.
+  int& usual_order() { return plan_->order; }
+
   const std::vector<int>& active() const { return plan_->active; }
   /// Starting values for the unknowns of a mode that is not affine in them.
   void guess(std::span<const double> unknowns) { guess_.assign(unknowns.begin(), unknowns.end()); }
@@ -102,11 +106,15 @@ class Series {
   /// The gap without multipliers that a raised constraint keeps at zero.
   double raised_value(int u);
 
+  /// Bound of the rounding error in the rate of a state at the point of the last expand or evaluate.
+  double rate_noise(int i);
+
   double hold(int i) const { return hold_[static_cast<size_t>(i)]; }
 
  private:
   struct Work {
     Jet<double> flow, slope, manifold, actions;
+    std::unique_ptr<Rounding> rounding{};
   };
 
   /// A slid sigma that equals another one up to sign.
@@ -123,16 +131,25 @@ class Series {
     std::vector<int> active;      ///< unknowns to be solved for
     std::vector<int> rows;        ///< the residual each of them is solved from
     std::vector<size_t> outputs;  ///< where those residuals are in the flow tape
-    std::vector<int>
-        pinned;  ///< states whose rate is the residual of an active unknown: exactly zero, not up to rounding
     std::vector<Follower> followers;
     std::vector<Block> blocks;
     std::vector<Single> singles;
+    // Series in the flow jet, by pointer: they are visited once per order.
+    std::vector<double*> unknowns, residuals;  ///< of the active unknowns
+    std::vector<double*> bound_rates;          ///< rates that depend on an active unknown
+    std::vector<double*> pinned;               ///< rates that are the residual of an active unknown: exactly zero
+    Schedule schedule;
+    int order = 0;
+    int uses = 0;  ///< a schedule is made for modes that come back
+    bool scheduled = false;
     bool slope_known = false;  ///< constant slopes are formed once
   };
 
   Plan make_plan(const Mode& mode);
+  void make_schedule(Plan& plan);
   void choose_rows(Plan& plan, const std::vector<int>& position) const;
+  void extend_free(int k);
+  void extend_bound(int k);
   void load(std::span<const double> x, double t, std::span<const double> counters, int order);
   SeriesStatus solve_start();
   bool any_singular() const;

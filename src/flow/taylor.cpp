@@ -14,10 +14,35 @@ int taylor_order(double tolerance) {
   return std::clamp(static_cast<int>(std::ceil(-std::log(tolerance) / 2 + 1)), 4, 24);
 }
 
+int cheapest_order(double tolerance, const Tape& tape) {
+  // Instructions, roughly: what a step costs whatever its order; per operation and order; per product of series.
+  constexpr double step = 3000, operation = 15, product = 1.5;
+  double linear = 0, products = 2;  // the search for roots
+  for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
+    for (const Operation& o : *list) {
+      const bool simple = o.instr <= Instr::scale || o.instr == Instr::div_c || o.instr == Instr::sin_cos_t;
+      linear += 1;
+      products += simple ? 0 : slots_of(o.instr);
+    }
+  }
+  int best = taylor_order(tolerance);
+  const auto cost = [&](int n) {
+    return (step + operation * linear * n + product * products * n * n) / std::pow(tolerance, 1.0 / n);
+  };
+  for (int n = best + 1; n <= 30; ++n) {
+    if (cost(n) < cost(best)) best = n;
+  }
+  return best;
+}
+
 double local_tolerance(double tolerance) { return std::min(tolerance, std::max(1e-4 * tolerance, 1e-12)); }
 
 StepControl::StepControl(int states, double tolerance, double horizon)
-    : tolerance_(tolerance), horizon_(horizon), scale_(at(states), 0.0), largest_(at(states), 0.0) {}
+    : tolerance_(tolerance),
+      horizon_(horizon),
+      states_(at(states)),
+      scale_(at(states), 0.0),
+      largest_(at(states), 0.0) {}
 
 namespace {
 
@@ -41,7 +66,7 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
   double reach = last_;
   if (!(reach > 0)) {
     reach = HUGE_VAL;
-    for (size_t i = 0; i < scale_.size(); ++i) {
+    for (size_t i = 0; i < states_; ++i) {
       reach = std::min(reach, first_length(series.state(static_cast<int>(i)), order, tolerance_));
     }
     for (const WatchedSeries& w : watched) reach = std::min(reach, first_length(w.c, order, tolerance_));
@@ -58,8 +83,9 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
     }
     return scale;
   };
-  for (size_t i = 0; i < scale_.size(); ++i) scale_[i] = look(series.state(static_cast<int>(i)), 1e-6 * largest_[i]);
-  for (const WatchedSeries& w : watched) look(w.c, w.scale);
+  for (size_t i = 0; i < states_; ++i) scale_[i] = look(series.state(static_cast<int>(i)), 1e-6 * largest_[i]);
+  scale_.resize(states_);
+  for (const WatchedSeries& w : watched) scale_.push_back(look(w.c, w.scale));
   if (!finite) return 0;
   double length = HUGE_VAL;
   if (last > 0) length = std::min(length, std::pow(tolerance_ / last, 1.0 / order));
@@ -69,16 +95,34 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
   return length;
 }
 
-bool StepControl::defect_small(const Piece& piece, const Series& series, double tau, int order) const {
+int StepControl::enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length) const {
+  double size = tolerance_ / std::pow(length, order - 2);
+  const auto matters = [&](int k) {
+    for (size_t i = 0; i < states_; ++i) {
+      if (std::abs(series.state(static_cast<int>(i))[k]) > size * scale_[i]) return true;
+    }
+    for (size_t w = 0; w < watched.size(); ++w) {
+      if (std::abs(watched[w].c[k]) > size * scale_[states_ + w]) return true;
+    }
+    return false;
+  };
+  for (; order > 4 && !matters(order - 2); --order) size *= length;
+  return order;
+}
+
+bool StepControl::defect_small(const Piece& piece, Series& series, double tau, int order) const {
   const double allowed = 8.0 * order * tolerance_;
   const size_t stride = at(order) + 1;
-  for (size_t i = 0; i < scale_.size(); ++i) {
+  for (size_t i = 0; i < states_; ++i) {
     const double* c = &piece.coefficients[i * stride];
     double slope = order * c[order];
     for (int k = order - 1; k >= 1; --k) slope = slope * tau + k * c[k];
     const double rate = series.rate(static_cast<int>(i))[0];
     const double rounding = 64 * 2.2e-16 * (std::abs(rate * tau) + std::abs(slope * tau) + std::abs(c[0]));
-    if (!(std::abs(slope - rate) * std::abs(tau) <= allowed * scale_[i] + rounding)) return false;
+    const double defect = std::abs(slope - rate);
+    if (defect * std::abs(tau) <= allowed * scale_[i] + rounding) continue;
+    // Large forces that cancel leave a rate that is rounding: no shorter step makes it better.
+    if (!(defect <= 16 * series.rate_noise(static_cast<int>(i)))) return false;
   }
   return true;
 }

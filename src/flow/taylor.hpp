@@ -14,8 +14,11 @@
 
 namespace saltus {
 
-/// The order that makes steps cheapest for a tolerance: about -ln(tolerance)/2 + 1.
+/// The order that makes steps cheapest where all cost is products of series: about -ln(tolerance)/2 + 1.
 int taylor_order(double tolerance);
+/// The same for a given tape, with what a step costs besides: never lower. A step of order N is as long as
+/// tolerance^(1/N), and costs a + b N + c N^2.
+int cheapest_order(double tolerance, const Tape& tape);
 
 /// A function whose zeros are looked for on the step: its series must be as good as the states'.
 struct WatchedSeries {
@@ -34,14 +37,17 @@ class StepControl {
 
   /// Length of the step from the current series, infinite if the series ends before order-1.
   double step(const Series& series, int order, std::span<const WatchedSeries> watched);
+  /// The order that would have been enough for a step of this length, after `step` with the same series.
+  int enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length) const;
   /// Whether the polynomial solves the equations at tau; `series` holds the rates there.
-  bool defect_small(const Piece& piece, const Series& series, double tau, int order) const;
+  bool defect_small(const Piece& piece, Series& series, double tau, int order) const;
   void accept(std::span<const double> x);
 
  private:
   double tolerance_, horizon_;
+  size_t states_;
   double last_ = 0;              // length of the last natural step
-  std::vector<double> scale_;    // of each state in the current step
+  std::vector<double> scale_;    // of each state in the current step, then of what is watched
   std::vector<double> largest_;  // |x_i| seen so far
 };
 

@@ -1,0 +1,74 @@
+#include "flow/chatter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace saltus {
+namespace {
+
+constexpr double eps = std::numeric_limits<double>::epsilon();
+
+}  // namespace
+
+void Chatter::add(double t, std::span<const int> touched, bool impact, std::span<const double> x) {
+  Mark& m = marks_[next_];
+  m.t = t;
+  m.touched.assign(touched.begin(), touched.end());
+  m.x.assign(x.begin(), x.end());
+  m.key = touched.empty() ? 0 : impact ? 3 : 2;
+  for (const int u : touched) m.key = (m.key ^ static_cast<uint64_t>(u + 1)) * 0x9e3779b97f4a7c15;
+  next_ = (next_ + 1) % memory;
+  count_ = std::min(count_ + 1, memory);
+}
+
+void Chatter::clear() {
+  count_ = 0;
+  longest_ = 0;
+}
+
+bool Chatter::repeats(size_t period) const {
+  for (size_t i = 0; i < 3 * period; ++i) {
+    if (mark(i).key != mark(i + period).key || mark(i).touched.empty()) return false;
+  }
+  return true;
+}
+
+std::optional<Accumulation> Chatter::find(double resolution, double time_scale) {
+  for (size_t period = 1; period <= 8 && 4 * period < count_; ++period) {
+    const double t0 = mark(0).t, t1 = mark(period).t, t2 = mark(2 * period).t, t3 = mark(3 * period).t;
+    const double d0 = std::abs(t0 - t1), d1 = std::abs(t1 - t2), d2 = std::abs(t2 - t3);
+    if (!(d0 < d1 && d1 < d2)) continue;
+    const double d3 = std::abs(t3 - mark(4 * period).t);
+    if (!(d2 < d3) || !repeats(period)) continue;
+    const double ratio = d0 / d1;
+    const double rest = d0 * ratio / (1 - ratio);
+    const double drift = std::abs(d1 / d2 - ratio) + std::abs(d2 / d3 - ratio);
+    const bool steady = drift < 0.02 * (1 - ratio) + 64 * resolution / d0;
+    longest_ = std::max(longest_, std::abs(mark(count_ - 1).t - t0));
+    const bool short_enough = rest < 1e-7 * std::min(longest_, time_scale);
+    const bool exhausted = d0 < 1e3 * resolution;
+    if (ratio < 0.9999 && (exhausted || (steady && short_enough))) return Accumulation{rest, ratio, period, exhausted};
+    return std::nullopt;
+  }
+  longest_ = 0;
+  return std::nullopt;
+}
+
+std::vector<int> Chatter::members(const Accumulation& a) const {
+  std::vector<int> out;
+  for (size_t i = 0; i < a.period; ++i) out.insert(out.end(), mark(i).touched.begin(), mark(i).touched.end());
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::optional<double> Chatter::limit(const Accumulation& a, size_t i) const {
+  const double x = mark(0).x[i], x1 = mark(a.period).x[i], x2 = mark(2 * a.period).x[i];
+  const double last = x - x1, before = x1 - x2, ratio = last / before;
+  const bool seen = std::abs(before) > 64 * eps * std::abs(x);
+  if (!seen || !(std::abs(ratio) < 0.99995)) return std::nullopt;
+  return x + last * ratio / (1 - ratio);
+}
+
+}  // namespace saltus

@@ -1,0 +1,58 @@
+// Events that follow each other at geometrically shrinking intervals: where they accumulate, and with what state.
+//
+//   intervals d0 < d1 < d2 < d3 (the last one first) between events that repeat with some period
+//   ratio = d0/d1;  time left = d0 ratio/(1 - ratio), if the ratio is steady and what is left is too short to matter
+//   each state follows its own geometric sequence to its limit
+//
+// docs/method/event_driven.md says why a long but finite sequence is not cut off.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace saltus {
+
+/// A sequence of events about to accumulate.
+struct Accumulation {
+  double rest = 0;         ///< time left
+  double ratio = 0;        ///< of successive intervals
+  size_t period = 1;       ///< events that repeat
+  bool exhausted = false;  ///< they have become too close for time to tell them apart
+};
+
+class Chatter {
+ public:
+  /// An event that touched these surfaces or contacts and left the state x.
+  void add(double t, std::span<const int> touched, bool impact, std::span<const double> x);
+  void clear();
+
+  /// `resolution`: what time can tell apart; `time_scale`: in which the flow changes.
+  std::optional<Accumulation> find(double resolution, double time_scale);
+
+  /// What the last period of events touched, each once.
+  std::vector<int> members(const Accumulation& a) const;
+  /// The limit of state i, if its sequence is to be seen above rounding.
+  std::optional<double> limit(const Accumulation& a, size_t i) const;
+
+ private:
+  struct Mark {
+    double t = 0;
+    uint64_t key = 0;  // of what was touched
+    std::vector<int> touched;
+    std::vector<double> x;
+  };
+  static constexpr size_t memory = 40;
+
+  /// The event `back` events ago.
+  const Mark& mark(size_t back) const { return marks_[(next_ + 2 * memory - 1 - back) % memory]; }
+  bool repeats(size_t period) const;
+
+  std::array<Mark, memory> marks_;
+  size_t next_ = 0, count_ = 0;
+  double longest_ = 0;  // how long the current sequence has lasted at most
+};
+
+}  // namespace saltus
