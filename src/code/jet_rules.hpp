@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <type_traits>
@@ -40,6 +41,13 @@ template <>
 void Interpreter<Lanes8>::expand(Operations start, Operations next, Rates rates, Lanes8* c, size_t stride, int order);
 template <>
 void Interpreter<Lanes8>::integrate(Rates rates, Lanes8* c, int k);
+
+/// 1/k: a product is sooner done than a quotient, and the orders wait for each other.
+constexpr auto inverse = [] {
+  std::array<double, largest_order + 2> table{};
+  for (size_t k = 1; k < table.size(); ++k) table[k] = 1.0 / static_cast<double>(k);
+  return table;
+}();
 
 /// The functions at order 0, and quotient_or_zero: a/b, but 0 where both are.
 template <class V>
@@ -299,7 +307,7 @@ template <class V>
     }
     case Instr::sin_cos_t: {
       V *const s = c, *const cos = c + stride;
-      const V rate = (1.0 / k) * a[1];
+      const V rate = inverse[static_cast<size_t>(k)] * a[1];
       s[k] = rate * cos[k - 1];
       cos[k] = -rate * s[k - 1];
       break;
@@ -329,15 +337,15 @@ template <class V>
 void Interpreter<V>::expand(Operations first, Operations later, Rates rates, V* c, size_t stride, int order) {
   for (const Operation& o : first) start(o, c, stride);
   for (int k = 1; k <= order; ++k) {
-    const double divisor = k;
-    for (const auto& [x, rate] : rates) c[x + k] = c[rate + k - 1] / divisor;
+    const double factor = inverse[static_cast<size_t>(k)];
+    for (const auto& [x, rate] : rates) c[x + k] = c[rate + k - 1] * factor;
     for (const Operation& o : later) next(o, c, stride, k);
   }
 }
 
 template <class V>
 void Interpreter<V>::integrate(Rates rates, V* c, int k) {
-  for (const auto& [x, rate] : rates) c[x + k + 1] = c[rate + k] / static_cast<double>(k + 1);
+  for (const auto& [x, rate] : rates) c[x + k + 1] = c[rate + k] * inverse[static_cast<size_t>(k + 1)];
 }
 
 }  // namespace saltus::rules

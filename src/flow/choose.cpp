@@ -230,6 +230,9 @@ class Chooser {
       series_.set_mode(with(group, c.letters));
       c.usable = start(group, c, 1);
       if (!c.usable) continue;
+      fastest_.resize(at(program_.states()), 0.0);
+      for (int k = 0; k < program_.states(); ++k)
+        fastest_[at(k)] = std::max(fastest_[at(k)], std::abs(series_.rate(k)[0]));
       c.first.clear();
       for (size_t i = 0; i < group.size(); ++i) {
         c.first.push_back(function(zeros_[group[i]].unknown)[1]);
@@ -461,7 +464,9 @@ class Chooser {
 
   void settle(const std::vector<size_t>& group, std::vector<Candidate>& kept) {
     prefer_sticking(group, kept);
-    if (constraints_only(group)) drop_equal_flows(kept);
+    // At the edge of sliding nothing moves in either mode: they are one solution, and it stays.
+    const bool at_rest = std::all_of(kept.begin(), kept.end(), [](const Candidate& c) { return c.weak; });
+    if (at_rest || constraints_only(group)) drop_equal_flows(kept);
     Candidate* chosen = &kept[0];
     std::string names;
     for (const size_t z : group) names += (names.empty() ? "'" : ", '") + name_of(program_, zeros_[z].unknown) + "'";
@@ -503,15 +508,17 @@ class Chooser {
   }
 
   /// Diodes may share currents and voltages in several ways while the states move in one.
-  static void drop_equal_flows(std::vector<Candidate>& kept) {
-    const auto closed = [](const Candidate& c) { return std::count(c.letters.begin(), c.letters.end(), 'c'); };
+  void drop_equal_flows(std::vector<Candidate>& kept) const {
+    const auto resting = [](const Candidate& c) {
+      return std::count_if(c.letters.begin(), c.letters.end(), [](char l) { return l == 'c' || l == '0'; });
+    };
     std::stable_sort(kept.begin(), kept.end(),
-                     [&](const Candidate& a, const Candidate& b) { return closed(a) > closed(b); });
+                     [&](const Candidate& a, const Candidate& b) { return resting(a) > resting(b); });
     for (size_t i = 1; i < kept.size();) {
       bool same = true;
       for (size_t k = 0; k < kept[i].rates.size(); ++k) {
         same = same && std::abs(kept[i].rates[k] - kept[0].rates[k]) <=
-                           1e-9 * (std::abs(kept[i].rates[k]) + std::abs(kept[0].rates[k]));
+                           1e-9 * (std::abs(kept[i].rates[k]) + std::abs(kept[0].rates[k])) + 1e-13 * fastest_[k];
       }
       if (same) {
         kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i));
@@ -549,6 +556,7 @@ class Chooser {
   const std::vector<AtZero>& zeros_;
   const ChoiceOptions& options_;
   std::vector<double> previous_;
+  std::vector<double> fastest_;  // rate of each state in the fastest of the modes looked at
   Mode before_;
   Choice choice_;
 };
@@ -558,13 +566,16 @@ class Chooser {
 Leading leading_coefficient(const double* c, int first, int last, double time_scale, double direction, double noise) {
   // A coefficient rules from the start unless later ones have overtaken it within a negligible time.
   const double soon = negligible * time_scale;
+  for (int k = 1; k < first; ++k) noise /= time_scale;
   for (int k = first; k <= last; ++k) {
+    const double least = k > 0 ? noise : 0;  // rounding in h' is in all that follows from it
+    if (k > 0) noise /= time_scale;
     if (!std::isfinite(c[k]) || c[k] == 0) continue;
     double later = 0, power = soon;
     for (int j = k + 1; j <= last; ++j, power *= soon) {
       if (std::isfinite(c[j])) later = std::max(later, std::abs(c[j]) * power);
     }
-    if (!(std::abs(c[k]) > std::max(later, k == 1 ? noise : 0.0))) continue;
+    if (!(std::abs(c[k]) > std::max(later, least))) continue;
     const double sign = (c[k] > 0 ? 1.0 : -1.0) * (direction < 0 && k % 2 ? -1.0 : 1.0);
     return {k, sign > 0 ? 1 : -1};
   }

@@ -60,6 +60,7 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
                                           const ChoiceOptions& options);
 
 /// The first coefficient that rules a series just after zero: its index and the sign it gives (0: none up to `last`).
+/// `noise`: rounding error of the first coefficient.
 struct Leading {
   int index = 0;
   int sign = 0;

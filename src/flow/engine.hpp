@@ -82,6 +82,7 @@ class Engine {
     int section = 0;
     double tau = 0;
     int sign = 0;
+    int every = -1;  // which of every_, or -1
   };
 
   // ---- start and end -----------------------------------------------------------------------------------------------
@@ -127,6 +128,8 @@ class Engine {
 
   /// Returns false if the run has ended.
   bool step();
+  /// As far as the end, and not over more points of a section than memory should hold.
+  double longest_step() const;
   /// Lower orders where events cut steps short, higher ones where they do not.
   void adapt_order(double length, double natural);
   /// How many coefficients of the states are finite: at the edge of a root's domain only the first ones are.
@@ -197,14 +200,12 @@ class Engine {
 
   // ---- sections ----------------------------------------------------------------------------------------------------
 
-  double next_time(const Every& e) const;
+  double time_of(const Every& e, long k) const;
   /// Points where the piece just made passes through sections; the piece itself is not cut.
   void find_sections(double tau);
   void record_sections(double tau);
   /// Reports a point of a section. Returns whether the run ends here.
   bool pass(int s, double t, const std::vector<double>& x);
-  /// Sections at fixed intervals that are due now.
-  void record_every();
   /// Sections on a contact or a jump, at the event just recorded.
   void record_at_event(const std::vector<int>& jumps);
 
@@ -218,6 +219,7 @@ class Engine {
   Clock clock_;
   double direction_;
   std::vector<double> x_, next_;
+  double next_tau_ = 0;  // where on the piece next_ is
   std::vector<double> counters_;
   std::vector<bool> wrapped_;
   Mode mode_;

@@ -7,12 +7,20 @@
 
 namespace saltus {
 
-double Engine::next_time(const Every& e) const {
-  return options_.from + direction_ * e.interval * static_cast<double>(e.next);
+double Engine::time_of(const Every& e, long k) const {
+  return options_.from + direction_ * e.interval * static_cast<double>(k);
 }
 
 void Engine::find_sections(double tau) {
   passages_.clear();
+  for (size_t i = 0; i < every_.size(); ++i) {
+    const Every& e = every_[i];
+    for (long k = e.next;; ++k) {
+      const double due = direction_ * clock_.until(time_of(e, k));
+      if (due > std::abs(tau) + 4 * resolution()) break;
+      passages_.push_back({e.section, direction_ * std::clamp(due, 0.0, std::abs(tau)), 0, static_cast<int>(i)});
+    }
+  }
   for (size_t s = 0; s < model_.sections.size(); ++s) {
     if (model_.sections[s].kind != Section::Kind::on) continue;
     const double* series =
@@ -39,19 +47,24 @@ void Engine::record_sections(double tau) {
   for (const Passage& p : passages_) {
     if (std::abs(p.tau) > std::abs(tau)) break;
     const Section& section = model_.sections[at(p.section)];
-    // Backward in time a rising crossing is met from above.
-    const int sign = direction_ > 0 ? p.sign : -p.sign;
-    const double t = piece_.start + p.tau;
-    if (std::abs(t - section_seen_[at(p.section)]) <= 4 * resolution()) continue;
-    if (std::abs(t - options_.from) <= 4 * resolution()) continue;
-    section_seen_[at(p.section)] = t;
-    if (section.direction != Direction::any && (section.direction == Direction::rising) != (sign > 0)) continue;
+    double t = piece_.start + p.tau;
+    if (p.every >= 0) {
+      Every& e = every_[at(p.every)];
+      t = time_of(e, e.next++);
+    } else {
+      // Backward in time a rising crossing is met from above.
+      const int sign = direction_ > 0 ? p.sign : -p.sign;
+      if (std::abs(t - section_seen_[at(p.section)]) <= 4 * resolution()) continue;
+      if (std::abs(t - options_.from) <= 4 * resolution()) continue;
+      section_seen_[at(p.section)] = t;
+      if (section.direction != Direction::any && (section.direction == Direction::rising) != (sign > 0)) continue;
+    }
     Trajectory::evaluate(piece_, program_.states(), p.tau, x.data());
     if (pass(p.section, t, x)) {
       piece_.length = p.tau;
       keep_piece();
       x_ = x;
-      clock_.advance(p.tau);
+      clock_.set(t);
       finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", section.name));
       return;
     }
@@ -70,15 +83,6 @@ bool Engine::pass(int s, double t, const std::vector<double>& x) {
   if (s == options_.section && ++section_points_ >= options_.section_count && options_.section_count > 0)
     counted_out_ = true;
   return counted_out_ || !wants_more || model_.sections[at(s)].stop;
-}
-
-void Engine::record_every() {
-  for (Every& e : every_) {
-    if (std::abs(clock_.until(next_time(e))) > 4 * resolution()) continue;
-    ++e.next;
-    if (pass(e.section, clock_.now(), x_))
-      finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", model_.sections[at(e.section)].name));
-  }
 }
 
 void Engine::record_at_event(const std::vector<int>& jumps) {

@@ -24,9 +24,8 @@ bool Engine::step() {
     natural = control_.step(series_, order_, controlled_);
   }
   if (std::isfinite(natural) && natural > 0) scale_ = std::min(natural, std::abs(options_.until - options_.from));
-  double length = std::min(natural, std::abs(clock_.until(options_.until)));
-  for (const Every& e : every_) length = std::min(length, std::abs(clock_.until(next_time(e))));
-  if (!(length > 0) || !std::isfinite(length)) length = std::abs(clock_.until(options_.until));
+  double length = std::min(natural, longest_step());
+  if (!(length > 0) || !std::isfinite(length)) length = longest_step();
   if (natural == 0 && analytic_order() >= 1 && !rough_) {
     return step_rough(direction_ * std::min(length, tangent_scale() * std::pow(options_.tolerance, 2.0 / 3.0)));
   }
@@ -53,9 +52,13 @@ bool Engine::step() {
   record_sections(tau);
   if (ended_) return false;
   advance(tau, first != nullptr, length);
-  if (ended_) return false;
-  if (!every_.empty()) record_every();
   return !ended_ && (!first || happen(tau));
+}
+
+double Engine::longest_step() const {
+  double length = std::abs(clock_.until(options_.until));
+  for (const Every& e : every_) length = std::min(length, 1000 * e.interval);
+  return length;
 }
 
 void Engine::adapt_order(double length, double natural) {
@@ -114,9 +117,7 @@ bool Engine::step_rough(double tau) {
 
 bool Engine::step_stiff() {
   series_.set_mode(mode_);
-  double longest = std::abs(clock_.until(options_.until));
-  for (const Every& e : every_) longest = std::min(longest, std::abs(clock_.until(next_time(e))));
-  const StiffStatus made = stiff_->step(series_, x_, clock_.now(), counters_, longest, piece_);
+  const StiffStatus made = stiff_->step(series_, x_, clock_.now(), counters_, longest_step(), piece_);
   if (made == StiffStatus::ok && series_.evaluate(x_, clock_.now(), counters_) == SeriesStatus::ok) {
     list_watches();
     const StiffStatus seen = stiff_->sample(series_, counters_, sampled_functions(), piece_, sampled_);
@@ -141,8 +142,6 @@ bool Engine::finish_stiff_step() {
   if (ended_) return false;
   next_.resize(x_.size());
   advance(tau, first != nullptr, std::abs(tau));
-  if (ended_) return false;
-  if (!every_.empty()) record_every();
   return !ended_ && (!first || happen(tau));
 }
 
@@ -212,6 +211,7 @@ bool Engine::acceptable(double tau) {
 
 bool Engine::defect_small(double tau) {
   Trajectory::evaluate(piece_, program_.states(), tau, next_.data());
+  next_tau_ = tau;
   const SeriesStatus status = series_.evaluate(next_, piece_.start + tau, counters_);
   if (status == SeriesStatus::unsolved) return true;  // sliding ends here; the events say how
   if (status == SeriesStatus::undefined) return false;
@@ -219,7 +219,8 @@ bool Engine::defect_small(double tau) {
 }
 
 void Engine::advance(double tau, bool at_event, double length) {
-  Trajectory::evaluate(piece_, program_.states(), tau, next_.data());
+  if (next_tau_ != tau || tau == 0) Trajectory::evaluate(piece_, program_.states(), tau, next_.data());
+  next_tau_ = 0;
   const bool to_end = !at_event && length >= std::abs(clock_.until(options_.until));
   if (to_end) {
     clock_.set(options_.until);

@@ -91,11 +91,15 @@ Series::Plan Series::make_plan(const Mode& mode) {
   for (const size_t i : plan.outputs) plan.residuals.push_back(output(i));
   std::vector<bool> depends(at(tape.flow.slots), false);
   for (const Operation& o : tape.flow.bound) depends[at(o.out)] = true;
-  for (int i = 0; i < program_.states(); ++i) {
-    if (depends[at(tape.flow.outputs[program_.rate(i)])]) plan.bound_rates.push_back(output(program_.rate(i)));
-  }
   for (const int row : plan.rows) {
-    if (tape.pins[at(row)] >= 0) plan.pinned.push_back(output(program_.rate(tape.pins[at(row)])));
+    if (tape.pins[at(row)] < 0) continue;
+    const size_t rate = program_.rate(tape.pins[at(row)]);
+    plan.pinned.push_back(output(rate));
+    depends[at(tape.flow.outputs[rate])] = false;
+  }
+  for (int i = 0; i < program_.states(); ++i) {
+    const size_t rate = program_.rate(i);
+    if (depends[at(tape.flow.outputs[rate])]) plan.bound_rates.push_back(output(rate));
   }
   std::unordered_map<int, int> position_of_row;
   for (size_t a = 0; a < plan.rows.size(); ++a) position_of_row.emplace(plan.rows[a], static_cast<int>(a));

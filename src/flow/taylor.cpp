@@ -90,7 +90,7 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
   double length = HUGE_VAL;
   if (last > 0) length = std::min(length, std::pow(tolerance_ / last, 1.0 / order));
   if (previous > 0) length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
-  length *= 0.95;
+  length *= 0.92;  // what is left out is a fraction of the last term, not a multiple of it
   if (std::isfinite(length)) last_ = std::min(length, horizon_);
   return length;
 }

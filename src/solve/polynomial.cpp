@@ -104,8 +104,8 @@ Scaled scale(std::span<const double> c, const RootSearch& search, double noise, 
 /// The zero between lo and hi, to the last bit; the sign is `before` at lo and opposite, or zero, at hi.
 /// It is on the far side: a search from there must not find it again.
 double polish(std::span<const double> c, double lo, double hi, int before) {
-  // Below this the plain value may have lost half its digits, and the compensated one is taken.
-  const double doubtful = 1e-8 * magnitude(c, hi);
+  // Below this the plain value has few digits left, and the compensated one is taken.
+  const double doubtful = 1e-11 * magnitude(c, hi);
   double s = lo + 0.5 * (hi - lo), last_step = hi - lo;
   while (s > lo && s < hi) {
     double value = 0, slope = 0;
