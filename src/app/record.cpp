@@ -229,7 +229,7 @@ void Recorder::event(const Event& event) {
   const Mode mode = mode_;
   const std::vector<double> counters = counters_, guess = guess_;
   series_.set_mode(event.after);
-  if (!counters_.empty()) counters_ = counters_at(event.state, event.t);
+  counters_ = counters_at(event.state, event.t);
   guess_.clear();
   const Row row = row_at(event.t, event.state);
   mark_cells_.insert(mark_cells_.end(), row.begin(), row.end());
