@@ -32,7 +32,7 @@ void solve_repeatedly(benchmark::State& state, const LcpProblem& problem, LcpMet
   LcpWorkspace workspace;
   LcpSolution s;
   for (auto _ : state) {
-    s = solve_lcp(problem, {.method = method}, workspace);
+    s = solve_lcp(problem, {.method = method}, &workspace);
     benchmark::DoNotOptimize(s.z.data());
   }
   if (s.status != SolveStatus::solved) state.SkipWithError("not solved");

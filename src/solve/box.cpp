@@ -12,6 +12,7 @@
 #include "solve/active_set.hpp"
 #include "solve/lcp.hpp"
 #include "solve/lcp_methods.hpp"
+#include "solve/matrix.hpp"
 
 namespace saltus {
 namespace {
@@ -19,9 +20,6 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double degenerate_below = 1e-10;  // |w_i| and the distance to a bound, in their units
 constexpr int dense_up_to = 1000;           // a sparse problem is made dense for Lemke only up to this size
-
-bool all_finite(const Mat& M) { return M.allFinite(); }
-bool all_finite(const SparseMat& M) { return M.nonZeros() == 0 || M.coeffs().isFinite().all(); }
 
 template <class Problem>
 bool well_formed(const Problem& p, const Vec& x0) {
@@ -222,7 +220,7 @@ bool lemke_steps(const BoxProblem& p, const BoxOptions& options, ActiveFactor& f
   };
   const LcpRun run = lemke(r.lcp.M, r.lcp.q, r.covering, limit, workspace.dictionary);
   if (run.status == SolveStatus::solved && accept(run.z, run.iterations)) return true;
-  const LcpSolution other = solve_lcp(r.lcp, {}, workspace);
+  const LcpSolution other = solve_lcp(r.lcp, {}, &workspace);
   if (other.status == SolveStatus::solved && accept(other.z, other.iterations)) return true;
   s.iterations += other.iterations;
   if (other.status == SolveStatus::no_solution || other.status == SolveStatus::ray) s.status = other.status;
@@ -284,7 +282,7 @@ void choose(const SparseBoxProblem& p, const BoxOptions& options, ActiveFactor& 
 }
 
 template <class Problem>
-BoxSolution solve(const Problem& p, const BoxOptions& options, ActiveFactor& factor) {
+BoxSolution solve(const Problem& p, const BoxOptions& options, ActiveFactor* memory) {
   options.check();
   BoxSolution s;
   if (!well_formed(p, options.x0)) {
@@ -296,7 +294,8 @@ BoxSolution solve(const Problem& p, const BoxOptions& options, ActiveFactor& fac
     s.status = SolveStatus::solved;
     return s;
   }
-  choose(p, options, factor, s);
+  ActiveFactor own;
+  choose(p, options, memory ? *memory : own, s);
   if (!decided(s) && s.x.size() == 0) set_point(p, clamp(Vec::Zero(p.q.size()), p.lo, p.hi), s);
   return s;
 }
@@ -346,25 +345,12 @@ SparseBoxProblem mixed_lcp(SparseMat M, Vec q, int equations) {
   return {std::move(M), std::move(q), std::move(lo), std::move(hi)};
 }
 
-BoxSolution solve_box(const BoxProblem& p, const BoxOptions& options, ActiveFactor& factor) {
-  return solve(p, options, factor);
+BoxSolution solve_box(const BoxProblem& p, const BoxOptions& options, ActiveFactor* memory) {
+  return solve(p, options, memory);
 }
 
-BoxSolution solve_box(const BoxProblem& p, const BoxOptions& options) {
-  ActiveFactor factor;
-  return solve(p, options, factor);
-}
-
-BoxSolution solve_box(const SparseBoxProblem& p, const BoxOptions& options, ActiveFactor& factor) {
-  if (p.M.isCompressed()) return solve(p, options, factor);
-  SparseBoxProblem compressed = p;
-  compressed.M.makeCompressed();
-  return solve(compressed, options, factor);
-}
-
-BoxSolution solve_box(const SparseBoxProblem& p, const BoxOptions& options) {
-  ActiveFactor factor;
-  return solve_box(p, options, factor);
+BoxSolution solve_box(const SparseBoxProblem& p, const BoxOptions& options, ActiveFactor* memory) {
+  return solve_compressed(p, &SparseBoxProblem::M, [&](const auto& c) { return solve(c, options, memory); });
 }
 
 double box_residual(const BoxProblem& p, const Vec& x) { return residual(p, x); }

@@ -61,10 +61,9 @@ struct BoxSolution {
   std::vector<char> degenerate;  ///< 1 where x_i is at a bound and w_i = 0 as well
 };
 
-BoxSolution solve_box(const BoxProblem& problem, const BoxOptions& options = {});
-BoxSolution solve_box(const BoxProblem& problem, const BoxOptions& options, ActiveFactor& factor);
-BoxSolution solve_box(const SparseBoxProblem& problem, const BoxOptions& options = {});
-BoxSolution solve_box(const SparseBoxProblem& problem, const BoxOptions& options, ActiveFactor& factor);
+/// `memory`: factors kept between problems with the same matrix.
+BoxSolution solve_box(const BoxProblem& problem, const BoxOptions& options = {}, ActiveFactor* memory = nullptr);
+BoxSolution solve_box(const SparseBoxProblem& problem, const BoxOptions& options = {}, ActiveFactor* memory = nullptr);
 
 /// The dual problem: w = M x + q stays in [lo, hi]; x_i >= 0 where w_i = lo_i, x_i <= 0 where w_i = hi_i, 0 in between.
 BoxSolution solve_dual_box(const BoxProblem& problem, const BoxOptions& options = {});

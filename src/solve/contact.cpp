@@ -12,6 +12,7 @@
 #include "solve/active_factor.hpp"
 #include "solve/contact_local.hpp"
 #include "solve/lcp.hpp"
+#include "solve/matrix.hpp"
 
 namespace saltus {
 namespace {
@@ -31,9 +32,6 @@ struct Law {
 
   auto block(const Vec& v, int i) const { return v.segment(i * d, d); }
 };
-
-bool all_finite(const Mat& M) { return M.allFinite(); }
-bool all_finite(const SparseMat& M) { return M.nonZeros() == 0 || M.coeffs().isFinite().all(); }
 
 template <class Problem>
 bool well_formed(const Problem& p, const Vec& r0) {
@@ -362,10 +360,7 @@ void ContactOptions::check() const {
 ContactSolution solve_contact(const ContactProblem& p, const ContactOptions& options) { return solve(p, options); }
 
 ContactSolution solve_contact(const SparseContactProblem& p, const ContactOptions& options) {
-  if (p.W.isCompressed()) return solve(p, options);
-  SparseContactProblem compressed = p;
-  compressed.W.makeCompressed();
-  return solve(compressed, options);
+  return solve_compressed(p, &SparseContactProblem::W, [&](const auto& c) { return solve(c, options); });
 }
 
 double contact_residual(const ContactProblem& p, const Vec& r) { return residual_of(law_of(p), r); }

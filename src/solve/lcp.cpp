@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "solve/active_set.hpp"
 #include "solve/lcp_methods.hpp"
+#include "solve/matrix.hpp"
 
 namespace saltus {
 namespace {
@@ -23,9 +24,6 @@ constexpr int farkas_up_to = 150;       // after a ray, infeasibility is looked 
 
 Vec bounds_below(const Vec& q) { return Vec::Zero(q.size()); }
 Vec bounds_above(const Vec& q) { return Vec::Constant(q.size(), inf); }
-
-bool all_finite(const Mat& M) { return M.allFinite(); }
-bool all_finite(const SparseMat& M) { return M.nonZeros() == 0 || M.coeffs().isFinite().all(); }
 
 template <class Matrix>
 bool well_formed(const Matrix& M, const Vec& q, const Vec& z0) {
@@ -199,9 +197,20 @@ LcpRun block_pivoting_from_everywhere(const Matrix& M, const Vec& q, const LcpOp
   return run;
 }
 
+/// The methods that approach a solution step by step.
+template <class Matrix>
+LcpRun iterate(LcpMethod method, const Matrix& M, const Vec& q, LcpOptions options) {
+  options.method = method;
+  switch (method) {
+    case LcpMethod::gauss_seidel: return gauss_seidel(M, q, options);
+    case LcpMethod::projected_gradient: return projected_gradient(M, q, options);
+    case LcpMethod::latin: return latin(M, q, options);
+    default: return newton(M, q, options);
+  }
+}
+
 void apply(LcpMethod method, const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
-  LcpOptions chosen = options;
-  chosen.method = s.method = method;
+  s.method = method;
   LcpRun run;
   switch (method) {
     case LcpMethod::automatic: return;
@@ -214,11 +223,7 @@ void apply(LcpMethod method, const LcpProblem& p, const LcpOptions& options, Lcp
       if (run.status != SolveStatus::solved)
         run = criss_cross(p.M, p.q, pivot_limit(options, p.q.size()), workspace.dictionary);
       break;
-    case LcpMethod::gauss_seidel: run = gauss_seidel(p.M, p.q, chosen); break;
-    case LcpMethod::projected_gradient: run = projected_gradient(p.M, p.q, chosen); break;
-    case LcpMethod::latin: run = latin(p.M, p.q, chosen); break;
-    case LcpMethod::newton_min:
-    case LcpMethod::newton_fischer: run = newton(p.M, p.q, chosen); break;
+    default: run = iterate(method, p.M, p.q, options);
   }
   const bool ray = run.status == SolveStatus::ray;
   const LcpRun ended = run;
@@ -228,8 +233,7 @@ void apply(LcpMethod method, const LcpProblem& p, const LcpOptions& options, Lcp
 
 void apply(LcpMethod method, const SparseLcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace,
            LcpSolution& s) {
-  LcpOptions chosen = options;
-  chosen.method = s.method = method;
+  s.method = method;
   LcpRun run;
   switch (method) {
     case LcpMethod::automatic: return;
@@ -246,11 +250,7 @@ void apply(LcpMethod method, const SparseLcpProblem& p, const LcpOptions& option
         run = block_pivoting(p.M, p.q, states_from(-p.q), {.iterations = pivot_limit(options, p.q.size())},
                              workspace.factor);
       break;
-    case LcpMethod::gauss_seidel: run = gauss_seidel(p.M, p.q, chosen); break;
-    case LcpMethod::projected_gradient: run = projected_gradient(p.M, p.q, chosen); break;
-    case LcpMethod::latin: run = latin(p.M, p.q, chosen); break;
-    case LcpMethod::newton_min:
-    case LcpMethod::newton_fischer: run = newton(p.M, p.q, chosen); break;
+    default: run = iterate(method, p.M, p.q, options);
   }
   finish(p.M, p.q, std::move(run), options, workspace, s);
 }
@@ -329,7 +329,7 @@ void choose(const SparseLcpProblem& p, const LcpOptions& options, LcpWorkspace& 
 }
 
 template <class Problem>
-LcpSolution solve(const Problem& p, const LcpOptions& options, LcpWorkspace& workspace) {
+LcpSolution solve(const Problem& p, const LcpOptions& options, LcpWorkspace* memory) {
   options.check();
   LcpSolution s;
   s.method = options.method;
@@ -350,6 +350,8 @@ LcpSolution solve(const Problem& p, const LcpOptions& options, LcpWorkspace& wor
     s.certificate = Vec::Unit(p.q.size(), i);
     return s;
   }
+  LcpWorkspace own;
+  LcpWorkspace& workspace = memory ? *memory : own;
   s.method = LcpMethod::automatic;
   if (options.method == LcpMethod::automatic) {
     choose(p, options, workspace, s);
@@ -386,25 +388,12 @@ void LcpOptions::check() const {
   if (max_iterations < 0) refuse("max_iterations", max_iterations, "a positive number, or 0 to let it be chosen");
 }
 
-LcpSolution solve_lcp(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace) {
+LcpSolution solve_lcp(const LcpProblem& p, const LcpOptions& options, LcpWorkspace* workspace) {
   return solve(p, options, workspace);
 }
 
-LcpSolution solve_lcp(const LcpProblem& p, const LcpOptions& options) {
-  LcpWorkspace workspace;
-  return solve(p, options, workspace);
-}
-
-LcpSolution solve_lcp(const SparseLcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace) {
-  if (p.M.isCompressed()) return solve(p, options, workspace);
-  SparseLcpProblem compressed = p;
-  compressed.M.makeCompressed();
-  return solve(compressed, options, workspace);
-}
-
-LcpSolution solve_lcp(const SparseLcpProblem& p, const LcpOptions& options) {
-  LcpWorkspace workspace;
-  return solve_lcp(p, options, workspace);
+LcpSolution solve_lcp(const SparseLcpProblem& p, const LcpOptions& options, LcpWorkspace* workspace) {
+  return solve_compressed(p, &SparseLcpProblem::M, [&](const auto& c) { return solve(c, options, workspace); });
 }
 
 double lcp_residual(const LcpProblem& p, const Vec& z) {

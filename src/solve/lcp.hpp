@@ -66,10 +66,9 @@ struct LcpWorkspace {
 };
 
 /// Never throws for the fate of a problem; sizes and NaN give bad_input.
-LcpSolution solve_lcp(const LcpProblem& problem, const LcpOptions& options = {});
-LcpSolution solve_lcp(const LcpProblem& problem, const LcpOptions& options, LcpWorkspace& workspace);
-LcpSolution solve_lcp(const SparseLcpProblem& problem, const LcpOptions& options = {});
-LcpSolution solve_lcp(const SparseLcpProblem& problem, const LcpOptions& options, LcpWorkspace& workspace);
+LcpSolution solve_lcp(const LcpProblem& problem, const LcpOptions& options = {}, LcpWorkspace* workspace = nullptr);
+LcpSolution solve_lcp(const SparseLcpProblem& problem, const LcpOptions& options = {},
+                      LcpWorkspace* workspace = nullptr);
 
 /// Scaled natural residual: max_i |min(z_i, w_i)|, w_i in units of |q_i| + sum_j |M_ij z_j| and z_i by the largest
 /// relative change it makes to any row; independent of the units of rows and columns.

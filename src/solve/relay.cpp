@@ -41,17 +41,18 @@ RelaySolution relay_of(const BoxSolution& s, const BoxScales& scales) {
 /// Releases holding switches one set at a time: those that cannot hold within s_i leave, and from then on count as
 /// ordinary ones; the rest is solved again. Each round releases at least one, so this ends.
 template <class Problem>
-RelaySolution solve(const Problem& p, const RelayOptions& options, ActiveFactor& factor) {
+RelaySolution solve(const Problem& p, const RelayOptions& options, ActiveFactor* memory) {
   const Eigen::Index n = p.a.size();
   RelaySolution result;
   result.status = SolveStatus::bad_input;
   if (!well_formed(p) || p.B.rows() != n || p.B.cols() != n) return result;
   Vec limit = p.hold.size() == n ? p.hold : Vec::Ones(n);
   BoxOptions box_options{.tolerance = options.tolerance, .x0 = options.sigma0, .shortest = true};
+  ActiveFactor own;  // kept from round to round
   int iterations = 0;
   for (;;) {
     const auto box = box_of(p, limit);
-    const BoxSolution s = solve_box(box, box_options, factor);
+    const BoxSolution s = solve_box(box, box_options, memory ? memory : &own);
     if (s.status == SolveStatus::bad_input) return result;
     iterations += s.iterations;
     result = relay_of(s, box_scales(box.M, box.q, s.x));
@@ -69,22 +70,12 @@ RelaySolution solve(const Problem& p, const RelayOptions& options, ActiveFactor&
 
 }  // namespace
 
-RelaySolution solve_relay(const RelayProblem& p, const RelayOptions& options, ActiveFactor& factor) {
-  return solve(p, options, factor);
+RelaySolution solve_relay(const RelayProblem& p, const RelayOptions& options, ActiveFactor* memory) {
+  return solve(p, options, memory);
 }
 
-RelaySolution solve_relay(const RelayProblem& p, const RelayOptions& options) {
-  ActiveFactor factor;
-  return solve(p, options, factor);
-}
-
-RelaySolution solve_relay(const SparseRelayProblem& p, const RelayOptions& options, ActiveFactor& factor) {
-  return solve(p, options, factor);
-}
-
-RelaySolution solve_relay(const SparseRelayProblem& p, const RelayOptions& options) {
-  ActiveFactor factor;
-  return solve(p, options, factor);
+RelaySolution solve_relay(const SparseRelayProblem& p, const RelayOptions& options, ActiveFactor* memory) {
+  return solve(p, options, memory);
 }
 
 std::vector<Vec> all_relay_solutions(const RelayProblem& p, double tolerance) {

@@ -42,10 +42,11 @@ struct RelaySolution {
 
 /// Active set from sigma0 or a guess, then Lemke on the equivalent LCP, which finds a solution for every B.
 /// Where rows are redundant, the shortest sigma with the same rates (dense) or one close to it (sparse).
-RelaySolution solve_relay(const RelayProblem& problem, const RelayOptions& options = {});
-RelaySolution solve_relay(const RelayProblem& problem, const RelayOptions& options, ActiveFactor& factor);
-RelaySolution solve_relay(const SparseRelayProblem& problem, const RelayOptions& options = {});
-RelaySolution solve_relay(const SparseRelayProblem& problem, const RelayOptions& options, ActiveFactor& factor);
+/// `memory`: factors kept between problems with the same matrix.
+RelaySolution solve_relay(const RelayProblem& problem, const RelayOptions& options = {},
+                          ActiveFactor* memory = nullptr);
+RelaySolution solve_relay(const SparseRelayProblem& problem, const RelayOptions& options = {},
+                          ActiveFactor* memory = nullptr);
 
 /// All solutions, by looking at all 3^n modes; n up to 10. Sliding sets with a singular block contribute their shortest
 /// sigma if that is admissible.

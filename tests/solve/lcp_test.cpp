@@ -372,10 +372,10 @@ TEST(Lcp, WarmStartReusesTheFactors) {
   const Mat A = random.normals(n, n);
   LcpProblem p{A * A.transpose() / n + Mat::Identity(n, n), random.normals(n)};
   LcpWorkspace workspace;
-  const LcpSolution first = solve_lcp(p, {}, workspace);
+  const LcpSolution first = solve_lcp(p, {}, &workspace);
   const int before = workspace.factor.factorisations();
   p.q *= 1.001;
-  const LcpSolution second = solve_lcp(p, {.z0 = first.z}, workspace);
+  const LcpSolution second = solve_lcp(p, {.z0 = first.z}, &workspace);
   ASSERT_EQ(second.status, SolveStatus::solved);
   EXPECT_EQ(second.iterations, 1);
   EXPECT_EQ(workspace.factor.factorisations(), before);
@@ -394,10 +394,10 @@ TEST(Lcp, SparsePatternIsAnalysedOnce) {
   SparseLcpProblem p{SparseMat(n, n), -Vec::Ones(n)};
   p.M.setFromTriplets(entries.begin(), entries.end());
   LcpWorkspace workspace;
-  ASSERT_EQ(solve_lcp(p, {}, workspace).status, SolveStatus::solved);
+  ASSERT_EQ(solve_lcp(p, {}, &workspace).status, SolveStatus::solved);
   EXPECT_EQ(workspace.factor.analyses(), 1);
   p.M *= 2;
-  const LcpSolution s = solve_lcp(p, {}, workspace);
+  const LcpSolution s = solve_lcp(p, {}, &workspace);
   ASSERT_EQ(s.status, SolveStatus::solved);
   EXPECT_EQ(workspace.factor.analyses(), 1);
   EXPECT_EQ(workspace.factor.factorisations(), 2);

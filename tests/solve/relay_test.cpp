@@ -200,9 +200,9 @@ TEST(Relay, WarmStartFromTheSolutionTakesOneStep) {
   const Mat A = random.normals(n, n);
   RelayProblem p{-(A * A.transpose() / n + 0.1 * Mat::Identity(n, n)), random.normals(n)};
   ActiveFactor factor;
-  const RelaySolution cold = solve_relay(p, {}, factor);
+  const RelaySolution cold = solve_relay(p, {}, &factor);
   const int before = factor.factorisations();
-  const RelaySolution warm = solve_relay(p, {.sigma0 = cold.sigma}, factor);
+  const RelaySolution warm = solve_relay(p, {.sigma0 = cold.sigma}, &factor);
   ASSERT_EQ(warm.status, SolveStatus::solved);
   EXPECT_EQ(warm.iterations, 1);
   EXPECT_EQ(factor.factorisations(), before);
