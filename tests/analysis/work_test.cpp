@@ -17,23 +17,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "../folder.hpp"
 #include "base/error.hpp"
 
 namespace saltus {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// An empty folder for one test.
-struct Scratch {
-  fs::path path = fs::temp_directory_path() / fmt::format("saltus-work-{}-{}", ::getpid(), counter()++);
-  Scratch() { fs::create_directories(path); }
-  ~Scratch() { fs::remove_all(path); }
-  static int& counter() {
-    static int n = 0;
-    return n;
-  }
-};
 
 void rest(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
@@ -180,7 +170,7 @@ TEST(Work, TellsHowFarItIs) {
 }
 
 TEST(Checkpoint, OfAStoppedJobIsTakenUp) {
-  const Scratch scratch;
+  const ScratchFolder scratch;
   const WorkOptions stop{
       .threads = 2, .checkpoint = scratch.path / "c", .progress = [](const WorkProgress& p) { return p.done < 20; }};
   Job job = chains(100);
@@ -203,7 +193,7 @@ TEST(Checkpoint, OfAStoppedJobIsTakenUp) {
 }
 
 TEST(Checkpoint, TornAnywhereGivesWhatStandsBefore) {
-  const Scratch scratch;
+  const ScratchFolder scratch;
   const fs::path file = scratch.path / "c";
   run_job(squares(6), {.threads = 1, .checkpoint = file});
   std::ostringstream whole;
@@ -222,7 +212,7 @@ TEST(Checkpoint, TornAnywhereGivesWhatStandsBefore) {
 }
 
 TEST(Checkpoint, WithAChangedByteLosesTheRecordsFromThereOnOnly) {
-  const Scratch scratch;
+  const ScratchFolder scratch;
   const fs::path file = scratch.path / "c";
   run_job(squares(6), {.threads = 1, .checkpoint = file});
   std::fstream change(file, std::ios::binary | std::ios::in | std::ios::out);
@@ -235,7 +225,7 @@ TEST(Checkpoint, WithAChangedByteLosesTheRecordsFromThereOnOnly) {
 }
 
 TEST(Checkpoint, OfAnotherComputationIsRefused) {
-  const Scratch scratch;
+  const ScratchFolder scratch;
   run_job(squares(5), {.checkpoint = scratch.path / "c"});
   const auto size = fs::file_size(scratch.path / "c");
   try {
@@ -256,7 +246,7 @@ TEST(Checkpoint, ThatCannotBeWrittenIsSaidBeforeAnythingIsComputed) {
 
 /// In a child process, since a limit cannot be lifted again.
 TEST(Checkpoint, OnAFullDiskKeepsWhatWasWritten) {
-  const Scratch scratch;
+  const ScratchFolder scratch;
   const fs::path file = scratch.path / "c";
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
@@ -280,7 +270,7 @@ TEST(Checkpoint, OnAFullDiskKeepsWhatWasWritten) {
 }
 
 TEST(Checkpoint, OfAJobKilledAgainAndAgainEndsWithTheSameResult) {
-  const Scratch scratch;
+  const ScratchFolder scratch;
   const fs::path file = scratch.path / "c";
   Job job = chains(300);
   const auto quick = job.run;
@@ -333,7 +323,7 @@ TEST(Ranks, DISABLED_Child) {
 }
 
 std::string under_mpirun(int count, const std::string& environment) {
-  const Scratch scratch;
+  const ScratchFolder scratch;
   const fs::path file = scratch.path / "result";
   const std::string command = fmt::format(
       "{} SALTUS_TEST_FILE={} {} --allow-run-as-root --oversubscribe -n {} {} "

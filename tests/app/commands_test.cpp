@@ -1,11 +1,12 @@
 #include "app/commands.hpp"
 
-#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "../folder.hpp"
 #include "app/command_line.hpp"
 #include "app/gallery.hpp"
 
@@ -99,13 +100,10 @@ TEST(Check, OfAChainOfAThousandBlocksIsAPage) {
     lines += "x" + std::to_string(i) + "' = -sign(x" + std::to_string(i) + ")\n";
     initial += "x" + std::to_string(i) + " = 1\n";
   }
-  const auto path = std::filesystem::temp_directory_path() / "saltus_chain_test.toml";
-  FILE* file = std::fopen(path.c_str(), "w");
-  std::fputs(("equations = \"\"\"\n" + lines + "\"\"\"\n[initial]\n" + initial).c_str(), file);
-  std::fclose(file);
+  const auto path = fresh_folder() / "model.toml";
+  std::ofstream(path) << "equations = \"\"\"\n" + lines + "\"\"\"\n[initial]\n" + initial;
   const std::string text = check({.model = {.model = path.string()}}).text;
   const auto json = check_json(path.string());
-  std::filesystem::remove(path);
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 100);
   EXPECT_TRUE(contains(text, "... 990 more"));
   EXPECT_EQ(json["switches"].size(), 1000u);
@@ -166,15 +164,12 @@ TEST(Check, SurvivesNamesThatGrowExponentially) {
     const std::string below = "a" + std::to_string(i - 1);
     lines += "a" + std::to_string(i) + " = " + below + "*" + below + " + sign(" + below + ")\n";
   }
-  const auto path = std::filesystem::temp_directory_path() / "saltus_growth_test.toml";
-  FILE* file = std::fopen(path.c_str(), "w");
-  std::fputs(("equations = \"\"\"\n" + lines + "\"\"\"\n[initial]\nx = 0.1\n").c_str(), file);
-  std::fclose(file);
+  const auto path = fresh_folder() / "model.toml";
+  std::ofstream(path) << "equations = \"\"\"\n" + lines + "\"\"\"\n[initial]\nx = 0.1\n";
   for (const auto style : {CheckOptions::Style::text, CheckOptions::Style::json, CheckOptions::Style::latex}) {
     const Outcome o = check({.model = {.model = path.string()}, .style = style});
     EXPECT_LT(o.text.size(), 2'000'000u);
   }
-  std::filesystem::remove(path);
 }
 
 TEST(Examples, ListsEveryModelWithALine) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "../folder.hpp"
 #include "app/gallery.hpp"
 
 namespace saltus {
@@ -86,14 +87,12 @@ TEST(LoadModel, ChecksAgainUnderNewValues) {
 }
 
 TEST(LoadModel, PrefersAFileToTheGallery) {
-  const auto folder = std::filesystem::temp_directory_path() / "saltus_options_test";
-  std::filesystem::create_directories(folder);
+  const ScratchFolder scratch;
   const auto before = std::filesystem::current_path();
-  std::filesystem::current_path(folder);
+  std::filesystem::current_path(scratch.path);
   std::ofstream("lorenz") << "name = \"mine\"\nequations = \"x' = -x\"\n[initial]\nx = 1\n";
   const Model m = load_model({.model = "lorenz"});
   std::filesystem::current_path(before);
-  std::filesystem::remove_all(folder);
   EXPECT_EQ(m.name, "mine");
 }
 

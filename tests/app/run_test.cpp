@@ -303,10 +303,9 @@ TEST(Past, ReadsBackWhatItWrote) {
                   .name = "a \"b\"",
                   .model = "name = \"x'''\"\nequations = 1\n",
                   .options = {{"leave", {"v=+1", "w - u=0"}}, {"no-plot", {}}, {"until", {"60"}}}};
-  const fs::path file = fs::temp_directory_path() / "saltus-past-test.toml";
+  const fs::path file = fresh_folder() / "run.toml";
   std::ofstream(file) << write_past(past);
   const auto read = read_past(file);
-  fs::remove(file);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->version, past.version);
   EXPECT_EQ(read->name, past.name);

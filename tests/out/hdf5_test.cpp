@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "../folder.hpp"
 #include "base/error.hpp"
 #include "out/write.hpp"
 
@@ -16,16 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path fresh_file() {
-  const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-  const fs::path folder = fs::temp_directory_path() / "saltus_out_tests" / info->test_suite_name() / info->name();
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  return folder / "data.h5";
-}
-
 TEST(Hdf5, GivesNumbersAndTextsBack) {
-  const fs::path path = fresh_file();
+  const fs::path path = fresh_folder() / "data.h5";
   const double inf = std::numeric_limits<double>::infinity();
   Table events("events", "what happened");
   events.add_numbers("t", {0.1, -0.0, inf, std::nan("")}, "time");
@@ -49,7 +42,7 @@ TEST(Hdf5, GivesNumbersAndTextsBack) {
 }
 
 TEST(Hdf5, BeginsWithTheSignatureOfTheFormat) {
-  const fs::path path = fresh_file();
+  const fs::path path = fresh_folder() / "data.h5";
   write_hdf5(path, std::vector<Table>{Table("data").add_numbers("t", {1})});
   std::ifstream in(path, std::ios::binary);
   std::string start(8, ' ');
@@ -58,14 +51,14 @@ TEST(Hdf5, BeginsWithTheSignatureOfTheFormat) {
 }
 
 TEST(Hdf5, KeepsEmptyTables) {
-  const fs::path path = fresh_file();
+  const fs::path path = fresh_folder() / "data.h5";
   write_hdf5(path, std::vector<Table>{Table("data"), Table("events").add_numbers("t").add_texts("kind")});
   EXPECT_EQ(read_hdf5_column(path, "events", "t").size(), 0u);
   EXPECT_TRUE(read_hdf5_column(path, "events", "kind").is_text());
 }
 
 TEST(Hdf5, CompressesLongColumns) {
-  const fs::path path = fresh_file();
+  const fs::path path = fresh_folder() / "data.h5";
   const size_t n = 300'000;
   Numbers t(n), y(n);
   for (size_t i = 0; i < n; ++i) {
@@ -81,7 +74,7 @@ TEST(Hdf5, CompressesLongColumns) {
 }
 
 TEST(Hdf5, ComplainsOfWhatIsNotThere) {
-  const fs::path path = fresh_file();
+  const fs::path path = fresh_folder() / "data.h5";
   EXPECT_THROW(read_hdf5_column(path, "data", "t"), Error);
   write_hdf5(path, std::vector<Table>{Table("data").add_numbers("t", {1})});
   EXPECT_THROW(read_hdf5_column(path, "data", "y"), Error);
@@ -92,7 +85,7 @@ TEST(Hdf5, ComplainsOfWhatIsNotThere) {
 }
 
 TEST(Hdf5, RefusesTwoTablesOfOneName) {
-  const fs::path path = fresh_file();
+  const fs::path path = fresh_folder() / "data.h5";
   EXPECT_THROW(write_hdf5(path, std::vector<Table>{Table("data"), Table("data")}), Error);
   EXPECT_FALSE(fs::exists(path));
 }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "../folder.hpp"
 #include "base/error.hpp"
 #include "out/process.hpp"
 #include "out/write.hpp"
@@ -21,22 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 const double nan = std::numeric_limits<double>::quiet_NaN();
 const double inf = std::numeric_limits<double>::infinity();
-
-std::string content(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-/// A folder of its own for each test, emptied first. The pictures stay there to be looked at.
-fs::path fresh_folder() {
-  const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-  const fs::path folder = fs::temp_directory_path() / "saltus_out_tests" / info->test_suite_name() / info->name();
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  return folder;
-}
 
 /// The figure is drawn without complaint, and the picture is well-formed XML with these texts in it.
 std::string expect_svg(const Figure& figure, const std::vector<Table>& tables, const fs::path& folder) {

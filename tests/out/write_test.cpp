@@ -16,25 +16,12 @@
 
 #include <gtest/gtest.h>
 
+#include "../folder.hpp"
+
 namespace saltus {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string content(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-fs::path fresh_folder() {
-  const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-  const fs::path folder = fs::temp_directory_path() / "saltus_out_tests" / info->test_suite_name() / info->name();
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  return folder;
-}
 
 template <class F>
 std::string complaint(F&& f) {
