@@ -63,9 +63,25 @@ class Clock {
   double high_, low_ = 0;
 };
 
+/// What runs of one program share: tapes bound to parameters, series of modes met before, room for marks.
+struct EngineMemory {
+  explicit EngineMemory(const Program& shared) : program(shared) {}
+  /// Makes it fit a run. Nothing a run computes depends on what was run before.
+  void prepare(const RunOptions& options);
+
+  const Program& program;
+  double tolerance = 0;
+  int order = 0;  ///< highest order of the series
+  std::vector<double> parameters;
+  Series::Ties ties;
+  std::optional<Series> series;
+  std::optional<Rounding> point;  ///< signs at a point
+  Chatter chatter;
+};
+
 class Engine {
  public:
-  Engine(const Program& program, const RunOptions& options);
+  Engine(EngineMemory& memory, const RunOptions& options);
   Trajectory run();
 
  private:
@@ -88,9 +104,6 @@ class Engine {
   // ---- start and end -----------------------------------------------------------------------------------------------
 
   void start();
-  /// Surfaces that are constant multiples of each other under these parameters (v and K*v).
-  Series::Ties find_ties() const;
-  std::vector<std::vector<double>> probe_surfaces() const;
   bool finished() const { return direction_ * clock_.until(options_.until) <= 0; }
   void finish(Why why, std::string message);
   double time_scale() const { return scale_ > 0 ? scale_ : 1.0; }
@@ -214,7 +227,7 @@ class Engine {
   const RunOptions& options_;
   int most_order_;
   int order_;  // of the current step
-  Series series_;
+  Series& series_;
   StepControl control_;
   Clock clock_;
   double direction_;
@@ -244,9 +257,9 @@ class Engine {
   bool reading_samples_ = false;
   std::vector<double> sampled_;
   int first_section_sample_ = 0;
-  Rounding point_;
+  Rounding& point_;
   std::vector<double> sigma_;
-  Chatter chatter_;
+  Chatter& chatter_;
   ChoiceOptions choice_;
   // Of the event that happens.
   std::vector<AtZero> zeros_;

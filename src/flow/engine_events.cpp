@@ -258,6 +258,7 @@ void Engine::apply_jumps(const std::vector<int>& jumps) {
     }
   }
   x_ = next;
+  count_wraps();
 }
 
 std::vector<int> Engine::triggered(const std::vector<int>& last) {

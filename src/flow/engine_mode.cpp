@@ -22,7 +22,6 @@ bool Engine::arrive(std::vector<AtZero>& zeros, bool jumped, bool at_start) {
     if (!rebound(zeros)) return false;
     look(zeros);
   }
-  if (scale_ == 0) estimate_scale();
   return settle(zeros, at_start);
 }
 
@@ -140,6 +139,7 @@ bool Engine::settle(std::vector<AtZero>& zeros, bool at_start) {
 }
 
 bool Engine::choose(std::vector<AtZero>& zeros, bool at_start) {
+  if (scale_ == 0) estimate_scale();
   const ChoiceOptions& options = choice_options(at_start);
   if (zeros.size() == 1) {
     const int u = zeros[0].unknown;
@@ -225,16 +225,19 @@ void Engine::project() {
 }
 
 void Engine::count_wraps() {
-  for (size_t c = 0; c < counters_.size(); ++c) {
-    counters_[c] = std::floor(evaluate(model_.form.counters[c].phase, [&](const Symbol& s) -> double {
-      switch (s.kind) {
-        case SymbolKind::state: return x_[at(s.index)];
-        case SymbolKind::parameter: return options_.parameters[at(s.index)];
-        case SymbolKind::counter: return counters_[at(s.index)];
-        case SymbolKind::time: return clock_.now();
-        default: return 0;
-      }
-    }));
+  for (size_t round = 0; round < counters_.size(); ++round) {  // phases may contain other counters
+    series_.set_mode(mode_);
+    series_.evaluate(x_, clock_.now(), counters_);
+    bool changed = false;
+    for (size_t c = 0; c < counters_.size(); ++c) {
+      const double phase = series_.phase(static_cast<int>(c))[0], whole = std::round(phase);
+      // On a wrap itself rounding must not undo what has just been counted.
+      const bool on_it = started_ && std::abs(phase - whole) <= 1e-9 * (1 + std::abs(phase));
+      if (on_it && std::abs(counters_[c] + 0.5 - whole) < 1) continue;
+      changed = changed || counters_[c] != std::floor(phase);
+      counters_[c] = std::floor(phase);
+    }
+    if (!changed) return;
   }
 }
 

@@ -9,21 +9,99 @@
 
 namespace saltus {
 
-Engine::Engine(const Program& program, const RunOptions& options)
-    : program_(program),
-      model_(program.model()),
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+/// All surfaces at a few points.
+std::vector<std::vector<double>> probe_surfaces(const Program& program, Rounding& point) {
+  std::vector<std::vector<double>> out;
+  std::vector<double> x(at(program.states())), sigma(at(program.switches()), 1.0);
+  const std::vector<double> counters(program.model().form.counters.size(), 0.0);
+  double u = 0.318;
+  for (int k = 0; k < 4; ++k) {
+    for (double& v : x) {
+      u = std::fmod(u * 997.13 + 0.6180339, 1.0);
+      v = u * 2.3 - 0.9;
+    }
+    point.evaluate(x, 0.377 + 1.19 * k, sigma, counters);
+    std::vector<double>& row = out.emplace_back();
+    for (int i = 0; i < program.switches(); ++i) row.push_back(point.value(program.point(i, 0)));
+  }
+  return out;
+}
+
+/// Surfaces that are constant multiples of each other under these parameters (v and K*v).
+Series::Ties find_ties(const Program& program, Rounding& point) {
+  const Model& model = program.model();
+  const int m = program.switches();
+  std::map<std::vector<int>, std::vector<int>> alike;  // by the states and times they depend on
+  for (int i = 0; i < m; ++i) {
+    std::vector<int> support;
+    for (const Expr& s : symbols_in(std::span(&model.form.switches[at(i)].surface, 1))) {
+      if (s.symbol().kind != SymbolKind::parameter)
+        support.push_back(static_cast<int>(s.symbol().kind) * 1'000'000 + s.symbol().index);
+    }
+    std::sort(support.begin(), support.end());
+    if (program.moves(i)) alike[support].push_back(i);
+  }
+  Series::Ties ties;
+  std::vector<std::vector<double>> values;  // of all surfaces at a few points, only if there is something to compare
+  for (const auto& [support, members] : alike) {
+    if (members.size() < 2) continue;
+    if (values.empty()) values = probe_surfaces(program, point);
+    for (size_t b = 1; b < members.size(); ++b) {
+      for (size_t a = 0; a < b; ++a) {
+        const size_t i = at(members[a]), j = at(members[b]);
+        const double ratio = values[0][j] / values[0][i];
+        bool same = std::isfinite(ratio) && ratio != 0;
+        for (const auto& row : values) same = same && std::abs(row[j] - ratio * row[i]) <= 1e-12 * std::abs(row[j]);
+        if (!same) continue;
+        ties[members[b]] = {members[a], ratio > 0 ? 1 : -1};
+        break;
+      }
+    }
+  }
+  return ties;
+}
+
+}  // namespace
+
+void EngineMemory::prepare(const RunOptions& options) {
+  const bool new_parameters = !series || parameters != options.parameters;
+  if (!series || tolerance != options.tolerance) {
+    tolerance = options.tolerance;
+    parameters = options.parameters;
+    order = cheapest_order(local_tolerance(tolerance), program.tape(std::string(at(program.switches()), '+')).flow);
+    series.emplace(program, parameters, order);
+  } else if (new_parameters) {
+    parameters = options.parameters;
+    series->bind(parameters);
+  }
+  if (new_parameters) {
+    point.emplace(program.points(), parameters);
+    ties = find_ties(program, *point);
+  }
+  series->tie(ties);
+  series->reset();
+  chatter.clear();
+}
+
+Engine::Engine(EngineMemory& memory, const RunOptions& options)
+    : program_(memory.program),
+      model_(program_.model()),
       options_(options),
-      most_order_(cheapest_order(local_tolerance(options.tolerance),
-                                 program.tape(std::string(at(program.switches()), '+')).flow)),
+      most_order_(memory.order),
       order_(most_order_),
-      series_(program, options.parameters, most_order_),
-      control_(program.states(), local_tolerance(options.tolerance), std::abs(options.until - options.from)),
+      series_(*memory.series),
+      control_(program_.states(), local_tolerance(options.tolerance), std::abs(options.until - options.from)),
       clock_(options.from),
       direction_(options.until < options.from ? -1.0 : 1.0),
       x_(options.initial),
-      point_(program.points(), options.parameters) {
+      point_(*memory.point),
+      chatter_(memory.chatter) {
   for (const auto& [name, side] : options.leave) {
-    for (int i = 0; i < program.switches(); ++i) {
+    for (int i = 0; i < program_.switches(); ++i) {
       if (model_.form.switches[at(i)].name == name) choice_.leave[i] = side;
     }
   }
@@ -37,11 +115,11 @@ Engine::Engine(const Program& program, const RunOptions& options)
     every_.push_back({static_cast<int>(s), constant_value(model_.sections[s].value, options.parameters), 1});
   }
   choice_.direction = direction_;
-  result_.states = program.states();
-  result_.sliding.assign(at(program.switches()), {});
-  known_.assign(at(program.unknowns()), 0);
+  result_.states = program_.states();
+  result_.sliding.assign(at(program_.switches()), {});
+  known_.assign(at(program_.unknowns()), 0);
   next_sign_ = section_sign_;
-  if (options.stiff) stiff_.emplace(program, options.tolerance, direction_, order_);
+  if (options.stiff) stiff_.emplace(program_, options.tolerance, direction_, order_);
 }
 
 Trajectory Engine::run() {
@@ -64,8 +142,14 @@ void Engine::start() {
   result_.start_state = x_;
   mode_.switches.assign(at(program_.switches()), '+');
   mode_.constraints.assign(at(program_.constraints()), 'o');
-  series_.tie(find_ties());
-  count_wraps();
+  for (size_t round = 0; round < counters_.size(); ++round) {  // phases may depend on switches, and these on phases
+    const std::vector<double> before = counters_;
+    count_wraps();
+    if (counters_ == before) break;
+    zeros_.clear();
+    look(zeros_);
+  }
+  zeros_.clear();
   arrive(zeros_, true, true);
   started_ = true;
   result_.start_mode = mode_;
@@ -74,64 +158,15 @@ void Engine::start() {
   if (!ended_ && !rebounded_.empty()) record(mode_, result_.start_state, {});
 }
 
-Series::Ties Engine::find_ties() const {
-  const int m = program_.switches();
-  std::map<std::vector<int>, std::vector<int>> alike;  // by the states and times they depend on
-  for (int i = 0; i < m; ++i) {
-    std::vector<int> support;
-    for (const Expr& s : symbols_in(std::span(&model_.form.switches[at(i)].surface, 1))) {
-      if (s.symbol().kind != SymbolKind::parameter)
-        support.push_back(static_cast<int>(s.symbol().kind) * 1'000'000 + s.symbol().index);
-    }
-    std::sort(support.begin(), support.end());
-    if (program_.moves(i)) alike[support].push_back(i);
-  }
-  Series::Ties ties;
-  std::vector<std::vector<double>> values;  // of all surfaces at a few points, only if there is something to compare
-  for (const auto& [support, members] : alike) {
-    if (members.size() < 2) continue;
-    if (values.empty()) values = probe_surfaces();
-    for (size_t b = 1; b < members.size(); ++b) {
-      for (size_t a = 0; a < b; ++a) {
-        const size_t i = at(members[a]), j = at(members[b]);
-        const double ratio = values[0][j] / values[0][i];
-        bool same = std::isfinite(ratio) && ratio != 0;
-        for (const auto& point : values)
-          same = same && std::abs(point[j] - ratio * point[i]) <= 1e-12 * std::abs(point[j]);
-        if (!same) continue;
-        ties[members[b]] = {members[a], ratio > 0 ? 1 : -1};
-        break;
-      }
-    }
-  }
-  return ties;
-}
-
-std::vector<std::vector<double>> Engine::probe_surfaces() const {
-  Rounding point(program_.points(), options_.parameters);
-  std::vector<std::vector<double>> out;
-  std::vector<double> x(x_.size()), sigma(at(program_.switches()), 1.0), counters(counters_.size(), 0.0);
-  double u = 0.318;
-  for (int k = 0; k < 4; ++k) {
-    for (double& v : x) {
-      u = std::fmod(u * 997.13 + 0.6180339, 1.0);
-      v = u * 2.3 - 0.9;
-    }
-    point.evaluate(x, options_.from + 0.377 + 1.19 * k, sigma, counters);
-    std::vector<double>& row = out.emplace_back();
-    for (int i = 0; i < program_.switches(); ++i) row.push_back(point.value(program_.point(i, 0)));
-  }
-  return out;
-}
-
 void Engine::finish(Why why, std::string message) {
   if (ended_) return;
   ended_ = true;
   result_.end = {why, std::move(message), why == Why::time ? options_.until : clock_.now(), x_, mode_};
 }
 
-Trajectory simulate_event_driven(const Program& program, const RunOptions& options) {
-  return Engine(program, options).run();
+Trajectory simulate_event_driven(EngineMemory& memory, const RunOptions& options) {
+  memory.prepare(options);
+  return Engine(memory, options).run();
 }
 
 }  // namespace saltus

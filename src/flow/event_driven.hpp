@@ -15,6 +15,8 @@
 
 namespace saltus {
 
-Trajectory simulate_event_driven(const Program& program, const RunOptions& options);
+struct EngineMemory;
+
+Trajectory simulate_event_driven(EngineMemory& memory, const RunOptions& options);
 
 }  // namespace saltus

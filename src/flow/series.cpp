@@ -59,6 +59,32 @@ Series::Series(const Program& program, std::span<const double> parameters, int o
   clamped_.assign(at(program.unknowns()), false);
 }
 
+void Series::bind(std::span<const double> parameters) {
+  parameters_.assign(parameters.begin(), parameters.end());
+  hold_.clear();
+  for (const Switch& s : program_.model().form.switches) hold_.push_back(constant_value(s.hold, parameters_));
+  for (auto& [tape, work] : works_) {
+    for (Jet<double>* jet : {&work->flow, &work->slope, &work->manifold, &work->actions}) jet->bind(parameters_);
+    work->rounding.reset();
+  }
+  for (auto& [mode, plan] : plans_) plan->slope_known = false;
+  reset();
+}
+
+void Series::reset() {
+  for (auto& [mode, plan] : plans_) plan->order = order_;
+  plan_ = nullptr;
+  guess_.clear();
+}
+
+void Series::tie(Ties ties) {
+  if (ties == ties_) return;
+  ties_ = std::move(ties);
+  plans_.clear();
+  plan_size_ = 0;
+  plan_ = nullptr;
+}
+
 Series::Plan Series::make_plan(const Mode& mode) {
   Plan plan{.mode = mode, .tape = &program_.tape(mode.switches), .order = order_};
   const ModeTape& tape = *plan.tape;

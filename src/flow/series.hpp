@@ -39,10 +39,14 @@ class Series {
   const ModeTape& tape() const { return *tape_; }
 
   void set_mode(const Mode& mode);
+  /// Other parameters; everything learnt from a past run is forgotten.
+  void bind(std::span<const double> parameters);
+  /// As new, with the same parameters.
+  void reset();
 
   /// Surfaces that are multiples of each other: (switch -> earlier switch, sign). Their sigma are one unknown.
   using Ties = std::unordered_map<int, std::pair<int, int>>;
-  void tie(Ties ties) { ties_ = std::move(ties); }
+  void tie(Ties ties);
   const Ties& ties() const { return ties_; }
 
   /// Coefficients 0..order of everything at (x, t) in the current mode.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "flow/engine.hpp"
 #include "flow/event_driven.hpp"
 #include "model/lower.hpp"
 
@@ -42,9 +43,15 @@ void RunOptions::check(const Model& model) const {
   check_start(model, parameters, initial, from);
 }
 
-Trajectory simulate(const Program& program, const RunOptions& options) {
-  options.check(program.model());
-  return simulate_event_driven(program, options);
+Trajectory simulate(const Program& program, const RunOptions& options) { return Simulator(program).run(options); }
+
+Simulator::Simulator(const Program& program) : memory_(std::make_unique<EngineMemory>(program)) {}
+Simulator::~Simulator() = default;
+Simulator::Simulator(Simulator&&) noexcept = default;
+
+Trajectory Simulator::run(const RunOptions& options) {
+  options.check(memory_->program.model());
+  return simulate_event_driven(*memory_, options);
 }
 
 }  // namespace saltus

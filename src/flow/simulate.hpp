@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,11 +57,15 @@ Trajectory simulate(const Program& program, const RunOptions& options);
 /// Many runs of one program, one after the other: what they share is set up once. One per thread.
 class Simulator {
  public:
-  explicit Simulator(const Program& program) : program_(program) {}
-  Trajectory run(const RunOptions& options) { return simulate(program_, options); }
+  explicit Simulator(const Program& program);
+  ~Simulator();
+  Simulator(Simulator&&) noexcept;
+
+  /// The same as `simulate`, bit by bit, whatever was run before.
+  Trajectory run(const RunOptions& options);
 
  private:
-  const Program& program_;
+  std::unique_ptr<struct EngineMemory> memory_;
 };
 
 }  // namespace saltus

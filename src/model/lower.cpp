@@ -781,12 +781,14 @@ void check_start(const Model& model, const std::vector<double>& parameters, cons
                  double t) {
   const Form& form = model.form;
   for (const Switch& s : form.switches) {
+    if (s.hold.is_number(1)) continue;
     const double hold = constant_value(s.hold, parameters);
     if (hold >= 1) continue;
     throw Error(ErrorKind::model, fmt::format("the static ratio of '{}' is {}, below 1", s.name, print_number(hold)),
                 s.hold_place,
                 "static friction is at least dynamic friction: sign(v, Fstick/Fslip) with Fstick >= Fslip");
   }
+  if (form.gaps.empty()) return;
   std::vector<double> sigma(form.switches.size(), 0), counters(form.counters.size(), 0);
   const auto lookup = [&](const Symbol& s) -> double {
     const size_t i = static_cast<size_t>(s.index);
