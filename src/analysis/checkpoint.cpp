@@ -48,7 +48,32 @@ std::optional<Bytes> read_bytes(int fd, size_t size, const std::filesystem::path
   return bytes;
 }
 
+Bytes header_of(const std::string& identity) { return Bytes(magic) + Packer().text(identity).take(); }
+
+/// Whether the whole header is there. Throws if another one is.
+bool read_header(int fd, const Bytes& header, const std::filesystem::path& path) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) trouble(path, errno);
+  const auto start = read_bytes(fd, std::min(header.size(), static_cast<size_t>(status.st_size)), path);
+  if (!start || !header.starts_with(*start))
+    throw Error(ErrorKind::file, fmt::format("'{}' belongs to another computation", path.string()), {},
+                "finish that one with 'saltus again', choose another folder with -o DIR, or remove the file");
+  return start->size() == header.size();
+}
+
 }  // namespace
+
+void check_checkpoint(const std::filesystem::path& path, const std::string& identity) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;  // what else is wrong with it is told when it is written
+  try {
+    read_header(fd, header_of(identity), path);
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+  ::close(fd);
+}
 
 Checkpoint::Checkpoint(const std::filesystem::path& path, const std::string& identity,
                        const std::function<void(std::size_t, Bytes)>& found)
@@ -58,14 +83,10 @@ Checkpoint::Checkpoint(const std::filesystem::path& path, const std::string& ide
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0)
       throw Error(ErrorKind::file, fmt::format("another saltus is working on '{}'", path_.string()), {},
                   "wait for it, or choose another folder with -o DIR");
-    const Bytes header = Bytes(magic) + Packer().text(identity).take();
+    const Bytes header = header_of(identity);
     struct stat status {};
     if (::fstat(fd_, &status) != 0) trouble(path_, errno);
-    const auto start = read_bytes(fd_, std::min(header.size(), static_cast<size_t>(status.st_size)), path_);
-    if (!start || !header.starts_with(*start))
-      throw Error(ErrorKind::file, fmt::format("'{}' belongs to another computation", path_.string()), {},
-                  "choose another folder with -o DIR; or remove the file, if what it holds is not wanted");
-    if (start->size() < header.size()) {  // new, or killed while it was made
+    if (!read_header(fd_, header, path_)) {  // new, or killed while it was made
       if (::ftruncate(fd_, 0) != 0 || ::lseek(fd_, 0, SEEK_SET) != 0) trouble(path_, errno);
       write_all(header);
     } else {

@@ -14,6 +14,9 @@
 
 namespace saltus {
 
+/// Throws Error(file) if the file holds a computation with another identity; one that does not exist is fine.
+void check_checkpoint(const std::filesystem::path& path, const std::string& identity);
+
 class Checkpoint {
  public:
   /// Opens or creates the file and hands every item found in it to `found`. Throws Error(file) if the file cannot be

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/checkpoint.hpp"
 #include "analysis/sweep.hpp"
 #include "app/commands.hpp"
 #include "app/engine.hpp"
@@ -389,7 +390,7 @@ std::string counts_line(const char* head, const std::map<double, long>& counts, 
   return fmt::format("{:11}{}\n", head, fmt::join(items, ", "));
 }
 
-std::string summary(const Model& model, const SweepPlan& plan, const Runs& runs, double seconds, size_t computed) {
+std::string summary(const Model& model, const SweepPlan& plan, const Runs& runs, double seconds, double rate) {
   std::map<double, long> periods, sliding;
   std::map<Why, long> badly;
   long none = 0, slow = 0, missing = 0;
@@ -424,8 +425,7 @@ std::string summary(const Model& model, const SweepPlan& plan, const Runs& runs,
     for (const auto& [why, count] : badly) items.push_back(fmt::format("{} {}", count, why_name(why)));
     out += fmt::format("badly      {}: {}\n", fmt::join(items, ", "), first_message);
   }
-  out += fmt::format("cost       {:.3g} s, {:.3g} runs per s\n", seconds,
-                     static_cast<double>(computed) / std::max(seconds, 1e-9));
+  out += fmt::format("cost       {:.3g} s, {:.3g} runs per s\n", seconds, rate);
   return out;
 }
 
@@ -491,24 +491,32 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
 
   const bool leads = rank() == 0;
   const auto folder = leads ? open_folder(request.output, past.name, "sweep") : std::nullopt;
-  if (folder) write_text(*folder / "run.toml", write_past(past));
-  const auto checkpoint = folder ? *folder / "checkpoint" : std::filesystem::path();
+  const std::string identity = identity_of(past);
+  std::filesystem::path checkpoint;
+  if (folder) {
+    checkpoint = *folder / "checkpoint";
+    check_checkpoint(checkpoint, identity);
+    write_text(*folder / "run.toml", write_past(past));
+  }
 
   const auto start = std::chrono::steady_clock::now();
   const Program program(model);
+  const Job job = sweep_job(program, plan, identity);
+  const auto in_runs = [&](size_t items) {  // several may share an item
+    return static_cast<double>(items) * static_cast<double>(plan.runs()) / static_cast<double>(job.count);
+  };
   const WorkOptions work{.threads = request.solve.threads,
                          .checkpoint = checkpoint,
                          .progress =
                              [&](const WorkProgress& p) {
-                               return !report || report({"run", static_cast<double>(p.resumed),
-                                                         static_cast<double>(p.done), static_cast<double>(p.count)});
+                               return !report || report({"run", in_runs(p.resumed), in_runs(p.done), in_runs(p.count)});
                              },
                          .share = false};
-  WorkResult result = run_job(sweep_job(program, plan, identity_of(past)), work);
+  WorkResult result = run_job(job, work);
   if (!leads) return {};
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const bool complete = result.missing == 0;
-  const size_t computed = result.items.size() - result.missing - result.resumed;
+  const double rate = in_runs(job.count - result.missing - result.resumed) / std::max(seconds, 1e-9);
   const Runs runs = sweep_runs(plan, std::move(result));
 
   Saved saved;
@@ -540,7 +548,7 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
   } else if (!request.output.quiet) {
     const size_t rows =
         static_cast<size_t>(std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r.has_value(); }));
-    outcome.text = summary(model, plan, runs, seconds, computed) + files_line(saved, rows);
+    outcome.text = summary(model, plan, runs, seconds, rate) + files_line(saved, rows);
   }
   return outcome;
 }

@@ -117,7 +117,7 @@ class LayerWriter {
       if (crowded && !plan_.panel->x.log && !plan_.panel->y.log) {
         add_density(dots, x, y);
       } else {
-        add_dots(dots, x, y, rows, gp_string(kDotColour), dots.label);
+        add_dots(dots, x, y, rows, rows.size(), gp_string(kDotColour), dots.label);
       }
     } else if (table.column(dots.colour).is_text()) {
       std::map<std::string, std::pair<Numbers, Numbers>> groups;
@@ -126,11 +126,16 @@ class LayerWriter {
         groups[words[i]].first.push_back(x[i]);
         groups[words[i]].second.push_back(y[i]);
       }
+      std::vector<std::vector<size_t>> kept;
+      size_t all = 0;
+      for (const auto& [word, xy] : groups) {
+        kept.push_back(thin_points(xy.first, xy.second, plan_.map(), 0.7, std::max<size_t>(500, most / groups.size())));
+        all += kept.back().size();
+      }
       size_t index = 0;
       for (const auto& [word, xy] : groups) {
-        const auto rows =
-            thin_points(xy.first, xy.second, plan_.map(), 0.7, std::max<size_t>(500, most / groups.size()));
-        add_dots(dots, xy.first, xy.second, rows, gp_string(series_colour(index++)), word);
+        add_dots(dots, xy.first, xy.second, kept[index], all, gp_string(series_colour(index)), word);
+        ++index;
       }
     } else {
       const Numbers& c = table.numbers(dots.colour);
@@ -308,7 +313,8 @@ class LayerWriter {
         title);
   }
 
-  void add_dots(const Dots& dots, const Numbers& x, const Numbers& y, const std::vector<size_t>& rows,
+  /// `crowd` is how many dots the layer has in all: those of one picture are of one size.
+  void add_dots(const Dots& dots, const Numbers& x, const Numbers& y, const std::vector<size_t>& rows, size_t crowd,
                 std::string_view colour, std::string_view title) {
     plan_.box = true;
     if (rows.empty()) return;
@@ -316,11 +322,10 @@ class LayerWriter {
     for (const size_t i : rows) append_row({x[i], y[i]});
     end_block();
     // Few dots may be larger; many would run into each other.
-    const size_t count = rows.size();
-    const char* size = count <= 300    ? "points pt 7 ps 0.4"
-                       : count <= 2000 ? "points pt 7 ps 0.22"
+    const char* size = crowd <= 300    ? "points pt 7 ps 0.4"
+                       : crowd <= 2000 ? "points pt 7 ps 0.22"
                                        : "points pt 7 ps 0.14";
-    add(block, fmt::format("using 1:2 with {} lc rgb {}", count <= 3000 ? size : "dots", colour), "");
+    add(block, fmt::format("using 1:2 with {} lc rgb {}", crowd <= 3000 ? size : "dots", colour), "");
     if (!title.empty()) {
       plan_.elements.push_back({fmt::format("NaN with points pt 7 ps 0.6 lc rgb {}", colour), std::string(title)});
     }

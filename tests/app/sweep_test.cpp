@@ -277,6 +277,19 @@ TEST_F(SweepProgram, InterruptedKeepsItsRowsAndIsFinishedByAgain) {
   expect_same(path("torn"));
 }
 
+TEST_F(SweepProgram, LeavesAnUnfinishedSweepOfAnotherKindAlone) {
+  const pid_t child = start(line(path("torn")));
+  while (!fs::exists(path("torn/checkpoint")) || fs::file_size(path("torn/checkpoint")) < 8000) rest(5);
+  ::kill(child, SIGKILL);
+  wait_for(child);
+  const std::string record = content(path("torn/run.toml")), kept = content(path("torn/checkpoint"));
+  const Ran r = saltus_line({"sweep", "dry_friction", "omega=1:2:3", "-o", path("torn")});
+  EXPECT_EQ(r.status, 4);
+  EXPECT_TRUE(contains(r.talk, "belongs to another computation")) << r.talk;
+  EXPECT_EQ(content(path("torn/run.toml")), record);
+  EXPECT_TRUE(content(path("torn/checkpoint")) == kept);
+}
+
 #ifdef SALTUS_MPIRUN
 TEST_F(SweepProgram, GivesTheSameFilesOnSeveralRanks) {
   ASSERT_EQ(wait_for(start(line(path("whole")))), 0);
