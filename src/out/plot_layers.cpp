@@ -325,7 +325,7 @@ class LayerWriter {
     const char* size = crowd <= 300    ? "points pt 7 ps 0.4"
                        : crowd <= 2000 ? "points pt 7 ps 0.22"
                                        : "points pt 7 ps 0.14";
-    add(block, fmt::format("using 1:2 with {} lc rgb {}", crowd <= 3000 ? size : "dots", colour), "");
+    add(block, fmt::format("using 1:2 with {} lc rgb {}", crowd <= 7000 ? size : "dots", colour), "");
     if (!title.empty()) {
       plan_.elements.push_back({fmt::format("NaN with points pt 7 ps 0.6 lc rgb {}", colour), std::string(title)});
     }
