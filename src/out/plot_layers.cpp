@@ -321,11 +321,12 @@ class LayerWriter {
     const std::string block = begin_block("dots", fmt::format("{} over {}", dots.y, dots.x));
     for (const size_t i : rows) append_row({x[i], y[i]});
     end_block();
-    // Few dots may be larger; many would run into each other.
+    // Few dots may be larger; many would run into each other. One pixel shows its darkness, but hardly its colour.
+    const size_t most_round = dots.colour.empty() ? 3000 : 12000;
     const char* size = crowd <= 300    ? "points pt 7 ps 0.4"
                        : crowd <= 2000 ? "points pt 7 ps 0.22"
                                        : "points pt 7 ps 0.14";
-    add(block, fmt::format("using 1:2 with {} lc rgb {}", crowd <= 7000 ? size : "dots", colour), "");
+    add(block, fmt::format("using 1:2 with {} lc rgb {}", crowd <= most_round ? size : "dots", colour), "");
     if (!title.empty()) {
       plan_.elements.push_back({fmt::format("NaN with points pt 7 ps 0.6 lc rgb {}", colour), std::string(title)});
     }
