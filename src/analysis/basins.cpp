@@ -19,6 +19,7 @@ constexpr std::size_t runs_per_item = 32;
 constexpr std::size_t first_runs = 256;  ///< from which the known attractors come
 constexpr std::size_t most_attractors = 256;
 constexpr int sample_points = 256;  ///< of an attractor without a period
+constexpr long known_sample = 500;  ///< points after which a run is compared with known ones without a period
 constexpr double known_within = 10;
 constexpr std::size_t coarsest = 16;      ///< distance of the cells that refinement begins with, on large grids
 constexpr std::size_t coarse_cells = 50;  ///< along each axis, which refinement begins with on small ones
@@ -96,6 +97,7 @@ class Shooter {
         result.attractor = settling_.cycle();
         return false;
       }
+      if (settling_.count() % known_sample == 0 && (result.code = resembles()) != 0) return false;
       if (settling_.count() < most_points_) return true;
       result.attractor = settling_.sample(sample_points);
       return false;
@@ -126,11 +128,21 @@ class Shooter {
     return values_;
   }
 
+  /// 1 + the number of the known attractor without a period that the points cover; else 0.
+  std::int32_t resembles() const {
+    for (std::size_t k = 0; k < known_.size(); ++k) {
+      if (known_[k].period == 0 && same_attractor(settling_.sample(sample_points), known_[k], settling_.tolerance()))
+        return static_cast<std::int32_t>(k) + 1;
+    }
+    return 0;
+  }
+
   /// 1 + the number of the known attractor that the points have followed for a period and a little more; else 0.
   std::int32_t follows(std::span<const double> x) {
     const std::size_t n = x.size();
     for (std::size_t k = 0; k < known_.size(); ++k) {
       const Attractor& a = known_[k];
+      if (a.period == 0) continue;
       bool near = false;
       for (std::size_t i = 0; i < a.count(n) && !near; ++i)
         near = distance_in(settling_.tolerance(), x, a.point(i, n)) <= known_within;
@@ -162,7 +174,7 @@ struct Study {
   const Mesh& mesh;
   const BasinsOptions& options;
   std::vector<double> tolerance = {};
-  std::vector<Attractor> known = {};  ///< periodic ones only
+  std::vector<Attractor> known = {};  ///< runs end when they follow one of these
   std::vector<Attractor> found = {};  ///< known ones first
   int stage = 0;
   bool interrupted = false;
@@ -194,8 +206,8 @@ std::vector<std::optional<Bytes>> run_stage(
   if (!study.options.checkpoint.empty()) work.checkpoint = stage_file(study.options.checkpoint, study.stage);
   if (study.options.progress) {
     work.progress = [&](const WorkProgress& p) {
-      return study.options.progress(name, static_cast<double>(std::min(count, p.done * per_item)),
-                                    static_cast<double>(count));
+      const auto cells = [&](std::size_t items) { return static_cast<double>(std::min(count, items * per_item)); };
+      return study.options.progress(name, cells(p.resumed), cells(p.done), static_cast<double>(count));
     };
   }
   WorkResult result = run_job(job, work);
@@ -461,41 +473,26 @@ std::vector<std::int32_t> join_cycles(Study& study, const std::vector<CellCycle>
 
 void by_cells(Study& study, Basins& result) {
   result.images = map_cells(study);
-  std::vector<CellIndex> followed = result.images;
-  for (std::size_t cell = 0; cell < followed.size(); ++cell) {
-    if (followed[cell] != not_mapped) {
-      ++result.computed;
-    } else {
-      followed[cell] = static_cast<CellIndex>(cell);  // paths that end here do not end in the sink
-    }
-  }
-  result.mapping = follow_cells(followed);
+  result.computed = result.images.size();
   if (study.interrupted) {
+    std::vector<CellIndex> followed = result.images;
+    for (std::size_t cell = 0; cell < followed.size(); ++cell) {
+      if (followed[cell] != not_mapped) continue;
+      followed[cell] = static_cast<CellIndex>(cell);  // paths that end here do not end in the sink
+      --result.computed;
+    }
+    result.mapping = follow_cells(followed);
     result.group_of_cycle.assign(result.mapping.cycles.size(), Fate::not_computed);
   } else {
+    result.mapping = follow_cells(result.images);
     result.group_of_cycle = join_cycles(study, result.mapping.cycles);
   }
+  result.group.reserve(result.images.size());
   for (const std::int32_t cycle : result.mapping.cycle)
     result.group.push_back(cycle < 0 ? Fate::sink : result.group_of_cycle[at(cycle)]);
 }
 
 // ---- direct runs ---------------------------------------------------------------------------------------------------
-
-/// From now on runs end when they follow one of the periodic attractors found so far.
-void know_periodic(Study& study, std::vector<std::int32_t>& codes) {
-  std::vector<std::int32_t> number(study.found.size());
-  std::vector<Attractor> others;
-  for (const bool periodic : {true, false}) {
-    for (std::size_t i = 0; i < study.found.size(); ++i) {
-      if ((study.found[i].period > 0) != periodic) continue;
-      number[i] = static_cast<std::int32_t>(study.known.size() + others.size()) + 1;
-      (periodic ? study.known : others).push_back(study.found[i]);
-    }
-  }
-  study.found = study.known;
-  study.found.insert(study.found.end(), others.begin(), others.end());
-  for (std::int32_t& code : codes) code = code < 1 ? code : number[at(code) - 1];
-}
 
 /// The places along an axis at a distance `stride`, the last one always among them.
 std::vector<std::size_t> lattice(std::size_t n, std::size_t stride) {
@@ -520,7 +517,8 @@ void for_all(const std::vector<std::vector<std::size_t>>& places, Visit visit) {
 
 class Refinement {
  public:
-  Refinement(Study& study, Basins& result) : study_(study), result_(result), computed_(study.mesh.cells(), 0) {
+  Refinement(Study& study, Basins& result) : study_(study), result_(result) {
+    result_.was_run.assign(study.mesh.cells(), 0);
     std::size_t stride = 1;
     for (const CellAxis& axis : study.mesh.axes()) {
       n_.push_back(axis.cells());
@@ -533,7 +531,7 @@ class Refinement {
   void take(const std::vector<CellIndex>& cells, const std::vector<std::int32_t>& codes) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       result_.group[at(cells[i])] = codes[i];
-      computed_[at(cells[i])] = codes[i] != Fate::not_computed;
+      result_.was_run[at(cells[i])] = codes[i] != Fate::not_computed;
       result_.computed += codes[i] != Fate::not_computed;
     }
   }
@@ -561,7 +559,8 @@ class Refinement {
     for (;;) {
       std::vector<CellIndex> wanted;
       for (std::size_t cell = 0; cell < result_.group.size(); ++cell) {
-        if (computed_[cell] == 0 && differs_from_a_neighbour(cell)) wanted.push_back(static_cast<CellIndex>(cell));
+        if (result_.was_run[cell] == 0 && differs_from_a_neighbour(cell))
+          wanted.push_back(static_cast<CellIndex>(cell));
       }
       if (wanted.empty()) return;
       compute(wanted);
@@ -612,14 +611,13 @@ class Refinement {
 
   /// What was only filled in is not known before the end.
   void forget() {
-    for (std::size_t i = 0; i < computed_.size(); ++i) {
-      if (computed_[i] == 0) result_.group[i] = Fate::not_computed;
+    for (std::size_t i = 0; i < result_.was_run.size(); ++i) {
+      if (result_.was_run[i] == 0) result_.group[i] = Fate::not_computed;
     }
   }
 
   Study& study_;
   Basins& result_;
-  std::vector<char> computed_;
   std::vector<std::size_t> n_, stride_;
 };
 
@@ -632,7 +630,7 @@ void by_runs(Study& study, Basins& result) {
     first = spread_cells(study.mesh, first_runs);
     codes = settle_cells(study, "attractors", first);
     if (study.interrupted) return;
-    know_periodic(study, codes);
+    study.known = study.found;
   }
   if (study.options.refine) {
     Refinement refinement(study, result);

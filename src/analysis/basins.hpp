@@ -9,7 +9,7 @@
 // `direct`: each cell is run until it has settled (analysis/settle):
 //
 //     known = attractors met from a few cells spread over the box
-//     for every cell: run until it follows a known attractor for a whole period, or has settled on one of its own
+//     for every cell: run until it follows a known attractor, or has settled on one of its own
 //     merge what was found, in the order of the cells
 //
 // and with `refine` only where the answer is not that of all cells around:
@@ -79,8 +79,9 @@ struct BasinsOptions {
   int threads = 0;                        ///< 0: all cores
   std::filesystem::path checkpoint = {};  ///< an existing folder for the files of the stages; empty: none
   std::string identity = {};              ///< everything the result depends on
-  /// Called now and then with the stage, the cells done in it and their number; false asks to stop.
-  std::function<bool(std::string_view stage, double done, double count)> progress = {};
+  /// Called now and then with the stage, how many of its cells came from the checkpoint, how many are done, and how
+  /// many there are; false asks to stop.
+  std::function<bool(std::string_view stage, double resumed, double done, double count)> progress = {};
 };
 
 /// An attractor and its basin.
@@ -95,6 +96,7 @@ struct Basins {
   std::vector<Basin> basins;        ///< shortest periods first, none last; then by first cell
   std::vector<double> tolerance;    ///< used, per state
   std::size_t computed = 0;         ///< cells run or mapped, not filled in by refinement
+  std::vector<char> was_run;        ///< per cell, where it was refined: 1, or 0 if filled in
   bool interrupted = false;
   /// Cell mapping only.
   std::vector<CellIndex> images;  ///< a cell, or -1 and below: the sink

@@ -17,7 +17,7 @@ namespace saltus {
 /// The number of a cell; negative: the sink.
 using CellIndex = std::int32_t;
 constexpr CellIndex sink_cell = -1;
-constexpr std::size_t most_cells = 1'000'000'000;
+constexpr std::size_t most_cells = 100'000'000;
 
 /// The cells along one axis.
 struct CellAxis {

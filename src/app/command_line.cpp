@@ -166,6 +166,39 @@ std::function<Outcome()> prepare_sweep(CLI::App& app) {
   };
 }
 
+std::function<Outcome()> prepare_basins(CLI::App& app) {
+  const auto o = std::make_shared<BasinsRequest>();
+  declare(app, o->model);
+  declare_settings(app, "--initial", o->model.initial, "NAME=FORMULA",
+                   "the same as -x; both may use the varied states: -x z=y+1");
+  app.add_option("AXES,--axis", o->axes,
+                 "the states varied: y=-2:2:400 (400 cells), y=@FILE or y=0,1,3 (edges of cells); two or more")
+      ->type_name("");
+  app.add_option("--method", o->method, "map each cell once, or run each until it settles (cells)")
+      ->type_name("cells|direct");
+  app.add_option("--join", o->join, "which cycles of cells are one attractor (nearest)")
+      ->type_name("nearest|run|touch[:D]|none");
+  app.add_flag("--refine", o->refine, "with --method direct: run only cells near boundaries, fill in the others");
+  app.add_option("--section", o->section, "which section, if there are several")->type_name("NAME");
+  app.add_option("--period", o->period, "the map takes K points of the section (1)")->type_name("K");
+  app.add_option("--random", o->random, "so many random points instead of a grid: y=-2:2 v=-2:2 --random 10000")
+      ->type_name("N");
+  app.add_option("--seed", o->seed, "of the random points (1)")->type_name("S");
+  app.add_option("-n,--points", o->points, "points of a direct run at most (5000)")->type_name("N");
+  app.add_option("--longest", o->longest, "longest period looked for (64)")->type_name("P");
+  app.add_option("--period-tolerance", o->near,
+                 "how near points of one phase are, for all or per state (1e-6 of its axis)")
+      ->type_name("D|NAME=D")
+      ->allow_extra_args(false);
+  declare_settings(app, "--at", o->at, "NAME=VALUE", "with three axes or more: the plane shown (the middle)");
+  declare(app, o->solve);
+  declare(app, o->output);
+  return [o] {
+    Terminal terminal(o->output.quiet || rank() > 0);
+    return basins(*o, terminal.report());
+  };
+}
+
 struct AgainOptions {
   std::string file;
   std::string folder;
@@ -196,6 +229,7 @@ const std::vector<Command>& commands() {
       {"section", "MODEL", "points of a Poincaré or stroboscopic map", prepare_section},
       {"sweep", "MODEL VALUES", "attractors against a parameter: bifurcation diagram, map of periods", prepare_sweep,
        true},
+      {"basins", "MODEL AXES", "which initial states go to which attractor", prepare_basins, true},
       {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},
   };

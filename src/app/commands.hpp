@@ -89,6 +89,28 @@ struct SweepRequest {
 /// Attractors against one parameter, or periods against two.
 Outcome sweep(const SweepRequest& request, const Report& report = {});
 
+/// `saltus basins`. What is not given has the default of the command.
+struct BasinsRequest {
+  ModelOptions model;  ///< initial values may use the varied states
+  SolveOptions solve;  ///< `until` is an upper limit
+  OutputOptions output;
+  std::vector<std::string> axes;  ///< NAME=a:b:n, NAME=@FILE or NAME=e0,e1,... (edges); NAME=a:b with `random`
+  std::string method = "cells";   ///< "cells" or "direct"
+  std::string join = "nearest";   ///< cycles of cells: "nearest", "run", "touch", "touch:D", "none"
+  bool refine = false;            ///< direct runs only near boundaries
+  std::string section;            ///< its name; empty: the only one
+  int period = 1;                 ///< points of the section in one application of the map
+  std::optional<long> random;     ///< so many random points instead of a grid
+  std::uint64_t seed = 1;
+  long points = 5000;             ///< of a direct run at most
+  long longest = 64;              ///< period looked for
+  std::vector<std::string> near;  ///< how near points of one phase are: NUMBER, or NAME=NUMBER
+  std::vector<Setting> at;        ///< the plane shown of a grid with more than two axes
+};
+
+/// Which initial states go to which attractor.
+Outcome basins(const BasinsRequest& request, const Report& report = {});
+
 struct ExamplesOptions {
   std::string name;  ///< empty: list all
 };

@@ -292,7 +292,7 @@ TEST(Interruption, KeepsWhatIsDoneAndGoesOnToTheSameResult) {
     o.identity = "test";
     o.threads = 1;
     int calls = 0;
-    o.progress = [&](std::string_view, double, double) { return ++calls < 2; };
+    o.progress = [&](std::string_view, double, double, double) { return ++calls < 2; };
     Basins part;
     int rounds = 0;
     do {
