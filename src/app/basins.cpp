@@ -691,7 +691,7 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
     results.drawn = std::move(picturing.tables);
     results.tables.push_back(cells_table(model, mesh, found));
     results.tables.push_back(groups_table(found));
-    if (!found.images.empty()) results.tables.push_back(cycles_table(found));
+    if (!found.images.empty() && !found.interrupted) results.tables.push_back(cycles_table(found));
     results.tables.push_back(attractors_table(model, found));
     saved = save(std::move(results), folder, request.output);
   }
