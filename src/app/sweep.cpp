@@ -159,6 +159,8 @@ SweepPlan make_plan(const SweepRequest& request, const Model& model, std::vector
 
 // ---- results -------------------------------------------------------------------------------------------------------
 
+bool ended_badly(const SweepRun& run) { return status_of(End{.why = run.why}) != Status::done; }
+
 struct Place {
   std::vector<double> values;
   std::string start;
@@ -398,7 +400,7 @@ std::string summary(const Model& model, const SweepPlan& plan, const Runs& runs,
   for (const auto& r : runs) {
     if (!r) {
       ++missing;
-    } else if (r->why != Why::count && r->why != Why::time) {
+    } else if (ended_badly(*r)) {
       ++badly[r->why];
       if (first_message.empty()) first_message = r->message;
     } else if (r->period > 0) {
@@ -534,8 +536,7 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
   }
   if (complete && folder) std::filesystem::remove(checkpoint);
 
-  const bool all_badly = std::all_of(runs.begin(), runs.end(),
-                                     [](const auto& r) { return r && r->why != Why::count && r->why != Why::time; });
+  const bool all_badly = std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r && ended_badly(*r); });
   Outcome outcome{.text = "",
                   .status = !complete   ? Status::interrupted
                             : all_badly ? Status::ended_badly
