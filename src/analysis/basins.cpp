@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "analysis/random.hpp"
+
 namespace saltus {
 namespace {
 
@@ -21,7 +23,9 @@ constexpr std::size_t most_attractors = 256;
 constexpr int sample_points = 256;  ///< of an attractor without a period
 constexpr long known_sample = 500;  ///< points after which a run is compared with known ones without a period
 constexpr double known_within = 10;
-constexpr std::size_t coarsest = 16;      ///< distance of the cells that refinement begins with, on large grids
+constexpr std::size_t coarsest = 16;  ///< distance of the cells that refinement begins with, on large grids
+constexpr std::size_t least_checked = 200;
+constexpr int most_checks = 10;           ///< more than enough to run every cell
 constexpr std::size_t coarse_cells = 50;  ///< along each axis, which refinement begins with on small ones
 constexpr CellIndex not_mapped = Fate::not_computed - 1;  ///< as an image
 
@@ -556,16 +560,12 @@ class Refinement {
       compute(wanted);
       if (study_.interrupted) return forget();
     }
-    for (;;) {
-      std::vector<CellIndex> wanted;
-      for (std::size_t cell = 0; cell < result_.group.size(); ++cell) {
-        if (result_.was_run[cell] == 0 && differs_from_a_neighbour(cell))
-          wanted.push_back(static_cast<CellIndex>(cell));
-      }
-      if (wanted.empty()) return;
-      compute(wanted);
-      if (study_.interrupted) return forget();
+    follow_boundaries();
+    for (int round = 1; round <= most_checks && !study_.interrupted; ++round) {
+      if (check(round)) return;
+      follow_boundaries();
     }
+    if (study_.interrupted) forget();
   }
 
  private:
@@ -608,6 +608,42 @@ class Refinement {
   }
 
   void compute(const std::vector<CellIndex>& cells) { take(cells, settle_cells(study_, "cells", cells)); }
+
+  /// Runs cells that were filled in and have a neighbour unlike them, until there are none.
+  void follow_boundaries() {
+    while (!study_.interrupted) {
+      std::vector<CellIndex> wanted;
+      for (std::size_t cell = 0; cell < result_.group.size(); ++cell) {
+        if (result_.was_run[cell] == 0 && differs_from_a_neighbour(cell))
+          wanted.push_back(static_cast<CellIndex>(cell));
+      }
+      if (wanted.empty()) return;
+      compute(wanted);
+    }
+  }
+
+  /// Runs some of the cells that were filled in, twice as many each time; whether all of them were right.
+  bool check(int round) {
+    std::vector<CellIndex> filled, chosen;
+    for (std::size_t cell = 0; cell < result_.group.size(); ++cell) {
+      if (result_.was_run[cell] == 0) filled.push_back(static_cast<CellIndex>(cell));
+    }
+    const std::size_t count = std::max(least_checked, result_.group.size() / 50) << (round - 1);
+    for (std::size_t i = 0; i < std::min(count, filled.size()); ++i) {
+      const double u = random_number(static_cast<std::uint64_t>(round), i, 0);
+      const std::size_t k = i + static_cast<std::size_t>(u * static_cast<double>(filled.size() - i));
+      std::swap(filled[i], filled[k]);
+      chosen.push_back(filled[i]);
+    }
+    std::sort(chosen.begin(), chosen.end());
+    std::vector<std::int32_t> before;
+    for (const CellIndex cell : chosen) before.push_back(result_.group[at(cell)]);
+    compute(chosen);
+    result_.checked = chosen.size();
+    result_.wrong = 0;
+    for (std::size_t i = 0; i < chosen.size(); ++i) result_.wrong += result_.group[at(chosen[i])] != before[i];
+    return result_.wrong == 0;
+  }
 
   /// What was only filled in is not known before the end.
   void forget() {

@@ -16,6 +16,7 @@
 //
 //     compute every 16th cell along each axis; halve the distance, computing cells between unlike ones only
 //     until every cell that was not computed has only neighbours like itself
+//     compute some of the others; if one of them is wrong, follow the boundary around it and check again
 //
 // Results do not depend on the number of threads or ranks.
 #pragma once
@@ -92,11 +93,12 @@ struct Basin {
 };
 
 struct Basins {
-  std::vector<std::int32_t> group;  ///< per cell: 1 + the place of its basin in `basins`, or a Fate
-  std::vector<Basin> basins;        ///< shortest periods first, none last; then by first cell
-  std::vector<double> tolerance;    ///< used, per state
-  std::size_t computed = 0;         ///< cells run or mapped, not filled in by refinement
-  std::vector<char> was_run;        ///< per cell, where it was refined: 1, or 0 if filled in
+  std::vector<std::int32_t> group;     ///< per cell: 1 + the place of its basin in `basins`, or a Fate
+  std::vector<Basin> basins;           ///< shortest periods first, none last; then by first cell
+  std::vector<double> tolerance;       ///< used, per state
+  std::size_t computed = 0;            ///< cells run or mapped, not filled in by refinement
+  std::vector<char> was_run;           ///< per cell, where it was refined: 1, or 0 if filled in
+  std::size_t checked = 0, wrong = 0;  ///< cells filled in that were run in the last check, and how many were not so
   bool interrupted = false;
   /// Cell mapping only.
   std::vector<CellIndex> images;  ///< a cell, or -1 and below: the sink

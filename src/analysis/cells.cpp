@@ -7,17 +7,10 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "analysis/random.hpp"
+
 namespace saltus {
 namespace {
-
-/// The i-th of a sequence of evenly distributed numbers in [0, 1) (splitmix64).
-double random_unit(std::uint64_t seed, std::uint64_t i) {
-  std::uint64_t z = seed * 0x9e3779b97f4a7c15ULL + (i + 1) * 0xd1342543de82ef95ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  z ^= z >> 31;
-  return static_cast<double>(z >> 11) * 0x1p-53;
-}
 
 /// Sets that are merged; each is known by its lowest member.
 struct Joined {
@@ -71,7 +64,7 @@ Mesh::Mesh(std::vector<CellAxis> axes) : axes_(std::move(axes)), cells_(1) {
 Mesh::Mesh(std::vector<CellAxis> axes, std::size_t points, std::uint64_t seed)
     : axes_(std::move(axes)), cells_(points), points_(points * axes_.size()), tree_(points) {
   assert(cells_ <= most_cells);
-  for (std::size_t i = 0; i < points_.size(); ++i) points_[i] = random_unit(seed, i);
+  for (std::size_t i = 0; i < points_.size(); ++i) points_[i] = random_number(seed, i / axes_.size(), i % axes_.size());
   std::iota(tree_.begin(), tree_.end(), 0);
   build(0, points, 0);
 }

@@ -550,7 +550,9 @@ std::string basins_as_json(const Model& model, const Mesh& mesh, const Basins& b
   }
   json.end().member("sink", basins.fraction(nowhere)).key("outcomes").object();
   for (const auto& [name, count] : outcomes) json.member(name, basins.fraction(count));
-  json.end().member("method", request.method).member("computed", basins.computed).end().flush();
+  json.end().member("method", request.method).member("computed", basins.computed);
+  if (request.refine) json.member("checked", basins.checked).member("wrong", basins.wrong);
+  json.end().flush();
   return text.str();
 }
 
@@ -593,7 +595,11 @@ std::string summary(const Model& model, const Mesh& mesh, const Basins& basins, 
   if (request.refine)
     out += fmt::format("; {} of {} cells run, {:.1f} % saved", basins.computed, mesh.cells(),
                        100 * (1 - basins.fraction(basins.computed)));
-  return out + "\n";
+  out += "\n";
+  if (request.refine && basins.checked > 0)
+    out += fmt::format("check      of {} cells filled in, {} wrong\n", basins.checked,
+                       basins.wrong > 0 ? fmt::format("{} were", basins.wrong) : "none was");
+  return out;
 }
 
 Past record(const BasinsRequest& request, const Model& model, const Axes& axes, const Initial& initial,
