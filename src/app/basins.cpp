@@ -498,7 +498,7 @@ Picturing picture_basins(const Model& model, const Mesh& mesh, const Basins& bas
     return Axis{.label = model.states[at(c.state)].name, .from = c.from(), .to = c.to()};
   };
   Panel panel{.x = axis(plane.across)};
-  if (mesh.axes().size() > 1) panel.y = axis(plane.up);
+  panel.y = mesh.axes().size() > 1 ? axis(plane.up) : Axis{.from = 0, .to = 1};
   if (mesh.scattered()) {
     result.tables.push_back(scatter_table(mesh, basins, plane));
     panel.layers.push_back(Dots{.table = "plane", .x = "x", .y = "y", .colour = "group"});

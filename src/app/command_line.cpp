@@ -172,7 +172,7 @@ std::function<Outcome()> prepare_basins(CLI::App& app) {
   declare_settings(app, "--initial", o->model.initial, "NAME=FORMULA",
                    "the same as -x; both may use the varied states: -x z=y+1");
   app.add_option("AXES,--axis", o->axes,
-                 "the states varied: y=-2:2:400 (400 cells), y=@FILE or y=0,1,3 (edges of cells); two or more")
+                 "the states varied: y=-2:2:400 (400 cells), y=@FILE or y=0,1,3 (edges of cells)")
       ->type_name("");
   app.add_option("--method", o->method, "map each cell once, or run each until it settles (cells)")
       ->type_name("cells|direct");
