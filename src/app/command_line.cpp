@@ -57,8 +57,10 @@ void declare(CLI::App& app, SolveOptions& o) {
   declare_text(app, "--from", o.from, "TIME", "start time (0)");
   declare_text(app, "--until", o.until, "TIME", "end time; below the start runs backward");
   declare_number(app, "--tolerance", o.tolerance, "local error allowed (1e-10)");
-  declare_text(app, "--engine", o.engine, "event|step", "event-driven, or time-stepping");
-  declare_number(app, "--dt", o.dt, "step of the time-stepping engine");
+  declare_text(app, "--engine", o.engine, "event|step|both", "event-driven, time-stepping, or (run) compared");
+  declare_number(app, "--dt", o.dt, "fixed step of the time-stepping engine");
+  app.add_flag("--adaptive", o.adaptive, "time-stepping by --tolerance (so without --dt)");
+  declare_number(app, "--theta", o.theta, "time-stepping: 0.5 accurate, 1 backward Euler (0.5)");
   app.add_option("-j", o.threads, "threads (all cores)")->type_name("N");
   app.add_option("--flow", o.flow, "smooth flow by Taylor series or an implicit method")->type_name("taylor|stiff");
   declare_settings(app, "--leave", o.leave, "NAME=+1|-1|0", "side to leave a surface to where several are possible");

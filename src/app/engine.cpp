@@ -24,12 +24,29 @@ std::string surface_name(const Model& model, const std::string& given) {
 
 }  // namespace
 
+std::string engine_of(const SolveOptions& solve, const Model& model) {
+  return solve.engine.value_or(model.run.engine.value_or("event"));
+}
+
 RunOptions run_options(const SolveOptions& solve, const Model& model, std::optional<double> until) {
   solve.check();
   const RunDefaults& file = model.run;
-  if (solve.engine.value_or(file.engine.value_or("event")) != "event")
-    throw Error(ErrorKind::usage, "the engine 'step' is not part of this version", {}, "use --engine event");
+  const std::string engine = engine_of(solve, model);
+  if (engine == "event" && (solve.dt || solve.theta || solve.adaptive))
+    throw Error(ErrorKind::usage,
+                fmt::format("{} belongs to the engine 'step'", solve.dt      ? "--dt"
+                                                               : solve.theta ? "--theta"
+                                                                             : "--adaptive"),
+                {}, "add --engine step");
+  if (engine == "both")
+    throw Error(ErrorKind::usage, "--engine both compares single trajectories", {},
+                "use it with 'saltus run', or choose --engine event or step");
   RunOptions o;
+  if (engine == "step") {
+    o.step.emplace();
+    o.step->dt = solve.dt ? *solve.dt : solve.adaptive ? 0.0 : file.dt.value_or(0.0);
+    o.step->theta = solve.theta.value_or(o.step->theta);
+  }
   o.parameters = parameter_values(model);
   o.initial = initial_values(model, o.parameters);
   o.from = solve.from  ? read_number(*solve.from, "--from", model)
@@ -74,9 +91,14 @@ std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& 
   std::vector<Past::Option> list{{"from", {print_number(options.from)}},
                                  {"until", {print_number(options.until)}},
                                  {"tolerance", {print_number(options.tolerance)}},
-                                 {"engine", {"event"}},
+                                 {"engine", {options.step ? "step" : "event"}},
                                  {"flow", {solve.flow}},
                                  {"zeno", {solve.zeno}}};
+  if (options.step) {
+    list.push_back({"theta", {print_number(options.step->theta)}});
+    if (options.step->dt > 0) list.push_back({"dt", {print_number(options.step->dt)}});
+    if (options.step->dt == 0) list.push_back({"adaptive", {}});
+  }
   Past::Option leave{"leave", {}};
   for (const Setting& s : solve.leave) leave.second.push_back(s.name + "=" + s.value);
   if (!leave.second.empty()) list.push_back(leave);

@@ -139,7 +139,11 @@ void SolveOptions::check() const {
            "a tolerance lies between 1e-15 and 0.1");
   if (dt && !(*dt > 0 && std::isfinite(*dt)))
     misuse(fmt::format("--dt {} is no step", print_number(*dt)), "give a positive time");
-  if (engine) check_word(*engine, {"event", "step"}, "engine");
+  if (theta && !(*theta >= 0.5 && *theta <= 1))
+    misuse(fmt::format("--theta {} is out of range", print_number(*theta)),
+           "theta lies between 0.5 (accurate) and 1 (backward Euler)");
+  if (dt && adaptive) misuse("--dt and --adaptive exclude each other", "give a fixed step, or let the engine choose it");
+  if (engine) check_word(*engine, {"event", "step", "both"}, "engine");
   check_word(flow, {"taylor", "stiff"}, "flow");
   check_word(zeno, {"complete", "stop"}, "choice for --zeno");
   for (const Setting& s : leave) {

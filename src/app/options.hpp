@@ -31,8 +31,10 @@ struct SolveOptions {
   std::optional<std::string> from;    ///< start time: a formula in parameters
   std::optional<std::string> until;   ///< end time, likewise; below `from` runs backward
   std::optional<double> tolerance;    ///< 1e-15 .. 0.1
-  std::optional<std::string> engine;  ///< "event" or "step"
-  std::optional<double> dt;           ///< step of the engine "step", > 0
+  std::optional<std::string> engine;  ///< "event", "step", or "both" (of `run`)
+  std::optional<double> dt;           ///< step of the engine "step", > 0; without it the step is adaptive
+  std::optional<double> theta;        ///< of the engine "step", 0.5 .. 1
+  bool adaptive = false;              ///< the engine "step" chooses its steps, whatever the model's [run] says
   int threads = 0;                    ///< 0: as many as there are cores
   std::string flow = "taylor";        ///< of the engine "event": "taylor" or "stiff"
   std::vector<Setting> leave;         ///< surface=+1|-1|0: the way to go where the solution is not unique

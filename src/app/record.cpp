@@ -328,8 +328,8 @@ void Recorder::stay(double from, double to, const Mode& mode) {
 
 // ---- further tables ------------------------------------------------------------------------------------------------
 
-Table events_table(const Model& model, const std::vector<Event>& events) {
-  Table table("events", "what happened, in order");
+Table events_table(const Model& model, const std::vector<Event>& events, const std::string& name) {
+  Table table(name, "what happened, in order");
   const size_t n = model.states.size();
   const bool jumps = std::any_of(events.begin(), events.end(), [](const Event& e) { return e.jumped.has_value(); });
   Numbers t, count;

@@ -105,7 +105,7 @@ class Recorder {
 };
 
 /// The events as a table: t, kind, on, modes before and after, states after, states before where they jump, count.
-Table events_table(const Model& model, const std::vector<Event>& events);
+Table events_table(const Model& model, const std::vector<Event>& events, const std::string& name = "events");
 
 /// Dense output as a table: start, length, mode, and the coefficients of every state, `y[2]` for the second power of
 /// the time since start.

@@ -4,6 +4,7 @@
 #include "app/engine.hpp"
 #include "app/record.hpp"
 #include "app/result_folder.hpp"
+#include "app/run_both.hpp"
 #include "app/run_figure.hpp"
 #include "app/run_json.hpp"
 #include "app/summary.hpp"
@@ -43,6 +44,7 @@ Outcome run(const RunRequest& request, const Report& report) {
   check_word(request.store, {"samples", "pieces"}, "choice for --store");
   Model model = load_model(request.model);
   if (model.name.empty()) model.name = short_name(request.model.model);
+  if (engine_of(request.solve, model) == "both") return run_both(request, model, report);
   RunOptions options = run_options(request.solve, model);
   const Sampling sampling = read_sampling(request.sample, model);
 

@@ -44,7 +44,11 @@ std::string run_as_json(const Model& model, const RunOptions& options, const Tra
   JsonWriter json(text);
   json.object().member("model", model.name).key("parameters").object();
   for (size_t i = 0; i < options.parameters.size(); ++i) json.member(model.parameters[i].name, options.parameters[i]);
-  json.end().member("engine", "event").member("tolerance", options.tolerance);
+  json.end().member("engine", options.step ? "step" : "event").member("tolerance", options.tolerance);
+  if (options.step) {
+    json.member("theta", options.step->theta);
+    if (options.step->dt > 0) json.member("dt", options.step->dt);
+  }
   write_names(json, "switches", model.form.switches);
   write_names(json, "constraints", model.constraints);
   json.key("start").object().member("t", trajectory.start_time);

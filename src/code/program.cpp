@@ -115,6 +115,19 @@ ModeFormulas mode_formulas(const Form& form, const std::string& key, Specialisat
 
 }  // namespace
 
+Form specialised_form(const Model& model, const std::string& key) {
+  const Form& form = model.form;
+  Specialisation put(model, key);
+  Form out;
+  for (const Expr& f : form.f) out.f.push_back(put(f));
+  for (const Switch& s : form.switches) out.switches.push_back({.name = s.name, .surface = put(s.surface)});
+  for (const Gap& g : form.gaps) out.gaps.push_back({.gap = put(g.gap), .degree = g.degree});
+  for (const Counter& c : form.counters) out.counters.push_back({put(c.phase)});
+  for (const LoweredJump& j : form.jumps) out.jumps.push_back({.on = put(j.on), .direction = j.direction});
+  for (const Expr& s : form.sections) out.sections.push_back(put(s));
+  return out;
+}
+
 Program::Program(Model model) : model_(std::make_shared<const Model>(std::move(model))) {
   const Form& form = model_->form;
   n_ = static_cast<int>(form.f.size());

@@ -51,6 +51,9 @@ struct JacobianTape {
   std::vector<SlopeEntry> rate_by_state, rate_by_unknown;
   std::vector<SlopeEntry> residual_by_state;  ///< rows by residual, raised ones included
 };
+/// The lowered form with the switches of a mode put in: '+' and '-' as numbers, '0' as the multi-affine interpolation of
+/// its two sides, '*' as they are. Fields that modes do not change (names, directions) are left empty.
+Form specialised_form(const Model& model, const std::string& key);
 
 class Program {
  public:
@@ -86,6 +89,9 @@ class Program {
   bool nested(int i) const { return nested_[static_cast<size_t>(i)]; }
   bool any_nested() const { return any_nested_; }
 
+  /// The mode with '*' for its plain switches: modes with the same key share their formulas.
+  std::string key(const std::string& switch_modes) const;
+
   /// Surfaces and gaps with their derivatives that no unknown enters, all switches open: to tell signs at a point.
   const Tape& points() const { return points_; }
   /// Output of the k-th derivative of an unknown's surface or gap in that tape, k < point_degree(unknown).
@@ -99,7 +105,6 @@ class Program {
 
  private:
   static size_t at(int i) { return static_cast<size_t>(i); }
-  std::string key(const std::string& switch_modes) const;
   std::unique_ptr<ModeTape> specialise(const std::string& key) const;
   std::unique_ptr<JacobianTape> differentiate_mode(const std::string& key) const;
 

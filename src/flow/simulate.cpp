@@ -6,9 +6,18 @@
 
 #include "flow/engine.hpp"
 #include "flow/event_driven.hpp"
+#include "flow/time_stepping.hpp"
 #include "model/lower.hpp"
 
 namespace saltus {
+
+void StepOptions::check() const {
+  if (!(dt >= 0 && std::isfinite(dt)))
+    throw Error(ErrorKind::usage, fmt::format("--dt {} is no step", dt), {}, "give a positive time");
+  if (!(theta >= 0.5 && theta <= 1))
+    throw Error(ErrorKind::usage, fmt::format("--theta {} is out of range", theta), {},
+                "theta lies between 0.5 (accurate) and 1 (backward Euler)");
+}
 
 void RunOptions::check(const Model& model) const {
   const auto fail = [](std::string message, std::string hint) {
@@ -40,6 +49,14 @@ void RunOptions::check(const Model& model) const {
   }
   if (until < from && !model.jumps.empty())
     fail("a model with jumps cannot run backward", "a jump forgets where it came from; choose --until above --from");
+  if (step) {
+    step->check();
+    if (until < from)
+      fail("the time-stepping engine runs forward only", "use --engine event, or choose --until above --from");
+    if (step->dt > until - from && until > from)
+      fail(fmt::format("the step {} is longer than the run, which lasts {}", step->dt, until - from),
+           "give a smaller --dt");
+  }
   check_start(model, parameters, initial, from);
 }
 
@@ -51,6 +68,7 @@ Simulator::Simulator(Simulator&&) noexcept = default;
 
 Trajectory Simulator::run(const RunOptions& options) {
   options.check(memory_->program.model());
+  if (options.step) return simulate_time_stepping(memory_->program, options);
   return simulate_event_driven(*memory_, options);
 }
 

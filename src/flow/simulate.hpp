@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,12 +24,23 @@ struct Passing {
   long slides = 0;  ///< how often sliding has begun on a surface so far, a slide at the start included
 };
 
+/// How the time-stepping engine steps.
+struct StepOptions {
+  double dt = 0;       ///< step; 0: adaptive, the local error kept near RunOptions::tolerance
+  double theta = 0.5;  ///< 0.5: order 4, mode changes located; above, up to 1 (backward Euler): order 1, none located
+  bool projection = true;  ///< closed contacts are kept on their gaps
+
+  /// Throws Error(usage) for values no run can have.
+  void check() const;
+};
+
 struct RunOptions {
   std::vector<double> parameters;     ///< one per parameter of the model
   std::vector<double> initial;        ///< one per state
   double from = 0;                    ///< start time
   double until = 0;                   ///< end time; below `from` runs backward
   double tolerance = 1e-10;           ///< local error per step relative to each state's scale; 1e-15 to 0.1
+  std::optional<StepOptions> step;    ///< the time-stepping engine; without it the event-driven one
   bool stiff = false;                 ///< SUNDIALS instead of Taylor series for the smooth flow
   std::map<std::string, char> leave;  ///< surface name -> '+', '-' or '0' where the solution is not unique
   bool zeno_stop = false;             ///< end at an accumulation of events instead of completing it

@@ -1,0 +1,123 @@
+#include "flow/step_formulas.hpp"
+
+#include <algorithm>
+
+#include "model/derive.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+StepFormulas::StepFormulas(const Program& program, const std::string& key, std::span<const double> parameters) {
+  const Form form = specialised_form(program.model(), key);
+  const int n = program.states(), m = program.switches(), q = program.constraints();
+  layout_ = {m, q, static_cast<int>(form.jumps.size()), static_cast<int>(form.sections.size()),
+             static_cast<int>(form.counters.size())};
+  const TapeInputs inputs{n, m, q, layout_.counters};
+
+  std::vector<Expr> tests, conditions;
+  for (const Switch& s : form.switches) tests.push_back(s.surface);
+  for (const Gap& g : form.gaps) tests.push_back(g.gap);
+  for (const Gap& g : form.gaps) tests.push_back(g.degree == 2 ? lie_derivative(g.gap, form) : Expr(0.0));
+  for (int i = 0; i < m; ++i) conditions.push_back(tests[at(i)]);
+  for (int j = 0; j < q; ++j)
+    conditions.push_back(tests[at(form.gaps[at(j)].degree == 2 ? layout_.gap_rate(j) : layout_.gap(j))]);
+  for (const LoweredJump& j : form.jumps) tests.push_back(j.on);
+  tests.insert(tests.end(), form.sections.begin(), form.sections.end());
+  for (const Counter& c : form.counters) tests.push_back(c.phase);
+
+  std::vector<Expr> slopes;
+  const auto differentiate_all = [&](const std::vector<Expr>& functions, bool by_state) {
+    Block& block = blocks_.emplace_back();
+    block.rows = static_cast<int>(functions.size());
+    block.columns = by_state ? n : m + q;
+    const auto add = [&](SymbolKind kind, int offset) {
+      Form rows;
+      rows.f = functions;
+      const auto derivatives = jacobian(rows, kind);
+      for (size_t r = 0; r < derivatives.size(); ++r) {
+        for (const Partial& d : derivatives[r]) {
+          block.entries.push_back(
+              {static_cast<int>(r), d.symbol.symbol().index + offset, static_cast<int>(slopes.size())});
+          slopes.push_back(d.value);
+        }
+      }
+    };
+    if (by_state) {
+      add(SymbolKind::state, 0);
+    } else {
+      add(SymbolKind::sigma, 0);
+      add(SymbolKind::lambda, m);
+    }
+  };
+  differentiate_all(form.f, true);
+  differentiate_all(form.f, false);
+  differentiate_all(conditions, true);
+  differentiate_all(conditions, false);
+  differentiate_all({tests.begin() + layout_.gap(0), tests.begin() + layout_.gap(q)}, true);
+
+  std::vector<Expr> condition_rates;
+  for (const Expr& c : conditions) condition_rates.push_back(lie_derivative(c, form));
+  condition_rates_ = build_tape(condition_rates, inputs);
+  rates_ = build_tape(form.f, inputs);
+  tests_ = build_tape(tests, inputs);
+  slopes_ = build_tape(slopes, inputs);
+  affine_ = std::all_of(slopes_.constant.begin(), slopes_.constant.end(), [](bool c) { return c; });
+  for (const Tape* tape : {&rates_, &tests_, &slopes_, &condition_rates_})
+    jets_.emplace_back(*tape, 0).bind(parameters);
+}
+
+void StepFormulas::put(Jet<double>& jet, double t, const Vec& x, const Vec& u, std::span<const double> counters) const {
+  const Tape& tape = jet.tape();
+  const auto set = [&jet](const std::vector<int>& slots, const double* values) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i] >= 0) jet[slots[i]][0] = values[i];
+    }
+  };
+  set(tape.states, x.data());
+  set(tape.sigmas, u.data());
+  set(tape.lambdas, u.data() + tape.sigmas.size());
+  set(tape.counters, counters.data());
+  jet.set_time(t, 0);
+  jet.free(0);
+  jet.bound(0);
+}
+
+void StepFormulas::rates(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& f) {
+  put(jets_[0], t, x, u, counters);
+  f.resize(x.size());
+  for (Eigen::Index i = 0; i < f.size(); ++i) f[i] = jets_[0].output(static_cast<size_t>(i))[0];
+}
+
+void StepFormulas::tests(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values) {
+  put(jets_[1], t, x, u, counters);
+  values.resize(layout_.size());
+  for (Eigen::Index i = 0; i < values.size(); ++i) values[i] = jets_[1].output(static_cast<size_t>(i))[0];
+}
+
+void StepFormulas::condition_rates(double t, const Vec& x, const Vec& u, std::span<const double> counters,
+                                   Vec& values) {
+  put(jets_[3], t, x, u, counters);
+  values.resize(u.size());
+  for (Eigen::Index i = 0; i < values.size(); ++i) values[i] = jets_[3].output(static_cast<size_t>(i))[0];
+}
+
+void StepFormulas::slopes(double t, const Vec& x, const Vec& u, std::span<const double> counters, StepSlopes& out) {
+  if (!(affine_ && known_)) {
+    put(jets_[2], t, x, u, counters);
+    SparseMat* const matrices[] = {&constant_.J, &constant_.G, &constant_.C, &constant_.D, &constant_.P};
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      std::vector<Eigen::Triplet<double>> entries;
+      for (const Entry& e : blocks_[b].entries) entries.emplace_back(e.row, e.column, jets_[2].output(at(e.output))[0]);
+      matrices[b]->resize(blocks_[b].rows, blocks_[b].columns);
+      matrices[b]->setFromTriplets(entries.begin(), entries.end());
+    }
+    known_ = true;
+  }
+  out = constant_;
+}
+
+}  // namespace saltus

@@ -1,0 +1,69 @@
+// What a time step evaluates: rates, conditions and their sparse derivatives, for one key of a Program.
+//
+// The items of a step are the switches and then the constraints; item i has the value u_i (sigma_i or lambda_j) and the
+// condition c_i that stands against it: the surface h_i, the gap g_j, or its rate where the gap is of degree 2.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/linear.hpp"
+#include "code/jet.hpp"
+#include "code/program.hpp"
+
+namespace saltus {
+
+/// Positions among the outputs of StepFormulas::tests.
+struct TestLayout {
+  int switches = 0, constraints = 0, jumps = 0, sections = 0, counters = 0;
+
+  int surface(int i) const { return i; }
+  int gap(int j) const { return switches + j; }
+  int gap_rate(int j) const { return switches + constraints + j; }
+  int jump(int k) const { return switches + 2 * constraints + k; }
+  int section(int s) const { return switches + 2 * constraints + jumps + s; }
+  int phase(int c) const { return switches + 2 * constraints + jumps + sections + c; }
+  int size() const { return switches + 2 * constraints + jumps + sections + counters; }
+};
+
+/// Derivatives at a point: J = df/dx, G = df/du, C = dc/dx, D = dc/du, P = dg/dx.
+struct StepSlopes {
+  SparseMat J, G, C, D, P;
+};
+
+class StepFormulas {
+ public:
+  /// `key` as of Program::key.
+  StepFormulas(const Program& program, const std::string& key, std::span<const double> parameters);
+
+  /// All derivatives depend on parameters only: a step is affine in its unknowns.
+  bool affine() const { return affine_; }
+  const TestLayout& layout() const { return layout_; }
+
+  void rates(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& f);
+  /// Surfaces, gaps, gap rates (degree 2), jumps, sections, phases.
+  void tests(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values);
+  /// Rates of the conditions along the flow.
+  void condition_rates(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values);
+  void slopes(double t, const Vec& x, const Vec& u, std::span<const double> counters, StepSlopes& out);
+
+ private:
+  struct Entry {
+    int row = 0, column = 0, output = 0;
+  };
+  struct Block {
+    int rows = 0, columns = 0;
+    std::vector<Entry> entries;
+  };
+  void put(Jet<double>& jet, double t, const Vec& x, const Vec& u, std::span<const double> counters) const;
+
+  TestLayout layout_;
+  bool affine_ = true;
+  bool known_ = false;  // constant slopes have been evaluated into constant_
+  Tape rates_, tests_, slopes_, condition_rates_;
+  std::vector<Block> blocks_;  // J, G, C, D, P
+  std::vector<Jet<double>> jets_;
+  StepSlopes constant_;
+};
+
+}  // namespace saltus

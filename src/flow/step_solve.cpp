@@ -1,0 +1,505 @@
+#include "flow/step_solve.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace saltus {
+namespace {
+
+constexpr int dense_up_to = 48;       // unknowns; larger systems are factorised sparse
+constexpr int condensed_up_to = 120;  // items and states whose complementarity problem is made dense
+constexpr int most_iterations = 12;
+constexpr double converged = 1e-13;
+constexpr double item_weight = 1e-3;  // items need not be as exact as states
+
+size_t at(int i) { return static_cast<size_t>(i); }
+using Triplets = std::vector<Eigen::Triplet<double>>;
+
+/// Adds factor * A(rows of `rows` or all, columns) at an offset; -1 in a map leaves the row or column out.
+void add(Triplets& out, const SparseMat& A, double factor, const std::vector<int>* rows,
+         const std::vector<int>* columns, int row_offset, int column_offset) {
+  if (factor == 0) return;
+  for (int c = 0; c < A.outerSize(); ++c) {
+    const int column = columns ? (*columns)[at(c)] : c;
+    if (column < 0) continue;
+    for (SparseMat::InnerIterator it(A, c); it; ++it) {
+      const int row = rows ? (*rows)[at(static_cast<int>(it.row()))] : static_cast<int>(it.row());
+      if (row >= 0) out.emplace_back(row + row_offset, column + column_offset, factor * it.value());
+    }
+  }
+}
+
+}  // namespace
+
+StepSolver::StepSolver(const Program& program, std::span<const double> parameters)
+    : program_(program),
+      parameters_(parameters.begin(), parameters.end()),
+      n_(program.states()),
+      m_(program.switches()),
+      items_(program.unknowns()),
+      u_(Vec::Zero(items_)),
+      u_guess_(Vec::Zero(items_)),
+      scale_(Vec::Zero(n_)) {
+  counters_.assign(program.model().form.counters.size(), 0.0);
+}
+
+void StepSolver::set_mode(const Mode& mode) {
+  const std::string key = program_.key(mode.switches);
+  std::unique_ptr<StepFormulas>& entry = all_[key];
+  if (!entry) entry = std::make_unique<StepFormulas>(program_, key, parameters_);
+  formulas_ = entry.get();
+  active_.clear();
+  for (int i = 0; i < m_; ++i) {
+    const char c = mode.switches[at(i)];
+    u_[i] = c == '+' ? 1.0 : c == '-' ? -1.0 : 0.0;
+    if (c == '0' && program_.moves(i)) active_.push_back(i);
+  }
+  for (int j = 0; m_ + j < items_; ++j) {
+    u_[m_ + j] = 0;
+    if (mode.constraints[at(j)] == 'c') active_.push_back(m_ + j);
+  }
+}
+
+// ---- linear systems ----------------------------------------------------------------------------------------------
+
+/// States in their order, every active item beside the last state in its condition: chains stay banded.
+void StepSolver::order_unknowns(int copies, std::vector<int>& place) const {
+  const int k = static_cast<int>(active_.size());
+  std::vector<std::vector<int>> beside(at(n_));
+  for (int a = 0; a < k; ++a) beside[at(anchors_[at(active_[at(a)])])].push_back(a);
+  place.assign(at(n_ + copies * k), 0);
+  int next = 0;
+  for (int i = 0; i < n_; ++i) {
+    place[at(i)] = next++;
+    for (const int a : beside[at(i)]) {
+      for (int c = 0; c < copies; ++c) place[at(n_ + c * k + a)] = next++;
+    }
+  }
+}
+
+bool StepSolver::is_current(const Factor& f, double h, double theta) const {
+  return f.formulas == formulas_ && f.h == h && f.theta == theta && f.active == active_;
+}
+
+void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f) {
+  const int k = static_cast<int>(active_.size());
+  const bool simpson = theta == 0;
+  const int copies = simpson ? 2 : 1;
+  f.formulas = formulas_;
+  f.active = active_;
+  f.h = h;
+  f.theta = theta;
+  f.size = n_ + copies * k;
+  f.dense = f.size <= dense_up_to;
+  f.higher_degree = false;
+  if (f.dense) {
+    const Mat J = s.J;
+    Mat G(n_, k), C(k, n_), D(k, k);
+    const Mat all_G = s.G, all_C = s.C, all_D = s.D;
+    for (int a = 0; a < k; ++a) {
+      G.col(a) = all_G.col(active_[at(a)]);
+      C.row(a) = all_C.row(active_[at(a)]);
+      for (int b = 0; b < k; ++b) D(a, b) = all_D(active_[at(a)], active_[at(b)]);
+    }
+    const Mat CG = C * G;
+    Mat M(f.size, f.size);
+    const Mat I = Mat::Identity(n_, n_);
+    if (simpson) {
+      M.topLeftCorner(n_, n_) = I - h / 2 * J + h * h / 12 * (J * J);
+      if (k > 0) {
+        M.block(0, n_, n_, k) = -h * G;
+        M.block(0, n_ + k, n_, k) = h * h / 12 * (J * G);
+        M.block(n_, 0, k, n_) = C;
+        M.block(n_, n_, k, k) = D;
+        M.block(n_, n_ + k, k, k) = D / 2;
+        M.block(n_ + k, 0, k, n_) = C * (I / 2 - h / 8 * J);
+        M.block(n_ + k, n_, k, k) = D;
+        M.block(n_ + k, n_ + k, k, k) = -h / 8 * CG;
+      }
+    } else {
+      M.topLeftCorner(n_, n_) = I - h * theta * J;
+      if (k > 0) {
+        M.block(0, n_, n_, k) = -h * G;
+        M.block(n_, 0, k, n_) = C;
+        M.block(n_, n_, k, k) = D;
+      }
+    }
+    f.regular = M.allFinite();
+    for (int a = 0; simpson && a < k; ++a) f.higher_degree = f.higher_degree || !(D.row(a).any() || CG.row(a).any());
+    if (!f.regular || f.higher_degree) return;
+    f.lu.compute(M);
+    // Rows of conditions and columns of items have their own units: the pivots are compared with their columns.
+    const Mat& LU = f.lu.matrixLU();
+    for (int i = 0; i < f.size && f.regular; ++i) {
+      const double column = M.col(i).cwiseAbs().maxCoeff();
+      f.regular = std::abs(LU(i, i)) > 1e-14 * column;
+    }
+    return;
+  }
+
+  if (anchors_.empty()) {
+    anchors_.assign(at(items_), 0);
+    const Eigen::SparseMatrix<double, Eigen::RowMajor> rows = s.C;
+    for (int i = 0; i < items_; ++i) {
+      for (SparseMat::InnerIterator it(s.G, i); it; ++it) anchors_[at(i)] = static_cast<int>(it.row());
+      for (Eigen::SparseMatrix<double, Eigen::RowMajor>::InnerIterator it(rows, i); it; ++it)
+        anchors_[at(i)] = static_cast<int>(it.col());
+    }
+  }
+  order_unknowns(copies, f.place);
+  std::vector<int> which(at(items_), -1);
+  for (int a = 0; a < k; ++a) which[at(active_[at(a)])] = a;
+  Triplets entries;
+  for (int i = 0; i < n_; ++i) entries.emplace_back(i, i, 1.0);
+  if (simpson) {
+    const SparseMat JJ = s.J * s.J, JG = s.J * s.G, CJ = s.C * s.J, CG = s.C * s.G;
+    const Vec entered = SparseMat(CG.cwiseAbs() + s.D.cwiseAbs()) * Vec::Ones(items_);
+    f.higher_degree = std::any_of(active_.begin(), active_.end(), [&](int i) { return entered[i] == 0; });
+    add(entries, s.J, -h / 2, nullptr, nullptr, 0, 0);
+    add(entries, JJ, h * h / 12, nullptr, nullptr, 0, 0);
+    add(entries, s.G, -h, nullptr, &which, 0, n_);
+    add(entries, JG, h * h / 12, nullptr, &which, 0, n_ + k);
+    add(entries, s.C, 1, &which, nullptr, n_, 0);
+    add(entries, s.D, 1, &which, &which, n_, n_);
+    add(entries, s.D, 0.5, &which, &which, n_, n_ + k);
+    add(entries, s.C, 0.5, &which, nullptr, n_ + k, 0);
+    add(entries, CJ, -h / 8, &which, nullptr, n_ + k, 0);
+    add(entries, s.D, 1, &which, &which, n_ + k, n_);
+    add(entries, CG, -h / 8, &which, &which, n_ + k, n_ + k);
+  } else {
+    add(entries, s.J, -h * theta, nullptr, nullptr, 0, 0);
+    add(entries, s.G, -h, nullptr, &which, 0, n_);
+    add(entries, s.C, 1, &which, nullptr, n_, 0);
+    add(entries, s.D, 1, &which, &which, n_, n_);
+  }
+  for (auto& e : entries) e = {f.place[at(e.row())], f.place[at(e.col())], e.value()};
+  f.matrix.resize(f.size, f.size);
+  f.matrix.setFromTriplets(entries.begin(), entries.end());
+  f.regular = f.matrix.coeffs().isFinite().all();
+}
+
+bool StepSolver::solve(Factor& f, Vec& r) {
+  if (!f.regular) return false;
+  if (f.dense) {
+    f.lu.matrixLU().triangularView<Eigen::UnitLower>().solveInPlace(r = f.lu.permutationP() * r);
+    f.lu.matrixLU().triangularView<Eigen::Upper>().solveInPlace(r);
+    return true;
+  }
+  Vec rhs(f.size), x(f.size);
+  for (int i = 0; i < f.size; ++i) rhs[f.place[at(i)]] = r[i];
+  const std::vector<char> free(at(f.size), 1);
+  if (f.sparse.solve(f.matrix, free, rhs, x) != LinearFate::regular) return false;
+  for (int i = 0; i < f.size; ++i) r[i] = x[f.place[at(i)]];
+  return true;
+}
+
+void StepSolver::grow_scale(const Vec& x) { scale_ = scale_.cwiseMax(x.cwiseAbs()).cwiseMax(1e-12); }
+
+/// Size of a change of the unknowns relative to what the states have been and the items are.
+double StepSolver::size_of(const Vec& d, const Vec& x) const {
+  double size = 0;
+  const double least = 1e-3 * scale_.maxCoeff();  // a state at rest is not measured by itself
+  for (int i = 0; i < n_; ++i) size = std::max(size, std::abs(d[i]) / std::max({std::abs(x[i]), scale_[i], least}));
+  return std::isnan(d.sum()) ? HUGE_VAL : size;
+}
+
+// ---- steps in a known mode ---------------------------------------------------------------------------------------
+
+StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates, Step& out) {
+  const int k = static_cast<int>(active_.size());
+  const double tm = t0 + h / 2, t1 = t0 + h;
+  out.h = h;
+  out.cubic = true;
+  out.x = x0;
+  out.u0 = out.u1 = um_ = u_;
+  Vec a(k), b = Vec::Zero(k);
+  for (int i = 0; i < k; ++i) a[i] = u_guess_[active_[at(i)]];
+  grow_scale(x0);
+  const auto set_items = [&] {
+    for (int i = 0; i < k; ++i) {
+      const int item = active_[at(i)];
+      out.u0[item] = a[i] - b[i] / 2;
+      um_[item] = a[i];
+      out.u1[item] = a[i] + b[i] / 2;
+    }
+  };
+  const auto condition = [&](const Vec& tests, int item) {
+    const bool rate = item >= m_ && program_.model().form.gaps[at(item - m_)].degree == 2;
+    return tests[rate ? item + items_ - m_ : item];
+  };
+  bool fresh = false;
+  double before = HUGE_VAL;
+  for (int iteration = 0;; ++iteration) {
+    set_items();
+    rates(t0, x0, out.u0, f0_);
+    rates(t1, out.x, out.u1, f1_);
+    xm_ = (x0 + out.x) / 2 + h / 8 * (f0_ - f1_);
+    rates(tm, xm_, um_, fm_);
+    r_.resize(n_ + 2 * k);
+    r_.head(n_) = x0 - out.x + h / 6 * (f0_ + 4 * fm_ + f1_);
+    if (!std::isfinite(r_.head(n_).sum())) return iteration == 0 ? StepFate::undefined : StepFate::not_converged;
+    if (k > 0) {
+      tests(t1, out.x, out.u1, out.tests);
+      tests(tm, xm_, um_, tests_m_);
+      for (int i = 0; i < k; ++i) {
+        r_[n_ + i] = -condition(out.tests, active_[at(i)]);
+        r_[n_ + k + i] = -condition(tests_m_, active_[at(i)]);
+      }
+    }
+    if (!is_current(simpson_, h, 0) || (iteration > 1 && !fresh && !affine())) {
+      slopes(tm, xm_, um_, slopes_);
+      assemble(h, 0, slopes_, simpson_);
+      fresh = true;
+      before = HUGE_VAL;
+    }
+    if (simpson_.higher_degree) return StepFate::higher_degree;
+    if (!solve(simpson_, r_)) return StepFate::singular;
+    out.x += r_.head(n_);
+    a += r_.segment(n_, k);
+    b += r_.tail(k);
+    if (affine()) break;
+    double change = size_of(r_, out.x);
+    for (int i = 0; i < k; ++i) {  // the slope of an item hardly moves the end of the step
+      const double size = 1 + std::abs(a[i]);
+      change = std::max(change, item_weight * std::max(std::abs(r_[n_ + i]), std::abs(r_[n_ + k + i])) / size);
+    }
+    if (change <= converged) break;
+    if (!(change < 0.9 * before) && change < 1e-11) break;  // rounding
+    if (iteration >= most_iterations || !(change < 2 * before)) return StepFate::not_converged;
+    const double ratio = change / before;
+    if (before < HUGE_VAL && ratio < 0.5 && change * ratio / (1 - ratio) <= converged) break;
+    before = change;
+  }
+  set_items();
+  for (int i = 0; i < k; ++i) u_guess_[active_[at(i)]] = out.u1[active_[at(i)]];
+  if (k > 0 && simpson_.dense) sharpen(t1, out);
+  if (want_rates) {
+    rates(t0, x0, out.u0, out.f0);
+    rates(t1, out.x, out.u1, out.f1);
+  }
+  tests(t1, out.x, out.u1, out.tests);
+  return std::isfinite(out.x.sum()) ? StepFate::ok : StepFate::not_converged;
+}
+
+void StepSolver::sharpen(double t1, Step& step) {
+  const int k = static_cast<int>(active_.size());
+  for (int round = 0; round < (affine() ? 1 : 2); ++round) {
+    slopes(t1, step.x, step.u1, slopes_);
+    Vec rate;
+    formulas_->condition_rates(t1, step.x, step.u1, counters_, rate);
+    const Mat CG = slopes_.C * slopes_.G, D = slopes_.D;
+    Mat M = Mat::Identity(k, k);
+    Vec r = Vec::Zero(k);
+    for (int a = 0; a < k; ++a) {
+      bool algebraic = false;
+      for (int b = 0; b < k; ++b) algebraic = algebraic || D(active_[at(a)], active_[at(b)]) != 0;
+      if (algebraic) continue;
+      r[a] = -rate[active_[at(a)]];
+      for (int b = 0; b < k; ++b) M(a, b) = CG(active_[at(a)], active_[at(b)]);
+    }
+    const Vec du = M.partialPivLu().solve(r);
+    if (!du.allFinite()) return;
+    for (int a = 0; a < k; ++a) step.u1[active_[at(a)]] += du[a];
+  }
+}
+
+StepFate StepSolver::theta_step(const Vec& x0, double t0, double h, double theta, Step& out) {
+  const int k = static_cast<int>(active_.size());
+  const double t1 = t0 + h;
+  out.h = h;
+  out.cubic = false;
+  out.x = x0;
+  out.u1 = u_;
+  grow_scale(x0);
+  for (const int item : active_) out.u1[item] = u_guess_[item];
+  bool fresh = false;
+  double before = HUGE_VAL;
+  for (int iteration = 0;; ++iteration) {
+    r_.resize(n_ + k);
+    rates(t1, out.x, out.u1, f1_);
+    r_.head(n_) = x0 - out.x + h * theta * f1_;
+    if (theta < 1) {
+      rates(t0, x0, out.u1, f0_);
+      r_.head(n_) += h * (1 - theta) * f0_;
+    }
+    if (!std::isfinite(r_.head(n_).sum())) return iteration == 0 ? StepFate::undefined : StepFate::not_converged;
+    if (k > 0) {
+      tests(t1, out.x, out.u1, out.tests);
+      for (int i = 0; i < k; ++i) {
+        const int item = active_[at(i)];
+        const bool rate = item >= m_ && program_.model().form.gaps[at(item - m_)].degree == 2;
+        r_[n_ + i] = -out.tests[rate ? item + items_ - m_ : item];
+      }
+    }
+    if (!is_current(theta_, h, theta) || (iteration > 1 && !fresh && !affine())) {
+      slopes(t1, out.x, out.u1, slopes_);
+      assemble(h, theta, slopes_, theta_);
+      fresh = true;
+      before = HUGE_VAL;
+    }
+    if (!solve(theta_, r_)) return StepFate::singular;
+    out.x += r_.head(n_);
+    for (int i = 0; i < k; ++i) out.u1[active_[at(i)]] += r_[n_ + i];
+    if (affine()) break;
+    const double change = size_of(r_, out.x);
+    if (change <= converged) break;
+    if (!(change < 0.9 * before) && change < 1e-11) break;  // rounding
+    if (iteration >= most_iterations || !(change < 2 * before)) return StepFate::not_converged;
+    before = change;
+  }
+  for (const int item : active_) u_guess_[item] = out.u1[item];
+  out.u0 = out.u1;
+  tests(t1, out.x, out.u1, out.tests);
+  return std::isfinite(out.x.sum()) ? StepFate::ok : StepFate::not_converged;
+}
+
+// ---- steps in an unknown mode ------------------------------------------------------------------------------------
+
+void StepSolver::condense(const Vec& x0, double t0, double h, const Vec& u, Mat& M, Vec& q) {
+  slopes(t0, x0, u, slopes_);
+  const Mat A = Mat::Identity(n_, n_) - h * Mat(slopes_.J);
+  const Eigen::PartialPivLU<Mat> lu(A);
+  const Mat C = slopes_.C, G = slopes_.G;
+  rates(t0 + h, x0, u, f1_);
+  Vec tests_now;
+  tests(t0 + h, x0, u, tests_now);
+  M = h * C * lu.solve(G) + Mat(slopes_.D);
+  q.resize(items_);
+  const Vec move = C * lu.solve(h * f1_);
+  for (int i = 0; i < items_; ++i) {
+    const bool rate = i >= m_ && program_.model().form.gaps[at(i - m_)].degree == 2;
+    q[i] = tests_now[rate ? i + items_ - m_ : i] + move[i];
+  }
+  q -= M * u;
+}
+
+StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double theta, const ItemBounds& bounds,
+                                     Step& out, std::vector<BoundState>& state, std::string& message) {
+  const double t1 = t0 + h;
+  out.h = h;
+  out.cubic = false;
+  out.x = x0;
+  out.u1 = u_guess_.cwiseMax(bounds.lo).cwiseMin(bounds.hi);
+  grow_scale(x0);
+  const bool dense = size() <= condensed_up_to;
+  // A switch at +1 wants h >= 0: its condition enters with the other sign.
+  const auto sign = [&](int i) { return i < m_ ? -1.0 : 1.0; };
+  double before = HUGE_VAL;
+  for (int iteration = 0;; ++iteration) {
+    rates(t1, out.x, out.u1, f1_);
+    Vec r = x0 - out.x + h * theta * f1_;
+    if (theta < 1) {
+      rates(t0, x0, out.u1, f0_);
+      r += h * (1 - theta) * f0_;
+    }
+    tests(t1, out.x, out.u1, out.tests);
+    Vec c(items_);
+    for (int i = 0; i < items_; ++i) {
+      const bool rate = i >= m_ && program_.model().form.gaps[at(i - m_)].degree == 2;
+      c[i] = out.tests[rate ? i + items_ - m_ : i] + bounds.offset[i];
+    }
+    if (!std::isfinite(r.sum()) || !std::isfinite(c.sum()))
+      return iteration == 0 ? StepFate::undefined : StepFate::not_converged;
+    slopes(t1, out.x, out.u1, slopes_);
+    BoxSolution box;
+    Vec dx, u;
+    if (dense) {
+      const Mat A = Mat::Identity(n_, n_) - h * theta * Mat(slopes_.J);
+      const Eigen::PartialPivLU<Mat> lu(A);
+      const Mat C = slopes_.C, W = lu.solve(h * Mat(slopes_.G));
+      const Vec free = lu.solve(r);
+      BoxProblem problem{C * W + Mat(slopes_.D), c + C * free, bounds.lo, bounds.hi};
+      problem.q -= problem.M * out.u1;
+      for (int i = 0; i < m_; ++i) {
+        problem.M.row(i) *= -1;
+        problem.q[i] *= -1;
+      }
+      box = solve_box(problem, {.x0 = out.u1});
+      if (box.x.size() == items_) {
+        u = box.x;
+        dx = free + W * (u - out.u1);
+        state = box.state;
+      }
+    } else {
+      std::vector<int> all(at(items_));
+      for (int i = 0; i < items_; ++i) all[at(i)] = i;
+      active_.swap(all);
+      std::vector<int> place;
+      if (anchors_.empty()) assemble(h, theta, slopes_, theta_);
+      order_unknowns(1, place);
+      active_.swap(all);
+      Triplets entries;
+      for (int i = 0; i < n_; ++i) entries.emplace_back(i, i, 1.0);
+      add(entries, slopes_.J, -h * theta, nullptr, nullptr, 0, 0);
+      // The unknowns are x1 and the impulses h u, which are of one size however short the step. (With dx instead of x1
+      // the rows of surfaces at zero would have no size to measure residuals by.)
+      add(entries, slopes_.G, -1, nullptr, nullptr, 0, n_);
+      add(entries, slopes_.C, 1, nullptr, nullptr, n_, 0);
+      add(entries, slopes_.D, 1 / h, nullptr, nullptr, n_, n_);
+      const int total = n_ + items_;
+      constexpr double inf = std::numeric_limits<double>::infinity();
+      SparseBoxProblem problem{SparseMat(total, total), Vec(total), Vec(total), Vec(total)};
+      for (auto& e : entries) {
+        const double s = e.row() >= n_ ? sign(e.row() - n_) : 1.0;
+        e = {place[at(e.row())], place[at(e.col())], s * e.value()};
+      }
+      problem.M.setFromTriplets(entries.begin(), entries.end());
+      const Vec Ax = out.x - h * theta * (slopes_.J * out.x), Gu = slopes_.G * out.u1;
+      const Vec Cx = slopes_.C * out.x, Du = slopes_.D * out.u1;
+      Vec guess(total);
+      for (int i = 0; i < n_; ++i) {
+        const int p = place[at(i)];
+        problem.q[p] = -Ax[i] - r[i] + h * Gu[i];
+        problem.lo[p] = -inf;
+        problem.hi[p] = inf;
+        guess[p] = out.x[i];
+      }
+      for (int i = 0; i < items_; ++i) {
+        const int p = place[at(n_ + i)];
+        problem.q[p] = sign(i) * (c[i] - Cx[i] - Du[i]);
+        problem.lo[p] = h * bounds.lo[i];
+        problem.hi[p] = h * bounds.hi[i];
+        guess[p] = h * out.u1[i];
+      }
+      box = solve_box(problem, {.x0 = guess}, &box_factor_);
+      if (box.x.size() == total) {
+        dx.resize(n_);
+        u.resize(items_);
+        state.resize(at(items_));
+        for (int i = 0; i < n_; ++i) dx[i] = box.x[place[at(i)]] - out.x[i];
+        for (int i = 0; i < items_; ++i) {
+          u[i] = box.x[place[at(n_ + i)]] / h;
+          state[at(i)] = box.state[at(place[at(n_ + i)])];
+        }
+      }
+    }
+    const bool solved =
+        box.status == SolveStatus::solved || (box.status == SolveStatus::not_converged && box.residual < 1e-9);
+    if (!solved) {
+      message = fmt::format(
+          "the complementarity problem of the step from t = {:.9g} over {:.3g} has no solution ({}, "
+          "residual {:.3g})",
+          t0, h, name(box.status), box.residual);
+      return StepFate::unsolved;
+    }
+    // Products of items (friction under an unknown normal force) may make Newton's method swing: half steps end that.
+    const double damping = iteration < 8 ? 1.0 : 0.5;
+    double change = size_of(dx, out.x);
+    for (int i = 0; i < items_; ++i) change = std::max(change, std::abs(u[i] - out.u1[i]) / (1 + std::abs(u[i])));
+    out.x += damping * dx;
+    out.u1 += damping * (u - out.u1);
+    if (affine() || change <= converged) break;
+    if (iteration > 3 && !(change < 0.9 * before) && change < 1e-10) break;  // rounding
+    if (iteration > 60) return StepFate::not_converged;
+    before = change;
+  }
+  out.u0 = out.u1;
+  u_guess_ = out.u1;
+  tests(t1, out.x, out.u1, out.tests);
+  return std::isfinite(out.x.sum()) ? StepFate::ok : StepFate::not_converged;
+}
+
+}  // namespace saltus

@@ -1,0 +1,120 @@
+// One time step as a problem: from x0 at t0 over h, with the items u (sigma, lambda) as unknowns.
+//
+// In a known mode, theta = 1/2 (Lobatto IIIA of order 4, "Simpson"): u is linear over the step, u(tau) = a + b (tau/h -
+// 1/2) for the items that slide or are closed and constant for the others,
+//
+//   x1 = x0 + h/6 (f0 + 4 fm + f1),   xm = (x0 + x1)/2 + h/8 (f0 - f1),   c(xm) = 0,   c(x1) = 0.
+//
+// In a known mode, any theta: u is constant over the step,
+//
+//   x1 = x0 + h ((1 - theta) f(x0, t0, u) + theta f(x1, t1, u)),           c(x1) = 0.
+//
+// With the mode unknown the last line becomes complementarity between u and c(x1): a box problem, with Newton's method
+// around it where f or c is not affine. docs/method/time_stepping.md
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <Eigen/LU>
+
+#include "flow/step_formulas.hpp"
+#include "flow/trajectory.hpp"
+#include "solve/box.hpp"
+
+namespace saltus {
+
+enum class StepFate {
+  ok,
+  singular,       ///< the mode's equations do not determine the items
+  higher_degree,  ///< no item enters the rate of a condition: a symmetric rule would ring
+  not_converged,  ///< Newton's method failed: the step is too long
+  undefined,      ///< a rate is not a finite number
+  unsolved,       ///< no solution of the complementarity problem was found
+};
+
+/// A step that has been computed, not yet accepted.
+struct Step {
+  double h = 0;
+  Vec x;               ///< state at the end
+  Vec u0, u1;          ///< items at both ends
+  Vec f0, f1;          ///< rates at both ends of a Simpson step, if wanted; else empty
+  Vec tests;           ///< at the end, by TestLayout
+  bool cubic = false;  ///< a Simpson step: the cubic through both ends and rates is its dense output
+};
+
+/// Bounds of the items and what is added to their conditions, for a step whose mode is unknown.
+struct ItemBounds {
+  Vec lo, hi, offset;
+};
+
+class StepSolver {
+ public:
+  StepSolver(const Program& program, std::span<const double> parameters);
+
+  /// The formulas of a mode and its active items: switches at '0' and constraints at 'c'.
+  void set_mode(const Mode& mode);
+  void set_counters(const std::vector<double>& counters) { counters_ = counters; }
+  const TestLayout& layout() const { return formulas_->layout(); }
+  bool affine() const { return formulas_->affine(); }
+  /// Unknowns of the largest problem.
+  int size() const { return n_ + items_; }
+
+  void rates(double t, const Vec& x, const Vec& u, Vec& f) { formulas_->rates(t, x, u, counters_, f); }
+  void tests(double t, const Vec& x, const Vec& u, Vec& values) { formulas_->tests(t, x, u, counters_, values); }
+  void slopes(double t, const Vec& x, const Vec& u, StepSlopes& out) { formulas_->slopes(t, x, u, counters_, out); }
+
+  /// Item values of the current mode: +1, -1, 0; lambda 0. Active ones keep their last value as a guess.
+  const Vec& items() const { return u_; }
+  void guess(const Vec& u) { u_guess_ = u; }
+
+  StepFate simpson(const Vec& x0, double t0, double h, bool want_rates, Step& out);
+  StepFate theta_step(const Vec& x0, double t0, double h, double theta, Step& out);
+  /// `state` says at which bound each item ended. With `unsolved`, `message` gives numbers.
+  StepFate complementarity(const Vec& x0, double t0, double h, double theta, const ItemBounds& bounds, Step& out,
+                           std::vector<BoundState>& state, std::string& message);
+
+  /// The condensed problem at (x0, t0) over h for the items alone: c(x1) = q + M u to first order (theta = 1).
+  void condense(const Vec& x0, double t0, double h, const Vec& u, Mat& M, Vec& q);
+
+ private:
+  struct Factor {
+    const StepFormulas* formulas = nullptr;
+    std::vector<int> active;
+    double h = 0, theta = 0;  // theta 0: Simpson
+    bool dense = true, regular = false, higher_degree = false;
+    int size = 0;
+    Eigen::PartialPivLU<Mat> lu;
+    SparseMat matrix;
+    std::vector<int> place;  // of each unknown in the sparse matrix
+    ActiveFactor sparse;
+  };
+
+  /// Items at the end of a step from the rates of their conditions: the linear ones are off by the square of the step.
+  void sharpen(double t1, Step& step);
+  void assemble(double h, double theta, const StepSlopes& s, Factor& factor);
+  bool is_current(const Factor& factor, double h, double theta) const;
+  bool solve(Factor& factor, Vec& r);
+  void order_unknowns(int copies, std::vector<int>& place) const;
+  void grow_scale(const Vec& x);
+  double size_of(const Vec& d, const Vec& x) const;
+
+  const Program& program_;
+  std::vector<double> parameters_;
+  int n_, m_, items_;
+  std::map<std::string, std::unique_ptr<StepFormulas>> all_;
+  StepFormulas* formulas_ = nullptr;
+  std::vector<int> anchors_;  // per item: the state it stands beside in sparse matrices
+  std::vector<double> counters_;
+  std::vector<int> active_;
+  Vec u_, u_guess_;
+  Factor simpson_, theta_;
+  ActiveFactor box_factor_;
+  Vec scale_;
+  StepSlopes slopes_;
+  Vec f0_, f1_, fm_, xm_, um_, r_, tests_m_;
+};
+
+}  // namespace saltus

@@ -1,0 +1,289 @@
+// The time-stepping engine against closed forms, published facts and the event-driven engine.
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "physics.hpp"
+
+namespace saltus::physics {
+namespace {
+
+constexpr double pi = std::numbers::pi;
+
+Trajectory step_run(const System& s, double until, StepOptions step, double tolerance = 1e-10) {
+  RunOptions o = s.options(until, tolerance);
+  o.step = step;
+  return s.run(o);
+}
+
+double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
+const std::vector<double> ten_periods{-0.72126835016760790, 0.35702730004886243};
+
+// ---- order --------------------------------------------------------------------------------------------------------
+
+TEST(TimeStepping, DryFrictionOverTenPeriods) {
+  const System s = gallery_system("dry_friction");
+  for (const auto& [dt, error] : {std::pair{1e-2, 1e-6}, std::pair{1e-3, 1e-8}}) {
+    const Trajectory run = step_run(s, 60 * pi, {.dt = dt});
+    expect_end(run, ten_periods, error);
+    EXPECT_EQ(changes(run).size(), 42u) << story(run);
+  }
+}
+
+TEST(TimeStepping, BackwardEulerIsOfOrderOne) {
+  const System s = gallery_system("dry_friction");
+  const auto error = [&](double dt) {
+    return distance(step_run(s, 60 * pi, {.dt = dt, .theta = 1}).end.state, ten_periods);
+  };
+  const double coarse = error(1e-2), middle = error(2e-3), fine = error(4e-4);
+  EXPECT_NEAR(std::log(coarse / middle) / std::log(5), 1, 0.1);
+  EXPECT_NEAR(std::log(middle / fine) / std::log(5), 1, 0.1);
+}
+
+TEST(TimeStepping, ThetaOneHalfIsOfOrderFourWhereSmooth) {
+  const System s = gallery_system("harmonic");
+  const auto error = [&](double dt) {
+    return distance(step_run(s, 20, {.dt = dt}).end.state, {std::cos(20), -std::sin(20)});
+  };
+  EXPECT_NEAR(std::log2(error(0.1) / error(0.05)), 4, 0.05);
+  EXPECT_LT(error(0.01), 1e-9);
+}
+
+TEST(TimeStepping, StatesStayOnTheirSurfaces) {
+  // While the block sticks, sigma = (sin(t/3) - y)/F varies; the symmetric rule must neither ring nor drift.
+  const System s = gallery_system("dry_friction");
+  const Trajectory run = step_run(s, 60, {.dt = 0.02});
+  EXPECT_GT(run.sliding[0].time, 5);
+  EXPECT_LT(run.sliding[0].largest_error, 1e-13);
+}
+
+// ---- every model of the gallery -----------------------------------------------------------------------------------
+
+struct Case {
+  const char* name;
+  double until;
+  double error;  // at until/8000, relative to the largest state
+};
+
+class Gallery : public testing::TestWithParam<Case> {};
+
+TEST_P(Gallery, ConvergesToTheEventDrivenResult) {
+  const Case& c = GetParam();
+  const System s = gallery_system(c.name);
+  const Trajectory exact = s.run(c.until, 1e-12);
+  ASSERT_EQ(exact.end.why, Why::time);
+  double scale = 1e-6;
+  for (const double v : exact.end.state) scale = std::max(scale, std::abs(v));
+  const auto run = [&](int steps) {
+    const Trajectory result = step_run(s, c.until, {.dt = c.until / steps});
+    EXPECT_EQ(result.end.why, Why::time) << story(result);
+    return distance(result.end.state, exact.end.state) / scale;
+  };
+  const double coarse = run(2000), fine = run(8000);
+  EXPECT_LT(fine, c.error);
+  EXPECT_LT(fine, std::max(coarse / 4, 1e-8));
+}
+
+TEST_P(Gallery, RunsWithBackwardEuler) {
+  const Case& c = GetParam();
+  const System s = gallery_system(c.name);
+  const Trajectory run = step_run(s, c.until, {.dt = c.until / 2000, .theta = 1});
+  EXPECT_EQ(run.end.why, Why::time) << story(run);
+}
+
+// Chaotic and sensitive models over a short time; degree-0 constraints converge with order 2.
+INSTANTIATE_TEST_SUITE_P(
+    TimeStepping, Gallery,
+    testing::Values(Case{"belt_smooth", 40, 1e-7}, Case{"belt_static", 40, 1e-8}, Case{"belt_stribeck", 40, 1e-8},
+                    Case{"boost", 3e-3, 1e-7}, Case{"bouncing_ball", 5, 1e-8}, Case{"bouncing_table", 2.5, 1e-8},
+                    Case{"buck", 0.004, 1e-8}, Case{"burridge_knopoff", 25, 1e-7}, Case{"cam_follower", 12, 1e-8},
+                    Case{"drill_string", 40, 1e-8}, Case{"dry_friction", 60, 1e-8}, Case{"duffing", 20, 1e-8},
+                    Case{"end_stops", 40, 1e-8}, Case{"forced_static", 80, 1e-7}, Case{"general_relay", 2, 1e-8},
+                    Case{"harmonic", 20, 1e-8}, Case{"impact_oscillator", 8, 1e-8},
+                    Case{"integrate_and_fire", 100, 1e-8}, Case{"kepler", 7, 1e-8}, Case{"kink_cycle", 30, 1e-8},
+                    Case{"kink_fold", 8, 1e-8}, Case{"kink_hopf", 30, 1e-8}, Case{"kink_pitchfork", 8, 1e-8},
+                    Case{"kink_transcritical", 8, 1e-8}, Case{"lorenz", 3, 1e-8}, Case{"newton_cradle", 0.5, 1e-8},
+                    Case{"pendulum", 15, 1e-8}, Case{"popp", 60, 1e-8}, Case{"prc", 4e-4, 1e-7},
+                    Case{"prc_diodes", 4e-4, 1e-3}, Case{"rectifier", 0.1, 1e-5}, Case{"relay_feedback", 8, 1e-8},
+                    Case{"rimless_wheel", 6, 1e-8}, Case{"stick_slip_whirl", 20, 1e-7}, Case{"support", 30, 1e-8},
+                    Case{"thermostat", 180, 1e-8}, Case{"three_blocks", 100, 1e-8}, Case{"three_masses", 120, 1e-8},
+                    Case{"torsion", 40, 1e-7}, Case{"trilinear", 100, 1e-8}, Case{"twisting", 3, 1e-6},
+                    Case{"van_der_pol", 20, 1e-7}, Case{"whirl", 60, 1e-8}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+// ---- contacts -----------------------------------------------------------------------------------------------------
+
+TEST(TimeStepping, ABouncingBallComesToRest) {
+  const System s = gallery_system("bouncing_ball");
+  for (const double theta : {0.5, 0.7, 1.0}) {
+    const Trajectory run = step_run(s, 5, {.dt = 1e-3, .theta = theta});
+    expect_end(run, {0, 0}, 1e-12);
+    EXPECT_EQ(run.end.mode.constraints, "c");
+    // Impacts end at sqrt(2/g) (1 + r)/(1 - r); bounces shorter than a step are one step.
+    const auto closed = of_kind(run, EventKind::close);
+    ASSERT_FALSE(closed.empty()) << story(run);
+    EXPECT_NEAR(closed.back().t, 4.06371276887157814, theta == 0.5 ? 5e-3 : 0.1);
+  }
+}
+
+/// A block on a floor under the force (fx, fy).
+System block(double fx, double fy, double speed) {
+  return system(
+      "x' = u\nu' = fx - mu*N*sign(u)\ny' = v\nv' = fy - 10 + N", fmt::format("x = 0\nu = {}\ny = 0\nv = 0", speed),
+      fmt::format("[parameters]\nmu = 0.3\nfx = {}\nfy = {}\n[constraint.N]\ngap = \"y\"\nrestitution = 0\n", fx, fy));
+}
+
+TEST(TimeStepping, FrictionSticksSlipsAndOpens) {
+  for (const double theta : {0.5, 1.0}) {
+    const StepOptions step{.dt = 0.01, .theta = theta};
+    expect_end(step_run(block(2.9, 0, 0), 1, step), {0, 0, 0, 0}, 1e-12);  // below mu N = 3
+    const Trajectory slips = step_run(block(5, 0, 0), 1, step);            // u' = 5 - 3
+    EXPECT_NEAR(slips.end.state[1], 2, 1e-9) << story(slips);
+    EXPECT_EQ(slips.end.mode.text(), "+|c");
+    const Trajectory stops = step_run(block(0, 4, 0.9), 1, step);  // u' = -0.3*6, at rest at 0.5
+    EXPECT_NEAR(stops.end.state[1], 0, 1e-12) << story(stops);
+    EXPECT_NEAR(stops.end.state[0], 0.225, theta == 0.5 ? 1e-9 : 1e-2);
+    const Trajectory flies = step_run(block(1, 12, 0), 1, step);  // v' = 2
+    EXPECT_NEAR(flies.end.state[3], 2, 1e-9) << story(flies);
+    EXPECT_EQ(flies.end.mode.constraints, "o");
+  }
+}
+
+/// A uniform rod of mass 1 and half length 1 whose lower end slides to the left on a floor, at the angle phi, turning
+/// with om: gap'' = b + W N, W = 1 + 3 cos(phi)^2 - 3 mu sin(phi) cos(phi), b = sin(phi) om^2 - g.
+System rod(double mu, double om) {
+  return system(
+      "x' = vx\nvx' = T\ny' = vy\nvy' = -9.81 + N\nphi' = om\nom' = 3*(sin(phi)*T - cos(phi)*N)\n"
+      "T = -mu*N*sign(vx + sin(phi)*om)",
+      fmt::format("x = 0\nvx = -20\ny = \"sin(phi0)\"\nvy = \"cos(phi0)*({0})\"\nphi = \"phi0\"\nom = {0}", om),
+      fmt::format(
+          "[parameters]\nmu = {}\nphi0 = \"atan(2)\"\n[constraint.N]\ngap = \"y - sin(phi)\"\nrestitution = 0\n", mu));
+}
+
+TEST(TimeStepping, PainlevesParadoxIsReported) {
+  for (const double theta : {0.5, 1.0}) {
+    const StepOptions step{.dt = 1e-3, .theta = theta};
+    const Trajectory none = step_run(rod(1.8, 0), 0.01, step);  // W = -0.56, b < 0
+    EXPECT_EQ(none.end.why, Why::inconsistent) << story(none);
+    EXPECT_NE(none.end.message.find("-0.56"), std::string::npos) << none.end.message;
+    const Trajectory two = step_run(rod(1.8, 4), 0.01, step);  // W = -0.56, b > 0: open, or closed with a force
+    EXPECT_TRUE(says_not_unique(two)) << story(two);
+    const Trajectory one = step_run(rod(1.0, 0), 0.01, step);  // W = 0.4
+    EXPECT_EQ(one.end.why, Why::time) << story(one);
+    EXPECT_EQ(one.end.mode.constraints, "c");
+  }
+}
+
+TEST(TimeStepping, AColumnOfBeadsRests) {
+  // The force under bead k carries the N - k + 1 beads above: far more contacts than sweeps could settle.
+  constexpr int count = 300;
+  std::string equations, initial, constraints;
+  for (int i = 1; i <= count; ++i) {
+    equations += fmt::format("y{0}' = v{0}\nv{0}' = -1 + N{0}{1}\n", i, i < count ? fmt::format(" - N{}", i + 1) : "");
+    initial += fmt::format("y{0} = {0}\nv{0} = 0\n", i);
+    constraints += fmt::format("[constraint.N{0}]\ngap = \"y{0}{1} - 1\"\nrestitution = 0\n", i,
+                               i > 1 ? fmt::format(" - y{}", i - 1) : "");
+  }
+  const System s = system(equations, initial, constraints);
+  for (const double theta : {0.5, 1.0}) {
+    const Trajectory run = step_run(s, 0.1, {.dt = 0.01, .theta = theta});
+    EXPECT_EQ(run.end.mode.constraints, std::string(count, 'c')) << run.end.message;
+    expect_end(run, s.initial, 1e-10);
+  }
+}
+
+// ---- many switches --------------------------------------------------------------------------------------------------
+
+/// A row of blocks on a belt, coupled by springs; enough of them that everything is sparse.
+System row_of_blocks(int count) {
+  std::string equations, initial;
+  for (int i = 1; i <= count; ++i) {
+    equations += fmt::format("x{0}' = v{0}\nv{0}' = -x{0}", i);
+    if (i > 1) equations += fmt::format(" + 0.5*(x{} - x{})", i - 1, i);
+    if (i < count) equations += fmt::format(" + 0.5*(x{} - x{})", i + 1, i);
+    equations += fmt::format(" - {}*sign(v{} - 0.2)\n", 0.8 + 0.4 * std::fmod(0.618 * i, 1.0), i);
+    initial +=
+        fmt::format("x{0} = {1}\nv{0} = {2}\n", i, std::fmod(0.377 * i, 1.0) - 0.5, std::fmod(0.739 * i, 1.0) - 0.5);
+  }
+  return system(equations, initial);
+}
+
+TEST(TimeStepping, ARowOfBlocksAgreesWithTheEventDrivenEngine) {
+  const System s = row_of_blocks(60);
+  const Trajectory exact = s.run(6, 1e-11);
+  EXPECT_LT(distance(step_run(s, 6, {.dt = 1e-2}).end.state, exact.end.state), 1e-6);
+  const double coarse = distance(step_run(s, 6, {.dt = 4e-3, .theta = 1}).end.state, exact.end.state);
+  const double fine = distance(step_run(s, 6, {.dt = 1e-3, .theta = 1}).end.state, exact.end.state);
+  EXPECT_LT(fine, 1e-2);
+  EXPECT_LT(fine, coarse / 2.5);
+}
+
+// ---- what a run yields
+// ------------------------------------------------------------------------------------------------
+
+TEST(TimeStepping, SectionsAndDenseOutputAreAsAccurateAsTheStates) {
+  const System s = gallery_system("dry_friction");
+  RunOptions o = s.options(60, 1e-12);
+  o.keep_pieces = true;
+  const Trajectory exact = s.run(o);
+  o.step = StepOptions{.dt = 0.01};
+  const Trajectory run = s.run(o);
+  const auto a = of_kind(run, EventKind::section), b = of_kind(exact, EventKind::section);
+  ASSERT_EQ(a.size(), 3u);
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_NEAR(a[i].t, b[i].t, 1e-12);
+    EXPECT_LT(distance(a[i].state, b[i].state), 1e-8);
+  }
+  for (double t = 0.003; t < 60; t += 0.37) EXPECT_LT(distance(run(t), exact(t)), 1e-7) << "t = " << t;
+}
+
+TEST(TimeStepping, CrossedSectionsAreFoundOnTheDenseOutput) {
+  const Trajectory run = step_run(gallery_system("harmonic"), 20, {.dt = 0.02});
+  const auto found = of_kind(run, EventKind::section);
+  ASSERT_EQ(found.size(), 3u) << story(run);  // v = -sin(t) falls at 2 pi k
+  for (size_t k = 0; k < found.size(); ++k) EXPECT_NEAR(found[k].t, 2 * pi * static_cast<double>(k + 1), 1e-7);
+}
+
+TEST(TimeStepping, AdaptiveStepsFollowTheTolerance) {
+  const System s = gallery_system("dry_friction");
+  const Trajectory loose = step_run(s, 60 * pi, {}, 1e-6), tight = step_run(s, 60 * pi, {}, 1e-10);
+  EXPECT_LT(distance(loose.end.state, ten_periods), 1e-4);
+  EXPECT_LT(distance(tight.end.state, ten_periods), 1e-8);
+  EXPECT_LT(loose.cost.steps, tight.cost.steps / 2);
+  // Near the sun the steps must shrink: once around the ellipse in 2 pi.
+  const System kepler = gallery_system("kepler");
+  const Trajectory around = step_run(kepler, 2 * pi, {}, 1e-10);
+  expect_end(around, kepler.initial, 1e-6);
+}
+
+TEST(TimeStepping, SaysWhatEndsARun) {
+  const Trajectory grows = step_run(system("x' = x^2", "x = 1"), 2, {.dt = 0.01});
+  EXPECT_TRUE(grows.end.why == Why::diverged || grows.end.why == Why::stalled || grows.end.why == Why::undefined)
+      << story(grows);
+  EXPECT_LT(grows.end.t, 1.1);
+  const Trajectory undefined = step_run(system("x' = sqrt(y)\ny' = -1", "x = 0\ny = 0.5"), 2, {.dt = 0.01});
+  EXPECT_NE(undefined.end.why, Why::time) << story(undefined);
+  EXPECT_LT(undefined.end.t, 0.6);
+}
+
+TEST(TimeStepping, RefusesStepsThatCannotBe) {
+  const System s = gallery_system("dry_friction");
+  const auto refuses = [&](StepOptions step, double until = 10) {
+    EXPECT_THROW(step_run(s, until, step), Error) << step.dt << " " << step.theta;
+  };
+  refuses({.dt = -1});
+  refuses({.dt = std::nan("")});
+  refuses({.dt = 11});
+  refuses({.dt = 0.1, .theta = 0.4});
+  refuses({.dt = 0.1, .theta = 1.1});
+  refuses({.dt = 0.1}, -1);
+}
+
+}  // namespace
+}  // namespace saltus::physics
