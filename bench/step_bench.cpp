@@ -100,16 +100,24 @@ void oscillator(benchmark::State& state) {
   step(state, oscillator_text, 1e-2, static_cast<double>(state.range(0)) / 10, 18'850);
 }
 
-BENCHMARK(oscillator)->ArgNames({"10theta"})->Arg(5)->Arg(10)->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(oscillator)
+    ->ArgNames({"10theta"})
+    ->Arg(5)
+    ->Arg(10)
+    ->UseManualTime()
+    ->Iterations(3)
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK(belt)
     ->ArgNames({"blocks", "10theta"})
     ->ArgsProduct({{10, 100, 1000, 10'000, 100'000}, {5, 10}})
     ->UseManualTime()
+    ->Iterations(3)
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK(beads)
     ->ArgNames({"beads", "10theta"})
     ->ArgsProduct({{10, 100, 1000, 10'000}, {5, 10}})
     ->UseManualTime()
+    ->Iterations(3)
     ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
