@@ -39,6 +39,19 @@ struct Candidate {
   bool repels = false;
 };
 
+/// What the rates of h on both sides of a single surface tell, if they are clear: through it, or along it. The sigma
+/// that would keep it is (above + below)/(below - above); one that holds stays up to |sigma| = hold.
+std::optional<SimpleChoice> by_sides(double above, double below, double hold) {
+  const double noise = 1e-6 * std::max(std::abs(above), std::abs(below));
+  if (!(std::abs(above) > noise && std::abs(below) > noise)) return std::nullopt;
+  const double push = below - above, sum = above + below;
+  if (push > noise && std::abs(sum) < (hold - 1e-6) * push) return SimpleChoice{'0', 0};
+  if (push > noise && std::abs(sum) < (hold + 1e-6) * push) return std::nullopt;
+  if (above > 0 && below > 0) return SimpleChoice{'+', 1};
+  if (above < 0 && below < 0) return SimpleChoice{'-', 1};
+  return std::nullopt;
+}
+
 class Chooser {
  public:
   Chooser(Series& series, std::span<const double> x, double t, std::span<const double> counters, const Mode& current,
@@ -58,7 +71,9 @@ class Chooser {
   }
 
   Choice run() {
-    for (const std::vector<size_t>& group : groups()) {
+    std::vector<std::vector<size_t>> undecided = groups();
+    decide_together(undecided);
+    for (const std::vector<size_t>& group : undecided) {
       decide(group);
       if (choice_.outcome != Choice::Outcome::unique) break;
     }
@@ -96,6 +111,42 @@ class Chooser {
       if (fresh) out.push_back(std::move(group));  // the others keep the mode they have
     }
     return out;
+  }
+
+  /// Many surfaces that do not influence each other (blocks at rest at the start): their h' on both sides come from two
+  /// series, one with all above and one with all below. What that settles is taken off the list.
+  void decide_together(std::vector<std::vector<size_t>>& undecided) {
+    const auto ordinary = [&](const std::vector<size_t>& group) {
+      const AtZero& z = zeros_[group[0]];
+      return group.size() == 1 && z.unknown < program_.switches() && z.known == 1 && !z.leaving;
+    };
+    if (std::count_if(undecided.begin(), undecided.end(), ordinary) < 3) return;
+    std::vector<double> above, below;
+    for (const char side : {'+', '-'}) {
+      Mode mode = choice_.mode;
+      for (const auto& group : undecided) {
+        if (ordinary(group)) mode.switches[at(zeros_[group[0]].unknown)] = side;
+      }
+      series_.set_mode(mode);
+      if (series_.expand(x_, t_, counters_, 1) != SeriesStatus::ok) return;
+      for (const auto& group : undecided) {
+        const double rate = ordinary(group) ? series_.surface(zeros_[group[0]].unknown)[1] * options_.direction : 0;
+        (side == '+' ? above : below).push_back(rate);
+      }
+    }
+    std::vector<std::vector<size_t>> left;
+    for (size_t g = 0; g < undecided.size(); ++g) {
+      const int u = zeros_[undecided[g][0]].unknown;
+      const std::optional<SimpleChoice> simple =
+          ordinary(undecided[g]) ? by_sides(above[g], below[g], series_.hold(u)) : std::nullopt;
+      if (!simple || (simple->letter == '0' && series_.tape().degree[at(u)] != 1)) {
+        left.push_back(std::move(undecided[g]));
+      } else {
+        choice_.mode.switches[at(u)] = simple->letter;
+        choice_.leading[at(u)] = simple->leading;
+      }
+    }
+    undecided = std::move(left);
   }
 
   std::string letters_of(const AtZero& z) const { return z.unknown < program_.switches() ? "+-0" : "oc"; }
@@ -586,7 +637,7 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
                                           std::span<const double> counters, const Mode& current, const AtZero& zero,
                                           const ChoiceOptions& options) {
   const int u = zero.unknown;
-  if (u >= series.program().switches() || zero.known != 1 || series.hold(u) > 1) return std::nullopt;
+  if (u >= series.program().switches() || zero.known != 1) return std::nullopt;
   Mode mode = current;
   const auto coefficient = [&](char letter, int k) {
     mode.switches[at(u)] = letter;
@@ -595,23 +646,24 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
     return series.surface(u)[k];
   };
   if (zero.leaving) {
-    const double bend = coefficient(zero.leaving, 2) * (zero.leaving == '+' ? 1 : -1);
+    const char other = zero.leaving == '+' ? '-' : '+';
+    const double sign = zero.leaving == '+' ? 1 : -1, jump = std::abs(coefficient(other, 1));
+    if (series.hold(u) > 1) {  // let go with a jump of its rate
+      if (!(coefficient(zero.leaving, 1) * sign * options.direction > 1e-6 * jump)) return std::nullopt;
+      return SimpleChoice{zero.leaving, 1};
+    }
     // Steep enough to rule from the start: the other side and staying are then impossible.
-    const double jump = std::abs(coefficient(zero.leaving == '+' ? '-' : '+', 1));
-    if (!(bend * options.time_scale > 1e-6 * jump)) return std::nullopt;
+    if (!(coefficient(zero.leaving, 2) * sign * options.time_scale > 1e-6 * jump)) return std::nullopt;
     return SimpleChoice{zero.leaving, 2};
   }
   const double above = coefficient('+', 1) * options.direction, below = coefficient('-', 1) * options.direction;
-  const double noise = 1e-6 * std::max(std::abs(above), std::abs(below));
-  if (!(std::abs(above) > noise && std::abs(below) > noise)) return std::nullopt;
-  if (above > 0 && below > 0) return SimpleChoice{'+', 1};
-  if (above < 0 && below < 0) return SimpleChoice{'-', 1};
-  if (above > 0) return std::nullopt;
-  // Both sides push onto the surface: it is slid on, if nothing else is slid on that might not bear it.
-  mode.switches[at(u)] = '0';
-  series.set_mode(mode);
-  if (series.active().size() != 1 || series.tape().degree[at(u)] != 1) return std::nullopt;
-  return SimpleChoice{'0', 0};
+  const std::optional<SimpleChoice> choice = by_sides(above, below, series.hold(u));
+  if (choice && choice->letter == '0') {
+    mode.switches[at(u)] = '0';
+    series.set_mode(mode);
+    if (series.tape().degree[at(u)] != 1) return std::nullopt;
+  }
+  return choice;
 }
 
 Choice choose_mode(Series& series, std::span<const double> x, double t, std::span<const double> counters,

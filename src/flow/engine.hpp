@@ -147,9 +147,8 @@ class Engine {
   void adapt_order(double length, double natural);
   /// How many coefficients of the states are finite: at the edge of a root's domain only the first ones are.
   int analytic_order() const;
-  /// Steps shrink towards a singularity that lies on a surface: what reaches zero within the resolution of time is
-  /// there.
-  bool arrives_at_once();
+  /// Steps shrink towards a singularity that lies on a surface: what reaches zero within such a short time is there.
+  bool arrives_within(double time);
   /// The time in which the tangent changes the states.
   double tangent_scale() const;
   /// A start where the field has no series (a square root at zero): one step too short to matter, by its tangent.

@@ -207,8 +207,10 @@ void Engine::conclude() {
 
 void Engine::add_neighbours(std::vector<AtZero>& zeros) const {
   const int m = program_.switches();
+  const size_t known = zeros.size();
   const auto listed = [&](int u) {
-    return std::any_of(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
+    return std::any_of(zeros.begin(), zeros.begin() + static_cast<std::ptrdiff_t>(known),
+                       [u](const AtZero& z) { return z.unknown == u; });
   };
   for (int i = 0; i < m; ++i) {
     const bool slid = mode_.switches[at(i)] == '0' && program_.moves(i);

@@ -26,11 +26,15 @@ bool Engine::step() {
   if (std::isfinite(natural) && natural > 0) scale_ = std::min(natural, std::abs(options_.until - options_.from));
   double length = std::min(natural, longest_step());
   if (!(length > 0) || !std::isfinite(length)) length = longest_step();
-  if (natural == 0 && analytic_order() >= 1 && !rough_) {
-    return step_rough(direction_ * std::min(length, tangent_scale() * std::pow(options_.tolerance, 2.0 / 3.0)));
+  if (natural == 0 && analytic_order() >= 1) {
+    // Short against the tangent's time, but long enough for time to see the series that follows.
+    const double rough = std::max(tangent_scale() * std::pow(options_.tolerance, 2.0 / 3.0), 512 * eps * std::abs(t));
+    if (arrives_within(rough)) return happen(0);
+    if (!rough_) return step_rough(direction_ * std::min(length, rough));
   }
   rough_ = false;
-  if (natural < 4 * eps * std::abs(t) || natural < 1e-300) return arrives_at_once() ? happen(0) : fail_stalled(natural);
+  if (natural < 4 * eps * std::abs(t) || natural < 1e-300)
+    return arrives_within(64 * eps * std::abs(t)) ? happen(0) : fail_stalled(natural);
 
   Watch* first = nullptr;
   for (;;) {
@@ -84,12 +88,12 @@ int Engine::analytic_order() const {
   return k;
 }
 
-bool Engine::arrives_at_once() {
+bool Engine::arrives_within(double time) {
   bool any = false;
   for (Watch& w : watches_) {
     const double* c = function(w);
     const double value = c[0] - w.offset, rate = c[1] * direction_;
-    w.found = w.known == 0 && value * rate < 0 && std::abs(value) <= 64 * eps * std::abs(clock_.now()) * std::abs(rate);
+    w.found = w.known == 0 && value * rate < 0 && std::abs(value) <= time * std::abs(rate);
     w.root = 0;
     any = any || w.found;
   }

@@ -86,7 +86,7 @@ void Series::tie(Ties ties) {
 }
 
 Series::Plan Series::make_plan(const Mode& mode) {
-  Plan plan{.mode = mode, .tape = &program_.tape(mode.switches), .order = order_};
+  Plan plan{.mode = mode, .tape = &program_.tape(mode.switches), .order = plan_ ? plan_->order : order_};
   const ModeTape& tape = *plan.tape;
   std::unique_ptr<Work>& work = works_[plan.tape];
   if (!work) {
@@ -241,7 +241,7 @@ void Series::set_mode(const Mode& mode) {
     slot[0] = u >= m ? 0.0 : mode.switches[at(u)] == '+' ? 1.0 : mode.switches[at(u)] == '-' ? -1.0 : 0.0;
     std::fill(slot + 1, slot + order_ + 1, 0.0);
   }
-  constexpr int often = 4;
+  const size_t often = 4 + (tape_->flow.free.size() + tape_->flow.bound.size()) / 50;
   if (!plan_->scheduled && ++plan_->uses >= often) make_schedule(*plan_);
   if (plan_->scheduled) work_->flow.enter(plan_->schedule);
   if (any_clamped_) clamped_.assign(at(program_.unknowns()), false);

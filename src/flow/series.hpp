@@ -143,8 +143,8 @@ class Series {
     std::vector<double*> bound_rates;          ///< rates that depend on an active unknown
     std::vector<double*> pinned;               ///< rates that are the residual of an active unknown: exactly zero
     Schedule schedule;
-    int order = 0;
-    int uses = 0;  ///< a schedule is made for modes that come back
+    int order = 0;    ///< that served it best
+    size_t uses = 0;  ///< a schedule is made for modes that come back
     bool scheduled = false;
     bool slope_known = false;  ///< constant slopes are formed once
   };
