@@ -36,9 +36,8 @@ class Specialisation {
     Expr out = (*put_)(e);
     for (const Expr& sigma : slid_) {
       if (!depends_on(out, sigma)) continue;
-      const Expr c = (Expr(1) + sigma) / Expr(2);
       const Expr plus = substitute(out, {{sigma, 1.0}}), minus = substitute(out, {{sigma, -1.0}});
-      out = c * plus + (Expr(1) - c) * minus;
+      out = (plus + minus) / Expr(2) + sigma * ((plus - minus) / Expr(2));
     }
     return out;
   }
@@ -67,7 +66,21 @@ Ladder climb_gap(const Expr& y, const Form& specialised, int degree) {
   return ladder;
 }
 
-/// Derivatives of a surface up to the first that any sigma or lambda enters.
+/// A formula as it is on y = 0, if y can be solved for a state.
+Expr restrict_to(const Expr& y, const Expr& formula) {
+  for (const Partial& d : gradient(y, SymbolKind::state)) {
+    if (contains_kind(d.value, SymbolKind::state) || contains_kind(d.value, SymbolKind::time) || has_unknowns(d.value))
+      continue;
+    ExprMap<Expr> without, solved;
+    without.emplace(d.symbol, 0.0);
+    solved.emplace(d.symbol, -substitute(y, without) / d.value);
+    return substitute(formula, solved);
+  }
+  return formula;
+}
+
+/// Derivatives of a surface up to the first that any sigma or lambda enters. Where their factors vanish on the surface
+/// itself (sqrt(abs(x))*sign(x) on x = 0), they do not enter.
 Ladder climb_surface(const Expr& y, const Form& specialised) {
   constexpr int highest = 4;
   Ladder ladder;
@@ -76,6 +89,11 @@ Ladder climb_surface(const Expr& y, const Form& specialised) {
     ladder.rungs.push_back(next);
     next = lie_derivative(next, specialised);
     if (has_unknowns(next)) {
+      if (const Expr restricted = restrict_to(y, next); !has_unknowns(restricted)) {
+        next = restricted;
+        if (next.is_number()) break;
+        continue;
+      }
       ladder.residual = next;
       ladder.degree = degree;
       return ladder;

@@ -128,6 +128,7 @@ bool Engine::wanted(const Watch& w, int sign_after) const {
 }
 
 bool Engine::happen(double tau) {
+  rough_ = false;
   after_event_ = true;
   if (stiff_) stiff_->restart();
   ++result_.cost.events;

@@ -195,7 +195,7 @@ void Engine::land_on(const std::vector<AtZero>& zeros) {
     (z.unknown < m ? all.switches[at(z.unknown)] : all.constraints[at(z.unknown - m)]) = z.unknown < m ? '0' : 'c';
   }
   series_.set_mode(all);
-  series_.project(x_, clock_.now(), counters_);
+  series_.project(x_, clock_.now(), counters_, 1);
 }
 
 void Engine::refresh_nested() {

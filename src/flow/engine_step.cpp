@@ -29,7 +29,7 @@ bool Engine::step() {
   if (natural == 0 && analytic_order() >= 1) {
     // Short against the tangent's time, but long enough for time to see the series that follows.
     const double rough = std::max(tangent_scale() * std::pow(options_.tolerance, 2.0 / 3.0), 512 * eps * std::abs(t));
-    if (arrives_within(rough)) return happen(0);
+    if (arrives_within(4 * rough)) return happen(0);
     if (!rough_) return step_rough(direction_ * std::min(length, rough));
   }
   rough_ = false;

@@ -543,7 +543,7 @@ const Jet<double>& Series::actions() {
   return jet;
 }
 
-double Series::project(std::span<double> x, double t, std::span<const double> counters) {
+double Series::project(std::span<double> x, double t, std::span<const double> counters, size_t depth) {
   if (plan_->active.empty()) return 0;
   counters_.assign(counters.begin(), counters.end());
   t_ = t;
@@ -560,7 +560,8 @@ double Series::project(std::span<double> x, double t, std::span<const double> co
     jet.free(0);
     jet.bound(0);
     for (const int row : plan_->rows) {
-      for (const ManifoldFunction& function : tape_->manifolds[at(row)]) {
+      const std::vector<ManifoldFunction>& functions = tape_->manifolds[at(row)];
+      for (const ManifoldFunction& function : std::span(functions).first(std::min(depth, functions.size()))) {
         double h = jet.output(at(function.value))[0], square = 0;
         for (const auto& [i, output] : function.gradient) {
           const double slope = jet.output(at(output))[0];

@@ -96,8 +96,8 @@ class Series {
   void expand_slope(int order);
   const double* slope_series(int output) const { return work_->slope.output(static_cast<size_t>(output)); }
 
-  /// Moves x onto what the mode slides on; returns the largest |h| found before.
-  double project(std::span<double> x, double t, std::span<const double> counters);
+  /// Moves x onto what the mode slides on; returns the largest |h| found before. `depth`: how many of h, h', ... count.
+  double project(std::span<double> x, double t, std::span<const double> counters, size_t depth = 9);
 
   /// Values of definitions, jump right sides, restitutions and impact directions at (x, t), after expand or evaluate
   /// there.
