@@ -173,6 +173,7 @@ class Chooser {
     for (const size_t z : group) names += (names.empty() ? "'" : ", '") + name_of(program_, zeros_[z].unknown) + "'";
     choice_.outcome = Choice::Outcome::none;
     choice_.message = fmt::format("no mode is consistent on {}", names);
+    describe_contacts(group);
   }
 
   std::vector<Candidate> enumerate(const std::vector<size_t>& group) const {
@@ -527,6 +528,7 @@ class Chooser {
       for (const Candidate& c : kept) options += (options.empty() ? "" : ", ") + with(group, c.letters).text();
       choice_.message =
           fmt::format("the solution is not unique on {} at t = {}: modes {} are all possible", names, t_, options);
+      describe_contacts(group);
       if (!chosen) {
         chosen = most_slid(kept);
         if (!options_.at_start) choice_.outcome = Choice::Outcome::several;
@@ -541,6 +543,32 @@ class Chooser {
     choice_.mode = mode;
     for (size_t i = 0; i < group.size(); ++i) choice_.leading[at(zeros_[group[i]].unknown)] = chosen->leading[i].index;
     choice_.sigma = chosen->unknowns;
+  }
+
+  /// Where contacts have no solution or several (Painlevé), the equation they were to solve: g'' = a + b N.
+  void describe_contacts(const std::vector<size_t>& group) {
+    const int m = program_.switches();
+    for (const size_t i : group) {
+      const int u = zeros_[i].unknown;
+      if (u < m || program_.model().form.gaps[at(u - m)].degree != 2) continue;
+      double value[2];
+      Mode mode = before_;
+      for (const size_t other : group) {
+        if (zeros_[other].unknown >= m) mode.constraints[at(zeros_[other].unknown - m)] = 'o';
+      }
+      series_.set_mode(mode);
+      const bool open = series_.expand(x_, t_, counters_, 2) == SeriesStatus::ok;
+      value[0] = 2 * series_.gap(u - m)[2];
+      mode.constraints[at(u - m)] = 'c';
+      series_.set_mode(mode);
+      const bool closed = series_.evaluate(x_, t_, counters_) == SeriesStatus::ok;
+      value[1] = -value[0] / series_.unknown(u)[0];
+      if (!open || !closed || !std::isfinite(value[1])) continue;
+      const std::string name = name_of(program_, u);
+      choice_.contact = true;
+      choice_.message += fmt::format("; contact: the gap's acceleration is {:.6g} {} {:.6g}*{}, with {} >= 0", value[0],
+                                     value[1] < 0 ? '-' : '+', std::abs(value[1]), name, name);
+    }
   }
 
   /// Where both sticking and passing are consistent on a surface that holds, it sticks.

@@ -45,6 +45,7 @@ struct Choice {
   std::vector<int> leading;   ///< per unknown: leading zero coefficients of what is watched in the new mode
   std::vector<double> sigma;  ///< per unknown: starting values for the new mode's sigma and lambda
   std::string message;        ///< what is not unique, or why nothing fits
+  bool contact = false;       ///< the message is about the force of a contact (Painlevé)
 };
 
 Choice choose_mode(Series& series, std::span<const double> x, double t, std::span<const double> counters,

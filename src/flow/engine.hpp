@@ -158,6 +158,12 @@ class Engine {
   bool finish_stiff_step();
   std::vector<SampledFunction> sampled_functions();
   bool fail_undefined();
+  /// The sliding equations have no solution: at a two-fold if their slope varies, where the solution branches.
+  bool fail_unsolved();
+  /// Signs of the determinants of the coupled sliding equations at the point of the last evaluation.
+  void read_determinants(std::vector<int>& signs) const;
+  /// Where on the piece one of them vanishes: sliding stops being attractive inside its range. Ends the run there.
+  bool fail_at_determinant(double tau);
   bool fail_stalled(double length);
   void copy_piece(double tau);
   /// The defect at the end of the step (and inside it where the series may be blind).
@@ -231,6 +237,7 @@ class Engine {
   Clock clock_;
   double direction_;
   std::vector<double> x_, next_;
+  std::vector<int> determinants_, determinants_at_end_;
   double next_tau_ = 0;  // where on the piece next_ is
   std::vector<double> counters_;
   std::vector<bool> wrapped_;

@@ -160,7 +160,7 @@ bool Engine::choose(std::vector<AtZero>& zeros, bool at_start) {
   }
   if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
   if (choice.outcome == Choice::Outcome::none) {
-    finish(Why::inconsistent, choice.message);
+    finish(choice.contact ? Why::nonunique : Why::inconsistent, choice.message);
     return false;
   }
   if (choice.outcome == Choice::Outcome::several) {

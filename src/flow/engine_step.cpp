@@ -13,15 +13,15 @@ bool Engine::step() {
   order_ = stiff_ ? most_order_ : series_.usual_order();
   const SeriesStatus status = series_.expand(x_, t, counters_, order_);
   if (status == SeriesStatus::undefined) return fail_undefined();
-  if (status == SeriesStatus::unsolved) {
-    finish(Why::inconsistent, "the sliding equations have no solution any more");
-    return false;
-  }
+  if (status == SeriesStatus::unsolved) return fail_unsolved();
+  read_determinants(determinants_);
   list_watches();
   double natural = control_.step(series_, order_, watched_series());
-  if (natural == 0 && analytic_order() > 5) {  // a time scale so short that the last coefficients overflow
-    order_ = series_.usual_order() = analytic_order() - 1;
-    natural = control_.step(series_, order_, controlled_);
+  if (natural == 0) {  // a time scale so short that the last coefficients overflow?
+    for (int lower = analytic_order() - 1; natural == 0 && lower > 5; --lower) {
+      order_ = series_.usual_order() = lower;
+      natural = control_.step(series_, order_, controlled_);
+    }
   }
   if (std::isfinite(natural) && natural > 0) scale_ = std::min(natural, std::abs(options_.until - options_.from));
   double length = std::min(natural, longest_step());
@@ -52,6 +52,12 @@ bool Engine::step() {
   }
   after_event_ = false;
   const double tau = piece_.length;
+  if (!determinants_.empty()) {
+    read_determinants(determinants_at_end_);
+    bool flipped = false;
+    for (size_t b = 0; b < determinants_.size(); ++b) flipped |= determinants_[b] * determinants_at_end_[b] < 0;
+    if (flipped) return fail_at_determinant(tau);
+  }
   adapt_order(std::abs(tau), natural);
   record_sections(tau);
   if (ended_) return false;
@@ -130,8 +136,7 @@ bool Engine::step_stiff() {
   series_.evaluate(x_, clock_.now(), counters_);
   if (made == StiffStatus::undefined) return fail_undefined();
   if (made == StiffStatus::stalled) return fail_stalled(0);
-  finish(Why::inconsistent, "the sliding equations have no solution any more");
-  return false;
+  return fail_unsolved();
 }
 
 bool Engine::finish_stiff_step() {
@@ -167,6 +172,43 @@ std::vector<SampledFunction> Engine::sampled_functions() {
   first_section_sample_ = static_cast<int>(out.size());
   for (size_t s = 0; s < model_.sections.size(); ++s) out.push_back({Kind::section, static_cast<int>(s), 0});
   return out;
+}
+
+bool Engine::fail_unsolved() {
+  std::string names;
+  for (const int u : series_.active()) {
+    if (u < program_.switches()) names += (names.empty() ? "'" : ", '") + model_.form.switches[at(u)].name + "'";
+  }
+  if (names.empty() || !series_.slope_varies()) {
+    finish(Why::inconsistent, "the sliding equations have no solution any more");
+  } else {
+    finish(Why::nonunique, fmt::format("sliding on {} stops being attractive at t = {}: the solution is not unique; "
+                                       "--leave chooses",
+                                       names, clock_.now()));
+  }
+  return false;
+}
+
+void Engine::read_determinants(std::vector<int>& signs) const {
+  signs.clear();
+  if (!series_.slope_varies()) return;
+  for (const Series::Block& block : series_.blocks()) {
+    signs.push_back(block.singular ? 0 : block.determinant > 0 ? 1 : -1);
+  }
+}
+
+bool Engine::fail_at_determinant(double tau) {
+  double before = 0, after = tau;
+  for (int halving = 0; halving < 60; ++halving) {
+    const double middle = 0.5 * (before + after);
+    Trajectory::evaluate(piece_, program_.states(), middle, next_.data());
+    const bool solved = series_.evaluate(next_, piece_.start + middle, counters_) == SeriesStatus::ok;
+    read_determinants(determinants_at_end_);
+    (solved && determinants_at_end_ == determinants_ ? before : after) = middle;
+  }
+  piece_.length = after;
+  advance(after, true, std::abs(after));
+  return fail_unsolved();
 }
 
 bool Engine::fail_undefined() {

@@ -30,6 +30,7 @@ void invert(Series::Block& block) {
   if (block.slope.rows() == 1) {
     const double b = block.slope(0, 0);
     block.singular = b == 0;
+    block.determinant = b;
     block.inverse.resize(1, 1);
     block.inverse(0, 0) = block.singular ? 0 : 1 / b;
     return;
@@ -40,6 +41,7 @@ void invert(Series::Block& block) {
   const Mat scaled = scale.asDiagonal() * block.slope;
   const Eigen::PartialPivLU<Mat> lu(scaled);
   block.singular = !(lu.rcond() > 1e-12);
+  block.determinant = lu.determinant();
   if (!block.singular) {
     block.inverse = lu.inverse() * scale.asDiagonal();
     return;

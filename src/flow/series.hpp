@@ -80,6 +80,7 @@ class Series {
     Mat slope;
     Mat inverse;  ///< pseudo-inverse if singular
     bool singular = false;
+    double determinant = 0;  ///< of the slope with its rows scaled
   };
   /// An unknown that no other active unknown influences.
   struct Single {
