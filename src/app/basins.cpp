@@ -654,7 +654,7 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
   const Axes axes = read_axes(request, model);
   const Mesh mesh = request.random ? Mesh(axes.list, at(*request.random), request.seed) : Mesh(axes.list);
   const Plane plane = read_plane(request, model, mesh);
-  const Program program(model);
+  const Program program(model, request.solve.attract.value_or(0));
   RunOptions run = run_options(request.solve, model, std::numeric_limits<double>::max());
   if (!request.solve.until) run.until = run.from + 1e12;
   const SectionMap map{.program = program,

@@ -64,6 +64,7 @@ void declare(CLI::App& app, SolveOptions& o) {
   app.add_option("-j", o.threads, "threads (all cores)")->type_name("N");
   app.add_option("--flow", o.flow, "smooth flow by Taylor series or an implicit method")->type_name("taylor|stiff");
   declare_settings(app, "--leave", o.leave, "NAME=+1|-1|0", "side to leave a surface to where several are possible");
+  declare_number(app, "--attract", o.attract, "hold slid surfaces by the term -C h grad h instead of projection");
   app.add_option("--zeno", o.zeno, "where events accumulate: go on, or end there")->type_name("complete|stop");
 }
 

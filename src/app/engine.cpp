@@ -102,6 +102,7 @@ std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& 
   Past::Option leave{"leave", {}};
   for (const Setting& s : solve.leave) leave.second.push_back(s.name + "=" + s.value);
   if (!leave.second.empty()) list.push_back(leave);
+  if (solve.attract) list.push_back({"attract", {print_number(*solve.attract)}});
   return list;
 }
 

@@ -146,6 +146,8 @@ void SolveOptions::check() const {
   if (engine) check_word(*engine, {"event", "step", "both"}, "engine");
   check_word(flow, {"taylor", "stiff"}, "flow");
   check_word(zeno, {"complete", "stop"}, "choice for --zeno");
+  if (attract && !(*attract >= 0 && *attract <= 1e12))
+    throw Error(ErrorKind::usage, fmt::format("--attract {}", *attract), {}, "give a number from 0 to 1e12");
   for (const Setting& s : leave) {
     if (s.value != "+1" && s.value != "1" && s.value != "-1" && s.value != "0")
       misuse(fmt::format("--leave {}={}: there is no such side", s.name, s.value), "sides: +1, -1, 0 (stay)");

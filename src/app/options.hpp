@@ -38,6 +38,7 @@ struct SolveOptions {
   int threads = 0;                    ///< 0: as many as there are cores
   std::string flow = "taylor";        ///< of the engine "event": "taylor" or "stiff"
   std::vector<Setting> leave;         ///< surface=+1|-1|0: the way to go where the solution is not unique
+  std::optional<double> attract;      ///< C of the term -C h grad h instead of projection
   std::string zeno = "complete";      ///< where events accumulate: "complete" or "stop"
 
   void check() const;

@@ -48,7 +48,7 @@ Outcome run(const RunRequest& request, const Report& report) {
   RunOptions options = run_options(request.solve, model);
   const Sampling sampling = read_sampling(request.sample, model);
 
-  const Program program(model);
+  const Program program(model, request.solve.attract.value_or(0));
   Recorder recorder(program, options, sampling);
   const std::vector<std::string> shown = find_columns(request.output.show, recorder.columns());
   const auto folder = open_folder(request.output, short_name(request.model.model), "run");

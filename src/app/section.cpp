@@ -120,7 +120,7 @@ Outcome section(const SectionRequest& request, const Report& report) {
     gave_up = ++reports > patience / 256;
     return !gave_up && (!report || report({"point", 0, static_cast<double>(seen), static_cast<double>(all)}));
   };
-  const Program program(model);
+  const Program program(model, request.solve.attract.value_or(0));
   Trajectory trajectory = simulate(program, options);
   End& end = trajectory.end;
   if (gave_up) {

@@ -502,7 +502,7 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
   }
 
   const auto start = std::chrono::steady_clock::now();
-  const Program program(model);
+  const Program program(model, request.solve.attract.value_or(0));
   const Job job = sweep_job(program, plan, identity);
   const auto in_runs = [&](size_t items) {  // several may share an item
     return static_cast<double>(items) * static_cast<double>(plan.runs()) / static_cast<double>(job.count);

@@ -111,7 +111,7 @@ struct ModeFormulas {
   std::vector<Ladder> ladders;
 };
 
-ModeFormulas mode_formulas(const Form& form, const std::string& key, Specialisation& put) {
+ModeFormulas mode_formulas(const Form& form, const std::string& key, Specialisation& put, double attract) {
   ModeFormulas out;
   for (const Expr& f : form.f) out.form.f.push_back(put(f));
   for (const Switch& s : form.switches) out.surfaces.push_back(put(s.surface));
@@ -127,6 +127,14 @@ ModeFormulas mode_formulas(const Form& form, const std::string& key, Specialisat
     for (const Partial& d : gradient(out.gaps[j], SymbolKind::lambda)) none.emplace(d.symbol, 0.0);
     const bool algebraic = form.gaps[j].degree == 0;
     out.ladders.push_back(algebraic ? climb_gap(substitute(out.gaps[j], none), out.form, 1) : Ladder{});
+  }
+  // The ladders are those of the flow itself: h' = 0 gives sigma, and the term below brings h back to zero.
+  for (size_t i = 0; attract > 0 && i < key.size(); ++i) {
+    if (key[i] != '0' || out.ladders[i].degree != 1) continue;
+    for (const Partial& d : gradient(out.surfaces[i], SymbolKind::state)) {
+      Expr& rate = out.form.f[static_cast<size_t>(d.symbol.symbol().index)];
+      rate = rate - Expr(attract) * out.surfaces[i] * d.value;
+    }
   }
   return out;
 }
@@ -146,7 +154,8 @@ Form specialised_form(const Model& model, const std::string& key) {
   return out;
 }
 
-Program::Program(Model model) : model_(std::make_shared<const Model>(std::move(model))) {
+Program::Program(Model model, double attract)
+    : model_(std::make_shared<const Model>(std::move(model))), attract_(attract) {
   const Form& form = model_->form;
   n_ = static_cast<int>(form.f.size());
   m_ = static_cast<int>(form.switches.size());
@@ -207,7 +216,7 @@ Program::Program(Model model) : model_(std::make_shared<const Model>(std::move(m
 std::string Program::key(const std::string& switch_modes) const {
   std::string out = switch_modes;
   for (size_t i = 0; i < out.size(); ++i) {
-    if (plain_[i]) out[i] = '*';
+    if (plain_[i] && !(attract_ > 0 && out[i] == '0')) out[i] = '*';
   }
   return out;
 }
@@ -224,7 +233,7 @@ const ModeTape& Program::tape(const std::string& switch_modes) const {
 std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
   const Form& form = model_->form;
   Specialisation put(*model_, k);
-  const ModeFormulas formulas = mode_formulas(form, k, put);
+  const ModeFormulas formulas = mode_formulas(form, k, put, attract_);
   const std::vector<Expr>& rates = formulas.form.f;
   const TapeInputs inputs{n_, m_, q_, counters_};
   auto mode = std::make_unique<ModeTape>();
@@ -304,7 +313,7 @@ const JacobianTape& Program::jacobian(const std::string& switch_modes) const {
 
 std::unique_ptr<JacobianTape> Program::differentiate_mode(const std::string& k) const {
   Specialisation put(*model_, k);
-  const ModeFormulas formulas = mode_formulas(model_->form, k, put);
+  const ModeFormulas formulas = mode_formulas(model_->form, k, put, attract_);
   std::vector<Expr> residuals;
   for (const Ladder& ladder : formulas.ladders) residuals.push_back(ladder.residual);
 

@@ -57,7 +57,8 @@ Form specialised_form(const Model& model, const std::string& key);
 
 class Program {
  public:
-  explicit Program(Model model);
+  /// `attract`: C of the term -C h grad h that holds a state on what it slides on, instead of projection; 0 for none.
+  explicit Program(Model model, double attract = 0);
 
   const Model& model() const { return *model_; }
   int states() const { return n_; }
@@ -82,6 +83,7 @@ class Program {
   size_t restitution(int j) const { return restitutions_ + at(j); }
   size_t direction(int j, int d) const { return directions_[static_cast<size_t>(j)] + at(d); }
 
+  double attract() const { return attract_; }
   bool plain(int i) const { return plain_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on states or time at all (otherwise its sign is fixed by the parameters).
   bool moves(int i) const { return moves_[static_cast<size_t>(i)]; }
@@ -109,6 +111,7 @@ class Program {
   std::unique_ptr<JacobianTape> differentiate_mode(const std::string& key) const;
 
   std::shared_ptr<const Model> model_;
+  double attract_ = 0;
   int n_, m_, q_, jumps_, sections_, counters_;
   std::vector<bool> plain_, moves_, nested_;
   bool any_nested_ = false;

@@ -276,6 +276,7 @@ class Engine {
   std::vector<int> next_sign_;
   long section_points_ = 0;
   long slides_ = 0;
+  long idle_steps_ = 0;  // shorter than the states' curves need
   bool counted_out_ = false;
   Trajectory result_;
 };

@@ -75,6 +75,7 @@ void Engine::adapt_order(double length, double natural) {
   if (stiff_) return;
   int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {
+    idle_steps_ += control_.idle(series_, length);
     usual = std::min(usual + 4, most_order_);
   } else if (length < 0.8 * natural) {
     const int enough = control_.enough(series_, order_, controlled_, length) + 1;

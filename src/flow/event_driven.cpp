@@ -133,6 +133,9 @@ Trajectory Engine::run() {
       finish(Why::cancelled, "interrupted");
   }
   if (!ended_) finish(Why::time, "");
+  if (idle_steps_ > 1000 && 2 * idle_steps_ > result_.cost.steps)
+    say(fmt::format("{} of {} steps were short for stability, not for accuracy: --flow stiff is likely to be faster",
+                    idle_steps_, result_.cost.steps));
   result_.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return std::move(result_);
 }

@@ -571,12 +571,12 @@ double Series::project(std::span<double> x, double t, std::span<const double> co
           square += slope * slope;
         }
         largest = std::max(largest, std::abs(h));
-        if (!(square > 0) || !std::isfinite(h)) continue;
+        if (!(square > 0) || !std::isfinite(h) || program_.attract() > 0) continue;
         for (const auto& [i, output] : function.gradient) x[at(i)] -= jet.output(at(output))[0] * h / square;
       }
     }
     if (sweep == 0) found = largest;
-    if (largest == 0) break;
+    if (largest == 0 || program_.attract() > 0) break;
   }
   return found;
 }

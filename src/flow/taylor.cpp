@@ -110,6 +110,14 @@ int StepControl::enough(const Series& series, int order, std::span<const Watched
   return order;
 }
 
+bool StepControl::idle(const Series& series, double length) const {
+  for (size_t i = 0; i < states_; ++i) {
+    const double* c = series.state(static_cast<int>(i));
+    if (!((std::abs(c[2]) + std::abs(c[3]) * length) * length * length <= 1e-3 * scale_[i])) return false;
+  }
+  return true;
+}
+
 bool StepControl::defect_small(const Piece& piece, Series& series, double tau, int order) const {
   const double allowed = 8.0 * order * tolerance_;
   const size_t stride = at(order) + 1;

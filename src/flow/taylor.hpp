@@ -39,6 +39,8 @@ class StepControl {
   double step(const Series& series, int order, std::span<const WatchedSeries> watched);
   /// The order that would have been enough for a step of this length, after `step` with the same series.
   int enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length) const;
+  /// Whether the states hardly bend on a step of this length: stability, not accuracy, makes it short.
+  bool idle(const Series& series, double length) const;
   /// Whether the polynomial solves the equations at tau; `series` holds the rates there.
   bool defect_small(const Piece& piece, Series& series, double tau, int order) const;
   void accept(std::span<const double> x);

@@ -326,7 +326,7 @@ std::string under_mpirun(int count, const std::string& environment) {
   const ScratchFolder scratch;
   const fs::path file = scratch.path / "result";
   const std::string command = fmt::format(
-      "{} SALTUS_TEST_FILE={} {} --allow-run-as-root --oversubscribe -n {} {} "
+      "{} ASAN_OPTIONS=detect_leaks=0 SALTUS_TEST_FILE={} {} --allow-run-as-root --oversubscribe -n {} {} "
       "--gtest_also_run_disabled_tests --gtest_filter=Ranks.DISABLED_Child > {} 2>&1",
       environment, file.string(), SALTUS_MPIRUN, count, fs::read_symlink("/proc/self/exe").string(),
       (scratch.path / "talk").string());
