@@ -72,8 +72,8 @@ std::vector<std::vector<double>> read_rows(const std::string& path, const std::s
   return rows;
 }
 
-Range read_range(const std::string& text, const std::string& given, const RangeOptions& options) {
-  Range range;
+ValueRange read_range(const std::string& text, const std::string& given, const RangeOptions& options) {
+  ValueRange range;
   if (text.starts_with('@')) {
     for (const auto& row : read_rows(text.substr(1), given))
       range.values.insert(range.values.end(), row.begin(), row.end());

@@ -14,14 +14,14 @@ struct RangeOptions {
   std::uint64_t seed = 1;
 };
 
-struct Range {
+struct ValueRange {
   std::vector<double> values;
   bool uniform = false;  ///< equal steps, or equal ratios with `log`
 };
 
 /// Reads `a:b:n`, `a:b` (400 values), `v1,v2,...` or `@FILE` (numbers separated by spaces, commas or lines; `#`
 /// comments). Numbers may be constant expressions. `given` is the argument as typed, for complaints.
-Range read_range(const std::string& text, const std::string& given, const RangeOptions& options = {});
+ValueRange read_range(const std::string& text, const std::string& given, const RangeOptions& options = {});
 
 /// The numbers of each line of a file, `#` comments left out.
 std::vector<std::vector<double>> read_rows(const std::string& path, const std::string& given);

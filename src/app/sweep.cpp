@@ -56,7 +56,8 @@ Axes read_axes(const SweepRequest& request, const Model& model) {
     misuse("--random with two parameters", "vary one parameter, or give both as a:b:n");
   for (const std::string& text : request.vary) {
     const Setting s = read_setting(text, "vary");
-    const Range range = read_range(s.value, text, {.log = request.log, .random = request.random, .seed = request.seed});
+    const ValueRange range =
+        read_range(s.value, text, {.log = request.log, .random = request.random, .seed = request.seed});
     axes.varied.push_back(vary(model, s.name, read_formula(s.name, text, model), range.values));
     axes.uniform = axes.uniform && range.uniform;
     std::vector<std::string> numbers;

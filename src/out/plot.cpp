@@ -62,7 +62,7 @@ Page plan_sizes(const Figure& figure) {
 
 void plan_ranges(StackPlan& plan, std::span<const Table> tables) {
   std::vector<Extent> extents;
-  Extent shared;
+  Range shared;
   for (const PanelPlan& p : plan.panels) {
     extents.push_back(extent_of(*p.panel, tables));
     shared.add(extents.back().x);
@@ -71,7 +71,7 @@ void plan_ranges(StackPlan& plan, std::span<const Table> tables) {
     PanelPlan& p = plan.panels[i];
     const bool heat = has_heat(*p.panel);
     p.x = shown(plan.stack->share_x ? shared : extents[i].x, p.panel->x, plan.stack->share_x || heat ? 0 : 0.03);
-    p.y = p.strip ? Extent{0, static_cast<double>(p.panel->layers.size())}
+    p.y = p.strip ? Range{0, static_cast<double>(p.panel->layers.size())}
                   : shown(extents[i].y, p.panel->y, heat ? 0 : 0.06);
   }
 }
@@ -155,7 +155,7 @@ void plan_places(Page& page) {
 void make_equal(PanelPlan& p) {
   if (!p.panel->equal || p.panel->x.log || p.panel->y.log) return;
   const double ux = (p.x.hi - p.x.lo) / p.width, uy = (p.y.hi - p.y.lo) / p.height, u = std::max(ux, uy);
-  const auto widen = [](Extent& r, double width) {
+  const auto widen = [](Range& r, double width) {
     const double middle = 0.5 * (r.lo + r.hi);
     r = {middle - 0.5 * width, middle + 0.5 * width};
   };
@@ -221,7 +221,7 @@ std::string page_title(const Figure& figure, const Page& page) {
   return s;
 }
 
-std::string axis_commands(char axis, const Axis& a, const Extent& r, bool numbers, bool label) {
+std::string axis_commands(char axis, const Axis& a, const Range& r, bool numbers, bool label) {
   std::string s = fmt::format("set {}range [{:.15g}:{:.15g}]\n", axis, r.lo, r.hi);
   if (a.log) s += fmt::format("set logscale {0}\nset format {0} '10^{{%T}}'\n", axis);
   if (!a.log && numbers && digits(r) > 6) s += fmt::format("set format {} '%.{}g'\n", axis, digits(r));
@@ -273,7 +273,7 @@ std::string panel_commands(const Page& page, const StackPlan& stack, size_t i) {
                      gp_string(shortened(p.panel->title, static_cast<size_t>(p.width / 8))), sx(p.left), sy(y), kInk);
   }
   if (p.bar) {
-    const Extent bar = shown(p.bar_range, {}, 0);
+    const Range bar = shown(p.bar_range, {}, 0);
     s += kViridis;
     s += fmt::format("set cbrange [{:.15g}:{:.15g}]\nset cblabel {} noenhanced offset 0.5,0\n", bar.lo, bar.hi,
                      gp_string(p.bar_label));

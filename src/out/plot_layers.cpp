@@ -17,7 +17,7 @@ namespace {
 struct ExtentOf {
   std::span<const Table> tables;
   const Panel& panel;
-  Extent x = {}, y = {};
+  Range x = {}, y = {};
 
   void rows(const auto& layer) {
     const Table& table = find_table(tables, layer.table);
@@ -171,7 +171,7 @@ class LayerWriter {
     const Numbers &xs = table.numbers(heat.x), &ys = table.numbers(heat.y), &values = table.numbers(heat.value);
     for (size_t i = 0; i < values.size(); ++i) {
       if (!drawable(xs[i], false) || !drawable(ys[i], false) || !drawable(values[i], false)) continue;
-      const auto index = [](double v, const Extent& r, size_t n) {
+      const auto index = [](double v, const Range& r, size_t n) {
         return std::min(n - 1, static_cast<size_t>(std::max(0.0, (v - r.lo) / (r.hi - r.lo) * static_cast<double>(n))));
       };
       cells[index(ys[i], up.edges, ny) * nx + index(xs[i], across.edges, nx)] = values[i];
@@ -363,7 +363,7 @@ class LayerWriter {
   }
 
   /// Places column and row numbers of a matrix at the middle of their cells.
-  static std::string matrix_using(const Extent& x, const Extent& y, size_t nx, size_t ny) {
+  static std::string matrix_using(const Range& x, const Range& y, size_t nx, size_t ny) {
     const double dx = (x.hi - x.lo) / static_cast<double>(nx), dy = (y.hi - y.lo) / static_cast<double>(ny);
     return fmt::format("matrix using ({:.15g}+$1*{:.15g}):({:.15g}+$2*{:.15g})", x.lo + 0.5 * dx, dx, y.lo + 0.5 * dy,
                        dy);

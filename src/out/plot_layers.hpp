@@ -23,7 +23,7 @@ struct PanelPlan {
   const Panel* panel = nullptr;
   std::string name;              ///< "panel1": begins the names of its data blocks
   bool strip = false;            ///< ribbons only
-  Extent x, y;                   ///< what the axes show
+  Range x, y;                    ///< what the axes show
   double width = 0, height = 0;  ///< of the frame, in pixels
   double left = 0, top = 0;      ///< of the frame on the page, in pixels from the upper left
   std::vector<Element> elements;
@@ -31,7 +31,7 @@ struct PanelPlan {
   bool box = false;      ///< a frame on all four sides
   bool bar = false;      ///< has a colour bar
   std::string bar_label;
-  Extent bar_range;
+  Range bar_range;
   int legend_columns = 1, legend_rows = 0;
   double extra_headroom = 0;  ///< so that stacks begin at the same height
   bool title_row = false;     ///< the title stands above the legend, not beside it
@@ -48,7 +48,7 @@ bool has_heat(const Panel& panel);
 
 /// What the layers of a panel span.
 struct Extent {
-  Extent x = {}, y = {};
+  Range x = {}, y = {};
 };
 Extent extent_of(const Panel& panel, std::span<const Table> tables);
 

@@ -10,8 +10,8 @@
 
 namespace saltus {
 
-Extent shown(Extent range, const Axis& axis, double margin) {
-  if (range.empty()) range = axis.log ? Extent{1, 10} : Extent{0, 1};
+Range shown(Range range, const Axis& axis, double margin) {
+  if (range.empty()) range = axis.log ? Range{1, 10} : Range{0, 1};
   if (axis.log) {
     const double grow = std::max(std::pow(range.hi / range.lo, margin), range.hi / range.lo < 1.001 ? 2.0 : 1.0);
     range = {range.lo / grow, range.hi * grow};
@@ -28,12 +28,12 @@ Extent shown(Extent range, const Axis& axis, double margin) {
   return range;
 }
 
-int digits(const Extent& r) {
+int digits(const Range& r) {
   const double ratio = std::max(std::abs(r.lo), std::abs(r.hi)) / (r.hi - r.lo);
   return std::clamp(static_cast<int>(std::ceil(std::log10(ratio))) + 2, 6, 15);
 }
 
-double number_width(const Extent& r, bool log) {
+double number_width(const Range& r, bool log) {
   if (log) return 6 * kCharacter;
   const double rough = (r.hi - r.lo) / 5, power = std::pow(10, std::floor(std::log10(rough)));
   const double step = power * (rough / power >= 5 ? 5 : rough / power >= 2 ? 2 : 1);

@@ -9,7 +9,7 @@
 
 namespace saltus {
 
-struct Extent {
+struct Range {
   double lo = std::numeric_limits<double>::infinity();
   double hi = -std::numeric_limits<double>::infinity();
 
@@ -17,7 +17,7 @@ struct Extent {
     lo = std::min(lo, v);
     hi = std::max(hi, v);
   }
-  void add(const Extent& other) {
+  void add(const Range& other) {
     lo = std::min(lo, other.lo);
     hi = std::max(hi, other.hi);
   }
@@ -25,18 +25,18 @@ struct Extent {
 };
 
 /// What an axis shows of data in `range`: never empty, never of zero width; `margin` is a fraction of the width.
-Extent shown(Extent range, const Axis& axis, double margin);
+Range shown(Range range, const Axis& axis, double margin);
 
 /// Digits that tell neighbouring numbers on an axis apart.
-int digits(const Extent& range);
+int digits(const Range& range);
 
 /// About how wide the widest number on an axis is, in pixels.
-double number_width(const Extent& range, bool log);
+double number_width(const Range& range, bool log);
 
 /// One axis of a uniform grid: how many cells, and its outer edges.
 struct GridAxis {
   size_t cells = 0;
-  Extent edges = {};
+  Range edges = {};
 };
 /// The grid whose cells have these centres, in any order and repeated; some may be missing.
 GridAxis grid_axis(Numbers centres);
