@@ -71,7 +71,8 @@ struct EngineMemory {
 
   const Program& program;
   double tolerance = 0;
-  int order = 0;  ///< highest order of the series
+  int order = 0;                   ///< highest order of the series
+  std::vector<double> step_ratio;  ///< by order: a step of the usual order against one of this order
   std::vector<double> parameters;
   Series::Ties ties;
   std::optional<Series> series;
@@ -130,7 +131,10 @@ class Engine {
   bool choose(std::vector<AtZero>& zeros, bool at_start);
   /// Closed contacts whose wall has changed its velocity with a switch: they open, or are hit.
   std::vector<AtZero> walls_that_moved();
-  void land_on(const std::vector<AtZero>& zeros);
+  /// Whether a contact's gap moves no faster than rounding.
+  bool unmoved(const AtZero& z);
+  /// Moves the state onto what is zero: so many of h, h', ...
+  void land_on(const std::vector<AtZero>& zeros, size_t depth);
   /// Surfaces that depend on switches may have changed sign with them.
   void refresh_nested();
   void project();
@@ -232,6 +236,7 @@ class Engine {
   const RunOptions& options_;
   int most_order_;
   int order_;  // of the current step
+  const std::vector<double>& step_ratio_;
   Series& series_;
   StepControl control_;
   Clock clock_;

@@ -152,10 +152,13 @@ bool Engine::choose(std::vector<AtZero>& zeros, bool at_start) {
   }
   Choice choice = choose_mode(series_, x_, clock_.now(), counters_, mode_, zeros, options);
   if (choice.outcome == Choice::Outcome::none) {  // a field may end at its surface: land on it exactly
-    land_on(zeros);
-    for (AtZero& z : zeros) {  // a rebound too short to be seen has ended
-      if (z.unknown >= program_.switches() && !rebounded_.empty()) z.known = rest_of(z.unknown);
+    bool rests = false;
+    for (AtZero& z : zeros) {  // a rebound, or an approach, too slow to be seen has ended
+      if (z.unknown < program_.switches() || !unmoved(z)) continue;
+      z.known = rest_of(z.unknown);
+      rests = true;
     }
+    land_on(zeros, rests ? 9 : 1);
     choice = choose_mode(series_, x_, clock_.now(), counters_, mode_, zeros, options);
   }
   if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
@@ -188,14 +191,22 @@ std::vector<AtZero> Engine::walls_that_moved() {
   return out;
 }
 
-void Engine::land_on(const std::vector<AtZero>& zeros) {
+bool Engine::unmoved(const AtZero& z) {
+  if (!rebounded_.empty()) return true;
+  if (model_.form.gaps[at(z.unknown - program_.switches())].degree != 2) return false;
+  read_sigma();
+  evaluate_point();
+  return point_.sign(program_.point(z.unknown, 1)) == 0;
+}
+
+void Engine::land_on(const std::vector<AtZero>& zeros, size_t depth) {
   const int m = program_.switches();
   Mode all = mode_;
   for (const AtZero& z : zeros) {
     (z.unknown < m ? all.switches[at(z.unknown)] : all.constraints[at(z.unknown - m)]) = z.unknown < m ? '0' : 'c';
   }
   series_.set_mode(all);
-  series_.project(x_, clock_.now(), counters_, 1);
+  series_.project(x_, clock_.now(), counters_, depth);
 }
 
 void Engine::refresh_nested() {

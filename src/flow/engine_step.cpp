@@ -23,7 +23,10 @@ bool Engine::step() {
       natural = control_.step(series_, order_, controlled_);
     }
   }
-  if (std::isfinite(natural) && natural > 0) scale_ = std::min(natural, std::abs(options_.until - options_.from));
+  if (const double own = control_.state_step(); std::isfinite(own) && own > 0) {
+    // What a step of the usual order would be: time scales must not depend on how short events cut the steps.
+    scale_ = std::min(own * step_ratio_[at(order_)], std::abs(options_.until - options_.from));
+  }
   double length = std::min(natural, longest_step());
   if (!(length > 0) || !std::isfinite(length)) length = longest_step();
   if (natural == 0 && analytic_order() >= 1) {

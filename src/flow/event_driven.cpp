@@ -74,6 +74,9 @@ void EngineMemory::prepare(const RunOptions& options) {
     parameters = options.parameters;
     order = cheapest_order(local_tolerance(tolerance), program.tape(std::string(at(program.switches()), '+')).flow);
     series.emplace(program, parameters, order);
+    const double local = local_tolerance(tolerance);
+    step_ratio.assign(1, 1.0);
+    for (int n = 1; n <= order; ++n) step_ratio.push_back(std::pow(local, 1.0 / taylor_order(local) - 1.0 / n));
   } else if (new_parameters) {
     parameters = options.parameters;
     series->bind(parameters);
@@ -93,6 +96,7 @@ Engine::Engine(EngineMemory& memory, const RunOptions& options)
       options_(options),
       most_order_(memory.order),
       order_(most_order_),
+      step_ratio_(memory.step_ratio),
       series_(*memory.series),
       control_(program_.states(), local_tolerance(options.tolerance), std::abs(options.until - options.from)),
       clock_(options.from),

@@ -74,7 +74,7 @@ void Series::bind(std::span<const double> parameters) {
 }
 
 void Series::reset() {
-  for (auto& [mode, plan] : plans_) plan->order = order_;
+  for (auto& [mode, plan] : plans_) plan->order = 0;
   plan_ = nullptr;
   guess_.clear();
 }
@@ -88,7 +88,7 @@ void Series::tie(Ties ties) {
 }
 
 Series::Plan Series::make_plan(const Mode& mode) {
-  Plan plan{.mode = mode, .tape = &program_.tape(mode.switches), .order = plan_ ? plan_->order : order_};
+  Plan plan{.mode = mode, .tape = &program_.tape(mode.switches)};
   const ModeTape& tape = *plan.tape;
   std::unique_ptr<Work>& work = works_[plan.tape];
   if (!work) {
@@ -234,6 +234,7 @@ void Series::set_mode(const Mode& mode) {
     plan = std::make_unique<Plan>(make_plan(mode));
     plan_size_ += at(program_.unknowns()) + 100;
   }
+  if (plan->order == 0) plan->order = plan_ ? plan_->order : order_;  // first time in this run
   plan_ = plan.get();
   tape_ = plan_->tape;
   work_ = plan_->work;

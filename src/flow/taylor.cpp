@@ -84,13 +84,19 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
     return scale;
   };
   for (size_t i = 0; i < states_; ++i) scale_[i] = look(series.state(static_cast<int>(i)), 1e-6 * largest_[i]);
+  const auto length_for = [&] {
+    double length = HUGE_VAL;
+    if (last > 0) length = std::min(length, std::pow(tolerance_ / last, 1.0 / order));
+    if (previous > 0) length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
+    return 0.92 * length;  // what is left out is a fraction of the last term, not a multiple of it
+  };
+  const double last_of_states = last, previous_of_states = previous;
+  state_step_ = finite ? length_for() : 0;
   scale_.resize(states_);
   for (const WatchedSeries& w : watched) scale_.push_back(look(w.c, w.scale));
   if (!finite) return 0;
-  double length = HUGE_VAL;
-  if (last > 0) length = std::min(length, std::pow(tolerance_ / last, 1.0 / order));
-  if (previous > 0) length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
-  length *= 0.92;  // what is left out is a fraction of the last term, not a multiple of it
+  const bool same = last == last_of_states && previous == previous_of_states;
+  const double length = same ? state_step_ : length_for();
   if (std::isfinite(length)) last_ = std::min(length, horizon_);
   return length;
 }

@@ -37,6 +37,8 @@ class StepControl {
 
   /// Length of the step from the current series, infinite if the series ends before order-1.
   double step(const Series& series, int order, std::span<const WatchedSeries> watched);
+  /// The same by the states alone: the time in which the flow changes, whatever is watched.
+  double state_step() const { return state_step_; }
   /// The order that would have been enough for a step of this length, after `step` with the same series.
   int enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length) const;
   /// Whether the states hardly bend on a step of this length: stability, not accuracy, makes it short.
@@ -48,6 +50,7 @@ class StepControl {
  private:
   double tolerance_, horizon_;
   size_t states_;
+  double state_step_ = 0;
   double last_ = 0;              // length of the last natural step
   std::vector<double> scale_;    // of each state in the current step, then of what is watched
   std::vector<double> largest_;  // |x_i| seen so far
