@@ -224,6 +224,7 @@ double Series::raised_value(int u) {
 
 void Series::set_mode(const Mode& mode) {
   if (plan_ && mode == plan_->mode) return;
+  const int order = plan_ ? plan_->order : order_;
   constexpr size_t most = 200'000;
   if (plan_size_ > most) {
     plans_.clear();
@@ -234,7 +235,7 @@ void Series::set_mode(const Mode& mode) {
     plan = std::make_unique<Plan>(make_plan(mode));
     plan_size_ += at(program_.unknowns()) + 100;
   }
-  if (plan->order == 0) plan->order = plan_ ? plan_->order : order_;  // first time in this run
+  if (plan->order == 0) plan->order = order;  // first time in this run
   plan_ = plan.get();
   tape_ = plan_->tape;
   work_ = plan_->work;

@@ -91,6 +91,27 @@ TEST(Simulator, GivesTheSameBitsWhateverRanBefore) {
   }
 }
 
+TEST(ManyBlocks, MoveAsEachWouldAlone) {
+  // Hundreds of modes, each met once: what is kept of them is thrown away now and then.
+  const auto equations = [](int i) {
+    return fmt::format("x{0}' = v{0}\nv{0}' = sin({1}*t) - x{0} - 0.6*sign(v{0})\n", i, 1 + 0.002 * i);
+  };
+  constexpr int blocks = 400;
+  std::string all, initial;
+  for (int i = 0; i < blocks; ++i) {
+    all += equations(i);
+    initial += fmt::format("x{0} = {1}\nv{0} = 1\n", i, 0.003 * i);
+  }
+  const Trajectory together = system(all, initial).run(8, 1e-10);
+  ASSERT_EQ(together.end.why, Why::time) << together.end.message;
+  EXPECT_GT(together.cost.events, 2 * blocks);
+  for (const int i : {0, 7, 123, 399}) {
+    const Trajectory alone = system(equations(i), fmt::format("x{0} = {1}\nv{0} = 1\n", i, 0.003 * i)).run(8, 1e-10);
+    for (size_t k = 0; k < 2; ++k)
+      EXPECT_NEAR(together.end.state[2 * static_cast<size_t>(i) + k], alone.end.state[k], 1e-8) << i;
+  }
+}
+
 TEST(Attract, HoldsTheSurfaceWithoutProjection) {
   // Both sides push onto the unit circle, on which the state turns once in 2 pi: it slides from the time at which the
   // radius, r' = -2 r, has come from 2 to 1.
