@@ -105,10 +105,10 @@ void StepFormulas::condition_rates(double t, const Vec& x, const Vec& u, std::sp
   for (Eigen::Index i = 0; i < values.size(); ++i) values[i] = jets_[3].output(static_cast<size_t>(i))[0];
 }
 
-void StepFormulas::slopes(double t, const Vec& x, const Vec& u, std::span<const double> counters, StepSlopes& out) {
+const StepSlopes& StepFormulas::slopes(double t, const Vec& x, const Vec& u, std::span<const double> counters) {
   if (!(affine_ && known_)) {
     put(jets_[2], t, x, u, counters);
-    SparseMat* const matrices[] = {&constant_.J, &constant_.G, &constant_.C, &constant_.D, &constant_.P};
+    SparseMat* const matrices[] = {&slopes_now_.J, &slopes_now_.G, &slopes_now_.C, &slopes_now_.D, &slopes_now_.P};
     for (size_t b = 0; b < blocks_.size(); ++b) {
       std::vector<Eigen::Triplet<double>> entries;
       for (const Entry& e : blocks_[b].entries) entries.emplace_back(e.row, e.column, jets_[2].output(at(e.output))[0]);
@@ -117,7 +117,7 @@ void StepFormulas::slopes(double t, const Vec& x, const Vec& u, std::span<const 
     }
     known_ = true;
   }
-  out = constant_;
+  return slopes_now_;
 }
 
 }  // namespace saltus

@@ -45,7 +45,8 @@ class StepFormulas {
   void tests(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values);
   /// Rates of the conditions along the flow.
   void condition_rates(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values);
-  void slopes(double t, const Vec& x, const Vec& u, std::span<const double> counters, StepSlopes& out);
+  /// Valid until the next call.
+  const StepSlopes& slopes(double t, const Vec& x, const Vec& u, std::span<const double> counters);
 
  private:
   struct Entry {
@@ -59,11 +60,11 @@ class StepFormulas {
 
   TestLayout layout_;
   bool affine_ = true;
-  bool known_ = false;  // constant slopes have been evaluated into constant_
+  bool known_ = false;  // constant slopes have been evaluated
   Tape rates_, tests_, slopes_, condition_rates_;
   std::vector<Block> blocks_;  // J, G, C, D, P
   std::vector<Jet<double>> jets_;
-  StepSlopes constant_;
+  StepSlopes slopes_now_;
 };
 
 }  // namespace saltus

@@ -84,6 +84,46 @@ bool StepSolver::is_current(const Factor& f, double h, double theta) const {
   return f.formulas == formulas_ && f.h == h && f.theta == theta && f.active == active_;
 }
 
+void StepSolver::assemble_dense(double h, double theta, const StepSlopes& s, Factor& f) {
+  auto& d = dense_;
+  if (d.of != formulas_ || !affine()) {
+    d.of = formulas_;
+    d.J = s.J, d.G = s.G, d.C = s.C, d.D = s.D;
+    d.JJ = d.J * d.J, d.JG = d.J * d.G, d.CJ = d.C * d.J, d.CG = d.C * d.G;
+  }
+  const int k = static_cast<int>(active_.size());
+  const bool simpson = theta == 0;
+  Mat M(f.size, f.size);
+  M.topLeftCorner(n_, n_) = simpson ? Mat(-h / 2 * d.J + h * h / 12 * d.JJ) : Mat(-h * theta * d.J);
+  M.topLeftCorner(n_, n_).diagonal().array() += 1;
+  for (int a = 0; a < k; ++a) {
+    const int i = active_[at(a)];
+    M.col(n_ + a).head(n_) = -h * d.G.col(i);
+    M.row(n_ + a).head(n_) = d.C.row(i);
+    if (simpson) {
+      M.col(n_ + k + a).head(n_) = h * h / 12 * d.JG.col(i);
+      M.row(n_ + k + a).head(n_) = d.C.row(i) / 2 - h / 8 * d.CJ.row(i);
+    }
+    bool entered = false;
+    for (int b = 0; b < k; ++b) {
+      const double D = d.D(i, active_[at(b)]), CG = d.CG(i, active_[at(b)]);
+      entered = entered || D != 0 || CG != 0;
+      M(n_ + a, n_ + b) = D;
+      if (!simpson) continue;
+      M(n_ + a, n_ + k + b) = D / 2;
+      M(n_ + k + a, n_ + b) = D;
+      M(n_ + k + a, n_ + k + b) = -h / 8 * CG;
+    }
+    f.higher_degree = f.higher_degree || (simpson && !entered);
+  }
+  f.regular = M.allFinite();
+  if (!f.regular || f.higher_degree) return;
+  f.lu.compute(M);
+  // Rows of conditions and columns of items have their own units: the pivots are compared with their columns.
+  const Mat& LU = f.lu.matrixLU();
+  for (int i = 0; i < f.size && f.regular; ++i) f.regular = std::abs(LU(i, i)) > 1e-14 * M.col(i).cwiseAbs().maxCoeff();
+}
+
 void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f) {
   const int k = static_cast<int>(active_.size());
   const bool simpson = theta == 0;
@@ -94,51 +134,8 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f
   f.theta = theta;
   f.size = n_ + copies * k;
   f.dense = f.size <= dense_up_to;
-  f.higher_degree = false;
-  if (f.dense) {
-    const Mat J = s.J;
-    Mat G(n_, k), C(k, n_), D(k, k);
-    const Mat all_G = s.G, all_C = s.C, all_D = s.D;
-    for (int a = 0; a < k; ++a) {
-      G.col(a) = all_G.col(active_[at(a)]);
-      C.row(a) = all_C.row(active_[at(a)]);
-      for (int b = 0; b < k; ++b) D(a, b) = all_D(active_[at(a)], active_[at(b)]);
-    }
-    const Mat CG = C * G;
-    Mat M(f.size, f.size);
-    const Mat I = Mat::Identity(n_, n_);
-    if (simpson) {
-      M.topLeftCorner(n_, n_) = I - h / 2 * J + h * h / 12 * (J * J);
-      if (k > 0) {
-        M.block(0, n_, n_, k) = -h * G;
-        M.block(0, n_ + k, n_, k) = h * h / 12 * (J * G);
-        M.block(n_, 0, k, n_) = C;
-        M.block(n_, n_, k, k) = D;
-        M.block(n_, n_ + k, k, k) = D / 2;
-        M.block(n_ + k, 0, k, n_) = C * (I / 2 - h / 8 * J);
-        M.block(n_ + k, n_, k, k) = D;
-        M.block(n_ + k, n_ + k, k, k) = -h / 8 * CG;
-      }
-    } else {
-      M.topLeftCorner(n_, n_) = I - h * theta * J;
-      if (k > 0) {
-        M.block(0, n_, n_, k) = -h * G;
-        M.block(n_, 0, k, n_) = C;
-        M.block(n_, n_, k, k) = D;
-      }
-    }
-    f.regular = M.allFinite();
-    for (int a = 0; simpson && a < k; ++a) f.higher_degree = f.higher_degree || !(D.row(a).any() || CG.row(a).any());
-    if (!f.regular || f.higher_degree) return;
-    f.lu.compute(M);
-    // Rows of conditions and columns of items have their own units: the pivots are compared with their columns.
-    const Mat& LU = f.lu.matrixLU();
-    for (int i = 0; i < f.size && f.regular; ++i) {
-      const double column = M.col(i).cwiseAbs().maxCoeff();
-      f.regular = std::abs(LU(i, i)) > 1e-14 * column;
-    }
-    return;
-  }
+  f.higher_degree = f.sharpens = false;
+  if (f.dense) return assemble_dense(h, theta, s, f);
 
   if (anchors_.empty()) {
     anchors_.assign(at(items_), 0);
@@ -250,8 +247,7 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
       }
     }
     if (!is_current(simpson_, h, 0) || (iteration > 1 && !fresh && !affine())) {
-      slopes(tm, xm_, um_, slopes_);
-      assemble(h, 0, slopes_, simpson_);
+      assemble(h, 0, slopes(tm, xm_, um_), simpson_);
       fresh = true;
       before = HUGE_VAL;
     }
@@ -286,21 +282,27 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
 
 void StepSolver::sharpen(double t1, Step& step) {
   const int k = static_cast<int>(active_.size());
+  Factor& f = simpson_;
   for (int round = 0; round < (affine() ? 1 : 2); ++round) {
-    slopes(t1, step.x, step.u1, slopes_);
-    Vec rate;
-    formulas_->condition_rates(t1, step.x, step.u1, counters_, rate);
-    const Mat CG = slopes_.C * slopes_.G, D = slopes_.D;
-    Mat M = Mat::Identity(k, k);
-    Vec r = Vec::Zero(k);
-    for (int a = 0; a < k; ++a) {
-      bool algebraic = false;
-      for (int b = 0; b < k; ++b) algebraic = algebraic || D(active_[at(a)], active_[at(b)]) != 0;
-      if (algebraic) continue;
-      r[a] = -rate[active_[at(a)]];
-      for (int b = 0; b < k; ++b) M(a, b) = CG(active_[at(a)], active_[at(b)]);
+    if (!(f.sharpens && affine())) {
+      const StepSlopes& s = slopes(t1, step.x, step.u1);
+      const Mat CG = s.C * s.G, D = s.D;
+      Mat M(k, k);
+      f.algebraic.assign(at(k), 0);
+      for (int a = 0; a < k; ++a) {
+        for (int b = 0; b < k; ++b) {
+          M(a, b) = CG(active_[at(a)], active_[at(b)]);
+          f.algebraic[at(a)] |= D(active_[at(a)], active_[at(b)]) != 0;
+        }
+        if (f.algebraic[at(a)]) M.row(a) = Mat::Identity(k, k).row(a);
+      }
+      f.sharp.compute(M);
+      f.sharpens = true;
     }
-    const Vec du = M.partialPivLu().solve(r);
+    formulas_->condition_rates(t1, step.x, step.u1, counters_, r_);
+    Vec du(k);
+    for (int a = 0; a < k; ++a) du[a] = f.algebraic[at(a)] ? 0.0 : -r_[active_[at(a)]];
+    du = f.sharp.solve(du).eval();
     if (!du.allFinite()) return;
     for (int a = 0; a < k; ++a) step.u1[active_[at(a)]] += du[a];
   }
@@ -335,8 +337,7 @@ StepFate StepSolver::theta_step(const Vec& x0, double t0, double h, double theta
       }
     }
     if (!is_current(theta_, h, theta) || (iteration > 1 && !fresh && !affine())) {
-      slopes(t1, out.x, out.u1, slopes_);
-      assemble(h, theta, slopes_, theta_);
+      assemble(h, theta, slopes(t1, out.x, out.u1), theta_);
       fresh = true;
       before = HUGE_VAL;
     }
@@ -359,14 +360,14 @@ StepFate StepSolver::theta_step(const Vec& x0, double t0, double h, double theta
 // ---- steps in an unknown mode ------------------------------------------------------------------------------------
 
 void StepSolver::condense(const Vec& x0, double t0, double h, const Vec& u, Mat& M, Vec& q) {
-  slopes(t0, x0, u, slopes_);
-  const Mat A = Mat::Identity(n_, n_) - h * Mat(slopes_.J);
+  const StepSlopes& s = slopes(t0, x0, u);
+  const Mat A = Mat::Identity(n_, n_) - h * Mat(s.J);
   const Eigen::PartialPivLU<Mat> lu(A);
-  const Mat C = slopes_.C, G = slopes_.G;
+  const Mat C = s.C, G = s.G;
   rates(t0 + h, x0, u, f1_);
   Vec tests_now;
   tests(t0 + h, x0, u, tests_now);
-  M = h * C * lu.solve(G) + Mat(slopes_.D);
+  M = h * C * lu.solve(G) + Mat(s.D);
   q.resize(items_);
   const Vec move = C * lu.solve(h * f1_);
   for (int i = 0; i < items_; ++i) {
@@ -403,15 +404,15 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
     }
     if (!std::isfinite(r.sum()) || !std::isfinite(c.sum()))
       return iteration == 0 ? StepFate::undefined : StepFate::not_converged;
-    slopes(t1, out.x, out.u1, slopes_);
+    const StepSlopes& s = slopes(t1, out.x, out.u1);
     BoxSolution box;
     Vec dx, u;
     if (dense) {
-      const Mat A = Mat::Identity(n_, n_) - h * theta * Mat(slopes_.J);
+      const Mat A = Mat::Identity(n_, n_) - h * theta * Mat(s.J);
       const Eigen::PartialPivLU<Mat> lu(A);
-      const Mat C = slopes_.C, W = lu.solve(h * Mat(slopes_.G));
+      const Mat C = s.C, W = lu.solve(h * Mat(s.G));
       const Vec free = lu.solve(r);
-      BoxProblem problem{C * W + Mat(slopes_.D), c + C * free, bounds.lo, bounds.hi};
+      BoxProblem problem{C * W + Mat(s.D), c + C * free, bounds.lo, bounds.hi};
       problem.q -= problem.M * out.u1;
       for (int i = 0; i < m_; ++i) {
         problem.M.row(i) *= -1;
@@ -428,27 +429,27 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
       for (int i = 0; i < items_; ++i) all[at(i)] = i;
       active_.swap(all);
       std::vector<int> place;
-      if (anchors_.empty()) assemble(h, theta, slopes_, theta_);
+      if (anchors_.empty()) assemble(h, theta, s, theta_);
       order_unknowns(1, place);
       active_.swap(all);
       Triplets entries;
       for (int i = 0; i < n_; ++i) entries.emplace_back(i, i, 1.0);
-      add(entries, slopes_.J, -h * theta, nullptr, nullptr, 0, 0);
+      add(entries, s.J, -h * theta, nullptr, nullptr, 0, 0);
       // The unknowns are x1 and the impulses h u, which are of one size however short the step. (With dx instead of x1
       // the rows of surfaces at zero would have no size to measure residuals by.)
-      add(entries, slopes_.G, -1, nullptr, nullptr, 0, n_);
-      add(entries, slopes_.C, 1, nullptr, nullptr, n_, 0);
-      add(entries, slopes_.D, 1 / h, nullptr, nullptr, n_, n_);
+      add(entries, s.G, -1, nullptr, nullptr, 0, n_);
+      add(entries, s.C, 1, nullptr, nullptr, n_, 0);
+      add(entries, s.D, 1 / h, nullptr, nullptr, n_, n_);
       const int total = n_ + items_;
       constexpr double inf = std::numeric_limits<double>::infinity();
       SparseBoxProblem problem{SparseMat(total, total), Vec(total), Vec(total), Vec(total)};
       for (auto& e : entries) {
-        const double s = e.row() >= n_ ? sign(e.row() - n_) : 1.0;
-        e = {place[at(e.row())], place[at(e.col())], s * e.value()};
+        const double side = e.row() >= n_ ? sign(e.row() - n_) : 1.0;
+        e = {place[at(e.row())], place[at(e.col())], side * e.value()};
       }
       problem.M.setFromTriplets(entries.begin(), entries.end());
-      const Vec Ax = out.x - h * theta * (slopes_.J * out.x), Gu = slopes_.G * out.u1;
-      const Vec Cx = slopes_.C * out.x, Du = slopes_.D * out.u1;
+      const Vec Ax = out.x - h * theta * (s.J * out.x), Gu = s.G * out.u1;
+      const Vec Cx = s.C * out.x, Du = s.D * out.u1;
       Vec guess(total);
       for (int i = 0; i < n_; ++i) {
         const int p = place[at(i)];

@@ -64,7 +64,7 @@ class StepSolver {
 
   void rates(double t, const Vec& x, const Vec& u, Vec& f) { formulas_->rates(t, x, u, counters_, f); }
   void tests(double t, const Vec& x, const Vec& u, Vec& values) { formulas_->tests(t, x, u, counters_, values); }
-  void slopes(double t, const Vec& x, const Vec& u, StepSlopes& out) { formulas_->slopes(t, x, u, counters_, out); }
+  const StepSlopes& slopes(double t, const Vec& x, const Vec& u) { return formulas_->slopes(t, x, u, counters_); }
 
   /// Item values of the current mode: +1, -1, 0; lambda 0. Active ones keep their last value as a guess.
   const Vec& items() const { return u_; }
@@ -87,6 +87,9 @@ class StepSolver {
     bool dense = true, regular = false, higher_degree = false;
     int size = 0;
     Eigen::PartialPivLU<Mat> lu;
+    Eigen::PartialPivLU<Mat> sharp;  // of what sharpen solves, while the slopes are constant
+    std::vector<char> algebraic;
+    bool sharpens = false;
     SparseMat matrix;
     std::vector<int> place;  // of each unknown in the sparse matrix
     ActiveFactor sparse;
@@ -95,6 +98,7 @@ class StepSolver {
   /// Items at the end of a step from the rates of their conditions: the linear ones are off by the square of the step.
   void sharpen(double t1, Step& step);
   void assemble(double h, double theta, const StepSlopes& s, Factor& factor);
+  void assemble_dense(double h, double theta, const StepSlopes& s, Factor& factor);
   bool is_current(const Factor& factor, double h, double theta) const;
   bool solve(Factor& factor, Vec& r);
   void order_unknowns(int copies, std::vector<int>& place) const;
@@ -111,9 +115,13 @@ class StepSolver {
   std::vector<int> active_;
   Vec u_, u_guess_;
   Factor simpson_, theta_;
+  /// Slopes as dense matrices with their products; kept while they are constant.
+  struct {
+    const StepFormulas* of = nullptr;
+    Mat J, G, C, D, JJ, JG, CJ, CG;
+  } dense_;
   ActiveFactor box_factor_;
   Vec scale_;
-  StepSlopes slopes_;
   Vec f0_, f1_, fm_, xm_, um_, r_, tests_m_;
 };
 

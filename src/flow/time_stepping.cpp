@@ -16,9 +16,10 @@ namespace saltus {
 namespace {
 
 constexpr double eps = std::numeric_limits<double>::epsilon();
-constexpr int most_splits = 8;        // of one step; what changes more often is left to the complementarity problem
-constexpr int split_up_to = 2000;     // unknowns; a split costs several factorisations
-constexpr double choice_step = 1e-5;  // of the complementarity step that chooses a mode, in units of the step
+constexpr int most_splits = 8;          // of one step; what changes more often is left to the complementarity problem
+constexpr int split_up_to = 2000;       // unknowns; a split costs several factorisations
+constexpr double choice_step = 1e-5;    // of the complementarity step that chooses a mode, in units of the step
+constexpr double close_enough = 1e-14;  // of a located zero, in units of the change over the step
 constexpr int most_halvings = 40;
 
 size_t at(int i) { return static_cast<size_t>(i); }
@@ -30,6 +31,9 @@ struct Disagreement {
   Kind kind = Kind::surface;
   int index = 0;  // of the switch, constraint, jump or counter
   double start = 0, value = 0;
+
+  /// How much it changes over the step: what counts as zero is measured by that.
+  double range() const { return std::max(start, 0.0) - value; }
 };
 
 class Stepper {
@@ -336,6 +340,8 @@ class Stepper {
     look(now_, found_);
     double lo = 0, hi = h;
     std::vector<Disagreement> at_hi = found_, at_try;
+    double least_range = HUGE_VAL;
+    for (const Disagreement& d : at_hi) least_range = std::min(least_range, d.range());
     Step last = now_;
     const auto same = [](const Disagreement& a, const Disagreement& b) {
       return a.kind == b.kind && a.index == b.index;
@@ -359,7 +365,8 @@ class Stepper {
       for (Disagreement& d : at_hi) d.start = value_of(d, now_);
     }
     int side = 0;
-    double weight_lo = 1, weight_hi = 1;
+    double weight_lo = 1, weight_hi = 1, tau_tried = hi, tau_before = lo;
+    Disagreement tried{.index = -1};
     for (int k = 0; k < 100; ++k) {
       double tau = hi;
       const Disagreement* first = nullptr;
@@ -371,20 +378,32 @@ class Stepper {
           tau = estimate;
         }
       }
-      const double range = std::max(first->start, 0.0) - first->value;
       const double least = 2 * eps * std::max(std::abs(t_ + hi), hi);
-      if (hi - lo <= least || -first->value <= 4 * eps * range) break;
+      if (hi - lo <= least || -first->value <= close_enough * least_range) break;
+      if (k == 0 && last.cubic) tau = root_on_cubic(*first, last, lo, hi, tau);
+      if (k > 0 && same(*first, tried) && tried.value != tried.start) {  // secant through the last two trials
+        const double secant = tau_tried - tried.value * (tau_tried - tau_before) / (tried.value - tried.start);
+        if (secant > lo && secant < hi) tau = secant;
+      }
       tau = std::clamp(tau, lo + 1e-3 * (hi - lo) * 1e-6, hi - 1e-3 * (hi - lo) * 1e-6);
       if (k > 40) tau = (lo + hi) / 2;
       if (tau <= lo || tau >= hi) break;
       const Disagreement target = *first;
+      if (!same(target, tried)) {
+        tried = target;  // the trial before: the end of the step
+        tau_tried = hi;
+      }
       if (in_mode(tau) != StepFate::ok) return false;
       look(now_, at_try);
+      tried.start = tried.value;
+      tried.value = value_of(target, now_);
+      tau_before = tau_tried;
+      tau_tried = tau;
       if (at_try.empty()) {
         lo = tau;
         for (Disagreement& d : at_hi) d.start = value_of(d, now_);
         const double left = value_of(target, now_);
-        if (left <= 1e-15 * scale_of(target)) {  // close enough from this side
+        if (left <= close_enough * least_range) {  // close enough from this side
           last = now_;
           hi = tau;
           for (Disagreement& d : at_hi) d.value = value_of(d, now_);
@@ -411,9 +430,37 @@ class Stepper {
     now_ = last;
     found_.clear();
     for (const Disagreement& d : at_hi) {
-      if (d.value <= 1e-9 * std::max(d.start, scale_of(d))) found_.push_back(d);
+      if (d.value <= 1e-9 * least_range) found_.push_back(d);
     }
     return !found_.empty();
+  }
+
+  /// Where the dense output of a step from here makes a disagreement vanish; `guess` where that is not to be seen.
+  double root_on_cubic(const Disagreement& d, const Step& s, double lo, double hi, double guess) {
+    if (d.kind == Disagreement::Kind::sigma || d.kind == Disagreement::Kind::lambda) return guess;
+    Vec f0, f1;
+    solver_.rates(t_, x_, s.u0, f0);
+    solver_.rates(t_ + s.h, s.x, s.u1, f1);
+    const Vec slope = (s.x - x_) / s.h;
+    const Vec c2 = (3 * slope - 2 * f0 - f1) / s.h, c3 = (f0 + f1 - 2 * slope) / (s.h * s.h);
+    Step point;
+    double a = std::max(d.start, 0.0), b = -d.value;
+    for (int k = 0, side = 0; k < 12 && a + b > 0; ++k) {
+      const double tau = lo + (hi - lo) * a / (a + b);
+      if (!(tau > lo && tau < hi)) break;
+      guess = tau;
+      point.x = x_ + tau * (f0 + tau * (c2 + tau * c3));
+      point.u1 = s.u0 + tau / s.h * (s.u1 - s.u0);
+      solver_.tests(t_ + tau, point.x, point.u1, point.tests);
+      const double value = value_of(d, point);
+      if (!std::isfinite(value) || std::abs(value) <= 1e-12 * (d.start - d.value)) break;
+      (value > 0 ? lo : hi) = tau;
+      (value > 0 ? a : b) = std::abs(value);
+      if (value > 0 && side > 0) b /= 2;
+      if (value < 0 && side < 0) a /= 2;
+      side = value > 0 ? 1 : -1;
+    }
+    return guess;
   }
 
   /// The value of a disagreement at the end of another step from the same point.
@@ -430,9 +477,6 @@ class Stepper {
     }
     return 0;
   }
-
-  /// What a disagreement was at the start of the step, or one where that says nothing.
-  double scale_of(const Disagreement& d) const { return d.kind == Disagreement::Kind::sigma ? 1.0 : std::abs(d.start); }
 
   // ---- at a located point -----------------------------------------------------------------------------------------
 
@@ -531,8 +575,7 @@ class Stepper {
       if (std::none_of(contacts.begin(), contacts.end(),
                        [&](int j) { return rate(j) < -1e-13 * speed && rate(j) < 0; }))
         return true;
-      StepSlopes s;
-      solver_.slopes(t_, x_, u, s);
+      const StepSlopes& s = solver_.slopes(t_, x_, u);
       const Eigen::Index n = static_cast<Eigen::Index>(contacts.size());
       const SparseMat CG = s.C * s.G;
       ImpactProblem problem{Mat(n, n), Vec(n), Vec(n)};
@@ -778,17 +821,13 @@ class Stepper {
     solver_.set_mode(mode_);
     for (int sweep = 0; sweep < 3; ++sweep) {
       solver_.tests(t_, x_, u_, tests_);
-      StepSlopes s;
       bool any = false;
       Eigen::SparseMatrix<double, Eigen::RowMajor> P;
       for (int j = 0; j < q_; ++j) {
         if (mode_.constraints[at(j)] != 'c' || model_.form.gaps[at(j)].degree != 2) continue;
         const double g = tests_[layout.gap(j)];
         if (std::abs(g) <= least) continue;
-        if (!any) {
-          solver_.slopes(t_, x_, u_, s);
-          P = s.P;
-        }
+        if (!any) P = solver_.slopes(t_, x_, u_).P;
         any = true;
         double square = 0;
         for (Eigen::SparseMatrix<double, Eigen::RowMajor>::InnerIterator it(P, j); it; ++it)
