@@ -435,8 +435,9 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
       Triplets entries;
       for (int i = 0; i < n_; ++i) entries.emplace_back(i, i, 1.0);
       add(entries, s.J, -h * theta, nullptr, nullptr, 0, 0);
-      // The unknowns are x1 and the impulses h u, which are of one size however short the step. (With dx instead of x1
-      // the rows of surfaces at zero would have no size to measure residuals by.)
+      // The unknowns are the impulses h u, which are of one size however short the step, and x1 moved away from zero by
+      // many of its changes over the step: otherwise the rows of states and surfaces that stay zero would have no size
+      // to measure residuals by.
       add(entries, s.G, -1, nullptr, nullptr, 0, n_);
       add(entries, s.C, 1, nullptr, nullptr, n_, 0);
       add(entries, s.D, 1 / h, nullptr, nullptr, n_, n_);
@@ -448,15 +449,17 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
         e = {place[at(e.row())], place[at(e.col())], side * e.value()};
       }
       problem.M.setFromTriplets(entries.begin(), entries.end());
-      const Vec Ax = out.x - h * theta * (s.J * out.x), Gu = s.G * out.u1;
-      const Vec Cx = s.C * out.x, Du = s.D * out.u1;
+      const double largest = r.cwiseAbs().maxCoeff();
+      const Vec x = out.x + 1e3 * Vec(r.cwiseAbs()) + Vec::Constant(n_, largest);
+      const Vec Ax = x - h * theta * (s.J * x), Gu = s.G * out.u1;
+      const Vec Cx = s.C * x, Du = s.D * out.u1;
       Vec guess(total);
       for (int i = 0; i < n_; ++i) {
         const int p = place[at(i)];
         problem.q[p] = -Ax[i] - r[i] + h * Gu[i];
         problem.lo[p] = -inf;
         problem.hi[p] = inf;
-        guess[p] = out.x[i];
+        guess[p] = x[i];
       }
       for (int i = 0; i < items_; ++i) {
         const int p = place[at(n_ + i)];
@@ -470,7 +473,7 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
         dx.resize(n_);
         u.resize(items_);
         state.resize(at(items_));
-        for (int i = 0; i < n_; ++i) dx[i] = box.x[place[at(i)]] - out.x[i];
+        for (int i = 0; i < n_; ++i) dx[i] = box.x[place[at(i)]] - x[i];
         for (int i = 0; i < items_; ++i) {
           u[i] = box.x[place[at(n_ + i)]] / h;
           state[at(i)] = box.state[at(place[at(n_ + i)])];
@@ -481,7 +484,7 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
         box.status == SolveStatus::solved || (box.status == SolveStatus::not_converged && box.residual < 1e-9);
     if (!solved) {
       message = fmt::format(
-          "the complementarity problem of the step from t = {:.9g} over {:.3g} has no solution ({}, "
+          "the complementarity problem of the step from t = {:.9g} over {:.3g} could not be solved ({}, "
           "residual {:.3g})",
           t0, h, name(box.status), box.residual);
       return StepFate::unsolved;

@@ -759,10 +759,12 @@ void find_degrees(Model& model, const Probe& probe) {
           fmt::format("'{}' is no contact (relative degree {}) and cannot have a restitution", c.name, gap.degree),
           c.restitution_place, "remove the line: only gaps between bodies with velocities rebound");
     }
-    const Expr multiplier = Expr::symbol(SymbolKind::lambda, static_cast<int>(j), c.name);
-    for (size_t i = 0; i < model.form.f.size(); ++i) {
-      Expr d = differentiate(model.form.f[i], multiplier);
-      if (!d.is_number(0)) gap.direction.push_back({static_cast<int>(i), std::move(d)});
+  }
+  // By rate, not by multiplier: a rate holds few of them, so long rows of contacts stay cheap.
+  for (size_t i = 0; i < model.form.f.size(); ++i) {
+    for (Partial& d : gradient(model.form.f[i], SymbolKind::lambda)) {
+      const size_t j = static_cast<size_t>(d.symbol.symbol().index);
+      model.form.gaps[j].direction.push_back({static_cast<int>(i), std::move(d.value)});
     }
   }
 }
