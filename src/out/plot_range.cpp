@@ -35,13 +35,15 @@ int digits(const Range& r) {
 
 double number_width(const Range& r, bool log) {
   if (log) return 6 * kCharacter;
-  const double rough = (r.hi - r.lo) / 5, power = std::pow(10, std::floor(std::log10(rough)));
-  const double step = power * (rough / power >= 5 ? 5 : rough / power >= 2 ? 2 : 1);
+  const double rough = (r.hi - r.lo) / 5, ten = std::pow(10, std::floor(std::log10(rough)));
+  const double step = ten * (rough / ten >= 5 ? 5 : rough / ten >= 2 ? 2 : 1);
   size_t longest = 1;
   if (!std::isfinite(r.lo / step) || !(step > 0)) return 9 * kCharacter;
   for (double v = std::ceil(r.lo / step) * step; v <= r.hi; v += step) {
     const double rounded = std::abs(v) < step * 1e-9 ? 0 : v;
-    longest = std::max(longest, fmt::format("{:.{}g}", rounded, digits(r)).size());
+    const std::string text = fmt::format("{:.{}g}", rounded, digits(r));
+    const bool power = text.find('e') != std::string::npos;  // drawn as x 10 to a small raised number
+    longest = std::max(longest, text.size() + (power ? 2 : 0));
     if (v + step <= v) break;
   }
   return kCharacter * static_cast<double>(longest);
