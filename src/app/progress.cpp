@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <string>
 
 #include <unistd.h>
@@ -18,7 +19,24 @@ volatile std::sig_atomic_t stop_asked = 0;
 
 struct sigaction former_int, former_term;
 
-void ask_to_stop(int) { stop_asked = 1; }
+timespec asked_at{};
+
+/// The first signal asks. What follows at once is the same signal again: `timeout` and batch systems send it to the
+/// program and to its group. A later one ends the program as it always does.
+void ask_to_stop(int signal) {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (!stop_asked) {
+    stop_asked = 1;
+    asked_at = now;
+    return;
+  }
+  const double since =
+      static_cast<double>(now.tv_sec - asked_at.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec - asked_at.tv_nsec);
+  if (since < 0.3) return;
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
 
 /// "0:42", "3:07:15"
 std::string clock_text(double seconds) {
@@ -34,7 +52,7 @@ Terminal::Terminal(bool quiet)
   stop_asked = 0;
   struct sigaction action {};
   action.sa_handler = ask_to_stop;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second signal does what it always does
+  action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &former_int);
   sigaction(SIGTERM, &action, &former_term);

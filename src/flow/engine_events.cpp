@@ -319,14 +319,7 @@ void Engine::record(const Mode& before, const std::vector<double>& x_before, con
   if (!jumped && !rebounded_.empty()) event.jumped = x_before;
   for (const int u : changed)
     event.on.push_back(u < m ? model_.form.switches[at(u)].name : model_.constraints[at(u - m)].name);
-  if (changed.size() == 1) {
-    const char from = letter(before, changed[0]), to = letter(mode_, changed[0]);
-    event.kind = to == 'c'     ? EventKind::close
-                 : to == 'o'   ? EventKind::open
-                 : to == '0'   ? EventKind::slide
-                 : from == '0' ? EventKind::leave
-                               : EventKind::cross;
-  }
+  if (changed.size() == 1) event.kind = kind_of_change(letter(before, changed[0]), letter(mode_, changed[0]));
   emit(std::move(event));
 }
 

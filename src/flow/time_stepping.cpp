@@ -936,14 +936,7 @@ class Stepper {
     if (!jumped && !rebounded_.empty()) event.jumped = values(x_before);
     for (const int u : changed)
       event.on.push_back(u < m_ ? model_.form.switches[at(u)].name : model_.constraints[at(u - m_)].name);
-    if (changed.size() == 1) {
-      const char from = letter(before, changed[0]), to = letter(mode_, changed[0]);
-      event.kind = to == 'c'     ? EventKind::close
-                   : to == 'o'   ? EventKind::open
-                   : to == '0'   ? EventKind::slide
-                   : from == '0' ? EventKind::leave
-                                 : EventKind::cross;
-    }
+    if (changed.size() == 1) event.kind = kind_of_change(letter(before, changed[0]), letter(mode_, changed[0]));
     emit(std::move(event), x);
   }
 

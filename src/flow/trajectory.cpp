@@ -12,6 +12,14 @@ std::string_view kind_name(EventKind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
+EventKind kind_of_change(char from, char to) {
+  return to == 'c'     ? EventKind::close
+         : to == 'o'   ? EventKind::open
+         : to == '0'   ? EventKind::slide
+         : from == '0' ? EventKind::leave
+                       : EventKind::cross;
+}
+
 std::string_view why_name(Why why) {
   static constexpr std::array<std::string_view, 10> names{
       "time", "stop", "count", "zeno", "nonunique", "inconsistent", "stalled", "diverged", "undefined", "cancelled"};

@@ -32,6 +32,8 @@ enum class EventKind {
   mode,     ///< more than one switch or constraint changed at once
 };
 std::string_view kind_name(EventKind kind);
+/// The kind of event in which one switch or constraint alone changes its letter.
+EventKind kind_of_change(char from, char to);
 
 struct Event {
   double t = 0;
