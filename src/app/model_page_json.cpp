@@ -50,11 +50,18 @@ void write_constraints(JsonWriter& json, const Model& model, const std::vector<d
   json.end();
 }
 
-void write_jumps(JsonWriter& json, const Model& model) {
+void write_jumps(JsonWriter& json, const Model& model, const std::vector<double>& parameters) {
   json.key("jumps").rows();
   for (const Jump& jump : model.jumps) {
-    json.object().member("name", jump.name).member("on", print(jump.on));
-    json.member("direction", direction_name(jump.direction)).key("set").object();
+    json.object().member("name", jump.name);
+    if (jump.every) {
+      json.member("every", constant_value(*jump.every, parameters));
+      json.member("phase", jump.phase ? constant_value(*jump.phase, parameters) : 0.0);
+    } else {
+      json.member("on", print(jump.on)).member("direction", direction_name(jump.direction));
+    }
+    if (jump.when) json.member("when", print(*jump.when));
+    json.key("set").object();
     for (const Assignment& a : jump.set) json.member(model.states[static_cast<size_t>(a.state)].name, print(a.value));
     json.end().end();
   }
@@ -89,7 +96,7 @@ std::string model_as_json(const Model& model) {
   json.end();
   write_switches(json, model.form, parameters);
   write_constraints(json, model, parameters);
-  write_jumps(json, model);
+  write_jumps(json, model, parameters);
   write_sections(json, model, parameters);
   json.member("autonomous", model.autonomous()).end().flush();
   return text.str();

@@ -96,7 +96,14 @@ class LatexPage {
       sets.push_back(
           fmt::format("{}^{{+}} = {}", name(model_.states[static_cast<size_t>(a.state)].name), print_latex(a.value)));
     }
-    line(fmt::format("{} = 0 &\\Rightarrow {}", print_latex(jump.on), fmt::join(sets, ",\\; ")));
+    std::string cause = print_latex(jump.on) + " = 0";
+    if (jump.every) {
+      cause = jump.phase
+                  ? fmt::format("t = {} + k \\, {}", print_latex(*jump.phase), bracketed(*jump.every, *jump.every))
+                  : fmt::format("t = k \\, {}", bracketed(*jump.every, *jump.every));
+    }
+    if (jump.when) cause += " \\wedge " + print_latex(*jump.when);
+    line(fmt::format("{} &\\Rightarrow {}", cause, fmt::join(sets, ",\\; ")));
   }
 
   const Model& model_;

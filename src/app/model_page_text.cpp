@@ -272,10 +272,16 @@ class TextPage {
       if (sets.size() < jump.set.size()) sets.push_back(more(jump.set.size() - sets.size()));
       line("");
       row("jump", jump.name);
-      formula_row("  when", condition(jump.on, jump.direction));
+      formula_row("  when", jump.every ? clock(jump) : condition(jump.on, jump.direction));
+      if (jump.when) formula_row("  if", print(*jump.when));
       row("  sets", listed(sets, label_width));
     }
     if (shown < model_.jumps.size()) row("\njumps", " " + more(model_.jumps.size() - shown));
+  }
+
+  std::string clock(const Jump& jump) const {
+    const std::string every = "every " + with_value(*jump.every, parameters_);
+    return jump.phase ? fmt::format("{}, at {} first", every, with_value(*jump.phase, parameters_)) : every;
   }
 
   void write_sections() {

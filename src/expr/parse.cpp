@@ -228,7 +228,7 @@ class Parser {
  public:
   Parser(const Fragment& formula, const Names& names) : formula_(formula), names_(names), lexer_(formula) {}
 
-  Expr run() {
+  Expr run(bool condition) {
     token_ = lexer_.next();
     if (token_.kind == Kind::end)
       lexer_.fail(0, std::max<size_t>(formula_.text.size(), 1), "a formula is missing here",
@@ -247,7 +247,7 @@ class Parser {
     reduce(0);
     if (!waiting_.empty()) missing_bracket(waiting_.back());
     Value result = std::move(values_.back());
-    need_number(result);
+    condition ? need_truth(result, "when") : need_number(result);
     return result.expr;
   }
 
@@ -568,6 +568,7 @@ std::string Names::suggestion(std::string_view wrong) const {
   return fmt::format("did you mean '{}' ({})?", near, find(near)->role);
 }
 
-Expr parse(const Fragment& formula, const Names& names) { return Parser(formula, names).run(); }
+Expr parse(const Fragment& formula, const Names& names) { return Parser(formula, names).run(false); }
+Expr parse_condition(const Fragment& formula, const Names& names) { return Parser(formula, names).run(true); }
 
 }  // namespace saltus

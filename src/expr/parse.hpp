@@ -39,6 +39,8 @@ class Names {
 
 /// Reads a formula with a number as its value. Throws Error(model) at the first mistake.
 Expr parse(const Fragment& formula, const Names& names);
+/// The same for a condition: comparisons and what `and`, `or`, `not` make of them.
+Expr parse_condition(const Fragment& formula, const Names& names);
 
 bool is_function_name(std::string_view name);
 /// t, pi, e, the functions and the words and, or, not.

@@ -349,10 +349,11 @@ class Builder {
   void parse_jumps() {
     for (const JumpText& j : text_.jumps) {
       events_.claim(j.name, "a jump");
-      Jump jump{.name = j.name.text,
-                .on = parse(j.on, without_multipliers_),
-                .direction = j.direction,
-                .place = place_of(j.on)};
+      Jump jump{.name = j.name.text, .direction = j.direction, .place = place_of(j.on ? *j.on : *j.every)};
+      if (j.on) jump.on = parse(*j.on, without_multipliers_);
+      if (j.every) jump.every = positive_time(*j.every, "jump");
+      if (j.phase) jump.phase = finite_time(*j.phase);
+      if (j.when) jump.when = parse_condition(*j.when, without_multipliers_);
       for (const NamedText& s : j.set) {
         const auto found = states_.find(s.name.text);
         if (found == states_.end()) {
@@ -373,19 +374,32 @@ class Builder {
       Section section{
           .name = s.name.text, .direction = s.direction, .stop = s.stop, .place = place_of(s.every ? *s.every : *s.on)};
       if (s.every) {
-        section.value = parse(*s.every, parameters_only_);
-        const double interval = constant_value(section.value, parameter_values_);
-        if (!(interval > 0) || !std::isfinite(interval)) {
-          fail(*s.every,
-               fmt::format("the interval of the section is {}",
-                           std::isfinite(interval) ? print_number(interval) : std::string(not_finite(interval))),
-               "give a positive time");
-        }
+        section.value = positive_time(*s.every, "section");
       } else {
         parse_on(section, *s.on);
       }
       model_.sections.push_back(std::move(section));
     }
+  }
+
+  /// The interval of a clock.
+  Expr positive_time(const Fragment& every, std::string_view of) const {
+    Expr value = parse(every, parameters_only_);
+    const double interval = constant_value(value, parameter_values_);
+    if (!(interval > 0) || !std::isfinite(interval)) {
+      fail(every,
+           fmt::format("the interval of the {} is {}", of,
+                       std::isfinite(interval) ? print_number(interval) : std::string(not_finite(interval))),
+           "give a positive time");
+    }
+    return value;
+  }
+
+  Expr finite_time(const Fragment& text) const {
+    Expr value = parse(text, parameters_only_);
+    const double v = constant_value(value, parameter_values_);
+    if (!std::isfinite(v)) fail(text, fmt::format("the time is {}", not_finite(v)), "give a finite number");
+    return value;
   }
 
   void parse_on(Section& section, const Fragment& on) {
@@ -409,14 +423,8 @@ class Builder {
   }
 
   void parse_run() {
-    if (text_.from) model_.run.from = parse(*text_.from, parameters_only_);
-    if (text_.until) model_.run.until = parse(*text_.until, parameters_only_);
-    for (const auto& [text, value] :
-         {std::pair(&text_.from, &model_.run.from), std::pair(&text_.until, &model_.run.until)}) {
-      if (!*value) continue;
-      const double v = constant_value(**value, parameter_values_);
-      if (!std::isfinite(v)) fail(**text, fmt::format("the time is {}", not_finite(v)), "give a finite number");
-    }
+    if (text_.from) model_.run.from = finite_time(*text_.from);
+    if (text_.until) model_.run.until = finite_time(*text_.until);
     model_.run.tolerance = text_.tolerance;
     model_.run.dt = text_.dt;
     model_.run.engine = text_.engine;
@@ -472,9 +480,21 @@ ModelBuilder& ModelBuilder::constraint(std::string_view name, std::string_view g
 }
 
 ModelBuilder& ModelBuilder::jump(std::string_view name, std::string_view on, Direction direction,
-                                 const std::vector<std::pair<std::string, std::string>>& set) {
+                                 const std::vector<std::pair<std::string, std::string>>& set, std::string_view when) {
   JumpText j{.name = whole_text("jump", name), .on = whole_text("jump", on), .direction = direction};
   for (const auto& [state, value] : set) j.set.push_back({whole_text("jump", state), whole_text("jump", value)});
+  if (!when.empty()) j.when = whole_text("when", when);
+  text_.jumps.push_back(std::move(j));
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::jump_every(std::string_view name, std::string_view every,
+                                       const std::vector<std::pair<std::string, std::string>>& set,
+                                       std::string_view when, std::string_view phase) {
+  JumpText j{.name = whole_text("jump", name), .every = whole_text("every", every)};
+  for (const auto& [state, value] : set) j.set.push_back({whole_text("jump", state), whole_text("jump", value)});
+  if (!when.empty()) j.when = whole_text("when", when);
+  if (!phase.empty()) j.phase = whole_text("phase", phase);
   text_.jumps.push_back(std::move(j));
   return *this;
 }

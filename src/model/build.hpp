@@ -30,9 +30,10 @@ struct ConstraintText {
   std::optional<Fragment> restitution{};
 };
 
+/// Either `on` or `every`.
 struct JumpText {
   Fragment name;
-  Fragment on;
+  std::optional<Fragment> on{}, every{}, phase{}, when{};
   Direction direction = Direction::any;
   std::vector<NamedText> set{};
 };
@@ -71,7 +72,11 @@ class ModelBuilder {
   ModelBuilder& initial(std::string_view state, std::string_view formula);
   ModelBuilder& constraint(std::string_view name, std::string_view gap, std::string_view restitution = {});
   ModelBuilder& jump(std::string_view name, std::string_view on, Direction direction,
-                     const std::vector<std::pair<std::string, std::string>>& set);
+                     const std::vector<std::pair<std::string, std::string>>& set, std::string_view when = {});
+  /// A jump at the times phase + k*every, where `when` holds (empty: always).
+  ModelBuilder& jump_every(std::string_view name, std::string_view every,
+                           const std::vector<std::pair<std::string, std::string>>& set, std::string_view when = {},
+                           std::string_view phase = {});
   ModelBuilder& section_every(std::string_view name, std::string_view interval);
   ModelBuilder& section_on(std::string_view name, std::string_view formula, Direction direction = Direction::any,
                            bool stop = false);

@@ -164,8 +164,12 @@ class Lowering {
       form_.gaps.push_back(std::move(gap));
     }
     for (const Jump& j : model_.jumps) {
-      LoweredJump jump{.on = formula(j.on, j.place), .direction = j.direction};
-      for (const Assignment& a : j.set) jump.set.push_back({a.state, formula(a.value, j.place)});
+      LoweredJump jump{.on = formula(j.on, j.place), .direction = j.direction, .every = j.every, .phase = j.phase};
+      if (j.when) jump.when = plain(*j.when);
+      for (const Assignment& a : j.set) {
+        jump.set.push_back({a.state, formula(a.value, j.place)});
+        jump.plain.push_back(plain(a.value));
+      }
       form_.jumps.push_back(std::move(jump));
     }
     for (const Section& s : model_.sections) {
@@ -240,6 +244,28 @@ class Lowering {
       pending.pop_back();
     }
     return definition_values_.at(i);
+  }
+
+  /// Names replaced by what was written for them, nothing lowered; names below others come first.
+  Expr plain(const Expr& written) {
+    const auto unknown_in = [this](const Expr& e) {
+      std::vector<Expr> names = symbols_in(std::span(&e, 1));
+      std::erase_if(names,
+                    [this](const Expr& s) { return !s.is_symbol(SymbolKind::definition) || plain_.contains(s); });
+      return names;
+    };
+    std::vector<Expr> pending = unknown_in(written);
+    while (!pending.empty()) {
+      const Expr name = pending.back();
+      const Expr& value = model_.definitions[static_cast<size_t>(name.symbol().index)].value;
+      const auto below = unknown_in(value);
+      if (below.empty()) {
+        plain_.emplace(name, substitute(value, plain_));
+        pending.pop_back();
+      }
+      pending.insert(pending.end(), below.begin(), below.end());
+    }
+    return substitute(written, plain_);
   }
 
   static bool is_nonsmooth(Op op) { return op >= Op::sign; }
@@ -477,6 +503,7 @@ class Lowering {
   std::vector<std::optional<Expr>> lowered_;
   std::vector<bool> constant_definition_;
   std::unordered_map<size_t, Expr> definition_values_;
+  ExprMap<Expr> plain_;  ///< names with their formulas as written
   std::unordered_map<size_t, std::vector<int>> by_shape_;
   std::vector<LinearForm> shapes_;
   std::vector<bool> ratio_fixed_;

@@ -35,7 +35,9 @@ bool Model::autonomous() const {
   }
   for (const Counter& c : form.counters) all.push_back(c.phase);
   for (const LoweredJump& j : form.jumps) {
+    if (j.every) return false;
     all.push_back(j.on);
+    if (j.when) all.push_back(*j.when);
     for (const Assignment& a : j.set) all.push_back(a.value);
   }
   const auto used = symbols_in(all);
@@ -98,8 +100,8 @@ bool same_model(const Model& a, const Model& b) {
                    }) &&
          same_list(a.jumps, b.jumps,
                    [](const Jump& x, const Jump& y) {
-                     return x.name == y.name && x.on == y.on && x.direction == y.direction &&
-                            same_assignments(x.set, y.set);
+                     return x.name == y.name && x.on == y.on && x.direction == y.direction && x.every == y.every &&
+                            x.phase == y.phase && x.when == y.when && same_assignments(x.set, y.set);
                    }) &&
          same_list(a.sections, b.sections,
                    [](const Section& x, const Section& y) {

@@ -3,10 +3,11 @@
 //   x' = f(x, t, p, sigma, lambda)                                affine in each lambda_j; see below for sigma_i
 //   switch      sigma_i in Sgn h_i(x, t, p)                       -1, +1, or solved in [-hold, hold] while sliding
 //   constraint  0 <= lambda_j  perp  g_j(x, t, p, lambda) >= 0    restitution r_j if g is of degree 2
-//   jump        when c_k(x, t, p) crosses zero: x becomes R_k(x, t, p)
+//   jump        when c_k(x, t, p) crosses zero, or a clock ticks: x becomes R_k(x, t, p), if a condition holds
 //
-// f is meant for sigma_i = +1 and -1 and keeps its formulas as written (exp(b*sigma*w) stays), so that a mode evaluates its
-// own side only; where a switch slides, code/program replaces f by the multi-affine interpolation between its two sides.
+// f is meant for sigma_i = +1 and -1 and keeps its formulas as written (exp(b*sigma*w) stays), so that a mode evaluates
+// its own side only; where a switch slides, code/program replaces f by the multi-affine interpolation between its two
+// sides.
 #pragma once
 
 #include <optional>
@@ -57,12 +58,15 @@ struct Assignment {
   Expr value;
 };
 
+/// States change at once: when `on` crosses zero, or at the times phase + k*every.
 struct Jump {
   std::string name;
-  Expr on;
+  Expr on = 0.0;  ///< 0 where there is a clock
   Direction direction = Direction::any;
+  std::optional<Expr> every, phase;  ///< in parameters and constants
+  std::optional<Expr> when;          ///< a condition on the values just before; without it the jump always happens
   std::vector<Assignment> set;
-  Place place{};
+  Place place{};  ///< of `on` or `every`
 };
 
 /// Where a Poincaré map looks: every so often, or when something happens.
@@ -110,9 +114,14 @@ struct Counter {
 };
 
 struct LoweredJump {
-  Expr on;
+  Expr on = 0.0;
   Direction direction = Direction::any;
+  std::optional<Expr> every{}, phase{};  ///< a clock, in parameters and constants; then `on` is 0
   std::vector<Assignment> set{};
+  // As numbers at one point: nonsmooth functions and comparisons stand as they are (truth is 1 or 0), names are
+  // expanded.
+  std::optional<Expr> when{};
+  std::vector<Expr> plain{};  ///< the right sides of `set`
 };
 
 struct Form {

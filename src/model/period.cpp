@@ -189,12 +189,14 @@ std::optional<Period> period_in_time(const Model& model, const std::vector<doubl
     all.push_back(c.gap);
     if (c.restitution) all.push_back(*c.restitution);
   }
+  std::vector<Expr> periods;
   for (const Jump& j : model.jumps) {
     all.push_back(j.on);
+    if (j.when) all.push_back(*j.when);
     for (const Assignment& a : j.set) all.push_back(a.value);
+    if (j.every) unite(periods, {*j.every});
   }
   TimeAnalysis analysis(model, parameters);
-  std::vector<Expr> periods;
   for (const Expr& e : all) {
     const InTime part = analysis(e);
     if (!part.evident || !part.slope.is_number(0)) return std::nullopt;

@@ -13,7 +13,8 @@ struct Period {
 };
 
 /// The common period in time of all that moves the model, under given parameter values. Evident means: t stands only
-/// inside sin, cos, tan or mod(., T), linearly and with constant frequency, and the periods have a common multiple.
+/// inside sin, cos, tan or mod(., T), linearly and with constant frequency, or jumps happen by a clock, and the periods
+/// have a common multiple.
 /// Nothing for a model without time, and where no period is evident.
 std::optional<Period> period_in_time(const Model& model, const std::vector<double>& parameters);
 

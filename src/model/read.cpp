@@ -360,12 +360,15 @@ class Reader {
       const std::string where = fmt::format("[jump.{}]", j.key);
       if (!j.node->is_table())
         fail(j, "a jump needs a name", "write [jump.NAME] with on = \"...\" and set = { ... } below it");
-      JumpText jump{.name = key_fragment(j), .on = {}};
+      JumpText jump{.name = key_fragment(j)};
       const auto entries = table_entries(j);
-      allow(entries, {"on", "direction", "set"}, where);
+      allow(entries, {"on", "every", "phase", "direction", "when", "set"}, where);
       bool sets = false;
       for (const Entry& e : entries) {
         if (e.key == "on") jump.on = formula(e);
+        if (e.key == "every") jump.every = formula(e);
+        if (e.key == "phase") jump.phase = formula(e);
+        if (e.key == "when") jump.when = formula_text(e, "when = \"s > 0.5\"");
         if (e.key == "direction") jump.direction = direction(e);
         if (e.key == "set") {
           sets = true;
@@ -373,9 +376,18 @@ class Reader {
           jump.set = named_values(e);
         }
       }
-      if (!jump.on.source)
-        fail(j, fmt::format("the jump '{}' has no 'on'", j.key),
-             fmt::format("add on = \"...\" below {}: it jumps when this crosses zero", where));
+      if (!jump.on && !jump.every)
+        fail(j, fmt::format("the jump '{}' has neither 'on' nor 'every'", j.key),
+             fmt::format("add on = \"...\" below {}: it jumps when this crosses zero; every = 1 jumps by the clock",
+                         where));
+      for (const Entry& e : entries) {
+        if (e.key == "every" && jump.on)
+          fail(e, fmt::format("the jump '{}' has both 'on' and 'every'", j.key), "make two jumps of it");
+        if (e.key == "phase" && !jump.every)
+          fail(e, "'phase' belongs to a clock", "remove it, or use every = ... instead of on");
+        if (e.key == "direction" && !jump.on)
+          fail(e, "'direction' belongs to 'on'", "remove it: a clock has no direction");
+      }
       if (!sets)
         fail(j, fmt::format("the jump '{}' has no 'set'", j.key),
              fmt::format("add set = {{ v = \"...\" }} below {}", where));
@@ -523,7 +535,10 @@ std::string write_model(const Model& model) {
     if (c.restitution) line("restitution = " + value_text(*c.restitution));
   }
   for (const Jump& j : model.jumps) {
-    line(fmt::format("\n[jump.{}]\non = {}", key_text(j.name), value_text(j.on)));
+    line(fmt::format("\n[jump.{}]\n{} = {}", key_text(j.name), j.every ? "every" : "on",
+                     value_text(j.every ? *j.every : j.on)));
+    if (j.phase) line("phase = " + value_text(*j.phase));
+    if (j.when) line("when = " + in_quotes(print(*j.when)));
     if (j.direction != Direction::any) line(fmt::format("direction = \"{}\"", direction_name(j.direction)));
     std::vector<std::string> sets;
     for (const Assignment& a : j.set) {

@@ -72,6 +72,70 @@ TEST(ReadModel, TheBuilderGivesTheSameModel) {
   EXPECT_TRUE(same_model(m, file));
 }
 
+const char* doses = R"toml(
+equations = """
+  y' = -k*y
+  n' = 0
+  load = abs(y)*2
+"""
+[parameters]
+k = 1
+T = 3
+[initial]
+y = 1
+n = 0
+[jump.dose]
+every = "T/2"
+phase = 0.25
+when = "load > 0.5 and not (n >= 4)"
+set = { y = "y + max(load, 1)", n = "n + 1" }
+[jump.empty]
+on = "y - 0.01"
+direction = "falling"
+when = "n > 2"
+set = { n = 0 }
+)toml";
+
+TEST(ReadModel, JumpsMayHaveAClockAndACondition) {
+  const Model m = read_model_text(doses);
+  ASSERT_EQ(m.jumps.size(), 2u);
+  EXPECT_EQ(print(*m.jumps[0].every), "T/2");
+  EXPECT_EQ(print(*m.jumps[0].phase), "0.25");
+  EXPECT_EQ(print(*m.jumps[0].when), "load > 0.5 and not n >= 4");
+  EXPECT_FALSE(m.jumps[1].every);
+  EXPECT_EQ(print(*m.jumps[1].when), "n > 2");
+  EXPECT_FALSE(m.autonomous()) << "a clock is a dependence on time";
+  EXPECT_TRUE(same_model(m, read_model_text(write_model(m), "again"))) << write_model(m);
+}
+
+TEST(ReadModel, ConditionsAndNewValuesOfAJumpAreNumbersAtAPoint) {
+  const Model m = read_model_text(doses);
+  const LoweredJump& jump = m.form.jumps[0];
+  EXPECT_EQ(print(*jump.when), "abs(y)*2 > 0.5 and not n >= 4");
+  EXPECT_EQ(print(jump.plain[0]), "y + max(abs(y)*2, 1)");
+  const auto at = [&](const Expr& e, double y, double n) {
+    return evaluate(e, [&](const Symbol& s) { return s.name == "y" ? y : n; });
+  };
+  EXPECT_EQ(at(*jump.when, -0.3, 3), 1);
+  EXPECT_EQ(at(*jump.when, -0.3, 4), 0);
+  EXPECT_EQ(at(*jump.when, 0.2, 3), 0);
+  EXPECT_EQ(at(jump.plain[0], -0.75, 0), 0.75);
+}
+
+TEST(ReadModel, TheBuilderKnowsClocksAndConditions) {
+  const Model built =
+      ModelBuilder("")
+          .equations("y' = -k*y\nn' = 0\nload = abs(y)*2")
+          .parameter("k", 1)
+          .parameter("T", 3)
+          .initial("y", 1)
+          .initial("n", 0)
+          .jump_every("dose", "T/2", {{"y", "y + max(load, 1)"}, {"n", "n + 1"}}, "load > 0.5 and not (n >= 4)", "0.25")
+          .jump("empty", "y - 0.01", Direction::falling, {{"n", "0"}}, "n > 2")
+          .build();
+  EXPECT_TRUE(same_model(built, read_model_text(doses)));
+}
+
 TEST(ReadModel, TheBuilderKnowsConstraintsJumpsAndSections) {
   const Model built = ModelBuilder("all")
                           .equations("q' = v\nv' = -g + N\nk' = 0")
