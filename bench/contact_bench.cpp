@@ -36,7 +36,7 @@ Times impacts_by_saltus(const Program& program, double until, std::vector<double
   options.until = until;
   options.tolerance = tolerance;
   options.keep_events = false;
-  options.on_event = [&](const Event& event) {
+  options.on_event = [&](const Event& event, const Arc&) {
     if (event.kind == EventKind::impact) times.push_back(event.t);
   };
   const Trajectory run = simulate(program, options);

@@ -54,7 +54,7 @@ Times changes_by_saltus(const Program& program, double until, double tolerance) 
   RunOptions options = options_for(program);
   options.until = until;
   options.tolerance = tolerance;
-  options.on_event = [&](const Event& event) {
+  options.on_event = [&](const Event& event, const Arc&) {
     if (event.kind != EventKind::section) times.push_back(event.t);
   };
   simulate(program, options);

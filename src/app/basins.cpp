@@ -649,7 +649,7 @@ std::string identity_of(Past past) {
 Outcome basins(const BasinsRequest& request, const Report& report) {
   check(request);
   const Initial initial = split_initial(request);
-  Model model = load_model({request.model.model, request.model.parameters, initial.constant});
+  Model model = load_model({request.model.model, request.model.parameters, initial.constant}, request.solve.from);
   if (model.name.empty()) model.name = short_name(request.model.model);
   const Axes axes = read_axes(request, model);
   const Mesh mesh = request.random ? Mesh(axes.list, at(*request.random), request.seed) : Mesh(axes.list);

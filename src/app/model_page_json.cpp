@@ -21,7 +21,7 @@ bool is_constant(const Expr& e) {
 
 void write_switches(JsonWriter& json, const Form& form, const std::vector<double>& parameters) {
   json.key("switches").rows();
-  for (const Switch& s : form.switches) {
+  for (const Switch& s : shown_form(form).switches) {
     json.object().member("name", s.name);
     json.member("surface", printed_size(s.surface) <= longest_formula ? print(s.surface) : s.name);
     json.member("hold", constant_value(s.hold, parameters));

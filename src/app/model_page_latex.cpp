@@ -31,8 +31,8 @@ std::string escaped(const std::string& text) {
 
 class LatexPage {
  public:
-  explicit LatexPage(const Model& model) : model_(model) {
-    for (size_t i = 0; i < model.form.switches.size(); ++i) {
+  explicit LatexPage(const Model& model) : model_(model), form_(shown_form(model.form)) {
+    for (size_t i = 0; i < form_.switches.size(); ++i) {
       const int index = static_cast<int>(i);
       sigmas_.emplace(sigma_symbol(model.form, index),
                       Expr::symbol(SymbolKind::sigma, index, fmt::format("sigma_{}", i + 1)));
@@ -40,7 +40,7 @@ class LatexPage {
   }
 
   std::string equations() {
-    const Form& form = model_.form;
+    const Form& form = form_;
     for (size_t i = 0; i < form.f.size(); ++i)
       line(fmt::format("\\dot{{{}}} &= {}", name(model_.states[i].name), formula(form.f[i], model_.states[i].rate)));
     for (size_t i = 0; i < form.switches.size(); ++i) write_switch(i);
@@ -65,7 +65,7 @@ class LatexPage {
   }
 
   void write_switch(size_t i) {
-    const Switch& s = model_.form.switches[i];
+    const Switch& s = form_.switches[i];
     const std::string surface = formula_or(s.surface, "\\mathtt{" + escaped(s.name) + "}");
     if (s.holds) {
       line(fmt::format("\\sigma_{{{}}} &\\in \\operatorname{{Sgn}}_{{{}}}\\left({}\\right)", i + 1, print_latex(s.hold),
@@ -107,6 +107,7 @@ class LatexPage {
   }
 
   const Model& model_;
+  const Form form_;
   ExprMap<Expr> sigmas_;
   std::vector<std::string> lines_;
 };

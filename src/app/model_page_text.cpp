@@ -82,7 +82,7 @@ std::string condition(const Expr& on, Direction direction) {
 
 class TextPage {
  public:
-  explicit TextPage(const Model& model) : model_(model), form_(model.form), parameters_(parameter_values(model)) {}
+  explicit TextPage(const Model& model) : model_(model), form_(shown_form(model.form)), parameters_(parameter_values(model)) {}
 
   std::string write() {
     write_title();
@@ -307,7 +307,7 @@ class TextPage {
   }
 
   const Model& model_;
-  const Form& form_;
+  const Form form_;
   std::vector<double> parameters_;
   std::string out_;
 };

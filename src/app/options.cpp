@@ -190,7 +190,7 @@ Expr read_formula(const std::string& text, std::string_view given, const Model& 
   return read_formula(text, std::string(given), constants_and_parameters(model));
 }
 
-Model load_model(const ModelOptions& options) {
+Model load_model(const ModelOptions& options, const std::optional<std::string>& from) {
   Model model = find_model(options.model);
   if (!options.parameters.empty() || !options.initial.empty()) {
     set_parameters(model, options.parameters);
@@ -199,7 +199,9 @@ Model load_model(const ModelOptions& options) {
     if (!options.parameters.empty()) lower(model);  // degrees and interactions may depend on values
   }
   const auto parameters = parameter_values(model);
-  const double t = model.run.from ? constant_value(*model.run.from, parameters) : 0.0;
+  const double t = from             ? read_number(*from, "--from", model)
+                   : model.run.from ? constant_value(*model.run.from, parameters)
+                                    : 0.0;
   check_start(model, parameters, initial_values(model, parameters), t);
   return model;
 }

@@ -72,8 +72,9 @@ double read_number(const std::string& text, std::string_view option, const Model
 /// A formula in the model's parameters given to an option.
 Expr read_formula(const std::string& text, std::string_view given, const Model& model);
 
-/// Reads the model, applies -p and -x, lowers it, and checks that a run can start from it.
-Model load_model(const ModelOptions& options);
+/// Reads the model, applies -p and -x, lowers it, and checks that a run can start from it; `from`: at which time, a formula
+/// in parameters, if not at that of the model's [run].
+Model load_model(const ModelOptions& options, const std::optional<std::string>& from = {});
 
 /// How results of this model are called: the file's stem, its folder's name where the file is called model.toml, or
 /// what the run.toml of a past result says.

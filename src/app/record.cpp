@@ -22,7 +22,8 @@ std::vector<std::string> column_names(const Model& model) {
   std::vector<std::string> names{"t"};
   for (const State& s : model.states) names.push_back(s.name);
   for (const Definition& d : model.definitions) names.push_back(d.name);
-  for (const Switch& s : model.form.switches) names.push_back(fmt::format("sigma({})", s.name));
+  for (int i = 0; i < model.form.visible; ++i)
+    names.push_back(fmt::format("sigma({})", model.form.switches[at(i)].name));
   for (const Constraint& c : model.constraints) names.push_back(c.name);
   return names;
 }
@@ -40,7 +41,7 @@ void set_time(std::vector<double>& row, double t) {
 
 }  // namespace
 
-Recorder::Recorder(const Program& program, const RunOptions& options, const Sampling& sampling)
+RunTables::RunTables(const Program& program, const RunOptions& options, const Sampling& sampling)
     : program_(program),
       options_(options),
       sampling_(sampling),
@@ -66,7 +67,7 @@ Recorder::Recorder(const Program& program, const RunOptions& options, const Samp
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
 /// Everything the columns show at a point, in the current mode.
-Recorder::Row Recorder::row_at(double t, const std::vector<double>& x) {
+RunTables::Row RunTables::row_at(double t, const std::vector<double>& x) {
   const Model& model = program_.model();
   Row row(width_, nan);
   row[0] = t;
@@ -74,57 +75,41 @@ Recorder::Row Recorder::row_at(double t, const std::vector<double>& x) {
   size_t k = 1 + x.size();
   if (k == width_) return row;
   series_.guess(guess_);
-  if (series_.evaluate(x, t, counters_) != SeriesStatus::ok) return row;
+  if (series_.evaluate(x, t, arc_.counters) != SeriesStatus::ok) return row;
   if (!model.definitions.empty()) {
     const Jet<double>& values = series_.actions();
     for (size_t d = 0; d < model.definitions.size(); ++d)
       row[k++] = values.output(program_.definition(static_cast<int>(d)))[0];
   }
   guess_.resize(at(program_.unknowns()));
-  for (int u = 0; u < program_.unknowns(); ++u) row[k++] = guess_[at(u)] = series_.unknown(u)[0];
+  for (int u = 0; u < program_.unknowns(); ++u) {
+    guess_[at(u)] = series_.unknown(u)[0];
+    if (u < model.form.visible || u >= program_.switches()) row[k++] = guess_[at(u)];
+  }
   return row;
 }
 
-void Recorder::enter(const Mode& mode, const std::vector<double>& x, double t) {
-  mode_ = mode;
-  series_.set_mode(mode);
+void RunTables::enter(const Arc& arc) {
+  arc_ = arc;
+  series_.set_mode(arc.mode);
+  series_.hold_at(arc.held);
   guess_.clear();
-  counters_ = counters_at(x, t);
 }
 
-/// How often each mod or floor has wrapped at a point that lies inside a piece, away from the wraps themselves.
-std::vector<double> Recorder::counters_at(const std::vector<double>& x, double t) const {
-  const std::vector<Counter>& counters = program_.model().form.counters;
-  std::vector<double> values(counters.size());
-  for (size_t c = 0; c < counters.size(); ++c) {
-    values[c] = std::floor(evaluate(counters[c].phase, [&](const Symbol& s) -> double {
-      switch (s.kind) {
-        case SymbolKind::state: return x[at(s.index)];
-        case SymbolKind::parameter: return options_.parameters[at(s.index)];
-        case SymbolKind::counter: return values[at(s.index)];
-        case SymbolKind::time: return t;
-        default: return 0;
-      }
-    }));
-  }
-  return values;
-}
-
-void Recorder::widen(const Row& row) {
+void RunTables::widen(const Row& row) {
   for (size_t k = 0; k < width_; ++k) {
     lowest_[k] = std::fmin(lowest_[k], row[k]);
     highest_[k] = std::fmax(highest_[k], row[k]);
   }
 }
 
-void Recorder::piece(const Piece& piece, const Mode& mode) {
+void RunTables::piece(const Piece& piece, const Arc& arc) {
   const int n = program_.states();
   const std::vector<double> middle = state_at(piece, n, 0.5 * piece.length);
   const double t_middle = piece.start + 0.5 * piece.length, t_end = piece.start + piece.length;
-  const bool changed =
-      !begun_ || !(mode == mode_) || jumped_ || (!counters_.empty() && counters_at(middle, t_middle) != counters_);
-  stay(piece.start, t_end, mode);
-  if (changed) enter(mode, middle, t_middle);
+  const bool changed = !begun_ || !(arc == arc_) || jumped_;
+  stay(piece.start, t_end, visible_mode(arc.mode, program_.model().form.visible));
+  if (changed) enter(arc);
   Row last = row_at(t_end, state_at(piece, n, piece.length));
   if (sampling_.kind == Sampling::Kind::every) {
     sample_every(piece);
@@ -148,7 +133,7 @@ void Recorder::piece(const Piece& piece, const Mode& mode) {
 }
 
 /// The end of the last piece, and the start of this one where that differs: together, lest only one of them be dropped.
-void Recorder::begin_piece(const Row& first, bool changed) {
+void RunTables::begin_piece(const Row& first, bool changed) {
   std::optional<Row> before;
   before.swap(end_);
   if (before) set_time(*before, first[0]);
@@ -161,7 +146,7 @@ void Recorder::begin_piece(const Row& first, bool changed) {
 }
 
 /// Rows strictly between two of a piece, halving as long as some curve leaves its chord visibly.
-void Recorder::refine(const Piece& piece, const Row& from, const Row& to, int depth) {
+void RunTables::refine(const Piece& piece, const Row& from, const Row& to, int depth) {
   constexpr double visible = 5e-4;  // of the range of the curve
   if (depth > 7) return;
   const double t = 0.5 * (from[0] + to[0]);
@@ -179,7 +164,7 @@ void Recorder::refine(const Piece& piece, const Row& from, const Row& to, int de
   refine(piece, row, to, depth + 1);
 }
 
-void Recorder::sample_every(const Piece& piece) {
+void RunTables::sample_every(const Piece& piece) {
   const double direction = options_.until < options_.from ? -1 : 1;
   for (;; ++next_sample_) {
     const double t = options_.from + direction * sampling_.interval * static_cast<double>(next_sample_);
@@ -189,16 +174,16 @@ void Recorder::sample_every(const Piece& piece) {
   }
 }
 
-void Recorder::add(const Row& row) { add_unit({&row}); }
+void RunTables::add(const Row& row) { add_unit({&row}); }
 
-void Recorder::add_unit(const std::vector<const Row*>& rows) {
+void RunTables::add_unit(const std::vector<const Row*>& rows) {
   if (offered_++ % stride_ != 0) return;
   units_.push_back(this->rows());
   for (const Row* row : rows) cells_.insert(cells_.end(), row->begin(), row->end());
   if (this->rows() >= most_rows_) thin();
 }
 
-void Recorder::thin() {
+void RunTables::thin() {
   thinned_ = true;
   stride_ *= 2;
   size_t kept = 0, to = 0;
@@ -216,7 +201,7 @@ void Recorder::thin() {
 
 // ---- events, modes, end --------------------------------------------------------------------------------------------
 
-void Recorder::event(const Event& event) {
+void RunTables::event(const Event& event, const Arc& after) {
   ++counts_[event.kind];
   // A chatter ends where it was going anyway.
   if (event.jumped && event.kind != EventKind::chatter) jumped_ = true;
@@ -226,22 +211,19 @@ void Recorder::event(const Event& event) {
     return;
   }
   // Values at the event are those after it; the rows go on in their own mode.
-  const Mode mode = mode_;
-  const std::vector<double> counters = counters_, guess = guess_;
-  series_.set_mode(event.after);
-  counters_ = counters_at(event.state, event.t);
-  guess_.clear();
+  const Arc arc = arc_;
+  const std::vector<double> guess = guess_;
+  enter(after);
   const Row row = row_at(event.t, event.state);
   mark_cells_.insert(mark_cells_.end(), row.begin(), row.end());
   mark_kinds_.emplace_back(kind_name(event.kind));
-  counters_ = counters;
+  if (begun_) enter(arc);
   guess_ = guess;
-  if (begun_) series_.set_mode(mode);
 }
 
-void Recorder::finish(const Trajectory& trajectory) {
+void RunTables::finish(const Trajectory& trajectory) {
   if (!begun_) {  // a run of no length
-    enter(trajectory.start_mode, trajectory.start_state, trajectory.start_time);
+    enter(trajectory.last);
     add(row_at(trajectory.start_time, trajectory.end.state));
     return;
   }
@@ -260,12 +242,12 @@ void Recorder::finish(const Trajectory& trajectory) {
   add(*end_);
   if (!jumped_) return;
   const Row gap(width_, nan);
-  enter(trajectory.end.mode, trajectory.end.state, trajectory.end.t);
+  enter(trajectory.last);
   const Row after = row_at(trajectory.end.t, trajectory.end.state);
   add_unit({&gap, &after});
 }
 
-Table Recorder::take_data() {
+Table RunTables::take_data() {
   const Model& model = program_.model();
   Table table("data", "the trajectory, row by row; a row of nan is a jump");
   const size_t count = rows(), states = model.states.size(), names = states + model.definitions.size();
@@ -283,7 +265,7 @@ Table Recorder::take_data() {
   return table;
 }
 
-Table Recorder::marks() const {
+Table RunTables::marks() const {
   Table table("marks", "the columns at the events");
   const size_t count = too_many_marks_ ? 0 : mark_kinds_.size();
   for (size_t k = 0; k < width_; ++k) {
@@ -295,20 +277,20 @@ Table Recorder::marks() const {
   return table;
 }
 
-std::string Recorder::note() const {
+std::string RunTables::note() const {
   if (!thinned_) return "";
   return fmt::format("the rows are thinned to one in {}; '--sample DT' chooses their times",
                      std::max<size_t>(2, offered_ / std::max<size_t>(1, units_.size())));
 }
 
-int Recorder::index_of(const Mode& mode) {
+int RunTables::index_of(const Mode& mode) {
   const auto [it, fresh] = mode_index_.try_emplace(mode.text(), static_cast<int>(modes_.size()));
   if (fresh) modes_.push_back(mode);
   return it->second;
 }
 
 /// Stays follow each other; when there are too many, the longer of two neighbours stands for both.
-void Recorder::stay(double from, double to, const Mode& mode) {
+void RunTables::stay(double from, double to, const Mode& mode) {
   if (program_.unknowns() == 0) return;
   if (!stays_.empty() && modes_[at(stays_.back().mode)] == mode) {
     stays_.back().to = to;
@@ -368,7 +350,7 @@ Table pieces_table(const Model& model, const Trajectory& trajectory) {
   for (const Piece& p : trajectory.pieces) {
     start.push_back(p.start);
     length.push_back(p.length);
-    mode.push_back(trajectory.modes[at(p.mode)].text());
+    mode.push_back(visible_mode(trajectory.arcs[at(p.arc)].mode, model.form.visible).text());
   }
   table.add_numbers("start", std::move(start), "time");
   table.add_numbers("length", std::move(length), "time");

@@ -31,18 +31,18 @@ struct Sampling {
 /// A stretch of time in one mode.
 struct Stay {
   double from = 0, to = 0;
-  int mode = 0;  ///< index into Recorder::modes()
+  int mode = 0;  ///< index into RunTables::modes()
 };
 
-class Recorder {
+class RunTables {
  public:
-  Recorder(const Program& program, const RunOptions& options, const Sampling& sampling);
+  RunTables(const Program& program, const RunOptions& options, const Sampling& sampling);
 
   /// Names of the columns: t, states, named quantities, sigma(SURFACE) of each switch, each multiplier.
   const std::vector<std::string>& columns() const { return columns_; }
 
-  void piece(const Piece& piece, const Mode& mode);
-  void event(const Event& event);
+  void piece(const Piece& piece, const Arc& arc);
+  void event(const Event& event, const Arc& after);
   void finish(const Trajectory& trajectory);
 
   /// The rows as a table "data" (once: it takes them out).
@@ -61,7 +61,7 @@ class Recorder {
   using Row = std::vector<double>;
 
   Row row_at(double t, const std::vector<double>& x);
-  void enter(const Mode& mode, const std::vector<double>& x, double t);
+  void enter(const Arc& arc);
   void begin_piece(const Row& first, bool changed);
   void refine(const Piece& piece, const Row& from, const Row& to, int depth);
   void sample_every(const Piece& piece);
@@ -71,7 +71,6 @@ class Recorder {
   void widen(const Row& row);
   void stay(double from, double to, const Mode& mode);
   int index_of(const Mode& mode);
-  std::vector<double> counters_at(const std::vector<double>& x, double t) const;
 
   const Program& program_;
   const RunOptions& options_;
@@ -86,8 +85,7 @@ class Recorder {
   size_t stride_ = 1, offered_ = 0;
   bool thinned_ = false;
 
-  Mode mode_;
-  std::vector<double> counters_;
+  Arc arc_;
   std::vector<double> guess_;
   std::vector<double> lowest_, highest_;  // of each column so far: bends are judged against the range
   bool begun_ = false;

@@ -42,22 +42,22 @@ Past past_of(const RunRequest& request, const RunOptions& options, const Samplin
 Outcome run(const RunRequest& request, const Report& report) {
   request.output.check();
   check_word(request.store, {"samples", "pieces"}, "choice for --store");
-  Model model = load_model(request.model);
+  Model model = load_model(request.model, request.solve.from);
   if (model.name.empty()) model.name = short_name(request.model.model);
   if (engine_of(request.solve, model) == "both") return run_both(request, model, report);
   RunOptions options = run_options(request.solve, model);
   const Sampling sampling = read_sampling(request.sample, model);
 
   const Program program(model, request.solve.attract.value_or(0));
-  Recorder recorder(program, options, sampling);
+  RunTables recorder(program, options, sampling);
   const std::vector<std::string> shown = find_columns(request.output.show, recorder.columns());
   const auto folder = open_folder(request.output, short_name(request.model.model), "run");
   const bool rows_wanted = folder || !request.output.picture.empty();
   options.keep_pieces = folder && request.store == "pieces";
   options.max_kept_events = 1'000'000;
   if (rows_wanted) {
-    options.on_piece = [&](const Piece& piece, const Mode& mode) { recorder.piece(piece, mode); };
-    options.on_event = [&](const Event& event) { recorder.event(event); };
+    options.on_piece = [&](const Piece& piece, const Arc& arc) { recorder.piece(piece, arc); };
+    options.on_event = [&](const Event& event, const Arc& after) { recorder.event(event, after); };
   }
   if (report) options.progress = [&](double t) { return report({"t", options.from, t, options.until}); };
 

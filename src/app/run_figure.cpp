@@ -114,8 +114,8 @@ Panel phase_plane(const std::string& x, const std::string& y, bool marked) {
 }
 
 /// A ribbon per switch and constraint, or one for the whole mode where there are many.
-Panel ribbons(const Model& model, const Recorder& recorder, std::vector<Table>& tables) {
-  const size_t switches = model.form.switches.size(), all = switches + model.constraints.size();
+Panel ribbons(const Model& model, const RunTables& recorder, std::vector<Table>& tables) {
+  const size_t switches = static_cast<size_t>(model.form.visible), all = switches + model.constraints.size();
   Panel panel{.x = {.label = "t"}};
   const auto add = [&](const std::string& label, const auto& word) {
     Numbers from, to;
@@ -189,7 +189,7 @@ std::string caption_of(const Model& model) {
   return fmt::format("{}", fmt::join(items, ", "));
 }
 
-Picturing picture_run(const Model& model, const Recorder& recorder, const Table& data,
+Picturing picture_run(const Model& model, const RunTables& recorder, const Table& data,
                       const std::vector<std::string>& shown) {
   const std::vector<std::string> names = shown.empty() ? model.state_names() : shown;
   auto groups = group(names, data);
@@ -202,7 +202,7 @@ Picturing picture_run(const Model& model, const Recorder& recorder, const Table&
   Stack time{.share_x = true};
   for (const auto& g : groups) time.panels.push_back(panel_over_time(g, marked));
   // One mode among many tells nothing.
-  const size_t unknowns = model.form.switches.size() + model.constraints.size();
+  const size_t unknowns = static_cast<size_t>(model.form.visible) + model.constraints.size();
   if (!recorder.stays().empty() && (unknowns <= most_ribbons || recorder.modes().size() > 1))
     time.panels.push_back(ribbons(model, recorder, result.tables));
   const bool plane = names.size() == 2;

@@ -23,7 +23,7 @@ std::vector<std::string> find_columns(const std::vector<std::string>& asked, con
 std::string caption_of(const Model& model);
 
 /// `shown` may be empty: then the states, as many as fit.
-Picturing picture_run(const Model& model, const Recorder& recorder, const Table& data,
+Picturing picture_run(const Model& model, const RunTables& recorder, const Table& data,
                       const std::vector<std::string>& shown);
 
 }  // namespace saltus

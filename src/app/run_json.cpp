@@ -1,5 +1,6 @@
 #include "app/run_json.hpp"
 
+#include <span>
 #include <sstream>
 
 #include "out/json.hpp"
@@ -49,7 +50,7 @@ std::string run_as_json(const Model& model, const RunOptions& options, const Tra
     json.member("theta", options.step->theta);
     if (options.step->dt > 0) json.member("dt", options.step->dt);
   }
-  write_names(json, "switches", model.form.switches);
+  write_names(json, "switches", std::span(model.form.switches).first(static_cast<size_t>(model.form.visible)));
   write_names(json, "constraints", model.constraints);
   json.key("start").object().member("t", trajectory.start_time);
   write_state(json.key("state"), model, trajectory.start_state);

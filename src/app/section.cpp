@@ -92,7 +92,7 @@ Outcome section(const SectionRequest& request, const Report& report) {
   if (request.count < 1 || request.skip < 0 || request.count > 100'000'000 || request.skip > 10'000'000'000)
     throw Error(ErrorKind::usage, fmt::format("-n {} --skip {}: no such points", request.count, request.skip), {},
                 "give -n 1 or more and --skip 0 or more");
-  Model model = load_model(request.model);
+  Model model = load_model(request.model, request.solve.from);
   if (model.name.empty()) model.name = short_name(request.model.model);
   const int s = find_section(model, request.section);
   const Section& wanted = model.sections[static_cast<size_t>(s)];
@@ -111,7 +111,7 @@ Outcome section(const SectionRequest& request, const Report& report) {
   std::vector<SectionPoint> points;
   long seen = 0, reports = 0;
   bool gave_up = false;
-  options.on_event = [&](const Event& event) {
+  options.on_event = [&](const Event& event, const Arc&) {
     if (event.kind != EventKind::section || event.on.front() != wanted.name) return;
     reports = 0;
     if (++seen > request.skip) points.push_back({event.t, event.state});

@@ -58,7 +58,7 @@ std::string events_line(const std::map<EventKind, long>& counts) {
 
 std::string sliding_line(const Model& model, const Trajectory& trajectory) {
   constexpr size_t most = 4;
-  if (model.form.switches.empty()) return "";
+  if (model.form.visible == 0) return "";
   std::vector<size_t> order(trajectory.sliding.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::erase_if(order, [&](size_t i) { return trajectory.sliding[i].time <= 0; });

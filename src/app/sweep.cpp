@@ -422,7 +422,7 @@ std::string summary(const Model& model, const SweepPlan& plan, const Runs& runs,
   if (missing > 0) out += fmt::format("missing    {}: interrupted\n", missing);
   if (!periods.empty() || none > 0) out += counts_line("periods", periods, none, "none");
   if (slow > 0) out += fmt::format("note       {} still converging: more --skip, or --settle, would tell\n", slow);
-  if (!model.form.switches.empty() && !sliding.empty()) out += counts_line("sliding", sliding, 0, "");
+  if (model.form.visible > 0 && !sliding.empty()) out += counts_line("sliding", sliding, 0, "");
   if (!badly.empty()) {
     std::vector<std::string> items;
     for (const auto& [why, count] : badly) items.push_back(fmt::format("{} {}", count, why_name(why)));
@@ -485,7 +485,7 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
   check_word(request.direction, {"no", "up", "down", "both"}, "direction for --continue");
   if (!request.colour.empty())
     check_word(request.colour, {"none", "start", "sliding", "period"}, "choice for --colour");
-  Model model = load_model(request.model);
+  Model model = load_model(request.model, request.solve.from);
   if (model.name.empty()) model.name = short_name(request.model.model);
   const Axes axes = read_axes(request, model);
   const SweepPlan plan = make_plan(request, model, axes.varied);

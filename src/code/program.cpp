@@ -198,13 +198,23 @@ Program::Program(Model model, double attract)
   };
   for (const Switch& s : form.switches) add_point(s.surface, climb_surface(s.surface, form));
   for (const Gap& g : form.gaps) add_point(g.gap, climb_gap(g.gap, form, g.degree));
+  point_jumps_ = points.size();
+  for (const LoweredJump& j : form.jumps) points.push_back(j.on);
+  for (const Expr& s : form.sections) points.push_back(s);
   points_ = build_tape(points, {n_, m_, q_, static_cast<int>(form.counters.size())});
 
-  size_t next = form.definitions.size();
-  for (const LoweredJump& j : form.jumps) {
-    jump_values_.push_back(next);
-    next += j.set.size();
+  for (const Gap& g : form.gaps) {
+    std::vector<int>& inside = impact_switches_.emplace_back();
+    for (const Assignment& a : g.direction) {
+      for (const Expr& s : symbols_in(std::span(&a.value, 1))) {
+        if (s.is_symbol(SymbolKind::sigma) && moves_[at(s.symbol().index)]) inside.push_back(s.symbol().index);
+      }
+    }
   }
+  dependents_.resize(form.switches.size());
+  if (any_nested_) find_dependents();
+
+  size_t next = form.definitions.size();
   restitutions_ = next;
   next += form.gaps.size();
   for (const Gap& g : form.gaps) {
@@ -213,9 +223,35 @@ Program::Program(Model model, double attract)
   }
 }
 
+void Program::find_dependents() {
+  const Form& form = model_->form;
+  // Backwards, so that the dependents of what depends on a switch are known.
+  std::vector<std::vector<int>> direct(form.switches.size());
+  for (const int i : form.order) {
+    for (const Expr& s : symbols_in(std::span(&form.switches[at(i)].surface, 1))) {
+      if (s.is_symbol(SymbolKind::sigma)) direct[at(s.symbol().index)].push_back(i);
+    }
+  }
+  std::vector<int> place(form.switches.size());
+  for (size_t k = 0; k < form.order.size(); ++k) place[at(form.order[k])] = static_cast<int>(k);
+  for (auto it = form.order.rbegin(); it != form.order.rend(); ++it) {
+    std::vector<int>& all = dependents_[at(*it)];
+    for (const int d : direct[at(*it)]) {
+      all.push_back(d);
+      all.insert(all.end(), dependents_[at(d)].begin(), dependents_[at(d)].end());
+    }
+    std::sort(all.begin(), all.end(), [&](int a, int b) { return place[at(a)] < place[at(b)]; });
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+  }
+}
+
 std::string Program::key(const std::string& switch_modes) const {
   std::string out = switch_modes;
   for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == '=') {
+      const int value = model_->form.switches[i].at_zero;
+      out[i] = value > 0 ? '+' : value < 0 ? '-' : '0';
+    }
     if (plain_[i] && !(attract_ > 0 && out[i] == '0')) out[i] = '*';
   }
   return out;
@@ -285,9 +321,6 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
 
   std::vector<Expr> actions;
   for (const Expr& d : form.definitions) actions.push_back(put(d));
-  for (const LoweredJump& j : form.jumps) {
-    for (const Assignment& a : j.set) actions.push_back(put(a.value));
-  }
   for (const Gap& g : form.gaps) actions.push_back(g.restitution ? put(*g.restitution) : Expr(0.0));
   for (const Gap& g : form.gaps) {
     for (const Assignment& a : g.direction) actions.push_back(put(a.value));

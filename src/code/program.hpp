@@ -42,7 +42,7 @@ struct ModeTape {
   std::vector<std::vector<ManifoldFunction>> manifolds;  ///< per unknown: what must stay zero
   std::vector<int> pins;                                 ///< per residual: the state whose rate it is up to sign, or -1
   std::vector<int> degree;  ///< per unknown: derivative of h or g in which unknowns appear; -1 never
-  Tape actions;             ///< definitions, jump values, restitutions, impact directions
+  Tape actions;             ///< definitions, restitutions, impact directions
 };
 
 /// What the Jacobian of the rates is made of in a mode, the dependence of sigma and lambda on the states included.
@@ -51,8 +51,8 @@ struct JacobianTape {
   std::vector<SlopeEntry> rate_by_state, rate_by_unknown;
   std::vector<SlopeEntry> residual_by_state;  ///< rows by residual, raised ones included
 };
-/// The lowered form with the switches of a mode put in: '+' and '-' as numbers, '0' as the multi-affine interpolation of
-/// its two sides, '*' as they are. Fields that modes do not change (names, directions) are left empty.
+/// The lowered form with the switches of a mode put in: '+' and '-' as numbers, '0' as the multi-affine interpolation
+/// of its two sides, '*' as they are. Fields that modes do not change (names, directions) are left empty.
 Form specialised_form(const Model& model, const std::string& key);
 
 class Program {
@@ -79,19 +79,24 @@ class Program {
 
   // Positions in ModeTape::actions.outputs.
   size_t definition(int d) const { return at(d); }
-  size_t jump_value(int k, int s) const { return jump_values_[static_cast<size_t>(k)] + at(s); }
   size_t restitution(int j) const { return restitutions_ + at(j); }
   size_t direction(int j, int d) const { return directions_[static_cast<size_t>(j)] + at(d); }
+
+  /// Switches that stand in the direction of a constraint's multiplier (Coulomb friction).
+  const std::vector<int>& impact_switches(int j) const { return impact_switches_[static_cast<size_t>(j)]; }
 
   double attract() const { return attract_; }
   bool plain(int i) const { return plain_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on states or time at all (otherwise its sign is fixed by the parameters).
   bool moves(int i) const { return moves_[static_cast<size_t>(i)]; }
+  /// Switches whose surfaces depend on switch i, directly or through others, in the order of Form::order.
+  const std::vector<int>& dependents(int i) const { return dependents_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on other switches.
   bool nested(int i) const { return nested_[static_cast<size_t>(i)]; }
   bool any_nested() const { return any_nested_; }
 
-  /// The mode with '*' for its plain switches: modes with the same key share their formulas.
+  /// The mode with '*' for its plain switches: modes with the same key share their formulas. A switch whose surface
+  /// stays zero by itself ('=') has the formulas of the side that Switch::at_zero names.
   std::string key(const std::string& switch_modes) const;
 
   /// Surfaces and gaps with their derivatives that no unknown enters, all switches open: to tell signs at a point.
@@ -99,6 +104,9 @@ class Program {
   /// Output of the k-th derivative of an unknown's surface or gap in that tape, k < point_degree(unknown).
   size_t point(int unknown, int k) const { return point_start_[static_cast<size_t>(unknown)] + at(k); }
   int point_degree(int unknown) const { return point_degree_[static_cast<size_t>(unknown)]; }
+  /// Outputs of what jumps and sections watch, in the same tape.
+  size_t point_jump(int k) const { return point_jumps_ + at(k); }
+  size_t point_section(int s) const { return point_jumps_ + at(jumps_ + s); }
 
   /// The tape of a mode given by one character per switch; made on first use and kept. Safe to call from any thread.
   const ModeTape& tape(const std::string& switch_modes) const;
@@ -107,6 +115,7 @@ class Program {
 
  private:
   static size_t at(int i) { return static_cast<size_t>(i); }
+  void find_dependents();
   std::unique_ptr<ModeTape> specialise(const std::string& key) const;
   std::unique_ptr<JacobianTape> differentiate_mode(const std::string& key) const;
 
@@ -115,8 +124,9 @@ class Program {
   int n_, m_, q_, jumps_, sections_, counters_;
   std::vector<bool> plain_, moves_, nested_;
   bool any_nested_ = false;
-  std::vector<size_t> jump_values_, directions_;
-  size_t restitutions_ = 0;
+  std::vector<std::vector<int>> dependents_, impact_switches_;
+  std::vector<size_t> directions_;
+  size_t restitutions_ = 0, point_jumps_ = 0;
   Tape points_;
   std::vector<size_t> point_start_;
   std::vector<int> point_degree_;

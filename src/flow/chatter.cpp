@@ -2,28 +2,40 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <functional>
+#include <utility>
+
+#include "flow/thresholds.hpp"
 
 namespace saltus {
 namespace {
 
-constexpr double eps = std::numeric_limits<double>::epsilon();
+uint64_t mix(uint64_t key, uint64_t more) { return (key ^ (more + 1)) * 0x9e3779b97f4a7c15; }
 
 }  // namespace
 
-void Chatter::add(double t, std::span<const int> touched, bool impact, std::span<const double> x) {
+void Chatter::note(const Transition& part) {
+  for (const Guard& g : part.guards)
+    key_ = mix(key_, static_cast<uint64_t>(g.kind) * 1'000'003 + static_cast<uint64_t>(g.item) * 3 +
+                         static_cast<uint64_t>(g.side + 1));
+  key_ = mix(key_, std::hash<std::string>{}(part.before.switches));
+  key_ = mix(key_, std::hash<std::string>{}(part.before.constraints));
+  for (const auto& [contact, impulse] : part.impulse) key_ = mix(key_, static_cast<uint64_t>(contact) + 7);
+}
+
+void Chatter::add(double t, std::span<const int> touched, std::span<const double> x) {
   Mark& m = marks_[next_];
   m.t = t;
   m.touched.assign(touched.begin(), touched.end());
   m.x.assign(x.begin(), x.end());
-  m.key = touched.empty() ? 0 : impact ? 3 : 2;
-  for (const int u : touched) m.key = (m.key ^ static_cast<uint64_t>(u + 1)) * 0x9e3779b97f4a7c15;
+  m.key = std::exchange(key_, 0);
   next_ = (next_ + 1) % memory;
   count_ = std::min(count_ + 1, memory);
 }
 
 void Chatter::clear() {
   count_ = 0;
+  key_ = 0;
   longest_ = 0;
 }
 
@@ -34,7 +46,7 @@ bool Chatter::repeats(size_t period) const {
   return true;
 }
 
-std::optional<Accumulation> Chatter::find(double resolution, double time_scale) {
+std::optional<Accumulation> Chatter::find(double resolution, double time_scale, double tolerance) {
   for (size_t period = 1; period <= 8 && 4 * period < count_; ++period) {
     const double t0 = mark(0).t, t1 = mark(period).t, t2 = mark(2 * period).t, t3 = mark(3 * period).t;
     const double d0 = std::abs(t0 - t1), d1 = std::abs(t1 - t2), d2 = std::abs(t2 - t3);
@@ -44,11 +56,16 @@ std::optional<Accumulation> Chatter::find(double resolution, double time_scale) 
     const double ratio = d0 / d1;
     const double rest = d0 * ratio / (1 - ratio);
     const double drift = std::abs(d1 / d2 - ratio) + std::abs(d2 / d3 - ratio);
-    const bool steady = drift < 0.02 * (1 - ratio) + 64 * resolution / d0;
+    const double rounding = 64 * resolution / d0;
+    const bool steady = drift < steady_ratio * (1 - ratio) + rounding;
     longest_ = std::max(longest_, std::abs(mark(count_ - 1).t - t0));
-    const bool short_enough = rest < 1e-7 * std::min(longest_, time_scale);
-    const bool exhausted = d0 < 1e3 * resolution;
-    if (ratio < 0.9999 && (exhausted || (steady && short_enough))) return Accumulation{rest, ratio, period, exhausted};
+    const double span = std::min(longest_, time_scale);
+    const bool short_enough = rest < short_rest * span;
+    // A ratio that still drifts puts the limit in the wrong place by its share of what is left.
+    const bool accurate = rest * std::max(drift - rounding, 0.0) < limit_error * tolerance * (1 - ratio) * span;
+    const bool exhausted = d0 < exhausted_bits * resolution;
+    if (ratio < slowest_ratio && (exhausted || (steady && short_enough && accurate)))
+      return Accumulation{rest, ratio, period, exhausted};
     return std::nullopt;
   }
   longest_ = 0;

@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "flow/trajectory.hpp"
+
 namespace saltus {
 
 /// A sequence of events about to accumulate.
@@ -25,12 +27,14 @@ struct Accumulation {
 
 class Chatter {
  public:
-  /// An event that touched these surfaces or contacts and left the state x.
-  void add(double t, std::span<const int> touched, bool impact, std::span<const double> x);
+  /// Part of the event that is about to be added: its guards with their sides, its modes, what was hit.
+  void note(const Transition& part);
+  /// The event: it touched these surfaces, contacts or jumps and left the state x.
+  void add(double t, std::span<const int> touched, std::span<const double> x);
   void clear();
 
   /// `resolution`: what time can tell apart; `time_scale`: in which the flow changes.
-  std::optional<Accumulation> find(double resolution, double time_scale);
+  std::optional<Accumulation> find(double resolution, double time_scale, double tolerance);
 
   /// What the last period of events touched, each once.
   std::vector<int> members(const Accumulation& a) const;
@@ -40,7 +44,7 @@ class Chatter {
  private:
   struct Mark {
     double t = 0;
-    uint64_t key = 0;  // of what was touched
+    uint64_t key = 0;  // of what happened
     std::vector<int> touched;
     std::vector<double> x;
   };
@@ -52,6 +56,7 @@ class Chatter {
 
   std::array<Mark, memory> marks_;
   size_t next_ = 0, count_ = 0;
+  uint64_t key_ = 0;    // of the event being noted
   double longest_ = 0;  // how long the current sequence has lasted at most
 };
 

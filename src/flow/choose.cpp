@@ -7,13 +7,12 @@
 #include <fmt/format.h>
 #include <Eigen/Eigenvalues>
 
+#include "solve/box.hpp"
+
 namespace saltus {
 namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
-
-constexpr double negligible = 1e-11;    // share of the time scale within which a coefficient must rule to count
-constexpr double bound_margin = 1e-11;  // sigma this close to its bound is at it
 
 std::string name_of(const Program& program, int unknown) {
   const int m = program.switches();
@@ -29,6 +28,7 @@ void set(Mode& mode, const Program& program, int unknown, char c) {
 /// One assignment that has been tried.
 struct Candidate {
   std::string letters;           // per member of the group
+  Mode mode{};                   // the whole mode
   bool usable = false;           // the series exists
   bool weak = false;             // stays, but only because nothing moves to the computed order
   std::vector<Leading> leading;  // per member
@@ -42,11 +42,11 @@ struct Candidate {
 /// What the rates of h on both sides of a single surface tell, if they are clear: through it, or along it. The sigma
 /// that would keep it is (above + below)/(below - above); one that holds stays up to |sigma| = hold.
 std::optional<SimpleChoice> by_sides(double above, double below, double hold) {
-  const double noise = 1e-6 * std::max(std::abs(above), std::abs(below));
+  const double noise = clear_rate * std::max(std::abs(above), std::abs(below));
   if (!(std::abs(above) > noise && std::abs(below) > noise)) return std::nullopt;
   const double push = below - above, sum = above + below;
-  if (push > noise && std::abs(sum) < (hold - 1e-6) * push) return SimpleChoice{'0', 0};
-  if (push > noise && std::abs(sum) < (hold + 1e-6) * push) return std::nullopt;
+  if (push > noise && std::abs(sum) < (hold - clear_rate) * push) return SimpleChoice{'0', 0};
+  if (push > noise && std::abs(sum) < (hold + clear_rate) * push) return std::nullopt;
   if (above > 0 && below > 0) return SimpleChoice{'+', 1};
   if (above < 0 && below < 0) return SimpleChoice{'-', 1};
   return std::nullopt;
@@ -54,15 +54,17 @@ std::optional<SimpleChoice> by_sides(double above, double below, double hold) {
 
 class Chooser {
  public:
-  Chooser(Series& series, std::span<const double> x, double t, std::span<const double> counters, const Mode& current,
-          const std::vector<AtZero>& zeros, const ChoiceOptions& options)
+  Chooser(Series& series, Rounding& point, std::span<const double> x, double t, std::span<const double> counters,
+          const Mode& current, const std::vector<AtZero>& zeros, const ChoiceOptions& options)
       : series_(series),
+        point_(point),
         program_(series.program()),
         x_(x),
         t_(t),
         counters_(counters),
         zeros_(zeros),
         options_(options) {
+    if (program_.any_nested()) add_dependents();
     choice_.mode = current;
     before_ = current;
     choice_.leading.assign(at(program_.unknowns()), 0);
@@ -81,6 +83,27 @@ class Chooser {
   }
 
  private:
+  /// Surfaces that depend on a switch in Z are decided with it.
+  void add_dependents() {
+    std::vector<char> listed(at(program_.unknowns()), 0);
+    for (const AtZero& z : zeros_) listed[at(z.unknown)] = 1;
+    const size_t known = zeros_.size();
+    for (size_t i = 0; i < known; ++i) {
+      if (zeros_[i].unknown >= program_.switches()) continue;
+      for (const int d : program_.dependents(zeros_[i].unknown)) {
+        if (!listed[at(d)]) zeros_.push_back({.unknown = d, .known = 0, .fresh = zeros_[i].fresh, .depends = true});
+        listed[at(d)] = 1;
+      }
+    }
+    std::vector<int> place(at(program_.unknowns()), 0);
+    const std::vector<int>& order = program_.model().form.order;
+    for (size_t k = 0; k < order.size(); ++k) place[at(order[k])] = static_cast<int>(k);
+    for (int j = 0; j < program_.constraints(); ++j)
+      place[at(program_.switches() + j)] = program_.switches() + j;  // gaps after all surfaces
+    std::stable_sort(zeros_.begin(), zeros_.end(),
+                     [&](const AtZero& a, const AtZero& b) { return place[at(a.unknown)] < place[at(b.unknown)]; });
+  }
+
   /// Members of Z that can influence each other; groups without a fresh member keep what they have.
   std::vector<std::vector<size_t>> groups() {
     if (zeros_.size() == 1) return {{0}};
@@ -102,6 +125,12 @@ class Chooser {
     for (const auto& [u, tie] : series_.ties()) {
       const int a = position[at(u)], b = position[at(tie.first)];
       if (a >= 0 && b >= 0) parent[root(at(a))] = root(at(b));
+    }
+    if (program_.any_nested()) {
+      for (size_t i = 0; i < zeros_.size(); ++i) {
+        if (zeros_[i].unknown >= program_.switches()) continue;
+        for (const int d : program_.dependents(zeros_[i].unknown)) parent[root(i)] = root(at(position[at(d)]));
+      }
     }
     std::map<size_t, std::vector<size_t>> members;
     for (size_t i = 0; i < zeros_.size(); ++i) members[root(i)].push_back(i);
@@ -149,6 +178,8 @@ class Chooser {
     undecided = std::move(left);
   }
 
+  static constexpr int highest_order = 8;
+
   std::string letters_of(const AtZero& z) const { return z.unknown < program_.switches() ? "+-0" : "oc"; }
 
   void decide(const std::vector<size_t>& group) {
@@ -160,9 +191,12 @@ class Chooser {
         return;
       }
     }
-    constexpr size_t largest_search = 6;
-    std::vector<Candidate> candidates = group.size() <= largest_search ? enumerate(group) : few(group);
-    for (const int order : {2, 4, 8}) {
+    constexpr size_t largest_search = 6, most_candidates = 1000;
+    std::vector<Candidate> candidates;
+    const bool complete =
+        group.size() <= largest_search || any_forced(group) ? enumerate(group, most_candidates, candidates) : false;
+    if (!complete) candidates = few(group);
+    for (const int order : {2, 4, highest_order}) {
       std::vector<Candidate> kept = judge(group, candidates, std::min(order, series_.order()));
       if (!kept.empty()) {
         settle(group, kept);
@@ -176,18 +210,52 @@ class Chooser {
     describe_contacts(group);
   }
 
-  std::vector<Candidate> enumerate(const std::vector<size_t>& group) const {
-    std::vector<Candidate> out(1);
-    for (const size_t z : group) {
+  bool any_forced(const std::vector<size_t>& group) const {
+    return std::any_of(group.begin(), group.end(), [&](size_t z) { return zeros_[z].depends; });
+  }
+
+  /// All assignments that the values of nested surfaces leave possible. False if there are too many.
+  bool enumerate(const std::vector<size_t>& group, size_t most, std::vector<Candidate>& out) {
+    out.assign(1, {});
+    for (size_t i = 0; i < group.size(); ++i) {
+      const AtZero& z = zeros_[group[i]];
       std::vector<Candidate> longer;
       for (const Candidate& c : out) {
-        for (const char letter : letters_of(zeros_[z])) {
-          if (fits_ties(group, c.letters, zeros_[z].unknown, letter)) longer.push_back({.letters = c.letters + letter});
+        for (const char letter : possible_letters(group, c.letters, z)) {
+          if (fits_ties(group, c.letters, z.unknown, letter)) longer.push_back({.letters = c.letters + letter});
         }
       }
       out = std::move(longer);
+      if (out.size() > most) return false;
     }
-    return out;
+    return true;
+  }
+
+  /// A surface that depends on switches before it has the sign they give it; only where that is zero (or where it
+  /// depends on a sigma still to be found) is there a choice.
+  std::string possible_letters(const std::vector<size_t>& group, const std::string& letters, const AtZero& z) {
+    if (z.unknown >= program_.switches() || !program_.nested(z.unknown)) return letters_of(z);
+    std::vector<double> sigma(at(program_.switches()));
+    bool depends = z.depends, open = false;
+    for (int i = 0; i < program_.switches(); ++i) sigma[at(i)] = value_of(i, choice_.mode.switches[at(i)]);
+    for (size_t k = 0; k < letters.size(); ++k) {
+      const int u = zeros_[group[k]].unknown;
+      if (u >= program_.switches()) continue;
+      sigma[at(u)] = value_of(u, letters[k]);
+      const std::vector<int>& dependents = program_.dependents(u);
+      if (std::find(dependents.begin(), dependents.end(), z.unknown) == dependents.end()) continue;
+      depends = true;
+      open = open || letters[k] == '0';
+    }
+    if (!depends || open) return letters_of(z);
+    point_.evaluate(x_, t_, sigma, counters_);
+    const int sign = point_.sign(program_.point(z.unknown, 0), rested_bounds);
+    return sign > 0 ? "+" : sign < 0 ? "-" : letters_of(z);
+  }
+
+  double value_of(int i, char letter) const {
+    if (letter == '0' || letter == '=') return program_.model().form.switches[at(i)].at_zero;
+    return letter == '+' ? 1 : -1;
   }
 
   /// Many surfaces at once: only those of the event change, or else whatever the walk finds.
@@ -205,7 +273,9 @@ class Chooser {
       }
       out = std::move(longer);
     }
-    for (Candidate& c : walk(group)) {
+    std::vector<Candidate> proposed = by_solver(group);
+    for (Candidate& c : walk(group)) proposed.push_back(std::move(c));
+    for (Candidate& c : proposed) {
       const bool known =
           std::any_of(out.begin(), out.end(), [&](const Candidate& o) { return o.letters == c.letters; });
       if (!known) out.push_back(std::move(c));
@@ -225,6 +295,71 @@ class Chooser {
     return true;
   }
 
+  /// The first coefficients that unknowns enter as a box complementarity problem: residual = A u + r, with the sign
+  /// that makes a switch push its surface back. Degenerate members (at a bound with no rate) may stay or go.
+  std::vector<Candidate> by_solver(const std::vector<size_t>& group) {
+    std::string all;
+    for (const size_t z : group) all += zeros_[z].unknown < program_.switches() ? '0' : 'c';
+    if (!may_slide(group, all)) return {};
+    series_.set_mode(with(group, all));
+    if (!series_.tape().slope_affine) return {};
+    BoxProblem problem;
+    Vec r;
+    if (!series_.linear_system(x_, t_, counters_, problem.M, r)) return {};
+    const std::vector<int> active = series_.active();
+    const Eigen::Index n = static_cast<Eigen::Index>(active.size());
+    problem.q = r;
+    problem.lo.resize(n);
+    problem.hi.resize(n);
+    std::map<int, Eigen::Index> row_of;
+    for (Eigen::Index a = 0; a < n; ++a) {
+      const int u = active[static_cast<size_t>(a)];
+      row_of.emplace(u, a);
+      const bool is_switch = u < program_.switches();
+      problem.lo[a] = is_switch ? -series_.hold(u) : 0.0;
+      problem.hi[a] = is_switch ? series_.hold(u) : HUGE_VAL;
+      if (!is_switch) continue;
+      problem.M.row(a) *= -options_.direction;
+      problem.q[a] *= -options_.direction;
+    }
+    const BoxSolution solution = solve_box(problem);
+    if (solution.status != SolveStatus::solved) return {};
+    Candidate c;
+    std::vector<size_t> unsure;
+    for (size_t i = 0; i < group.size(); ++i) {
+      const int u = zeros_[group[i]].unknown;
+      const auto row = row_of.find(u);
+      if (row == row_of.end()) {  // follows another one
+        c.letters += '0';
+        continue;
+      }
+      const size_t a = static_cast<size_t>(row->second);
+      const BoundState state = solution.state[a];
+      const bool is_switch = u < program_.switches();
+      if (solution.degenerate[a]) unsure.push_back(i);
+      c.letters += state == BoundState::inside || solution.degenerate[a] ? (is_switch ? '0' : 'c')
+                   : !is_switch                                          ? 'o'
+                   : state == BoundState::upper                          ? '+'
+                                                                         : '-';
+    }
+    std::vector<Candidate> out{c};
+    constexpr size_t most_unsure = 6;
+    for (size_t k = 0; k < std::min(unsure.size(), most_unsure); ++k) {
+      const size_t i = unsure[k];
+      const int u = zeros_[group[i]].unknown;
+      const char other = u >= program_.switches()                                                 ? 'o'
+                         : solution.state[static_cast<size_t>(row_of.at(u))] == BoundState::upper ? '+'
+                                                                                                  : '-';
+      const size_t count = out.size();
+      for (size_t o = 0; o < count; ++o) {
+        Candidate more = out[o];
+        more.letters[i] = other;
+        out.push_back(std::move(more));
+      }
+    }
+    return out;
+  }
+
   /// Many surfaces at once: from everything slid, let go what must go, one at a time (Murty's rule), until it fits.
   std::vector<Candidate> walk(const std::vector<size_t>& group) {
     Candidate c;
@@ -233,7 +368,7 @@ class Chooser {
     for (size_t round = 0; round < most; ++round) {
       Mode mode = with(group, c.letters);
       series_.set_mode(mode);
-      if (series_.expand(x_, t_, counters_, 1) != SeriesStatus::ok) break;
+      if (series_.expand(x_, t_, counters_, std::min(2, series_.order())) != SeriesStatus::ok) break;
       double worst = 1e-12;
       size_t which = group.size();
       char letter = '0';
@@ -251,8 +386,8 @@ class Chooser {
           which = i;
           letter = 'o';
         } else if (now != '0' && now != 'c') {
-          const double rate =
-              (is_switch ? series_.surface(u) : series_.gap(u - program_.switches()))[1] * options_.direction;
+          const int degree = is_switch ? 1 : program_.model().form.gaps[at(u - program_.switches())].degree;
+          const double rate = function(u)[degree] * (degree % 2 ? options_.direction : 1);
           const double against = now == '-' ? rate : -rate;
           if (against > worst) {
             worst = against;
@@ -273,30 +408,61 @@ class Chooser {
     return mode;
   }
 
+  /// Makes the candidate's mode current. A surface that no unknown of the mode can move stays zero by itself or not at
+  /// all: '='.
+  void enter(const std::vector<size_t>& group, Candidate& c) {
+    c.mode = with(group, c.letters);
+    series_.set_mode(c.mode);
+    bool any = false;
+    for (size_t i = 0; i < group.size(); ++i) {
+      const int u = zeros_[group[i]].unknown;
+      if (c.letters[i] != '0' || !series_.idle(u)) continue;
+      c.mode.switches[at(u)] = '=';
+      any = true;
+    }
+    if (any) series_.set_mode(c.mode);
+  }
+
+  bool is_flat(const Candidate& c, int u) const { return u < program_.switches() && c.mode.switches[at(u)] == '='; }
+
   /// Candidates whose flow stays where they claim to be, seen with series up to `order`.
   std::vector<Candidate> judge(const std::vector<size_t>& group, std::vector<Candidate>& candidates, int order) {
     std::vector<double> steepest(group.size(), 0.0);  // |h'| among all candidates: what rounding is compared with
     for (Candidate& c : candidates) {
       c.usable = false;
       if (!may_slide(group, c.letters)) continue;
-      series_.set_mode(with(group, c.letters));
-      c.usable = start(group, c, 1);
+      enter(group, c);
+      series_.share_evenly(false);
+      c.usable = start(group, c, std::min(2, series_.order()));
+      if (!c.usable && series_.redundant_mode()) {
+        series_.share_evenly(true);
+        c.usable = start(group, c, std::min(2, series_.order()));
+      }
       if (!c.usable) continue;
       fastest_.resize(at(program_.states()), 0.0);
       for (int k = 0; k < program_.states(); ++k)
         fastest_[at(k)] = std::max(fastest_[at(k)], std::abs(series_.rate(k)[0]));
       c.first.clear();
       for (size_t i = 0; i < group.size(); ++i) {
-        c.first.push_back(function(zeros_[group[i]].unknown)[1]);
-        if (std::isfinite(c.first[i])) steepest[i] = std::max(steepest[i], std::abs(c.first[i]));
+        const double* f = function(zeros_[group[i]].unknown);
+        c.first.push_back(f[1]);
+        if (std::isfinite(f[1])) steepest[i] = std::max(steepest[i], std::abs(f[1]));
+        // What only accelerates has its rounding from there.
+        if (zeros_[group[i]].known >= 2 && std::isfinite(f[2]))
+          steepest[i] = std::max(steepest[i], std::abs(f[2]) * options_.time_scale);
       }
     }
     std::vector<Candidate> kept;
     for (Candidate& c : candidates) {
       if (!c.usable) continue;
-      series_.set_mode(with(group, c.letters));
-      if (!start(group, c, order)) continue;
-      if (stays(group, c, order, steepest)) {
+      series_.set_mode(c.mode);
+      series_.share_evenly(false);
+      bool fits = start(group, c, order) && stays(group, c, order, steepest);
+      if (!fits && series_.redundant_mode()) {  // a vertex may violate open gaps where an even share does not
+        series_.share_evenly(true);
+        fits = start(group, c, order) && stays(group, c, order, steepest);
+      }
+      if (fits) {
         note_slopes(c);
         c.rates.clear();
         for (int k = 0; k < program_.states(); ++k) c.rates.push_back(series_.rate(k)[0]);
@@ -305,7 +471,7 @@ class Chooser {
     }
     const bool any_strong = std::any_of(kept.begin(), kept.end(), [](const Candidate& c) { return !c.weak; });
     if (any_strong) std::erase_if(kept, [](const Candidate& c) { return c.weak; });
-    if (!any_strong && order < std::min(8, series_.order())) kept.clear();
+    if (!any_strong && order < std::min(highest_order, series_.order())) kept.clear();
     return kept;
   }
 
@@ -321,7 +487,8 @@ class Chooser {
       if (letters[i] != '0' && letters[i] != 'c') continue;
       const AtZero& z = zeros_[group[i]];
       const int degree = tape.degree[at(z.unknown)];
-      if (degree < 0 || z.known < degree) return false;
+      if (degree < 0 && letters[i] == '0') continue;  // '=', to be judged by its series
+      if (z.known < degree && !(degree == 1 && program_.nested(z.unknown))) return false;
     }
     return true;
   }
@@ -330,7 +497,8 @@ class Chooser {
   bool start(const std::vector<size_t>& group, Candidate& c, int order) {
     const size_t slid = series_.active().size();
     if (series_.tape().slope_affine || slid == 0) {
-      if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) return false;
+      if (series_.distribute(x_, t_, counters_, order, options_.time_scale, options_.direction) != SeriesStatus::ok)
+        return false;
     } else if (!start_nonlinear(group, c, order)) {
       return false;
     }
@@ -362,7 +530,7 @@ class Chooser {
       for (const auto& known : found) {
         double distance = 0;
         for (size_t i = 0; i < values.size(); ++i) distance = std::max(distance, std::abs(values[i] - known[i]));
-        if (distance < 1e-8) return;
+        if (distance < same_solution) return;
       }
       found.push_back(values);
       attracts.push_back(!repels());
@@ -417,7 +585,7 @@ class Chooser {
       }
       const Eigen::VectorXcd values = Eigen::EigenSolver<Mat>(scaled, false).eigenvalues();
       for (Eigen::Index i = 0; i < values.size(); ++i) {
-        if (values[i].real() * options_.direction > 1e-9) return true;
+        if (values[i].real() * options_.direction > repelling_eigenvalue) return true;
       }
     }
     return false;
@@ -432,22 +600,31 @@ class Chooser {
       const AtZero& z = zeros_[group[i]];
       const char letter = c.letters[i];
       Leading lead;
-      if (letter == '0') {
+      const bool zero_here = !nested(z.unknown) || vanishes(z.unknown, c, steepest[i]);
+      if (is_flat(c, z.unknown)) {
+        if (!zero_here || start_of(z, order, steepest[i]).sign != 0) return false;
+        lead = {order + 1, order < std::min(highest_order, series_.order()) ? 0 : 1};
+      } else if (letter == '0') {
+        if (!zero_here) return false;
         lead = sliding_margin(z, order, tangential(group, c, i));
       } else if (letter == 'c') {
         const double reach = steepest[i] * options_.time_scale;
         if (series_.raised(z.unknown) && std::abs(series_.raised_value(z.unknown)) > 1e-9 * reach) return false;
         const double* lambda = series_.unknown(z.unknown);
-        lead = leading_coefficient(lambda, tangential(group, c, i) ? 1 : 0, order - 1, options_.time_scale,
-                                   options_.direction);
+        if (series_.held(z.unknown))
+          lead = {0, 1};
+        else
+          lead = leading_coefficient(lambda, tangential(group, c, i) ? 1 : 0, order - 1, options_.time_scale,
+                                     options_.direction);
       } else {
-        lead = leading_coefficient(function(z.unknown), known(group, c, i), order, options_.time_scale,
-                                   options_.direction, 256 * 2.2e-16 * steepest[i]);
+        const int first = zero_here ? std::max(known(group, c, i), nested(z.unknown) ? 1 : 0) : 0;
+        lead = leading_coefficient(function(z.unknown), first, order, options_.time_scale, options_.direction,
+                                   rate_rounding * steepest[i]);
         if (letter == '-') lead.sign = -lead.sign;
       }
       if (lead.sign < 0) return false;
       if (lead.sign == 0) c.weak = true;
-      if ((letter == '0' || letter == 'c') && powerless(z.unknown)) {
+      if ((letter == '0' || letter == 'c') && !is_flat(c, z.unknown) && powerless(z.unknown)) {
         // Sigma has no influence here (a kink): the surface is kept only if the flow keeps it by itself.
         const int first = series_.tape().degree[at(z.unknown)];
         if (leading_coefficient(function(z.unknown), std::max(1, first), order, options_.time_scale, 1).sign != 0)
@@ -462,6 +639,25 @@ class Chooser {
         return false;
     }
     return true;
+  }
+
+  bool nested(int u) const { return u < program_.switches() && program_.nested(u); }
+
+  /// Whether a nested surface is zero under the switches of a candidate.
+  bool vanishes(int u, const Candidate& c, double steepest) {
+    const double h = function(u)[0];
+    if (std::abs(h) <= negligible_time * options_.time_scale * steepest) return true;
+    if (u >= program_.switches()) return false;
+    std::vector<double> sigma(at(program_.switches()));
+    for (int i = 0; i < program_.switches(); ++i) sigma[at(i)] = c.unknowns[at(i)];
+    point_.evaluate(x_, t_, sigma, counters_);
+    return point_.sign(program_.point(u, 0), rested_bounds) == 0;
+  }
+
+  /// How h starts in the current series.
+  Leading start_of(const AtZero& z, int order, double steepest) const {
+    return leading_coefficient(function(z.unknown), 1, order, options_.time_scale, options_.direction,
+                               rate_rounding * steepest);
   }
 
   /// One whose sigma (or lambda) has just reached its bound is at the bound, whatever rounding and the tolerance make
@@ -504,14 +700,14 @@ class Chooser {
   /// How hold - |sigma| starts: positive inside, at the bound by the first coefficient that moves it.
   Leading sliding_margin(const AtZero& z, int order, bool at_bound) const {
     const double* sigma = series_.unknown(z.unknown);
-    if (series_.clamped(z.unknown)) return {0, 1};
+    if (series_.held(z.unknown)) return {0, 1};
     const double margin = series_.hold(z.unknown) - std::abs(sigma[0]);
     if (!at_bound && std::abs(margin) > bound_margin) return {0, margin > 0 ? 1 : -1};
     const bool above = at_bound ? z.leaving == '+' : sigma[0] > 0;
     std::vector<double> c(at(order) + 1, 0.0);
     for (int k = 1; k < order; ++k) c[at(k)] = above ? -sigma[k] : sigma[k];
     return leading_coefficient(c.data(), 1, order - 1, options_.time_scale, options_.direction,
-                               1e-13 / options_.time_scale);
+                               sigma_rate_noise / options_.time_scale);
   }
 
   void settle(const std::vector<size_t>& group, std::vector<Candidate>& kept) {
@@ -525,7 +721,8 @@ class Chooser {
     if (kept.size() > 1) {
       chosen = by_wish(group, kept);
       std::string options;
-      for (const Candidate& c : kept) options += (options.empty() ? "" : ", ") + with(group, c.letters).text();
+      for (const Candidate& c : kept)
+        options += (options.empty() ? "" : ", ") + visible_mode(c.mode, program_.model().form.visible).text();
       choice_.message =
           fmt::format("the solution is not unique on {} at t = {}: modes {} are all possible", names, t_, options);
       describe_contacts(group);
@@ -539,8 +736,7 @@ class Chooser {
     } else if (chosen->repels) {
       choice_.message = fmt::format("sliding on {} at t = {} repels: the solution is not unique", names, t_);
     }
-    const Mode mode = with(group, chosen->letters);
-    choice_.mode = mode;
+    choice_.mode = chosen->mode;
     for (size_t i = 0; i < group.size(); ++i) choice_.leading[at(zeros_[group[i]].unknown)] = chosen->leading[i].index;
     choice_.sigma = chosen->unknowns;
   }
@@ -628,11 +824,12 @@ class Chooser {
   }
 
   Series& series_;
+  Rounding& point_;
   const Program& program_;
   std::span<const double> x_;
   double t_;
   std::span<const double> counters_;
-  const std::vector<AtZero>& zeros_;
+  std::vector<AtZero> zeros_;
   const ChoiceOptions& options_;
   std::vector<double> previous_;
   std::vector<double> fastest_;  // rate of each state in the fastest of the modes looked at
@@ -641,25 +838,6 @@ class Chooser {
 };
 
 }  // namespace
-
-Leading leading_coefficient(const double* c, int first, int last, double time_scale, double direction, double noise) {
-  // A coefficient rules from the start unless later ones have overtaken it within a negligible time.
-  const double soon = negligible * time_scale;
-  for (int k = 1; k < first; ++k) noise /= time_scale;
-  for (int k = first; k <= last; ++k) {
-    const double least = k > 0 ? noise : 0;  // rounding in h' is in all that follows from it
-    if (k > 0) noise /= time_scale;
-    if (!std::isfinite(c[k]) || c[k] == 0) continue;
-    double later = 0, power = soon;
-    for (int j = k + 1; j <= last; ++j, power *= soon) {
-      if (std::isfinite(c[j])) later = std::max(later, std::abs(c[j]) * power);
-    }
-    if (!(std::abs(c[k]) > std::max(later, least))) continue;
-    const double sign = (c[k] > 0 ? 1.0 : -1.0) * (direction < 0 && k % 2 ? -1.0 : 1.0);
-    return {k, sign > 0 ? 1 : -1};
-  }
-  return {last + 1, 0};
-}
 
 std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double> x, double t,
                                           std::span<const double> counters, const Mode& current, const AtZero& zero,
@@ -694,9 +872,10 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
   return choice;
 }
 
-Choice choose_mode(Series& series, std::span<const double> x, double t, std::span<const double> counters,
-                   const Mode& current, const std::vector<AtZero>& zeros, const ChoiceOptions& options) {
-  return Chooser(series, x, t, counters, current, zeros, options).run();
+Choice choose_mode(Series& series, Rounding& point, std::span<const double> x, double t,
+                   std::span<const double> counters, const Mode& current, const std::vector<AtZero>& zeros,
+                   const ChoiceOptions& options) {
+  return Chooser(series, point, x, t, counters, current, zeros, options).run();
 }
 
 }  // namespace saltus

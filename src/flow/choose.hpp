@@ -1,15 +1,20 @@
 // Which mode follows at a point where surfaces or gaps are zero: the assignment under which the flow stays.
 //
-//   Z = what is at zero: the surfaces hit, those slid on, the gaps closed or touched
-//   split Z into groups that influence each other (through d residual / d unknown)
+//   Z = what is at zero: the surfaces hit, those slid on, the gaps closed or touched;
+//       and every surface that depends on a switch in Z: its own zeroth coefficient depends on the assignment
+//   split Z into groups that influence each other (through d residual / d unknown, or by nesting)
 //   for each group:
 //     for each assignment of + - 0 (switches) and o c (constraints):
 //       series in that mode; keep the assignment if
 //         + -  the first nonvanishing coefficient of h has that sign         o  the same for g > 0
 //         0    h and its lower derivatives vanish and sigma stays in [-s, s]  c  lambda stays >= 0
+//         =    h vanishes by itself, whatever sigma is (written 0 here, and to users)
 //     one left: that mode.  Several: a holding surface sticks, else the answer is not unique.  None: inconsistent.
 //
-// "First nonvanishing" compares times: a coefficient counts if it rules h later than the resolution of time.
+// Groups too large for all assignments: those that a box complementarity problem for the first coefficients gives, and
+// an active-set walk; what they propose is judged like the others. Redundant forces stay if any distribution of them
+// does (Series::distribute). "First nonvanishing" compares times: a coefficient counts if it rules h later than the
+// resolution of time.
 #pragma once
 
 #include <map>
@@ -18,6 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "code/rounding.hpp"
+#include "flow/leading.hpp"
 #include "flow/series.hpp"
 
 namespace saltus {
@@ -28,7 +35,8 @@ struct AtZero {
   int known = 1;  ///< h (or g) and its derivatives that no unknown enters: so many of them are known to be zero
   char leaving =
       0;  ///< it slid (or was closed) and has reached the bound of its sigma (or lambda): the side it leaves to
-  bool fresh = true;  ///< it takes part in the event; otherwise it has been slid on before and goes on
+  bool fresh = true;     ///< it takes part in the event; otherwise it has been slid on before and goes on
+  bool depends = false;  ///< not known to be zero: it depends on a switch that is
 };
 
 struct ChoiceOptions {
@@ -48,8 +56,10 @@ struct Choice {
   bool contact = false;       ///< the message is about the force of a contact (Painlevé)
 };
 
-Choice choose_mode(Series& series, std::span<const double> x, double t, std::span<const double> counters,
-                   const Mode& current, const std::vector<AtZero>& zeros, const ChoiceOptions& options);
+/// `point`: the signs of surfaces at a point (Program::points).
+Choice choose_mode(Series& series, Rounding& point, std::span<const double> x, double t,
+                   std::span<const double> counters, const Mode& current, const std::vector<AtZero>& zeros,
+                   const ChoiceOptions& options);
 
 struct SimpleChoice {
   char letter = '+';
@@ -59,14 +69,5 @@ struct SimpleChoice {
 std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double> x, double t,
                                           std::span<const double> counters, const Mode& current, const AtZero& zero,
                                           const ChoiceOptions& options);
-
-/// The first coefficient that rules a series just after zero: its index and the sign it gives (0: none up to `last`).
-/// `noise`: rounding error of the first coefficient.
-struct Leading {
-  int index = 0;
-  int sign = 0;
-};
-Leading leading_coefficient(const double* c, int first, int last, double time_scale, double direction,
-                            double noise = 0);
 
 }  // namespace saltus

@@ -1,9 +1,13 @@
 #include "flow/impact.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
+#include <Eigen/LU>
 
+#include "flow/thresholds.hpp"
 #include "solve/lcp.hpp"
 
 namespace saltus {
@@ -12,77 +16,338 @@ namespace {
 size_t at(int i) { return static_cast<size_t>(i); }
 Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
 
+/// What the law needs of the model at the point.
+class Collision {
+ public:
+  Collision(Series& series, std::span<const int> contacts, std::vector<int> switches, size_t states)
+      : series_(series), program_(series.program()), contacts_(contacts), switches_(std::move(switches)) {
+    const Form& form = program_.model().form;
+    const int m = program_.switches();
+    const Jet<double>& manifold = series.manifold();
+    const Jet<double>& actions = series.actions();
+    const size_t n = contacts.size(), s = switches_.size();
+    gap_rate.resize(ix(n));
+    restitution.resize(ix(n));
+    gap_gradient.setZero(ix(n), ix(states));
+    for (size_t a = 0; a < n; ++a) {
+      const ManifoldFunction& rate = series.tape().manifolds[at(m + contacts[a])][1];
+      gap_rate[ix(a)] = manifold.output(at(rate.value))[0];
+      for (const auto& [i, output] : rate.gradient) gap_gradient(ix(a), i) = manifold.output(at(output))[0];
+      restitution[ix(a)] = actions.output(program_.restitution(contacts[a]))[0];
+    }
+    surface.resize(ix(s));
+    surface_gradient.setZero(ix(s), ix(states));
+    for (size_t b = 0; b < s; ++b) {
+      surface[ix(b)] = series.surface(switches_[b])[0];
+      const std::vector<ManifoldFunction>& functions = series.tape().manifolds[at(switches_[b])];
+      if (functions.empty()) continue;  // the surface does not feel forces
+      for (const auto& [i, output] : functions[0].gradient) surface_gradient(ix(b), i) = manifold.output(at(output))[0];
+    }
+    directions_of_ = &form;
+    states_ = states;
+  }
+
+  /// D(sigma): a column per contact.
+  Mat directions(const Vec& sigma) {
+    std::vector<std::pair<int, double>> values;
+    for (size_t b = 0; b < switches_.size(); ++b) values.emplace_back(switches_[b], sigma[ix(b)]);
+    const Jet<double>& actions = series_.actions(values);
+    Mat D = Mat::Zero(ix(states_), ix(contacts_.size()));
+    for (size_t a = 0; a < contacts_.size(); ++a) {
+      const auto& direction = directions_of_->gaps[at(contacts_[a])].direction;
+      for (size_t d = 0; d < direction.size(); ++d)
+        D(direction[d].state, ix(a)) = actions.output(program_.direction(contacts_[a], static_cast<int>(d)))[0];
+    }
+    return D;
+  }
+
+  Vec gap_rate, restitution, surface;
+  Mat gap_gradient, surface_gradient;
+
+ private:
+  Series& series_;
+  const Program& program_;
+  std::span<const int> contacts_;
+  std::vector<int> switches_;
+  const Form* directions_of_ = nullptr;
+  size_t states_ = 0;
+};
+
+/// An answer to the laws.
+struct Answer {
+  Vec impulse, sigma, change;
+};
+
+/// Contacts hit and letters of switches: the unknowns are the impulses hit and the sigma of letters '0'.
+struct Hits {
+  std::vector<char> hit;
+  std::string letters;
+};
+
+bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) {
+  const size_t n = a.hit.size(), s = a.letters.size();
+  std::vector<size_t> hit, slid;
+  for (size_t i = 0; i < n; ++i) {
+    if (a.hit[i]) hit.push_back(i);
+  }
+  out.impulse = Vec::Zero(ix(n));
+  out.sigma = Vec::Zero(ix(s));
+  for (size_t b = 0; b < s; ++b) {
+    if (a.letters[b] == '0') slid.push_back(b);
+    out.sigma[ix(b)] = a.letters[b] == '+' ? 1 : a.letters[b] == '-' ? -1 : 0;
+  }
+  const Eigen::Index size = ix(hit.size() + slid.size());
+  Mat D = c.directions(out.sigma);
+  for (int iteration = 0; iteration < 30; ++iteration) {
+    out.change = D * out.impulse;
+    if (size == 0) return true;
+    Vec r(size);
+    Mat J(size, size);
+    const auto fill_row = [&](Eigen::Index row, double value, const auto& gradient) {
+      r[row] = value + gradient.dot(out.change);
+      for (size_t k = 0; k < hit.size(); ++k) J(row, ix(k)) = gradient.dot(D.col(ix(hit[k])));
+    };
+    for (size_t k = 0; k < hit.size(); ++k)
+      fill_row(ix(k), c.gap_rate[ix(hit[k])] - aim[ix(hit[k])], c.gap_gradient.row(ix(hit[k])));
+    for (size_t k = 0; k < slid.size(); ++k)
+      fill_row(ix(hit.size() + k), c.surface[ix(slid[k])], c.surface_gradient.row(ix(slid[k])));
+    for (size_t l = 0; l < slid.size(); ++l) {  // D is affine in each sigma
+      Vec up = out.sigma, down = out.sigma;
+      up[ix(slid[l])] = 1;
+      down[ix(slid[l])] = -1;
+      // At no impulse yet, friction is felt as that of a unit impulse: the first step must not be singular.
+      const Vec impulse = iteration == 0 ? Vec(Vec::Ones(ix(n))) : out.impulse;
+      const Vec slope = (c.directions(up) - c.directions(down)) * impulse / 2;
+      for (size_t k = 0; k < hit.size(); ++k) J(ix(k), ix(hit.size() + l)) = c.gap_gradient.row(ix(hit[k])).dot(slope);
+      for (size_t k = 0; k < slid.size(); ++k)
+        J(ix(hit.size() + k), ix(hit.size() + l)) = c.surface_gradient.row(ix(slid[k])).dot(slope);
+    }
+    const Eigen::PartialPivLU<Mat> lu(J);
+    if (!(lu.rcond() > 1e-14)) return false;
+    const Vec step = -lu.solve(r);
+    if (!step.allFinite()) return false;
+    double change = 0;
+    for (size_t k = 0; k < hit.size(); ++k) {
+      out.impulse[ix(hit[k])] += step[ix(k)];
+      change = std::max(change, std::abs(step[ix(k)]) / (std::abs(out.impulse[ix(hit[k])]) + 1e-300));
+    }
+    for (size_t l = 0; l < slid.size(); ++l) {
+      out.sigma[ix(slid[l])] += step[ix(hit.size() + l)];
+      change = std::max(change, std::abs(step[ix(hit.size() + l)]) / (1 + std::abs(out.sigma[ix(slid[l])])));
+    }
+    D = c.directions(out.sigma);
+    if (change < 4 * eps) break;
+    if (iteration == 29 && change > 1e-10) return false;
+  }
+  out.change = D * out.impulse;
+  return true;
+}
+
+bool fits_laws(const Collision& c, const Vec& aim, const Hits& a, const Answer& answer) {
+  const double share = 1e-9;
+  const Vec after = c.gap_rate + c.gap_gradient * answer.change;
+  const Vec surface = c.surface + c.surface_gradient * answer.change;
+  const double speed = c.gap_rate.cwiseAbs().maxCoeff();
+  const double strongest = answer.impulse.cwiseAbs().maxCoeff();
+  for (size_t i = 0; i < a.hit.size(); ++i) {
+    if (a.hit[i] && answer.impulse[ix(i)] < -share * strongest) return false;
+    if (!a.hit[i] && after[ix(i)] < aim[ix(i)] - share * speed) return false;
+  }
+  for (size_t b = 0; b < a.letters.size(); ++b) {
+    const double size = share * (std::abs(c.surface[ix(b)]) + std::abs(surface[ix(b)] - c.surface[ix(b)]));
+    if (a.letters[b] == '0' && std::abs(answer.sigma[ix(b)]) > 1 + share) return false;
+    if (a.letters[b] == '+' && surface[ix(b)] < -size) return false;
+    if (a.letters[b] == '-' && surface[ix(b)] > size) return false;
+  }
+  return true;
+}
+
+/// All assignments, if there are few enough.
+bool for_all_assignments(size_t contacts, size_t switches, const std::function<void(const Hits&)>& look) {
+  constexpr double most = 5000;
+  if (std::pow(2.0, static_cast<double>(contacts)) * std::pow(3.0, static_cast<double>(switches)) > most) return false;
+  Hits a{std::vector<char>(contacts, 0), std::string(switches, '+')};
+  for (size_t hits = 0; hits < (size_t{1} << contacts); ++hits) {
+    for (size_t i = 0; i < contacts; ++i) a.hit[i] = (hits >> i) & 1;
+    size_t count = 1;
+    for (size_t b = 0; b < switches; ++b) count *= 3;
+    for (size_t code = 0; code < count; ++code) {
+      for (size_t b = 0, rest = code; b < switches; ++b, rest /= 3) a.letters[b] = "+-0"[rest % 3];
+      look(a);
+    }
+  }
+  return true;
+}
+
+/// Many contacts: from all that approach hit and all switches as they slip, change what does not fit, one at a time.
+bool follow_active_set(Collision& c, const Vec& aim, Hits& a, Answer& answer) {
+  const size_t n = a.hit.size(), s = a.letters.size();
+  for (size_t i = 0; i < n; ++i) a.hit[i] = c.gap_rate[ix(i)] < 0;
+  for (size_t b = 0; b < s; ++b) a.letters[b] = c.surface[ix(b)] > 0 ? '+' : c.surface[ix(b)] < 0 ? '-' : '0';
+  for (size_t round = 0; round < 20 * (n + s) + 100; ++round) {
+    if (!solve_assignment(c, aim, a, answer)) return false;
+    if (fits_laws(c, aim, a, answer)) return true;
+    const Vec after = c.gap_rate + c.gap_gradient * answer.change;
+    const Vec surface = c.surface + c.surface_gradient * answer.change;
+    bool changed = false;
+    for (size_t i = 0; i < n && !changed; ++i) {
+      const bool pulls = a.hit[i] && answer.impulse[ix(i)] < 0, sinks = !a.hit[i] && after[ix(i)] < aim[ix(i)];
+      if (pulls || sinks) changed = true, a.hit[i] = !a.hit[i];
+    }
+    for (size_t b = 0; b < s && !changed; ++b) {
+      const char now = a.letters[b];
+      if (now == '0' && std::abs(answer.sigma[ix(b)]) > 1) {
+        a.letters[b] = answer.sigma[ix(b)] > 0 ? '+' : '-';
+        changed = true;
+      } else if ((now == '+' && surface[ix(b)] < 0) || (now == '-' && surface[ix(b)] > 0)) {
+        a.letters[b] = '0';
+        changed = true;
+      }
+    }
+    if (!changed) return false;
+  }
+  return false;
+}
+
+std::string numbers(const Program& program, std::span<const int> contacts, const Collision& c, const Mat& W) {
+  std::string text;
+  for (size_t i = 0; i < contacts.size() && i < 3; ++i) {
+    text += fmt::format("{}'{}': gap velocity {:.6g}, changed by {:.6g} per unit impulse", i ? "; " : "",
+                        program.model().constraints[at(contacts[i])].name, c.gap_rate[ix(i)], W(ix(i), ix(i)));
+  }
+  return text;
+}
+
+/// Switches that stand in the directions of these contacts.
+std::vector<int> switches_in(const Program& program, std::span<const int> contacts) {
+  std::vector<int> out;
+  for (const int j : contacts) {
+    const std::vector<int>& more = program.impact_switches(j);
+    out.insert(out.end(), more.begin(), more.end());
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// Work done by the impulses where the two directions of a contact are coupled: positive is more than nothing.
+double work(Collision& c, const Answer& answer) {
+  const Vec after = c.gap_rate + c.gap_gradient * answer.change;
+  const Vec surface = c.surface + c.surface_gradient * answer.change;
+  double sum = 0;
+  for (Eigen::Index i = 0; i < answer.impulse.size(); ++i) sum += answer.impulse[i] * (c.gap_rate[i] + after[i]) / 2;
+  const Vec none = Vec::Zero(answer.sigma.size());
+  const Mat D0 = c.directions(none);
+  for (Eigen::Index b = 0; b < answer.sigma.size(); ++b) {
+    Vec one = none;
+    one[b] = 1;
+    const Mat friction = c.directions(one) - D0;
+    for (Eigen::Index i = 0; i < answer.impulse.size(); ++i) {
+      const double coupling = c.surface_gradient.row(b).dot(D0.col(i));
+      if (coupling == 0) continue;
+      const double mu = -c.gap_gradient.row(i).dot(friction.col(i)) / coupling;
+      sum -= mu * answer.impulse[i] * answer.sigma[b] * (c.surface[b] + surface[b]) / 2;
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
-Impact apply_impact(Series& series, std::span<const int> contacts, std::span<double> x, double direction) {
+Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
+                    std::span<const double> counters, double direction) {
   const Program& program = series.program();
-  const Form& form = program.model().form;
-  const int m = program.switches();
   const size_t n = contacts.size();
-  const Jet<double>& manifold = series.manifold();
-  const Jet<double>& actions = series.actions();
-
-  Vec w(ix(n)), r(ix(n));
-  Mat W(ix(n), ix(n));
-  std::vector<std::vector<std::pair<int, double>>> directions(n);
-  for (size_t a = 0; a < n; ++a) {
-    const int j = contacts[a];
-    for (size_t d = 0; d < form.gaps[at(j)].direction.size(); ++d) {
-      directions[a].emplace_back(form.gaps[at(j)].direction[d].state,
-                                 actions.output(program.direction(j, static_cast<int>(d)))[0]);
-    }
-    r[ix(a)] = actions.output(program.restitution(j))[0];
-  }
-  for (size_t a = 0; a < n; ++a) {
-    const ManifoldFunction& rate = series.tape().manifolds[at(m + contacts[a])][1];
-    w[ix(a)] = manifold.output(at(rate.value))[0];
-    std::vector<double> gradient(x.size(), 0.0);
-    for (const auto& [i, output] : rate.gradient) gradient[at(i)] = manifold.output(at(output))[0];
-    for (size_t b = 0; b < n; ++b) {
-      double sum = 0;
-      for (const auto& [i, v] : directions[b]) sum += gradient[at(i)] * v;
-      W(ix(a), ix(b)) = sum;
-    }
-  }
-
   Impact result;
-  Vec q(ix(n));
+  std::vector<int> switches = direction > 0 ? switches_in(program, contacts) : std::vector<int>{};
+  Mode open = mode;
+  for (char& c : open.constraints) c = 'o';
+  for (const int i : switches) open.switches[at(i)] = '0';
+  series.set_mode(open);
+  series.evaluate_with(x, t, counters, switches);
+  Collision c(series, contacts, switches, x.size());
+
+  Vec aim(ix(n));  // gap rates after, where hit
   for (size_t a = 0; a < n; ++a) {
-    const bool approaching = direction * w[ix(a)] < 0;
-    if (direction < 0 && approaching && r[ix(a)] == 0) {
+    const double w = direction * c.gap_rate[ix(a)], r = c.restitution[ix(a)];
+    if (direction < 0 && w < 0 && r == 0) {
       result.message = fmt::format("the contact '{}' without restitution forgets where it came from",
                                    program.model().constraints[at(contacts[a])].name);
       return result;
     }
-    const double restitution = direction > 0 ? r[ix(a)] : (r[ix(a)] > 0 ? 1 / r[ix(a)] : 0);
-    q[ix(a)] = direction * (1 + restitution) * w[ix(a)];
-  }
-  Vec impulse;
-  if (n == 1) {
-    impulse = Vec::Zero(1);
-    if (q[0] < 0) {
-      if (!(W(0, 0) > 0)) {
-        result.message = fmt::format("the contact '{}' cannot push its gap open (W = {:.6g})",
-                                     program.model().constraints[at(contacts[0])].name, W(0, 0));
-        return result;
-      }
-      impulse[0] = -q[0] / W(0, 0);
-    }
-  } else {
-    const LcpSolution solution = solve_lcp({W, q});
-    if (solution.status != SolveStatus::solved) {
-      result.message = "the impact equations of several contacts have no solution";
+    aim[ix(a)] = direction * -(direction > 0 ? r : 1 / r) * std::min(w, 0.0);
+    if (!(std::isfinite(r) && r >= 0)) {
+      result.message =
+          fmt::format("the restitution of '{}' is {}", program.model().constraints[at(contacts[a])].name, r);
       return result;
     }
-    impulse = solution.z;
   }
-  for (size_t a = 0; a < n; ++a) {
-    for (const auto& [i, v] : directions[a]) x[at(i)] += direction * v * impulse[ix(a)];
+
+  Answer best;
+  if (switches.empty()) {
+    const Mat D = c.directions(Vec());
+    const Mat W = c.gap_gradient * D;
+    const Vec q = direction * (c.gap_rate - aim);
+    best.impulse = Vec::Zero(ix(n));
+    if (n == 1) {
+      if (q[0] < 0 && !(W(0, 0) > 0)) {
+        result.message = fmt::format("the contact cannot push its gap open: {}", numbers(program, contacts, c, W));
+        return result;
+      }
+      if (q[0] < 0) best.impulse[0] = -q[0] / W(0, 0);
+    } else {
+      const LcpSolution solution = solve_lcp({W, q});
+      if (solution.status != SolveStatus::solved) {
+        result.message = fmt::format("the impact equations of several contacts have no solution: {}",
+                                     numbers(program, contacts, c, W));
+        return result;
+      }
+      best.impulse = solution.z;
+    }
+    best.impulse *= direction;
+    best.change = D * best.impulse;
+    best.sigma = Vec();
+  } else {
+    std::vector<std::pair<Hits, Answer>> answers;
+    const auto keep = [&](const Hits& a, const Answer& answer) {
+      for (const auto& [other, known] : answers) {
+        if ((known.change - answer.change).cwiseAbs().maxCoeff() <=
+            same_solution * (known.change.cwiseAbs().maxCoeff() + answer.change.cwiseAbs().maxCoeff()))
+          return;
+      }
+      answers.emplace_back(a, answer);
+    };
+    Answer answer;
+    const bool all = for_all_assignments(n, switches.size(), [&](const Hits& a) {
+      if (solve_assignment(c, aim, a, answer) && fits_laws(c, aim, a, answer)) keep(a, answer);
+    });
+    if (!all) {
+      Hits a{std::vector<char>(n, 0), std::string(switches.size(), '0')};
+      if (follow_active_set(c, aim, a, answer)) keep(a, answer);
+    }
+    if (answers.size() != 1) {
+      const Mat W = c.gap_gradient * c.directions(Vec::Zero(ix(switches.size())));
+      result.message = fmt::format("the impact with friction has {}: {}",
+                                   answers.empty() ? "no solution" : fmt::format("{} solutions", answers.size()),
+                                   numbers(program, contacts, c, W));
+      return result;
+    }
+    best = answers[0].second;
+    for (size_t b = 0; b < switches.size(); ++b) result.switches.emplace_back(switches[b], answers[0].first.letters[b]);
+    const double speed = c.gap_rate.cwiseAbs().maxCoeff();
+    if (const double gained = work(c, best); gained > 1e-9 * speed * best.impulse.cwiseAbs().maxCoeff())
+      result.note = fmt::format(
+          "the impact at t = {} adds energy ({:.3g}): Newton's law with friction can do that where "
+          "a body couples its directions",
+          t, gained);
   }
-  const Vec after = w + direction * (W * impulse);
+  for (size_t i = 0; i < x.size(); ++i) x[i] += best.change[ix(i)];
+  const Vec after = c.gap_rate + c.gap_gradient * best.change;
+  const Vec pushed = c.directions(best.sigma).cwiseAbs() * best.impulse.cwiseAbs();  // before impulses cancel
   for (size_t a = 0; a < n; ++a) {
-    const double size = std::abs(w[ix(a)]) + (W.row(ix(a)).cwiseAbs() * impulse.cwiseAbs())(0);
-    result.closed.push_back(std::abs(after[ix(a)]) <= 16 * 2.2e-16 * size);
+    const double size = std::abs(c.gap_rate[ix(a)]) + c.gap_gradient.row(ix(a)).cwiseAbs().dot(pushed);
+    result.impulse.push_back(best.impulse[ix(a)]);
+    result.closed.push_back(std::abs(after[ix(a)]) <= 16 * eps * size);
   }
   result.solved = true;
   return result;

@@ -1,11 +1,17 @@
-// Newton's impact law for all contacts that touch at one instant.
+// Newton's impact law for all contacts that touch at one instant, Coulomb's law for the switches in their directions.
 //
-//   w- = gap rates before,  w+ = w- + W Lambda,  W_ij = grad(g_i') . df/dlambda_j
-//   0 <= Lambda  perp  w+ + r w- >= 0
+//   x+ = x- + sum_j D_j(sigma) Lambda_j,    D_j = df/dlambda_j, affine in each sigma
+//   0 <= Lambda_j  perp  w_j+ + r_j min(w_j-, 0) >= 0          w: gap rates
+//   sigma_i in Sgn h_i(x+)                                     for every switch in some D_j
+//
+// With switches all assignments of (hit or not) and (+ - 0) are tried, each by Newton's method: it is affine for given
+// sigma and at most bilinear otherwise. Beyond a few thousand of them an active set is followed.
+// docs/method/impacts.md
 #pragma once
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flow/series.hpp"
@@ -14,12 +20,16 @@ namespace saltus {
 
 struct Impact {
   bool solved = false;
-  std::vector<bool> closed;  ///< per contact: it takes an impulse and ends without velocity
-  std::string message;       ///< why not solved
+  std::vector<double> impulse;                 ///< per contact
+  std::vector<bool> closed;                    ///< per contact: it takes an impulse and ends without velocity
+  std::vector<std::pair<int, char>> switches;  ///< that took part, with their letters after it
+  std::string message;                         ///< why not solved
+  std::string note;                            ///< what a person should know of the answer
 };
 
-/// Changes x by the impulses of the given contacts (degree 2, touching). `series` has been evaluated at (x, t).
-/// Backward in time (direction -1) the law is inverted.
-Impact apply_impact(Series& series, std::span<const int> contacts, std::span<double> x, double direction);
+/// Changes x by the impulses of the given contacts (degree 2, touching). `mode`: whose switches hold where they do not
+/// take part. Backward in time (direction -1) the law is inverted.
+Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
+                    std::span<const double> counters, double direction);
 
 }  // namespace saltus

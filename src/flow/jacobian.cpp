@@ -30,7 +30,7 @@ std::vector<Stand> find_stands(const Series& series) {
   std::vector<Stand> stands(static_cast<size_t>(series.program().unknowns()));
   for (size_t a = 0; a < series.active().size(); ++a) {
     const int u = series.active()[a];
-    if (!series.clamped(u)) stands[static_cast<size_t>(u)] = {static_cast<int>(a), 1};
+    if (!series.held(u)) stands[static_cast<size_t>(u)] = {static_cast<int>(a), 1};
   }
   for (const auto& [u, tie] : series.ties()) {
     const auto& [leader, sign] = tie;

@@ -8,6 +8,8 @@
 #include <Eigen/LU>
 #include <Eigen/QR>
 
+#include "flow/leading.hpp"
+
 namespace saltus {
 namespace {
 
@@ -26,6 +28,19 @@ std::vector<int> find_groups(size_t count, const std::vector<SlopeEntry>& entrie
   return parent;
 }
 
+Mat pseudo_inverse(const Mat& a) {
+  Eigen::CompleteOrthogonalDecomposition<Mat> cod;
+  cod.setThreshold(independent_column);
+  cod.compute(a);
+  return cod.pseudoInverse();
+}
+
+Vec row_scales(const Mat& slope) {
+  Vec scale = slope.cwiseAbs().rowwise().maxCoeff();
+  for (Eigen::Index i = 0; i < scale.size(); ++i) scale[i] = scale[i] > 0 ? 1 / scale[i] : 1;
+  return scale;
+}
+
 void invert(Series::Block& block) {
   if (block.slope.rows() == 1) {
     const double b = block.slope(0, 0);
@@ -36,21 +51,38 @@ void invert(Series::Block& block) {
     return;
   }
   // Rows are surfaces with units of their own: scale them before judging the rank.
-  Vec scale = block.slope.cwiseAbs().rowwise().maxCoeff();
-  for (Eigen::Index i = 0; i < scale.size(); ++i) scale[i] = scale[i] > 0 ? 1 / scale[i] : 1;
+  const Vec scale = row_scales(block.slope);
   const Mat scaled = scale.asDiagonal() * block.slope;
   const Eigen::PartialPivLU<Mat> lu(scaled);
-  block.singular = !(lu.rcond() > 1e-12);
+  block.singular = !(lu.rcond() > singular_rcond);
   block.determinant = lu.determinant();
   if (!block.singular) {
     block.inverse = lu.inverse() * scale.asDiagonal();
     return;
   }
-  Eigen::CompleteOrthogonalDecomposition<Mat> cod;
-  cod.setThreshold(1e-11);
-  cod.compute(scaled);
-  block.singular = cod.rank() < block.slope.rows();
-  block.inverse = cod.pseudoInverse() * scale.asDiagonal();
+  block.inverse.resize(0, 0);
+}
+
+/// Columns that are independent of those before them, in the given order, with the row in which each was eliminated.
+void independent_columns(Mat a, const std::vector<int>& order, std::vector<int>& columns, std::vector<int>& rows) {
+  columns.clear();
+  rows.clear();
+  const Eigen::Index n = a.rows();
+  const Vec size = a.cwiseAbs().colwise().maxCoeff().transpose();
+  std::vector<char> used(static_cast<size_t>(n), 0);
+  for (const int c : order) {
+    Eigen::Index best = -1;
+    for (Eigen::Index r = 0; r < n; ++r) {
+      if (!used[static_cast<size_t>(r)] && (best < 0 || std::abs(a(r, c)) > std::abs(a(best, c)))) best = r;
+    }
+    if (best < 0 || !(std::abs(a(best, c)) > independent_column * size[c])) continue;
+    used[static_cast<size_t>(best)] = 1;
+    columns.push_back(c);
+    rows.push_back(static_cast<int>(best));
+    for (Eigen::Index r = 0; r < n; ++r) {
+      if (!used[static_cast<size_t>(r)] && a(r, c) != 0) a.row(r) -= a(r, c) / a(best, c) * a.row(best);
+    }
+  }
 }
 
 }  // namespace
@@ -58,7 +90,7 @@ void invert(Series::Block& block) {
 Series::Series(const Program& program, std::span<const double> parameters, int order)
     : program_(program), parameters_(parameters.begin(), parameters.end()), order_(order) {
   for (const Switch& s : program.model().form.switches) hold_.push_back(constant_value(s.hold, parameters_));
-  clamped_.assign(at(program.unknowns()), false);
+  held_.assign(at(program.unknowns()), false);
 }
 
 void Series::bind(std::span<const double> parameters) {
@@ -74,7 +106,14 @@ void Series::bind(std::span<const double> parameters) {
 }
 
 void Series::reset() {
-  for (auto& [mode, plan] : plans_) plan->order = 0;
+  for (auto& [mode, plan] : plans_) {
+    plan->order = 0;
+    for (Block& block : plan->blocks) {
+      if (block.singular) plan->slope_known = false;
+      block.held.clear();
+      block.even = false;
+    }
+  }
   plan_ = nullptr;
   guess_.clear();
 }
@@ -210,6 +249,16 @@ void Series::choose_rows(Plan& plan, const std::vector<int>& position) const {
   }
 }
 
+bool Series::idle(int u) const {
+  for (const Single& single : plan_->singles) {
+    if (plan_->active[at(single.member)] == u) return single.entries.empty();
+  }
+  for (const Follower& f : plan_->followers) {
+    if (f.unknown == u) return idle(f.leader);
+  }
+  return std::find(plan_->active.begin(), plan_->active.end(), u) == plan_->active.end();
+}
+
 bool Series::raised(int u) const {
   for (size_t a = 0; a < plan_->active.size(); ++a) {
     if (plan_->active[a] == u) return plan_->rows[a] >= program_.unknowns();
@@ -242,14 +291,14 @@ void Series::set_mode(const Mode& mode) {
   const int m = program_.switches();
   for (int u = 0; u < program_.unknowns(); ++u) {
     double* slot = unknown_slot(u);
-    slot[0] = u >= m ? 0.0 : mode.switches[at(u)] == '+' ? 1.0 : mode.switches[at(u)] == '-' ? -1.0 : 0.0;
+    slot[0] = u < m ? value_of_letter(u, mode.switches[at(u)]) : 0.0;
     std::fill(slot + 1, slot + order_ + 1, 0.0);
   }
   const size_t often = 4 + (tape_->flow.free.size() + tape_->flow.bound.size()) / 50;
   if (!plan_->scheduled && ++plan_->uses >= often) make_schedule(*plan_);
   if (plan_->scheduled) work_->flow.enter(plan_->schedule);
-  if (any_clamped_) clamped_.assign(at(program_.unknowns()), false);
-  any_clamped_ = false;
+  if (any_held_) held_.assign(at(program_.unknowns()), false);
+  any_held_ = false;
   residual_.resize(static_cast<Eigen::Index>(plan_->active.size()));
   step_.resize(static_cast<Eigen::Index>(plan_->active.size()));
 }
@@ -264,7 +313,10 @@ const double* Series::unknown(int u) const {
   return work_->flow[u < m ? tape_->flow.sigmas[at(u)] : tape_->flow.lambdas[at(u - m)]];
 }
 
-double Series::bound_of(int u) const { return u < program_.switches() ? hold_[at(u)] : HUGE_VAL; }
+double Series::value_of_letter(int u, char letter) const {
+  if (letter == '=') return program_.model().form.switches[at(u)].at_zero;
+  return letter == '+' ? 1.0 : letter == '-' ? -1.0 : 0.0;
+}
 
 void Series::extend_free(int k) {
   if (plan_->scheduled) {
@@ -319,6 +371,15 @@ void Series::form_slope() {
     block.slope.setZero(n, n);
     for (const SlopeEntry& e : block.entries) block.slope(e.row, e.column) += e.factor * jet.output(at(e.output))[0];
     invert(block);
+    if (!block.singular) {
+      block.held.clear();
+    } else if (block.even) {
+      const Vec scale = row_scales(block.slope);
+      block.held.assign(block.members.size(), 0);
+      block.inverse = pseudo_inverse(scale.asDiagonal() * block.slope) * scale.asDiagonal();
+    } else if (block.held.empty() || !invert_basis(block)) {
+      choose_basis(block);
+    }
   }
   plan_->slope_known = true;
 }
@@ -368,6 +429,8 @@ void Series::clear_held_rates(int k) {
   for (double* series : plan_->pinned) series[k] = 0;
 }
 
+bool Series::redundant_mode() const { return any_singular(); }
+
 bool Series::any_singular() const {
   return std::any_of(plan_->blocks.begin(), plan_->blocks.end(), [](const Block& b) { return b.singular; });
 }
@@ -376,10 +439,9 @@ bool Series::any_singular() const {
 SeriesStatus Series::solve_start() {
   const std::vector<int>& active = plan_->active;
   const bool use_guess = !tape_->slope_affine && guess_.size() == at(program_.unknowns());
-  for (const int u : active) {
-    clamped_[at(u)] = false;
-    unknown_slot(u)[0] = use_guess ? guess_[at(u)] : 0;
-  }
+  if (any_held_) held_.assign(at(program_.unknowns()), false);
+  any_held_ = false;
+  for (const int u : active) unknown_slot(u)[0] = use_guess ? guess_[at(u)] : 0;
   read_residual(0);
   note_rates(0);
   if (!residual_.allFinite()) return SeriesStatus::undefined;
@@ -387,6 +449,10 @@ SeriesStatus Series::solve_start() {
   const int most = tape_->slope_affine ? 2 : 40;
   for (int iteration = 0; iteration < most; ++iteration) {
     form_slope();
+    if (!any_held_ && any_singular()) {
+      take_held_values();
+      read_residual(0);
+    }
     solve_blocks();
     if (!step_.allFinite()) return SeriesStatus::undefined;
     double change = 0;
@@ -400,7 +466,6 @@ SeriesStatus Series::solve_start() {
     if (!std::isfinite(size)) return SeriesStatus::undefined;
     if (change < 1e-15 || (tape_->slope_affine && size <= 1e-15 * first)) break;
   }
-  if (any_singular() && !solve_clamped()) return SeriesStatus::unsolved;
   return residual_is_rounding() ? SeriesStatus::ok : SeriesStatus::unsolved;
 }
 
@@ -409,7 +474,7 @@ bool Series::residual_is_rounding() const {
   for (const Single& single : plan_->singles) {
     const double left = std::abs(residual_[single.member]);
     const double scale = std::abs(single.slope) * (1 + std::abs(unknown(plan_->active[at(single.member)])[0]));
-    if (left > 1e-9 * scale) return false;
+    if (left > unsolved_residual * scale) return false;
   }
   for (const Block& block : plan_->blocks) {
     for (size_t i = 0; i < block.members.size(); ++i) {
@@ -418,53 +483,201 @@ bool Series::residual_is_rounding() const {
         scale += std::abs(block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j))) *
                  (1 + std::abs(unknown(plan_->active[at(block.members[j])])[0]));
       }
-      if (std::abs(residual_[block.members[i]]) > 1e-9 * scale) return false;
+      if (std::abs(residual_[block.members[i]]) > unsolved_residual * scale) return false;
     }
   }
   return true;
 }
 
-/// Redundant surfaces leave sigma free along a direction. Least-norm sigma may exceed a bound although others do not:
-/// those that exceed it stay at the bound, the rest is solved again.
-bool Series::solve_clamped() {
-  const std::vector<int>& active = plan_->active;
-  for (size_t round = 0; round < active.size(); ++round) {
-    int worst = -1;
-    double excess = 1e-12;
-    for (const int u : active) {
-      const double over = std::abs(unknown(u)[0]) - bound_of(u);
-      if (!clamped_[at(u)] && over > excess) {
-        excess = over;
-        worst = u;
-      }
+// ---- redundant forces ----------------------------------------------------------------------------------------------
+//
+// Where the slope A of a block is singular, the forces that keep the mode are not unique: {u in bounds : A u = b(t)} is
+// a polytope. The series follow one of its vertices: as many basic unknowns as A has rank, the others held at a bound.
+// docs/method/redundant_forces.md
+
+/// A first basis: columns in order of the members; the others are held at the bound next to their last value.
+void Series::choose_basis(Block& block) {
+  const size_t n = block.members.size();
+  std::vector<int> order(n), columns, rows;
+  std::iota(order.begin(), order.end(), 0);
+  const Mat scaled = row_scales(block.slope).asDiagonal() * block.slope;
+  independent_columns(scaled, order, columns, rows);
+  block.held.assign(n, 1);
+  for (const int c : columns) block.held[at(c)] = 0;
+  block.held_at.assign(n, 0.0);
+  for (size_t i = 0; i < n; ++i) {
+    const int u = plan_->active[at(block.members[i])];
+    if (u < program_.switches()) block.held_at[i] = unknown_slot(u)[0] < 0 ? -hold_[at(u)] : hold_[at(u)];
+  }
+  invert_basis(block);
+}
+
+/// The inverse of the basis inside a matrix of zeros. False where the basis does not fit the slope (any more).
+bool Series::invert_basis(Block& block) {
+  const size_t n = block.members.size();
+  std::vector<int> order, columns, rows;
+  for (size_t i = 0; i < n; ++i) {
+    if (!block.held[i]) order.push_back(static_cast<int>(i));
+  }
+  const size_t basic = order.size();
+  for (size_t i = 0; i < n; ++i) {
+    if (block.held[i]) order.push_back(static_cast<int>(i));
+  }
+  const Vec scale = row_scales(block.slope);
+  const Mat scaled = scale.asDiagonal() * block.slope;
+  independent_columns(scaled, order, columns, rows);
+  if (columns.size() != basic) return false;
+  const Eigen::Index r = static_cast<Eigen::Index>(basic);
+  Mat square(r, r);
+  for (Eigen::Index i = 0; i < r; ++i) {
+    for (Eigen::Index j = 0; j < r; ++j)
+      square(i, j) = scaled(rows[static_cast<size_t>(i)], columns[static_cast<size_t>(j)]);
+  }
+  const Mat inverse = square.inverse();
+  block.inverse.setZero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
+  for (Eigen::Index i = 0; i < r; ++i) {
+    for (Eigen::Index j = 0; j < r; ++j) {
+      const int row = rows[static_cast<size_t>(j)];
+      block.inverse(columns[static_cast<size_t>(i)], row) = inverse(i, j) * scale[row];
     }
-    if (worst < 0) return true;
-    clamped_[at(worst)] = any_clamped_ = true;
-    double* u = unknown_slot(worst);
-    u[0] = std::copysign(bound_of(worst), u[0]);
-    for (Block& block : plan_->blocks) {
-      Mat reduced = block.slope;
-      bool any = false;
-      for (size_t j = 0; j < block.members.size(); ++j) {
-        if (!clamped_[at(active[at(block.members[j])])]) continue;
-        reduced.col(static_cast<Eigen::Index>(j)).setZero();
-        any = true;
-      }
-      if (!any) continue;
-      Eigen::CompleteOrthogonalDecomposition<Mat> cod;
-      cod.setThreshold(1e-11);
-      cod.compute(reduced);
-      block.inverse = cod.pseudoInverse();
-    }
-    plan_->slope_known = false;
-    read_residual(0);
-    solve_blocks();
-    for (size_t a = 0; a < active.size(); ++a) {
-      if (!clamped_[at(active[a])]) unknown_slot(active[a])[0] += step_[static_cast<Eigen::Index>(a)];
-    }
-    read_residual(0);
   }
   return true;
+}
+
+void Series::share_evenly(bool even) {
+  for (Block& block : plan_->blocks) {
+    if (block.even == even) continue;
+    block.even = even;
+    block.held.clear();
+    plan_->slope_known = false;
+  }
+}
+
+void Series::take_held_values() {
+  for (const Block& block : plan_->blocks) {
+    if (!block.singular) continue;
+    for (size_t i = 0; i < block.members.size(); ++i) {
+      if (!block.held[i]) continue;
+      const int u = plan_->active[at(block.members[i])];
+      held_[at(u)] = any_held_ = true;
+      unknown_slot(u)[0] = block.held_at[i];
+    }
+  }
+}
+
+/// The side on which an unknown leaves its bounds just after the point, 0 if it stays inside.
+int Series::violated_bound(int u, double time_scale, double direction, int order) const {
+  const double* c = unknown(u);
+  const auto leaves = [&](double bound, double side) {  // side * (bound - u) must stay positive
+    const double size = u < program_.switches() ? 1.0 : std::max(std::abs(c[0]), std::abs(c[1]) * time_scale);
+    const double margin = side * (bound - c[0]);
+    if (std::abs(margin) > bound_margin * size) return margin < 0;
+    std::vector<double> rest(at(order) + 1, 0.0);
+    for (int k = 1; k <= order; ++k) rest[at(k)] = -side * c[k];
+    return leading_coefficient(rest.data(), 1, order, time_scale, direction, sigma_rate_noise * size / time_scale)
+               .sign < 0;
+  };
+  if (u >= program_.switches()) return leaves(0.0, -1) ? -1 : 0;
+  if (leaves(hold_[at(u)], 1)) return 1;
+  return leaves(-hold_[at(u)], -1) ? -1 : 0;
+}
+
+/// One pivot of a basis that leaves its bounds (least indices, so that it ends). False if nothing is left to do;
+/// `feasible` then says whether the basis stays inside.
+bool Series::pivot(double time_scale, double direction, int order, bool& feasible) {
+  const int m = program_.switches();
+  for (Block& block : plan_->blocks) {
+    if (!block.singular || block.even) continue;
+    for (size_t k = 0; k < block.members.size(); ++k) {
+      if (block.held[k]) continue;
+      const int u = plan_->active[at(block.members[k])];
+      const int side = violated_bound(u, time_scale, direction, order);
+      if (side == 0) continue;
+      const Eigen::RowVectorXd row = block.inverse.row(static_cast<Eigen::Index>(k));
+      for (size_t j = 0; j < block.members.size(); ++j) {
+        if (!block.held[j]) continue;
+        const int other = plan_->active[at(block.members[j])];
+        // How u changes if the other one moves off its bound, into its range.
+        const double into = other >= m || block.held_at[j] < 0 ? 1 : -1;
+        const double change = -into * row.dot(block.slope.col(static_cast<Eigen::Index>(j)));
+        const double size = row.cwiseAbs().dot(block.slope.col(static_cast<Eigen::Index>(j)).cwiseAbs());
+        if (!(change * side < -independent_column * size) || size == 0) continue;
+        block.held[k] = 1;
+        block.held_at[k] = u < m ? side * hold_[at(u)] : 0.0;
+        block.held[j] = 0;
+        if (invert_basis(block)) return true;
+        block.held[k] = 0;
+        block.held[j] = 1;
+        invert_basis(block);
+      }
+      feasible = false;
+      return false;
+    }
+  }
+  feasible = true;
+  return false;
+}
+
+SeriesStatus Series::distribute(std::span<const double> x, double t, std::span<const double> counters, int order,
+                                double time_scale, double direction) {
+  const size_t most = 100 + 20 * plan_->active.size();
+  for (size_t round = 0; round < most; ++round) {
+    const SeriesStatus status = expand(x, t, counters, order);
+    if (status != SeriesStatus::ok || !any_held_) return status;
+    bool feasible = true;
+    if (!pivot(time_scale, direction, order, feasible)) return feasible ? status : SeriesStatus::unsolved;
+  }
+  return SeriesStatus::unsolved;
+}
+
+std::vector<std::pair<int, double>> Series::held_values() const {
+  std::vector<std::pair<int, double>> out;
+  for (const int u : plan_->active) {
+    if (held_[at(u)]) out.emplace_back(u, unknown(u)[0]);
+  }
+  return out;
+}
+
+void Series::hold_at(const std::vector<std::pair<int, double>>& values) {
+  if (values.empty()) return;
+  for (Block& block : plan_->blocks) {
+    std::vector<char> held(block.members.size(), 0);
+    std::vector<double> held_at(block.members.size(), 0.0);
+    bool any = false;
+    for (size_t i = 0; i < block.members.size(); ++i) {
+      for (const auto& [u, value] : values) {
+        if (plan_->active[at(block.members[i])] != u) continue;
+        held[i] = 1;
+        held_at[i] = value;
+        any = true;
+      }
+    }
+    if (!any) continue;
+    block.held = held;
+    block.held_at = held_at;
+    plan_->slope_known = false;
+  }
+}
+
+bool Series::linear_system(std::span<const double> x, double t, std::span<const double> counters, Mat& A, Vec& r) {
+  t_ = t;
+  counters_.assign(counters.begin(), counters.end());
+  load(x, t, counters, 0);
+  for (const int u : plan_->active) unknown_slot(u)[0] = 0;
+  extend_free(0);
+  read_residual(0);
+  form_slope();
+  const Eigen::Index n = static_cast<Eigen::Index>(plan_->active.size());
+  A.setZero(n, n);
+  r = residual_;
+  for (const Single& single : plan_->singles) A(single.member, single.member) = single.slope;
+  for (const Block& block : plan_->blocks) {
+    for (size_t i = 0; i < block.members.size(); ++i) {
+      for (size_t j = 0; j < block.members.size(); ++j)
+        A(block.members[i], block.members[j]) = block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+    }
+  }
+  return A.allFinite() && r.allFinite();
 }
 
 /// Coefficient k of the unknowns: the residual with u_k = 0, then one solve with the slope at the point.
@@ -474,7 +687,7 @@ void Series::solve_order(int k) {
   note_rates(k);
   solve_blocks();
   for (size_t a = 0; a < plan_->unknowns.size(); ++a) {
-    if (!any_clamped_ || !clamped_[at(plan_->active[a])]) plan_->unknowns[a][k] = step_[static_cast<Eigen::Index>(a)];
+    if (!any_held_ || !held_[at(plan_->active[a])]) plan_->unknowns[a][k] = step_[static_cast<Eigen::Index>(a)];
   }
   for (const Follower& f : plan_->followers) unknown_slot(f.unknown)[k] = f.sign * unknown_slot(f.leader)[k];
   extend_bound(k);
@@ -519,6 +732,16 @@ SeriesStatus Series::evaluate(std::span<const double> x, double t, std::span<con
   return expand(x, t, counters, 0);
 }
 
+void Series::evaluate_with(std::span<const double> x, double t, std::span<const double> counters,
+                           std::span<const int> open_switches) {
+  t_ = t;
+  counters_.assign(counters.begin(), counters.end());
+  load(x, t, counters, 0);
+  for (const int i : open_switches) unknown_slot(i)[0] = 0;
+  work_->flow.free(0);
+  work_->flow.bound(0);
+}
+
 double Series::rate_noise(int i) {
   if (!work_->rounding) work_->rounding = std::make_unique<Rounding>(tape_->flow, parameters_);
   const int m = program_.switches();
@@ -538,9 +761,12 @@ const Jet<double>& Series::manifold() {
   return jet;
 }
 
-const Jet<double>& Series::actions() {
+const Jet<double>& Series::actions() { return actions({}); }
+
+const Jet<double>& Series::actions(std::span<const std::pair<int, double>> sigma) {
   Jet<double>& jet = work_->actions;
   copy_inputs(jet, 0);
+  for (const auto& [i, value] : sigma) jet[tape_->actions.sigmas[at(i)]][0] = value;
   jet.set_time(t_, 0);
   jet.free(0);
   jet.bound(0);

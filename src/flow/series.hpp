@@ -63,8 +63,25 @@ class Series {
   const double* phase(int c) const { return work_->flow.output(program_.phase(c)); }
   /// Series of an unknown (slid sigma or closed lambda), or its fixed value.
   const double* unknown(int u) const;
-  /// Slid sigmas that stand at their bound because the system leaves them free (redundant surfaces).
-  bool clamped(int u) const { return clamped_[static_cast<size_t>(u)]; }
+  /// Unknowns that stand at a bound because others suffice to keep the mode (redundant forces): they are not watched.
+  bool held(int u) const { return held_[static_cast<size_t>(u)]; }
+  /// Whether no unknown of the current mode enters the equation that would keep the surface of switch u.
+  bool idle(int u) const;
+  /// Whether forces are redundant in the current mode at the last point.
+  bool redundant() const { return any_held_; }
+  /// The same, as far as the slope at the last point tells, also where no distribution was found.
+  bool redundant_mode() const;
+  /// As expand, and where forces are redundant a distribution of them that stays inside its bounds just after the point
+  /// is found: a vertex of {u in bounds : A u = b(t)}, by pivots. `unsolved` if there is none.
+  SeriesStatus distribute(std::span<const double> x, double t, std::span<const double> counters, int order,
+                          double time_scale, double direction);
+  /// Redundant forces of the current mode are shared evenly from now on, or follow a vertex again.
+  void share_evenly(bool even);
+  /// The unknowns held in the current mode, with their values; to be had again by `hold_at`.
+  std::vector<std::pair<int, double>> held_values() const;
+  void hold_at(const std::vector<std::pair<int, double>>& values);
+  /// residual = A u + r of the active unknowns at the point, for a mode that is affine in them. False if not finite.
+  bool linear_system(std::span<const double> x, double t, std::span<const double> counters, Mat& A, Vec& r);
 
   /// The order that served the current mode best so far; yours to set.
   int& usual_order() { return plan_->order; }
@@ -78,9 +95,12 @@ class Series {
     std::vector<int> members;         ///< positions in active()
     std::vector<SlopeEntry> entries;  ///< row and column within the block
     Mat slope;
-    Mat inverse;  ///< pseudo-inverse if singular
+    Mat inverse;  ///< of the basis if singular: rows of held members and columns of dependent rows are zero
     bool singular = false;
-    double determinant = 0;  ///< of the slope with its rows scaled
+    std::vector<char> held;       ///< per member, if singular: it stands at a bound, outside the basis
+    std::vector<double> held_at;  ///< where
+    bool even = false;            ///< if singular: nobody is held, the forces are shared evenly (least squares)
+    double determinant = 0;       ///< of the slope with its rows scaled
   };
   /// An unknown that no other active unknown influences.
   struct Single {
@@ -103,6 +123,11 @@ class Series {
   /// Values of definitions, jump right sides, restitutions and impact directions at (x, t), after expand or evaluate
   /// there.
   const Jet<double>& actions();
+  /// The same with other values of some switches: (switch, sigma).
+  const Jet<double>& actions(std::span<const std::pair<int, double>> sigma);
+  /// Values at (x, t) without solving for anything: the given switches, '0' in the mode, count as sigma = 0.
+  void evaluate_with(std::span<const double> x, double t, std::span<const double> counters,
+                     std::span<const int> open_switches);
   /// Gradients of the functions an unknown keeps at zero (rows: h, h', ...), after evaluate at (x, t).
   const Jet<double>& manifold();
 
@@ -158,7 +183,11 @@ class Series {
   void load(std::span<const double> x, double t, std::span<const double> counters, int order);
   SeriesStatus solve_start();
   bool any_singular() const;
-  bool solve_clamped();
+  void choose_basis(Block& block);
+  bool invert_basis(Block& block);
+  bool pivot(double time_scale, double direction, int order, bool& feasible);
+  int violated_bound(int u, double time_scale, double direction, int order) const;
+  void take_held_values();
   void solve_order(int k);
   void form_slope();
   void read_residual(int k);
@@ -169,7 +198,7 @@ class Series {
   bool residual_is_rounding() const;
   double* unknown_slot(int u);
   void copy_inputs(Jet<double>& to, int order) const;
-  double bound_of(int u) const;
+  double value_of_letter(int u, char letter) const;
 
   const Program& program_;
   std::vector<double> parameters_;
@@ -181,8 +210,8 @@ class Series {
   Plan* plan_ = nullptr;
   const ModeTape* tape_ = nullptr;
   Work* work_ = nullptr;
-  std::vector<bool> clamped_;
-  bool any_clamped_ = false;
+  std::vector<bool> held_;
+  bool any_held_ = false;
   std::vector<double> guess_;
   std::vector<double> counters_;
   double t_ = 0;

@@ -4,9 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "flow/engine.hpp"
-#include "flow/event_driven.hpp"
-#include "flow/time_stepping.hpp"
+#include "flow/event/event_driven.hpp"
+#include "flow/step/time_stepping.hpp"
 #include "model/lower.hpp"
 
 namespace saltus {
@@ -62,13 +61,14 @@ void RunOptions::check(const Model& model) const {
 
 Trajectory simulate(const Program& program, const RunOptions& options) { return Simulator(program).run(options); }
 
-Simulator::Simulator(const Program& program) : memory_(std::make_unique<EngineMemory>(program)) {}
+Simulator::Simulator(const Program& program)
+    : memory_(std::make_unique<EngineMemory>(program)), steps_(std::make_unique<StepMemory>()) {}
 Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 
 Trajectory Simulator::run(const RunOptions& options) {
   options.check(memory_->program.model());
-  if (options.step) return simulate_time_stepping(memory_->program, options);
+  if (options.step) return simulate_time_stepping(*memory_, *steps_, options);
   return simulate_event_driven(*memory_, options);
 }
 

@@ -46,6 +46,7 @@ struct RunOptions {
   bool zeno_stop = false;             ///< end at an accumulation of events instead of completing it
   bool keep_pieces = false;           ///< keep the dense output
   bool keep_events = true;            ///< keep the events (they are counted in any case)
+  bool keep_transitions = false;      ///< keep what happened at each event as values
   long max_steps = 1'000'000'000;
   long max_events = 100'000'000;
   long max_kept_events = 5'000'000;  ///< memory: later events are counted, not kept
@@ -53,10 +54,10 @@ struct RunOptions {
   long section_count = 0;            ///< end (Why::count) after so many points of that section
   /// Called now and then with the time reached; false cancels the run.
   std::function<bool(double t)> progress;
-  /// Called with each finished piece (its mode as second argument); pieces need not be kept for that.
-  std::function<void(const Piece&, const Mode&)> on_piece;
-  /// Called at each event.
-  std::function<void(const Event&)> on_event;
+  /// Called with each finished piece and what is constant on it; pieces need not be kept for that.
+  std::function<void(const Piece&, const Arc&)> on_piece;
+  /// Called at each event, with what is constant just after it.
+  std::function<void(const Event&, const Arc&)> on_event;
   /// Called at each point of a section; false ends the run (Why::stop). Cheap: no event is made for it.
   std::function<bool(const Passing&)> on_section;
 
@@ -78,6 +79,7 @@ class Simulator {
 
  private:
   std::unique_ptr<struct EngineMemory> memory_;
+  std::unique_ptr<struct StepMemory> steps_;
 };
 
 }  // namespace saltus

@@ -72,6 +72,17 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
     for (const WatchedSeries& w : watched) reach = std::min(reach, first_length(w.c, order, tolerance_));
     reach = std::isfinite(reach) ? std::min(reach, horizon_) : 0;
   }
+  double length = try_reach(series, order, watched, reach);
+  // A reach from before a singularity makes scales of derivatives that rule no step of this length.
+  for (int round = 0; round < 8 && length > 0 && length < 1e-2 * reach; ++round) {
+    reach = length;
+    length = try_reach(series, order, watched, reach);
+  }
+  if (length > 0 && std::isfinite(length)) last_ = std::min(length, horizon_);
+  return length;
+}
+
+double StepControl::try_reach(const Series& series, int order, std::span<const WatchedSeries> watched, double reach) {
   double last = 0, previous = 0;  // largest coefficients in units of the scales
   bool finite = true;
   const auto look = [&](const double* c, double least) {
@@ -97,7 +108,6 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
   if (!finite) return 0;
   const bool same = last == last_of_states && previous == previous_of_states;
   const double length = same ? state_step_ : length_for();
-  if (std::isfinite(length)) last_ = std::min(length, horizon_);
   return length;
 }
 

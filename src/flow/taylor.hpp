@@ -48,6 +48,9 @@ class StepControl {
   void accept(std::span<const double> x);
 
  private:
+  /// The length that the last terms allow with scales for a step of length `reach`.
+  double try_reach(const Series& series, int order, std::span<const WatchedSeries> watched, double reach);
+
   double tolerance_, horizon_;
   size_t states_;
   double state_step_ = 0;

@@ -6,6 +6,14 @@
 
 namespace saltus {
 
+Mode visible_mode(const Mode& mode, int visible) {
+  Mode out{mode.switches.substr(0, static_cast<size_t>(visible)), mode.constraints};
+  for (char& c : out.switches) {
+    if (c == '=') c = '0';
+  }
+  return out;
+}
+
 std::string_view kind_name(EventKind kind) {
   static constexpr std::array<std::string_view, 11> names{"cross", "slide",   "leave", "graze",   "impact", "close",
                                                           "open",  "chatter", "jump",  "section", "mode"};

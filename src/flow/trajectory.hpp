@@ -6,9 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "flow/guard.hpp"
+
 namespace saltus {
 
 /// One character per switch (`+` `-` `0` sliding), one per constraint (`o` open, `c` closed).
+/// Inside the engines hidden switches follow the visible ones, and `=` says that a surface stays zero by itself,
+/// without the help of its sigma; users see neither (`visible_mode`).
 struct Mode {
   std::string switches;
   std::string constraints;
@@ -32,8 +36,31 @@ enum class EventKind {
   mode,     ///< more than one switch or constraint changed at once
 };
 std::string_view kind_name(EventKind kind);
+/// The mode as users see it: the first `visible` switches, `=` as `0`.
+Mode visible_mode(const Mode& mode, int visible);
 /// The kind of event in which one switch or constraint alone changes its letter.
 EventKind kind_of_change(char from, char to);
+
+/// A jump of the model that has happened.
+struct JumpDone {
+  int jump = 0;
+  std::vector<double> before, after;
+};
+
+/// What happened at one instant: guards became zero, jumps changed the state, contacts their velocities, then a mode
+/// followed. Events are printed from it.
+struct Transition {
+  double t = 0;
+  Mode before, after;  ///< all switches, hidden ones included
+  std::vector<Guard> guards;
+  std::vector<double> x_minus, x_plus;
+  std::vector<double> counters_before, counters;  ///< whole numbers of mod and floor before and after
+  std::vector<std::pair<int, double>> impulse{};  ///< of each contact hit, in order
+  std::vector<JumpDone> jumps{};                  ///< in the order in which they happened
+  long count = 0;                                 ///< events summed by a chatter
+  std::vector<int> resting{};                     ///< unknowns that a chatter has brought to rest
+  bool silent = false;                            ///< nothing has changed that a user could see
+};
 
 struct Event {
   double t = 0;
@@ -57,11 +84,20 @@ struct End {
   Mode mode;
 };
 
+/// What is constant on a piece besides its polynomials: enough to evaluate sigma, lambda and named quantities on it.
+struct Arc {
+  Mode mode;                                   ///< all switches, hidden ones included
+  std::vector<double> counters;                ///< whole numbers of mod and floor
+  std::vector<std::pair<int, double>> held{};  ///< redundant forces that stand at a bound: (unknown, value)
+
+  friend bool operator==(const Arc&, const Arc&) = default;
+};
+
 /// A polynomial in tau = t - start for every state, valid for tau between 0 and length (which is negative backward).
 struct Piece {
   double start = 0;
   double length = 0;
-  int mode = 0;                      ///< index into Trajectory::modes
+  int arc = 0;                       ///< index into Trajectory::arcs
   std::vector<double> coefficients;  ///< [state * (order + 1) + k]
 };
 
@@ -84,11 +120,13 @@ class Trajectory {
   std::vector<double> start_state;
   Mode start_mode;
   std::vector<Piece> pieces;  ///< empty unless the run was asked to keep them
-  std::vector<Mode> modes;
+  std::vector<Arc> arcs;      ///< of the kept pieces
   std::vector<Event> events;
+  std::vector<Transition> transitions;  ///< empty unless the run was asked to keep them
   std::vector<std::string> messages;
-  std::vector<SlidingRecord> sliding;  ///< per switch
+  std::vector<SlidingRecord> sliding;  ///< per visible switch
   End end;
+  Arc last;  ///< what is constant at the end
   Cost cost;
 
   bool dense() const { return !pieces.empty(); }

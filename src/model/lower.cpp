@@ -163,18 +163,17 @@ class Lowering {
       if (c.restitution) gap.restitution = formula(*c.restitution, c.restitution_place);
       form_.gaps.push_back(std::move(gap));
     }
+    hiding_ = true;  // kinks of what only observes or triggers are no switches of the model
     for (const Jump& j : model_.jumps) {
       LoweredJump jump{.on = formula(j.on, j.place), .direction = j.direction, .every = j.every, .phase = j.phase};
       if (j.when) jump.when = plain(*j.when);
-      for (const Assignment& a : j.set) {
-        jump.set.push_back({a.state, formula(a.value, j.place)});
-        jump.plain.push_back(plain(a.value));
-      }
+      for (const Assignment& a : j.set) jump.set.push_back({a.state, plain(a.value)});
       form_.jumps.push_back(std::move(jump));
     }
     for (const Section& s : model_.sections) {
       form_.sections.push_back(s.kind == Section::Kind::on ? formula(s.value, s.place) : Expr(0.0));
     }
+    put_hidden_last();
   }
 
   /// Pairs of switches that cannot both be at zero (the two ends of one saturation).
@@ -184,6 +183,51 @@ class Lowering {
   Expr formula(const Expr& written, const Place& place) {
     place_ = &place;
     return expand(rebuild_(written));
+  }
+
+  /// Numbers the switches anew, those with a letter in modes first.
+  void put_hidden_last() {
+    const size_t count = form_.switches.size();
+    std::vector<size_t> old_of;  // by new number
+    for (const bool hidden : {false, true}) {
+      for (size_t i = 0; i < count; ++i) {
+        if (form_.switches[i].hidden == hidden) old_of.push_back(i);
+      }
+      if (!hidden) form_.visible = static_cast<int>(old_of.size());
+    }
+    std::vector<int> new_of(count);
+    for (size_t i = 0; i < count; ++i) new_of[old_of[i]] = static_cast<int>(i);
+    form_.order = new_of;  // they were made in an order in which each depends on earlier ones
+    if (static_cast<size_t>(form_.visible) == count || std::is_sorted(new_of.begin(), new_of.end())) return;
+    std::vector<Switch> switches;
+    for (const size_t old : old_of) switches.push_back(form_.switches[old]);
+    std::vector<Expr> sigmas;
+    for (size_t i = 0; i < count; ++i) sigmas.push_back(sigma_symbol(form_, static_cast<int>(i)));
+    form_.switches = std::move(switches);
+    Rebuild renumber([&](const Expr& node, std::span<const Expr> a) {
+      if (!a.empty()) return make(node.op(), a);
+      return node.is_symbol(SymbolKind::sigma) ? sigma_symbol(form_, new_of[static_cast<size_t>(node.symbol().index)])
+                                               : node;
+    });
+    const auto change = [&](Expr& e) { e = renumber(e); };
+    for (Expr& f : form_.f) change(f);
+    for (Switch& s : form_.switches) change(s.surface);
+    for (Gap& g : form_.gaps) {
+      change(g.gap);
+      if (g.restitution) change(*g.restitution);
+    }
+    for (Counter& c : form_.counters) {
+      change(c.phase);
+      c.below = new_of[static_cast<size_t>(c.below)];
+      c.above = new_of[static_cast<size_t>(c.above)];
+    }
+    for (LoweredJump& j : form_.jumps) change(j.on);
+    for (Expr& e : form_.sections) change(e);
+    for (Expr& e : form_.definitions) change(e);
+    Pairs disjoint;
+    for (const auto& [i, j] : disjoint_)
+      disjoint.insert(std::minmax(new_of[static_cast<size_t>(i)], new_of[static_cast<size_t>(j)]));
+    disjoint_ = std::move(disjoint);
   }
 
   [[noreturn]] void fail(std::string message, std::string hint) const {
@@ -328,11 +372,14 @@ class Lowering {
     bool fixes_ratio = false;    ///< sign, step, if, min, max: the values at the surface matter
     bool selects = false;
     std::string_view inside{};  ///< the function, where a holding surface is a mistake
+    int at_zero = 0;            ///< what sigma is where the surface stays zero, if `rank` says that it matters
+    int rank = 0;               ///< of several uses of one surface the highest decides
+    bool hidden = false;
   };
 
   /// The value of the switch on this surface: an existing one or a new one, with the sign that fits.
   Expr sigma(const SurfaceUse& use) {
-    const Expr surface = expand(use.lowered);
+    const Expr surface = without_odd_power(expand(use.lowered));
     if (contains_kind(surface, SymbolKind::lambda)) {
       fail(fmt::format("the surface '{}' depends on a multiplier", print(use.written)),
            "a switch may depend on states, time, parameters and other switches");
@@ -344,23 +391,41 @@ class Lowering {
     for (const int i : by_shape_[key]) {
       const double c = ratio(shape, shapes_[static_cast<size_t>(i)]);
       if (c == 0) continue;
-      note_use(form_.switches[static_cast<size_t>(i)], use);
+      note_use(form_.switches[static_cast<size_t>(i)], use, c > 0 ? 1 : -1);
       const Expr s = sigma_symbol(form_, i);
       return c > 0 ? s : -s;
     }
     const int index = static_cast<int>(form_.switches.size());
-    form_.switches.push_back({.name = print(simplify(use.written)), .surface = surface});
+    form_.switches.push_back(
+        {.name = print(simplify(use.written)), .surface = surface, .hidden = hiding_ || use.hidden});
     shapes_.push_back(shape);
     ratio_fixed_.push_back(false);
     selected_in_.emplace_back();
+    rank_.push_back(0);
     by_shape_[key].push_back(index);
-    note_use(form_.switches.back(), use);
+    note_use(form_.switches.back(), use, 1);
     return sigma_symbol(form_, index);
   }
 
-  void note_use(Switch& s, const SurfaceUse& use) {
+  /// The surface of an odd power is that of its base: the base has simple zeros where the power has flat ones.
+  static Expr without_odd_power(Expr surface) {
+    for (;;) {
+      const bool odd = surface.op() == Op::pow && surface.argument(1).is_number() &&
+                       std::fmod(surface.argument(1).value(), 2) == 1 && surface.argument(1).value() > 0;
+      const bool root = surface.op() == Op::cbrt;
+      if (!odd && !root) return surface;
+      surface = surface.argument(0);
+    }
+  }
+
+  /// `side`: -1 if the switch has the opposite sign of the surface as used here.
+  void note_use(Switch& s, const SurfaceUse& use, int side) {
     const size_t i = static_cast<size_t>(&s - form_.switches.data());
     s.selects = s.selects || use.selects;
+    if (use.rank > rank_[i]) {
+      s.at_zero = side * use.at_zero;
+      rank_[i] = use.rank;
+    }
     if (!use.inside.empty()) selected_in_[i] = std::string(use.inside);
     if (use.fixes_ratio && use.inside.empty()) {
       const Expr hold = use.hold.value_or(1.0);
@@ -384,18 +449,25 @@ class Lowering {
   Expr compare(const Expr& written, const Expr& more, const Expr& less) {
     const bool swap = written.op() == Op::less || written.op() == Op::less_equal;
     const Expr left = written.argument(swap ? 1 : 0), right = written.argument(swap ? 0 : 1);
-    const Expr s = sigma({.written = left - right, .lowered = more - less, .fixes_ratio = true, .inside = "if"});
-    if (s.is_number(0)) return written.op() == Op::less_equal || written.op() == Op::greater_equal;  // x >= x
+    const bool equal_is_true = written.op() == Op::less_equal || written.op() == Op::greater_equal;
+    const Expr s = sigma({.written = left - right,
+                          .lowered = more - less,
+                          .fixes_ratio = true,
+                          .inside = "if",
+                          .at_zero = equal_is_true ? 1 : -1,
+                          .rank = 3});
+    if (s.is_number(0)) return equal_is_true;  // x >= x
     return truth(s);
   }
 
   Expr lower_node(const Expr& e, std::span<const Expr> a) {
     switch (e.op()) {
-      case Op::sign: return sigma({.written = e.argument(0), .lowered = a[0], .fixes_ratio = true});
+      case Op::sign: return sigma({.written = e.argument(0), .lowered = a[0], .fixes_ratio = true, .rank = 2});
       case Op::hold_sign: return lower_hold(e, a);
       case Op::abs: return sigma({.written = e.argument(0), .lowered = a[0]}) * a[0];
       case Op::step:
-        return truth(sigma({.written = e.argument(0), .lowered = a[0], .fixes_ratio = true, .inside = "step"}));
+        return truth(
+            sigma({.written = e.argument(0), .lowered = a[0], .fixes_ratio = true, .inside = "step", .rank = 2}));
       case Op::min:
       case Op::max: return lower_extreme(e, a);
       case Op::sat: return lower_saturation(e, a);
@@ -407,8 +479,8 @@ class Lowering {
       case Op::either: return a[0] + a[1] - a[0] * a[1];
       case Op::negation: return Expr(1) - a[0];
       case Op::select: return lower_select(a);
-      case Op::mod: return lower_mod(a);
-      case Op::floor: return lower_floor(a[0]);
+      case Op::mod: return lower_mod(e, a);
+      case Op::floor: return lower_floor(e, a[0]);
       default: return a.empty() ? e : make(e.op(), a);
     }
   }
@@ -429,7 +501,9 @@ class Lowering {
                                     .lowered = a[0] - a[1],
                                     .fixes_ratio = true,
                                     .selects = !trivial,
-                                    .inside = op_name(e.op())}));
+                                    .inside = op_name(e.op()),
+                                    .at_zero = 1,
+                                    .rank = 1}));
     const Expr larger = first, smaller = Expr(1) - first;
     return (is_max ? larger : smaller) * a[0] + (is_max ? smaller : larger) * a[1];
   }
@@ -440,7 +514,9 @@ class Lowering {
                     .lowered = a[0] - a[limit],
                     .fixes_ratio = true,
                     .selects = true,
-                    .inside = "sat"});
+                    .inside = "sat",
+                    .at_zero = 1,
+                    .rank = 1});
     };
     const Expr low = above(1), high = above(2);
     if (constant(a[1]) && constant(a[2])) {
@@ -465,33 +541,42 @@ class Lowering {
     return a[0] * a[1] + (Expr(1) - a[0]) * a[2];
   }
 
-  Expr lower_floor(const Expr& argument) {
+  Expr lower_floor(const Expr& written, const Expr& argument) {
     const Expr phase = expand(argument);
     if (const auto v = literal(phase)) return std::floor(*v);
     if (contains_kind(phase, SymbolKind::lambda)) {
       fail("mod and floor of something that depends on a multiplier", "use states and time only");
     }
-    for (size_t i = 0; i < form_.counters.size(); ++i) {
-      if (form_.counters[i].phase == phase) return counter(i);
+    size_t i = 0;
+    while (i < form_.counters.size() && !(form_.counters[i].phase == phase)) ++i;
+    const Expr whole = Expr::symbol(SymbolKind::counter, static_cast<int>(i), fmt::format("wraps{}", i + 1));
+    if (i == form_.counters.size()) {
+      const auto add_step = [&](const Expr& surface) {
+        const int index = static_cast<int>(form_.switches.size());
+        form_.switches.push_back({.name = print(simplify(written)), .surface = surface, .at_zero = 1, .hidden = true});
+        shapes_.emplace_back();
+        ratio_fixed_.push_back(true);
+        selected_in_.emplace_back("floor");
+        rank_.push_back(3);
+        return index;
+      };
+      const int below = add_step(phase - whole), above = add_step(phase - (whole + Expr(1)));
+      form_.counters.push_back({phase, below, above});
     }
-    form_.counters.push_back({phase});
-    return counter(form_.counters.size() - 1);
+    const Counter& c = form_.counters[i];
+    return whole + (sigma_symbol(form_, c.below) + sigma_symbol(form_, c.above)) / Expr(2);
   }
 
   /// The value of a constant formula under the model's own parameters.
   double start_value(const Expr& e) { return constant_value(expand(e), parameters_); }
 
-  Expr lower_mod(std::span<const Expr> a) {
+  Expr lower_mod(const Expr& written, std::span<const Expr> a) {
     if (constant(a[1])) {
       if (const double period = start_value(a[1]); !(period > 0)) {
         fail(fmt::format("the period of mod is {}", print_number(period)), "write mod(e, T) with T > 0");
       }
     }
-    return a[0] - a[1] * lower_floor(a[0] / a[1]);
-  }
-
-  static Expr counter(size_t i) {
-    return Expr::symbol(SymbolKind::counter, static_cast<int>(i), fmt::format("wraps{}", i + 1));
+    return a[0] - a[1] * lower_floor(written, a[0] / a[1]);
   }
 
   Model& model_;
@@ -508,6 +593,8 @@ class Lowering {
   std::vector<LinearForm> shapes_;
   std::vector<bool> ratio_fixed_;
   std::vector<std::string> selected_in_;
+  std::vector<int> rank_;  // of the use that says what a switch is on its surface
+  bool hiding_ = false;
   Pairs disjoint_;
 };
 
@@ -706,7 +793,8 @@ void find_interactions(Form& form, const Probe& probe, const Pairs& disjoint) {
     FlatRate rate(form.f[k], probe);
     const bool affordable = static_cast<double>(candidates.size()) * static_cast<double>(rate.size()) < 1e7;
     for (const auto& pair : candidates) {
-      if (disjoint.contains(pair) || found.contains(pair)) continue;
+      const auto hidden = [&](int i) { return form.switches[static_cast<size_t>(i)].hidden; };
+      if (disjoint.contains(pair) || found.contains(pair) || hidden(pair.first) || hidden(pair.second)) continue;
       if (!affordable || rate.interact(pair.first, pair.second)) found.insert(pair);  // when in doubt, say so
     }
   }
@@ -834,9 +922,10 @@ void check_start(const Model& model, const std::vector<double>& parameters, cons
   for (size_t round = 0; round <= counters.size(); ++round) {
     const auto before = counters;
     for (size_t i = 0; i < counters.size(); ++i) counters[i] = std::floor(evaluate(form.counters[i].phase, lookup));
-    for (size_t i = 0; i < sigma.size(); ++i) {
+    for (const int ordered : form.order) {
+      const size_t i = static_cast<size_t>(ordered);
       const double h = evaluate(form.switches[i].surface, lookup);
-      sigma[i] = h > 0 ? 1 : h < 0 ? -1 : 0;
+      sigma[i] = h > 0 ? 1 : h < 0 ? -1 : form.switches[i].at_zero;
     }
     if (counters == before && round > 0) break;
   }

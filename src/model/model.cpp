@@ -54,6 +54,24 @@ Expr sigma_symbol(const Form& form, int i) {
   return Expr::symbol(SymbolKind::sigma, i, "sgn(" + form.switches[static_cast<size_t>(i)].name + ")");
 }
 
+Form shown_form(const Form& form) {
+  Form out = form;
+  out.switches.resize(static_cast<size_t>(form.visible));
+  if (form.counters.empty()) return out;
+  ExprMap<Expr> between;  // between its two steps a counter is what it has counted
+  for (const Counter& c : form.counters) {
+    between.emplace(sigma_symbol(form, c.below), 1.0);
+    between.emplace(sigma_symbol(form, c.above), -1.0);
+  }
+  const auto change = [&](Expr& e) { e = substitute(e, between); };
+  for (Expr& f : out.f) change(f);
+  for (Switch& s : out.switches) change(s.surface);
+  for (Gap& g : out.gaps) change(g.gap);
+  for (Counter& c : out.counters) change(c.phase);
+  for (Expr& d : out.definitions) change(d);
+  return out;
+}
+
 std::vector<double> parameter_values(const Model& model) {
   std::vector<double> values;
   for (const Parameter& p : model.parameters) values.push_back(constant_value(p.value, {}));

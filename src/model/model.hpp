@@ -92,12 +92,14 @@ struct RunDefaults {
 
 struct Switch {
   std::string name;  ///< the surface as first written
-  Expr surface;      ///< h; depends on no switch but earlier ones
+  Expr surface;      ///< h; depends on no switch but those earlier in Form::order
   Expr hold = 1.0;   ///< static over dynamic ratio s: on h = 0 it stays while |sigma| <= s
   bool holds = false;
-  Place hold_place{};            ///< of the formula that says so
-  bool selects = false;          ///< it chooses between formulas, so the formula not chosen must not be evaluated
-  std::vector<int> acts_on{};    ///< states whose rate it enters
+  Place hold_place{};          ///< of the formula that says so
+  bool selects = false;        ///< it chooses between formulas, so the formula not chosen must not be evaluated
+  int at_zero = 0;             ///< sigma where h stays zero whatever sigma is: x > y is false, x >= y true, sign 0
+  bool hidden = false;         ///< no letter of a mode: a step of floor, or a kink inside the `on` of a jump or section
+  std::vector<int> acts_on{};  ///< states whose rate it enters
   std::vector<int> interacts{};  ///< switches it multiplies
 };
 
@@ -108,26 +110,28 @@ struct Gap {
   std::vector<Assignment> direction{};  ///< df/dlambda: how the multiplier acts on each state's rate
 };
 
-/// The integer floor(phase) that a mod or floor has counted so far.
+/// floor(phase) = c + (sigma_below + sigma_above)/2 with the surfaces phase - c and phase - c - 1: the whole number c
+/// is moved after a step has been crossed, so that the phase may rise, fall, turn and slide on a step.
 struct Counter {
   Expr phase;
+  int below = 0, above = 0;  ///< its two hidden switches
 };
 
 struct LoweredJump {
   Expr on = 0.0;
   Direction direction = Direction::any;
   std::optional<Expr> every{}, phase{};  ///< a clock, in parameters and constants; then `on` is 0
-  std::vector<Assignment> set{};
-  // As numbers at one point: nonsmooth functions and comparisons stand as they are (truth is 1 or 0), names are
-  // expanded.
+  // Numbers at one point: nonsmooth functions and comparisons stand as they are (truth is 1 or 0), names are expanded.
   std::optional<Expr> when{};
-  std::vector<Expr> plain{};  ///< the right sides of `set`
+  std::vector<Assignment> set{};
 };
 
 struct Form {
-  std::vector<Expr> f;  ///< one rate per state
-  std::vector<Switch> switches;
-  std::vector<Gap> gaps;  ///< one per constraint
+  std::vector<Expr> f;           ///< one rate per state
+  std::vector<Switch> switches;  ///< the visible ones first
+  int visible = 0;               ///< how many of them have a letter in modes
+  std::vector<int> order;        ///< switches such that each surface depends on earlier ones only
+  std::vector<Gap> gaps;         ///< one per constraint
   std::vector<Counter> counters;
   std::vector<LoweredJump> jumps;
   std::vector<Expr> sections;     ///< zero function of each `on` section (0 for the others)
@@ -159,6 +163,8 @@ struct Model {
 Expr state_symbol(const Model& model, int i);
 Expr parameter_symbol(const Model& model, int i);
 Expr sigma_symbol(const Form& form, int i);
+/// The form as a person reads it: without hidden switches, `wraps1` for what a floor has counted.
+Form shown_form(const Form& form);
 
 /// Numbers for the parameters, in order.
 std::vector<double> parameter_values(const Model& model);

@@ -99,11 +99,16 @@ std::pair<int, int> compare_along(const std::string& name) {
   options.until = constant_value(place.program.model().run.until.value_or(Expr(10)), place.parameters);
   options.max_events = 60;
   options.tolerance = 1e-8;
+  options.keep_transitions = true;
   const Trajectory run = simulate(place.program, options);
   std::set<std::string> seen;
   int sliding = 0;
-  const auto compare = [&](const Mode& mode, const std::vector<double>& x, double t) {
+  const auto compare = [&](const Transition& event) {
+    const Mode& mode = event.after;
+    const std::vector<double>& x = event.x_plus;
+    const double t = event.t;
     if (seen.size() >= 12 || !seen.insert(mode.text()).second) return;
+    place.counters = event.counters;
     place.series.set_mode(mode);
     if (place.series.evaluate(x, t, place.counters) != SeriesStatus::ok) return;
     if (!place.series.active().empty()) ++sliding;
@@ -115,8 +120,7 @@ std::pair<int, int> compare_along(const std::string& name) {
           << name << " in " << mode.text() << " at t = " << t << ", row " << i;
     }
   };
-  compare(run.start_mode, run.start_state, run.start_time);
-  for (const Event& e : run.events) compare(e.after, e.state, e.t);
+  for (const Transition& event : run.transitions) compare(event);
   return {static_cast<int>(seen.size()), sliding};
 }
 

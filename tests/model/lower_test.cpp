@@ -188,7 +188,9 @@ TEST(Lower, ModAndFloorCountTheirWraps) {
   ASSERT_EQ(m.form.counters.size(), 2u);
   EXPECT_EQ(print(m.form.counters[0].phase), "t/a");
   EXPECT_EQ(print(m.form.counters[1].phase), "(t + 1)/a");
-  Values v{.x = {0, 0, 0}, .p = {2, 3}, .counter = {3, 4}, .t = 7.5};
+  EXPECT_EQ(m.form.visible, 0);
+  ASSERT_EQ(m.form.switches.size(), 4u) << "the steps below and above of each";
+  Values v{.x = {0, 0, 0}, .p = {2, 3}, .sigma = {1, -1, 1, -1}, .counter = {3, 4}, .t = 7.5};
   EXPECT_DOUBLE_EQ(evaluate(m.form.f[0], v), 1.5 + 3 + 0.5);
   EXPECT_TRUE(model_of("x' = mod(7, 2)").form.counters.empty());
   EXPECT_THROW(model_of("x' = mod(t, 0)"), Error);
@@ -252,7 +254,8 @@ bool set_switches(const Model& m, Values& v) {
     for (size_t i = 0; i < m.form.counters.size(); ++i) {
       v.counter[i] = std::floor(evaluate(m.form.counters[i].phase, v));
     }
-    for (size_t i = 0; i < m.form.switches.size(); ++i) {
+    for (const int ordered : m.form.order) {
+      const size_t i = static_cast<size_t>(ordered);
       const double h = evaluate(m.form.switches[i].surface, v);
       off_surfaces = off_surfaces && std::abs(h) > 1e-9;
       v.sigma[i] = h > 0 ? 1 : -1;

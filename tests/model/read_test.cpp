@@ -112,14 +112,14 @@ TEST(ReadModel, ConditionsAndNewValuesOfAJumpAreNumbersAtAPoint) {
   const Model m = read_model_text(doses);
   const LoweredJump& jump = m.form.jumps[0];
   EXPECT_EQ(print(*jump.when), "abs(y)*2 > 0.5 and not n >= 4");
-  EXPECT_EQ(print(jump.plain[0]), "y + max(abs(y)*2, 1)");
+  EXPECT_EQ(print(jump.set[0].value), "y + max(abs(y)*2, 1)");
   const auto at = [&](const Expr& e, double y, double n) {
     return evaluate(e, [&](const Symbol& s) { return s.name == "y" ? y : n; });
   };
   EXPECT_EQ(at(*jump.when, -0.3, 3), 1);
   EXPECT_EQ(at(*jump.when, -0.3, 4), 0);
   EXPECT_EQ(at(*jump.when, 0.2, 3), 0);
-  EXPECT_EQ(at(jump.plain[0], -0.75, 0), 0.75);
+  EXPECT_EQ(at(jump.set[0].value, -0.75, 0), 0.75);
 }
 
 TEST(ReadModel, TheBuilderKnowsClocksAndConditions) {
@@ -356,7 +356,7 @@ TEST(ReferenceCases, HaveTheirSwitchesConstraintsAndDegrees) {
     const Model m = read_model(path);
     std::string degrees;
     for (const Gap& g : m.form.gaps) degrees += std::to_string(g.degree);
-    EXPECT_EQ(m.form.switches.size(), static_cast<size_t>(expected.switches)) << id;
+    EXPECT_EQ(m.form.visible, expected.switches) << id;
     EXPECT_EQ(degrees, expected.degrees) << id;
     EXPECT_EQ(m.form.counters.size(), static_cast<size_t>(expected.counters)) << id;
     EXPECT_EQ(m.form.jumps.size(), static_cast<size_t>(expected.jumps)) << id;

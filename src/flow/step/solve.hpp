@@ -20,7 +20,7 @@
 
 #include <Eigen/LU>
 
-#include "flow/step_formulas.hpp"
+#include "flow/step/formulas.hpp"
 #include "flow/trajectory.hpp"
 #include "solve/box.hpp"
 
@@ -54,8 +54,11 @@ class StepSolver {
  public:
   StepSolver(const Program& program, std::span<const double> parameters);
 
-  /// The formulas of a mode and its active items: switches at '0' and constraints at 'c'.
-  void set_mode(const Mode& mode);
+  /// Other parameters, and everything learnt from a past run forgotten; formulas are kept.
+  void bind(std::span<const double> parameters);
+  /// The formulas of a mode and its active items: switches at '0' and constraints at 'c', without those that redundant
+  /// forces hold at a bound.
+  void set_mode(const Mode& mode, std::span<const std::pair<int, double>> held = {});
   void set_counters(const std::vector<double>& counters) { counters_ = counters; }
   const TestLayout& layout() const { return formulas_->layout(); }
   bool affine() const { return formulas_->affine(); }

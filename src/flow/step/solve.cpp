@@ -1,4 +1,4 @@
-#include "flow/step_solve.hpp"
+#include "flow/step/solve.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +46,19 @@ StepSolver::StepSolver(const Program& program, std::span<const double> parameter
   counters_.assign(program.model().form.counters.size(), 0.0);
 }
 
-void StepSolver::set_mode(const Mode& mode) {
+void StepSolver::bind(std::span<const double> parameters) {
+  parameters_.assign(parameters.begin(), parameters.end());
+  for (auto& [key, formulas] : all_) formulas->bind(parameters);
+  formulas_ = nullptr;
+  dense_.of = nullptr;
+  simpson_ = {};
+  theta_ = {};
+  box_factor_ = {};
+  u_guess_.setZero();
+  scale_.setZero();
+}
+
+void StepSolver::set_mode(const Mode& mode, std::span<const std::pair<int, double>> held) {
   const std::string key = program_.key(mode.switches);
   std::unique_ptr<StepFormulas>& entry = all_[key];
   if (!entry) entry = std::make_unique<StepFormulas>(program_, key, parameters_);
@@ -54,12 +66,16 @@ void StepSolver::set_mode(const Mode& mode) {
   active_.clear();
   for (int i = 0; i < m_; ++i) {
     const char c = mode.switches[at(i)];
-    u_[i] = c == '+' ? 1.0 : c == '-' ? -1.0 : 0.0;
+    u_[i] = c == '+' ? 1.0 : c == '-' ? -1.0 : c == '=' ? program_.model().form.switches[at(i)].at_zero : 0.0;
     if (c == '0' && program_.moves(i)) active_.push_back(i);
   }
   for (int j = 0; m_ + j < items_; ++j) {
     u_[m_ + j] = 0;
     if (mode.constraints[at(j)] == 'c') active_.push_back(m_ + j);
+  }
+  for (const auto& [item, value] : held) {
+    u_[item] = value;
+    std::erase(active_, item);
   }
 }
 

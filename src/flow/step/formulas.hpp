@@ -36,6 +36,9 @@ class StepFormulas {
   /// `key` as of Program::key.
   StepFormulas(const Program& program, const std::string& key, std::span<const double> parameters);
 
+  /// Other parameters.
+  void bind(std::span<const double> parameters);
+
   /// All derivatives depend on parameters only: a step is affine in its unknowns.
   bool affine() const { return affine_; }
   const TestLayout& layout() const { return layout_; }

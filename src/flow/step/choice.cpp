@@ -1,4 +1,4 @@
-#include "flow/step_choice.hpp"
+#include "flow/step/choice.hpp"
 
 #include <algorithm>
 #include <cmath>

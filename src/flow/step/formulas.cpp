@@ -1,4 +1,4 @@
-#include "flow/step_formulas.hpp"
+#include "flow/step/formulas.hpp"
 
 #include <algorithm>
 
@@ -70,6 +70,11 @@ StepFormulas::StepFormulas(const Program& program, const std::string& key, std::
     jets_.emplace_back(*tape, 0).bind(parameters);
 }
 
+void StepFormulas::bind(std::span<const double> parameters) {
+  for (Jet<double>& jet : jets_) jet.bind(parameters);
+  known_ = false;
+}
+
 void StepFormulas::put(Jet<double>& jet, double t, const Vec& x, const Vec& u, std::span<const double> counters) const {
   const Tape& tape = jet.tape();
   const auto set = [&jet](const std::vector<int>& slots, const double* values) {
@@ -80,7 +85,7 @@ void StepFormulas::put(Jet<double>& jet, double t, const Vec& x, const Vec& u, s
   set(tape.states, x.data());
   set(tape.sigmas, u.data());
   set(tape.lambdas, u.data() + tape.sigmas.size());
-  set(tape.counters, counters.data());
+  for (size_t c = 0; c < tape.counters.size(); ++c) jet.set_counter(c, counters[c]);
   jet.set_time(t, 0);
   jet.free(0);
   jet.bound(0);

@@ -1,0 +1,596 @@
+#include "flow/act.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "flow/impact.hpp"
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+bool lists(const std::vector<AtZero>& zeros, int u) {
+  return std::any_of(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
+}
+
+}  // namespace
+
+Act::Act(Series& series, Rounding& point, const RunOptions& options)
+    : series_(series),
+      point_(point),
+      program_(series.program()),
+      model_(program_.model()),
+      options_(options),
+      direction_(options.until < options.from ? -1.0 : 1.0),
+      jumps_(program_, options.parameters, options.from),
+      root_error_(jumps_.size(), 0.0) {
+  for (const auto& [name, side] : options.leave) {
+    for (int i = 0; i < model_.form.visible; ++i) {
+      if (model_.form.switches[at(i)].name == name) choice_.leave[i] = side;
+    }
+  }
+  choice_.direction = direction_;
+  counter_of_.assign(at(program_.switches()), -1);
+  for (size_t c = 0; c < model_.form.counters.size(); ++c)
+    counter_of_[at(model_.form.counters[c].below)] = static_cast<int>(c);
+}
+
+// ---- the doors -----------------------------------------------------------------------------------------------------
+
+std::optional<Fate> Act::start(Moment& now, Transition& first) {
+  now.mode.switches.assign(at(program_.switches()), '+');
+  now.mode.constraints.assign(at(program_.constraints()), 'o');
+  now.counters.assign(model_.form.counters.size(), 0.0);
+  now.known.assign(at(program_.unknowns()), 0);
+  first.t = now.t();
+  first.x_minus = now.x;
+  zeros_.clear();
+  const std::optional<Fate> fate = arrive(now, first, zeros_, true, true);
+  first.before = first.after = now.mode;
+  first.x_plus = now.x;
+  if (!fate) note_jumps(now);
+  caused_.clear();  // nothing is armed before the start
+  return fate;
+}
+
+std::optional<Fate> Act::happen(Moment& now, Transition& event) {
+  event.t = now.t();
+  event.before = event.after = now.mode;
+  event.x_minus = event.x_plus = now.x;
+  event.counters_before = event.counters = now.counters;
+  caused_.clear();
+  root_error_.assign(jumps_.size(), 0.0);
+  const int m = program_.switches();
+  std::vector<int> due;
+  bool only_forces = true;
+  int lost = -1;  // a surface whose sigma has lost its grip
+  zeros_.clear();
+  for (const Guard& g : event.guards) {
+    only_forces = only_forces && (g.kind == GuardKind::sigma || g.kind == GuardKind::lambda);
+    switch (g.kind) {
+      case GuardKind::surface: zeros_.push_back({.unknown = g.item, .known = 1}); break;
+      case GuardKind::sigma:
+        zeros_.push_back({.unknown = g.item,
+                          .known = rest_of(g.item),
+                          .leaving = g.side > 0   ? '+'
+                                     : g.side < 0 ? '-'
+                                                  : '\0'});
+        break;
+      case GuardKind::gap:
+        zeros_.push_back({.unknown = m + g.item, .known = model_.form.gaps[at(g.item)].degree == 0 ? 0 : 1});
+        break;
+      case GuardKind::lambda:
+        zeros_.push_back({.unknown = m + g.item, .known = rest_of(m + g.item), .leaving = g.side == 0 ? '\0' : 'o'});
+        break;
+      case GuardKind::slope:
+        lost = g.item;
+        if (!lists(zeros_, g.item)) zeros_.push_back({.unknown = g.item, .known = rest_of(g.item)});
+        break;
+      case GuardKind::jump:
+      case GuardKind::clock: due.push_back(g.item); break;
+    }
+  }
+  if (only_forces && due.empty() && redistributes(now)) {
+    event.silent = true;
+    return std::nullopt;
+  }
+  add_neighbours(now, zeros_);
+  if (!series_.ties().empty()) add_ties(zeros_);
+  const bool anew = !due.empty();
+  if (anew) {
+    zeros_.clear();
+    if (auto fate = do_jumps(now, event, std::move(due))) return fate;
+    if (event.jumps.empty() && event.guards.size() == 1) {  // its condition did not hold
+      event.silent = true;
+      note_jumps(now);
+      return std::nullopt;
+    }
+  }
+  std::optional<Fate> fate = arrive(now, event, zeros_, anew, false);
+  event.x_plus = now.x;
+  // Sliding may come to rest where its sigma has no influence any more; anything else is a branching.
+  if (lost >= 0 && (fate || now.mode == event.before))
+    return Fate{Why::nonunique, fmt::format("sliding on '{}' stops being attractive at t = {}: the solution is not "
+                                            "unique; --leave chooses",
+                                            model_.form.switches[at(lost)].name, now.t())};
+  if (fate) return fate;
+  event.after = now.mode;
+  event.x_plus = now.x;
+  event.counters = now.counters;
+  note_jumps(now);
+  return std::nullopt;
+}
+
+std::optional<Fate> Act::rest_at(Moment& now, const std::vector<int>& resting, Transition& event, bool& rests) {
+  const int m = program_.switches(), unknowns = program_.unknowns();
+  rests = false;
+  event.before = now.mode;
+  zeros_.clear();
+  bool any_jump = false;
+  for (const int u : resting) {
+    if (u < unknowns)
+      zeros_.push_back({.unknown = u, .known = rest_of(u)});
+    else
+      any_jump = true;
+  }
+  if (any_jump && zeros_.empty()) {
+    // Conditions count as armed: if the flow goes on in the wanted direction, the jumps have no end.
+    if (auto fate = arrive(now, event, zeros_, true, false)) return fate;
+    series_.set_mode(now.mode);
+    const int order = std::min(8, series_.order());
+    if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return std::nullopt;
+    for (const int u : resting) {
+      if (u < unknowns) continue;
+      const size_t k = at(u - unknowns);
+      const int lead = leading_coefficient(series_.jump(u - unknowns), 1, order, time_scale, direction_).sign;
+      if (lead != 0 && jumps_.wanted(k, lead))
+        return Fate{Why::zeno, fmt::format("the jumps '{}' accumulate at t = {} and would go on without end",
+                                           model_.jumps[k].name, now.t())};
+    }
+    rests = true;
+  } else {
+    add_neighbours(now, zeros_);
+    const Mode before = now.mode;
+    choice_.time_scale = time_scale;
+    choice_.at_start = false;
+    const Choice choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros_, choice_);
+    rests = choice.outcome != Choice::Outcome::none && std::any_of(resting.begin(), resting.end(), [&](int u) {
+              if (u >= unknowns) return false;
+              const char c = u < m ? choice.mode.switches[at(u)] : choice.mode.constraints[at(u - m)];
+              return c == '0' || c == 'c' || c == '=';
+            });
+    if (!rests) return std::nullopt;
+    if (auto fate = settle(now, event, zeros_, false)) return fate;
+  }
+  event.t = now.t();
+  event.after = now.mode;
+  event.x_plus = now.x;
+  event.counters = now.counters;
+  event.resting = resting;
+  note_jumps(now);
+  return std::nullopt;
+}
+
+std::optional<Fate> Act::check_state(const Moment& now) const {
+  for (size_t i = 0; i < now.x.size(); ++i) {
+    if (std::isnan(now.x[i]))
+      return Fate{Why::undefined, fmt::format("a jump gives '{}' no value", model_.states[i].name)};
+    if (!(std::abs(now.x[i]) < largest_state))
+      return Fate{Why::diverged, fmt::format("a jump makes '{}' infinite", model_.states[i].name)};
+  }
+  return std::nullopt;
+}
+
+// ---- jumps ---------------------------------------------------------------------------------------------------------
+
+PlainInputs Act::inputs(const Moment& now) const { return {options_.parameters, now.x, lambda_, now.t()}; }
+
+/// The sign of `on` at the point last looked at. What has happened at a root is zero there up to the error of the root.
+int Act::sign_of_jump(size_t k) const {
+  const size_t output = program_.point_jump(static_cast<int>(k));
+  if (std::abs(point_.value(output)) <= root_error_[k]) return 0;
+  return point_.sign(output, zero_bounds);
+}
+
+std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<int> due) {
+  series_.set_mode(now.mode);
+  series_.evaluate(now.x, now.t(), now.counters);
+  sigma_.resize(at(program_.switches()));
+  for (int i = 0; i < program_.switches(); ++i) sigma_[at(i)] = series_.unknown(i)[0];
+  evaluate_point(now);
+  for (const Guard& g : event.guards) {
+    if (g.kind == GuardKind::jump && g.side != 0)
+      root_error_[at(g.item)] = std::abs(point_.value(program_.point_jump(g.item)));
+  }
+  lambda_.clear();
+  for (int j = 0; j < program_.constraints(); ++j) lambda_.push_back(series_.unknown(program_.switches() + j)[0]);
+  std::vector<AtZero> zeros;
+  while (!due.empty()) {
+    std::sort(due.begin(), due.end());
+    due.erase(std::unique(due.begin(), due.end()), due.end());
+    for (const int k : due) jumps_.fire(at(k), now.t());
+    std::vector<int> next;
+    for (const int k : due) {
+      if (!jumps_.holds(at(k), inputs(now))) continue;
+      JumpDone done{k, now.x, {}};
+      jumps_.apply(at(k), inputs(now), now.x);
+      done.after = now.x;
+      event.jumps.push_back(std::move(done));
+      event.x_plus = now.x;
+      if (auto fate = check_state(now)) return fate;
+      if (static_cast<long>(event.jumps.size()) > most_events_at_once)
+        return Fate{Why::zeno, fmt::format("more than {} jumps at t = {} ('{}')", most_events_at_once, now.t(),
+                                           model_.jumps[at(k)].name)};
+      if (program_.switches() > 0) {
+        zeros.clear();
+        look(now, zeros, false);
+      } else {
+        evaluate_point(now);
+      }
+      for (size_t j = 0; j < jumps_.size(); ++j) {
+        const int sign = sign_of_jump(j);
+        // What has been carried to zero is judged when the mode is known.
+        if (sign != 0 && jumps_.note(j, sign, 0)) next.push_back(static_cast<int>(j));
+      }
+    }
+    due = std::move(next);
+  }
+  return std::nullopt;
+}
+
+void Act::note_jumps(const Moment& now) {
+  if (jumps_.size() == 0) return;
+  series_.set_mode(now.mode);
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
+  sigma_.resize(at(program_.switches()));
+  for (int i = 0; i < program_.switches(); ++i) sigma_[at(i)] = series_.unknown(i)[0];
+  evaluate_point(now);
+  std::vector<int> sign(jumps_.size());
+  bool any_zero = false;
+  for (size_t k = 0; k < sign.size(); ++k) {
+    sign[k] = sign_of_jump(k);
+    any_zero = any_zero || (sign[k] == 0 && !jumps_.has_clock(k));
+  }
+  std::vector<int> lead(jumps_.size(), 0);
+  if (any_zero) {
+    const int order = std::min(8, series_.order());
+    if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return;
+    for (size_t k = 0; k < sign.size(); ++k) {
+      if (sign[k] == 0)
+        lead[k] = leading_coefficient(series_.jump(static_cast<int>(k)), 1, order, time_scale, direction_).sign;
+    }
+  }
+  for (size_t k = 0; k < sign.size(); ++k) {
+    if (jumps_.note(k, sign[k], lead[k])) caused_.push_back(static_cast<int>(k));
+  }
+}
+
+std::vector<int> Act::note_signs(const Moment& now) {
+  caused_.clear();
+  root_error_.assign(jumps_.size(), 0.0);
+  note_jumps(now);
+  return caused_;
+}
+
+// ---- arriving ------------------------------------------------------------------------------------------------------
+
+std::optional<Fate> Act::arrive(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool anew, bool at_start) {
+  if (anew) look(now, zeros, at_start);
+  if (anew && !at_start) {
+    for (int j = 0; j < program_.constraints(); ++j) {
+      if (model_.form.gaps[at(j)].degree == 0 || lists(zeros, program_.switches() + j)) continue;
+      if (point_.sign(program_.point(program_.switches() + j, 0), zero_bounds) < 0)
+        return Fate{Why::inconsistent,
+                    fmt::format("a jump violates the gap of '{}': it is {:.6g}", model_.constraints[at(j)].name,
+                                point_.value(program_.point(program_.switches() + j, 0)))};
+    }
+  }
+  for (int round = 0; approaching(now, zeros); ++round) {
+    if (round > 100) return Fate{Why::inconsistent, "impacts follow each other without time passing"};
+    if (auto fate = rebound(now, event, zeros)) return fate;
+    look(now, zeros, false);
+  }
+  return settle(now, event, zeros, at_start);
+}
+
+/// The whole number next to the phase: floor of it, or itself where it is one up to rounding.
+void Act::count(Moment& now, int counter) {
+  const size_t c = at(counter);
+  const int below = model_.form.counters[c].below;
+  now.counters[c] = 0;
+  evaluate_point(now);
+  const double phase = point_.value(program_.point(below, 0));
+  if (!std::isfinite(phase)) return;
+  now.counters[c] = std::round(phase);
+  evaluate_point(now);
+  if (point_.sign(program_.point(below, 0), zero_bounds) < 0) {
+    now.counters[c] -= 1;
+    evaluate_point(now);
+  }
+}
+
+void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
+  const int m = program_.switches();
+  // What rested before is likely to rest on: it may have drifted by more than the last bits.
+  const auto bounds = [&](int u) {
+    const bool rested = u < m ? now.mode.switches[at(u)] == '0' : now.mode.constraints[at(u - m)] == 'c';
+    return rested && !at_start ? rested_bounds : zero_bounds;
+  };
+  const auto vanishing = [&](int u) {
+    int k = 0;
+    while (k < program_.point_degree(u) && point_.sign(program_.point(u, k), bounds(u)) == 0) ++k;
+    return k;
+  };
+  sigma_.assign(at(m), 0.0);
+  evaluate_point(now);
+  for (const int i : model_.form.order) {
+    if (counter_of_[at(i)] >= 0) count(now, counter_of_[at(i)]);
+    if (program_.nested(i)) evaluate_point(now);
+    const int sign = point_.sign(program_.point(i, 0), bounds(i));
+    if (!lists(zeros, i)) {
+      if (sign == 0 && program_.moves(i)) {
+        zeros.push_back({.unknown = i, .known = vanishing(i)});
+        if (now.mode.switches[at(i)] == '0' || now.mode.switches[at(i)] == '=') now.mode.switches[at(i)] = '+';
+      } else {
+        now.mode.switches[at(i)] = sign > 0 ? '+' : sign < 0 ? '-' : '=';
+      }
+    }
+    sigma_[at(i)] = sign != 0 ? sign : model_.form.switches[at(i)].at_zero;
+  }
+  if (!series_.ties().empty()) add_ties(zeros);
+  if (program_.constraints() == 0 && jumps_.size() == 0) return;
+  evaluate_point(now);  // with the signs just found
+  for (int j = 0; j < program_.constraints(); ++j) {
+    if (lists(zeros, m + j)) continue;
+    if (model_.form.gaps[at(j)].degree == 0) {
+      zeros.push_back({.unknown = m + j, .known = 0});
+    } else if (point_.sign(program_.point(m + j, 0), bounds(m + j)) == 0) {
+      zeros.push_back({.unknown = m + j, .known = std::max(1, vanishing(m + j))});
+    } else {
+      now.mode.constraints[at(j)] = 'o';
+    }
+  }
+}
+
+void Act::read_sigma(const Moment& now) {
+  sigma_.clear();
+  for (size_t i = 0; i < now.mode.switches.size(); ++i) {
+    const char c = now.mode.switches[i];
+    sigma_.push_back(c == '+' ? 1.0 : c == '-' ? -1.0 : c == '=' ? model_.form.switches[i].at_zero : 0.0);
+  }
+}
+
+bool Act::is_contact(int u) const {
+  return u >= program_.switches() && model_.form.gaps[at(u - program_.switches())].degree == 2;
+}
+
+bool Act::approaching(const Moment& now, const std::vector<AtZero>& zeros) {
+  const auto touches = [&](const AtZero& z) { return is_contact(z.unknown) && z.known < 2; };
+  if (std::none_of(zeros.begin(), zeros.end(), touches)) return false;
+  read_sigma(now);
+  evaluate_point(now);
+  return std::any_of(zeros.begin(), zeros.end(), [&](const AtZero& z) {
+    return touches(z) && point_.sign(program_.point(z.unknown, 1)) * direction_ < 0;
+  });
+}
+
+std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros) {
+  const int m = program_.switches();
+  std::vector<int> contacts;
+  for (const AtZero& z : zeros) {
+    if (is_contact(z.unknown)) contacts.push_back(z.unknown - m);
+  }
+  const Impact impact = apply_impact(series_, now.mode, contacts, now.x, now.t(), now.counters, direction_);
+  if (!impact.solved) return Fate{Why::nonunique, impact.message};
+  if (!impact.note.empty()) say(impact.note);
+  std::erase_if(zeros, [&](const AtZero& z) { return z.unknown < m || is_contact(z.unknown); });
+  for (size_t a = 0; a < contacts.size(); ++a) {
+    event.impulse.emplace_back(contacts[a], impact.impulse[a]);
+    zeros.push_back({.unknown = m + contacts[a], .known = impact.closed[a] ? 2 : 1});
+  }
+  for (const auto& [i, letter] : impact.switches) {
+    if (letter == '0') {
+      zeros.push_back({.unknown = i, .known = 1});
+    } else {
+      now.mode.switches[at(i)] = letter;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start) {
+  std::fill(now.known.begin(), now.known.end(), 0);
+  if (!zeros.empty()) {
+    if (auto fate = choose(now, event, zeros, at_start)) return fate;
+  }
+  if (program_.constraints() > 0) {
+    if (std::vector<AtZero> moved = walls_that_moved(now); !moved.empty()) {
+      if (approaching(now, moved)) {
+        if (auto fate = rebound(now, event, moved)) return fate;
+      }
+      return settle(now, event, moved, at_start);
+    }
+  }
+  if (!now.counters.empty()) count_steps(now);
+  series_.set_mode(now.mode);
+  series_.project(now.x, now.t(), now.counters);
+  return std::nullopt;
+}
+
+std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vector<AtZero>& zeros, bool at_start) {
+  choice_.time_scale = time_scale;
+  choice_.at_start = at_start;
+  if (zeros.size() == 1 && (zeros[0].unknown >= program_.switches() || program_.dependents(zeros[0].unknown).empty())) {
+    const int u = zeros[0].unknown;
+    if (const std::optional<SimpleChoice> simple =
+            choose_simply(series_, now.x, now.t(), now.counters, now.mode, zeros[0], choice_)) {
+      now.mode.switches[at(u)] = simple->letter;
+      now.known[at(u)] = simple->leading;
+      return std::nullopt;
+    }
+  }
+  Choice choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
+  if (choice.outcome == Choice::Outcome::none) {  // a field may end at its surface: land on it exactly
+    bool rests = false;
+    for (AtZero& z : zeros) {  // a rebound, or an approach, too slow to be seen has ended
+      if (z.unknown < program_.switches() || !unmoved(now, event, z)) continue;
+      z.known = rest_of(z.unknown);
+      rests = true;
+    }
+    land_on(now, zeros, rests ? 9 : 1);
+    choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
+  }
+  if (choice.outcome == Choice::Outcome::none) {  // a surface of time alone: its field begins within the last bits
+    Moment later = now;
+    later.clock.advance(direction_ * same_time_bits * eps * std::max(std::abs(now.t()), time_scale * same_time_share));
+    Choice next = choose_mode(series_, point_, later.x, later.t(), later.counters, later.mode, zeros, choice_);
+    if (next.outcome != Choice::Outcome::none) {
+      choice = std::move(next);
+      now.clock = later.clock;
+    }
+  }
+  if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
+  if (choice.outcome == Choice::Outcome::none)
+    return Fate{choice.contact ? Why::nonunique : Why::inconsistent, choice.message};
+  if (choice.outcome == Choice::Outcome::several) return Fate{Why::nonunique, choice.message + "; --leave chooses"};
+  now.mode = choice.mode;
+  now.known = choice.leading;
+  series_.guess(choice.sigma);
+  return std::nullopt;
+}
+
+std::vector<AtZero> Act::walls_that_moved(Moment& now) {
+  std::vector<AtZero> out;
+  const int m = program_.switches();
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const Gap& gap = model_.form.gaps[at(j)];
+    if (now.mode.constraints[at(j)] != 'c' || gap.degree != 2 || !contains_kind(gap.gap, SymbolKind::sigma)) continue;
+    read_sigma(now);
+    evaluate_point(now);
+    if (point_.sign(program_.point(m + j, 1), rested_bounds) == 0) continue;
+    now.mode.constraints[at(j)] = 'o';
+    out.push_back({.unknown = m + j, .known = 1});
+  }
+  return out;
+}
+
+bool Act::unmoved(const Moment& now, const Transition& event, const AtZero& z) {
+  if (!event.impulse.empty()) return true;
+  if (!is_contact(z.unknown)) return false;
+  read_sigma(now);
+  evaluate_point(now);
+  return point_.sign(program_.point(z.unknown, 1)) == 0;
+}
+
+void Act::land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth) {
+  const int m = program_.switches();
+  Mode all = now.mode;
+  for (const AtZero& z : zeros) {
+    (z.unknown < m ? all.switches[at(z.unknown)] : all.constraints[at(z.unknown - m)]) = z.unknown < m ? '0' : 'c';
+  }
+  series_.set_mode(all);
+  series_.project(now.x, now.t(), now.counters, depth);
+}
+
+/// A step of floor that has been crossed is counted: its upper step becomes the lower one of the next whole number.
+void Act::count_steps(Moment& now) {
+  for (size_t c = 0; c < now.counters.size(); ++c) {
+    const Counter& counter = model_.form.counters[c];
+    char& below = now.mode.switches[at(counter.below)];
+    char& above = now.mode.switches[at(counter.above)];
+    int& known_below = now.known[at(counter.below)];
+    int& known_above = now.known[at(counter.above)];
+    if (above == '+') {
+      now.counters[c] += 1;
+      known_below = known_above;
+      known_above = 0;
+    } else if (below == '-') {
+      now.counters[c] -= 1;
+      known_above = known_below;
+      known_below = 0;
+    } else if (above == '0' || above == '=') {  // rests on its upper step: the lower one of the next
+      now.counters[c] += 1;
+      below = above;
+      above = '-';
+      known_below = known_above;
+      known_above = 0;
+      continue;
+    } else {
+      continue;
+    }
+    above = '-';
+    below = '+';
+  }
+}
+
+/// Surfaces slid on and contacts closed take part in the choice even if they are not the event. A surface that has
+/// stayed zero by itself may be moved by whatever changes.
+void Act::add_neighbours(const Moment& now, std::vector<AtZero>& zeros) const {
+  const int m = program_.switches();
+  const size_t known = zeros.size();
+  const auto listed = [&](int u) {
+    return std::any_of(zeros.begin(), zeros.begin() + static_cast<std::ptrdiff_t>(known),
+                       [u](const AtZero& z) { return z.unknown == u; });
+  };
+  for (int i = 0; i < m; ++i) {
+    const char c = now.mode.switches[at(i)];
+    if (!program_.moves(i) || listed(i)) continue;
+    if (c == '0') zeros.push_back({.unknown = i, .known = rest_of(i), .fresh = false});
+    if (c == '=') zeros.push_back({.unknown = i, .known = 1, .fresh = true});
+  }
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const bool takes_part = now.mode.constraints[at(j)] == 'c' || model_.form.gaps[at(j)].degree == 0;
+    if (takes_part && !listed(m + j)) zeros.push_back({.unknown = m + j, .known = rest_of(m + j), .fresh = false});
+  }
+}
+
+/// A multiple of a surface is zero with it, whatever rounding says.
+void Act::add_ties(std::vector<AtZero>& zeros) const {
+  const auto find = [&](int u) {
+    return std::find_if(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
+  };
+  for (const auto& [u, tie] : series_.ties()) {
+    const auto [leader, sign] = tie;
+    const auto a = find(u), b = find(leader);
+    if ((a == zeros.end()) == (b == zeros.end())) continue;
+    AtZero other = a == zeros.end() ? *b : *a;
+    other.unknown = a == zeros.end() ? u : leader;
+    if (other.leaving && sign < 0) other.leaving = other.leaving == '+' ? '-' : '+';
+    zeros.push_back(other);
+  }
+  for (const auto& [u, tie] : series_.ties()) {  // both leave if one does
+    const auto a = find(u), b = find(tie.first);
+    if (a == zeros.end()) continue;
+    if (b->leaving && !a->leaving) a->leaving = tie.second > 0 ? b->leaving : b->leaving == '+' ? '-' : '+';
+    a->fresh = a->fresh || b->fresh;
+  }
+}
+
+bool Act::redistributes(Moment& now) {
+  series_.set_mode(now.mode);
+  const int order = std::min(8, series_.order());
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok || !series_.redundant_mode()) return false;
+  series_.share_evenly(false);
+  if (series_.distribute(now.x, now.t(), now.counters, order, time_scale, direction_) != SeriesStatus::ok) return false;
+  for (int j = 0; j < program_.constraints(); ++j) {  // what is open must stay so under the new forces
+    if (now.mode.constraints[at(j)] != 'o' || model_.form.gaps[at(j)].degree != 0) continue;
+    if (leading_coefficient(series_.gap(j), 0, order, time_scale, direction_).sign < 0) return false;
+  }
+  std::fill(now.known.begin(), now.known.end(), 0);
+  for (const int u : series_.active()) {  // what starts at its bound leaves it inward
+    const double bound = u < program_.switches() ? series_.hold(u) : 0.0;
+    if (std::abs(std::abs(series_.unknown(u)[0]) - bound) <= bound_margin * std::max(1.0, bound)) now.known[at(u)] = 1;
+  }
+  return true;
+}
+
+int Act::rest_of(int u) const {
+  const bool algebraic = u >= program_.switches() && model_.form.gaps[at(u - program_.switches())].degree == 0;
+  return algebraic ? 0 : program_.point_degree(u);
+}
+
+}  // namespace saltus

@@ -1,0 +1,104 @@
+// What an event does: x-, the guards that are zero there -> jumps, impacts, the mode that follows, x+. Both engines.
+//
+//   jumps     the set that is due is fixed; each happens in the order of the file, with the values just before it;
+//             those they cause form the next set
+//   contacts  Newton's and Coulomb's laws for all that touch, until none approaches
+//   mode      chosen among the surfaces and gaps at zero (choose.hpp); walls that a switch moves hit or open
+//   steps     of floor and mod that were crossed are counted
+//
+// Where forces are redundant and one of them reaches its bound, nothing happens as long as another distribution holds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "code/rounding.hpp"
+#include "flow/choose.hpp"
+#include "flow/jumps.hpp"
+#include "flow/moment.hpp"
+#include "flow/series.hpp"
+#include "flow/simulate.hpp"
+
+namespace saltus {
+
+/// How a run ends, and why.
+struct Fate {
+  Why why = Why::time;
+  std::string message;
+};
+
+class Act {
+ public:
+  Act(Series& series, Rounding& point, const RunOptions& options);
+
+  /// The mode at the start of a run; contacts that approach are hit at once.
+  std::optional<Fate> start(Moment& now, Transition& first);
+  /// What happens where the guards of `event` are zero; fills the rest of it and moves `now`.
+  std::optional<Fate> happen(Moment& now, Transition& event);
+  /// Jumps that the last event has carried over their conditions: they happen next, at the same time.
+  const std::vector<int>& caused() const { return caused_; }
+  /// At the limit of accumulating events: `resting` (unknowns) are at rest, or are jumps whose number is beyond the
+  /// unknowns. Nothing if no mode of the model rests there; `now` is then unspecified.
+  std::optional<Fate> rest_at(Moment& now, const std::vector<int>& resting, Transition& event, bool& rests);
+
+  /// After a step without event: the signs of what jumps watch, where the next step starts from. Says which have been
+  /// crossed after all.
+  std::vector<int> note_signs(const Moment& now);
+
+  Jumps& jumps() { return jumps_; }
+  const Jumps& jumps() const { return jumps_; }
+  /// Messages since the last call.
+  std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
+
+  double time_scale = 1;  ///< in which the flow changes: set by the engine
+
+  /// How many of h, h', ... vanish for something that rests on its surface.
+  int rest_of(int u) const;
+
+ private:
+  std::optional<Fate> arrive(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool anew, bool at_start);
+  std::optional<Fate> do_jumps(Moment& now, Transition& event, std::vector<int> due);
+  /// Signs of all surfaces and gaps that are not listed yet; those that vanish join the list. Counters are set.
+  void look(Moment& now, std::vector<AtZero>& zeros, bool at_start);
+  void count(Moment& now, int counter);
+  void evaluate_point(const Moment& now) { point_.evaluate(now.x, now.t(), sigma_, now.counters, lambda_); }
+  void read_sigma(const Moment& now);
+  bool is_contact(int u) const;
+  bool approaching(const Moment& now, const std::vector<AtZero>& zeros);
+  std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros);
+  std::optional<Fate> settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start);
+  std::optional<Fate> choose(Moment& now, const Transition& event, std::vector<AtZero>& zeros, bool at_start);
+  /// Closed contacts whose wall has changed its velocity with a switch: they open, or are hit.
+  std::vector<AtZero> walls_that_moved(Moment& now);
+  bool unmoved(const Moment& now, const Transition& event, const AtZero& z);
+  void land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth);
+  void add_neighbours(const Moment& now, std::vector<AtZero>& zeros) const;
+  void add_ties(std::vector<AtZero>& zeros) const;
+  /// Another distribution of redundant forces keeps the mode.
+  bool redistributes(Moment& now);
+  void count_steps(Moment& now);
+  /// Conditions that are crossed or zero here.
+  void note_jumps(const Moment& now);
+  int sign_of_jump(size_t k) const;
+  std::optional<Fate> check_state(const Moment& now) const;
+  void say(std::string message) { messages_.push_back(std::move(message)); }
+  PlainInputs inputs(const Moment& now) const;
+
+  Series& series_;
+  Rounding& point_;
+  const Program& program_;
+  const Model& model_;
+  const RunOptions& options_;
+  double direction_;
+  Jumps jumps_;
+  ChoiceOptions choice_;
+  std::vector<int> counter_of_;  // per switch: the counter whose lower step it is, or -1
+  std::vector<double> sigma_, lambda_;
+  std::vector<int> caused_;
+  std::vector<double> root_error_;  // per jump that has just happened: |on| at its root, what counts as zero there
+  std::vector<AtZero> zeros_;
+  std::vector<std::string> messages_;
+};
+
+}  // namespace saltus

@@ -1,0 +1,418 @@
+#include "flow/event/event_driven.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "flow/event/watches.hpp"
+#include "flow/events.hpp"
+#include "flow/recorder.hpp"
+#include "flow/smooth.hpp"
+#include "flow/thresholds.hpp"
+#include "solve/polynomial.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+class Engine {
+ public:
+  Engine(EngineMemory& memory, const RunOptions& options)
+      : program_(memory.program),
+        model_(program_.model()),
+        options_(options),
+        direction_(options.until < options.from ? -1.0 : 1.0),
+        smooth_(*memory.series, memory.order, memory.step_ratio, options),
+        watches_(program_, direction_),
+        recorder_(program_, options),
+        events_(*memory.series, *memory.point, memory.chatter, recorder_, options) {
+    now_.clock.set(options.from);
+    now_.x = options.initial;
+  }
+
+  Trajectory run() {
+    const auto begin = std::chrono::steady_clock::now();
+    start();
+    while (!recorder_.ended() && !finished()) {
+      const std::vector<Guard> guards = step();
+      if (!guards.empty() && !recorder_.ended()) {
+        rough_ = false;
+        after_event_ = true;
+        smooth_.restart();
+        events_.happen(now_, guards, time_scale(), resolution());
+      }
+      recorder_.step();
+      look_after_limits();
+    }
+    recorder_.finish(Why::time, "", now_);
+    if (smooth_.idle_steps() > 1000 && 2 * smooth_.idle_steps() > recorder_.steps())
+      recorder_.say(
+          fmt::format("{} of {} steps were short for stability, not for accuracy: --flow stiff is likely to be faster",
+                      smooth_.idle_steps(), recorder_.steps()));
+    Trajectory result = recorder_.take();
+    result.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return result;
+  }
+
+ private:
+  // ---- start and end ------------------------------------------------------------------------------------------------
+
+  void start() {
+    now_.mode.switches.assign(at(program_.switches()), '+');
+    now_.mode.constraints.assign(at(program_.constraints()), 'o');
+    now_.counters.assign(model_.form.counters.size(), 0.0);
+    if (program_.unknowns() > 0 || events_.jumps().size() > 0) first_scale_ = smooth_.estimate_scale(now_);
+    events_.start(now_, first_scale_);
+  }
+
+  bool finished() const { return direction_ * now_.clock.until(options_.until) <= 0; }
+
+  void look_after_limits() {
+    if (recorder_.steps() >= options_.max_steps)
+      recorder_.finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps), now_);
+    if (recorder_.steps() % 256 == 0 && options_.progress && !options_.progress(now_.t()))
+      recorder_.finish(Why::cancelled, "interrupted", now_);
+  }
+
+  double time_scale() const { return smooth_.time_scale() > 0 ? smooth_.time_scale() : first_scale_; }
+  double resolution() const {
+    return same_time_bits * eps * std::max(std::abs(now_.t()), time_scale() * same_time_share);
+  }
+
+  // ---- one step -----------------------------------------------------------------------------------------------------
+
+  /// Moves `now_` to the end of the next piece; the guards that are zero there.
+  std::vector<Guard> step() {
+    if (smooth_.stiff() && !after_event_) return stiff_step();
+    const double t = now_.t();
+    const SeriesStatus status = smooth_.begin(now_);
+    if (status != SeriesStatus::ok) return fail(status);
+    read_determinants(determinants_);
+    watches_.list(now_, smooth_, events_.jumps(), true);
+    std::span<const WatchedSeries> watched = watches_.series(smooth_);
+    const double natural = smooth_.natural(watched);
+    double length = std::min(natural, longest_step());
+    if (!(length > 0) || !std::isfinite(length)) length = longest_step();
+    if (natural == 0 && smooth_.analytic_order() >= 1) {
+      const double rough = smooth_.tangent_length(now_, length, direction_);
+      if (watches_.arrive_within(smooth_, 4 * rough)) return watches_.found_at(0, resolution());
+      if (!rough_) {
+        rough_ = true;
+        smooth_.cut_rough(now_, direction_ * std::min(length, rough));
+        return advance(nullptr, natural, watched);
+      }
+    }
+    rough_ = false;
+    const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
+    if (natural < shortest) {
+      if (watches_.arrive_within(smooth_, 64 * eps * std::abs(t))) return watches_.found_at(0, resolution());
+      return stall(natural);
+    }
+    const Watch* first = nullptr;
+    for (;;) {
+      first = watches_.find_first(smooth_, events_.jumps(), direction_ * length, resolution(), false);
+      const double tau = first ? first->root : direction_ * length;
+      smooth_.cut(now_, tau);
+      if (!model_.sections.empty()) find_sections(tau, false);
+      if (smooth_.trusts(now_, tau)) break;
+      smooth_.begin(now_);
+      if (const double touch = watches_.find_touch(smooth_, tau, resolution()); touch != 0) {
+        // The flow arrives at a surface along its tangent and may not leave it again: a tank that runs empty.
+        smooth_.cut(now_, touch);
+        if (smooth_.trusts(now_, 0.75 * touch)) {
+          smooth_.piece().length = touch;
+          first = watches_.touched();
+          break;
+        }
+      }
+      // Too long for the defect: the series does not see what the flow meets. Try half of it.
+      length = std::abs(tau) / 2;
+      if (length < shortest) return stall(length);
+      smooth_.begin(now_);
+      watches_.list(now_, smooth_, events_.jumps(), true);
+      watched = watches_.series(smooth_);
+    }
+    if (!determinants_.empty()) {
+      read_determinants(determinants_at_end_);
+      for (size_t b = 0; b < determinants_.size(); ++b) {
+        if (determinants_[b] * determinants_at_end_[b] < 0) return fail_at_determinant();
+      }
+    }
+    return advance(first, natural, watched);
+  }
+
+  /// As far as the end, the next tick of a clock, and not over more points of a section than memory should hold.
+  double longest_step() const {
+    double length = std::abs(now_.clock.until(options_.until));
+    length = std::min(length, 1000 * recorder_.shortest_interval());
+    if (const double tick = events_.jumps().next_tick(); std::isfinite(tick))
+      length = std::min(length, std::max(now_.clock.until(tick), 0.0));
+    return length;
+  }
+
+  /// The piece has been made: sections on it, the state at its end, what happens there.
+  std::vector<Guard> advance(const Watch* first, double natural, std::span<const WatchedSeries> watched) {
+    Piece& piece = smooth_.piece();
+    const double tau = piece.length;
+    if (!model_.sections.empty()) recorder_.pass(piece, crossings_, now_, resolution());
+    if (recorder_.ended()) return {};
+    recorder_.slid(now_.mode, std::abs(tau));
+    if (recorder_.wants_pieces()) recorder_.keep(piece, now_, smooth_.series().held_values());
+    const std::vector<double>& end = smooth_.end();
+    move_clock(tau, first == nullptr);
+    smooth_.accept(end, std::abs(tau), natural, watched);
+    now_.x = end;
+    after_event_ = false;
+    std::vector<Guard> guards;
+    if (first) guards = watches_.found_at(tau, resolution());
+    for (const int k : events_.jumps().ticking(now_.t(), resolution())) guards.push_back({GuardKind::clock, k, 0});
+    std::fill(now_.known.begin(), now_.known.end(), 0);
+    for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
+    if (!guards.empty()) return guards;
+    smooth_.series().set_mode(now_.mode);
+    recorder_.drifted(now_.mode, smooth_.series().project(now_.x, now_.t(), now_.counters));
+    for (const double v : now_.x) {
+      if (!(std::abs(v) < largest_state)) recorder_.finish(Why::diverged, "the state grows without bound", now_);
+    }
+    if (events_.jumps().size() > 0 && !recorder_.ended()) {
+      return events_.crossed(now_);
+    }
+    return guards;
+  }
+
+  void move_clock(double tau, bool free) {
+    const double tick = events_.jumps().next_tick();
+    if (free && std::abs(tau) >= std::abs(now_.clock.until(options_.until))) {
+      now_.clock.set(options_.until);
+    } else if (std::isfinite(tick) && std::abs(now_.clock.until(tick) - tau) <= resolution()) {
+      now_.clock.set(tick);
+    } else {
+      now_.clock.advance(tau);
+    }
+  }
+
+  // ---- a step of the stiff flow: the piece comes from CVODE, what is watched is sampled along it
+  // ----------------------
+
+  std::vector<Guard> stiff_step() {
+    const StiffStatus made = smooth_.stiff_step(now_, longest_step());
+    SeriesStatus status = smooth_.series().evaluate(now_.x, now_.t(), now_.counters);
+    if (made == StiffStatus::ok && status == SeriesStatus::ok) {
+      watches_.list(now_, smooth_, events_.jumps(), false);
+      if (smooth_.sample(now_, watches_.sampled()) == StiffStatus::ok) {
+        Piece& piece = smooth_.piece();
+        const Watch* first = watches_.find_first(smooth_, events_.jumps(), piece.length, resolution(), true);
+        if (first) piece.length = first->root;
+        if (!model_.sections.empty()) find_sections(piece.length, true);
+        return advance(first, 0, {});
+      }
+      smooth_.series().evaluate(now_.x, now_.t(), now_.counters);
+      return fail(SeriesStatus::unsolved);
+    }
+    if (made == StiffStatus::undefined || status == SeriesStatus::undefined) return fail(SeriesStatus::undefined);
+    if (made == StiffStatus::stalled) return stall(0);
+    return fail(SeriesStatus::unsolved);
+  }
+
+  // ---- ends ---------------------------------------------------------------------------------------------------------
+
+  std::vector<Guard> fail(SeriesStatus status) {
+    if (status == SeriesStatus::undefined) {
+      std::string name;
+      for (int i = 0; i < program_.states() && name.empty(); ++i) {
+        if (!std::isfinite(smooth_.series().rate(i)[0])) name = model_.states[at(i)].name;
+      }
+      recorder_.finish(Why::undefined,
+                       name.empty() ? "the equations have no finite value here"
+                                    : fmt::format("the rate of '{}' is not a finite number here", name),
+                       now_);
+      return {};
+    }
+    std::string names;
+    for (const int u : smooth_.series().active()) {
+      if (u < program_.switches()) names += (names.empty() ? "'" : ", '") + model_.form.switches[at(u)].name + "'";
+    }
+    if (names.empty() || !smooth_.series().slope_varies()) {
+      recorder_.finish(Why::inconsistent, "the sliding equations have no solution any more", now_);
+    } else {
+      recorder_.finish(Why::nonunique,
+                       fmt::format("sliding on {} stops being attractive at t = {}: the solution is not unique; "
+                                   "--leave chooses",
+                                   names, now_.t()),
+                       now_);
+    }
+    return {};
+  }
+
+  std::vector<Guard> stall(double length) {
+    double largest = 0, start = 1;
+    for (size_t i = 0; i < now_.x.size(); ++i) {
+      largest = std::max(largest, std::abs(now_.x[i]));
+      start = std::max(start, std::abs(options_.initial[i]));
+    }
+    if (largest > blow_up * start) {
+      recorder_.finish(Why::diverged, fmt::format("the state grows without bound: |x| = {:.3g}", largest), now_);
+    } else {
+      recorder_.finish(Why::stalled,
+                       fmt::format("steps have shrunk to {:.3g}: the rates have a singularity here", length), now_);
+    }
+    return {};
+  }
+
+  /// Signs of the determinants of the coupled sliding equations at the point of the last evaluation.
+  void read_determinants(std::vector<int>& signs) const {
+    signs.clear();
+    if (!smooth_.series().slope_varies()) return;
+    for (const Series::Block& block : smooth_.series().blocks())
+      signs.push_back(block.singular ? 0 : block.determinant > 0 ? 1 : -1);
+  }
+
+  /// Sliding stops being attractive inside its range: the run ends where on the piece a determinant vanishes.
+  std::vector<Guard> fail_at_determinant() {
+    Piece& piece = smooth_.piece();
+    double before = 0, after = piece.length;
+    std::vector<double> x(now_.x.size());
+    for (int halving = 0; halving < 60; ++halving) {
+      const double middle = 0.5 * (before + after);
+      Trajectory::evaluate(piece, program_.states(), middle, x.data());
+      const bool solved = smooth_.series().evaluate(x, piece.start + middle, now_.counters) == SeriesStatus::ok;
+      read_determinants(determinants_at_end_);
+      (solved && determinants_at_end_ == determinants_ ? before : after) = middle;
+    }
+    piece.length = after;
+    if (recorder_.wants_pieces()) recorder_.keep(piece, now_);
+    Trajectory::evaluate(piece, program_.states(), after, x.data());
+    now_.x = x;
+    now_.clock.advance(after);
+    return fail(SeriesStatus::unsolved);
+  }
+
+  // ---- sections -----------------------------------------------------------------------------------------------------
+
+  /// Zeros of the functions of `on` sections along the piece.
+  void find_sections(double tau, bool samples) {
+    crossings_.clear();
+    next_sign_.resize(model_.sections.size());
+    for (size_t s = 0; s < model_.sections.size(); ++s) {
+      if (model_.sections[s].kind != Section::Kind::on) continue;
+      const int number = static_cast<int>(s);
+      const double* series =
+          samples ? smooth_.sample(watches_.first_section_sample() + number) : smooth_.series().section(number);
+      const std::span<const double> c(series, at(smooth_.order()) + 1);
+      const int sign = recorder_.section_sign(s);
+      if (sign != 0 && c[0] * sign < 0) crossings_.push_back({number, 0.0, -sign});
+      double from = 0;
+      for (int found = 0; found < 1000; ++found) {
+        const Root root = leftmost_root(c, {.h = tau, .from = from, .known_zeros = sign == 0 ? 1 : 0});
+        if (root.kind == RootKind::none) break;
+        if (root.kind == RootKind::crossing) crossings_.push_back({number, root.at, root.sign_after});
+        from = root.at;
+      }
+      const double end = saltus::evaluate(c, tau);
+      next_sign_[s] = end > 0 ? 1 : end < 0 ? -1 : sign;
+    }
+  }
+
+  const Program& program_;
+  const Model& model_;
+  const RunOptions& options_;
+  double direction_;
+  Smooth smooth_;
+  Watches watches_;
+  Recorder recorder_;
+  Events events_;
+  Moment now_;
+  double first_scale_ = 1;   // time scale before the first step
+  bool rough_ = false;       // the last step was made without a series
+  bool after_event_ = true;  // the step after an event is a Taylor step: it knows which coefficients vanish
+  std::vector<int> determinants_, determinants_at_end_;
+  std::vector<Crossing> crossings_;
+  std::vector<int> next_sign_;
+};
+
+/// All surfaces at a few points.
+std::vector<std::vector<double>> probe_surfaces(const Program& program, Rounding& point) {
+  std::vector<std::vector<double>> out;
+  std::vector<double> x(at(program.states())), sigma(at(program.switches()), 1.0);
+  const std::vector<double> counters(program.model().form.counters.size(), 0.0);
+  double u = 0.318;
+  for (int k = 0; k < 4; ++k) {
+    for (double& v : x) {
+      u = std::fmod(u * 997.13 + 0.6180339, 1.0);
+      v = u * 2.3 - 0.9;
+    }
+    point.evaluate(x, 0.377 + 1.19 * k, sigma, counters);
+    std::vector<double>& row = out.emplace_back();
+    for (int i = 0; i < program.switches(); ++i) row.push_back(point.value(program.point(i, 0)));
+  }
+  return out;
+}
+
+/// Surfaces that are constant multiples of each other under these parameters (v and K*v).
+Series::Ties find_ties(const Program& program, Rounding& point) {
+  const Model& model = program.model();
+  const int m = program.switches();
+  std::map<std::vector<int>, std::vector<int>> alike;  // by the states and times they depend on
+  for (int i = 0; i < m; ++i) {
+    std::vector<int> support;
+    for (const Expr& s : symbols_in(std::span(&model.form.switches[at(i)].surface, 1))) {
+      if (s.symbol().kind != SymbolKind::parameter)
+        support.push_back(static_cast<int>(s.symbol().kind) * 1'000'000 + s.symbol().index);
+    }
+    std::sort(support.begin(), support.end());
+    if (program.moves(i) && !program.nested(i)) alike[support].push_back(i);
+  }
+  Series::Ties ties;
+  std::vector<std::vector<double>> values;  // of all surfaces at a few points, only if there is something to compare
+  for (const auto& [support, members] : alike) {
+    if (members.size() < 2) continue;
+    if (values.empty()) values = probe_surfaces(program, point);
+    for (size_t b = 1; b < members.size(); ++b) {
+      for (size_t a = 0; a < b; ++a) {
+        const size_t i = at(members[a]), j = at(members[b]);
+        const double ratio = values[0][j] / values[0][i];
+        bool same = std::isfinite(ratio) && ratio != 0;
+        for (const auto& row : values) same = same && std::abs(row[j] - ratio * row[i]) <= 1e-12 * std::abs(row[j]);
+        if (!same) continue;
+        ties[members[b]] = {members[a], ratio > 0 ? 1 : -1};
+        break;
+      }
+    }
+  }
+  return ties;
+}
+
+}  // namespace
+
+void EngineMemory::prepare(const RunOptions& options) {
+  const bool new_parameters = !series || parameters != options.parameters;
+  if (!series || tolerance != options.tolerance) {
+    tolerance = options.tolerance;
+    parameters = options.parameters;
+    order = cheapest_order(local_tolerance(tolerance), program.tape(std::string(at(program.switches()), '+')).flow);
+    series.emplace(program, parameters, order);
+    const double local = local_tolerance(tolerance);
+    step_ratio.assign(1, 1.0);
+    for (int n = 1; n <= order; ++n) step_ratio.push_back(std::pow(local, 1.0 / taylor_order(local) - 1.0 / n));
+  } else if (new_parameters) {
+    parameters = options.parameters;
+    series->bind(parameters);
+  }
+  if (new_parameters) {
+    point.emplace(program.points(), parameters);
+    ties = find_ties(program, *point);
+  }
+  series->tie(ties);
+  series->reset();
+  chatter.clear();
+}
+
+Trajectory simulate_event_driven(EngineMemory& memory, const RunOptions& options) {
+  memory.prepare(options);
+  return Engine(memory, options).run();
+}
+
+}  // namespace saltus

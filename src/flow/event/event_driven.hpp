@@ -1,0 +1,41 @@
+// The event-driven engine: smooth pieces between events, each event located on the series of its step.
+//
+//   mode  = choose_mode(x, t)
+//   until the end:
+//     piece = smooth step in this mode                      sliding sigma and closed lambda are series too
+//     event = earliest zero of everything watched on the piece
+//     keep the piece up to the event
+//     x+    = act(event, x-)                                jumps, impacts, the next mode; simultaneous events are one
+//     finish an accumulating sequence by its limit
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "code/rounding.hpp"
+#include "flow/chatter.hpp"
+#include "flow/series.hpp"
+#include "flow/simulate.hpp"
+
+namespace saltus {
+
+/// What runs of one program share: tapes bound to parameters, series of modes met before, room for marks.
+struct EngineMemory {
+  explicit EngineMemory(const Program& shared) : program(shared) {}
+  /// Makes it fit a run. Nothing a run computes depends on what was run before.
+  void prepare(const RunOptions& options);
+
+  const Program& program;
+  double tolerance = 0;
+  int order = 0;                   ///< highest order of the series
+  std::vector<double> step_ratio;  ///< by order: a step of the usual order against one of this order
+  std::vector<double> parameters;
+  Series::Ties ties;
+  std::optional<Series> series;
+  std::optional<Rounding> point;  ///< signs at a point
+  Chatter chatter;
+};
+
+Trajectory simulate_event_driven(EngineMemory& memory, const RunOptions& options);
+
+}  // namespace saltus

@@ -1,0 +1,176 @@
+#include "flow/event/watches.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "solve/polynomial.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool expand_slopes) {
+  watches_.clear();
+  Series& series = smooth.series();
+  const int m = program_.switches();
+  for (int i = 0; i < m; ++i) {
+    if (!program_.moves(i)) continue;
+    const char c = now.mode.switches[at(i)];
+    const int known = now.known[at(i)];
+    if (c == '+' || c == '-') {
+      const int sign = c == '+' ? 1 : -1;
+      watches_.push_back({.guard = {GuardKind::surface, i, sign}, .known = known, .sign = sign});
+    } else if (c == '0' && series.tape().degree[at(i)] >= 0 && !series.held(i) && !series.ties().contains(i)) {
+      const double s = series.hold(i), start = series.unknown(i)[0];
+      watches_.push_back({.guard = {GuardKind::sigma, i, 1}, .offset = s, .known = start > 0 ? known : 0, .sign = -1});
+      watches_.push_back({.guard = {GuardKind::sigma, i, -1}, .offset = -s, .known = start < 0 ? known : 0, .sign = 1});
+    }
+  }
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const bool open = now.mode.constraints[at(j)] == 'o';
+    if (!open && series.held(m + j)) continue;
+    watches_.push_back(
+        {.guard = {open ? GuardKind::gap : GuardKind::lambda, j, 1}, .known = now.known[at(m + j)], .sign = 1});
+  }
+  if (series.slope_varies()) {
+    if (expand_slopes) series.expand_slope(smooth.order());
+    for (const Series::Single& single : series.singles()) {
+      const int u = series.active()[at(single.member)];
+      if (u < m && single.output >= 0) watches_.push_back({.guard = {GuardKind::slope, u, 0}, .output = single.output});
+    }
+  }
+  for (size_t k = 0; k < jumps.size(); ++k) {
+    if (jumps.has_clock(k)) continue;
+    watches_.push_back({.guard = {GuardKind::jump, static_cast<int>(k), jumps.side(k)},
+                        .known = jumps.at_zero(k) ? 1 : 0,
+                        .sign = jumps.side(k)});
+  }
+}
+
+std::span<const WatchedSeries> Watches::series(const Smooth& smooth) {
+  controlled_.clear();
+  for (const Watch& w : watches_) controlled_.push_back({function(w, smooth), std::abs(w.offset)});
+  const std::vector<Section>& sections = program_.model().sections;
+  for (size_t s = 0; s < sections.size(); ++s) {
+    if (sections[s].kind == Section::Kind::on) controlled_.push_back({smooth.series().section(static_cast<int>(s)), 0});
+  }
+  return controlled_;
+}
+
+std::vector<SampledFunction> Watches::sampled() const {
+  using Kind = SampledFunction::Kind;
+  std::vector<SampledFunction> out;
+  for (const Watch& w : watches_) {
+    switch (w.guard.kind) {
+      case GuardKind::surface: out.push_back({Kind::surface, w.guard.item, 0}); break;
+      case GuardKind::sigma: out.push_back({Kind::unknown, w.guard.item, std::abs(w.offset)}); break;
+      case GuardKind::gap: out.push_back({Kind::gap, w.guard.item, 0}); break;
+      case GuardKind::lambda: out.push_back({Kind::unknown, program_.switches() + w.guard.item, 0}); break;
+      case GuardKind::slope: out.push_back({Kind::slope, w.output, 0}); break;
+      case GuardKind::jump:
+      case GuardKind::clock: out.push_back({Kind::jump, w.guard.item, 0}); break;
+    }
+  }
+  for (size_t s = 0; s < program_.model().sections.size(); ++s) out.push_back({Kind::section, static_cast<int>(s), 0});
+  return out;
+}
+
+const double* Watches::function(const Watch& w, const Smooth& smooth) const {
+  const Series& series = smooth.series();
+  switch (w.guard.kind) {
+    case GuardKind::surface: return series.surface(w.guard.item);
+    case GuardKind::sigma: return series.unknown(w.guard.item);
+    case GuardKind::gap: return series.gap(w.guard.item);
+    case GuardKind::lambda: return series.unknown(program_.switches() + w.guard.item);
+    case GuardKind::slope: return series.slope_series(w.output);
+    case GuardKind::jump:
+    case GuardKind::clock: return series.jump(w.guard.item);
+  }
+  return nullptr;
+}
+
+const Watch* Watches::find_first(const Smooth& smooth, const Jumps& jumps, double h, double resolution, bool samples) {
+  Watch* first = nullptr;
+  const size_t count = at(smooth.order()) + 1;
+  for (size_t i = 0; i < watches_.size(); ++i) {
+    Watch& w = watches_[i];
+    w.found = w.late = false;
+    locate(w, samples ? smooth.sample(static_cast<int>(i)) : function(w, smooth), count, jumps, h, resolution);
+    if (!w.found) continue;
+    if (!first || std::abs(w.root) < std::abs(first->root)) first = &w;
+    if (std::abs(w.root) < std::abs(h)) h = w.root;  // nothing later matters, but ties do
+    if (h == 0) h = direction_ * resolution;
+  }
+  return first;
+}
+
+void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution) {
+  // What is negligible in time is looked at together with the first event.
+  const double reach = h + direction_ * resolution;
+  std::span<const double> series(c, count);
+  if (w.offset != 0) {
+    shifted_.assign(c, c + count);
+    shifted_[0] -= w.offset;
+    series = shifted_;
+  }
+  const bool jump = w.guard.kind == GuardKind::jump;
+  if (w.known == 0 && w.sign != 0 && series[0] * w.sign < 0 && !jump) {
+    w.found = w.late = true;
+    w.root = 0;
+    return;
+  }
+  double from = 0;
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    const Root root = leftmost_root(series, {.h = reach, .from = from, .known_zeros = w.known});
+    if (root.kind == RootKind::none) return;
+    if (root.kind == RootKind::crossing && (!jump || jumps.wanted(at(w.guard.item), root.sign_after))) {
+      w.found = true;
+      w.root = std::abs(root.at) > std::abs(h) ? h : root.at;
+      return;
+    }
+    from = root.at;  // a touch, or a crossing in a direction that does not count
+  }
+}
+
+double Watches::find_touch(const Smooth& smooth, double h, double resolution) {
+  touched_ = nullptr;
+  for (Watch& w : watches_) {
+    w.found = false;
+    if (w.guard.kind != GuardKind::surface && w.guard.kind != GuardKind::gap) continue;
+    const std::span<const double> c(function(w, smooth), at(smooth.order()) + 1);
+    const Root root = leftmost_root(c, {.h = h, .known_zeros = w.known});
+    if (root.kind != RootKind::tangent || std::abs(root.at) <= resolution) continue;
+    w.found = true;
+    w.root = root.at;
+    if (!touched_ || std::abs(root.at) < std::abs(touched_->root)) touched_ = &w;
+  }
+  return touched_ ? touched_->root : 0;
+}
+
+bool Watches::arrive_within(const Smooth& smooth, double time) {
+  bool any = false;
+  for (Watch& w : watches_) {
+    const double* c = function(w, smooth);
+    const double value = c[0] - w.offset, rate = c[1] * direction_;
+    w.found = w.known == 0 && value * rate < 0 && std::abs(value) <= time * std::abs(rate);
+    w.root = 0;
+    any = any || w.found;
+  }
+  return any;
+}
+
+std::vector<Guard> Watches::found_at(double tau, double resolution) const {
+  std::vector<Guard> out;
+  for (const Watch& w : watches_) {
+    if (!w.found || std::abs(w.root - tau) > resolution) continue;
+    Guard guard = w.guard;
+    if (w.late && (guard.kind == GuardKind::sigma || guard.kind == GuardKind::lambda)) guard.side = 0;
+    out.push_back(guard);
+  }
+  return out;
+}
+
+}  // namespace saltus

@@ -1,0 +1,58 @@
+// What is watched on a step, and the earliest of its zeros.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "flow/guard.hpp"
+#include "flow/jumps.hpp"
+#include "flow/smooth.hpp"
+
+namespace saltus {
+
+struct Watch {
+  Guard guard;
+  int output = 0;     // of the slope tape
+  double offset = 0;  // subtracted from the series before looking for zeros
+  int known = 0;      // leading zero coefficients
+  int sign = 0;       // sign the function has before the event, 0: either
+  double root = 0;    // where it was found on this step
+  bool found = false;
+  bool late = false;  // the sign was wrong at the start of the step: it happened between two steps
+};
+
+class Watches {
+ public:
+  Watches(const Program& program, double direction) : program_(program), direction_(direction) {}
+
+  /// Everything watched in the mode of `now`; the series of `smooth` are there.
+  void list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool expand_slopes);
+  /// For the step control, with the functions of `on` sections.
+  std::span<const WatchedSeries> series(const Smooth& smooth);
+  /// For a stiff step; sections follow the watches.
+  std::vector<SampledFunction> sampled() const;
+  int first_section_sample() const { return static_cast<int>(watches_.size()); }
+
+  /// The earliest zero on (0, h]; nullptr if there is none. All that happen within `resolution` of it are marked.
+  const Watch* find_first(const Smooth& smooth, const Jumps& jumps, double h, double resolution, bool samples);
+  /// The earliest touch of a surface or gap on (0, h] that is no crossing; 0 if there is none. It is marked.
+  double find_touch(const Smooth& smooth, double h, double resolution);
+  const Watch* touched() const { return touched_; }
+  /// What reaches zero within such a short time is there: marks it, and says whether there is any.
+  bool arrive_within(const Smooth& smooth, double time);
+  /// The guards found within `resolution` of tau.
+  std::vector<Guard> found_at(double tau, double resolution) const;
+
+ private:
+  const double* function(const Watch& w, const Smooth& smooth) const;
+  void locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution);
+
+  const Program& program_;
+  double direction_;
+  std::vector<Watch> watches_;
+  std::vector<WatchedSeries> controlled_;
+  std::vector<double> shifted_;
+  const Watch* touched_ = nullptr;
+};
+
+}  // namespace saltus

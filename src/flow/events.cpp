@@ -1,0 +1,148 @@
+#include "flow/events.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+Events::Events(Series& series, Rounding& point, Chatter& chatter, Recorder& recorder, const RunOptions& options)
+    : series_(series),
+      program_(series.program()),
+      options_(options),
+      direction_(options.until < options.from ? -1.0 : 1.0),
+      act_(series, point, options),
+      chatter_(chatter),
+      recorder_(recorder) {}
+
+void Events::start(Moment& now, double time_scale) {
+  Transition first;
+  act_.time_scale = time_scale;
+  const std::optional<Fate> fate = act_.start(now, first);
+  tell_messages();
+  recorder_.start(now, first);
+  if (fate) recorder_.finish(fate->why, fate->message, now);
+  note_sections(now);
+}
+
+bool Events::happen(Moment& now, std::vector<Guard> guards, double time_scale, double resolution) {
+  bool seen = false;
+  touched_.clear();
+  while (!guards.empty() && !recorder_.ended()) {
+    Transition event{.guards = std::move(guards)};
+    act_.time_scale = time_scale;
+    const std::optional<Fate> fate = act_.happen(now, event);
+    tell_messages();
+    recorder_.happened(event, now);
+    if (fate) {
+      recorder_.finish(fate->why, fate->message, now);
+      return true;
+    }
+    seen = seen || !event.silent;
+    mark(event);
+    guards.clear();
+    for (const int k : act_.caused()) guards.push_back({GuardKind::jump, k, 0});
+  }
+  note_sections(now);
+  if (seen && !recorder_.ended()) finish_chatter(now, time_scale, resolution);
+  return seen;
+}
+
+std::vector<Guard> Events::crossed(const Moment& now) {
+  std::vector<Guard> out;
+  for (const int k : act_.note_signs(now)) out.push_back({GuardKind::jump, k, 0});
+  return out;
+}
+
+void Events::tell_messages() {
+  for (const std::string& message : act_.take_messages()) recorder_.say(message);
+}
+
+/// What an event touched, for the recognition of sequences: guards with their sides, and whether contacts were hit.
+void Events::mark(const Transition& event) {
+  const int m = program_.switches(), unknowns = program_.unknowns();
+  for (const Guard& g : event.guards) {
+    switch (g.kind) {
+      case GuardKind::surface:
+      case GuardKind::sigma:
+      case GuardKind::slope: touched_.push_back(g.item); break;
+      case GuardKind::gap:
+      case GuardKind::lambda: touched_.push_back(m + g.item); break;
+      case GuardKind::jump: touched_.push_back(unknowns + g.item); break;
+      case GuardKind::clock: break;
+    }
+  }
+  chatter_.note(event);
+}
+
+void Events::finish_chatter(Moment& now, double time_scale, double resolution) {
+  chatter_.add(now.t(), touched_, now.x);
+  const std::optional<Accumulation> found = chatter_.find(resolution, time_scale, options_.tolerance);
+  if (found) go_to_limit(*found, now);
+}
+
+/// The limit: what chattered has come to rest; everything else went on as in the mode in which it rests.
+void Events::go_to_limit(const Accumulation& found, Moment& now) {
+  const int m = program_.switches(), unknowns = program_.unknowns();
+  const std::vector<int> resting = chatter_.members(found);
+  const Moment last = now;
+  Mode limit = now.mode;
+  for (const int u : resting) {
+    if (u < unknowns) (u < m ? limit.switches[at(u)] : limit.constraints[at(u - m)]) = u < m ? '0' : 'c';
+  }
+  series_.set_mode(limit);
+  series_.project(now.x, now.t(), now.counters);
+  const bool exists = series_.evaluate(now.x, now.t(), now.counters) == SeriesStatus::ok;
+  if (exists) {
+    for (size_t i = 0; i < now.x.size(); ++i) {
+      const double moved = direction_ * found.rest * series_.rate(static_cast<int>(i))[0];
+      now.x[i] = chatter_.limit(found, i).value_or(last.x[i] + moved);
+    }
+    now.clock.advance(direction_ * found.rest);
+    series_.project(now.x, now.t(), now.counters);
+    if (options_.zeno_stop) return recorder_.finish(Why::zeno, "events accumulate here", now);
+    Transition event{.x_minus = last.x};
+    bool rests = false;
+    const std::optional<Fate> fate = act_.rest_at(now, resting, event, rests);
+    tell_messages();
+    if (fate) return recorder_.finish(fate->why, fate->message, now);
+    if (rests) {
+      chatter_.clear();
+      event.before = last.mode;
+      const double smallest = 16 * eps * std::max(std::abs(now.t()), found.rest);
+      event.count = static_cast<long>(found.period) *
+                    std::max(1L, static_cast<long>(std::log(smallest / found.rest) / std::log(found.ratio)));
+      recorder_.happened(event, now);
+      note_sections(now);
+      return;
+    }
+  }
+  // No rest at the limit: go on event by event, as long as time can tell them apart.
+  now = last;
+  series_.set_mode(now.mode);
+  if (found.exhausted)
+    recorder_.finish(
+        Why::zeno, fmt::format("events accumulate at t = {} and none of the model's modes goes on from there", now.t()),
+        now);
+}
+
+/// Signs of sections at the current state, where the next step starts from.
+void Events::note_sections(const Moment& now) {
+  if (!recorder_.has_surface_sections() || recorder_.ended()) return;
+  series_.set_mode(now.mode);
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
+  for (size_t s = 0; s < program_.model().sections.size(); ++s) {
+    const double c = series_.section(static_cast<int>(s))[0];
+    recorder_.set_section_sign(s, c > 0 ? 1 : c < 0 ? -1 : 0);
+  }
+}
+
+}  // namespace saltus

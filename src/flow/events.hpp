@@ -1,0 +1,44 @@
+// Events as both engines see them: act on what was found, tell the recorder, follow what it causes at the same time,
+// and complete sequences that accumulate by their limit.
+#pragma once
+
+#include <vector>
+
+#include "flow/act.hpp"
+#include "flow/chatter.hpp"
+#include "flow/recorder.hpp"
+
+namespace saltus {
+
+class Events {
+ public:
+  Events(Series& series, Rounding& point, Chatter& chatter, Recorder& recorder, const RunOptions& options);
+
+  Jumps& jumps() { return act_.jumps(); }
+  const Jumps& jumps() const { return act_.jumps(); }
+  /// The mode at the start, with what happens there at once.
+  void start(Moment& now, double time_scale);
+  /// What happens where the guards are zero, and all that follows at the same time. Whether anything has changed.
+  /// `time_scale`: in which the flow changes; `resolution`: what time can tell apart.
+  bool happen(Moment& now, std::vector<Guard> guards, double time_scale, double resolution);
+  /// After a step without event: jumps that have been crossed after all.
+  std::vector<Guard> crossed(const Moment& now);
+
+ private:
+  void tell_messages();
+  void mark(const Transition& event);
+  void finish_chatter(Moment& now, double time_scale, double resolution);
+  void go_to_limit(const Accumulation& found, Moment& now);
+  void note_sections(const Moment& now);
+
+  Series& series_;
+  const Program& program_;
+  const RunOptions& options_;
+  double direction_;
+  Act act_;
+  Chatter& chatter_;
+  Recorder& recorder_;
+  std::vector<int> touched_;
+};
+
+}  // namespace saltus

@@ -1,0 +1,84 @@
+#include "flow/jumps.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+
+Jumps::Jumps(const Program& program, std::span<const double> parameters, double from) {
+  const std::vector<double> values(parameters.begin(), parameters.end());
+  for (const LoweredJump& j : program.model().form.jumps) {
+    Formulas f{.direction = j.direction};
+    if (j.when) f.when.emplace(*j.when);
+    for (const Assignment& a : j.set) f.set.emplace_back(a.state, Plain(a.value));
+    if (j.every) {
+      f.every = constant_value(*j.every, values);
+      f.phase = j.phase ? constant_value(*j.phase, values) : 0.0;
+      f.next = std::floor((from - f.phase) / f.every);
+      while (f.tick() <= from + same_time_bits * eps * std::abs(from)) f.next += 1;  // two rounds at most
+    }
+    jumps_.push_back(std::move(f));
+  }
+}
+
+bool Jumps::wanted(size_t k, int sign_after) const {
+  const Direction d = jumps_[k].direction;
+  return d == Direction::any || (d == Direction::rising) == (sign_after > 0);
+}
+
+double Jumps::next_tick() const {
+  double first = HUGE_VAL;
+  for (const Formulas& f : jumps_) {
+    if (f.every > 0) first = std::min(first, f.tick());
+  }
+  return first;
+}
+
+std::vector<int> Jumps::ticking(double t, double resolution) const {
+  std::vector<int> out;
+  for (size_t k = 0; k < jumps_.size(); ++k) {
+    if (has_clock(k) && jumps_[k].tick() <= t + resolution) out.push_back(static_cast<int>(k));
+  }
+  return out;
+}
+
+bool Jumps::note(size_t k, int sign, int lead) {
+  Formulas& f = jumps_[k];
+  if (f.every > 0) return false;
+  f.at_zero = sign == 0;
+  const int before = f.side;
+  if (sign != 0) {
+    f.side = sign;
+    f.fired = false;
+    return before * sign < 0 && wanted(k, sign);
+  }
+  if (f.fired || before == 0) {  // its crossing is done, or it began here
+    f.side = lead;
+    return false;
+  }
+  if (lead == before) return false;  // touches and turns back
+  f.side = lead;
+  return wanted(k, -before);
+}
+
+void Jumps::fire(size_t k, double t) {
+  Formulas& f = jumps_[k];
+  f.fired = true;
+  f.side = 0;
+  if (f.every > 0) {
+    f.next += 1;
+    if (f.tick() <= t) f.next = std::floor((t - f.phase) / f.every) + 1;  // clocks too fast for time
+  }
+}
+
+bool Jumps::holds(size_t k, const PlainInputs& inputs) { return !jumps_[k].when || (*jumps_[k].when)(inputs) != 0; }
+
+void Jumps::apply(size_t k, const PlainInputs& inputs, std::span<double> x) {
+  values_.clear();
+  for (auto& [state, formula] : jumps_[k].set) values_.push_back(formula(inputs));
+  for (size_t s = 0; s < values_.size(); ++s) x[static_cast<size_t>(jumps_[k].set[s].first)] = values_[s];
+}
+
+}  // namespace saltus

@@ -1,0 +1,63 @@
+// The jumps of a model along a run: which are armed, which are due, what they do.
+//
+//   armed    `on` has had a strict sign since it was last zero: side +1 or -1
+//   crossing from one strict sign to the other in the wanted direction, or arriving at zero and staying there
+//   a jump that has happened is armed again when `on` has left zero; it need not move its own condition
+//   clocks   tick at phase + k*every in absolute time, not at the start
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "code/plain.hpp"
+#include "code/program.hpp"
+
+namespace saltus {
+
+class Jumps {
+ public:
+  Jumps(const Program& program, std::span<const double> parameters, double from);
+
+  size_t size() const { return jumps_.size(); }
+  bool has_clock(size_t k) const { return jumps_[k].every > 0; }
+  /// The sign `on` has had since it was last zero; 0: it is zero, or has not been anything else yet.
+  int side(size_t k) const { return jumps_[k].side; }
+  /// Whether `on` is zero here, so that the zero at the start of a step is none of its own.
+  bool at_zero(size_t k) const { return jumps_[k].at_zero; }
+  /// Whether a crossing to this sign triggers the jump.
+  bool wanted(size_t k, int sign_after) const;
+
+  /// The next tick of any clock after what has ticked; infinite without clocks.
+  double next_tick() const;
+  /// Clocks that tick at this time, up to rounding.
+  std::vector<int> ticking(double t, double resolution) const;
+
+  /// `on` is now so; says whether that is a crossing that triggers the jump. `lead`: where `sign` is 0, the sign it
+  /// will have (0: it stays zero).
+  bool note(size_t k, int sign, int lead);
+  /// The jump happens, or would if its condition held: what follows is a new approach.
+  void fire(size_t k, double t);
+
+  /// Whether its condition holds.
+  bool holds(size_t k, const PlainInputs& inputs);
+  /// The state after the jump, written to x.
+  void apply(size_t k, const PlainInputs& inputs, std::span<double> x);
+
+ private:
+  struct Formulas {
+    Direction direction = Direction::any;
+    std::optional<Plain> when;
+    std::vector<std::pair<int, Plain>> set;
+    double every = 0, phase = 0;
+    double next = 0;  // number of the next tick
+    int side = 0;
+    bool at_zero = false, fired = false;
+
+    double tick() const { return phase + next * every; }
+  };
+  std::vector<Formulas> jumps_;
+  std::vector<double> values_;
+};
+
+}  // namespace saltus

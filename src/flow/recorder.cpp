@@ -1,0 +1,282 @@
+#include "flow/recorder.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+char letter(const Mode& mode, int u, int switches) {
+  return u < switches ? mode.switches[at(u)] : mode.constraints[at(u - switches)];
+}
+
+std::string name_of(const Model& model, int u) {
+  const int m = static_cast<int>(model.form.switches.size());
+  return u < m ? model.form.switches[at(u)].name : model.constraints[at(u - m)].name;
+}
+
+}  // namespace
+
+std::vector<Event> events_of(const Transition& transition, const Model& model) {
+  std::vector<Event> out;
+  if (transition.silent) return out;
+  const int m = static_cast<int>(model.form.switches.size()), visible = model.form.visible;
+  const Mode before = visible_mode(transition.before, visible), after = visible_mode(transition.after, visible);
+  const auto add = [&](EventKind kind, std::vector<std::string> on, const Mode& to) -> Event& {
+    out.push_back({.t = transition.t, .kind = kind, .on = std::move(on), .before = before, .after = to});
+    out.back().state = transition.x_plus;
+    return out.back();
+  };
+  for (const JumpDone& j : transition.jumps) {
+    Event& event = add(EventKind::jump, {model.jumps[at(j.jump)].name}, before);
+    event.jumped = j.before;
+    event.state = j.after;
+  }
+  const std::vector<double>& x_before = transition.jumps.empty() ? transition.x_minus : transition.jumps.back().after;
+  if (!transition.resting.empty()) {
+    std::vector<std::string> on;
+    const int unknowns = m + static_cast<int>(model.constraints.size());
+    for (const int u : transition.resting)
+      on.push_back(u < unknowns ? name_of(model, u) : model.jumps[at(u - unknowns)].name);
+    Event& event = add(EventKind::chatter, std::move(on), after);
+    event.jumped = transition.x_minus;
+    event.count = transition.count;
+    return out;
+  }
+  std::vector<int> changed;
+  for (int u = 0; u < m + static_cast<int>(model.constraints.size()); ++u) {
+    if (u >= visible && u < m) continue;
+    const char from = letter(u < m ? before : transition.before, u, m),
+               to = letter(u < m ? after : transition.after, u, m);
+    if (from != to) changed.push_back(u);
+  }
+  const bool closes = changed.size() == 1 && changed[0] >= m && letter(transition.after, changed[0], m) == 'c';
+  const bool hit = !transition.impulse.empty();
+  if (hit && !closes) {
+    std::vector<std::string> on;
+    for (const auto& [j, impulse] : transition.impulse) {
+      const std::string& name = model.constraints[at(j)].name;
+      if (std::find(on.begin(), on.end(), name) == on.end()) on.push_back(name);
+    }
+    add(EventKind::impact, std::move(on), before).jumped = x_before;
+  }
+  // Steps of floor have no letter; sliding on one is told.
+  for (int u = visible; u < m; ++u) {
+    const Switch& s = model.form.switches[at(u)];
+    const char from = transition.before.switches[at(u)], to = transition.after.switches[at(u)];
+    const bool step = std::any_of(model.form.counters.begin(), model.form.counters.end(),
+                                  [u](const Counter& c) { return c.below == u || c.above == u; });
+    if (!step || (from == '0') == (to == '0')) continue;
+    add(to == '0' ? EventKind::slide : EventKind::leave, {s.name}, before);
+  }
+  if (changed.empty()) return out;
+  std::vector<std::string> on;
+  for (const int u : changed) on.push_back(name_of(model, u));
+  Event& event = add(EventKind::mode, std::move(on), after);
+  if (hit && closes) event.jumped = x_before;
+  if (changed.size() == 1) {
+    const int u = changed[0];
+    event.kind = u < m ? kind_of_change(before.switches[at(u)], after.switches[at(u)])
+                       : kind_of_change(before.constraints[at(u - m)], after.constraints[at(u - m)]);
+  }
+  return out;
+}
+
+Recorder::Recorder(const Program& program, const RunOptions& options)
+    : program_(program),
+      model_(program.model()),
+      options_(options),
+      direction_(options.until < options.from ? -1.0 : 1.0) {
+  result_.states = program.states();
+  result_.sliding.assign(at(model_.form.visible), {});
+  section_sign_.assign(model_.sections.size(), 0);
+  section_seen_.assign(model_.sections.size(), -HUGE_VAL);
+  for (size_t s = 0; s < model_.sections.size(); ++s) {
+    has_surface_sections_ = has_surface_sections_ || model_.sections[s].kind == Section::Kind::on;
+    if (model_.sections[s].kind != Section::Kind::every) continue;
+    every_.push_back({static_cast<int>(s), constant_value(model_.sections[s].value, options.parameters), 1});
+  }
+}
+
+// ---- the run -------------------------------------------------------------------------------------------------------
+
+void Recorder::start(const Moment& now, const Transition& first) {
+  result_.start_time = options_.from;
+  result_.start_state = options_.initial;
+  result_.start_mode = visible_mode(now.mode, model_.form.visible);
+  slides_ = std::count(result_.start_mode.switches.begin(), result_.start_mode.switches.end(), '0');
+  last_event_ = options_.from;
+  if (!first.impulse.empty()) happened(first, now);
+}
+
+void Recorder::step() { ++result_.cost.steps; }
+
+void Recorder::happened(const Transition& transition, const Moment& now) {
+  if (transition.silent) return;
+  ++result_.cost.events;
+  at_once_ = transition.t == last_event_ ? at_once_ + 1 + static_cast<long>(transition.jumps.size()) : 0;
+  last_event_ = transition.t;
+  for (int i = 0; i < model_.form.visible; ++i)
+    slides_ += transition.after.switches[at(i)] == '0' && transition.before.switches[at(i)] != '0' ? 1 : 0;
+  if (options_.keep_transitions) result_.transitions.push_back(transition);
+  if (options_.keep_events || options_.on_event) {
+    const Arc after{transition.after, transition.counters};
+    for (Event& event : events_of(transition, model_)) emit(std::move(event), after);
+  }
+  for (size_t s = 0; s < model_.sections.size(); ++s) {
+    const Section& section = model_.sections[s];
+    if (section.kind == Section::Kind::jump) {
+      for (const JumpDone& j : transition.jumps) {
+        if (j.jump != section.index || ended_) continue;
+        if (point(static_cast<int>(s), transition.t, j.after, {transition.after, transition.counters}))
+          finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", section.name), now);
+      }
+    } else if (section.kind == Section::Kind::constraint) {
+      const bool hit = std::any_of(transition.impulse.begin(), transition.impulse.end(),
+                                   [&](const auto& i) { return i.first == section.index; });
+      if (hit && !ended_ && point(static_cast<int>(s), transition.t, now.x, {transition.after, transition.counters}))
+        finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", section.name), now);
+    }
+  }
+  if (ended_) return;
+  if (result_.cost.events >= options_.max_events)
+    return finish(Why::stalled, fmt::format("{} events were not enough", options_.max_events), now);
+  if (at_once_ > most_events_at_once) {
+    std::string names;
+    for (const Event& event : events_of(transition, model_)) {
+      for (const std::string& name : event.on) names += (names.empty() ? "'" : ", '") + name + "'";
+    }
+    finish(Why::zeno,
+           fmt::format("more than {} events at t = {} (the last on {})", most_events_at_once, transition.t, names),
+           now);
+  }
+}
+
+void Recorder::say(const std::string& message) {
+  if (result_.messages.size() >= 100) return;
+  if (std::find(result_.messages.begin(), result_.messages.end(), message) == result_.messages.end())
+    result_.messages.push_back(message);
+}
+
+void Recorder::finish(Why why, std::string message, const Moment& now) {
+  if (ended_) return;
+  ended_ = true;
+  result_.end = {why, std::move(message), why == Why::time ? options_.until : now.t(), now.x,
+                 visible_mode(now.mode, model_.form.visible)};
+  result_.last = {now.mode, now.counters};
+}
+
+Trajectory Recorder::take() { return std::move(result_); }
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+void Recorder::emit(Event event, const Arc& after) {
+  if (options_.on_event) options_.on_event(event, after);
+  if (!options_.keep_events) return;
+  if (static_cast<long>(result_.events.size()) >= options_.max_kept_events) {
+    if (!events_full_)
+      say(fmt::format("only the first {} events are kept; later ones are counted", options_.max_kept_events));
+    events_full_ = true;
+    return;
+  }
+  result_.events.push_back(std::move(event));
+}
+
+// ---- pieces --------------------------------------------------------------------------------------------------------
+
+void Recorder::keep(Piece& piece, const Moment& now, std::vector<std::pair<int, double>> held) {
+  if (!wants_pieces()) return;
+  const bool same = !result_.arcs.empty() && result_.arcs.back().mode == now.mode &&
+                    result_.arcs.back().counters == now.counters && result_.arcs.back().held == held;
+  if (!same) {
+    if (!options_.keep_pieces) result_.arcs.clear();
+    result_.arcs.push_back({now.mode, now.counters, std::move(held)});
+  }
+  piece.arc = static_cast<int>(result_.arcs.size()) - 1;
+  if (options_.on_piece) options_.on_piece(piece, result_.arcs.back());
+  if (options_.keep_pieces) result_.pieces.push_back(piece);
+}
+
+void Recorder::slid(const Mode& mode, double length) {
+  for (size_t i = 0; i < result_.sliding.size(); ++i) {
+    if (mode.switches[i] == '0') result_.sliding[i].time += length;
+  }
+}
+
+void Recorder::drifted(const Mode& mode, double error) {
+  for (size_t i = 0; i < result_.sliding.size(); ++i) {
+    if (mode.switches[i] == '0') result_.sliding[i].largest_error = std::max(result_.sliding[i].largest_error, error);
+  }
+}
+
+// ---- sections ------------------------------------------------------------------------------------------------------
+
+double Recorder::shortest_interval() const {
+  double shortest = HUGE_VAL;
+  for (const Every& e : every_) shortest = std::min(shortest, e.interval);
+  return shortest;
+}
+
+double Recorder::time_of(const Every& e, long k) const {
+  return options_.from + direction_ * e.interval * static_cast<double>(k);
+}
+
+void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution) {
+  if (model_.sections.empty()) return;
+  std::vector<Point> points;
+  for (const Crossing& c : crossings) points.push_back({c.section, c.tau, c.sign});
+  const double length = std::abs(piece.length);
+  for (size_t i = 0; i < every_.size(); ++i) {
+    for (long k = every_[i].next;; ++k) {
+      const double due = direction_ * now.clock.until(time_of(every_[i], k));
+      if (due > length + 4 * resolution) break;
+      points.push_back({every_[i].section, direction_ * std::clamp(due, 0.0, length), 0, static_cast<int>(i)});
+    }
+  }
+  std::stable_sort(points.begin(), points.end(),
+                   [](const Point& a, const Point& b) { return std::abs(a.tau) < std::abs(b.tau); });
+  std::vector<double> x(now.x.size());
+  for (const Point& p : points) {
+    const Section& section = model_.sections[at(p.section)];
+    double t = piece.start + p.tau;
+    if (p.every >= 0) {
+      Every& e = every_[at(p.every)];
+      t = time_of(e, e.next++);
+    } else {
+      if (std::abs(t - section_seen_[at(p.section)]) <= 4 * resolution) continue;
+      if (std::abs(t - options_.from) <= 4 * resolution) continue;
+      section_seen_[at(p.section)] = t;
+      // Backward in time a rising crossing is met from above.
+      const int sign = direction_ > 0 ? p.sign : -p.sign;
+      if (section.direction != Direction::any && (section.direction == Direction::rising) != (sign > 0)) continue;
+    }
+    Trajectory::evaluate(piece, program_.states(), p.tau, x.data());
+    if (!point(p.section, t, x, {now.mode, now.counters})) continue;
+    piece.length = p.tau;
+    keep(piece, now);
+    now.x = x;
+    now.clock.set(t);
+    return finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", section.name), now);
+  }
+}
+
+bool Recorder::point(int s, double t, const std::vector<double>& x, const Arc& arc) {
+  const bool wants_more = !options_.on_section || options_.on_section({s, t, x, result_.cost.events, slides_});
+  if (options_.keep_events || options_.on_event) {
+    const Mode seen = visible_mode(arc.mode, model_.form.visible);
+    Event event{.t = t, .kind = EventKind::section, .on = {model_.sections[at(s)].name}, .before = seen, .after = seen};
+    event.state = x;
+    emit(std::move(event), arc);
+  }
+  if (s == options_.section && ++section_points_ >= options_.section_count && options_.section_count > 0)
+    counted_out_ = true;
+  return counted_out_ || !wants_more || model_.sections[at(s)].stop;
+}
+
+}  // namespace saltus

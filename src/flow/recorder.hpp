@@ -1,0 +1,100 @@
+// What is kept and told of a run: pieces, transitions as events, section points, sliding, messages, limits, the end.
+// Written once, told by both engines.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flow/act.hpp"
+#include "flow/moment.hpp"
+#include "flow/simulate.hpp"
+#include "flow/trajectory.hpp"
+
+namespace saltus {
+
+/// A zero of the function of an `on` section along a piece.
+struct Crossing {
+  int section = 0;
+  double tau = 0;
+  int sign = 0;  ///< of the function just after, along the direction of the run
+};
+
+/// The events a user sees of a transition: jumps, impacts, then the change of mode.
+std::vector<Event> events_of(const Transition& transition, const Model& model);
+
+class Recorder {
+ public:
+  Recorder(const Program& program, const RunOptions& options);
+
+  // ---- the run ------------------------------------------------------------------------------------------------------
+
+  void start(const Moment& now, const Transition& first);
+  void step();
+  /// A transition has happened; it is counted, told and kept, and sections on its contacts and jumps are passed.
+  void happened(const Transition& transition, const Moment& now);
+  void say(const std::string& message);
+  void finish(Why why, std::string message, const Moment& now);
+  bool ended() const { return ended_; }
+  /// Takes the result out, once.
+  Trajectory take();
+
+  // ---- pieces -------------------------------------------------------------------------------------------------------
+
+  /// Whether pieces are of any use.
+  bool wants_pieces() const { return options_.keep_pieces || options_.on_piece; }
+  void keep(Piece& piece, const Moment& now, std::vector<std::pair<int, double>> held = {});
+  /// Sliding went on for so long.
+  void slid(const Mode& mode, double length);
+  /// States were so far from what they slid on.
+  void drifted(const Mode& mode, double error);
+
+  // ---- sections -----------------------------------------------------------------------------------------------------
+
+  bool has_surface_sections() const { return has_surface_sections_; }
+  /// The shortest interval between points of `every` sections; infinite without.
+  double shortest_interval() const;
+  int section_sign(size_t s) const { return section_sign_[s]; }
+  void set_section_sign(size_t s, int sign) { section_sign_[s] = sign; }
+  /// Reports the points of sections on the piece that starts at `now`, in order, `crossings` among them. Where one of
+  /// them ends the run, the piece is cut there and `now` moved.
+  void pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution);
+
+  long events() const { return result_.cost.events; }
+  long steps() const { return result_.cost.steps; }
+  const std::vector<double>& start_state() const { return result_.start_state; }
+
+ private:
+  struct Every {
+    int section = 0;
+    double interval = 0;
+    long next = 1;
+  };
+  struct Point {
+    int section = 0;
+    double tau = 0;
+    int sign = 0;
+    int every = -1;
+  };
+
+  bool point(int section, double t, const std::vector<double>& x, const Arc& arc);
+  void emit(Event event, const Arc& after);
+  double time_of(const Every& e, long k) const;
+
+  const Program& program_;
+  const Model& model_;
+  const RunOptions& options_;
+  double direction_;
+  Trajectory result_;
+  bool ended_ = false, events_full_ = false, counted_out_ = false;
+  long slides_ = 0, section_points_ = 0;
+  double last_event_ = 0;
+  long at_once_ = 0;
+  std::vector<Every> every_;
+  bool has_surface_sections_ = false;
+  std::vector<int> section_sign_;
+  std::vector<double> section_seen_;
+};
+
+}  // namespace saltus

@@ -1,0 +1,163 @@
+#include "flow/smooth.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+Smooth::Smooth(Series& series, int most_order, std::span<const double> step_ratio, const RunOptions& options)
+    : series_(series),
+      most_order_(most_order),
+      order_(most_order),
+      step_ratio_(step_ratio),
+      horizon_(std::abs(options.until - options.from)),
+      tolerance_(local_tolerance(options.tolerance)),
+      control_(series.program().states(), tolerance_, horizon_) {
+  if (options.stiff)
+    stiff_.emplace(series.program(), options.tolerance, options.until < options.from ? -1.0 : 1.0, order_);
+}
+
+SeriesStatus Smooth::begin(const Moment& now) {
+  series_.set_mode(now.mode);
+  order_ = stiff_ ? most_order_ : series_.usual_order();
+  return series_.expand(now.x, now.t(), now.counters, order_);
+}
+
+double Smooth::natural(std::span<const WatchedSeries> watched) {
+  double length = control_.step(series_, order_, watched);
+  if (length == 0) {  // a time scale so short that the last coefficients overflow?
+    for (int lower = analytic_order() - 1; length == 0 && lower > 5; --lower) {
+      order_ = series_.usual_order() = lower;
+      length = control_.step(series_, order_, watched);
+    }
+  }
+  // What a step of the usual order would be: time scales must not depend on how short events cut the steps. States that
+  // are polynomials (a ball in flight) have no scale of their own; what they meet has.
+  const double own = std::isfinite(control_.state_step()) ? control_.state_step() : length;
+  if (std::isfinite(own) && own > 0) scale_ = std::min(own * step_ratio_[at(order_)], horizon_);
+  return length;
+}
+
+double Smooth::estimate_scale(const Moment& now) {
+  double shortest = horizon_;
+  series_.set_mode(now.mode);
+  if (series_.expand(now.x, now.t(), now.counters, most_order_) == SeriesStatus::ok)
+    shortest = std::min(shortest,
+                        StepControl(series_.program().states(), tolerance_, horizon_).step(series_, most_order_, {}));
+  return shortest > 0 && std::isfinite(shortest) ? shortest : 1.0;
+}
+
+int Smooth::analytic_order() const {
+  int k = 0;
+  const auto finite = [&](int order) {
+    for (int i = 0; i < series_.program().states(); ++i) {
+      if (!std::isfinite(series_.state(i)[order])) return false;
+    }
+    return true;
+  };
+  while (k < order_ && finite(k + 1)) ++k;
+  return k;
+}
+
+double Smooth::tangent_length(const Moment& now, double longest, double direction) {
+  const size_t n = now.x.size();
+  std::vector<double> rate(n), x(n);
+  double scale = 0;
+  for (size_t i = 0; i < n; ++i) {
+    rate[i] = series_.rate(static_cast<int>(i))[0];
+    scale = std::max(scale, std::abs(now.x[i]));
+  }
+  const double shortest = tangent_bits * eps * std::max(std::abs(now.t()), 1e-3 * horizon_ * tolerance_);
+  double length = std::min(longest, horizon_);
+  for (; length > shortest; length *= 0.25) {
+    const double tau = direction * length;
+    for (size_t i = 0; i < n; ++i) x[i] = now.x[i] + tau * rate[i];
+    if (series_.evaluate(x, now.t() + tau, now.counters) != SeriesStatus::ok) continue;
+    bool follows = true;
+    for (size_t i = 0; i < n && follows; ++i) {
+      const double change = std::abs(series_.rate(static_cast<int>(i))[0] - rate[i]);
+      const bool small_share = change <= tangent_share * std::abs(rate[i]);
+      follows = small_share || (rate[i] == 0 && change * length <= tolerance_ * std::max(std::abs(now.x[i]), scale));
+      if (!follows && rate[i] == 0 && scale == 0) follows = change * length <= tolerance_;
+    }
+    if (follows) break;
+  }
+  series_.expand(now.x, now.t(), now.counters, order_);
+  return std::max(length, std::min(shortest, longest));
+}
+
+void Smooth::cut(const Moment& now, double tau) {
+  piece_.start = now.t();
+  piece_.length = tau;
+  end_tau_ = 0;
+  const size_t stride = at(order_) + 1;
+  piece_.coefficients.resize(now.x.size() * stride);
+  for (size_t i = 0; i < now.x.size(); ++i)
+    std::copy_n(series_.state(static_cast<int>(i)), stride, &piece_.coefficients[i * stride]);
+}
+
+void Smooth::cut_rough(const Moment& now, double tau) {
+  cut(now, tau);
+  const size_t stride = at(order_) + 1;
+  for (size_t i = 0; i < now.x.size(); ++i) std::fill_n(&piece_.coefficients[i * stride + 2], stride - 2, 0.0);
+}
+
+bool Smooth::trusts(const Moment& now, double tau) {
+  const bool blind = series_.tape().flow.may_hide;
+  if (blind && !defect_small(now, tau * 0.5)) return false;
+  return defect_small(now, tau);
+}
+
+bool Smooth::defect_small(const Moment& now, double tau) {
+  end_.resize(now.x.size());
+  Trajectory::evaluate(piece_, series_.program().states(), tau, end_.data());
+  end_tau_ = tau;
+  const SeriesStatus status = series_.evaluate(end_, piece_.start + tau, now.counters);
+  if (status == SeriesStatus::unsolved) return true;  // sliding ends here; the events say how
+  if (status == SeriesStatus::undefined) return false;
+  return control_.defect_small(piece_, series_, tau, order_);
+}
+
+const std::vector<double>& Smooth::end() {
+  if (end_tau_ != piece_.length || piece_.length == 0) {
+    end_.resize(at(series_.program().states()));
+    Trajectory::evaluate(piece_, series_.program().states(), piece_.length, end_.data());
+  }
+  end_tau_ = 0;
+  return end_;
+}
+
+void Smooth::accept(std::span<const double> x, double length, double natural, std::span<const WatchedSeries> watched) {
+  control_.accept(x);
+  if (stiff_ || !(natural > 0)) return;
+  int& usual = series_.usual_order();
+  if (length >= 0.99 * natural) {
+    idle_steps_ += control_.idle(series_, length);
+    usual = std::min(usual + 4, most_order_);
+  } else if (length < 0.8 * natural) {
+    const int enough = control_.enough(series_, order_, watched, length) + 1;
+    usual = std::min(most_order_, std::max({enough, 8, usual - 3}));
+  }
+}
+
+StiffStatus Smooth::stiff_step(const Moment& now, double longest) {
+  series_.set_mode(now.mode);
+  order_ = most_order_;
+  end_tau_ = 0;
+  return stiff_->step(series_, now.x, now.t(), now.counters, longest, piece_);
+}
+
+StiffStatus Smooth::sample(const Moment& now, std::span<const SampledFunction> functions) {
+  const StiffStatus status = stiff_->sample(series_, now.counters, functions, piece_, sampled_);
+  if (std::abs(piece_.length) > 0) scale_ = std::abs(piece_.length);
+  return status;
+}
+
+}  // namespace saltus

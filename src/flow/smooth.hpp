@@ -1,0 +1,86 @@
+// One smooth step in one mode, without events: stepper, controller and dense output. Taylor series, or CVODE where the
+// flow is stiff.
+//
+//   begin     the series at a moment, in its mode
+//   natural   how long a step they carry, what is watched included
+//   cut       the piece up to tau
+//   trusts    whether it solves the equations at its end (the defect), and inside where the series may be blind
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "flow/moment.hpp"
+#include "flow/series.hpp"
+#include "flow/simulate.hpp"
+#include "flow/stiff.hpp"
+#include "flow/taylor.hpp"
+
+namespace saltus {
+
+class Smooth {
+ public:
+  /// `series` has room for `most_order`; `step_ratio` by order: a step of the usual order against one of this order.
+  Smooth(Series& series, int most_order, std::span<const double> step_ratio, const RunOptions& options);
+
+  Series& series() { return series_; }
+  const Series& series() const { return series_; }
+  int order() const { return order_; }
+
+  SeriesStatus begin(const Moment& now);
+  /// 0 where the series end before their order: at the edge of a function's domain.
+  double natural(std::span<const WatchedSeries> watched);
+  /// The time in which the flow changes, after `natural`; 0 if that is not to be seen.
+  double time_scale() const { return scale_; }
+  /// The same at a moment from which no step has been made yet.
+  double estimate_scale(const Moment& now);
+  /// How many coefficients of the states are finite: at the edge of a root's domain only the first ones are.
+  int analytic_order() const;
+  /// Where the field has no series (a square root at zero): how long its tangent can be followed. Each rate keeps to a
+  /// small share of itself, or, where it is zero, changes its state by less than the tolerance.
+  double tangent_length(const Moment& now, double longest, double direction);
+
+  void cut(const Moment& now, double tau);
+  bool trusts(const Moment& now, double tau);
+  /// A first step where the field has no series (a square root at zero): along the tangent, too short to matter.
+  void cut_rough(const Moment& now, double tau);
+  Piece& piece() { return piece_; }
+  /// State at the end of the piece.
+  const std::vector<double>& end();
+  /// The step has been made; `length` of `natural`. Lower orders where events cut steps short, higher ones elsewhere.
+  void accept(std::span<const double> x, double length, double natural, std::span<const WatchedSeries> watched);
+  /// Steps shorter than the states' curves need.
+  long idle_steps() const { return idle_steps_; }
+
+  // ---- stiff --------------------------------------------------------------------------------------------------------
+
+  bool stiff() const { return stiff_.has_value(); }
+  void restart() {
+    if (stiff_) stiff_->restart();
+  }
+  StiffStatus stiff_step(const Moment& now, double longest);
+  /// What is watched along the piece as polynomials: `sample(i)` after it.
+  StiffStatus sample(const Moment& now, std::span<const SampledFunction> functions);
+  const double* sample(int index) const {
+    return &sampled_[static_cast<size_t>(index) * (static_cast<size_t>(order_) + 1)];
+  }
+
+ private:
+  bool defect_small(const Moment& now, double tau);
+
+  Series& series_;
+  int most_order_, order_;
+  std::span<const double> step_ratio_;
+  double horizon_, tolerance_;
+  StepControl control_;
+  std::optional<StiffFlow> stiff_;
+  Piece piece_;
+  std::vector<double> end_;
+  double end_tau_ = 0;  // where on the piece end_ is
+  double scale_ = 0;
+  long idle_steps_ = 0;
+  std::vector<double> sampled_;
+};
+
+}  // namespace saltus

@@ -1,0 +1,79 @@
+// Every tolerance that decides something, with its reason. None of them measures the size of a surface: what is zero is
+// decided by rounding bounds (code/rounding) or by times.
+#pragma once
+
+#include <limits>
+
+namespace saltus {
+
+inline constexpr double eps = std::numeric_limits<double>::epsilon();
+
+// ---- time ----------------------------------------------------------------------------------------------------------
+
+/// Share of the flow's time scale within which a coefficient must rule a series to count: far below what a step
+/// resolves, far above the rounding of a coefficient.
+inline constexpr double negligible_time = 1e-11;
+/// Events closer than this many last bits of time are one event: root polishing is good to two or three of them.
+inline constexpr double same_time_bits = 8;
+/// Time near zero has no last bits; it is then measured by this share of the flow's time scale.
+inline constexpr double same_time_share = 1e-3;
+/// Events at one instant before a run ends as zeno: far more than any cascade of a model that means something.
+inline constexpr long most_events_at_once = 10'000;
+/// A step shorter than this many last bits of time cannot be told from none.
+inline constexpr double shortest_step_bits = 4;
+
+/// Where a field has no series, its tangent is followed while no rate changes by more than this share of itself.
+inline constexpr double tangent_share = 1e-4;
+/// A step along the tangent is long enough for time to see the series that follows.
+inline constexpr double tangent_bits = 512;
+
+// ---- sigma and lambda ----------------------------------------------------------------------------------------------
+
+/// Sigma this close to its bound is at it: sigma is solved to about 1e-13, bounds are of size one.
+inline constexpr double bound_margin = 1e-11;
+/// Rounding of the rate of a sigma, in units of one over the time scale.
+inline constexpr double sigma_rate_noise = 1e-13;
+/// A matrix of sliding equations whose rows are scaled to one counts as singular below this: 1/cond of a matrix that is
+/// singular up to rounding of its entries is 1e-15 at most, real ones stay far above.
+inline constexpr double singular_rcond = 1e-12;
+/// A column is independent of others if what is left of it is larger than this.
+inline constexpr double independent_column = 1e-11;
+/// What may be left of an equation of sliding, in units of what the unknowns can change: otherwise it has no solution.
+inline constexpr double unsolved_residual = 1e-9;
+/// An eigenvalue of the scaled slope with a real part above this repels: rounding of a product of well-scaled matrices.
+inline constexpr double repelling_eigenvalue = 1e-9;
+/// Two solutions of the sliding equations closer than this are one.
+inline constexpr double same_solution = 1e-8;
+
+// ---- signs at a point ----------------------------------------------------------------------------------------------
+
+/// A value within this many of its rounding bounds is zero.
+inline constexpr double zero_bounds = 4;
+/// The same for what rested on its surface until now: it has drifted by what many steps leave.
+inline constexpr double rested_bounds = 1e6;
+/// Rates on both sides of a surface that differ by less than this share of the larger are looked at more closely.
+inline constexpr double clear_rate = 1e-6;
+/// Rounding of h' in units of the steepest h' among the candidates.
+inline constexpr double rate_rounding = 256 * eps;
+
+// ---- accumulation --------------------------------------------------------------------------------------------------
+
+/// Geometric sequences whose ratio is closer to one than this are no sequences.
+inline constexpr double slowest_ratio = 0.9999;
+/// How much the ratio may drift over three periods, in units of one minus the ratio.
+inline constexpr double steady_ratio = 0.02;
+/// A sequence is completed when what is left of it is this share of its length or of the flow's time scale.
+inline constexpr double short_rest = 1e-7;
+/// Share of the tolerance that the place of a limit may be off.
+inline constexpr double limit_error = 0.01;
+/// Events closer than this many times what time can tell apart are not worth following one by one.
+inline constexpr double exhausted_bits = 1e3;
+
+// ---- states --------------------------------------------------------------------------------------------------------
+
+/// A state beyond this has grown without bound: squares still fit a double.
+inline constexpr double largest_state = 1e150;
+/// Steps that shrink to nothing at a state this much larger than the start are a blow-up, not a stall.
+inline constexpr double blow_up = 1e6;
+
+}  // namespace saltus
