@@ -33,14 +33,19 @@ void Events::start(Moment& now, double time_scale) {
   note_sections(now);
 }
 
-bool Events::happen(Moment& now, std::vector<Guard> guards, double time_scale, double resolution) {
+bool Events::happen(Moment& now, std::vector<Guard> guards, double time_scale, double resolution, bool may_step) {
   bool seen = false;
   touched_.clear();
   while (!guards.empty() && !recorder_.ended()) {
     Transition event{.guards = std::move(guards)};
     act_.time_scale = time_scale;
+    const Moment before = may_step ? now : Moment{};
     const std::optional<Fate> fate = act_.happen(now, event);
     tell_messages();
+    if (may_step && fate && fate->why == Why::inconsistent && event.jumps.empty() && event.impulse.empty()) {
+      now = before;
+      return seen;
+    }
     recorder_.happened(event, now);
     if (fate) {
       recorder_.finish(fate->why, fate->message, now);

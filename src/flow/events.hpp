@@ -19,8 +19,9 @@ class Events {
   /// The mode at the start, with what happens there at once.
   void start(Moment& now, double time_scale);
   /// What happens where the guards are zero, and all that follows at the same time. Whether anything has changed.
-  /// `time_scale`: in which the flow changes; `resolution`: what time can tell apart.
-  bool happen(Moment& now, std::vector<Guard> guards, double time_scale, double resolution);
+  /// `time_scale`: in which the flow changes; `resolution`: what time can tell apart. `may_step`: where no mode is
+  /// consistent nothing happens, and the caller makes a step without one; otherwise that ends the run.
+  bool happen(Moment& now, std::vector<Guard> guards, double time_scale, double resolution, bool may_step = false);
   /// After a step without event: jumps that have been crossed after all.
   std::vector<Guard> crossed(const Moment& now);
 
