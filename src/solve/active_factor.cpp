@@ -5,10 +5,6 @@
 #include <limits>
 #include <optional>
 
-#include <Eigen/LU>
-#include <Eigen/QR>
-#include <Eigen/SparseLU>
-
 namespace saltus {
 namespace {
 
@@ -110,15 +106,15 @@ struct ActiveFactor::Memory {
   bool dense = true, singular = false;
   Mat dense_matrix;
   Mat dense_part;
-  Eigen::PartialPivLU<Mat> lu;
-  std::optional<Eigen::CompleteOrthogonalDecomposition<Mat>> orthogonal;
+  Lu lu;
+  std::optional<Orthogonal> orthogonal;
 
   SparseMat sparse_matrix;
   SparseMat sparse_part;
   bool banded = false;
   BandLu band;
   SparseMat analysed;  // the pattern last analysed
-  Eigen::SparseLU<SparseMat> sparse_lu;
+  SparseLu sparse_lu;
 
   void list_free(const std::vector<char>& which) {
     free = which;
@@ -140,13 +136,9 @@ struct ActiveFactor::Memory {
     singular = false;
     if (k == 0) return;
     ++factorisations;
-    lu.compute(dense_part);
+    lu.factor(dense_part);
     singular = !(lu.rcond() > 1e-14);
-    if (singular) {
-      orthogonal.emplace();
-      orthogonal->setThreshold(1e-13);
-      orthogonal->compute(dense_part);
-    }
+    if (singular) orthogonal.emplace(dense_part, 1e-13);
   }
 
   void factor(const SparseMat& M) {
@@ -185,15 +177,14 @@ struct ActiveFactor::Memory {
     }
     if (!same_pattern(A, analysed)) {
       ++analyses;
-      sparse_lu.analyzePattern(A);
+      sparse_lu.analyse(A);
       analysed = A;
     }
-    sparse_lu.factorize(A);
-    return sparse_lu.info() == Eigen::Success;
+    return sparse_lu.factor(A);
   }
 
   Vec apply_inverse(const Vec& b) const {
-    if (dense) return singular ? Vec(orthogonal->solve(b)) : Vec(lu.solve(b));
+    if (dense) return singular ? orthogonal->solve(b) : lu.solve(b);
     if (!banded) return sparse_lu.solve(b);
     Vec x = b;
     band.solve_in_place(x);

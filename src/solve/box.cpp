@@ -5,8 +5,6 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <Eigen/LU>
-#include <Eigen/QR>
 
 #include "base/error.hpp"
 #include "solve/active_set.hpp"
@@ -159,10 +157,10 @@ Reduction reduce(const BoxProblem& p) {
   Vec q = p.q + p.M * r.offset;
   if (!free.empty()) {
     r.compact = false;
-    const Eigen::PartialPivLU<Mat> lu(Mat(p.M(free, free)));
+    const Lu lu(p.M(free, free));
     if (lu.rcond() > 1e-12) {
-      q -= M(Eigen::all, free) * lu.solve(Vec(q(free)));
-      M -= M(Eigen::all, free) * lu.solve(Mat(M(free, Eigen::all)));
+      q -= M(Eigen::all, free) * lu.solve(q(free));
+      M -= M(Eigen::all, free) * lu.solve_columns(M(free, Eigen::all));
       r.free = free;
     } else {
       for (const Eigen::Index i : free)
@@ -198,7 +196,7 @@ Vec expand(const BoxProblem& p, const Reduction& r, const Vec& z) {
     x[r.copies[a].variable] += r.copies[a].sign * z[static_cast<Eigen::Index>(a)];
   if (!r.free.empty()) {
     const Vec right = -(p.q + p.M * x);
-    x(r.free) = Vec(Eigen::PartialPivLU<Mat>(Mat(p.M(r.free, r.free))).solve(Vec(right(r.free))));
+    x(r.free) = Lu(p.M(r.free, r.free)).solve(right(r.free));
   }
   return x;
 }
@@ -235,14 +233,11 @@ void shorten(const BoxProblem& p, const BoxOptions& options, BoxSolution& s) {
     if (std::abs(s.w[i]) <= degenerate_below * scales.row[i] && p.lo[i] < p.hi[i]) still.push_back(i);
   if (still.empty()) return;
   const Mat A = p.M(Eigen::all, still);
-  Eigen::CompleteOrthogonalDecomposition<Mat> orthogonal(A.cols(), A.cols());
-  orthogonal.setThreshold(1e-12);
-  orthogonal.compute(A.transpose());
-  const Eigen::Index rank = orthogonal.rank(), k = A.cols();
-  if (rank == k) return;
-  const Mat N = Mat(orthogonal.householderQ()).rightCols(k - rank);
+  const Mat N = null_space(A, 1e-12);
+  const Eigen::Index k = A.cols();
+  if (N.cols() == 0) return;
   const Vec x = s.x(still), base = x - N * (N.transpose() * x);
-  Mat G(2 * k, k - rank);
+  Mat G(2 * k, N.cols());
   Vec room(2 * k);
   Eigen::Index rows = 0;
   for (Eigen::Index i = 0; i < k; ++i) {

@@ -5,8 +5,6 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <Eigen/LU>
-#include <Eigen/QR>
 
 #include "base/error.hpp"
 #include "solve/active_factor.hpp"
@@ -338,9 +336,9 @@ Vec reactions_in(const Law<Mat>& law, const std::vector<int>& modes) {
     if (mode == 1) A.row(at + 1) = law.W.row(at + 1) / law.unit[i], b[at + 1] = -law.q[at + 1] / law.unit[i];
     if (mode >= 2) A(at + 1, at + 1) = 1, A(at + 1, at) = mode == 2 ? law.mu[i] : -law.mu[i];
   }
-  const Eigen::PartialPivLU<Mat> lu(A);
+  const Lu lu(A);
   if (lu.rcond() > 1e-12) return lu.solve(b);
-  const Vec r = A.completeOrthogonalDecomposition().solve(b);  // redundant contacts: the shortest reactions
+  const Vec r = Orthogonal(A).solve(b);  // redundant contacts: the shortest reactions
   return (A * r - b).norm() <= 1e-10 * (b.norm() + 1e-300) ? r : Vec();
 }
 

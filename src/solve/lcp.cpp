@@ -5,7 +5,6 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <Eigen/LU>
 
 #include "base/error.hpp"
 #include "solve/active_set.hpp"
@@ -439,10 +438,10 @@ std::vector<Vec> all_lcp_solutions(const LcpProblem& p, double tolerance) {
     if (!a.empty()) {
       const Mat part = p.M(a, a);
       const Vec right = -p.q(a);
-      const Eigen::PartialPivLU<Mat> lu(part);
+      const Lu lu(part);
       if (lu.rcond() > 1e-13) {
         Vec z_a = lu.solve(right);
-        z_a += lu.solve(Vec(right - part * z_a));
+        z_a += lu.solve(right - part * z_a);
         z(a) = z_a;
       } else if (z = point_of_face(p, a); z.size() == 0) {
         continue;
