@@ -60,10 +60,19 @@ class Shooter {
       if (++passed_ % map_.repeat != 0) return true;
       return take_(p.state);
     };
-    run_.progress = [this](double) { return quiet_++ < map_.patience / 256; };
+    run_.progress = [this](double) {
+      stopped_ = stopped_ || (asks_to_stop_ && asks_to_stop_());
+      return !stopped_ && quiet_++ < map_.patience / 256;
+    };
   }
   Shooter(const Shooter&) = delete;
   Shooter& operator=(const Shooter&) = delete;
+
+  /// What later runs ask now and then; one that is told to stop throws Stopped.
+  void ask(std::function<bool()> asks_to_stop) {
+    asks_to_stop_ = std::move(asks_to_stop);
+    stopped_ = false;
+  }
 
   /// The cell that holds the image of a cell's centre, or the fate of the run below -1: see image_code.
   CellIndex image(std::size_t cell) {
@@ -120,6 +129,7 @@ class Shooter {
     try {
       const Trajectory trajectory = simulator_.run(run_);
       if (trajectory.end.why == Why::stop) return 0;
+      if (stopped_) throw Stopped{};
       if (trajectory.end.why == Why::cancelled) return Fate::no_return;
       return fate_of(trajectory.end);
     } catch (const Error&) {
@@ -166,6 +176,8 @@ class Shooter {
   std::vector<double> values_;
   Settling settling_;
   std::function<bool(std::span<const double>)> take_;
+  std::function<bool()> asks_to_stop_;
+  bool stopped_ = false;
   long quiet_ = 0;   // reports of the engine since the last point
   long passed_ = 0;  // points of the section in this run
 };
@@ -198,8 +210,10 @@ std::vector<std::optional<Bytes>> run_stage(
   if (count == 0) return {};
   Job job;
   job.count = (count + per_item - 1) / per_item;
-  job.run = [&](std::size_t item, const Bytes*, Worker& worker) {
+  if (study.interrupted) return std::vector<std::optional<Bytes>>(job.count);
+  job.run = [&](std::size_t item, const Bytes*, Worker& worker, const std::stop_token& stop) {
     Shooter& shooter = *std::any_cast<std::shared_ptr<Shooter>&>(worker);
+    shooter.ask([&stop] { return stop.stop_requested(); });
     return run(shooter, item * per_item, std::min(count, (item + 1) * per_item));
   };
   job.make_worker = [&] {
@@ -315,7 +329,9 @@ std::vector<CellIndex> spread_cells(const Mesh& mesh, std::size_t count) {
 }
 
 /// States on an axis are compared to a millionth of its length; others of the largest value met on a few short runs.
-std::vector<double> choose_tolerance(const SectionMap& map, const Mesh& mesh, const BasinsOptions& options) {
+/// Alone it may be interrupted; of several ranks all must come to the same end.
+std::vector<double> choose_tolerance(const SectionMap& map, const Mesh& mesh, const BasinsOptions& options,
+                                     bool& interrupted) {
   std::vector<double> tolerance = options.tolerance;
   tolerance.resize(map.run.initial.size(), std::numeric_limits<double>::quiet_NaN());
   for (const CellAxis& axis : mesh.axes()) {
@@ -325,11 +341,15 @@ std::vector<double> choose_tolerance(const SectionMap& map, const Mesh& mesh, co
   if (std::none_of(tolerance.begin(), tolerance.end(), [](double v) { return std::isnan(v); })) return tolerance;
   std::vector<double> largest(tolerance.size(), 0);
   Shooter shooter(map, mesh, options, std::vector<double>(tolerance.size(), 1), {});
-  for (const CellIndex cell : spread_cells(mesh, 9)) {
-    shooter.look(at(cell), 20, [&](std::span<const double> x) {
-      for (std::size_t i = 0; i < x.size(); ++i) largest[i] = std::max(largest[i], std::abs(x[i]));
-    });
-  }
+  if (options.progress && ranks() == 1) shooter.ask([&] { return !options.progress("scales", 0, 0, 1); });
+  for (const CellIndex cell : spread_cells(mesh, 9)) try {
+      shooter.look(at(cell), 20, [&](std::span<const double> x) {
+        for (std::size_t i = 0; i < x.size(); ++i) largest[i] = std::max(largest[i], std::abs(x[i]));
+      });
+    } catch (const Stopped&) {
+      interrupted = true;
+      break;
+    }
   for (std::size_t i = 0; i < tolerance.size(); ++i) {
     if (std::isnan(tolerance[i])) tolerance[i] = 1e-6 * (largest[i] > 0 ? largest[i] : 1.0);
   }
@@ -739,7 +759,8 @@ bool start_state(const SectionMap& map, const Mesh& mesh, std::span<const double
 }
 
 Basins find_basins(const SectionMap& map, const Mesh& mesh, const BasinsOptions& options) {
-  Study study{.map = map, .mesh = mesh, .options = options, .tolerance = choose_tolerance(map, mesh, options)};
+  Study study{.map = map, .mesh = mesh, .options = options};
+  study.tolerance = choose_tolerance(map, mesh, options, study.interrupted);
   Basins result;
   if (options.method == BasinsOptions::Method::cells) {
     by_cells(study, result);

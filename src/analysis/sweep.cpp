@@ -12,6 +12,7 @@
 #include "analysis/recurrence.hpp"
 #include "base/error.hpp"
 #include "expr/print.hpp"
+#include "model/clocks.hpp"
 #include "model/period.hpp"
 
 namespace saltus {
@@ -100,15 +101,16 @@ class Sweeper {
         strobe_(model_.sections[static_cast<std::size_t>(plan.section)].kind == Section::Kind::every),
         phased_(!strobe_ && !model_.autonomous()) {}
 
-  SweepRun compute(Simulator& simulator, std::size_t run, const SweepRun* before) const {
+  SweepRun compute(Simulator& simulator, std::size_t run, const SweepRun* before, const std::stop_token& stop) const {
     RunOptions options = plan_.run;
     SweepRun result;
     try {
       set_values(options, run);
+      check_clocks(model_, options.parameters);
       const auto period = phased_ ? period_in_time(model_, options.parameters) : std::nullopt;
       set_start(options, run, before, period);
       set_end(options);
-      follow(simulator, options, period ? period->value : 0, result);
+      follow(simulator, options, period ? period->value : 0, stop, result);
     } catch (const Error& error) {  // a start these values do not allow: the fate of this run, not of the sweep
       result.why = Why::undefined;
       result.message = error.message();
@@ -164,7 +166,8 @@ class Sweeper {
   }
 
   /// The run itself, and what its points tell.
-  void follow(Simulator& simulator, RunOptions& options, double driving_period, SweepRun& result) const {
+  void follow(Simulator& simulator, RunOptions& options, double driving_period, const std::stop_token& stop,
+              SweepRun& result) const {
     const bool own_end = !std::isfinite(plan_.run.until);
     const auto at_most = static_cast<std::size_t>(plan_.count);
     LastPoints points(at_most, model_.states.size());
@@ -185,9 +188,10 @@ class Sweeper {
     };
     options.progress = [&](double) {
       gave_up = ++reports > patience / 256;
-      return !gave_up;
+      return !gave_up && !stop.stop_requested();
     };
     const Trajectory trajectory = simulator.run(options);
+    if (trajectory.end.why == Why::cancelled && !gave_up) throw Stopped{};
     const auto& section = model_.sections[static_cast<std::size_t>(plan_.section)];
     result.why = settled ? Why::count : trajectory.end.why;
     result.message = settled ? "" : trajectory.end.message;
@@ -389,6 +393,13 @@ void SweepPlan::check(const Model& model) const {
   for (const double t : tolerance) {
     if (t <= 0) misuse("a period tolerance is not positive", "give a distance above 0, in the units of the state");
   }
+  constexpr double most_numbers = 2e8;
+  const double numbers =
+      keep_points ? static_cast<double>(runs()) * static_cast<double>(count) * static_cast<double>(model.states.size())
+                  : 0;
+  if (numbers > most_numbers)
+    misuse(fmt::format("{} runs with {} points each are {:.2g} numbers", runs(), count, numbers),
+           fmt::format("at most {:.0e} are kept: give fewer values, or a smaller -n", most_numbers));
   if (runs() > 1'000'000'000) misuse(fmt::format("these are {} runs", runs()), "give fewer values");
 }
 
@@ -398,7 +409,7 @@ Job sweep_job(const Program& program, const SweepPlan& plan, std::string identit
   const std::size_t runs = plan.runs(), block = runs_per_item(plan);
   Job job{.count = (runs + block - 1) / block, .identity = std::move(identity)};
   job.make_worker = [&program] { return Worker(std::make_shared<Simulator>(program)); };
-  job.run = [sweeper, runs, block](std::size_t item, const Bytes* before, Worker& worker) {
+  job.run = [sweeper, runs, block](std::size_t item, const Bytes* before, Worker& worker, const std::stop_token& stop) {
     Simulator& simulator = *std::any_cast<std::shared_ptr<Simulator>&>(worker);
     std::optional<SweepRun> former;
     if (before) {
@@ -407,7 +418,7 @@ Job sweep_job(const Program& program, const SweepPlan& plan, std::string identit
     }
     Packer pack;
     for (std::size_t run = item * block; run < std::min(runs, (item + 1) * block); ++run)
-      pack_run(pack, sweeper->compute(simulator, run, former ? &*former : nullptr));
+      pack_run(pack, sweeper->compute(simulator, run, former ? &*former : nullptr, stop));
     return pack.take();
   };
   if (plan.direction == Continue::none) return job;

@@ -1,7 +1,8 @@
 // The processes of one mpirun as a team: rank 0 leads, the others follow. Alone where there is no mpirun.
 //
 // A follower tells the leader that it is `ready` for a job or `gone` for good; it gets `task`s and gives `result`s
-// until the `end` of the job, or until the leader tells all to `quit` because it has left.
+// until the `end` of the job (`stop` asks it to give up what it is at, which is then `stopped`), or until the leader
+// tells all to `quit` because it has left.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@
 
 namespace saltus {
 
-enum class Tag { ready, gone, task, result, failed, results, end, quit };
+enum class Tag { ready, gone, task, result, failed, results, end, quit, stop, stopped };
 
 struct Message {
   int rank = 0;

@@ -8,6 +8,7 @@
 #include <exception>
 #include <mutex>
 #include <queue>
+#include <system_error>
 #include <thread>
 
 #include <unistd.h>
@@ -30,19 +31,24 @@ struct Finished {
   std::size_t item = 0;
   Bytes bytes = {};
   std::exception_ptr error = {};
+  bool stopped = false;  ///< it was asked to, and has no result
 };
 
 // ---- the threads of this process -----------------------------------------------------------------------------------
 
-/// Threads that work off tasks in the order given.
+/// Threads that work off tasks in the order given. Where there are none to be had, `collect` does the work.
 class Crew {
  public:
   Crew(const Job& job, int threads) : job_(job) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    try {
+      for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {  // no more threads: those there are will do
+    }
   }
 
   /// Waits for running tasks.
   ~Crew() {
+    ask_to_stop();
     drop_waiting();
     {
       const std::lock_guard lock(mutex_);
@@ -63,6 +69,11 @@ class Crew {
 
   /// What has finished since the last call; waits at most `patience` for something.
   std::vector<Finished> collect(Clock::duration patience) {
+    if (threads_.empty() && !waiting_.empty()) {
+      const Task task = std::move(waiting_.front());
+      waiting_.pop_front();
+      finished_.push_back(compute(task, own_));
+    }
     std::unique_lock lock(mutex_);
     task_done_.wait_for(lock, patience, [this] { return !finished_.empty(); });
     std::vector<Finished> finished;
@@ -70,6 +81,8 @@ class Crew {
     inside_ -= finished.size();
     return finished;
   }
+
+  void ask_to_stop() { stop_.request_stop(); }
 
   /// Forgets the tasks that nobody has begun.
   void drop_waiting() {
@@ -79,12 +92,30 @@ class Crew {
   }
 
   std::size_t inside() const { return inside_; }  ///< tasks given and not yet collected
-  std::size_t size() const { return threads_.size(); }
 
  private:
-  void work() {
+  /// What one thread keeps.
+  struct Own {
     Worker worker;
     bool begun = false;
+  };
+
+  Finished compute(const Task& task, Own& own) {
+    Finished finished{.item = task.item};
+    try {
+      if (!own.begun && job_.make_worker) own.worker = job_.make_worker();
+      own.begun = true;
+      finished.bytes = job_.run(task.item, task.before ? &*task.before : nullptr, own.worker, stop_.get_token());
+    } catch (const Stopped&) {
+      finished.stopped = true;
+    } catch (...) {
+      finished.error = std::current_exception();
+    }
+    return finished;
+  }
+
+  void work() {
+    Own own;
     std::unique_lock lock(mutex_);
     while (true) {
       task_there_.wait(lock, [this] { return over_ || !waiting_.empty(); });
@@ -92,14 +123,7 @@ class Crew {
       const Task task = std::move(waiting_.front());
       waiting_.pop_front();
       lock.unlock();
-      Finished finished{.item = task.item};
-      try {
-        if (!begun && job_.make_worker) worker = job_.make_worker();
-        begun = true;
-        finished.bytes = job_.run(task.item, task.before ? &*task.before : nullptr, worker);
-      } catch (...) {
-        finished.error = std::current_exception();
-      }
+      Finished finished = compute(task, own);
       lock.lock();
       finished_.push_back(std::move(finished));
       task_done_.notify_one();
@@ -113,6 +137,8 @@ class Crew {
   std::vector<Finished> finished_;
   bool over_ = false;
   std::size_t inside_ = 0;  // of the collecting thread alone
+  std::stop_source stop_;
+  Own own_;  // of the collecting thread, where there is no other
   std::vector<std::thread> threads_;
 };
 
@@ -193,6 +219,8 @@ Bytes pack_failure(const Finished& finished) {
     pack.integer(static_cast<std::int64_t>(error.kind())).text(error.message()).text(error.hint());
   } catch (const std::exception& error) {
     pack.integer(-1).text(error.what());
+  } catch (...) {
+    pack.integer(-1).text("unknown trouble");
   }
   return pack.take();
 }
@@ -236,10 +264,12 @@ class Followers {
       if (message->tag == Tag::ready) {
         free_[r] = Unpacker(message->bytes).integer();
         present_.push_back(message->rank);
-      } else if (message->tag == Tag::result || message->tag == Tag::failed) {
+      } else if (message->tag == Tag::result || message->tag == Tag::failed || message->tag == Tag::stopped) {
         ++free_[r];
         --inside_;
-        if (message->tag == Tag::failed) {
+        if (message->tag == Tag::stopped) {
+          finished.push_back({.stopped = true});
+        } else if (message->tag == Tag::failed) {
           finished.push_back(unpack_failure(message->bytes));
         } else {
           Unpacker unpack(message->bytes);
@@ -248,6 +278,13 @@ class Followers {
         }
       }
     }
+  }
+
+  /// Asks all to give up what they are at.
+  void stop() {
+    if (stop_asked_) return;
+    stop_asked_ = true;
+    for (const int r : present_) team_.send(r, Tag::stop);
   }
 
   /// Waits for those who are late, then tells all that the job is over, with its results if they are to be shared.
@@ -288,7 +325,7 @@ class Followers {
   std::vector<std::int64_t> free_;  // threads of each rank that wait for a task
   std::vector<int> present_;
   std::size_t inside_ = 0;
-  bool ended_ = false;
+  bool ended_ = false, stop_asked_ = false;
 };
 
 // ---- leader and follower -------------------------------------------------------------------------------------------
@@ -329,6 +366,7 @@ WorkResult lead(const Job& job, const WorkOptions& options, int threads, Team& t
     std::vector<Finished> finished = crew.collect(pause);
     followers.collect(finished);
     for (Finished& f : finished) {
+      if (f.stopped) continue;
       if (f.error) {
         stopping = true;
         if (f.item < failure.item) failure = std::move(f);
@@ -347,6 +385,10 @@ WorkResult lead(const Job& job, const WorkOptions& options, int threads, Team& t
       if (!options.progress({done, job.count, result.resumed, rate})) stopping = true;
     }
     if (stopping) crew.drop_waiting();
+    if (stopping && !failure.error) {  // after a failure the others finish: the lowest of them is told
+      crew.ask_to_stop();
+      followers.stop();
+    }
   }
   if (checkpoint) checkpoint->flush(true);
   if (failure.error) std::rethrow_exception(failure.error);
@@ -362,7 +404,9 @@ WorkResult follow(const Job& job, int threads, Team& team) {
   team.send(0, Tag::ready, Packer().integer(threads).take());
   while (true) {
     for (const Finished& f : crew.collect(std::chrono::milliseconds(1))) {
-      if (f.error) {
+      if (f.stopped) {
+        team.send(0, Tag::stopped);
+      } else if (f.error) {
         team.send(0, Tag::failed, pack_failure(f));
       } else {
         team.send(0, Tag::result, Packer().integer(static_cast<std::int64_t>(f.item)).text(f.bytes).take());
@@ -379,6 +423,7 @@ WorkResult follow(const Job& job, int threads, Team& team) {
           }
           break;
         case Tag::end: result.resumed = static_cast<std::size_t>(Unpacker(message->bytes).integer()); return result;
+        case Tag::stop: crew.ask_to_stop(); break;
         case Tag::quit: throw Error(ErrorKind::usage, "rank 0 has left");
         default: break;
       }

@@ -4,7 +4,7 @@
 // one, the result of the item before it, and nothing else. Under mpirun every rank calls run_job with the same Job;
 // rank 0 hands out items, keeps the checkpoint and reports progress.
 //
-//     Job job{.count = 400, .run = [&](size_t i, const Bytes*, Worker& worker) {
+//     Job job{.count = 400, .run = [&](size_t i, const Bytes*, Worker& worker, const std::stop_token& stop) {
 //               auto& simulator = *std::any_cast<std::shared_ptr<Simulator>&>(worker);
 //               return Packer().number(...).take();
 //             },
@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -29,12 +30,16 @@ using Worker = std::any;
 
 constexpr std::size_t no_item = static_cast<std::size_t>(-1);
 
+/// Thrown by an item that was asked to stop: it has no result, and nothing is wrong.
+struct Stopped {};
+
 struct Job {
   std::size_t count = 0;  ///< items are numbered 0 .. count-1; an item should take a millisecond or more
   /// The item whose result item i needs, or no_item. No function: nobody needs any.
   std::function<std::size_t(std::size_t item)> after = {};
-  /// Computes an item; `before` is the result of after(item), or null. Called from many threads at once.
-  std::function<Bytes(std::size_t item, const Bytes* before, Worker& worker)> run;
+  /// Computes an item; `before` is the result of after(item), or null. Called from many threads at once. One that takes
+  /// longer than a moment asks `stop` now and then, and throws Stopped if it says so.
+  std::function<Bytes(std::size_t item, const Bytes* before, Worker& worker, const std::stop_token& stop)> run;
   std::function<Worker()> make_worker = {};  ///< called once in every thread that works
   std::string identity = {};                 ///< everything the result depends on: a checkpoint of another is refused
 };
@@ -46,11 +51,14 @@ struct WorkProgress {
 };
 
 struct WorkOptions {
-  int threads = 0;  ///< 0: the cores of this machine, shared with the other ranks on it
+  /// 0: the cores of this machine, shared with the other ranks on it. Where the system grants fewer, those; where it
+  /// grants none, the calling thread works.
+  int threads = 0;
   /// Where finished items are kept for the case that this program is killed; if the file exists, the computation goes
   /// on from it. Removing it in the end is the caller's business, after the results are safe. Empty: none.
   std::filesystem::path checkpoint = {};
-  /// Called about ten times a second in the calling thread (of rank 0); false: running items finish, no new ones start.
+  /// Called about ten times a second in the calling thread (of rank 0); false: running items are asked to
+  /// stop, no new ones start.
   std::function<bool(const WorkProgress&)> progress = {};
   bool share = true;  ///< every rank gets the results; false: only rank 0, the others get none
 };

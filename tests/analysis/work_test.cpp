@@ -30,7 +30,9 @@ void rest(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseco
 Bytes square(std::size_t item) { return Packer().integer(static_cast<std::int64_t>(item * item)).take(); }
 
 Job squares(std::size_t count) {
-  return {.count = count, .run = [](std::size_t i, const Bytes*, Worker&) { return square(i); }, .identity = "squares"};
+  return {.count = count,
+          .run = [](std::size_t i, const Bytes*, Worker&, const std::stop_token&) { return square(i); },
+          .identity = "squares"};
 }
 
 /// Five chains, each item the sum of its own number and the result before it.
@@ -38,7 +40,7 @@ Job chains(std::size_t count) {
   return {.count = count,
           .after = [](std::size_t i) { return i < 5 ? no_item : i - 5; },
           .run =
-              [](std::size_t i, const Bytes* before, Worker&) {
+              [](std::size_t i, const Bytes* before, Worker&, const std::stop_token&) {
                 const std::int64_t sum = before ? Unpacker(*before).integer() : 0;
                 return Packer().integer(sum + static_cast<std::int64_t>(i)).take();
               },
@@ -84,7 +86,7 @@ TEST(Work, EveryThreadHasOneWorkerOfItsOwn) {
   std::atomic<int> made = 0;
   Job job{.count = 200,
           .run =
-              [](std::size_t, const Bytes*, Worker& worker) {
+              [](std::size_t, const Bytes*, Worker& worker, const std::stop_token&) {
                 int& uses = *std::any_cast<std::shared_ptr<int>&>(worker);
                 const int before = uses++;
                 rest(0);
@@ -103,7 +105,7 @@ TEST(Work, EveryThreadHasOneWorkerOfItsOwn) {
 
 TEST(Work, UsesAllThreadsAtOnce) {
   std::atomic<int> inside = 0, most = 0;
-  Job job{.count = 40, .run = [&](std::size_t, const Bytes*, Worker&) {
+  Job job{.count = 40, .run = [&](std::size_t, const Bytes*, Worker&, const std::stop_token&) {
             const int now = ++inside;
             for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
             }
@@ -117,7 +119,7 @@ TEST(Work, UsesAllThreadsAtOnce) {
 
 TEST(Work, AnExceptionOfAnItemComesOutOnceTheOthersHaveStopped) {
   std::atomic<int> running = 0;
-  Job job{.count = 1000, .run = [&](std::size_t i, const Bytes*, Worker&) {
+  Job job{.count = 1000, .run = [&](std::size_t i, const Bytes*, Worker&, const std::stop_token&) {
             ++running;
             rest(i == 20 ? 1 : 3);
             --running;
@@ -135,7 +137,7 @@ TEST(Work, AnExceptionOfAnItemComesOutOnceTheOthersHaveStopped) {
 
 TEST(Work, AskedToStopItFinishesWhatRunsAndSaysWhatIsMissing) {
   std::atomic<std::size_t> begun = 0;
-  Job job{.count = 500, .run = [&](std::size_t i, const Bytes*, Worker&) {
+  Job job{.count = 500, .run = [&](std::size_t i, const Bytes*, Worker&, const std::stop_token&) {
             ++begun;
             rest(5);
             return square(i);
@@ -154,7 +156,7 @@ TEST(Work, AskedToStopItFinishesWhatRunsAndSaysWhatIsMissing) {
 
 TEST(Work, TellsHowFarItIs) {
   std::vector<WorkProgress> told;
-  Job job{.count = 60, .run = [](std::size_t, const Bytes*, Worker&) {
+  Job job{.count = 60, .run = [](std::size_t, const Bytes*, Worker&, const std::stop_token&) {
             rest(10);
             return Bytes();
           }};
@@ -171,25 +173,61 @@ TEST(Work, TellsHowFarItIs) {
 
 TEST(Checkpoint, OfAStoppedJobIsTakenUp) {
   const ScratchFolder scratch;
-  const WorkOptions stop{
+  const WorkOptions soon{
       .threads = 2, .checkpoint = scratch.path / "c", .progress = [](const WorkProgress& p) { return p.done < 20; }};
   Job job = chains(100);
   const auto quick = job.run;
-  job.run = [&](std::size_t i, const Bytes* before, Worker& w) {
+  job.run = [&](std::size_t i, const Bytes* before, Worker& w, const std::stop_token& stop) {
     rest(5);
-    return quick(i, before, w);
+    return quick(i, before, w, stop);
   };
-  const WorkResult first = run_job(job, stop);
+  const WorkResult first = run_job(job, soon);
   ASSERT_GT(first.missing, 0u);
   std::atomic<std::size_t> computed = 0;
-  job.run = [&](std::size_t i, const Bytes* before, Worker& w) {
+  job.run = [&](std::size_t i, const Bytes* before, Worker& w, const std::stop_token& stop) {
     ++computed;
-    return quick(i, before, w);
+    return quick(i, before, w, stop);
   };
   const WorkResult second = run_job(job, {.threads = 2, .checkpoint = scratch.path / "c"});
   EXPECT_EQ(computed, first.missing);
   EXPECT_EQ(second.resumed, 100 - first.missing);
   EXPECT_EQ(all_of(second), all_of(run_job(chains(100), {.threads = 1})));
+}
+
+TEST(Work, AnItemThatIsAskedToStopEndsAtOnceAndHasNoResult) {
+  Job job{.count = 20, .run = [](std::size_t i, const Bytes*, Worker&, const std::stop_token& stop) {
+            if (i < 2) return square(i);
+            for (int k = 0; k < 30'000; ++k) {
+              rest(1);
+              if (stop.stop_requested()) throw Stopped{};
+            }
+            return square(i);
+          }};
+  const auto start = std::chrono::steady_clock::now();
+  const WorkResult result = run_job(job, {.threads = 2, .progress = [](const WorkProgress& p) { return p.done < 2; }});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_EQ(result.missing, 18u);
+  EXPECT_EQ(result.items[1], square(1));
+  EXPECT_FALSE(result.items[2]);
+}
+
+TEST(Work, IsDoneByTheCallerWhereNoThreadIsToBeHad) {
+  const Bytes wanted = all_of(run_job(squares(50), {.threads = 1}));
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const rlimit none{1, 1};
+    ::setrlimit(RLIMIT_NPROC, &none);
+    if (::getuid() == 0 && ::setuid(65534) != 0) ::_exit(3);  // limits do not hold root
+    try {
+      ::_exit(all_of(run_job(squares(50), {.threads = 4})) == wanted ? 0 : 1);
+    } catch (...) {
+      ::_exit(2);
+    }
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST(Checkpoint, TornAnywhereGivesWhatStandsBefore) {
@@ -240,7 +278,9 @@ TEST(Checkpoint, OfAnotherComputationIsRefused) {
 
 TEST(Checkpoint, ThatCannotBeWrittenIsSaidBeforeAnythingIsComputed) {
   Job job = squares(5);
-  job.run = [](std::size_t, const Bytes*, Worker&) -> Bytes { throw std::logic_error("computed"); };
+  job.run = [](std::size_t, const Bytes*, Worker&, const std::stop_token&) -> Bytes {
+    throw std::logic_error("computed");
+  };
   EXPECT_THROW(run_job(job, {.checkpoint = "/nowhere/c"}), Error);
 }
 
@@ -274,9 +314,9 @@ TEST(Checkpoint, OfAJobKilledAgainAndAgainEndsWithTheSameResult) {
   const fs::path file = scratch.path / "c";
   Job job = chains(300);
   const auto quick = job.run;
-  job.run = [&](std::size_t i, const Bytes* before, Worker& w) {
+  job.run = [&](std::size_t i, const Bytes* before, Worker& w, const std::stop_token& stop) {
     rest(1);
-    return quick(i, before, w);
+    return quick(i, before, w, stop);
   };
   std::size_t kills = 0;
   for (int delay = 5; kills < 8; delay += 3, ++kills) {
@@ -304,7 +344,7 @@ TEST(Ranks, DISABLED_Child) {
   ASSERT_NE(file, nullptr);
   const bool fail = std::getenv("SALTUS_TEST_FAIL") != nullptr;
   const WorkResult first = run_job(chains(200), {.threads = 2});
-  Job job{.count = 300, .run = [&](std::size_t i, const Bytes*, Worker&) {
+  Job job{.count = 300, .run = [&](std::size_t i, const Bytes*, Worker&, const std::stop_token&) {
             rest(1);
             if (fail && i == 150) throw Error(ErrorKind::model, "item 150", {}, "a hint");
             return *first.items[i % 200] + square(i) + Bytes(i % 3 == 0 ? 100'000 : 0, 'x');
