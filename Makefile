@@ -20,7 +20,7 @@ program:
 	@cmake --build --preset release -j $(JOBS) --target saltus_cli
 
 demo: program
-	@$(SALTUS) run models/dry_friction/model.toml -o build/demo
+	@$(SALTUS) run models/dry_friction/model.toml -o build/demo --force
 	@echo "The picture is build/demo/plot.svg; 'saltus help' lists what else there is."
 
 test:

@@ -674,9 +674,9 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
   const Past past = record(request, model, axes, initial, map);
 
   const bool leads = rank() == 0;
-  const auto folder = leads ? open_folder(request.output, past.name, "basins") : std::nullopt;
+  const ResultFolder folder = leads ? open_folder(request.output, past) : ResultFolder();
   if (folder) {
-    write_text(*folder / "run.toml", write_past(past));
+    begin(folder, past);
     options.checkpoint = *folder / "checkpoint";
     make_folder(options.checkpoint);
   }
@@ -701,7 +701,8 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
     results.tables.push_back(attractors_table(model, found));
     saved = save(std::move(results), folder, request.output);
   }
-  if (folder && !found.interrupted) fs::remove_all(options.checkpoint);
+  std::error_code ignored;
+  if (folder && !found.interrupted && !saved.lost) fs::remove_all(options.checkpoint, ignored);
 
   const bool badly =
       std::all_of(found.group.begin(), found.group.end(), [](std::int32_t g) { return g <= Fate::ended; });
@@ -709,7 +710,7 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
                   .status = found.interrupted ? Status::interrupted
                             : badly           ? Status::ended_badly
                                               : Status::done};
-  if (!saved.trouble.empty()) outcome.talk += saved.trouble + "\n";
+  tell(saved, outcome);
   if (found.interrupted && folder)
     outcome.talk += fmt::format("interrupted: 'saltus again {}' goes on\n", (*folder / "run.toml").string());
   const std::string note = map_note(model, map);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <new>
 #include <span>
 
 #include <fmt/format.h>
@@ -46,6 +48,15 @@ void declare_number(CLI::App& app, const std::string& flag, std::optional<double
       ->type_name("NUMBER");
 }
 
+int read_threads(const std::string& text) {
+  int threads = 0;
+  const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (trouble != std::errc() || end != text.data() + text.size() || threads < 1)
+    throw Error(ErrorKind::usage, fmt::format("-j {}: no number of threads", text.empty() ? "''" : text), {},
+                "give 1 or more; without -j all cores are used");
+  return threads;
+}
+
 void declare_text(CLI::App& app, const std::string& flag, std::optional<std::string>& value, const std::string& type,
                   const std::string& what) {
   app.add_option_function<std::string>(
@@ -61,7 +72,9 @@ void declare(CLI::App& app, SolveOptions& o) {
   declare_number(app, "--dt", o.dt, "fixed step of the time-stepping engine");
   app.add_flag("--adaptive", o.adaptive, "time-stepping by --tolerance (so without --dt)");
   declare_number(app, "--theta", o.theta, "time-stepping: 0.5 accurate, 1 backward Euler (0.5)");
-  app.add_option("-j", o.threads, "threads (all cores)")->type_name("N");
+  app.add_option_function<std::string>(
+         "-j", [&o](const std::string& text) { o.threads = read_threads(text); }, "threads (all cores)")
+      ->type_name("N");
   app.add_option("--flow", o.flow, "smooth flow by Taylor series or an implicit method")->type_name("taylor|stiff");
   declare_settings(app, "--leave", o.leave, "NAME=+1|-1|0", "side to leave a surface to where several are possible");
   declare_number(app, "--attract", o.attract, "hold slid surfaces by the term -C h grad h instead of projection");
@@ -70,6 +83,8 @@ void declare(CLI::App& app, SolveOptions& o) {
 
 void declare(CLI::App& app, OutputOptions& o) {
   app.add_option("-o", o.folder, "folder for the results")->type_name("DIR");
+  app.add_flag("--force", o.force, "replace the results that the folder holds");
+  app.add_flag("--resume", o.resume)->group("");  // of 'again' alone
   app.add_option("--format", o.format, "data as csv or h5")->type_name("csv|h5");
   app.add_flag_callback(
       "--no-plot", [&o] { o.plot = false; }, "draw no picture");
@@ -205,7 +220,7 @@ std::function<Outcome()> prepare_basins(CLI::App& app) {
 struct AgainOptions {
   std::string file;
   std::string folder;
-  bool json = false, quiet = false;
+  bool force = false, json = false, quiet = false;
 };
 
 Outcome again(const AgainOptions& options);
@@ -214,6 +229,7 @@ std::function<Outcome()> prepare_again(CLI::App& app) {
   const auto o = std::make_shared<AgainOptions>();
   app.add_option("FILE", o->file, "the run.toml of a past result")->required()->type_name("");
   app.add_option("-o", o->folder, "folder for the results")->type_name("DIR");
+  app.add_flag("--force", o->force, "replace the results that the folder holds");
   app.add_flag("--json", o->json, "one JSON document on stdout, no folder unless -o is given");
   app.add_flag("-q", o->quiet, "no summary, no progress");
   return [o] { return again(*o); };
@@ -267,7 +283,7 @@ std::string command_help(const Command& command, const CLI::App& app) {
     out += fmt::format("  {:22}{}\n", left, option.get_description());
   };
   for (const CLI::Option* option : app.get_options()) {
-    if (option != app.get_help_ptr()) row(*option);
+    if (option != app.get_help_ptr() && !option->get_group().empty()) row(*option);
   }
   row(*app.get_help_ptr());
   return out;
@@ -296,6 +312,7 @@ const Command& find_command(const std::string& name) {
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
     for (const std::string& name : option->get_snames()) names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
@@ -334,17 +351,25 @@ Outcome run_command(const Command& command, std::vector<std::string> arguments) 
 Outcome again(const AgainOptions& options) {
   const auto past = read_past(options.file);
   if (!past) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(options.file, ignored)) throw file_error(options.file, ENOENT, "read");
+    std::error_code unknown;
+    if (!std::filesystem::exists(options.file, unknown)) throw file_error(options.file, ENOENT, "read");
     misuse(fmt::format("'{}' is not the run.toml of a result", options.file),
            "every result folder holds one: saltus again dry_friction-run-001/run.toml");
   }
+  if (past->command == "again")
+    misuse(fmt::format("'{}' says that it repeats itself: its command is 'again'", options.file),
+           "take a run.toml as saltus wrote it");
   std::vector<std::string> arguments = arguments_of(*past, options.file);
   std::string folder = options.folder;
   const std::filesystem::path home = std::filesystem::path(options.file).parent_path();
-  if (std::error_code ignored; folder.empty() && std::filesystem::exists(home / "checkpoint", ignored))
+  std::error_code ignored;
+  if (std::filesystem::exists(home / "checkpoint", ignored) &&
+      (folder.empty() || std::filesystem::equivalent(folder, home.empty() ? "." : home, ignored))) {
     folder = home.empty() ? "." : home.string();  // to be finished, not repeated
+    arguments.push_back("--resume");
+  }
   if (!folder.empty()) arguments.push_back("-o" + folder);
+  if (options.force) arguments.push_back("--force");
   if (options.json) arguments.push_back("--json");
   if (options.quiet) arguments.push_back("-q");
   Outcome outcome = run_command(find_command(past->command), std::move(arguments));
@@ -369,9 +394,31 @@ Outcome dispatch(std::vector<std::string> arguments) {
 bool is_silent() {
   try {
     return rank() > 0;
-  } catch (const Error&) {
+  } catch (...) {
     return false;
   }
+}
+
+/// What is being thrown, in words; gives the exit status.
+int tell_trouble(std::ostream& talk) {
+  Status status = Status::ended_badly;
+  try {
+    throw;
+  } catch (const Error& error) {
+    talk << error.report();
+    status = status_of(error);
+  } catch (const std::bad_alloc&) {
+    talk << "there is not enough memory for this\nask for less: fewer points or cells, a shorter time\n";
+  } catch (const std::filesystem::filesystem_error& error) {
+    talk << fmt::format("cannot use '{}': {}\n", error.path1().string(), error.code().message());
+    status = Status::file_trouble;
+  } catch (const std::exception& error) {
+    talk << fmt::format("saltus failed: {}\nthis is a mistake in saltus, not yours: please report it\n", error.what());
+  } catch (...) {
+    talk << "saltus failed\nthis is a mistake in saltus, not yours: please report it\n";
+  }
+  talk << std::flush;
+  return static_cast<int>(status);
 }
 
 }  // namespace
@@ -384,10 +431,9 @@ int command_line(std::vector<std::string> arguments, std::ostream& out, std::ost
     talk << outcome.talk << std::flush;
     if (!out) throw Error(ErrorKind::file, "cannot write the results to the standard output");
     return static_cast<int>(outcome.status);
-  } catch (const Error& error) {
+  } catch (...) {
     if (is_silent()) return 0;
-    talk << error.report() << std::flush;
-    return static_cast<int>(status_of(error));
+    return tell_trouble(talk);
   }
 }
 

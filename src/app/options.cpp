@@ -11,6 +11,7 @@
 #include "app/past.hpp"
 #include "expr/parse.hpp"
 #include "expr/print.hpp"
+#include "model/clocks.hpp"
 #include "model/lower.hpp"
 #include "model/read.hpp"
 
@@ -100,12 +101,10 @@ void check_values(const Model& model) {
     misuse(fmt::format("the initial value of '{}' is {}", model.states[i].name, print_number(initial[i])),
            "choose parameters and initial values that give a finite number");
   }
-  for (const Section& s : model.sections) {
-    if (s.kind != Section::Kind::every) continue;
-    const double interval = constant_value(s.value, parameters);
-    if (interval > 0 && std::isfinite(interval)) continue;
-    misuse(fmt::format("the interval of the section '{}' is {}", s.name, print_number(interval)),
-           fmt::format("{} must be a positive time under these parameters", print(s.value)));
+  try {
+    check_clocks(model, parameters);
+  } catch (const Error& error) {  // the file is right, the values given are not
+    misuse(error.message(), error.hint());
   }
 }
 
@@ -142,7 +141,8 @@ void SolveOptions::check() const {
   if (theta && !(*theta >= 0.5 && *theta <= 1))
     misuse(fmt::format("--theta {} is out of range", print_number(*theta)),
            "theta lies between 0.5 (accurate) and 1 (backward Euler)");
-  if (dt && adaptive) misuse("--dt and --adaptive exclude each other", "give a fixed step, or let the engine choose it");
+  if (dt && adaptive)
+    misuse("--dt and --adaptive exclude each other", "give a fixed step, or let the engine choose it");
   if (engine) check_word(*engine, {"event", "step", "both"}, "engine");
   check_word(flow, {"taylor", "stiff"}, "flow");
   check_word(zeno, {"complete", "stop"}, "choice for --zeno");
@@ -156,6 +156,8 @@ void SolveOptions::check() const {
 }
 
 void OutputOptions::check() const {
+  if (force && folder.empty())
+    misuse("--force without -o: there is nothing to replace", "name the folder whose results are replaced: -o DIR");
   check_word(format, {"csv", "h5"}, "format");
   const std::string kind = std::filesystem::path(picture).extension().string();
   if (!picture.empty() && kind != ".svg" && kind != ".png" && kind != ".pdf")

@@ -52,6 +52,8 @@ struct OutputOptions {
   std::string picture;            ///< --plot: a further picture, .svg, .png or .pdf
   std::vector<std::string> show;  ///< names to plot; empty: the command's choice
   bool json = false;              ///< one document on stdout, no folder unless one is named
+  bool force = false;             ///< replace results in the folder named
+  bool resume = false;            ///< finish the computation in the folder named
   bool quiet = false;             ///< no summary, no progress
 
   void check() const;

@@ -17,7 +17,7 @@ namespace {
 // A signal handler can reach nothing but this.
 volatile std::sig_atomic_t stop_asked = 0;
 
-struct sigaction former_int, former_term;
+struct sigaction former_int, former_term, former_hup;
 
 timespec asked_at{};
 
@@ -56,12 +56,15 @@ Terminal::Terminal(bool quiet)
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &former_int);
   sigaction(SIGTERM, &action, &former_term);
+  sigaction(SIGHUP, nullptr, &former_hup);
+  if (former_hup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup means it
 }
 
 Terminal::~Terminal() {
   clear();
   sigaction(SIGINT, &former_int, nullptr);
   sigaction(SIGTERM, &former_term, nullptr);
+  sigaction(SIGHUP, &former_hup, nullptr);
 }
 
 Report Terminal::report() {

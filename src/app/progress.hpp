@@ -16,8 +16,8 @@ struct Progress {
 /// Called now and then; false asks the computation to stop with what it has.
 using Report = std::function<bool(const Progress&)>;
 
-/// While it lives: a bar on stderr (only on a terminal, only after a second), and Ctrl-C or SIGTERM ask the computation
-/// to stop; a second one ends the program at once. One at a time.
+/// While it lives: a bar on stderr (only on a terminal, only after a second), and Ctrl-C, SIGTERM or SIGHUP
+/// ask the computation to stop; a second one ends the program at once. One at a time.
 class Terminal {
  public:
   explicit Terminal(bool quiet);

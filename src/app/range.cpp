@@ -16,6 +16,8 @@ namespace saltus {
 namespace {
 
 constexpr long most_values = 100'000'000;
+constexpr size_t most_in_file = 10'000'000;
+constexpr size_t longest_line = 1'000'000;
 
 [[noreturn]] void misuse(std::string message, std::string hint) {
   throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
@@ -26,6 +28,18 @@ long read_count(const std::string& text, const std::string& given) {
   if (!(n >= 1 && n <= static_cast<double>(most_values) && n == std::floor(n)))
     misuse(fmt::format("{}: {} is no number of values", given, text), "a range is a:b:n with a whole n of 1 or more");
   return static_cast<long>(n);
+}
+
+/// The next line of a file of numbers; false at its end. A device or another file without lines ends here.
+bool read_line(std::istream& file, std::string& line, const std::string& given, long number) {
+  line.clear();
+  for (int c = file.get(); c != '\n'; c = file.get()) {
+    if (c == std::char_traits<char>::eof()) return !line.empty();
+    if (c == 0 || line.size() >= longest_line)
+      misuse(fmt::format("{}: line {} is no text of numbers", given, number), "write one number per line");
+    line += static_cast<char>(c);
+  }
+  return true;
 }
 
 /// A value at a place between 0 and 1; the ends exactly.
@@ -57,7 +71,8 @@ std::vector<std::vector<double>> read_rows(const std::string& path, const std::s
   if (!file) throw file_error(path, errno == 0 ? EIO : errno, "read");
   std::vector<std::vector<double>> rows;
   std::string line;
-  for (long number = 1; std::getline(file, line); ++number) {
+  size_t values = 0;
+  for (long number = 1; read_line(file, line, given, number); ++number) {
     line.erase(std::min(line.find('#'), line.size()));
     std::vector<double> row;
     for (size_t i = 0; i < line.size();) {
@@ -67,6 +82,9 @@ std::vector<std::vector<double>> read_rows(const std::string& path, const std::s
       row.push_back(read_number(line.substr(start, end - start), fmt::format("{}: line {}:", given, number)));
       i = end;
     }
+    values += row.size();
+    if (values > most_in_file)
+      misuse(fmt::format("{}: the file holds more than {} numbers", given, most_in_file), "take a part of it");
     if (!row.empty()) rows.push_back(std::move(row));
   }
   return rows;

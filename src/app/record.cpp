@@ -340,31 +340,43 @@ Table events_table(const Model& model, const std::vector<Event>& events, const s
   return table;
 }
 
-Table pieces_table(const Model& model, const Trajectory& trajectory) {
+void PieceStore::add(const Piece& piece, const Mode& mode) {
+  widest_ = std::max(widest_, piece.coefficients.size() / states_);
+  if (left_out_ > 0 || (pieces_.size() + 1) * widest_ * states_ > most_cells) {
+    ++left_out_;
+    return;
+  }
+  pieces_.push_back(piece);
+  modes_.push_back(mode.text());
+}
+
+std::string PieceStore::note() const {
+  if (left_out_ == 0) return "";
+  const double end = pieces_.empty() ? nan : pieces_.back().start + pieces_.back().length;
+  return fmt::format("pieces are kept up to t = {:.6g}; {} later ones did not fit", end, left_out_);
+}
+
+Table PieceStore::take_table(const Model& model) {
   Table table("pieces", "dense output: polynomials in the time since start");
-  const size_t n = model.states.size();
-  size_t stride = 1;
-  for (const Piece& p : trajectory.pieces) stride = std::max(stride, p.coefficients.size() / n);
   Numbers start, length;
-  Texts mode;
-  for (const Piece& p : trajectory.pieces) {
+  for (const Piece& p : pieces_) {
     start.push_back(p.start);
     length.push_back(p.length);
-    mode.push_back(visible_mode(trajectory.arcs[at(p.arc)].mode, model.form.visible).text());
   }
   table.add_numbers("start", std::move(start), "time");
   table.add_numbers("length", std::move(length), "time");
-  table.add_texts("mode", std::move(mode));
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < stride; ++k) {
+  table.add_texts("mode", std::move(modes_));
+  for (size_t i = 0; i < states_; ++i) {
+    for (size_t k = 0; k < widest_; ++k) {
       Numbers values;
-      for (const Piece& p : trajectory.pieces) {
-        const size_t own = p.coefficients.size() / n;
+      for (const Piece& p : pieces_) {
+        const size_t own = p.coefficients.size() / states_;
         values.push_back(k < own ? p.coefficients[i * own + k] : 0);
       }
       table.add_numbers(fmt::format("{}[{}]", model.states[i].name, k), std::move(values));
     }
   }
+  pieces_.clear();
   return table;
 }
 

@@ -105,8 +105,24 @@ class RunTables {
 /// The events as a table: t, kind, on, modes before and after, states after, states before where they jump, count.
 Table events_table(const Model& model, const std::vector<Event>& events, const std::string& name = "events");
 
-/// Dense output as a table: start, length, mode, and the coefficients of every state, `y[2]` for the second power of
-/// the time since start.
-Table pieces_table(const Model& model, const Trajectory& trajectory);
+/// The dense output of a run, as far as it fits into memory.
+class PieceStore {
+ public:
+  explicit PieceStore(size_t states) : states_(states) {}
+
+  void add(const Piece& piece, const Mode& mode);
+  /// What a person must know about it; empty if nothing.
+  std::string note() const;
+  /// start, length, mode, and the coefficients of every state, `y[2]` for the second power of the time since start
+  /// (once: it takes them out).
+  Table take_table(const Model& model);
+
+ private:
+  size_t states_;
+  std::vector<Piece> pieces_;
+  Texts modes_;
+  size_t widest_ = 1;  // coefficients of a state: the table has as many columns for each
+  long left_out_ = 0;
+};
 
 }  // namespace saltus

@@ -1,7 +1,14 @@
 #include "app/result_folder.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <span>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -47,41 +54,138 @@ void draw_to_file(const Figure& figure, const std::vector<Table>& tables, const 
   if (failed) throw file_error(path, failed.value());
 }
 
-}  // namespace
-
-std::optional<fs::path> open_folder(const OutputOptions& output, const std::string& name, const std::string& command) {
-  if (!output.folder.empty()) {
-    make_folder(output.folder);
-    return output.folder;
-  }
-  if (output.json) return std::nullopt;
-  return next_folder(".", fmt::format("{}-{}", name, command)).lexically_normal();
+/// Takes the folder for this process. Throws if another one has it.
+int lock_folder(const fs::path& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) throw file_error(folder, errno, "use the folder");
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return fd;  // some file systems know no locks
+  ::close(fd);
+  throw Error(ErrorKind::file, fmt::format("another saltus is writing into '{}'", folder.string()), {},
+              "wait for it, or choose another folder with -o DIR");
 }
 
-Saved save(Results results, const std::optional<fs::path>& folder, const OutputOptions& output) {
+/// Temporary files and folders, which only a process that was killed leaves.
+bool is_leftover(const std::string& name) { return name.starts_with(".saltus-"); }
+
+template <class Which>
+std::vector<fs::path> list(const fs::path& folder, const Which& which) {
+  std::vector<fs::path> found;
+  std::error_code trouble;
+  for (fs::directory_iterator it(folder, trouble), end; !trouble && it != end; it.increment(trouble)) {
+    if (which(it->path().filename().string())) found.push_back(it->path());
+  }
+  if (trouble) throw file_error(folder, trouble.value(), "read");
+  return found;
+}
+
+void remove_all(const std::vector<fs::path>& paths) {
+  for (const fs::path& path : paths) {
+    std::error_code trouble;
+    fs::remove_all(path, trouble);
+    if (trouble) throw file_error(path, trouble.value(), "remove");
+  }
+}
+
+/// Complains about what must not be overwritten; with --force removes the results that are there.
+void make_room(const fs::path& folder, bool force) {
+  std::error_code ignored;
+  if (fs::exists(folder / "checkpoint", ignored))
+    throw Error(ErrorKind::file, fmt::format("'{}' holds an unfinished computation", folder.string()), {},
+                fmt::format("'saltus again {}' finishes it; else choose another folder with -o DIR, or remove this one",
+                            (folder / "run.toml").string()));
+  const std::vector<fs::path> old = list(folder, is_result_file);
+  if (!old.empty() && !force)
+    throw Error(ErrorKind::file, fmt::format("'{}' holds results", folder.string()), {},
+                "choose another folder with -o DIR, or replace them with --force");
+  remove_all(old);
+}
+
+}  // namespace
+
+ResultFolder::~ResultFolder() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+ResultFolder open_folder(const OutputOptions& output, const Past& past) {
+  if (output.folder.empty()) {
+    if (output.json) return {};
+    const fs::path folder = next_folder(".", fmt::format("{}-{}", past.name, past.command)).lexically_normal();
+    return {folder, lock_folder(folder)};
+  }
+  make_folder(output.folder);
+  ResultFolder folder(output.folder, lock_folder(output.folder));
+  if (!output.resume) make_room(*folder, output.force);
+  remove_all(list(*folder, is_leftover));
+  return folder;
+}
+
+bool is_result_file(const std::string& name) {
+  static constexpr std::array names{"run.toml",   "data.h5",        "data.csv",   "events.csv", "events_step.csv",
+                                    "pieces.csv", "points.csv",     "groups.csv", "cycles.csv", "plot.gp",
+                                    "plot.dat",   "attractors.csv", "plot.svg",   "plot.png",   "plot.pdf"};
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void begin(const ResultFolder& folder, const Past& past) {
+  if (!folder) return;
+  try {
+    write_text(*folder / "run.toml", write_past(past));
+  } catch (const Error&) {
+    if (::access((*folder).c_str(), W_OK) != 0) throw;
+  }
+}
+
+Saved save(Results results, const ResultFolder& folder, const OutputOptions& output) {
   Saved saved;
+  const auto attempt = [&](const auto& write) {
+    try {
+      write();
+    } catch (const Error& error) {
+      saved.trouble += error.report();
+      saved.lost = true;
+    }
+  };
   if (folder) {
     saved.folder = *folder;
-    const DataFormat format = output.format == "h5" ? DataFormat::h5 : DataFormat::csv;
-    for (const fs::path& path : write_tables(*folder, results.tables, format))
-      saved.files.push_back(path.filename().string());
-    write_text(*folder / "run.toml", write_past(results.past));
-    saved.files.push_back("run.toml");
+    const auto write = [&](std::span<const Table> tables, DataFormat format) {
+      attempt([&] {
+        for (const fs::path& path : write_tables(*folder, tables, format))
+          saved.files.push_back(path.filename().string());
+      });
+    };
+    if (output.format == "h5") {
+      write(results.tables, DataFormat::h5);
+    } else {
+      for (const Table& table : results.tables) write({&table, 1}, DataFormat::csv);
+    }
+    std::error_code unknown;
+    attempt([&] {
+      if (!fs::exists(*folder / "run.toml", unknown)) write_text(*folder / "run.toml", write_past(results.past));
+      saved.files.push_back("run.toml");
+    });
   }
   for (Table& table : results.drawn) results.tables.push_back(std::move(table));
   if (folder && output.plot) {
-    const Drawing drawing = draw(results.figure, results.tables, *folder);
-    saved.trouble = drawing.trouble;
-    saved.files.push_back(drawing.picture.empty() ? "plot.gp" : drawing.picture.filename().string());
+    attempt([&] {
+      const Drawing drawing = draw(results.figure, results.tables, *folder);
+      if (!drawing.trouble.empty()) saved.trouble += drawing.trouble + "\n";
+      saved.files.push_back(drawing.picture.empty() ? "plot.gp" : drawing.picture.filename().string());
+    });
   }
-  if (!output.picture.empty()) draw_to_file(results.figure, results.tables, output.picture);
+  if (!output.picture.empty()) attempt([&] { draw_to_file(results.figure, results.tables, output.picture); });
   return saved;
+}
+
+void tell(const Saved& saved, Outcome& outcome) {
+  outcome.talk += saved.trouble;
+  if (saved.lost) outcome.status = Status::file_trouble;
 }
 
 std::string files_line(const Saved& saved, size_t rows) {
   if (saved.folder.empty()) return "";
   std::vector<std::string> files = saved.files;
-  files.front() += fmt::format(" ({} rows)", rows);
+  if (files.empty()) return fmt::format("files      {}: none could be written\n", saved.folder.string());
+  if (files.front().starts_with("data.")) files.front() += fmt::format(" ({} rows)", rows);
   return fmt::format("files      {}: {}\n", saved.folder.string(), fmt::join(files, ", "));
 }
 

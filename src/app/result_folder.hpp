@@ -1,12 +1,16 @@
 // Where a command leaves what it found: a folder with tables, a picture and its run.toml.
+//
+// Nobody's results are lost by accident: -o takes a folder that is missing or holds no results; one with results needs
+// --force, one with an unfinished computation is left to `saltus again`, one in use is left alone.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "app/options.hpp"
+#include "app/commands.hpp"
 #include "app/past.hpp"
 #include "base/figure.hpp"
 #include "base/table.hpp"
@@ -25,16 +29,46 @@ struct Results {
 struct Saved {
   std::filesystem::path folder;    ///< empty if none was asked for
   std::vector<std::string> files;  ///< in the folder, by name
-  std::string trouble;             ///< why there is no picture; empty if there is one or none was wanted
+  std::string trouble;             ///< what could not be drawn or written, and why; empty if all went well
+  bool lost = false;               ///< something that was asked for could not be written
 };
 
-/// The folder of a result, made before the computation, so that a mistaken path costs no time: -o, or the next
-/// <name>-<command>-NNN here. Nothing with --json alone.
-std::optional<std::filesystem::path> open_folder(const OutputOptions& output, const std::string& name,
-                                                 const std::string& command);
+/// A folder that is this process's own while the object lives: a lock on the folder itself, which dies with the
+/// process. Nothing, with --json alone.
+class ResultFolder {
+ public:
+  ResultFolder() = default;
+  ResultFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  ~ResultFolder();
+  ResultFolder(ResultFolder&& other) noexcept : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {
+    other.path_.reset();
+  }
+  ResultFolder& operator=(ResultFolder&&) = delete;
 
-/// Writes tables, run.toml and pictures.
-Saved save(Results results, const std::optional<std::filesystem::path>& folder, const OutputOptions& output);
+  explicit operator bool() const { return path_.has_value(); }
+  const std::filesystem::path& operator*() const { return *path_; }
+
+ private:
+  std::optional<std::filesystem::path> path_;
+  int lock_ = -1;
+};
+
+/// The folder of a result, taken before the computation, so that a mistaken path costs no time: -o, or the next
+/// <name>-<command>-NNN here. Throws Error(file) for one that must not be touched.
+ResultFolder open_folder(const OutputOptions& output, const Past& past);
+
+/// Whether a file of this name in a result folder is one that saltus writes.
+bool is_result_file(const std::string& name);
+
+/// Writes run.toml: first of all files, so that what was begun can be told and repeated. A full disk is no reason not
+/// to compute; `save` tries again and tells.
+void begin(const ResultFolder& folder, const Past& past);
+
+/// Writes tables and pictures, each as far as it goes: one that cannot be written does not stop the others.
+Saved save(Results results, const ResultFolder& folder, const OutputOptions& output);
+
+/// What could not be written, in the outcome of a command; its summary or JSON stays.
+void tell(const Saved& saved, Outcome& outcome);
 
 /// "files      dry_friction-run-001: data.csv (801 rows), ..." for the summary.
 std::string files_line(const Saved& saved, size_t rows);

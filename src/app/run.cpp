@@ -9,6 +9,7 @@
 #include "app/run_json.hpp"
 #include "app/summary.hpp"
 #include "expr/print.hpp"
+#include "model/clocks.hpp"
 #include "model/read.hpp"
 
 namespace saltus {
@@ -46,17 +47,24 @@ Outcome run(const RunRequest& request, const Report& report) {
   if (model.name.empty()) model.name = short_name(request.model.model);
   if (engine_of(request.solve, model) == "both") return run_both(request, model, report);
   RunOptions options = run_options(request.solve, model);
+  check_ticks(model, options.parameters, options.from, options.until);
   const Sampling sampling = read_sampling(request.sample, model);
 
   const Program program(model, request.solve.attract.value_or(0));
   RunTables recorder(program, options, sampling);
   const std::vector<std::string> shown = find_columns(request.output.show, recorder.columns());
-  const auto folder = open_folder(request.output, short_name(request.model.model), "run");
+  const Past past = past_of(request, options, sampling, model);
+  const ResultFolder folder = open_folder(request.output, past);
+  begin(folder, past);
   const bool rows_wanted = folder || !request.output.picture.empty();
-  options.keep_pieces = folder && request.store == "pieces";
+  const bool pieces_wanted = folder && request.store == "pieces";
+  PieceStore pieces(model.states.size());
   options.max_kept_events = 1'000'000;
   if (rows_wanted) {
-    options.on_piece = [&](const Piece& piece, const Arc& arc) { recorder.piece(piece, arc); };
+    options.on_piece = [&](const Piece& piece, const Arc& arc) {
+      recorder.piece(piece, arc);
+      if (pieces_wanted) pieces.add(piece, visible_mode(arc.mode, model.form.visible));
+    };
     options.on_event = [&](const Event& event, const Arc& after) { recorder.event(event, after); };
   }
   if (report) options.progress = [&](double t) { return report({"t", options.from, t, options.until}); };
@@ -70,10 +78,13 @@ Outcome run(const RunRequest& request, const Report& report) {
     recorder.finish(trajectory);
     if (const std::string note = recorder.note(); !note.empty()) notes.push_back(note);
     rows = recorder.rows();
-    Results results{.past = past_of(request, options, sampling, model)};
+    Results results{.past = past};
     results.tables.push_back(recorder.take_data());
     results.tables.push_back(events_table(model, trajectory.events));
-    if (options.keep_pieces) results.tables.push_back(pieces_table(model, trajectory));
+    if (pieces_wanted) {
+      if (const std::string note = pieces.note(); !note.empty()) notes.push_back(note);
+      results.tables.push_back(pieces.take_table(model));
+    }
     Picturing picturing = picture_run(model, recorder, results.tables.front(), shown);
     results.figure = std::move(picturing.figure);
     results.drawn = std::move(picturing.tables);
@@ -81,7 +92,7 @@ Outcome run(const RunRequest& request, const Report& report) {
   }
 
   Outcome outcome{.text = "", .status = status_of(trajectory.end)};
-  if (!saved.trouble.empty()) outcome.talk += saved.trouble + "\n";
+  tell(saved, outcome);
   if (request.output.json) {
     outcome.text = run_as_json(model, options, trajectory, notes);
   } else if (!request.output.quiet) {

@@ -14,6 +14,7 @@
 #include "app/run_json.hpp"
 #include "app/summary.hpp"
 #include "expr/print.hpp"
+#include "model/clocks.hpp"
 #include "model/read.hpp"
 #include "out/json.hpp"
 
@@ -22,6 +23,7 @@ namespace {
 
 constexpr int default_rows = 4000;
 constexpr size_t most_panels = 3;
+constexpr size_t most_numbers = 50'000'000;  // of the pieces of a run, which are kept whole
 
 /// Where the two runs differ most.
 struct Difference {
@@ -47,6 +49,10 @@ std::vector<double> times(const RunRequest& request, const Model& model, double 
       throw Error(ErrorKind::usage, fmt::format("--sample {} is no interval", request.sample), {},
                   "give a positive time");
   }
+  constexpr double most_rows = 1e6;
+  if (std::abs(end - from) > most_rows * std::abs(interval))
+    throw Error(ErrorKind::usage, fmt::format("--sample {} asks for more than {:.0e} rows", request.sample, most_rows),
+                {}, "choose a longer interval");
   std::vector<double> out;
   for (long k = 0;; ++k) {
     const double t = from + interval * static_cast<double>(k);
@@ -127,6 +133,20 @@ std::string difference_line(const Model& model, const Difference& d) {
   return fmt::format("difference at most {}; largest at t = {:.6g}\n", fmt::join(items, ", "), d.t);
 }
 
+Past past_of(const RunRequest& request, const SolveOptions& as_step, const RunOptions& step, const Model& model) {
+  Past past{.version = this_version(),
+            .command = "run",
+            .name = short_name(request.model.model),
+            .model = write_model(model),
+            .options = recorded(as_step, step)};
+  for (Past::Option& option : past.options) {
+    if (option.first == "engine") option.second = {"both"};
+  }
+  past.options.push_back({"sample", {request.sample}});
+  for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
+  return past;
+}
+
 }  // namespace
 
 Outcome run_both(const RunRequest& request, const Model& model, const Report& report) {
@@ -137,6 +157,7 @@ Outcome run_both(const RunRequest& request, const Model& model, const Report& re
   as_event.adaptive = false;
   as_step.engine = "step";
   RunOptions event = run_options(as_event, model), step = run_options(as_step, model);
+  check_ticks(model, event.parameters, event.from, event.until);
   const std::vector<std::string> shown =
       request.output.show.empty() ? model.state_names() : find_columns(request.output.show, [&] {
         std::vector<std::string> known{"t"};
@@ -144,33 +165,34 @@ Outcome run_both(const RunRequest& request, const Model& model, const Report& re
         return known;
       }());
   times(request, model, event.from, event.until);  // a wrong --sample is said before the run
-  const auto folder = open_folder(request.output, short_name(request.model.model), "run");
+  const Past past = past_of(request, as_step, step, model);
+  const ResultFolder folder = open_folder(request.output, past);
+  begin(folder, past);
+  size_t numbers = 0;  // of the pieces kept
   for (RunOptions* options : {&event, &step}) {
     options->keep_pieces = true;
     options->max_kept_events = 1'000'000;
-    if (report) options->progress = [&](double t) { return report({"t", event.from, t, event.until}); };
+    options->on_piece = [&](const Piece& piece, const Arc&) { numbers += piece.coefficients.size(); };
+    options->progress = [&](double t) {
+      return numbers <= most_numbers && (!report || report({"t", event.from, t, event.until}));
+    };
   }
 
   const Program program(model);
   Comparison c;
-  c.event = simulate(program, event);
-  c.step = simulate(program, step);
+  for (const auto& [options, run] : {std::pair{&event, &c.event}, std::pair{&step, &c.step}}) {
+    numbers = 0;
+    *run = simulate(program, *options);
+    if (numbers <= most_numbers || run->end.why != Why::cancelled) continue;
+    run->end.why = Why::stalled;
+    run->end.message = fmt::format("{} pieces are all that can be compared", run->pieces.size());
+  }
   compare(request, model, c);
 
   Saved saved;
   const size_t rows = c.table.rows();
   if (folder || !request.output.picture.empty()) {
-    Results results{.figure = picture(model, shown)};
-    results.past = {.version = this_version(),
-                    .command = "run",
-                    .name = short_name(request.model.model),
-                    .model = write_model(model),
-                    .options = recorded(as_step, step)};
-    for (Past::Option& option : results.past.options) {
-      if (option.first == "engine") option.second = {"both"};
-    }
-    results.past.options.push_back({"sample", {request.sample}});
-    for (Past::Option& option : recorded(request.output)) results.past.options.push_back(std::move(option));
+    Results results{.figure = picture(model, shown), .past = past};
     results.tables.push_back(c.table);
     results.tables.push_back(events_table(model, c.event.events));
     results.tables.push_back(events_table(model, c.step.events, "events_step"));
@@ -179,7 +201,7 @@ Outcome run_both(const RunRequest& request, const Model& model, const Report& re
 
   const Status worst = std::max(status_of(c.event.end), status_of(c.step.end));
   Outcome outcome{.text = "", .status = worst};
-  if (!saved.trouble.empty()) outcome.talk += saved.trouble + "\n";
+  tell(saved, outcome);
   const auto part = [&](const std::string& name, const Trajectory& run) {
     std::map<EventKind, long> counts;
     for (const Event& e : run.events) ++counts[e.kind];

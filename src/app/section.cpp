@@ -94,6 +94,12 @@ Outcome section(const SectionRequest& request, const Report& report) {
                 "give -n 1 or more and --skip 0 or more");
   Model model = load_model(request.model, request.solve.from);
   if (model.name.empty()) model.name = short_name(request.model.model);
+  constexpr double most_numbers = 2e8;
+  if (static_cast<double>(request.count) * static_cast<double>(model.states.size() + 1) > most_numbers)
+    throw Error(ErrorKind::usage,
+                fmt::format("-n {}: points of {} states need too much memory", request.count, model.states.size()), {},
+                fmt::format("give at most -n {:.0f}, and go on from the last point",
+                            most_numbers / static_cast<double>(model.states.size() + 1)));
   const int s = find_section(model, request.section);
   const Section& wanted = model.sections[static_cast<size_t>(s)];
   const long all = request.count + request.skip;
@@ -106,7 +112,18 @@ Outcome section(const SectionRequest& request, const Report& report) {
   std::vector<std::string> columns{"t"};
   for (const State& state : model.states) columns.push_back(state.name);
   const std::vector<std::string> shown = find_columns(request.output.show, columns);
-  const auto folder = open_folder(request.output, short_name(request.model.model), "section");
+  Past past{.version = this_version(),
+            .command = "section",
+            .name = short_name(request.model.model),
+            .model = write_model(model),
+            .options = recorded(request.solve, options)};
+  if (!request.solve.until) std::erase_if(past.options, [](const Past::Option& o) { return o.first == "until"; });
+  past.options.push_back({"points", {fmt::format("{}", request.count)}});
+  past.options.push_back({"skip", {fmt::format("{}", request.skip)}});
+  past.options.push_back({"section", {wanted.name}});
+  for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
+  const ResultFolder folder = open_folder(request.output, past);
+  begin(folder, past);
 
   std::vector<SectionPoint> points;
   long seen = 0, reports = 0;
@@ -131,17 +148,6 @@ Outcome section(const SectionRequest& request, const Report& report) {
     end.message = fmt::format("'{}' is not met any more", wanted.name);
   }
 
-  Past past{.version = this_version(),
-            .command = "section",
-            .name = short_name(request.model.model),
-            .model = write_model(model),
-            .options = recorded(request.solve, options)};
-  if (!request.solve.until) std::erase_if(past.options, [](const Past::Option& o) { return o.first == "until"; });
-  past.options.push_back({"points", {fmt::format("{}", request.count)}});
-  past.options.push_back({"skip", {fmt::format("{}", request.skip)}});
-  past.options.push_back({"section", {wanted.name}});
-  for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
-
   Saved saved;
   if (folder || !request.output.picture.empty()) {
     Picturing picturing = picture_section(model, points, wanted.name, shown);
@@ -151,7 +157,7 @@ Outcome section(const SectionRequest& request, const Report& report) {
   }
 
   Outcome outcome{.text = "", .status = status_of(end)};
-  if (!saved.trouble.empty()) outcome.talk += saved.trouble + "\n";
+  tell(saved, outcome);
   if (request.output.json) {
     outcome.text = section_as_json(model, wanted.name, points, trajectory);
   } else if (!request.output.quiet) {

@@ -493,13 +493,13 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
   const Past past = record(request, plan, model, axes);
 
   const bool leads = rank() == 0;
-  const auto folder = leads ? open_folder(request.output, past.name, "sweep") : std::nullopt;
+  const ResultFolder folder = leads ? open_folder(request.output, past) : ResultFolder();
   const std::string identity = identity_of(past);
   std::filesystem::path checkpoint;
   if (folder) {
     checkpoint = *folder / "checkpoint";
     check_checkpoint(checkpoint, identity);
-    write_text(*folder / "run.toml", write_past(past));
+    begin(folder, past);
   }
 
   const auto start = std::chrono::steady_clock::now();
@@ -535,14 +535,15 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
     results.drawn = std::move(picturing.tables);
     saved = save(std::move(results), folder, request.output);
   }
-  if (complete && folder) std::filesystem::remove(checkpoint);
+  std::error_code ignored;
+  if (complete && folder && !saved.lost) std::filesystem::remove(checkpoint, ignored);
 
   const bool all_badly = std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r && ended_badly(*r); });
   Outcome outcome{.text = "",
                   .status = !complete   ? Status::interrupted
                             : all_badly ? Status::ended_badly
                                         : Status::done};
-  if (!saved.trouble.empty()) outcome.talk += saved.trouble + "\n";
+  tell(saved, outcome);
   if (!complete && folder)
     outcome.talk += fmt::format("interrupted: 'saltus again {}' goes on\n", (*folder / "run.toml").string());
   if (request.output.json) {

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <random>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -83,9 +83,10 @@ void append_csv_text(std::string& out, std::string_view text) {
   out += '"';
 }
 
+/// A name nobody else has: a process of the same number, killed before or in another container, may have left one.
 fs::path temporary_beside(const fs::path& path) {
-  static std::atomic<unsigned> count = 0;
-  return path.parent_path() / fmt::format(".saltus-{}-{}.part", ::getpid(), count++);
+  std::random_device random;
+  return path.parent_path() / fmt::format(".saltus-{}-{:08x}{:08x}.part", ::getpid(), random(), random());
 }
 
 }  // namespace

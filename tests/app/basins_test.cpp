@@ -100,7 +100,7 @@ TEST_F(BasinsCommand, WritesTheSameBytesForAnyNumberOfThreads) {
   for (const std::string method : {"cells", "direct"}) {
     for (const std::string threads : {"1", "3"})
       ASSERT_EQ(saltus_line({"basins", wells(), "x=-2:2:50", "y=-1:1:40", "--method", method, "-j", threads, "-q",
-                             "--no-plot", "-o", path(threads)})
+                             "--no-plot", "--force", "-o", path(threads)})
                     .status,
                 0);
     for (const char* file : {"/data.csv", "/groups.csv", "/attractors.csv", "/run.toml"})

@@ -1,0 +1,260 @@
+// What happens to folders and processes when things go wrong: nobody's results are lost, and every end has a message.
+#include "app/result_folder.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "scratch.hpp"
+
+namespace saltus {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Faults : public Scratch {
+ protected:
+  static std::string read(const fs::path& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  }
+  static std::vector<std::string> names(const fs::path& folder) {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder)) found.push_back(entry.path().filename().string());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  /// The program itself, in the scratch folder, with what it says in out.txt and talk.txt.
+  pid_t start(
+      std::vector<std::string> arguments, const std::function<void()>& prepare = [] {}) const {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    if (::chdir(folder_.c_str()) != 0) ::_exit(99);
+    for (const auto& [name, fd] : {std::pair{"out.txt", 1}, std::pair{"talk.txt", 2}})
+      ::dup2(::open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666), fd);
+    prepare();
+    arguments.insert(arguments.begin(), SALTUS_BINARY);
+    std::vector<char*> argv;
+    for (std::string& a : arguments) argv.push_back(a.data());
+    argv.push_back(nullptr);
+    ::execv(argv[0], argv.data());
+    ::_exit(98);
+  }
+  static int wait_for(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+};
+
+const std::vector<std::vector<std::string>> every_command{
+    {"run", "dry_friction", "--store", "pieces"},
+    {"run", "dry_friction", "--engine", "both", "--dt", "0.01"},
+    {"run", "dry_friction", "--format", "h5"},
+    {"section", "dry_friction", "-n", "5"},
+    {"sweep", "dry_friction", "omega=0.5:1:2", "-n", "5", "--skip", "5"},
+    {"basins", "impact_oscillator", "--section", "strobe", "u=0:5:3", "v=-5:5:3"},
+};
+
+TEST_F(Faults, ResultsAreReplacedOnlyByForceAndThenWhole) {
+  ASSERT_EQ(saltus_line({"run", "dry_friction", "--store", "pieces", "-q", "-o", path("r")}).status, 0);
+  const std::string before = read(path("r/data.csv"));
+  for (std::vector<std::string> line : every_command) {
+    line.insert(line.end(), {"-q", "-o", path("r")});
+    const Ran r = saltus_line(line);
+    EXPECT_EQ(r.status, 4) << line[0];
+    EXPECT_TRUE(contains(r.talk, "holds results")) << r.talk;
+    EXPECT_TRUE(contains(r.talk, "--force")) << r.talk;
+  }
+  EXPECT_EQ(read(path("r/data.csv")), before);
+  std::ofstream(path("r/notes.txt")) << "mine";
+  ASSERT_EQ(saltus_line({"section", "dry_friction", "-n", "5", "-q", "--no-plot", "-o", path("r"), "--force"}).status,
+            0);
+  EXPECT_EQ(names(path("r")), (std::vector<std::string>{"data.csv", "notes.txt", "run.toml"}));
+  EXPECT_EQ(saltus_line({"run", "dry_friction", "--force"}).status, 2) << "there is nothing to replace";
+}
+
+TEST_F(Faults, EveryFileThatACommandWritesIsKnownAsAResult) {
+  int n = 0;
+  for (std::vector<std::string> line : every_command) {
+    const std::string folder = path(std::to_string(n++));
+    line.insert(line.end(), {"-q", "-o", folder});
+    ASSERT_EQ(saltus_line(line).status, 0) << line[0];
+    for (const std::string& name : names(folder)) EXPECT_TRUE(is_result_file(name)) << line[0] << ": " << name;
+  }
+}
+
+TEST_F(Faults, AnUnfinishedComputationIsLeftToAgainEvenByForce) {
+  fs::create_directory(path("r"));
+  std::ofstream(path("r/checkpoint")) << "of somebody";
+  std::ofstream(path("r/run.toml")) << "theirs";
+  for (std::vector<std::string> line : every_command) {
+    line.insert(line.end(), {"-q", "--force", "-o", path("r")});
+    const Ran r = saltus_line(line);
+    EXPECT_EQ(r.status, 4) << line[0];
+    EXPECT_TRUE(contains(r.talk, "unfinished")) << r.talk;
+    EXPECT_TRUE(contains(r.talk, "saltus again")) << r.talk;
+  }
+  EXPECT_EQ(names(path("r")), (std::vector<std::string>{"checkpoint", "run.toml"}));
+  EXPECT_EQ(read(path("r/run.toml")), "theirs");
+}
+
+TEST_F(Faults, AFolderInUseIsLeftAlone) {
+  fs::create_directory(path("r"));
+  const int other = ::open(path("r").c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);
+  for (std::vector<std::string> line : every_command) {
+    line.insert(line.end(), {"-q", "--force", "-o", path("r")});
+    const Ran r = saltus_line(line);
+    EXPECT_EQ(r.status, 4) << line[0];
+    EXPECT_TRUE(contains(r.talk, "another saltus")) << r.talk;
+  }
+  EXPECT_TRUE(fs::is_empty(path("r")));
+  ::close(other);
+  EXPECT_EQ(saltus_line({"run", "dry_friction", "-q", "--no-plot", "-o", path("r")}).status, 0);
+}
+
+TEST_F(Faults, AgainRemovesWhatAKillLeft) {
+  const pid_t child = start({"sweep", "dry_friction", "omega=0.15:2:100000", "-q", "--no-plot", "-o", "r"});
+  while (!fs::exists(path("r/checkpoint"))) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ::kill(child, SIGKILL);
+  EXPECT_EQ(wait_for(child), -SIGKILL);
+  std::ofstream(path("r/.saltus-1-0.part")) << "half a table";
+  fs::create_directory(path("r/.saltus-abcdef"));
+  // so many values take too long for a test: what counts is that `again` takes the folder and cleans it
+  const pid_t second = start({"again", "r/run.toml", "-q"});
+  while (fs::exists(path("r/.saltus-1-0.part"))) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ::kill(second, SIGTERM);
+  EXPECT_EQ(wait_for(second), 130);
+  EXPECT_FALSE(fs::exists(path("r/.saltus-abcdef")));
+  EXPECT_TRUE(fs::exists(path("r/checkpoint")));
+  EXPECT_TRUE(fs::exists(path("r/data.csv")));
+}
+
+/// A run that is never over: a million points of a section, over and over.
+const std::vector<std::string> endless_sweep{"sweep",  "dry_friction", "omega=1:2:2", "-n", "3",
+                                             "--skip", "10000000000",  "--no-plot",   "-o", "r"};
+const std::vector<std::string> endless_basins{
+    "basins",     "dry_friction",       "y=-1:1:2", "v=-1:1:2",  "--method", "direct", "-n",
+    "1000000000", "--period-tolerance", "1e-300",   "--no-plot", "-o",       "r"};
+
+TEST_F(Faults, SignalsEndLongItemsWithinASecondAndTablesAreWritten) {
+  for (const auto& line : {endless_sweep, endless_basins}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      fs::remove_all(path("r"));
+      const pid_t child = start(line);
+      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      const auto asked = std::chrono::steady_clock::now();
+      ::kill(child, signal);
+      EXPECT_EQ(wait_for(child), 130) << line[0] << " " << read(path("talk.txt"));
+      EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(2)) << line[0];
+      EXPECT_TRUE(fs::exists(path("r/data.csv"))) << line[0];
+      EXPECT_TRUE(contains(read(path("talk.txt")), "saltus again r/run.toml")) << read(path("talk.txt"));
+    }
+  }
+}
+
+TEST_F(Faults, NohupIsRespected) {
+  const pid_t child =
+      start({"run", "dry_friction", "--until", "50000", "--no-plot", "-o", "r"}, [] { std::signal(SIGHUP, SIG_IGN); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ::kill(child, SIGHUP);
+  EXPECT_EQ(wait_for(child), 0);
+}
+
+TEST_F(Faults, AFullDiskCostsTheFilesAndNotTheSummary) {
+  const auto nearly_full = [] {
+    const rlimit limit{2000, 2000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  };
+  EXPECT_EQ(wait_for(start({"run", "dry_friction", "-o", "r"}, nearly_full)), 4);
+  EXPECT_TRUE(contains(read(path("out.txt")), "end        t = 60")) << read(path("out.txt"));
+  EXPECT_TRUE(contains(read(path("talk.txt")), "data.csv")) << read(path("talk.txt"));
+  EXPECT_TRUE(fs::exists(path("r/run.toml")));
+  EXPECT_FALSE(fs::exists(path("r/data.csv")));
+
+  const auto full = [] {
+    const rlimit limit{0, 0};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    int ends[2];
+    if (::pipe(ends) != 0) ::_exit(97);
+    ::dup2(ends[1], 1), ::dup2(ends[1], 2);  // files cannot hold what is said
+  };
+  EXPECT_EQ(wait_for(start({"run", "dry_friction", "-o", "f"}, full)), 4);
+}
+
+TEST_F(Faults, JsonIsPrintedEvenIfThePictureCannotBe) {
+  const Ran r = saltus_line({"run", "dry_friction", "--json", "--plot", path("nowhere/p.svg")});
+  EXPECT_EQ(r.status, 4);
+  EXPECT_TRUE(r.out.starts_with("{")) << r.out;
+  EXPECT_TRUE(contains(r.talk, "nowhere")) << r.talk;
+}
+
+TEST_F(Faults, WithoutMemoryThereIsAMessage) {
+  const auto poor = [] {
+    const rlimit limit{300'000'000, 300'000'000};
+    ::setrlimit(RLIMIT_AS, &limit);
+  };
+  EXPECT_EQ(wait_for(start({"sweep", "dry_friction", "omega=0.1:1:100000000", "-j", "1"}, poor)), 1);
+  EXPECT_TRUE(contains(read(path("talk.txt")), "not enough memory")) << read(path("talk.txt"));
+}
+
+TEST_F(Faults, AWorkingFolderThatIsGoneIsFileTrouble) {
+  fs::create_directory(path("gone"));
+  const int status = wait_for(start({"run", "dry_friction"}, [&] {
+    if (::chdir("gone") != 0 || ::rmdir("../gone") != 0) ::_exit(97);
+  }));
+  EXPECT_EQ(status, 4) << read(path("talk.txt"));
+}
+
+TEST_F(Faults, APastThatCallsItselfIsAMistake) {
+  std::ofstream(path("run.toml")) << "saltus = \"0.1.0\"\ncommand = \"again\"\nname = \"x\"\nmodel = \"\"\n[options]\n";
+  const Ran r = saltus_line({"again", path("run.toml")});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_TRUE(contains(r.talk, "repeats itself")) << r.talk;
+}
+
+TEST_F(Faults, ValuesWhoseClockIsNoTimeAreRowsThatEndBadly) {
+  const Ran r =
+      saltus_line({"sweep", "dry_friction", "omega=-1:1:5", "-n", "5", "--skip", "5", "--no-plot", "-o", path("r")});
+  EXPECT_EQ(r.status, 0);
+  const std::string data = read(path("r/data.csv"));
+  EXPECT_TRUE(contains(data, "undefined,the interval of the section 'strobe' is -")) << data;
+  EXPECT_TRUE(contains(data, "0.5,1,")) << data;
+  EXPECT_TRUE(contains(data, ",count,")) << data;
+}
+
+TEST_F(Faults, WhatWouldNeedTooMuchMemoryIsSaidBefore) {
+  const auto refuses = [&](const std::vector<std::string>& line, int status, const std::string& part) {
+    const Ran r = saltus_line(line);
+    EXPECT_EQ(r.status, status) << line[0] << r.talk;
+    EXPECT_TRUE(contains(r.talk, part)) << r.talk;
+  };
+  refuses({"sweep", "dry_friction", "omega=@/dev/zero"}, 2, "line 1 is no text of numbers");
+  refuses({"section", "dry_friction", "-n", "100000000"}, 2, "too much memory");
+  refuses({"sweep", "dry_friction", "omega=1:2:1000", "-n", "1000000"}, 2, "numbers");
+  refuses({"run", "dry_friction", "--engine", "both", "--dt", "0.01", "--sample", "1e-9"}, 2, "rows");
+  const std::string tiny =
+      model("equations = \"x' = 1\"\n[initial]\nx = 0\n[section.s]\nevery = 1e-300\n[run]\nuntil = 1");
+  refuses({"run", tiny, "--json"}, 3, "1e+300 times");
+}
+
+TEST_F(Faults, ThreadsAreOneOrMore) {
+  for (const char* text : {"0", "", "-1", "two", "1x", "99999999999"}) {
+    const Ran r = saltus_line({"run", "dry_friction", "-j", text});
+    EXPECT_EQ(r.status, 2) << text;
+    EXPECT_TRUE(contains(r.talk, "threads")) << r.talk;
+  }
+}
+
+}  // namespace
+}  // namespace saltus
