@@ -17,7 +17,8 @@
 namespace saltus {
 namespace {
 
-constexpr std::string_view magic = "saltus checkpoint 1\n";
+constexpr std::string_view kind = "saltus checkpoint ";  // the version of the file follows, and a line's end
+constexpr std::string_view version = "1";
 constexpr size_t head = 3 * sizeof(std::int64_t);  // of a record: item, length, checksum
 
 [[noreturn]] void trouble(const std::filesystem::path& path, int reason) {
@@ -48,13 +49,28 @@ std::optional<Bytes> read_bytes(int fd, size_t size, const std::filesystem::path
   return bytes;
 }
 
-Bytes header_of(const std::string& identity) { return Bytes(magic) + Packer().text(identity).take(); }
+Bytes header_of(const std::string& identity) {
+  return fmt::format("{}{}\n", kind, version) + Packer().text(identity).take();
+}
+
+/// The version a checkpoint says it has; empty if this is none.
+std::string version_of(std::string_view start) {
+  if (!start.starts_with(kind)) return "";
+  const std::string_view rest = start.substr(kind.size());
+  const size_t end = rest.find('\n');
+  return end == rest.npos || end > 20 ? "" : std::string(rest.substr(0, end));
+}
 
 /// Whether the whole header is there. Throws if another one is.
 bool read_header(int fd, const Bytes& header, const std::filesystem::path& path) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) trouble(path, errno);
   const auto start = read_bytes(fd, std::min(header.size(), static_cast<size_t>(status.st_size)), path);
+  if (const std::string found = start ? version_of(*start) : ""; !found.empty() && found != version)
+    throw Error(
+        ErrorKind::file,
+        fmt::format("'{}' has version {} of its kind; this saltus writes version {}", path.string(), found, version),
+        {}, "finish the computation with the saltus that began it, or remove its folder and begin again");
   if (!start || !header.starts_with(*start))
     throw Error(ErrorKind::file, fmt::format("'{}' belongs to another computation", path.string()), {},
                 "finish that one with 'saltus again', choose another folder with -o DIR, or remove the file");

@@ -70,6 +70,18 @@ RunOptions run_options(const SolveOptions& solve, const Model& model, std::optio
   return o;
 }
 
+std::vector<std::string> notes_on(const Model& model) {
+  std::vector<std::string> notes;
+  const std::vector<double> parameters = parameter_values(model);
+  for (const Constraint& c : model.constraints) {
+    if (!c.restitution) continue;
+    const double r = constant_value(*c.restitution, parameters);  // nan where it depends on states
+    if (r > 1)
+      notes.push_back(fmt::format("the restitution of '{}' is {}: impacts add energy", c.name, print_number(r)));
+  }
+  return notes;
+}
+
 int find_section(const Model& model, const std::string& name) {
   std::vector<std::string> known;
   for (const Section& s : model.sections) known.push_back(s.name);

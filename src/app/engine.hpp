@@ -16,6 +16,9 @@ std::string engine_of(const SolveOptions& solve, const Model& model);
 /// `until`, if given, stands in for what the model says; where nothing says how long, that is an Error(usage).
 RunOptions run_options(const SolveOptions& solve, const Model& model, std::optional<double> until = {});
 
+/// What a person should know about the values of a model: contacts whose restitution adds energy.
+std::vector<std::string> notes_on(const Model& model);
+
 /// The section of that name, or the only one; an Error(usage) that says what there is otherwise.
 int find_section(const Model& model, const std::string& name);
 

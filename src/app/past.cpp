@@ -2,7 +2,7 @@
 
 #include <cerrno>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,10 +32,11 @@ std::string toml_values(const std::vector<std::string>& values) {
 }
 
 std::string read_text(const std::filesystem::path& path) {
+  errno = 0;
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) throw file_error(path, errno == 0 ? EIO : errno, "read");
-  return text.str();
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!in.is_open() || in.bad()) throw file_error(path, errno == 0 ? EIO : errno, "read");
+  return text;
 }
 
 [[noreturn]] void damaged(const std::filesystem::path& path, const std::string& what) {

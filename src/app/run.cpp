@@ -71,7 +71,8 @@ Outcome run(const RunRequest& request, const Report& report) {
 
   const Trajectory trajectory = simulate(program, options);
 
-  std::vector<std::string> notes = trajectory.messages;
+  std::vector<std::string> notes = notes_on(model);
+  notes.insert(notes.end(), trajectory.messages.begin(), trajectory.messages.end());
   Saved saved;
   size_t rows = 0;
   if (rows_wanted) {

@@ -477,6 +477,7 @@ std::string value_text(const Expr& e) {
 }  // namespace
 
 Model read_model_text(std::string_view text, std::string_view name) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte-order mark is no character of the first line
   return build_model(Reader(std::make_shared<Source>(std::string(name), std::string(text))).run());
 }
 

@@ -74,7 +74,11 @@ MarkStyle mark_style(std::string_view kind, size_t index) {
 
 std::string gp_string(std::string_view text) {
   std::string out = "'";  // single quotes: gnuplot expands nothing between them
-  for (const char c : one_line(text)) out += c == '\'' ? std::string("''") : std::string(1, c);
+  for (const char c : one_line(text)) {
+    if (c == '>' && out.ends_with("]]")) out += ' ';  // gnuplot does not escape it, and XML allows no ]]> in a text
+    if (c == '\'') out += '\'';
+    out += c;
+  }
   return out + "'";
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 
@@ -246,6 +247,75 @@ TEST_F(Faults, WhatWouldNeedTooMuchMemoryIsSaidBefore) {
   const std::string tiny =
       model("equations = \"x' = 1\"\n[initial]\nx = 0\n[section.s]\nevery = 1e-300\n[run]\nuntil = 1");
   refuses({"run", tiny, "--json"}, 3, "1e+300 times");
+}
+
+TEST_F(Faults, ACheckpointOfAnotherVersionNamesIt) {
+  const std::vector<std::string> line{"sweep", "dry_friction", "omega=0.5:1:2", "-n", "5", "-q", "-o", path("r")};
+  ASSERT_EQ(saltus_line(line).status, 0);
+  std::ofstream(path("r/checkpoint"), std::ios::binary) << "saltus checkpoint 7\n" << std::string(100, 'x');
+  const Ran r = saltus_line({"again", path("r/run.toml")});
+  EXPECT_EQ(r.status, 4);
+  EXPECT_TRUE(contains(r.talk, "version 7")) << r.talk;
+}
+
+TEST_F(Faults, AnEmptyFileSaysSo) {
+  std::ofstream(path("empty.toml")) << "";
+  for (const char* command : {"check", "run", "section"}) {
+    const Ran r = saltus_line({command, path("empty.toml")});
+    EXPECT_EQ(r.status, 3) << command;
+    EXPECT_TRUE(contains(r.talk, "empty")) << r.talk;
+  }
+}
+
+TEST_F(Faults, AByteOrderMarkShiftsNoPlace) {
+  const std::string text = "equations = \"x' = yy\"\n[initial]\nx = 0\n";
+  const Ran without = saltus_line({"check", model(text)});
+  const Ran with = saltus_line({"check", model("\xEF\xBB\xBF" + text)});
+  EXPECT_TRUE(contains(without.talk, "model.toml:1:19")) << without.talk;
+  EXPECT_EQ(with.talk, without.talk);
+}
+
+TEST_F(Faults, AnyNameGivesAPicture) {
+  const std::string file = model(
+      "name = \"a \\\"b\\\" 'c' ]]> & <d>\\n second {x} ^_@ %d $1 \\\\ \\u0007 \\u00e9\"\n"
+      "equations = \"x' = v\\nv' = -x - 0.3*sign(v)\"\n[initial]\nx = 1\nv = 0\n[run]\nuntil = 5\n");
+  const std::string strange = path("new\nline ]]>& \"'.toml");
+  fs::copy_file(file, strange);
+  for (const std::string& name : {file, strange}) {
+    fs::remove_all(path("r"));
+    const Ran r = saltus_line({"run", name, "-o", path("r")});
+    EXPECT_EQ(r.status, 0) << r.talk;
+    EXPECT_EQ(r.talk, "");
+    ASSERT_TRUE(fs::exists(path("r/plot.svg")));
+    // rsvg reads XML as strictly as any
+    const std::string command = "rsvg-convert '" + path("r/plot.svg") + "' > /dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+  }
+}
+
+TEST_F(Faults, ARestitutionAboveOneIsNoted) {
+  const std::string file = model(
+      "equations = \"q' = v\\nv' = -1 + N\"\n[parameters]\nr = 0.5\n[initial]\nq = 1\nv = 0\n"
+      "[constraint.N]\ngap = \"q\"\nrestitution = \"r\"\n[run]\nuntil = 2\n");
+  const Ran more = saltus_line({"run", file, "-p", "r=1.5", "-o", path("more"), "--no-plot"});
+  EXPECT_TRUE(contains(more.out, "restitution of 'N' is 1.5")) << more.out;
+  EXPECT_FALSE(contains(saltus_line({"run", file, "-o", path("less"), "--no-plot"}).out, "restitution"));
+  EXPECT_EQ(saltus_line({"run", file, "-p", "r=-0.1", "-o", path("bad")}).status, 3);
+  EXPECT_FALSE(fs::exists(path("bad")));
+}
+
+TEST_F(Faults, AMillionBracketsAreAnAnswer) {
+  const std::string many(1'000'000, '[');
+  std::ofstream(path("deep.toml")) << many;
+  std::ofstream(path("deep_run.toml")) << "saltus = \"0.1.0\"\nx = " << many;
+  std::ofstream(path("deep_equation.toml")) << "equations = \"x' = " << std::string(1'000'000, '(') << "\"\n";
+  for (const char* file : {"deep.toml", "deep_run.toml", "deep_equation.toml"}) {
+    for (const char* command : {"check", "run", "again"}) {
+      const int status = saltus_line({command, path(file)}).status;
+      EXPECT_TRUE(status == 2 || status == 3) << command << " " << file << " " << status;
+    }
+  }
+  EXPECT_EQ(saltus_line({"sweep", "dry_friction", "omega=@" + path("deep.toml")}).status, 2);
 }
 
 TEST_F(Faults, ThreadsAreOneOrMore) {
