@@ -3,13 +3,15 @@ JOBS := $(shell nproc)
 BUILD := build/release
 SALTUS := $(BUILD)/saltus
 
-.PHONY: help program demo test bench asan clean
+.PHONY: help program demo test bench asan tsan fuzz clean
 
 help:
 	@echo "make demo     build, run the friction model and draw it"
 	@echo "make test     build, and run all tests"
 	@echo "make bench    build, and run the benchmarks"
 	@echo "make asan     build with sanitizers, and run all tests"
+	@echo "make tsan     build with the thread sanitizer, and run the tests of many runs at once"
+	@echo "make fuzz     build with clang, and feed every reader and 'run' with mutated input"
 	@echo "make clean    remove everything built"
 	@echo "Missing Debian packages (packages.txt) are installed, as root or with sudo."
 
@@ -40,6 +42,32 @@ asan:
 	@cmake --preset asan
 	@cmake --build --preset asan -j $(JOBS)
 	@cd build/asan && ctest --output-on-failure -j $(JOBS)
+
+# The tests that start threads: those of analysis.
+tsan:
+	@cmake/packages packages.txt build ranks test
+	@cmake --preset tsan
+	@cmake --build --preset tsan -j $(JOBS) --target analysis_tests
+	@cd build/tsan && ctest --output-on-failure -j $(JOBS) -R '^(Work|Checkpoint|Sweep|Basins|Cells|Recurrence|Settl|Bytes)'
+
+# Every target for FUZZ_SECONDS; what is found is kept in build/fuzz/findings.
+FUZZ_SECONDS := 60
+FUZZ := build/fuzz/tests/fuzz
+fuzz:
+	@cmake/packages packages.txt build clang test
+	@cmake --preset fuzz
+	@cmake --build --preset fuzz -j $(JOBS)
+	@for target in "read_model corpus ../errors ../reference/cases" "command_line command_line" "past past" \
+	  "checkpoint checkpoint"; do set -- $$target; name=$$1; shift; folders=""; \
+	  mkdir -p build/fuzz/corpus/$$name build/fuzz/findings; \
+	  for folder in "$$@"; do folders="$$folders tests/fuzz/$$folder"; done; \
+	  echo "== $$name"; $(FUZZ)/$${name}_fuzz build/fuzz/corpus/$$name $$folders -max_total_time=$(FUZZ_SECONDS) \
+	    -timeout=20 -rss_limit_mb=3000 -artifact_prefix=build/fuzz/findings/ -verbosity=0 -print_final_stats=1 || exit 1; \
+	done
+	@echo "== run"
+	@cmake --preset release $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log,-DSALTUS_TESTS=OFF)
+	@cmake --build --preset release -j $(JOBS) --target saltus_cli
+	@tests/fuzz/run_fuzz.py $(SALTUS) . build/fuzz/findings $(FUZZ_SECONDS)
 
 clean:
 	rm -rf build

@@ -22,7 +22,7 @@ struct Mpi {
   void (*finish)() = nullptr;                                           ///< waits until everything sent has arrived
 };
 
-/// The one symbol of the module: starts MPI.
-extern "C" Mpi saltus_start_mpi();
+/// The one symbol of the module: starts MPI and fills in what it offers.
+extern "C" void saltus_start_mpi(Mpi& mpi);
 
 }  // namespace saltus

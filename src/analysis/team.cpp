@@ -37,7 +37,9 @@ Mpi load_mpi() {
                   "install the MPI library saltus was built with (Debian: libopenmpi3)");
     const auto start = reinterpret_cast<decltype(&saltus_start_mpi)>(::dlsym(module, "saltus_start_mpi"));
     if (start == nullptr) throw Error(ErrorKind::file, fmt::format("'{}' is not saltus's", path.string()));
-    return start();
+    Mpi mpi;
+    start(mpi);
+    return mpi;
   }
   throw Error(ErrorKind::usage, "this saltus was built without MPI", {},
               "run it without mpirun, or build it where libopenmpi-dev is installed");

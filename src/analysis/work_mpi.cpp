@@ -64,18 +64,17 @@ void finish() {
 
 }  // namespace
 
-extern "C" Mpi saltus_start_mpi() {
+extern "C" void saltus_start_mpi(Mpi& mpi) {
   sendings();  // made before the caller is, it lives longer
   int given = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
-  Mpi mpi{.send = send, .receive = receive, .finish = finish};
+  mpi = {.send = send, .receive = receive, .finish = finish};
   MPI_Comm_rank(MPI_COMM_WORLD, &mpi.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &mpi.size);
   MPI_Comm machine;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
   MPI_Comm_size(machine, &mpi.neighbours);
   MPI_Comm_free(&machine);
-  return mpi;
 }
 
 }  // namespace saltus

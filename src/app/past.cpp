@@ -56,7 +56,10 @@ std::string write_past(const Past& past) {
 
 std::optional<Past> read_past(const std::filesystem::path& path) {
   if (std::error_code ignored; !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
-  const std::string file = read_text(path);
+  return read_past_text(read_text(path), path);
+}
+
+std::optional<Past> read_past_text(const std::string& file, const std::filesystem::path& path) {
   if (!file.starts_with("saltus = ") && file.find("\nsaltus = ") == file.npos) return std::nullopt;
   try {
     const toml::table root = toml::parse(file, path.string());

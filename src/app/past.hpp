@@ -36,6 +36,9 @@ std::string write_past(const Past& past);
 /// Error(model) if it is damaged.
 std::optional<Past> read_past(const std::filesystem::path& path);
 
+/// The same of the text of such a file; `path` is for complaints.
+std::optional<Past> read_past_text(const std::string& text, const std::filesystem::path& path);
+
 /// The command line that repeats it, after the command's name; `path` stands for the model.
 std::vector<std::string> arguments_of(const Past& past, const std::string& path);
 

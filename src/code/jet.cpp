@@ -67,12 +67,16 @@ void Jet<V>::bind(std::span<const double> parameters) {
 }
 
 template <class V>
-void Jet<V>::bind(std::span<const V> parameters) requires(!std::same_as<V, double>) {
-  time_order_ = -1;
-  std::vector<double> own(parameters.size());
-  for (size_t lane = 0; lane < sizeof(V) / sizeof(double); ++lane) {
-    for (size_t i = 0; i < own.size(); ++i) own[i] = parameters[i][lane];
-    bind_lane(lane, own);
+void Jet<V>::bind_lanes(std::span<const V> parameters) {
+  if constexpr (std::same_as<V, double>) {
+    bind(parameters);
+  } else {
+    time_order_ = -1;
+    std::vector<double> own(parameters.size());
+    for (size_t lane = 0; lane < sizeof(V) / sizeof(double); ++lane) {
+      for (size_t i = 0; i < own.size(); ++i) own[i] = parameters[i][lane];
+      bind_lane(lane, own);
+    }
   }
 }
 

@@ -54,7 +54,7 @@ class Jet {
   /// The same parameters in all lanes.
   void bind(std::span<const double> parameters);
   /// Parameters that differ between lanes.
-  void bind(std::span<const V> parameters) requires(!std::same_as<V, double>);
+  void bind_lanes(std::span<const V> parameters);
   /// Time t + tau with tau the variable of the series, and everything that depends on time only.
   void set_time(const V& t, int order);
   /// A counter is part of what depends on time only: set before set_time.

@@ -50,7 +50,7 @@ struct Elementary<Lanes4> {
     s = both.x;
     c = both.y;
   }
-  static Lanes4 quotient_or_zero(Lanes4 a, Lanes4 b) { return (a == 0) & (b == 0) ? Lanes4{} : a / b; }
+  static Lanes4 quotient_or_zero(Lanes4 a, Lanes4 b) { return ((a == 0) & (b == 0)) ? Lanes4{} : a / b; }
 };
 
 template <>

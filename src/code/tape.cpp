@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <numbers>
-#include <ranges>
 #include <unordered_map>
 
 namespace saltus {
@@ -229,7 +228,8 @@ class Builder {
     for (const int slot : tape_.outputs) used[static_cast<size_t>(slot)] = true;
     for (std::vector<Operation>* stage : {&tape_.bound, &tape_.free, &tape_.timed, &tape_.linear}) {
       std::vector<Operation> kept;
-      for (const Operation& o : std::views::reverse(*stage)) {
+      for (auto it = stage->rbegin(); it != stage->rend(); ++it) {
+        const Operation& o = *it;
         const auto own = used.begin() + o.out;
         if (std::find(own, own + slots_of(o.instr), true) == own + slots_of(o.instr)) continue;
         used[static_cast<size_t>(o.a)] = used[static_cast<size_t>(o.b)] = true;

@@ -210,7 +210,7 @@ TYPED_TEST(Lanes, AreArithmeticBitForBit) {
   Jet<TypeParam> lanes(tape, 12);
   std::vector<TypeParam> parameters(1);
   for (size_t i = 0; i < count; ++i) parameters[0][i] = 0.25 + 0.1 * static_cast<double>(i);
-  lanes.bind(std::span<const TypeParam>(parameters));
+  lanes.bind_lanes(std::span<const TypeParam>(parameters));
   const auto x = [](size_t i, int k) { return std::cos(1.0 + static_cast<double>(i) + 2.0 * k); };
   const auto y = [](size_t i, int k) { return k == 0 ? 1.5 : std::sin(1.0 + static_cast<double>(i) + 3.0 * k); };
   for (int k = 0; k <= 12; ++k) {
@@ -239,7 +239,7 @@ TYPED_TEST(Lanes, MayHaveDifferentExponents) {
   Jet<TypeParam> lanes(tape, 10);
   std::vector<TypeParam> p(1);
   for (size_t i = 0; i < count; ++i) p[0][i] = exponents[i];
-  lanes.bind(std::span<const TypeParam>(p));
+  lanes.bind_lanes(std::span<const TypeParam>(p));
   const double x[] = {1.3, -0.4, 0.2, 0.7, -0.1};
   for (int k = 0; k <= 10; ++k) {
     lanes[tape.states[0]][k] = TypeParam{} + (k < 5 ? x[k] : 0.0);

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Mutate models and run them, with limits on time and memory.
+
+Usage: run_fuzz.py SALTUS SOURCE_DIR FINDINGS_DIR [SECONDS [SEED]]
+
+Every run must end with an exit status of the contract, 0 to 4, and say why where it is not 0. One that crashes, exceeds
+the limits or blames saltus is kept in FINDINGS_DIR as a file to repeat it with. Exit status 1 if there is any.
+"""
+
+import random
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+MOST_SECONDS = 20
+MOST_BYTES = 2 << 30
+NUMBERS = ["0", "-1", "1e-300", "1e300", "1e17", "-0.0", "0.5", "1/3", "2*pi", "1e-12", "3"]
+WORDS = ["sign(", "abs(", "if(x > 0, ", "mod(t, ", "floor(", "min(", "max(", "sqrt(", "exp(", ")", ", ", "'", "^", "-", "*",
+         "/", "t", "v", "x", "y", " and ", "\n", '"', "=", "#", "1e308", "log(", "1/0"]
+
+
+def mutated(text, others, rng):
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(text) + 1)
+        kind = rng.randrange(6)
+        if kind == 0:  # another number in the place of one
+            digits = [i for i, c in enumerate(text) if c.isdigit()]
+            if digits:
+                at = rng.choice(digits)
+                text = text[:at] + rng.choice(NUMBERS) + text[at + 1:]
+        elif kind == 1:
+            text = text[:at] + rng.choice(WORDS) + text[at:]
+        elif kind == 2:
+            text = text[:at] + text[at + rng.randrange(20):]
+        elif kind == 3:  # swap two names
+            a, b = rng.choice("xyvtuqrF"), rng.choice("xyvtuqrF")
+            text = text.replace(a, b, 1)
+        elif kind == 4:
+            other = rng.choice(others)
+            line = rng.choice(other.splitlines() or [""])
+            text = text[:at] + line + "\n" + text[at:]
+        else:
+            lines = text.splitlines()
+            rng.shuffle(lines[: len(lines) // 2])
+            text = "\n".join(lines)
+    return text
+
+
+def limits():
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (2 * MOST_SECONDS, 2 * MOST_SECONDS))
+
+
+def trouble(command):
+    try:
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=MOST_SECONDS, preexec_fn=limits)
+    except subprocess.TimeoutExpired:
+        return f"more than {MOST_SECONDS} s"
+    said = ran.stdout + ran.stderr
+    if ran.returncode not in (0, 1, 2, 3, 4):
+        return f"status {ran.returncode}"
+    if ran.returncode != 0 and not said:
+        return "no word"
+    if b"mistake in saltus" in said or b"not enough memory" in said:
+        return said.decode(errors="replace")
+    return ""
+
+
+def main():
+    saltus, source, findings = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    seconds = float(sys.argv[4]) if len(sys.argv) > 4 else 60
+    seed = int(sys.argv[5]) if len(sys.argv) > 5 else int(time.time())
+    rng = random.Random(seed)
+    seeds = [p.read_text() for folder in ("models/*/model.toml", "tests/reference/cases/*.toml", "tests/fuzz/corpus/*.toml")
+             for p in sorted(source.glob(folder))]
+    findings.mkdir(parents=True, exist_ok=True)
+    model = findings / "model.toml"
+    end, runs, found = time.monotonic() + seconds, 0, 0
+    while time.monotonic() < end:
+        model.write_text(mutated(rng.choice(seeds), seeds, rng), errors="replace")
+        options = rng.choice([[], ["--engine", "step"], ["--flow", "stiff"], ["--zeno", "stop"]])
+        command = [saltus, "run", str(model), "--until", rng.choice(["3", "30", "-3"]), "--json", *options]
+        runs += 1
+        if what := trouble(command):
+            found += 1
+            kept = findings / f"run-{seed}-{runs}.toml"
+            kept.write_text(model.read_text())
+            print(f"{kept}: {what}\n  {' '.join(command).replace(str(model), str(kept))}", flush=True)
+    model.unlink(missing_ok=True)
+    print(f"{runs} runs of mutated models (seed {seed}): {found} findings in {findings}" if found else
+          f"{runs} runs of mutated models (seed {seed}): nothing found")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
