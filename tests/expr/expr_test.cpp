@@ -45,7 +45,8 @@ TEST(Expr, ANodeLivesAsLongAsSomebodyUsesIt) {
   EXPECT_EQ(kept.value(), 17.25);
   Expr moved = std::move(kept);
   EXPECT_EQ(moved.value(), 17.25);
-  moved = moved;  // NOLINT: assignment to itself must be harmless
+  const Expr& itself = moved;
+  moved = itself;  // must be harmless
   EXPECT_EQ(moved.value(), 17.25);
 }
 
@@ -167,7 +168,8 @@ TEST(Expr, SimplifyIsFinishedAfterOnePass) {
 class Deep : public ::testing::TestWithParam<std::tuple<int, std::string>> {};
 
 TEST_P(Deep, NestingIsOrdinary) {
-  const auto [depth, kind] = GetParam();
+  const int depth = std::get<0>(GetParam());
+  const std::string kind = std::get<1>(GetParam());
   std::string text;
   const auto repeat = [&](const std::string& part) {
     for (int i = 0; i < depth; ++i) text += part;

@@ -3,8 +3,9 @@
 
 Usage: run_fuzz.py SALTUS SOURCE_DIR FINDINGS_DIR [SECONDS [SEED]]
 
-Every run must end with an exit status of the contract, 0 to 4, and say why where it is not 0. One that crashes, exceeds
-the limits or blames saltus is kept in FINDINGS_DIR as a file to repeat it with. Exit status 1 if there is any.
+Every run must end with an exit status of the contract, 0 to 4, and say why where it is not 0; one that takes long must
+end when it is asked to. One that crashes, takes too much memory, does not stop or blames saltus is kept in FINDINGS_DIR as
+a file to repeat it with. Exit status 1 if there is any. Slow ones are kept too, to be looked at.
 """
 
 import random
@@ -14,7 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-MOST_SECONDS = 20
+MOST_SECONDS = 10
+SECONDS_TO_STOP = 3
 MOST_BYTES = 2 << 30
 NUMBERS = ["0", "-1", "1e-300", "1e300", "1e17", "-0.0", "0.5", "1/3", "2*pi", "1e-12", "3"]
 WORDS = ["sign(", "abs(", "if(x > 0, ", "mod(t, ", "floor(", "min(", "max(", "sqrt(", "exp(", ")", ", ", "'", "^", "-", "*",
@@ -54,18 +56,28 @@ def limits():
 
 
 def trouble(command):
-    try:
-        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=MOST_SECONDS, preexec_fn=limits)
-    except subprocess.TimeoutExpired:
-        return f"more than {MOST_SECONDS} s"
-    said = ran.stdout + ran.stderr
-    if ran.returncode not in (0, 1, 2, 3, 4):
-        return f"status {ran.returncode}"
-    if ran.returncode != 0 and not said:
-        return "no word"
+    """What is wrong with a run, and whether it was slow: a long run is no mistake if it ends when it is asked to."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          preexec_fn=limits) as run:
+        slow = False
+        try:
+            said, _ = run.communicate(timeout=MOST_SECONDS)
+        except subprocess.TimeoutExpired:
+            slow = True
+            run.terminate()
+            try:
+                said, _ = run.communicate(timeout=SECONDS_TO_STOP)
+            except subprocess.TimeoutExpired:
+                run.kill()
+                run.communicate()
+                return f"does not stop within {SECONDS_TO_STOP} s", slow
+    if run.returncode not in ((130,) if slow else (0, 1, 2, 3, 4)):
+        return f"status {run.returncode}", slow
+    if run.returncode != 0 and not said:
+        return "no word", slow
     if b"mistake in saltus" in said or b"not enough memory" in said:
-        return said.decode(errors="replace")
-    return ""
+        return said.decode(errors="replace"), slow
+    return "", slow
 
 
 def main():
@@ -77,20 +89,22 @@ def main():
              for p in sorted(source.glob(folder))]
     findings.mkdir(parents=True, exist_ok=True)
     model = findings / "model.toml"
-    end, runs, found = time.monotonic() + seconds, 0, 0
+    end, runs, found, slow = time.monotonic() + seconds, 0, 0, 0
     while time.monotonic() < end:
         model.write_text(mutated(rng.choice(seeds), seeds, rng), errors="replace")
         options = rng.choice([[], ["--engine", "step"], ["--flow", "stiff"], ["--zeno", "stop"]])
-        command = [saltus, "run", str(model), "--until", rng.choice(["3", "30", "-3"]), "--json", *options]
+        until = [] if "until" in model.read_text() else ["--until", "3"]
+        command = [saltus, "run", str(model), *until, "--json", *options]
         runs += 1
-        if what := trouble(command):
-            found += 1
-            kept = findings / f"run-{seed}-{runs}.toml"
+        what, was_slow = trouble(command)
+        slow += was_slow
+        found += bool(what)
+        if what or was_slow:
+            kept = findings / f"{'run' if what else 'slow'}-{seed}-{runs}.toml"
             kept.write_text(model.read_text())
-            print(f"{kept}: {what}\n  {' '.join(command).replace(str(model), str(kept))}", flush=True)
+            print(f"{kept}: {what or 'slow'}\n  {' '.join(command).replace(str(model), str(kept))}", flush=True)
     model.unlink(missing_ok=True)
-    print(f"{runs} runs of mutated models (seed {seed}): {found} findings in {findings}" if found else
-          f"{runs} runs of mutated models (seed {seed}): nothing found")
+    print(f"{runs} runs of mutated models (seed {seed}): {found} findings, {slow} slow ones")
     return 1 if found else 0
 
 
