@@ -121,57 +121,27 @@ void Jet<V>::set_counter(size_t c, const V& value) {
 
 template <class V>
 Schedule Jet<V>::schedule(std::span<const size_t> outputs, std::span<const int> varying) const {
-  const size_t slots = static_cast<size_t>(tape_->slots);
-  const int stride = static_cast<int>(stride_);
-  std::vector<bool> varies(slots, false), needed(slots, false);
-  const auto vary = [&](int slot) {
-    if (slot >= 0) varies[static_cast<size_t>(slot)] = true;
-  };
-  vary(tape_->time);
-  for (const int s : tape_->states) vary(s);
-  for (const int s : varying) vary(s);
-  const auto owned = [&](const Operation& o, auto&& visit) {
-    for (int i = 0; i < slots_of(o.instr); ++i) visit(static_cast<size_t>(o.out + i));
-  };
-  const auto spread = [&](const std::vector<Operation>& operations) {
-    for (const Operation& o : operations) {
-      if (varies[static_cast<size_t>(o.a)] || varies[static_cast<size_t>(o.b)])
-        owned(o, [&](size_t slot) { varies[slot] = true; });
-    }
-  };
-  for (const auto* list : {&tape_->linear, &tape_->timed, &tape_->free, &tape_->bound}) spread(*list);
-
-  for (const size_t i : outputs) needed[static_cast<size_t>(tape_->outputs[i])] = true;
-  std::vector<bool> keep_free(tape_->free.size(), false), keep_bound(tape_->bound.size(), false);
-  const auto want = [&](const std::vector<Operation>& operations, std::vector<bool>& keep) {
-    for (size_t k = operations.size(); k-- > 0;) {
-      const Operation& o = operations[k];
-      owned(o, [&](size_t slot) { keep[k] = keep[k] || needed[slot]; });
-      if (keep[k]) needed[static_cast<size_t>(o.a)] = needed[static_cast<size_t>(o.b)] = true;
-    }
-  };
-  want(tape_->bound, keep_bound);
-  want(tape_->free, keep_free);
-
-  Schedule out;
-  const auto add = [&](const std::vector<Operation>& operations, const std::vector<bool>& keep,
-                       std::vector<Operation>& start, std::vector<Operation>& next) {
-    for (size_t k = 0; k < operations.size(); ++k) {
-      if (!keep[k]) continue;
-      const Operation& o = operations[k];
-      const Operation placed{o.instr, o.out * stride, o.a * stride, o.b * stride};
-      start.push_back(placed);
-      if (varies[static_cast<size_t>(o.out)]) {
-        next.push_back(placed);
-      } else {
-        owned(o, [&](size_t slot) { out.still.push_back(static_cast<int>(slot)); });
-      }
-    }
-  };
-  add(tape_->free, keep_free, out.free_start, out.free_next);
-  const bool bound = !varying.empty();
-  add(tape_->bound, keep_bound, bound ? out.bound_start : out.free_start, bound ? out.bound_next : out.free_next);
+  Schedule out = make_schedule(*tape_, outputs, varying);
+  const int stride = static_cast<int>(stride_);  // places in c_ instead of slots
+  for (auto* list : {&out.free_start, &out.free_next, &out.bound_start, &out.bound_next}) {
+    for (Operation& o : *list) o = {o.instr, o.out * stride, o.a * stride, o.b * stride};
+  }
   return out;
+}
+
+template <class V>
+void Jet<V>::load(const TapeValues& values, int order) {
+  const auto set = [this](const std::vector<int>& slots, std::span<const double> numbers) {
+    for (size_t i = 0; i < numbers.size() && i < slots.size(); ++i) {
+      if (slots[i] >= 0) (*this)[slots[i]][0] = V{} + numbers[i];
+    }
+  };
+  for (size_t c = 0; c < values.counters.size() && c < tape_->counters.size(); ++c)
+    set_counter(c, V{} + values.counters[c]);
+  set_time(V{} + values.t, order);
+  set(tape_->states, values.states);
+  set(tape_->sigmas, values.sigmas);
+  set(tape_->lambdas, values.lambdas);
 }
 
 template <class V>

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "code/schedule.hpp"
 #include "code/tape.hpp"
 
 namespace saltus {
@@ -28,11 +29,10 @@ using Lanes8 = double __attribute__((vector_size(64)));
 /// Whether this machine can run jets of Lanes4 and Lanes8 (AVX2 and FMA); ask before making one.
 bool lanes_supported();
 
-/// The operations behind some of a tape's outputs. Those whose arguments do not vary are done at order 0 only.
-struct Schedule {
-  std::vector<Operation> free_start, free_next;    ///< order 0; the orders above
-  std::vector<Operation> bound_start, bound_next;  ///< the same for what depends on unknowns
-  std::vector<int> still;                          ///< slots whose series end at order 0
+/// Values of everything a tape takes in, at one point.
+struct TapeValues {
+  std::span<const double> states{}, sigmas{}, lambdas{}, counters{};
+  double t = 0;
 };
 
 /// V is double, Lanes4 or Lanes8. Lanes are passed by reference only: how they are passed by value depends on the
@@ -59,11 +59,12 @@ class Jet {
   void set_time(const V& t, int order);
   /// A counter is part of what depends on time only: set before set_time.
   void set_counter(size_t c, const V& value);
+  /// Coefficient 0 of all inputs that are given, the same in all lanes, and `set_time`.
+  void load(const TapeValues& values, int order);
   void free(int k);
   void bound(int k);
 
-  /// What `outputs` need if the given sigma and lambda slots vary and the others do not. With no unknown varying, all
-  /// of it is free.
+  /// As make_schedule, for this jet.
   Schedule schedule(std::span<const size_t> outputs, std::span<const int> varying) const;
   /// Before a schedule is used and another one has been: clears what it takes for zero.
   void enter(const Schedule& schedule);

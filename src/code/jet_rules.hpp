@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <cstddef>
 #include <type_traits>
 
@@ -99,8 +100,16 @@ inline void next_integral(V* c, V* Dc, double sign, const V* a, const V* w, int 
 }
 
 /// c = a^r by a D c = r c D a:  k a[0] c[k] = sum of (r j - (k-j)) a[j] c[k-j]
+/// A series that is zero so far has a power that is zero so far.
 template <class C, class A>
 inline auto next_power(const C& c, const A& a, double r, int k) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(a[0])>, double>) {
+    if (a[0] == 0 && r > 0) {
+      double largest = 0;
+      for (int j = 1; j <= k; ++j) largest = std::max(largest, std::abs(a[j]));
+      return largest == 0 ? 0.0 : std::numeric_limits<double>::quiet_NaN();
+    }
+  }
   return sum(1, k, [&](int j) { return (r * j - (k - j)) * a[j] * c[k - j]; }) / (static_cast<double>(k) * a[0]);
 }
 

@@ -1,5 +1,6 @@
 #include "code/rounding.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -65,9 +66,14 @@ void Rounding::run(const std::vector<Operation>& operations) {
       case Instr::div:
       case Instr::div_c: v = a / b, e = (ea + std::abs(v) * eb) / std::abs(b); break;
       case Instr::recip: v = b / a, e = (eb + std::abs(v) * ea) / std::abs(a); break;
-      case Instr::power: v = std::pow(a, b), e = std::abs(b * v / a) * ea; break;
-      case Instr::sqrt: v = std::sqrt(a), e = v > 0 ? ea / (2 * v) : std::sqrt(ea); break;
-      case Instr::cbrt: v = std::cbrt(a), e = v != 0 ? ea / (3 * v * v) : std::cbrt(ea); break;
+      case Instr::power:
+        v = std::pow(a, b);
+        e = a != 0 ? std::abs(b * v / a) * ea : HUGE_VAL;
+        if (b > 0)
+          e = std::min(e, std::max(1.0, b) * std::pow(std::abs(a) + ea, b));  // next to zero the slope is no bound
+        break;
+      case Instr::sqrt: v = std::sqrt(a), e = std::min(v > 0 ? ea / (2 * v) : HUGE_VAL, std::sqrt(ea)); break;
+      case Instr::cbrt: v = std::cbrt(a), e = std::min(v != 0 ? ea / (3 * v * v) : HUGE_VAL, 2 * std::cbrt(ea)); break;
       case Instr::exp: v = std::exp(a), e = v * ea; break;
       case Instr::sin_cos:
       case Instr::sin_cos_t:

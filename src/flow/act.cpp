@@ -50,6 +50,7 @@ std::optional<Fate> Act::start(Moment& now, Transition& first) {
   first.x_minus = now.x;
   zeros_.clear();
   const std::optional<Fate> fate = arrive(now, first, zeros_, true, true);
+  started_ = true;
   first.before = first.after = now.mode;
   first.x_plus = now.x;
   if (!fate) note_jumps(now);
@@ -64,6 +65,7 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
   event.counters_before = event.counters = now.counters;
   caused_.clear();
   root_error_.assign(jumps_.size(), 0.0);
+  if (jumps_.size() > 0) note_before(now, event);
   const int m = program_.switches();
   std::vector<int> due;
   bool only_forces = true;
@@ -91,6 +93,8 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
         if (!lists(zeros_, g.item)) zeros_.push_back({.unknown = g.item, .known = rest_of(g.item)});
         break;
       case GuardKind::jump:
+        if (!turns_with(g.item, event.guards)) due.push_back(g.item);
+        break;
       case GuardKind::clock: due.push_back(g.item); break;
     }
   }
@@ -123,6 +127,15 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
   event.counters = now.counters;
   note_jumps(now);
   return std::nullopt;
+}
+
+/// Whether a switch inside the condition of a jump is at zero with it: only the mode that follows tells a crossing from
+/// the touch of a kink.
+bool Act::turns_with(int jump, const std::vector<Guard>& guards) const {
+  return std::any_of(guards.begin(), guards.end(), [&](const Guard& g) {
+    return g.kind == GuardKind::surface &&
+           depends_on(model_.form.jumps[at(jump)].on, sigma_symbol(model_.form, g.item));
+  });
 }
 
 std::optional<Fate> Act::rest_at(Moment& now, const std::vector<int>& resting, Transition& event, bool& rests) {
@@ -188,6 +201,22 @@ std::optional<Fate> Act::check_state(const Moment& now) const {
 // ---- jumps ---------------------------------------------------------------------------------------------------------
 
 PlainInputs Act::inputs(const Moment& now) const { return {options_.parameters, now.x, lambda_, now.t()}; }
+
+/// Conditions that have passed zero in a direction that does not count since they were last looked at.
+void Act::note_before(const Moment& now, const Transition& event) {
+  series_.set_mode(now.mode);
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
+  sigma_.resize(at(program_.switches()));
+  for (int i = 0; i < program_.switches(); ++i) sigma_[at(i)] = series_.unknown(i)[0];
+  evaluate_point(now);
+  for (size_t k = 0; k < jumps_.size(); ++k) {
+    const bool due = std::any_of(event.guards.begin(), event.guards.end(), [k](const Guard& g) {
+      return g.kind == GuardKind::jump && g.item == static_cast<int>(k);
+    });
+    const int sign = sign_of_jump(k);
+    if (!due && sign != 0) jumps_.note(k, sign, 0);
+  }
+}
 
 /// The sign of `on` at the point last looked at. What has happened at a root is zero there up to the error of the root.
 int Act::sign_of_jump(size_t k) const {
@@ -281,15 +310,10 @@ std::vector<int> Act::note_signs(const Moment& now) {
 std::optional<Fate> Act::arrive(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool anew, bool at_start) {
   if (anew) look(now, zeros, at_start);
   if (anew && !at_start) {
-    for (int j = 0; j < program_.constraints(); ++j) {
-      if (model_.form.gaps[at(j)].degree == 0 || lists(zeros, program_.switches() + j)) continue;
-      if (point_.sign(program_.point(program_.switches() + j, 0), zero_bounds) < 0)
-        return Fate{Why::inconsistent,
-                    fmt::format("a jump violates the gap of '{}': it is {:.6g}", model_.constraints[at(j)].name,
-                                point_.value(program_.point(program_.switches() + j, 0)))};
-    }
+    if (auto fate = check_gaps(now, event, zeros)) return fate;
   }
   for (int round = 0; approaching(now, zeros); ++round) {
+    if (round == 0) add_touching(now, zeros);
     if (round > 100) return Fate{Why::inconsistent, "impacts follow each other without time passing"};
     if (auto fate = rebound(now, event, zeros)) return fate;
     look(now, zeros, false);
@@ -297,10 +321,34 @@ std::optional<Fate> Act::arrive(Moment& now, Transition& event, std::vector<AtZe
   return settle(now, event, zeros, at_start);
 }
 
+/// A jump must not violate a gap. One that rounding had left below zero already touches.
+std::optional<Fate> Act::check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros) {
+  const int m = program_.switches();
+  std::vector<double> after;
+  for (int j = 0; j < program_.constraints(); ++j) after.push_back(point_.value(program_.point(m + j, 0)));
+  bool looked = false;
+  for (int j = 0; j < program_.constraints(); ++j) {
+    if (model_.form.gaps[at(j)].degree == 0 || lists(zeros, m + j) || !(after[at(j)] < 0)) continue;
+    if (!looked) point_.evaluate(event.x_minus, now.t(), sigma_, now.counters, lambda_);
+    looked = true;
+    const double before = point_.value(program_.point(m + j, 0));
+    if (!(before <= after[at(j)] * (1 - 1e-9)))
+      return Fate{Why::inconsistent, fmt::format("a jump violates the gap of '{}': it is {:.6g}",
+                                                 model_.constraints[at(j)].name, after[at(j)])};
+    zeros.push_back({.unknown = m + j, .known = 1});
+  }
+  return std::nullopt;
+}
+
 /// The whole number next to the phase: floor of it, or itself where it is one up to rounding.
 void Act::count(Moment& now, int counter) {
   const size_t c = at(counter);
-  const int below = model_.form.counters[c].below;
+  const int below = model_.form.counters[c].below, above = model_.form.counters[c].above;
+  evaluate_point(now);
+  // On a step itself what has been counted stays.
+  const bool on_a_step = point_.sign(program_.point(below, 0), zero_bounds) == 0 ||
+                         point_.sign(program_.point(above, 0), zero_bounds) == 0;
+  if (started_ && on_a_step) return;
   now.counters[c] = 0;
   evaluate_point(now);
   const double phase = point_.value(program_.point(below, 0));
@@ -331,15 +379,18 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
     if (counter_of_[at(i)] >= 0) count(now, counter_of_[at(i)]);
     if (program_.nested(i)) evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), bounds(i));
+    int at_zero = model_.form.switches[at(i)].at_zero;  // until it is decided, it is as it was
     if (!lists(zeros, i)) {
       if (sign == 0 && program_.moves(i)) {
         zeros.push_back({.unknown = i, .known = vanishing(i)});
+        const char before = now.mode.switches[at(i)];
+        if (!at_start && (before == '+' || before == '-')) at_zero = before == '+' ? 1 : -1;
         if (now.mode.switches[at(i)] == '0' || now.mode.switches[at(i)] == '=') now.mode.switches[at(i)] = '+';
       } else {
         now.mode.switches[at(i)] = sign > 0 ? '+' : sign < 0 ? '-' : '=';
       }
     }
-    sigma_[at(i)] = sign != 0 ? sign : model_.form.switches[at(i)].at_zero;
+    sigma_[at(i)] = sign != 0 ? sign : at_zero;
   }
   if (!series_.ties().empty()) add_ties(zeros);
   if (program_.constraints() == 0 && jumps_.size() == 0) return;
@@ -348,7 +399,9 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
     if (lists(zeros, m + j)) continue;
     if (model_.form.gaps[at(j)].degree == 0) {
       zeros.push_back({.unknown = m + j, .known = 0});
-    } else if (point_.sign(program_.point(m + j, 0), bounds(m + j)) == 0) {
+    } else if (const int sign = point_.sign(program_.point(m + j, 0), bounds(m + j));
+               sign == 0 || (at_start && sign < 0)) {
+      // A start that was let through with a negative gap touches.
       zeros.push_back({.unknown = m + j, .known = std::max(1, vanishing(m + j))});
     } else {
       now.mode.constraints[at(j)] = 'o';
@@ -378,6 +431,15 @@ bool Act::approaching(const Moment& now, const std::vector<AtZero>& zeros) {
   });
 }
 
+/// Open contacts whose gap is zero take part in an impact of others.
+void Act::add_touching(const Moment& now, std::vector<AtZero>& zeros) {
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const int u = program_.switches() + j;
+    if (!is_contact(u) || now.mode.constraints[at(j)] != 'o' || lists(zeros, u)) continue;
+    if (point_.sign(program_.point(u, 0), near_bounds) == 0) zeros.push_back({.unknown = u, .known = 1});
+  }
+}
+
 std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros) {
   const int m = program_.switches();
   std::vector<int> contacts;
@@ -402,7 +464,8 @@ std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZ
   return std::nullopt;
 }
 
-std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start) {
+std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth) {
+  constexpr int most_rounds = 100;
   std::fill(now.known.begin(), now.known.end(), 0);
   if (!zeros.empty()) {
     if (auto fate = choose(now, event, zeros, at_start)) return fate;
@@ -412,10 +475,16 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
       if (approaching(now, moved)) {
         if (auto fate = rebound(now, event, moved)) return fate;
       }
-      return settle(now, event, moved, at_start);
+      if (++depth > most_rounds) return Fate{Why::inconsistent, "walls that move with their switches do not settle"};
+      return settle(now, event, moved, at_start, depth);
     }
   }
-  if (!now.counters.empty()) count_steps(now);
+  if (!now.counters.empty() && count_steps(now)) {
+    if (++depth > most_rounds)
+      return Fate{Why::inconsistent, "the steps of a floor that depends on itself do not settle"};
+    look_at_nested(now, zeros);
+    return settle(now, event, zeros, at_start, depth);
+  }
   series_.set_mode(now.mode);
   series_.project(now.x, now.t(), now.counters);
   return std::nullopt;
@@ -433,6 +502,7 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
       return std::nullopt;
     }
   }
+  if (!at_start) arrive_for_good(now, zeros);
   Choice choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
   if (choice.outcome == Choice::Outcome::none) {  // a field may end at its surface: land on it exactly
     bool rests = false;
@@ -446,11 +516,17 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
   }
   if (choice.outcome == Choice::Outcome::none) {  // a surface of time alone: its field begins within the last bits
     Moment later = now;
-    later.clock.advance(direction_ * same_time_bits * eps * std::max(std::abs(now.t()), time_scale * same_time_share));
+    const double soon = direction_ * same_time_bits * eps * std::max(std::abs(now.t()), time_scale * same_time_share);
+    series_.set_mode(now.mode);
+    if (series_.evaluate(now.x, now.t(), now.counters) == SeriesStatus::ok) {
+      for (size_t i = 0; i < later.x.size(); ++i) later.x[i] += soon * series_.rate(static_cast<int>(i))[0];
+    }
+    later.clock.advance(soon);
     Choice next = choose_mode(series_, point_, later.x, later.t(), later.counters, later.mode, zeros, choice_);
     if (next.outcome != Choice::Outcome::none) {
       choice = std::move(next);
       now.clock = later.clock;
+      now.x = later.x;
     }
   }
   if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
@@ -461,6 +537,36 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
   now.known = choice.leading;
   series_.guess(choice.sigma);
   return std::nullopt;
+}
+
+/// Surfaces whose rate, too, is zero up to a small part of the tolerance: they are landed on, and may be slid on in
+/// second order.
+void Act::arrive_for_good(Moment& now, std::vector<AtZero>& zeros) {
+  std::vector<AtZero> higher;
+  for (const AtZero& z : zeros) {
+    if (z.unknown < program_.switches() && rest_of(z.unknown) > z.known) higher.push_back(z);
+  }
+  if (higher.empty()) return;
+  Moment landed = now;
+  land_on(landed, higher, 9);
+  read_sigma(now);
+  evaluate_point(landed);
+  for (const AtZero& z : higher) {  // what else is slid on may not let them be landed on
+    for (int k = 0; k < rest_of(z.unknown); ++k) {
+      if (point_.sign(program_.point(z.unknown, k), near_bounds) != 0) return;
+    }
+  }
+  series_.set_mode(now.mode);
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
+  for (size_t i = 0; i < now.x.size(); ++i) {
+    const double size = std::max(std::abs(now.x[i]), std::abs(series_.rate(static_cast<int>(i))[0]) * time_scale);
+    const double scale = std::max(size, std::abs(options_.initial[i]));
+    if (!(std::abs(landed.x[i] - now.x[i]) <= arrived_share * options_.tolerance * scale)) return;
+  }
+  for (AtZero& z : zeros) {
+    if (lists(higher, z.unknown)) z.known = rest_of(z.unknown);
+  }
+  now.x = landed.x;
 }
 
 std::vector<AtZero> Act::walls_that_moved(Moment& now) {
@@ -497,33 +603,59 @@ void Act::land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth) {
 }
 
 /// A step of floor that has been crossed is counted: its upper step becomes the lower one of the next whole number.
-void Act::count_steps(Moment& now) {
+/// Whether an argument has jumped there (with a switch inside it): what depends on it must then be decided anew.
+bool Act::count_steps(Moment& now) {
+  bool jumped = false, looked = false;
   for (size_t c = 0; c < now.counters.size(); ++c) {
     const Counter& counter = model_.form.counters[c];
     char& below = now.mode.switches[at(counter.below)];
     char& above = now.mode.switches[at(counter.above)];
     int& known_below = now.known[at(counter.below)];
     int& known_above = now.known[at(counter.above)];
-    if (above == '+') {
-      now.counters[c] += 1;
-      known_below = known_above;
-      known_above = 0;
-    } else if (below == '-') {
+    const bool rests = above == '0' || above == '=';  // on its upper step: the lower one of the next
+    const int crossed = above == '+' ? counter.above : below == '-' ? counter.below : -1;
+    if (crossed < 0 && !rests) continue;
+    if (crossed >= 0 && program_.nested(crossed)) {
+      if (!looked) read_sigma(now);
+      if (!looked) evaluate_point(now);
+      looked = true;
+      jumped = jumped || point_.sign(program_.point(crossed, 0), near_bounds) != 0;
+    }
+    if (crossed == counter.below) {
       now.counters[c] -= 1;
       known_above = known_below;
       known_below = 0;
-    } else if (above == '0' || above == '=') {  // rests on its upper step: the lower one of the next
+    } else {
       now.counters[c] += 1;
-      below = above;
-      above = '-';
       known_below = known_above;
       known_above = 0;
-      continue;
-    } else {
-      continue;
     }
+    below = rests ? above : '+';
     above = '-';
-    below = '+';
+  }
+  return jumped;
+}
+
+/// Counters and nested surfaces under the switches just chosen; those at zero are listed.
+void Act::look_at_nested(Moment& now, std::vector<AtZero>& zeros) {
+  zeros.clear();
+  read_sigma(now);
+  evaluate_point(now);
+  for (const int i : model_.form.order) {
+    if (counter_of_[at(i)] >= 0) count(now, counter_of_[at(i)]);
+    const bool nested = program_.nested(i);
+    const bool step = std::any_of(model_.form.counters.begin(), model_.form.counters.end(),
+                                  [i](const Counter& c) { return c.below == i || c.above == i; });
+    if (!nested && !step) continue;
+    evaluate_point(now);
+    const int sign = point_.sign(program_.point(i, 0), near_bounds);
+    if (sign == 0) {
+      zeros.push_back({.unknown = i, .known = 1});
+      if (now.mode.switches[at(i)] == '0' || now.mode.switches[at(i)] == '=') now.mode.switches[at(i)] = '+';
+    } else {
+      now.mode.switches[at(i)] = sign > 0 ? '+' : '-';
+    }
+    sigma_[at(i)] = sign != 0 ? sign : model_.form.switches[at(i)].at_zero;
   }
 }
 
@@ -579,6 +711,9 @@ bool Act::redistributes(Moment& now) {
   for (int j = 0; j < program_.constraints(); ++j) {  // what is open must stay so under the new forces
     if (now.mode.constraints[at(j)] != 'o' || model_.form.gaps[at(j)].degree != 0) continue;
     if (leading_coefficient(series_.gap(j), 0, order, time_scale, direction_).sign < 0) return false;
+  }
+  for (const int u : series_.active()) {
+    if (!series_.held(u) && !series_.stays_inside(u, order, time_scale, direction_)) return false;
   }
   std::fill(now.known.begin(), now.known.end(), 0);
   for (const int u : series_.active()) {  // what starts at its bound leaves it inward

@@ -65,9 +65,10 @@ class Act {
   void evaluate_point(const Moment& now) { point_.evaluate(now.x, now.t(), sigma_, now.counters, lambda_); }
   void read_sigma(const Moment& now);
   bool is_contact(int u) const;
+  void add_touching(const Moment& now, std::vector<AtZero>& zeros);
   bool approaching(const Moment& now, const std::vector<AtZero>& zeros);
   std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros);
-  std::optional<Fate> settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start);
+  std::optional<Fate> settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth = 0);
   std::optional<Fate> choose(Moment& now, const Transition& event, std::vector<AtZero>& zeros, bool at_start);
   /// Closed contacts whose wall has changed its velocity with a switch: they open, or are hit.
   std::vector<AtZero> walls_that_moved(Moment& now);
@@ -77,10 +78,15 @@ class Act {
   void add_ties(std::vector<AtZero>& zeros) const;
   /// Another distribution of redundant forces keeps the mode.
   bool redistributes(Moment& now);
-  void count_steps(Moment& now);
+  bool count_steps(Moment& now);
+  void look_at_nested(Moment& now, std::vector<AtZero>& zeros);
+  void arrive_for_good(Moment& now, std::vector<AtZero>& zeros);
   /// Conditions that are crossed or zero here.
   void note_jumps(const Moment& now);
   int sign_of_jump(size_t k) const;
+  void note_before(const Moment& now, const Transition& event);
+  std::optional<Fate> check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros);
+  bool turns_with(int jump, const std::vector<Guard>& guards) const;
   std::optional<Fate> check_state(const Moment& now) const;
   void say(std::string message) { messages_.push_back(std::move(message)); }
   PlainInputs inputs(const Moment& now) const;
@@ -99,6 +105,7 @@ class Act {
   std::vector<double> root_error_;  // per jump that has just happened: |on| at its root, what counts as zero there
   std::vector<AtZero> zeros_;
   std::vector<std::string> messages_;
+  bool started_ = false;
 };
 
 }  // namespace saltus

@@ -44,7 +44,8 @@ struct Candidate {
 std::optional<SimpleChoice> by_sides(double above, double below, double hold) {
   const double noise = clear_rate * std::max(std::abs(above), std::abs(below));
   if (!(std::abs(above) > noise && std::abs(below) > noise)) return std::nullopt;
-  const double push = below - above, sum = above + below;
+  // Backward in time friction pushes away from its surface; what holds there has held all the same.
+  const double push = hold > 1 ? std::abs(below - above) : below - above, sum = above + below;
   if (push > noise && std::abs(sum) < (hold - clear_rate) * push) return SimpleChoice{'0', 0};
   if (push > noise && std::abs(sum) < (hold + clear_rate) * push) return std::nullopt;
   if (above > 0 && below > 0) return SimpleChoice{'+', 1};
@@ -191,7 +192,12 @@ class Chooser {
         return;
       }
     }
-    constexpr size_t largest_search = 6, most_candidates = 1000;
+    constexpr size_t largest_search = 6;
+    // A mode whose formulas are its own must be compiled to be tried.
+    const bool compiled = std::any_of(group.begin(), group.end(), [&](size_t z) {
+      return zeros_[z].unknown < program_.switches() && !program_.plain(zeros_[z].unknown);
+    });
+    const size_t most_candidates = compiled ? 100 : 1000;
     std::vector<Candidate> candidates;
     const bool complete =
         group.size() <= largest_search || any_forced(group) ? enumerate(group, most_candidates, candidates) : false;
@@ -203,11 +209,32 @@ class Chooser {
         return;
       }
     }
+    if (rests_by_itself(group)) return;
     std::string names;
     for (const size_t z : group) names += (names.empty() ? "'" : ", '") + name_of(program_, zeros_[z].unknown) + "'";
     choice_.outcome = Choice::Outcome::none;
     choice_.message = fmt::format("no mode is consistent on {}", names);
     describe_contacts(group);
+  }
+
+  /// Where the series of other modes do not exist (a root at zero): all surfaces stay zero with the values that
+  /// switches have on their surfaces, an equilibrium of the states they depend on.
+  bool rests_by_itself(const std::vector<size_t>& group) {
+    Mode mode = choice_.mode;
+    for (const size_t z : group) {
+      if (zeros_[z].unknown >= program_.switches()) return false;
+      mode.switches[at(zeros_[z].unknown)] = '=';
+    }
+    series_.set_mode(mode);
+    const int order = std::min(highest_order, series_.order());
+    if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) return false;
+    for (const size_t z : group) {
+      for (int k = 0; k <= order; ++k) {
+        if (function(zeros_[z].unknown)[k] != 0) return false;
+      }
+    }
+    choice_.mode = mode;
+    return true;
   }
 
   bool any_forced(const std::vector<size_t>& group) const {
@@ -245,11 +272,11 @@ class Chooser {
       const std::vector<int>& dependents = program_.dependents(u);
       if (std::find(dependents.begin(), dependents.end(), z.unknown) == dependents.end()) continue;
       depends = true;
-      open = open || letters[k] == '0';
+      open = open || (letters[k] == '0' && !program_.timed(u));
     }
     if (!depends || open) return letters_of(z);
     point_.evaluate(x_, t_, sigma, counters_);
-    const int sign = point_.sign(program_.point(z.unknown, 0), rested_bounds);
+    const int sign = point_.sign(program_.point(z.unknown, 0), near_bounds);
     return sign > 0 ? "+" : sign < 0 ? "-" : letters_of(z);
   }
 
@@ -274,6 +301,7 @@ class Chooser {
       out = std::move(longer);
     }
     std::vector<Candidate> proposed = by_solver(group);
+    proposed.push_back(one_by_one(group));
     for (Candidate& c : walk(group)) proposed.push_back(std::move(c));
     for (Candidate& c : proposed) {
       const bool known =
@@ -293,6 +321,36 @@ class Chooser {
       return tie->second.second > 0 || other == '0' ? letter == other : letter != other && letter != '0';
     }
     return true;
+  }
+
+  /// In the order in which surfaces depend on each other: each by how it starts above and below, what comes before it
+  /// decided and the rest as it was. Right wherever rates are continuous; judged like every proposal.
+  Candidate one_by_one(const std::vector<size_t>& group) {
+    Candidate c;
+    const int order = std::min(highest_order, series_.order());
+    for (const size_t member : group) {
+      const AtZero& z = zeros_[member];
+      const std::string letters = possible_letters(group, c.letters, z);
+      if (letters.size() == 1 || z.unknown >= program_.switches()) {
+        c.letters += letters.size() == 1 ? letters[0] : before_letter(z.unknown);
+        continue;
+      }
+      int starts[2] = {0, 0};
+      for (const int side : {0, 1}) {
+        Mode mode = choice_.mode;
+        for (size_t k = 0; k < c.letters.size(); ++k) set(mode, program_, zeros_[group[k]].unknown, c.letters[k]);
+        mode.switches[at(z.unknown)] = side == 0 ? '+' : '-';
+        series_.set_mode(mode);
+        if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) continue;
+        double size = 0;
+        for (int k = 1; k <= 2; ++k) size = std::max(size, std::abs(function(z.unknown)[k]));
+        starts[side] = leading_coefficient(function(z.unknown), 1, order, options_.time_scale, options_.direction,
+                                           rate_rounding * size)
+                           .sign;
+      }
+      c.letters += starts[0] > 0 ? '+' : starts[1] < 0 ? '-' : '0';
+    }
+    return c;
   }
 
   /// The first coefficients that unknowns enter as a box complementarity problem: residual = A u + r, with the sign
@@ -519,7 +577,7 @@ class Chooser {
   bool start_nonlinear(const std::vector<size_t>& group, Candidate& c, int order) {
     bool all_old = true;
     for (const size_t z : group) all_old = all_old && !zeros_[z].fresh;
-    std::vector<std::vector<double>> found;
+    std::vector<std::vector<double>> found, rates;
     std::vector<bool> attracts;
     const auto attempt = [&](const std::vector<double>& guess) {
       series_.guess(guess);
@@ -527,11 +585,17 @@ class Chooser {
       std::vector<double> values;
       for (int u = 0; u < program_.unknowns(); ++u) values.push_back(series_.unknown(u)[0]);
       if (!in_range(values)) return;
-      for (const auto& known : found) {
-        double distance = 0;
-        for (size_t i = 0; i < values.size(); ++i) distance = std::max(distance, std::abs(values[i] - known[i]));
-        if (distance < same_solution) return;
+      std::vector<double> moves;
+      for (int k = 0; k < program_.states(); ++k) moves.push_back(series_.rate(k)[0]);
+      for (const auto& known : rates) {  // what moves the states alike is one solution
+        double distance = 0, size = 0;
+        for (size_t i = 0; i < moves.size(); ++i) {
+          distance = std::max(distance, std::abs(moves[i] - known[i]));
+          size = std::max({size, std::abs(moves[i]), std::abs(known[i])});
+        }
+        if (distance <= same_solution * size) return;
       }
+      rates.push_back(std::move(moves));
       found.push_back(values);
       attracts.push_back(!repels());
     };
@@ -600,12 +664,15 @@ class Chooser {
       const AtZero& z = zeros_[group[i]];
       const char letter = c.letters[i];
       Leading lead;
+      if (!std::isfinite(function(z.unknown)[0])) return false;
       const bool zero_here = !nested(z.unknown) || vanishes(z.unknown, c, steepest[i]);
       if (is_flat(c, z.unknown)) {
         if (!zero_here || start_of(z, order, steepest[i]).sign != 0) return false;
         lead = {order + 1, order < std::min(highest_order, series_.order()) ? 0 : 1};
       } else if (letter == '0') {
         if (!zero_here) return false;
+        // Where sigma is not determined, nothing has made sure that it keeps the surface.
+        if (series_.redundant_mode() && start_of(z, order, steepest[i]).sign != 0) return false;
         lead = sliding_margin(z, order, tangential(group, c, i));
       } else if (letter == 'c') {
         const double reach = steepest[i] * options_.time_scale;
@@ -621,6 +688,8 @@ class Chooser {
         lead = leading_coefficient(function(z.unknown), first, order, options_.time_scale, options_.direction,
                                    rate_rounding * steepest[i]);
         if (letter == '-') lead.sign = -lead.sign;
+        // Without a series nobody knows.
+        if (lead.sign == 0 && !std::isfinite(function(z.unknown)[order])) return false;
       }
       if (lead.sign < 0) return false;
       if (lead.sign == 0) c.weak = true;
@@ -663,7 +732,7 @@ class Chooser {
   /// One whose sigma (or lambda) has just reached its bound is at the bound, whatever rounding and the tolerance make
   /// of it, if nothing else changes.
   bool tangential(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
-    if (!zeros_[group[i]].leaving) return false;
+    if (!zeros_[group[i]].leaving || series_.redundant_mode()) return false;
     for (size_t j = 0; j < group.size(); ++j) {
       if (j != i && c.letters[j] != before_letter(zeros_[group[j]].unknown)) return false;
     }

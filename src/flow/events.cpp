@@ -96,39 +96,26 @@ void Events::finish_chatter(Moment& now, double time_scale, double resolution) {
 
 /// The limit: what chattered has come to rest; everything else went on as in the mode in which it rests.
 void Events::go_to_limit(const Accumulation& found, Moment& now) {
-  const int m = program_.switches(), unknowns = program_.unknowns();
   const std::vector<int> resting = chatter_.members(found);
   const Moment last = now;
-  Mode limit = now.mode;
-  for (const int u : resting) {
-    if (u < unknowns) (u < m ? limit.switches[at(u)] : limit.constraints[at(u - m)]) = u < m ? '0' : 'c';
-  }
-  series_.set_mode(limit);
-  series_.project(now.x, now.t(), now.counters);
-  const bool exists = series_.evaluate(now.x, now.t(), now.counters) == SeriesStatus::ok;
-  if (exists) {
-    for (size_t i = 0; i < now.x.size(); ++i) {
-      const double moved = direction_ * found.rest * series_.rate(static_cast<int>(i))[0];
-      now.x[i] = chatter_.limit(found, i).value_or(last.x[i] + moved);
-    }
-    now.clock.advance(direction_ * found.rest);
-    series_.project(now.x, now.t(), now.counters);
+  for (const char letter : {'0', '='}) {  // held by sigma, or, where roots leave no series, by itself
+    now = last;
+    if (!extrapolate(found, resting, letter, now)) continue;
     if (options_.zeno_stop) return recorder_.finish(Why::zeno, "events accumulate here", now);
     Transition event{.x_minus = last.x};
     bool rests = false;
     const std::optional<Fate> fate = act_.rest_at(now, resting, event, rests);
     tell_messages();
     if (fate) return recorder_.finish(fate->why, fate->message, now);
-    if (rests) {
-      chatter_.clear();
-      event.before = last.mode;
-      const double smallest = 16 * eps * std::max(std::abs(now.t()), found.rest);
-      event.count = static_cast<long>(found.period) *
-                    std::max(1L, static_cast<long>(std::log(smallest / found.rest) / std::log(found.ratio)));
-      recorder_.happened(event, now);
-      note_sections(now);
-      return;
-    }
+    if (!rests) continue;
+    chatter_.clear();
+    event.before = last.mode;
+    const double smallest = 16 * eps * std::max(std::abs(now.t()), found.rest);
+    event.count = static_cast<long>(found.period) *
+                  std::max(1L, static_cast<long>(std::log(smallest / found.rest) / std::log(found.ratio)));
+    recorder_.happened(event, now);
+    note_sections(now);
+    return;
   }
   // No rest at the limit: go on event by event, as long as time can tell them apart.
   now = last;
@@ -137,6 +124,27 @@ void Events::go_to_limit(const Accumulation& found, Moment& now) {
     recorder_.finish(
         Why::zeno, fmt::format("events accumulate at t = {} and none of the model's modes goes on from there", now.t()),
         now);
+}
+
+/// Time and states at the limit: each state follows its own sequence, or its rate where that is not to be seen; what
+/// rests is put on its surface. False where the equations have no value there.
+bool Events::extrapolate(const Accumulation& found, const std::vector<int>& resting, char letter, Moment& now) {
+  const int m = program_.switches(), unknowns = program_.unknowns();
+  Mode limit = now.mode;
+  for (const int u : resting) {
+    if (u < unknowns) (u < m ? limit.switches[at(u)] : limit.constraints[at(u - m)]) = u < m ? letter : 'c';
+  }
+  series_.set_mode(limit);
+  std::vector<double> x = now.x;
+  series_.project(x, now.t(), now.counters);
+  if (series_.evaluate(x, now.t(), now.counters) != SeriesStatus::ok) return false;
+  for (size_t i = 0; i < now.x.size(); ++i) {
+    const double moved = direction_ * found.rest * series_.rate(static_cast<int>(i))[0];
+    now.x[i] = chatter_.limit(found, i).value_or(now.x[i] + moved);
+  }
+  now.clock.advance(direction_ * found.rest);
+  series_.project(now.x, now.t(), now.counters);
+  return true;
 }
 
 /// Signs of sections at the current state, where the next step starts from.

@@ -30,6 +30,7 @@ class Events {
   void mark(const Transition& event);
   void finish_chatter(Moment& now, double time_scale, double resolution);
   void go_to_limit(const Accumulation& found, Moment& now);
+  bool extrapolate(const Accumulation& found, const std::vector<int>& resting, char letter, Moment& now);
   void note_sections(const Moment& now);
 
   Series& series_;

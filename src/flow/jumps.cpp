@@ -48,24 +48,19 @@ bool Jumps::note(size_t k, int sign, int lead) {
   Formulas& f = jumps_[k];
   if (f.every > 0) return false;
   f.at_zero = sign == 0;
+  f.lead = lead;
   const int before = f.side;
   if (sign != 0) {
     f.side = sign;
-    f.fired = false;
     return before * sign < 0 && wanted(k, sign);
   }
-  if (f.fired || before == 0) {  // its crossing is done, or it began here
-    f.side = lead;
-    return false;
-  }
-  if (lead == before) return false;  // touches and turns back
-  f.side = lead;
+  if (before == 0 || lead == before) return false;  // its crossing is done, it began here, or it turns back
+  f.side = 0;
   return wanted(k, -before);
 }
 
 void Jumps::fire(size_t k, double t) {
   Formulas& f = jumps_[k];
-  f.fired = true;
   f.side = 0;
   if (f.every > 0) {
     f.next += 1;

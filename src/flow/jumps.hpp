@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "code/plain.hpp"
-#include "code/program.hpp"
+#include "model/program.hpp"
 
 namespace saltus {
 
@@ -21,8 +21,8 @@ class Jumps {
 
   size_t size() const { return jumps_.size(); }
   bool has_clock(size_t k) const { return jumps_[k].every > 0; }
-  /// The sign `on` has had since it was last zero; 0: it is zero, or has not been anything else yet.
-  int side(size_t k) const { return jumps_[k].side; }
+  /// The sign from which `on` starts along the flow: the last strict one, or, at zero, the one it is about to have.
+  int side(size_t k) const { return jumps_[k].at_zero ? jumps_[k].lead : jumps_[k].side; }
   /// Whether `on` is zero here, so that the zero at the start of a step is none of its own.
   bool at_zero(size_t k) const { return jumps_[k].at_zero; }
   /// Whether a crossing to this sign triggers the jump.
@@ -51,8 +51,9 @@ class Jumps {
     std::vector<std::pair<int, Plain>> set;
     double every = 0, phase = 0;
     double next = 0;  // number of the next tick
-    int side = 0;
-    bool at_zero = false, fired = false;
+    int side = 0;     // last strict sign; 0 since the jump has happened or before there was one
+    int lead = 0;     // at zero: the sign that follows
+    bool at_zero = false;
 
     double tick() const { return phase + next * every; }
   };

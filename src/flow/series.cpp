@@ -141,6 +141,7 @@ Series::Plan Series::make_plan(const Mode& mode) {
   std::vector<int> position(at(all), -1);
   for (int u = 0; u < all; ++u) {
     const bool slid = u < m ? mode.switches[at(u)] == '0' : mode.constraints[at(u - m)] == 'c';
+    if (u < m && mode.switches[at(u)] == '=') plan.still.push_back(u);
     if (!slid || tape.degree[at(u)] < 0) continue;
     if (const auto tie = ties_.find(u); tie != ties_.end() && mode.switches[at(tie->second.first)] == '0') {
       plan.followers.push_back({u, tie->second.first, static_cast<double>(tie->second.second)});
@@ -335,10 +336,7 @@ void Series::extend_bound(int k) {
 }
 
 void Series::load(std::span<const double> x, double t, std::span<const double> counters, int order) {
-  Jet<double>& jet = work_->flow;
-  for (size_t c = 0; c < counters.size(); ++c) jet.set_counter(c, counters[c]);
-  jet.set_time(t, order);
-  for (size_t i = 0; i < x.size(); ++i) jet[tape_->flow.states[i]][0] = x[i];
+  work_->flow.load({.states = x, .counters = counters, .t = t}, order);
 }
 
 void Series::copy_inputs(Jet<double>& to, int order) const {
@@ -509,7 +507,8 @@ void Series::choose_basis(Block& block) {
     const int u = plan_->active[at(block.members[i])];
     if (u < program_.switches()) block.held_at[i] = unknown_slot(u)[0] < 0 ? -hold_[at(u)] : hold_[at(u)];
   }
-  invert_basis(block);
+  if (!invert_basis(block))  // slopes that are no numbers
+    block.inverse.setZero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
 }
 
 /// The inverse of the basis inside a matrix of zeros. False where the basis does not fit the slope (any more).
@@ -774,7 +773,7 @@ const Jet<double>& Series::actions(std::span<const std::pair<int, double>> sigma
 }
 
 double Series::project(std::span<double> x, double t, std::span<const double> counters, size_t depth) {
-  if (plan_->active.empty()) return 0;
+  if (plan_->active.empty() && plan_->still.empty()) return 0;
   counters_.assign(counters.begin(), counters.end());
   t_ = t;
   Jet<double>& jet = work_->manifold;
@@ -789,7 +788,7 @@ double Series::project(std::span<double> x, double t, std::span<const double> co
     for (size_t i = 0; i < x.size(); ++i) jet[tape_->manifold.states[i]][0] = x[i];
     jet.free(0);
     jet.bound(0);
-    for (const int row : plan_->rows) {
+    const auto land = [&](int row) {
       const std::vector<ManifoldFunction>& functions = tape_->manifolds[at(row)];
       for (const ManifoldFunction& function : std::span(functions).first(std::min(depth, functions.size()))) {
         double h = jet.output(at(function.value))[0], square = 0;
@@ -802,7 +801,9 @@ double Series::project(std::span<double> x, double t, std::span<const double> co
         if (!(square > 0) || !std::isfinite(h) || program_.attract() > 0) continue;
         for (const auto& [i, output] : function.gradient) x[at(i)] -= jet.output(at(output))[0] * h / square;
       }
-    }
+    };
+    for (const int row : plan_->rows) land(row);
+    for (const int u : plan_->still) land(u);
     if (sweep == 0) found = largest;
     if (largest == 0 || program_.attract() > 0) break;
   }

@@ -16,9 +16,9 @@
 
 #include "base/linear.hpp"
 #include "code/jet.hpp"
-#include "code/program.hpp"
 #include "code/rounding.hpp"
 #include "flow/trajectory.hpp"
+#include "model/program.hpp"
 
 namespace saltus {
 
@@ -75,6 +75,10 @@ class Series {
   /// is found: a vertex of {u in bounds : A u = b(t)}, by pivots. `unsolved` if there is none.
   SeriesStatus distribute(std::span<const double> x, double t, std::span<const double> counters, int order,
                           double time_scale, double direction);
+  /// Whether an unknown of the current mode stays inside its bounds just after the point of the last expand.
+  bool stays_inside(int u, int order, double time_scale, double direction) const {
+    return violated_bound(u, time_scale, direction, order) == 0;
+  }
   /// Redundant forces of the current mode are shared evenly from now on, or follow a vertex again.
   void share_evenly(bool even);
   /// The unknowns held in the current mode, with their values; to be had again by `hold_at`.
@@ -159,6 +163,7 @@ class Series {
     const ModeTape* tape = nullptr;
     Work* work = nullptr;
     std::vector<int> active;      ///< unknowns to be solved for
+    std::vector<int> still{};     ///< switches whose surfaces stay zero by themselves
     std::vector<int> rows;        ///< the residual each of them is solved from
     std::vector<size_t> outputs;  ///< where those residuals are in the flow tape
     std::vector<Follower> followers;

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "code/program.hpp"
 #include "flow/trajectory.hpp"
+#include "model/program.hpp"
 
 namespace saltus {
 

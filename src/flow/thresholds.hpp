@@ -51,6 +51,11 @@ inline constexpr double same_solution = 1e-8;
 inline constexpr double zero_bounds = 4;
 /// The same for what rested on its surface until now: it has drifted by what many steps leave.
 inline constexpr double rested_bounds = 1e6;
+/// The same for a surface that depends on switches at an event: it is off by the error of the event's root.
+inline constexpr double near_bounds = 1e3;
+/// A surface has been reached for good if what is left of its rate would move states by less than this share of the
+/// tolerance: second-order sliding, the end of a spiral.
+inline constexpr double arrived_share = 1e-2;
 /// Rates on both sides of a surface that differ by less than this share of the larger are looked at more closely.
 inline constexpr double clear_rate = 1e-6;
 /// Rounding of h' in units of the steepest h' among the candidates.

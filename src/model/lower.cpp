@@ -165,13 +165,16 @@ class Lowering {
     }
     hiding_ = true;  // kinks of what only observes or triggers are no switches of the model
     for (const Jump& j : model_.jumps) {
-      LoweredJump jump{.on = formula(j.on, j.place), .direction = j.direction, .every = j.every, .phase = j.phase};
+      LoweredJump jump{.on = without_odd_power(formula(j.on, j.place)),
+                       .direction = j.direction,
+                       .every = j.every,
+                       .phase = j.phase};
       if (j.when) jump.when = plain(*j.when);
       for (const Assignment& a : j.set) jump.set.push_back({a.state, plain(a.value)});
       form_.jumps.push_back(std::move(jump));
     }
     for (const Section& s : model_.sections) {
-      form_.sections.push_back(s.kind == Section::Kind::on ? formula(s.value, s.place) : Expr(0.0));
+      form_.sections.push_back(s.kind == Section::Kind::on ? without_odd_power(formula(s.value, s.place)) : Expr(0.0));
     }
     put_hidden_last();
   }
@@ -413,6 +416,8 @@ class Lowering {
       const bool odd = surface.op() == Op::pow && surface.argument(1).is_number() &&
                        std::fmod(surface.argument(1).value(), 2) == 1 && surface.argument(1).value() > 0;
       const bool root = surface.op() == Op::cbrt;
+      if (surface.op() == Op::mul)
+        return without_odd_power(surface.argument(0)) * without_odd_power(surface.argument(1));
       if (!odd && !root) return surface;
       surface = surface.argument(0);
     }
@@ -929,10 +934,12 @@ void check_start(const Model& model, const std::vector<double>& parameters, cons
     }
     if (counters == before && round > 0) break;
   }
+  double largest = 0;  // a gap is compared with the states: the end of another run is a start
+  for (const double x : initial) largest = std::max(largest, std::abs(x));
   for (size_t j = 0; j < form.gaps.size(); ++j) {
     if (form.gaps[j].degree == 0) continue;
     const double gap = evaluate(form.gaps[j].gap, lookup);
-    if (!(gap < -1e-13 * magnitude(form.gaps[j].gap, lookup))) continue;
+    if (!(gap < -1e-13 * std::max(magnitude(form.gaps[j].gap, lookup), largest))) continue;
     throw Error(
         ErrorKind::model,
         fmt::format("the gap of '{}' is violated at the start: {}", model.constraints[j].name, print_number(gap)),

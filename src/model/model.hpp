@@ -6,7 +6,7 @@
 //   jump        when c_k(x, t, p) crosses zero, or a clock ticks: x becomes R_k(x, t, p), if a condition holds
 //
 // f is meant for sigma_i = +1 and -1 and keeps its formulas as written (exp(b*sigma*w) stays), so that a mode evaluates
-// its own side only; where a switch slides, code/program replaces f by the multi-affine interpolation between its two
+// its own side only; where a switch slides, model/program replaces f by the multi-affine interpolation between its two
 // sides.
 #pragma once
 

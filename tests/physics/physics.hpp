@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "code/program.hpp"
+#include "model/program.hpp"
 #include "flow/simulate.hpp"
 #include "model/read.hpp"
 

@@ -96,7 +96,8 @@ class Engine {
     const double natural = smooth_.natural(watched);
     double length = std::min(natural, longest_step());
     if (!(length > 0) || !std::isfinite(length)) length = longest_step();
-    if (natural == 0 && smooth_.analytic_order() >= 1) {
+    const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
+    if (natural < shortest && smooth_.analytic_order() >= 1) {
       const double rough = smooth_.tangent_length(now_, length, direction_);
       if (watches_.arrive_within(smooth_, 4 * rough)) return watches_.found_at(0, resolution());
       if (!rough_) {
@@ -106,7 +107,6 @@ class Engine {
       }
     }
     rough_ = false;
-    const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
     if (natural < shortest) {
       if (watches_.arrive_within(smooth_, 64 * eps * std::abs(t))) return watches_.found_at(0, resolution());
       return stall(natural);

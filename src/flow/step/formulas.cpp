@@ -76,17 +76,14 @@ void StepFormulas::bind(std::span<const double> parameters) {
 }
 
 void StepFormulas::put(Jet<double>& jet, double t, const Vec& x, const Vec& u, std::span<const double> counters) const {
-  const Tape& tape = jet.tape();
-  const auto set = [&jet](const std::vector<int>& slots, const double* values) {
-    for (size_t i = 0; i < slots.size(); ++i) {
-      if (slots[i] >= 0) jet[slots[i]][0] = values[i];
-    }
-  };
-  set(tape.states, x.data());
-  set(tape.sigmas, u.data());
-  set(tape.lambdas, u.data() + tape.sigmas.size());
-  for (size_t c = 0; c < tape.counters.size(); ++c) jet.set_counter(c, counters[c]);
-  jet.set_time(t, 0);
+  const std::span<const double> items(u.data(), static_cast<size_t>(u.size()));
+  const size_t m = jet.tape().sigmas.size();
+  jet.load({.states = {x.data(), static_cast<size_t>(x.size())},
+            .sigmas = items.first(m),
+            .lambdas = items.subspan(m),
+            .counters = counters,
+            .t = t},
+           0);
   jet.free(0);
   jet.bound(0);
 }

@@ -9,7 +9,7 @@
 
 #include "base/linear.hpp"
 #include "code/jet.hpp"
-#include "code/program.hpp"
+#include "model/program.hpp"
 
 namespace saltus {
 

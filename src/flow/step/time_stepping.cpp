@@ -54,6 +54,7 @@ class Stepper {
     for (const Switch& s : model_.form.switches) hold_.push_back(constant_value(s.hold, options.parameters));
     is_step_.assign(at(m_), 0);
     for (const Counter& c : model_.form.counters) is_step_[at(c.below)] = is_step_[at(c.above)] = 1;
+    for (int i = 0; i < m_; ++i) any_timed_ = any_timed_ || (program_.timed(i) && program_.moves(i));
     for (const Gap& g : model_.form.gaps) degree_two_ = degree_two_ || g.degree == 2;
     wants_pieces_ = recorder_.wants_pieces() || !model_.sections.empty();
     dt_ = step_.dt > 0 ? step_.dt : (options.until - options.from) / 100;
@@ -136,6 +137,7 @@ class Stepper {
       if (step_.dt > 0 && std::abs(h - step_.dt) < 1e-9 * step_.dt) h = step_.dt;
       bool whole = h <= longest;
       h = std::min(h, longest);
+      if (step_.dt == 0) h = std::min(h, first_timed(h));
       const double tick = events_.jumps().next_tick();
       if (std::isfinite(tick) && moment_.clock.until(tick) <= h + resolution()) {
         h = std::max(moment_.clock.until(tick), 0.0);
@@ -175,8 +177,8 @@ class Stepper {
           if (recorder_.ended()) return;
         }
       }
-      if (fate == StepFate::undefined) return end_undefined();
-      if (fate == StepFate::not_converged && ++halvings < most_halvings) {
+      // A field that ends at its surface may be undefined beyond it.
+      if ((fate == StepFate::undefined || fate == StepFate::not_converged) && ++halvings < most_halvings) {
         longest = h / 4;
         continue;
       }
@@ -198,6 +200,23 @@ class Stepper {
       if (!recorder_.ended())
         finish(Why::stalled, fmt::format("the equations of a step of {:.3g} could not be solved", h));
     }
+  }
+
+  /// An adaptive step must not leap over switches of time alone, which no error of states tells: it ends just after the
+  /// first of a few points at which one of them has turned.
+  double first_timed(double h) {
+    if (!any_timed_) return h;
+    constexpr int looks = 16;
+    Vec tests;
+    for (int k = 1; k < looks; ++k) {
+      const double tau = h * k / looks;
+      solver_.tests(t() + tau, x_, u_, tests);
+      for (int i = 0; i < m_; ++i) {
+        const char c = mode().switches[at(i)];
+        if (program_.timed(i) && ((c == '+' && tests[i] < 0) || (c == '-' && tests[i] > 0))) return tau;
+      }
+    }
+    return h;
   }
 
   StepFate in_mode(double h) {
@@ -269,17 +288,19 @@ class Stepper {
       if (c == '0') {
         const double room = hold_[at(i)] - std::abs(s.u1[i]);
         const int side = s.u1[i] > 0 ? 1 : -1;
-        if (room < 0 && !holds(i)) found.push_back({{GuardKind::sigma, i, side}, hold_[at(i)] - side * s.u0[i], room});
+        if (room < -bound_margin && !holds(i))
+          found.push_back({{GuardKind::sigma, i, side}, hold_[at(i)] - side * s.u0[i], room});
         continue;
       }
       const int side = c == '+' ? 1 : -1;
       if (side * s.tests[i] < 0) found.push_back({{GuardKind::surface, i, side}, side * tests_[i], side * s.tests[i]});
     }
+    const double strongest = q_ > 0 ? s.u1.tail(q_).cwiseAbs().maxCoeff() : 0;
     for (int j = 0; j < q_; ++j) {
       if (mode().constraints[at(j)] == 'o') {
         const double g = s.tests[layout.gap(j)];
         if (g < 0) found.push_back({{GuardKind::gap, j, 1}, tests_[layout.gap(j)], g});
-      } else if (s.u1[m_ + j] < 0 && !holds(m_ + j)) {
+      } else if (s.u1[m_ + j] < -bound_margin * strongest && !holds(m_ + j)) {
         found.push_back({{GuardKind::lambda, j, 1}, s.u0[m_ + j], s.u1[m_ + j]});
       }
     }
@@ -481,11 +502,28 @@ class Stepper {
     return (seen && moved) || held != held_;
   }
 
+  /// Conditions that are zero here up to the accuracy of a step are due together with a clock that ticks.
+  void add_jumps_here(std::vector<Guard>& guards) {
+    const TestLayout& layout = solver_.layout();
+    Vec f, later;
+    solver_.rates(t(), x_, u_, f);
+    const double soon = no_distance * dt_;
+    const Vec ahead = x_ + soon * f;
+    solver_.tests(t() + soon, ahead, u_, later);
+    for (int k = 0; k < layout.jumps; ++k) {
+      const int side = events_.jumps().side(at(k));
+      if (events_.jumps().has_clock(at(k)) || side == 0 || !events_.jumps().wanted(at(k), -side)) continue;
+      if (side * later[layout.jump(k)] < 0) guards.push_back({GuardKind::jump, k, side});
+    }
+  }
+
   void tick_clocks() {
     if (recorder_.ended()) return;
     std::vector<Guard> guards;
     for (const int k : events_.jumps().ticking(t(), resolution())) guards.push_back({GuardKind::clock, k, 0});
-    if (!guards.empty()) happen_at(std::move(guards));
+    if (guards.empty()) return;
+    add_jumps_here(guards);
+    happen_at(std::move(guards));
   }
 
   // ---- the step in an unknown mode ----------------------------------------------------------------------------------
@@ -799,7 +837,7 @@ class Stepper {
   std::vector<Crossing> crossings_;
   Vec largest_;
   std::string trouble_;
-  bool degree_two_ = false, wants_pieces_ = false;
+  bool degree_two_ = false, wants_pieces_ = false, any_timed_ = false;
 };
 
 }  // namespace

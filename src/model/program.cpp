@@ -1,4 +1,4 @@
-#include "code/program.hpp"
+#include "model/program.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -100,7 +100,7 @@ Ladder climb_surface(const Expr& y, const Form& specialised) {
     }
     if (next.is_number()) break;
   }
-  ladder.rungs.clear();
+  ladder.rungs.resize(1);  // no unknown enters: only the surface itself can be kept
   return ladder;
 }
 
@@ -118,7 +118,8 @@ ModeFormulas mode_formulas(const Form& form, const std::string& key, Specialisat
   for (const Gap& g : form.gaps) out.gaps.push_back(put(g.gap));
   for (size_t i = 0; i < key.size(); ++i) {
     const bool open = key[i] == '*' || key[i] == '0';
-    out.ladders.push_back(open ? climb_surface(out.surfaces[i], out.form) : Ladder{});
+    out.ladders.push_back(open ? climb_surface(out.surfaces[i], out.form)
+                               : Ladder{.rungs = {out.surfaces[i]}, .residual = {}});
   }
   for (size_t j = 0; j < form.gaps.size(); ++j)
     out.ladders.push_back(climb_gap(out.gaps[j], out.form, form.gaps[j].degree));
@@ -175,6 +176,13 @@ Program::Program(Model model, double attract)
     nested_.push_back(contains_kind(s.surface, SymbolKind::sigma));
     any_nested_ = any_nested_ || nested_.back();
     if (s.selects) plain_[i] = false;
+  }
+  timed_.assign(form.switches.size(), false);
+  for (const int i : form.order) {
+    const auto used = symbols_in(std::span(&form.switches[at(i)].surface, 1));
+    timed_[at(i)] = std::none_of(used.begin(), used.end(), [this](const Expr& e) {
+      return e.is_symbol(SymbolKind::state) || (e.is_symbol(SymbolKind::sigma) && !timed_[at(e.symbol().index)]);
+    });
   }
   std::vector<Expr> all = form.f;
   for (const Switch& s : form.switches) {

@@ -89,6 +89,8 @@ class Program {
   bool plain(int i) const { return plain_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on states or time at all (otherwise its sign is fixed by the parameters).
   bool moves(int i) const { return moves_[static_cast<size_t>(i)]; }
+  /// Whether the surface depends on time alone, directly and through the switches inside it: no force can move it.
+  bool timed(int i) const { return timed_[static_cast<size_t>(i)]; }
   /// Switches whose surfaces depend on switch i, directly or through others, in the order of Form::order.
   const std::vector<int>& dependents(int i) const { return dependents_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on other switches.
@@ -122,7 +124,7 @@ class Program {
   std::shared_ptr<const Model> model_;
   double attract_ = 0;
   int n_, m_, q_, jumps_, sections_, counters_;
-  std::vector<bool> plain_, moves_, nested_;
+  std::vector<bool> plain_, moves_, nested_, timed_;
   bool any_nested_ = false;
   std::vector<std::vector<int>> dependents_, impact_switches_;
   std::vector<size_t> directions_;

@@ -1,0 +1,22 @@
+// A pass over a tape: the operations behind some of its outputs, and which of them are done once only.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "code/tape.hpp"
+
+namespace saltus {
+
+/// The operations behind some of a tape's outputs. Those whose arguments do not vary are done at order 0 only.
+struct Schedule {
+  std::vector<Operation> free_start, free_next;    ///< order 0; the orders above
+  std::vector<Operation> bound_start, bound_next;  ///< the same for what depends on unknowns
+  std::vector<int> still;                          ///< slots whose series end at order 0
+};
+
+/// What `outputs` need if the given sigma and lambda slots vary and the others do not. With no unknown varying, all of
+/// it is free.
+Schedule make_schedule(const Tape& tape, std::span<const size_t> outputs, std::span<const int> varying);
+
+}  // namespace saltus
