@@ -200,6 +200,7 @@ TEST_F(Faults, JsonIsPrintedEvenIfThePictureCannotBe) {
   EXPECT_TRUE(contains(r.talk, "nowhere")) << r.talk;
 }
 
+#ifndef __SANITIZE_ADDRESS__  // which needs the whole address space, and ends the program itself
 TEST_F(Faults, WithoutMemoryThereIsAMessage) {
   const auto poor = [] {
     const rlimit limit{300'000'000, 300'000'000};
@@ -208,6 +209,7 @@ TEST_F(Faults, WithoutMemoryThereIsAMessage) {
   EXPECT_EQ(wait_for(start({"sweep", "dry_friction", "omega=0.1:1:100000000", "-j", "1"}, poor)), 1);
   EXPECT_TRUE(contains(read(path("talk.txt")), "not enough memory")) << read(path("talk.txt"));
 }
+#endif
 
 TEST_F(Faults, AWorkingFolderThatIsGoneIsFileTrouble) {
   fs::create_directory(path("gone"));
