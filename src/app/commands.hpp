@@ -34,6 +34,7 @@ struct CheckOptions {
   enum class Style { text, json, latex };
   ModelOptions model;
   Style style = Style::text;
+  bool quiet = false;  ///< only whether it is right
 };
 
 /// What the model is: states, parameters, lowered equations, switches, constraints, jumps, sections.

@@ -56,8 +56,13 @@ Axes read_axes(const SweepRequest& request, const Model& model) {
     misuse("--random with two parameters", "vary one parameter, or give both as a:b:n");
   for (const std::string& text : request.vary) {
     const Setting s = read_setting(text, "vary");
-    const ValueRange range =
-        read_range(s.value, text, {.log = request.log, .random = request.random, .seed = request.seed});
+    const auto states = model.state_names();
+    if (std::find(states.begin(), states.end(), s.name) != states.end())
+      misuse(fmt::format("'{}' is a state, and a sweep varies parameters", s.name),
+             fmt::format("'saltus basins MODEL {}' varies initial values; -x {}=\"...\" lets one follow a parameter",
+                         text, s.name));
+    const ValueRange range = read_range(
+        s.value, text, {.log = request.log, .random = request.random, .seed = request.seed, .model = &model});
     axes.varied.push_back(vary(model, s.name, read_formula(s.name, text, model), range.values));
     axes.uniform = axes.uniform && range.uniform;
     std::vector<std::string> numbers;
@@ -76,7 +81,7 @@ Numbers read_tolerance(const std::vector<std::string>& texts, const Model& model
     for (const std::string& part : split_list(text)) {
       const size_t equals = part.find('=');
       const std::string value = equals == part.npos ? part : part.substr(equals + 1);
-      const double number = value == "inf" ? HUGE_VAL : read_number(value, "--period-tolerance");
+      const double number = value == "inf" ? HUGE_VAL : read_number(value, "--period-tolerance", model);
       if (equals == part.npos) {
         tolerance.assign(tolerance.size(), number);
       } else {
@@ -95,7 +100,8 @@ std::vector<std::pair<double, double>> read_box(const std::vector<std::string>& 
       const std::string given = "--box " + part;
       const auto ends = split_list(s.value, ':');
       if (ends.size() != 2) misuse(fmt::format("{}: this is no interval", given), "write --box y=-2:2");
-      box[find_state(model, s.name, given)] = {read_number(ends[0], given + ":"), read_number(ends[1], given + ":")};
+      box[find_state(model, s.name, given)] = {read_number(ends[0], given + ":", model),
+                                               read_number(ends[1], given + ":", model)};
     }
   }
   return box;
@@ -112,7 +118,7 @@ std::vector<Numbers> read_starts(const std::vector<std::string>& texts, const Mo
         misuse(fmt::format("{}: the file holds no numbers", given), "write the states of a start per line");
     } else {
       Numbers row;
-      for (const std::string& part : split_list(text)) row.push_back(read_number(part, given + ":"));
+      for (const std::string& part : split_list(text)) row.push_back(read_number(part, given + ":", model));
       starts.push_back(std::move(row));
     }
     for (const Numbers& row : starts) {

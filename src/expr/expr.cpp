@@ -179,12 +179,13 @@ struct OpInfo {
   int arity;
 };
 
-constexpr std::array<OpInfo, 39> op_table{{
-    {"number", 0}, {"symbol", 0}, {"+", 2},   {"-", 2},    {"*", 2},    {"/", 2},    {"^", 2},     {"-", 1},
-    {"sin", 1},    {"cos", 1},    {"tan", 1}, {"asin", 1}, {"acos", 1}, {"atan", 1}, {"atan2", 2}, {"sinh", 1},
-    {"cosh", 1},   {"tanh", 1},   {"exp", 1}, {"log", 1},  {"sqrt", 1}, {"cbrt", 1}, {"sign", 1},  {"sign", 2},
-    {"abs", 1},    {"min", 2},    {"max", 2}, {"sat", 3},  {"step", 1}, {"if", 3},   {"mod", 2},   {"floor", 1},
-    {"<", 2},      {">", 2},      {"<=", 2},  {">=", 2},   {"and", 2},  {"or", 2},   {"not", 1},
+constexpr std::array<OpInfo, 44> op_table{{
+    {"number", 0}, {"symbol", 0}, {"+", 2},     {"-", 2},    {"*", 2},     {"/", 2},    {"^", 2},     {"-", 1},
+    {"sin", 1},    {"cos", 1},    {"tan", 1},   {"asin", 1}, {"acos", 1},  {"atan", 1}, {"atan2", 2}, {"sinh", 1},
+    {"cosh", 1},   {"tanh", 1},   {"exp", 1},   {"log", 1},  {"sqrt", 1},  {"cbrt", 1}, {"hypot", 2}, {"log10", 1},
+    {"log2", 1},   {"expm1", 1},  {"log1p", 1}, {"sign", 1}, {"sign", 2},  {"abs", 1},  {"min", 2},   {"max", 2},
+    {"sat", 3},    {"step", 1},   {"if", 3},    {"mod", 2},  {"floor", 1}, {"<", 2},    {">", 2},     {"<=", 2},
+    {">=", 2},     {"and", 2},    {"or", 2},    {"not", 1},
 }};
 
 bool all_numbers(std::span<const Expr> a) {
@@ -357,6 +358,14 @@ Expr substitute(const Expr& e, const ExprMap<Expr>& values) {
   })(e);
 }
 
+Expr insert(const Expr& e, const ExprMap<Expr>& values) {
+  return Rebuild([&](const Expr& node, std::span<const Expr> a) {
+    if (!a.empty()) return Expr::raw(node.op(), a);
+    const auto found = values.find(node);
+    return found == values.end() ? node : found->second;
+  })(e);
+}
+
 std::vector<Expr> symbols_in(std::span<const Expr> roots) {
   std::vector<Expr> out;
   for (const Expr& e : postorder(roots)) {
@@ -397,6 +406,11 @@ double apply(Op op, const double* a) {
     case Op::log: return std::log(a[0]);
     case Op::sqrt: return std::sqrt(a[0]);
     case Op::cbrt: return std::cbrt(a[0]);
+    case Op::hypot: return std::hypot(a[0], a[1]);
+    case Op::log10: return std::log10(a[0]);
+    case Op::log2: return std::log2(a[0]);
+    case Op::expm1: return std::expm1(a[0]);
+    case Op::log1p: return std::log1p(a[0]);
     case Op::sign:
     case Op::hold_sign: return a[0] > 0 ? 1.0 : a[0] < 0 ? -1.0 : a[0];
     case Op::abs: return std::abs(a[0]);
