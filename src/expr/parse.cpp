@@ -77,6 +77,7 @@ std::string_view foreign_function(std::string_view name) {
 
 /// Signs that come with text copied from papers and word processors, and how they are typed.
 const std::pair<std::string_view, std::string_view>* printed_sign(std::string_view text) {
+  if (text.empty() || static_cast<unsigned char>(text[0]) < 0x80) return nullptr;
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> table{{
       {"\u2212", "-"},
       {"\u2013", "-"},

@@ -570,14 +570,15 @@ class Builder {
   /// A formula of parameters, also by way of names and functions.
   Expr constant(const Fragment& text, const Indices& indices = {}) {
     const Expr written = parse(text, parameters_only_, indices);
+    bool named = false;
     for (const Expr& s : symbols_in(std::span(&written, 1))) {
-      const bool fine =
-          s.is_symbol(SymbolKind::parameter) || s.is_symbol(SymbolKind::constant) || constants_.contains(s);
-      if (!fine)  // from the body of a function
-        fail(text, fmt::format("this depends on '{}'", s.symbol().name), std::string(only_parameters_hint));
+      named = named || s.is_symbol(SymbolKind::definition);
+      if (s.is_symbol(SymbolKind::parameter) || s.is_symbol(SymbolKind::constant) || constants_.contains(s)) continue;
+      // from the body of a function
+      fail(text, fmt::format("this depends on '{}'", s.symbol().name), std::string(only_parameters_hint));
     }
-    used_.push_back(written);
-    return insert(written, constants_);
+    if (!written.is_number()) used_.push_back(written);
+    return named ? insert(written, constants_) : written;
   }
 
   Expr without_multiplier(const Expr& e, const Fragment& text) {
