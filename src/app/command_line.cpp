@@ -91,9 +91,15 @@ void declare(CLI::App& app, OutputOptions& o) {
   app.add_flag_callback(
       "--no-plot", [&o] { o.plot = false; }, "draw no picture");
   app.add_option("--plot", o.picture, "a further picture: .svg, .png or .pdf")->type_name("FILE");
-  app.add_option("--show", o.show, "what to plot: states, named quantities, sigma(SURFACE), multipliers")
+  app.add_option("--show", o.show, "what to plot: names, sigma(SURFACE), x[1..5]; x:y a plane, x:y:z a curve in space")
       ->type_name("NAMES")
       ->allow_extra_args(false);
+  app.add_option("--range", o.range, "what the axis of a quantity shows: --range y=-2:2")
+      ->type_name("NAME=A:B")
+      ->allow_extra_args(false);
+  app.add_flag("--equal", o.equal, "units equally long on both axes of a plane");
+  app.add_flag("--log-x", o.log_x, "logarithmic x axis");
+  app.add_flag("--log-y", o.log_y, "logarithmic y axis");
   app.add_flag("--json", o.json, "one JSON document on stdout, no folder unless -o is given");
   app.add_flag("-q", o.quiet, "no summary, no progress");
 }

@@ -82,7 +82,8 @@ std::string condition(const Expr& on, Direction direction) {
 
 class TextPage {
  public:
-  explicit TextPage(const Model& model) : model_(model), form_(shown_form(model.form)), parameters_(parameter_values(model)) {}
+  explicit TextPage(const Model& model)
+      : model_(model), form_(shown_form(model.form)), parameters_(parameter_values(model)) {}
 
   std::string write() {
     write_title();

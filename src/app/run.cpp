@@ -52,7 +52,8 @@ Outcome run(const RunRequest& request, const Report& report) {
 
   const Program program(model, request.solve.attract.value_or(0));
   RunTables recorder(program, options, sampling);
-  const std::vector<std::string> shown = find_columns(request.output.show, recorder.columns());
+  const std::vector<Shown> shown = find_shown(request.output.show, recorder.columns());
+  check_view(request.output, model);
   const Past past = past_of(request, options, sampling, model);
   const ResultFolder folder = open_folder(request.output, past);
   begin(folder, past);
@@ -74,6 +75,7 @@ Outcome run(const RunRequest& request, const Report& report) {
   std::vector<std::string> notes = notes_on(model);
   notes.insert(notes.end(), trajectory.messages.begin(), trajectory.messages.end());
   Saved saved;
+  std::string view_notes;
   size_t rows = 0;
   if (rows_wanted) {
     recorder.finish(trajectory);
@@ -87,6 +89,7 @@ Outcome run(const RunRequest& request, const Report& report) {
       results.tables.push_back(pieces.take_table(model));
     }
     Picturing picturing = picture_run(model, recorder, results.tables.front(), shown);
+    view_notes = set_view(picturing.figure, request.output, model);
     results.figure = std::move(picturing.figure);
     results.drawn = std::move(picturing.tables);
     saved = save(std::move(results), folder, request.output);
@@ -94,6 +97,7 @@ Outcome run(const RunRequest& request, const Report& report) {
 
   Outcome outcome{.text = "", .status = status_of(trajectory.end)};
   tell(saved, outcome);
+  outcome.talk += view_notes;
   if (request.output.json) {
     outcome.text = run_as_json(model, options, trajectory, notes);
   } else if (!request.output.quiet) {
