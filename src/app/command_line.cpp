@@ -137,6 +137,11 @@ std::function<Outcome()> prepare_run(CLI::App& app) {
   app.add_option("--sample", o->sample, "rows every DT, or at steps and events only (as dense as curves bend)")
       ->type_name("DT|steps");
   app.add_option("--store", o->store, "keep rows only, or the dense output as well")->type_name("samples|pieces");
+  declare_settings(app, "--parameter", o->model.parameters, "NAME=V1,V2..",
+                   "the same as -p; both may give several values, for several runs in one picture");
+  app.add_option("--over", o->over, "a further model, run alike and drawn into the same picture")
+      ->type_name("MODEL")
+      ->allow_extra_args(false);
   declare(app, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);

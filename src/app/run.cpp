@@ -7,6 +7,7 @@
 #include "app/run_both.hpp"
 #include "app/run_figure.hpp"
 #include "app/run_json.hpp"
+#include "app/run_over.hpp"
 #include "app/summary.hpp"
 #include "expr/print.hpp"
 #include "model/clocks.hpp"
@@ -14,16 +15,6 @@
 
 namespace saltus {
 namespace {
-
-Sampling read_sampling(const std::string& text, const Model& model) {
-  if (text == "smooth") return {};
-  if (text == "steps") return {Sampling::Kind::steps};
-  const double interval = read_number(text, "--sample", model);
-  if (!(interval > 0))
-    throw Error(ErrorKind::usage, fmt::format("--sample {} is no interval", text), {},
-                "give a positive time, or 'steps'");
-  return {Sampling::Kind::every, interval};
-}
 
 Past past_of(const RunRequest& request, const RunOptions& options, const Sampling& sampling, const Model& model) {
   Past past{.version = this_version(),
@@ -40,7 +31,18 @@ Past past_of(const RunRequest& request, const RunOptions& options, const Samplin
 
 }  // namespace
 
+Sampling read_sampling(const std::string& text, const Model& model) {
+  if (text == "smooth") return {};
+  if (text == "steps") return {Sampling::Kind::steps};
+  const double interval = read_number(text, "--sample", model);
+  if (!(interval > 0))
+    throw Error(ErrorKind::usage, fmt::format("--sample {} is no interval", text), {},
+                "give a positive time, or 'steps'");
+  return {Sampling::Kind::every, interval};
+}
+
 Outcome run(const RunRequest& request, const Report& report) {
+  if (asks_for_several(request)) return run_over(request, report);
   request.output.check();
   check_word(request.store, {"samples", "pieces"}, "choice for --store");
   Model model = load_model(request.model, request.solve.from);

@@ -23,4 +23,7 @@ std::string caption_of(const Model& model);
 Picturing picture_run(const Model& model, const RunTables& recorder, const Table& data,
                       const std::vector<Shown>& shown);
 
+/// The times of rows that --sample asks for.
+Sampling read_sampling(const std::string& text, const Model& model);
+
 }  // namespace saltus

@@ -453,5 +453,59 @@ TEST(RockingBlock, LandsWithLessAndLess) {
   }
 }
 
+TEST(Quantiser, RestsOnAStep) {
+  const Trajectory run = gallery_system("quantiser").run(6);
+  const auto found = changes(run);
+  ASSERT_EQ(found.size(), 1u) << story(run);
+  EXPECT_EQ(found[0].kind, slide);
+  EXPECT_EQ(found[0].on, std::vector<std::string>{"floor(x/q + 0.5)"});
+  expect_end(run, {0.1}, 1e-12);
+}
+
+TEST(SampledControl, MovesByItsMatrixFromTickToTick) {
+  const double T = 0.5, kp = 1, kd = 1.5;
+  const Trajectory run = gallery_system("sampled_control").run(20);
+  double x = 1, v = 0, u = 0;
+  const auto found = of_kind(run, jump);
+  ASSERT_EQ(found.size(), 40u) << story(run);
+  for (size_t k = 0; k < found.size(); ++k) {
+    x += v * T + u * T * T / 2;
+    v += u * T;
+    u = -kp * x - kd * v;
+    EXPECT_NEAR(found[k].t, T * static_cast<double>(k + 1), 1e-13);
+    EXPECT_NEAR(found[k].state[0], x, 1e-12);
+    EXPECT_NEAR(found[k].state[2], u, 1e-12);
+  }
+}
+
+TEST(PulseVaccination, WithoutInfectionReachesItsCycle) {
+  System s = gallery_system("pulse_vaccination");
+  s.start({{"I", 0}});
+  const auto found = of_kind(s.run(600), jump);
+  ASSERT_GE(found.size(), 299u);
+  const double a = std::exp(-0.02 * 2);
+  EXPECT_NEAR(found.back().state[0], 0.5 * (1 - a) / (1 - 0.5 * a), 1e-10);
+}
+
+TEST(Neurons, FireTogetherInTheEnd) {
+  const Trajectory run = gallery_system("neurons").run(40);
+  for (const double u : run.end.state) EXPECT_EQ(u, run.end.state[0]) << story(run);
+  const auto found = of_kind(run, jump);
+  ASSERT_GE(found.size(), 20u);
+  const double alone = std::log(1.2 / 0.2);
+  EXPECT_NEAR(found.back().t - found[found.size() - 11].t, alone, 1e-9) << "ten fire at one instant";
+  EXPECT_EQ(found.back().t, found[found.size() - 10].t);
+}
+
+TEST(SimplestWalker, RepeatsItsStep) {
+  const auto found = of_kind(gallery_system("simplest_walker").run(40), jump);
+  ASSERT_EQ(found.size(), 10u);
+  for (const Event& e : found) {
+    EXPECT_NEAR(e.state[0], 0.200310900544287, 1e-6);
+    EXPECT_NEAR(e.state[1], -0.199832473004977, 1e-6);
+    EXPECT_NEAR(e.state[2], 2 * e.state[0], 1e-9);
+  }
+}
+
 }  // namespace
 }  // namespace saltus::physics
