@@ -15,7 +15,7 @@ namespace {
 
 using namespace saltus;
 
-/// The model of scripts/belt_blocks.py: N blocks with Coulomb friction on a belt, coupled by springs.
+/// N blocks with Coulomb friction on a belt, coupled by springs.
 std::string belt_text(int n) {
   std::mt19937 draw(1);
   const auto uniform = [&](double lo, double hi) { return lo + (hi - lo) * static_cast<double>(draw()) / 0x1p32; };

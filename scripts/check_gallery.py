@@ -15,11 +15,11 @@ import sys
 import tomllib
 from pathlib import Path
 
-TOP_KEYS = {"name", "ref", "equations", "parameters", "initial", "constraint", "jump", "section", "run"}
+TOP_KEYS = {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "run"}
 TABLE_KEYS = {
-    "constraint": {"gap", "restitution"},
-    "jump": {"on", "direction", "set"},
-    "section": {"every", "on", "direction", "stop"},
+    "constraint": {"gap", "restitution", "for"},
+    "jump": {"on", "every", "phase", "direction", "when", "set", "for"},
+    "section": {"every", "on", "direction", "stop", "for"},
     "run": {"from", "until", "tolerance", "engine", "dt"},
 }
 DIRECTIONS = {"rising", "falling", "any"}
@@ -32,12 +32,13 @@ def sign(x, hold=1):
 
 
 FUNCTIONS = {name: getattr(math, name) for name in
-             "sin cos tan asin acos atan atan2 sinh cosh tanh exp log sqrt cbrt floor".split()}
+             "sin cos tan asin acos atan atan2 sinh cosh tanh exp expm1 log log1p log2 log10 sqrt cbrt hypot floor ceil".split()}
 FUNCTIONS |= {
     "sign": sign, "abs": abs, "min": min, "max": max,
     "sat": lambda x, low, high: min(max(x, low), high),
     "step": lambda x: float(x > 0),
     "if_": lambda condition, yes, no: yes if condition else no,
+    "round": lambda x: math.floor(x + 0.5),
     "mod": lambda x, period: x - period * math.floor(x / period),
 }
 
@@ -67,17 +68,101 @@ def evaluate(tree, values):
     return eval(compile(tree, "<formula>", "eval"), {"__builtins__": {}}, FUNCTIONS | values)
 
 
-def read_equations(text):
-    """-> (rates by state, named formulas by name), both as syntax trees."""
+def index_range(text, wholes):
+    """`i = 1..N` -> (name, the indices)"""
+    match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*(.+?)\s*\.\.\s*(.+?)\s*", text)
+    if not match:
+        raise Mistake(f"no range of an index: '{text}'")
+    first, last = (int(evaluate(formula(end), wholes)) for end in match.groups()[1:])
+    return match.group(1), range(first, last + 1)
+
+
+def closing(text, start):
+    """The bracket that closes the one at `start`."""
+    depth = 0
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+    raise Mistake(f"brackets in '{text}'")
+
+
+def write_out(text, wholes, indices):
+    """A formula for given indices: sums as sums, conditions on indices decided, x[i-1] as x__2, i as its number."""
+    while match := re.search(r"\bsum\s*\(", text):
+        end = closing(text, match.end() - 1)
+        term, over = text[match.end():end].rsplit(" for ", 1)
+        name, values = index_range(over, wholes | indices)
+        parts = [f"({write_out(term, wholes, indices | {name: k})})" for k in values]
+        text = f"{text[:match.start()]}({' + '.join(parts) or '0'}){text[end + 1:]}"
+    for match in list(re.finditer(r"\bif\s*\(", text))[::-1]:
+        end = closing(text, match.end() - 1)
+        parts, depth = [""], 0
+        for c in text[match.end():end]:
+            depth += {"(": 1, ")": -1, "[": 1, "]": -1}.get(c, 0)
+            parts[-1] += c if c != "," or depth else ""
+            if c == "," and not depth:
+                parts.append("")
+        words = set(re.findall(r"[A-Za-z_]\w*", parts[0]))
+        if words & indices.keys() and words <= indices.keys() | wholes.keys():
+            chosen = parts[1] if evaluate(formula(parts[0]), wholes | indices) else parts[2]
+            text = f"{text[:match.start()]}({chosen}){text[end + 1:]}"
+    text = re.sub(r"\[([^]]*)\]", lambda m: f"__{int(evaluate(formula(m.group(1)), wholes | indices))}", text)
+    return re.sub(r"[A-Za-z_]\w*", lambda m: str(indices.get(m.group(), m.group())), text)
+
+
+def expand_functions(text, functions):
+    """Calls of the model's own functions replaced by their bodies."""
+    while match := next((m for m in re.finditer(r"([A-Za-z_]\w*)\s*\(", text) if m.group(1) in functions), None):
+        end = closing(text, match.end() - 1)
+        arguments, body = functions[match.group(1)]
+        given = dict(zip(arguments, text[match.end():end].split(","), strict=True))
+        body = re.sub(r"[A-Za-z_]\w*", lambda m: f"({given[m.group()]})" if m.group() in given else m.group(), body)
+        text = f"{text[:match.start()]}({body}){text[end + 1:]}"
+    return text
+
+
+def over_range(entries, wholes):
+    """Tables with `for` written out, their formulas too."""
+    out = {}
+    for name, entry in entries.items():
+        index, values = index_range(entry["for"], wholes) if "for" in entry else (None, [None])
+        for k in values:
+            here = {index: k} if index else {}
+            put = lambda v: write_out(v, wholes, here) if isinstance(v, str) else v
+            copy = {key: put(v) for key, v in entry.items() if key not in ("for", "set", "direction")}
+            if "set" in entry:
+                copy["set"] = {}
+                for key, v in entry["set"].items():
+                    free = re.search(r"\[([A-Za-z_]\w*)\]", key)
+                    if free and free.group(1) not in here and free.group(1) not in wholes:
+                        continue  # all of them: judged with the single ones
+                    copy["set"][put(key)] = put(v)
+            out[f"{name}__{k}" if index else name] = copy
+    return out
+
+
+def read_equations(text, wholes):
+    """-> (rates by state, named formulas by name, functions); formulas as syntax trees, functions as text."""
     lines = []
     for raw in text.splitlines():
         line = raw.split("#")[0].strip()
-        if line and line[0] in "+-*/^" and lines:
+        if line and (line[0] in "+-*/^" or line.startswith("for ")) and lines:
             lines[-1] += " " + line
         elif line:
             lines.append(line)
-    rates, named = {}, {}
+    functions, written = {}, []
     for line in lines:
+        head = re.fullmatch(r"([A-Za-z_]\w*)\s*\(([^)]*)\)\s*=\s*(.+)", line)
+        if head:
+            functions[head.group(1)] = ([a.strip() for a in head.group(2).split(",")], head.group(3))
+            continue
+        over = re.fullmatch(r"(.*[^(]*\S)\s+for\s+([A-Za-z_]\w*\s*=[^()]*)", line)
+        index, values = index_range(over.group(2), wholes) if over else (None, [None])
+        written += [write_out(over.group(1) if over else line, wholes, {index: k} if index else {}) for k in values]
+    rates, named = {}, {}
+    for line in written:
+        line = expand_functions(line, functions)
         match = re.fullmatch(r"([A-Za-z_]\w*)\s*('?)\s*=\s*(.+)", line)
         if not match:
             raise Mistake(f"not an equation: '{line}'")
@@ -119,10 +204,17 @@ def check_keys(model):
 def check_model(path):
     model = tomllib.loads(path.read_text())
     check_keys(model)
-    rates, named = read_equations(model["equations"])
     parameters = {name: formula(value) for name, value in model.get("parameters", {}).items()}
-    initial = {name: formula(value) for name, value in model["initial"].items()}
-    constraints, jumps = model.get("constraint", {}), model.get("jump", {})
+    values = evaluate_all(parameters, CONSTANTS)
+    rates, named = read_equations(model["equations"], values)
+    initial = {}
+    for name, value in model["initial"].items():
+        free = re.fullmatch(r"(\w+)\[([A-Za-z_]\w*)\]", name)
+        for state in [s for s in rates if free and s.startswith(free.group(1) + "__")]:
+            initial.setdefault(state, formula(write_out(str(value), values, {free.group(2): int(state.split("__")[1])})))
+        if not free:
+            initial[write_out(name, values, {})] = formula(value)
+    constraints, jumps = (over_range(model.get(table, {}), values) for table in ("constraint", "jump"))
 
     groups = [rates.keys(), named.keys(), parameters.keys(), constraints.keys(), {"t", "pi", "e"}, FUNCTIONS.keys()]
     seen = set()
@@ -138,10 +230,11 @@ def check_model(path):
     formulas += [formula(c["gap"]) for c in constraints.values()]
     formulas += [formula(c["restitution"]) for c in constraints.values() if "restitution" in c]
     for jump in jumps.values():
-        formulas += [formula(jump["on"])] + [formula(right) for right in jump["set"].values()]
+        formulas += [formula(jump[key]) for key in ("on", "every", "phase", "when") if key in jump]
+        formulas += [formula(right) for right in jump["set"].values()]
         for name in jump["set"].keys() - rates.keys():
             raise Mistake(f"a jump sets '{name}', which is no state")
-    for section in model.get("section", {}).values():
+    for section in over_range(model.get("section", {}), values).values():
         if ("every" in section) == ("on" in section):
             raise Mistake("a section has either 'every' or 'on'")
         if section.get("on") not in constraints.keys() | jumps.keys():
@@ -151,10 +244,11 @@ def check_model(path):
         used |= names_in(tree)
     for name in used - known:
         raise Mistake(f"unknown name '{name}'")
+    text = path.read_text()
     for name in (parameters.keys() | constraints.keys()) - used:
-        raise Mistake(f"'{name}' is never used")
+        if len(re.findall(rf"\b{name}\b", text)) < 2 and "__" not in name:
+            raise Mistake(f"'{name}' is never used")
 
-    values = CONSTANTS | {name: evaluate(tree, CONSTANTS) for name, tree in parameters.items()}
     values |= {name: evaluate(tree, values) for name, tree in initial.items()}
     values |= {"t": float(model["run"].get("from", 0))} | dict.fromkeys(constraints, 0.0)
     values = evaluate_all(named, values)

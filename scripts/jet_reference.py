@@ -43,6 +43,7 @@ def real_cbrt(v):
 FUNCTIONS = {
     "sin": mp.sin, "cos": mp.cos, "tan": mp.tan, "asin": mp.asin, "acos": mp.acos, "atan": mp.atan,
     "sinh": mp.sinh, "cosh": mp.cosh, "tanh": mp.tanh, "exp": mp.exp, "log": mp.log, "sqrt": mp.sqrt,
+    "log10": mp.log10, "log2": lambda v: mp.log(v) / mp.log(2), "expm1": mp.expm1, "log1p": mp.log1p,
     "cbrt": real_cbrt, "recip": lambda v: 1 / v,
 }
 
@@ -105,6 +106,8 @@ class Formula:
             return self.add([-v for v in a.series], (a,), (constant(-1),))
         if isinstance(e, ast.Call):
             arguments = [self.visit(a) for a in e.args]
+            if e.func.id == "hypot":
+                return self.length(*arguments)
             return self.angle(*arguments) if e.func.id == "atan2" else self.function(e.func.id, arguments[0])
         a, b = self.visit(e.left), self.visit(e.right)
         if isinstance(e.op, ast.Add):
@@ -141,6 +144,11 @@ class Formula:
         value = [mp.atan2(y[0], x[0])] + value[1:]
         return self.add(value, (a, b), (product(x, r), [-v for v in product(y, r)]))
 
+    def length(self, a, b):
+        squares = [self.add(product(v.series, v.series), (v,), ([2 * w for w in v.series],)) for v in (a, b)]
+        total = self.add([v + w for v, w in zip(*[s.series for s in squares])], squares, (constant(1), constant(1)))
+        return self.function("sqrt", total)
+
     def magnitude(self):
         self.result.adjoint = constant(1)
         total = constant(0)
@@ -165,10 +173,12 @@ def cases():
         "sin": [0.7, -2.3, 30], "cos": [0.7, 1.5707, -12], "tan": [0.7, 1.5, -1.2], "asin": [0.3, -0.95, 0.999],
         "acos": [0.9, -0.5, 0, 0.9999], "atan": [0.4, -3, 50], "sinh": [0.5, -4, 0.001], "cosh": [0.5, -4, 0.001],
         "tanh": [0.3, -2, 8, -19.5], "exp": [1, -20, 3.5], "log": [2, 1.0001, 0.001], "sqrt": [2, 0.0001],
-        "cbrt": [2, -2, -0.001],
+        "cbrt": [2, -2, -0.001], "log10": [2, 0.001], "log2": [2, 0.001], "expm1": [1e-9, -0.5, 3, -2000],
+        "log1p": [1e-9, 2, -0.999],
     }
     distance = {("tan", 1.5): 0.07, ("asin", 0.999): 0.001, ("acos", 0.9): 0.1, ("acos", 0.9999): 0.0001,
-                ("asin", -0.95): 0.05, ("log", 0.001): 0.001, ("sqrt", 0.0001): 0.0001, ("cbrt", -0.001): 0.001}
+                ("asin", -0.95): 0.05, ("log", 0.001): 0.001, ("sqrt", 0.0001): 0.0001, ("cbrt", -0.001): 0.001,
+                ("log10", 0.001): 0.001, ("log2", 0.001): 0.001, ("log1p", -0.999): 0.001}
     for name, values in starts.items():
         for seed, start in enumerate(values):
             size = distance.get((name, start), 0.6)
@@ -194,6 +204,7 @@ def cases():
         "atan2(sin(x),cos(y))", "(x^2+1)^(y/3)", "cosh(log(x))+sinh(log(x))", "asin(x/(1+x^2))", "acos(tanh(x))",
         "cbrt(sin(y))", "exp(-x^2)*cos(4*y)", "atan(exp(x))-atan(exp(-x))", "x/sqrt(1+x^2)*exp(y)",
         "sin(cos(sin(cos(x))))", "exp(log(x)*1.5)", "1-2/(1+exp(6.3598*x))", "sinh(x)/cosh(x)", "tanh(y/0.01)",
+        "hypot(x,y)", "hypot(3,x)", "expm1(x*y)/log1p(x)", "log10(1+x^2)-log2(2+y)",
     ]:
         yield formula, x, y, 0, 0
     for formula in [

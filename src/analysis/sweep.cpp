@@ -27,15 +27,15 @@ constexpr long patience = 500'000;
 
 // ---- a formula as what is varied -----------------------------------------------------------------------------------
 
-/// The formula as a function of its parameter.
+/// The formula as a function of its parameter; others that depend on it follow.
 struct Quantity {
+  const Model& model;
   const Expr& formula;
-  std::vector<double> parameters;
   std::size_t index;
 
-  double operator()(double p) {
-    parameters[index] = p;
-    return constant_value(formula, parameters);
+  double operator()(double p) const {
+    const GivenParameter given{static_cast<int>(index), p};
+    return constant_value(formula, parameter_values(model, std::span(&given, 1)));
   }
 };
 
@@ -45,7 +45,7 @@ double between(double a, double b) {
 }
 
 /// A root of q(p) = value between a and b, to the last bit.
-double solve_between(Quantity& q, double a, double b, double value) {
+double solve_between(const Quantity& q, double a, double b, double value) {
   const bool rising = q(b) > q(a);
   for (int i = 0; i < 2000; ++i) {
     const double m = std::abs(b) > 2 * std::abs(a) || std::abs(a) > 2 * std::abs(b) ? between(a, b) : a + (b - a) / 2;
@@ -121,10 +121,12 @@ class Sweeper {
  private:
   void set_values(RunOptions& options, std::size_t run) const {
     std::size_t cell = run / plan_.starts_per_value();
+    std::vector<GivenParameter> given;
     for (const Varied& v : plan_.varied) {
-      options.parameters[static_cast<std::size_t>(v.parameter)] = v.setting[cell % v.setting.size()];
+      given.push_back({v.parameter, v.setting[cell % v.setting.size()]});
       cell /= v.setting.size();
     }
+    options.parameters = parameter_values(model_, given);
   }
 
   void set_start(RunOptions& options, std::size_t run, const SweepRun* before,
@@ -295,7 +297,7 @@ bool goes_down(const SweepPlan& plan, std::size_t start) {
 }  // namespace
 
 Varied vary(const Model& model, const std::string& name, const Expr& quantity, std::vector<double> values) {
-  std::vector<double> parameters = parameter_values(model);
+  const std::vector<double> parameters = parameter_values(model);
   std::vector<std::size_t> inside;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (depends_on(quantity, parameter_symbol(model, static_cast<int>(i)))) inside.push_back(i);
@@ -304,6 +306,9 @@ Varied vary(const Model& model, const std::string& name, const Expr& quantity, s
     misuse(fmt::format("'{}' contains {} parameters", name, inside.empty() ? "no" : "several"),
            "vary a parameter, or a formula of one such as 1/omega");
   const std::size_t index = inside.front();
+  if (std::find(model.structural.begin(), model.structural.end(), static_cast<int>(index)) != model.structural.end())
+    misuse(fmt::format("'{}' decides how many equations there are", model.parameters[index].name),
+           fmt::format("run the model once for each value: -p {}=...", model.parameters[index].name));
   Varied varied{.name = name, .parameter = static_cast<int>(index), .values = std::move(values), .setting = {}};
   if (quantity == parameter_symbol(model, static_cast<int>(index))) {
     varied.setting = varied.values;
@@ -312,7 +317,7 @@ Varied vary(const Model& model, const std::string& name, const Expr& quantity, s
 
   const std::string& parameter = model.parameters[index].name;
   const double now = parameters[index] == 0 ? 1 : parameters[index];
-  Quantity q{quantity, parameters, index};
+  const Quantity q{model, quantity, index};
   // Steps of a factor 2 to either side, as long as the formula is finite and monotone.
   std::vector<double> at{now};
   const auto extend = [&](double factor) {

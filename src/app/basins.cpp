@@ -385,6 +385,7 @@ Plane read_plane(const BasinsRequest& request, const Model& model, const Mesh& m
   std::vector<std::string> names;
   for (const CellAxis& axis : mesh.axes()) names.push_back(model.states[at(axis.state)].name);
   const std::vector<std::string> shown = find_columns(request.output.show, names);
+  check_view(request.output, model);
   if (!shown.empty()) {
     if (shown.size() != 2 || shown[0] == shown[1])
       misuse("--show: a plane has two axes", fmt::format("name two of {}", fmt::join(names, ", ")));
@@ -690,9 +691,12 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   Saved saved;
+  std::string view_notes;
   if (folder || !request.output.picture.empty()) {
     Results results{.past = past};
     Picturing picturing = picture_basins(model, mesh, found, plane);
+    view_notes = set_view(picturing.figure, request.output, model);
+    set_view(picturing.figure, request.output, model);
     results.figure = std::move(picturing.figure);
     results.drawn = std::move(picturing.tables);
     results.tables.push_back(cells_table(model, mesh, found));
@@ -711,6 +715,7 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
                             : badly           ? Status::ended_badly
                                               : Status::done};
   tell(saved, outcome);
+  outcome.talk += view_notes;
   if (found.interrupted && folder)
     outcome.talk += fmt::format("interrupted: 'saltus again {}' goes on\n", (*folder / "run.toml").string());
   const std::string note = map_note(model, map);

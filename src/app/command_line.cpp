@@ -36,7 +36,9 @@ void declare_settings(CLI::App& app, const char* flag, std::vector<Setting>& lis
 }
 
 void declare(CLI::App& app, ModelOptions& o) {
-  app.add_option("MODEL", o.model, "model file, or the name of a gallery model")->required()->type_name("");
+  app.add_option("MODEL", o.model, "model file, name of a gallery model, or - for standard input")
+      ->required()
+      ->type_name("");
   declare_settings(app, "-p", o.parameters, "NAME=VALUE", "another parameter value: -p F=0.3, -p omega=1/3");
   declare_settings(app, "-x", o.initial, "NAME=VALUE", "another initial value: -x v=0.1");
 }
@@ -89,9 +91,15 @@ void declare(CLI::App& app, OutputOptions& o) {
   app.add_flag_callback(
       "--no-plot", [&o] { o.plot = false; }, "draw no picture");
   app.add_option("--plot", o.picture, "a further picture: .svg, .png or .pdf")->type_name("FILE");
-  app.add_option("--show", o.show, "what to plot: states, named quantities, sigma(SURFACE), multipliers")
+  app.add_option("--show", o.show, "what to plot: names, sigma(SURFACE), x[1..5]; x:y a plane, x:y:z a curve in space")
       ->type_name("NAMES")
       ->allow_extra_args(false);
+  app.add_option("--range", o.range, "what the axis of a quantity shows: --range y=-2:2")
+      ->type_name("NAME=A:B")
+      ->allow_extra_args(false);
+  app.add_flag("--equal", o.equal, "units equally long on both axes of a plane");
+  app.add_flag("--log-x", o.log_x, "logarithmic x axis");
+  app.add_flag("--log-y", o.log_y, "logarithmic y axis");
   app.add_flag("--json", o.json, "one JSON document on stdout, no folder unless -o is given");
   app.add_flag("-q", o.quiet, "no summary, no progress");
 }
@@ -118,6 +126,7 @@ std::function<Outcome()> prepare_check(CLI::App& app) {
   };
   CLI::Option* json = style("--json", CheckOptions::Style::json, "as one JSON document");
   style("--latex", CheckOptions::Style::latex, "as LaTeX: the equations and a table of parameters")->excludes(json);
+  app.add_flag("-q", o->quiet, "print nothing: the exit status says whether the model is right");
   return [o] { return check(*o); };
 }
 
@@ -128,6 +137,11 @@ std::function<Outcome()> prepare_run(CLI::App& app) {
   app.add_option("--sample", o->sample, "rows every DT, or at steps and events only (as dense as curves bend)")
       ->type_name("DT|steps");
   app.add_option("--store", o->store, "keep rows only, or the dense output as well")->type_name("samples|pieces");
+  declare_settings(app, "--parameter", o->model.parameters, "NAME=V1,V2..",
+                   "the same as -p; both may give several values, for several runs in one picture");
+  app.add_option("--over", o->over, "a further model, run alike and drawn into the same picture")
+      ->type_name("MODEL")
+      ->allow_extra_args(false);
   declare(app, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);
@@ -223,11 +237,11 @@ struct AgainOptions {
   bool force = false, json = false, quiet = false;
 };
 
-Outcome again(const AgainOptions& options);
+Outcome again(AgainOptions options);
 
 std::function<Outcome()> prepare_again(CLI::App& app) {
   const auto o = std::make_shared<AgainOptions>();
-  app.add_option("FILE", o->file, "the run.toml of a past result")->required()->type_name("");
+  app.add_option("FILE", o->file, "the run.toml of a past result, or its folder")->required()->type_name("");
   app.add_option("-o", o->folder, "folder for the results")->type_name("DIR");
   app.add_flag("--force", o->force, "replace the results that the folder holds");
   app.add_flag("--json", o->json, "one JSON document on stdout, no folder unless -o is given");
@@ -348,11 +362,15 @@ Outcome run_command(const Command& command, std::vector<std::string> arguments) 
 }
 
 /// The recorded command line, with the file itself as the model.
-Outcome again(const AgainOptions& options) {
+Outcome again(AgainOptions options) {
+  if (std::error_code ignored; std::filesystem::is_directory(options.file, ignored))
+    options.file = (std::filesystem::path(options.file) / "run.toml").string();
   const auto past = read_past(options.file);
   if (!past) {
     std::error_code unknown;
-    if (!std::filesystem::exists(options.file, unknown)) throw file_error(options.file, ENOENT, "read");
+    if (!std::filesystem::exists(options.file, unknown))
+      throw Error(ErrorKind::file, fmt::format("'{}' does not exist", options.file), {},
+                  "give the folder of a result, or the run.toml in it");
     misuse(fmt::format("'{}' is not the run.toml of a result", options.file),
            "every result folder holds one: saltus again dry_friction-run-001/run.toml");
   }

@@ -34,6 +34,7 @@ struct CheckOptions {
   enum class Style { text, json, latex };
   ModelOptions model;
   Style style = Style::text;
+  bool quiet = false;  ///< only whether it is right
 };
 
 /// What the model is: states, parameters, lowered equations, switches, constraints, jumps, sections.
@@ -46,9 +47,10 @@ struct RunRequest {
   OutputOptions output;
   std::string sample = "smooth";  ///< times of the rows: "smooth", "steps", or an interval
   std::string store = "samples";  ///< "samples", or "pieces" for the dense output as well
+  std::vector<std::string> over;  ///< further models, run alike and drawn into the same picture
 };
 
-/// One trajectory: tables, a picture, a summary or JSON.
+/// One trajectory: tables, a picture, a summary or JSON; several where a parameter has several values (-p F=0.3,0.4).
 Outcome run(const RunRequest& request, const Report& report = {});
 
 /// `saltus section`.

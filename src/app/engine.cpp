@@ -122,6 +122,10 @@ std::vector<Past::Option> recorded(const OutputOptions& output) {
   std::vector<Past::Option> list{{"format", {output.format}}};
   if (!output.plot) list.push_back({"no-plot", {}});
   if (!output.show.empty()) list.push_back({"show", output.show});
+  if (!output.range.empty()) list.push_back({"range", output.range});
+  if (output.equal) list.push_back({"equal", {}});
+  if (output.log_x) list.push_back({"log-x", {}});
+  if (output.log_y) list.push_back({"log-y", {}});
   return list;
 }
 

@@ -98,7 +98,11 @@ std::string model_as_json(const Model& model) {
   write_constraints(json, model, parameters);
   write_jumps(json, model, parameters);
   write_sections(json, model, parameters);
-  json.member("autonomous", model.autonomous()).end().flush();
+  json.member("autonomous", model.autonomous()).key("formulas").object();
+  for (const Parameter& p : model.parameters) {
+    if (contains_kind(p.value, SymbolKind::parameter)) json.member(p.name, print(p.value));
+  }
+  json.end().key("unused").value(std::span<const std::string>(model.unused)).end().flush();
   return text.str();
 }
 

@@ -82,7 +82,8 @@ std::string condition(const Expr& on, Direction direction) {
 
 class TextPage {
  public:
-  explicit TextPage(const Model& model) : model_(model), form_(shown_form(model.form)), parameters_(parameter_values(model)) {}
+  explicit TextPage(const Model& model)
+      : model_(model), form_(shown_form(model.form)), parameters_(parameter_values(model)) {}
 
   std::string write() {
     write_title();
@@ -93,6 +94,7 @@ class TextPage {
     write_constraints();
     write_jumps();
     write_sections();
+    write_unused();
     return std::move(out_);
   }
 
@@ -129,7 +131,8 @@ class TextPage {
     items.clear();
     const size_t most = 60, count = model_.parameters.size();
     for (size_t i = 0; i < std::min(count, most); ++i)
-      items.push_back(fmt::format("{} = {}", model_.parameters[i].name, with_value(model_.parameters[i].value, {})));
+      items.push_back(
+          fmt::format("{} = {}", model_.parameters[i].name, with_value(model_.parameters[i].value, parameters_)));
     if (count > most) items.push_back(more(count - most));
     if (count > 0) row("parameters", listed(items, label_width));
     row("time", dependence_on_time());
@@ -292,6 +295,15 @@ class TextPage {
       formula_row("section", fmt::format("{}: {}{}", s.name, section(s), s.stop ? ", then stop" : ""));
     }
     if (shown < model_.sections.size()) row("sections", more(model_.sections.size() - shown));
+  }
+
+  void write_unused() {
+    std::vector<std::string> names(model_.unused.begin(),
+                                   model_.unused.begin() + static_cast<std::ptrdiff_t>(shown_of(model_.unused.size())));
+    if (names.empty()) return;
+    if (names.size() < model_.unused.size()) names.push_back(more(model_.unused.size() - names.size()));
+    line("");
+    row("used by none", listed(names, label_width));
   }
 
   std::string section(const Section& s) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iostream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -48,6 +49,14 @@ Names constants_and_parameters(const Model& model) {
   Names names = constants();
   for (size_t i = 0; i < model.parameters.size(); ++i)
     names.add(model.parameters[i].name, parameter_symbol(model, static_cast<int>(i)), "a parameter");
+  for (size_t i = 0; i < model.definitions.size(); ++i) {
+    const Expr& value = model.form.definitions[i];
+    const auto used = symbols_in(std::span(&value, 1));
+    if (std::all_of(used.begin(), used.end(), [](const Expr& s) {
+          return s.is_symbol(SymbolKind::parameter) || s.is_symbol(SymbolKind::constant);
+        }))
+      names.add(model.definitions[i].name, value, "a name with an equation");
+  }
   return names;
 }
 
@@ -77,10 +86,32 @@ void set_parameters(Model& model, const std::vector<Setting>& settings) {
   for (const Setting& s : settings) {
     const std::string given = fmt::format("-p {}={}", s.name, s.value);
     const size_t i = find_name(s, known, "-p", "parameter", model.state_names(), "-x");
-    const Expr value = read_formula(s.value, given, constants());
-    finite(constant_value(value, {}), given);
-    model.parameters[i].value = value;
+    if (std::find(model.unused.begin(), model.unused.end(), s.name) != model.unused.end())
+      misuse(fmt::format("{}: nothing in the model depends on '{}'", given, s.name),
+             "'saltus check' shows the equations");
+    model.parameters[i].value = read_formula(s.value, given, constants_and_parameters(model));
+    if (const auto circle = parameter_circle(model); !circle.empty())
+      misuse(fmt::format("{}: '{}' is given by itself", given, s.name), "break the circle: give a number");
   }
+  const auto values = parameter_values(model);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    const auto own = std::find_if(settings.begin(), settings.end(),
+                                  [&](const Setting& s) { return s.name == model.parameters[i].name; });
+    misuse(fmt::format("{} is {}",
+                       own != settings.end() ? fmt::format("-p {}={}", own->name, own->value)
+                                             : fmt::format("the parameter '{}'", model.parameters[i].name),
+                       print_number(values[i])),
+           "give a finite number");
+  }
+}
+
+/// Whether a setting changes which equations there are, so that the file must be read again.
+bool changes_structure(const Model& model, const std::vector<Setting>& settings) {
+  return std::any_of(settings.begin(), settings.end(), [&](const Setting& s) {
+    return std::any_of(model.structural.begin(), model.structural.end(),
+                       [&](int i) { return model.parameters[static_cast<size_t>(i)].name == s.name; });
+  });
 }
 
 void set_initial(Model& model, const std::vector<Setting>& settings) {
@@ -108,16 +139,27 @@ void check_values(const Model& model) {
   }
 }
 
-Model find_model(const std::string& name) {
+/// The text of a model, once: standard input cannot be read again.
+struct ModelSource {
+  std::string name;
+  std::optional<std::string> text{};  ///< nothing: a file, to be opened by its name
+
+  Model read(const Replacements& parameters = {}) const {
+    return text ? read_model_text(*text, name, parameters) : read_model(name, parameters);
+  }
+};
+
+ModelSource find_model(const std::string& name) {
+  if (name == "-") return {"standard input", std::string(std::istreambuf_iterator<char>(std::cin), {})};
   std::error_code ignored;
   const bool shadow = std::filesystem::is_directory(name, ignored) && find_in_gallery(name);
   if (std::filesystem::exists(name, ignored) && !shadow) {
     const auto past = read_past(name);
-    return past ? read_model_text(past->model, name) : read_model(name);
+    return past ? ModelSource{name, past->model} : ModelSource{name};
   }
-  if (const auto found = find_in_gallery(name)) return read_model_text(found->text, name);
+  if (const auto found = find_in_gallery(name)) return {name, std::string(found->text)};
   const std::string near = nearest_in_gallery(short_name(name));
-  if (near.empty()) return read_model(name);  // says why it cannot be opened
+  if (near.empty()) return {name};  // reading says why it cannot be opened
   throw Error(
       ErrorKind::file, fmt::format("there is no file '{}'", name), {},
       fmt::format("the gallery has '{}': 'saltus examples {} > {}.toml' writes it to a file", near, near, near));
@@ -193,7 +235,13 @@ Expr read_formula(const std::string& text, std::string_view given, const Model& 
 }
 
 Model load_model(const ModelOptions& options, const std::optional<std::string>& from) {
-  Model model = find_model(options.model);
+  const ModelSource source = find_model(options.model);
+  Model model = source.read();
+  if (changes_structure(model, options.parameters)) {
+    Replacements anew;
+    for (const Setting& s : options.parameters) anew.emplace_back(s.name, s.value);
+    model = source.read(anew);
+  }
   if (!options.parameters.empty() || !options.initial.empty()) {
     set_parameters(model, options.parameters);
     set_initial(model, options.initial);
@@ -209,6 +257,7 @@ Model load_model(const ModelOptions& options, const std::optional<std::string>& 
 }
 
 std::string short_name(const std::string& model) {
+  if (model == "-") return "model";
   const std::filesystem::path path(model);
   const std::string stem = path.stem().string();
   if (stem == "run") {

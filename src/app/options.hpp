@@ -46,15 +46,18 @@ struct SolveOptions {
 
 /// Where results go.
 struct OutputOptions {
-  std::string folder;             ///< -o; empty: the next free <model>-<command>-NNN
-  std::string format = "csv";     ///< "csv" or "h5"
-  bool plot = true;               ///< draw plot.svg
-  std::string picture;            ///< --plot: a further picture, .svg, .png or .pdf
-  std::vector<std::string> show;  ///< names to plot; empty: the command's choice
-  bool json = false;              ///< one document on stdout, no folder unless one is named
-  bool force = false;             ///< replace results in the folder named
-  bool resume = false;            ///< finish the computation in the folder named
-  bool quiet = false;             ///< no summary, no progress
+  std::string folder;              ///< -o; empty: the next free <model>-<command>-NNN
+  std::string format = "csv";      ///< "csv" or "h5"
+  bool plot = true;                ///< draw plot.svg
+  std::string picture;             ///< --plot: a further picture, .svg, .png or .pdf
+  std::vector<std::string> show;   ///< names to plot, x:y for a plane, x:y:z for space; empty: the command's choice
+  std::vector<std::string> range;  ///< --range y=-2:2: what an axis shows
+  bool equal = false;              ///< one unit is as long on both axes of a plane
+  bool log_x = false, log_y = false;
+  bool force = false;   ///< replace results in the folder named
+  bool resume = false;  ///< finish the computation in the folder named
+  bool json = false;    ///< one document on stdout, no folder unless one is named
+  bool quiet = false;   ///< no summary, no progress
 
   void check() const;
 };
@@ -74,8 +77,8 @@ double read_number(const std::string& text, std::string_view option, const Model
 /// A formula in the model's parameters given to an option.
 Expr read_formula(const std::string& text, std::string_view given, const Model& model);
 
-/// Reads the model, applies -p and -x, lowers it, and checks that a run can start from it; `from`: at which time, a formula
-/// in parameters, if not at that of the model's [run].
+/// Reads the model, applies -p and -x, lowers it, and checks that a run can start from it; `from`: at which time, a
+/// formula in parameters, if not at that of the model's [run].
 Model load_model(const ModelOptions& options, const std::optional<std::string>& from = {});
 
 /// How results of this model are called: the file's stem, its folder's name where the file is called model.toml, or

@@ -23,8 +23,14 @@ constexpr size_t longest_line = 1'000'000;
   throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
 }
 
-long read_count(const std::string& text, const std::string& given) {
-  const double n = read_number(text, given + ":");
+double number(const std::string& text, const std::string& given, const RangeOptions& options) {
+  return options.model ? read_number(text, given + ":", *options.model) : read_number(text, given + ":");
+}
+
+long read_count(const std::string& text, const std::string& given, const RangeOptions& options) {
+  const double n = number(text, given, options);
+  if (n > static_cast<double>(most_values))
+    misuse(fmt::format("{}: {} values are too many", given, text), fmt::format("give at most {}", most_values));
   if (!(n >= 1 && n <= static_cast<double>(most_values) && n == std::floor(n)))
     misuse(fmt::format("{}: {} is no number of values", given, text), "a range is a:b:n with a whole n of 1 or more");
   return static_cast<long>(n);
@@ -101,15 +107,17 @@ ValueRange read_range(const std::string& text, const std::string& given, const R
   const std::vector<std::string> parts = split_list(text, ':');
   if (parts.size() == 1) {
     if (options.random) misuse(fmt::format("{}: --random needs a range", given), "write the two ends: omega=0.15:2");
-    for (const std::string& part : split_list(text)) range.values.push_back(read_number(part, given + ":"));
+    for (const std::string& part : split_list(text)) range.values.push_back(number(part, given, options));
     return range;
   }
   if (parts.size() > 3) misuse(fmt::format("{}: too many colons", given), "a range is a:b:n");
-  const double a = read_number(parts[0], given + ":"), b = read_number(parts[1], given + ":");
+  const double a = number(parts[0], given, options), b = number(parts[1], given, options);
   if (options.log && !(a * b > 0))
     misuse(fmt::format("{}: --log needs two ends of one sign", given), "choose ends that are both above zero");
-  const long n = options.random ? *options.random : parts.size() == 3 ? read_count(parts[2], given) : 400;
-  if (n < 1 || n > most_values) misuse(fmt::format("--random {}: no such number of values", n), "give 1 or more");
+  const long n = options.random ? *options.random : parts.size() == 3 ? read_count(parts[2], given, options) : 400;
+  if (n < 1 || n > most_values)
+    misuse(fmt::format("--random {}: {}", n, n < 1 ? "no such number of values" : "too many values"),
+           fmt::format("give 1 to {}", most_values));
   for (long i = 0; i < n; ++i) {
     const double place = options.random ? random_number(options.seed, static_cast<std::uint64_t>(i), 0)
                          : n == 1       ? 0

@@ -6,12 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "model/model.hpp"
+
 namespace saltus {
 
 struct RangeOptions {
   bool log = false;            ///< a:b:n with equal ratios instead of equal steps
   std::optional<long> random;  ///< so many random values between a and b, in order of size
   std::uint64_t seed = 1;
+  const Model* model = nullptr;  ///< whose parameters may stand in the numbers
 };
 
 struct ValueRange {
@@ -20,7 +23,8 @@ struct ValueRange {
 };
 
 /// Reads `a:b:n`, `a:b` (400 values), `v1,v2,...` or `@FILE` (numbers separated by spaces, commas or lines; `#`
-/// comments). Numbers may be constant expressions. `given` is the argument as typed, for complaints.
+/// comments). Numbers may be constant expressions, also of parameters. `given` is the argument as typed, for
+/// complaints.
 ValueRange read_range(const std::string& text, const std::string& given, const RangeOptions& options = {});
 
 /// The numbers of each line of a file, `#` comments left out.

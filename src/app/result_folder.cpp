@@ -123,7 +123,11 @@ bool is_result_file(const std::string& name) {
   static constexpr std::array names{"run.toml",   "data.h5",        "data.csv",   "events.csv", "events_step.csv",
                                     "pieces.csv", "points.csv",     "groups.csv", "cycles.csv", "plot.gp",
                                     "plot.dat",   "attractors.csv", "plot.svg",   "plot.png",   "plot.pdf"};
-  return std::find(names.begin(), names.end(), name) != names.end();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return true;
+  // data-2.csv and events-2.csv of several runs
+  const size_t dash = name.find('-'), digits = name.find_first_not_of("0123456789", dash + 1);
+  return dash != name.npos && digits != name.npos && digits > dash + 1 && name.substr(digits) == ".csv" &&
+         (name.substr(0, dash) == "data" || name.substr(0, dash) == "events");
 }
 
 void begin(const ResultFolder& folder, const Past& past) {

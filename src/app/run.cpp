@@ -7,6 +7,7 @@
 #include "app/run_both.hpp"
 #include "app/run_figure.hpp"
 #include "app/run_json.hpp"
+#include "app/run_over.hpp"
 #include "app/summary.hpp"
 #include "expr/print.hpp"
 #include "model/clocks.hpp"
@@ -14,16 +15,6 @@
 
 namespace saltus {
 namespace {
-
-Sampling read_sampling(const std::string& text, const Model& model) {
-  if (text == "smooth") return {};
-  if (text == "steps") return {Sampling::Kind::steps};
-  const double interval = read_number(text, "--sample", model);
-  if (!(interval > 0))
-    throw Error(ErrorKind::usage, fmt::format("--sample {} is no interval", text), {},
-                "give a positive time, or 'steps'");
-  return {Sampling::Kind::every, interval};
-}
 
 Past past_of(const RunRequest& request, const RunOptions& options, const Sampling& sampling, const Model& model) {
   Past past{.version = this_version(),
@@ -40,7 +31,18 @@ Past past_of(const RunRequest& request, const RunOptions& options, const Samplin
 
 }  // namespace
 
+Sampling read_sampling(const std::string& text, const Model& model) {
+  if (text == "smooth") return {};
+  if (text == "steps") return {Sampling::Kind::steps};
+  const double interval = read_number(text, "--sample", model);
+  if (!(interval > 0))
+    throw Error(ErrorKind::usage, fmt::format("--sample {} is no interval", text), {},
+                "give a positive time, or 'steps'");
+  return {Sampling::Kind::every, interval};
+}
+
 Outcome run(const RunRequest& request, const Report& report) {
+  if (asks_for_several(request)) return run_over(request, report);
   request.output.check();
   check_word(request.store, {"samples", "pieces"}, "choice for --store");
   Model model = load_model(request.model, request.solve.from);
@@ -52,7 +54,8 @@ Outcome run(const RunRequest& request, const Report& report) {
 
   const Program program(model, request.solve.attract.value_or(0));
   RunTables recorder(program, options, sampling);
-  const std::vector<std::string> shown = find_columns(request.output.show, recorder.columns());
+  const std::vector<Shown> shown = find_shown(request.output.show, recorder.columns());
+  check_view(request.output, model);
   const Past past = past_of(request, options, sampling, model);
   const ResultFolder folder = open_folder(request.output, past);
   begin(folder, past);
@@ -74,6 +77,7 @@ Outcome run(const RunRequest& request, const Report& report) {
   std::vector<std::string> notes = notes_on(model);
   notes.insert(notes.end(), trajectory.messages.begin(), trajectory.messages.end());
   Saved saved;
+  std::string view_notes;
   size_t rows = 0;
   if (rows_wanted) {
     recorder.finish(trajectory);
@@ -87,6 +91,7 @@ Outcome run(const RunRequest& request, const Report& report) {
       results.tables.push_back(pieces.take_table(model));
     }
     Picturing picturing = picture_run(model, recorder, results.tables.front(), shown);
+    view_notes = set_view(picturing.figure, request.output, model);
     results.figure = std::move(picturing.figure);
     results.drawn = std::move(picturing.tables);
     saved = save(std::move(results), folder, request.output);
@@ -94,6 +99,7 @@ Outcome run(const RunRequest& request, const Report& report) {
 
   Outcome outcome{.text = "", .status = status_of(trajectory.end)};
   tell(saved, outcome);
+  outcome.talk += view_notes;
   if (request.output.json) {
     outcome.text = run_as_json(model, options, trajectory, notes);
   } else if (!request.output.quiet) {

@@ -193,6 +193,7 @@ Outcome run_both(const RunRequest& request, const Model& model, const Report& re
   const size_t rows = c.table.rows();
   if (folder || !request.output.picture.empty()) {
     Results results{.figure = picture(model, shown), .past = past};
+    set_view(results.figure, request.output, model);
     results.tables.push_back(c.table);
     results.tables.push_back(events_table(model, c.event.events));
     results.tables.push_back(events_table(model, c.step.events, "events_step"));

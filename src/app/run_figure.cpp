@@ -15,15 +15,11 @@ namespace {
 constexpr size_t most_panels = 6, most_lines = 10, most_ribbons = 8;
 constexpr size_t most_marks_shown = 100;
 
-std::string packed(std::string s) {
-  std::erase(s, ' ');
-  return s;
-}
-
 // ---- grouping ------------------------------------------------------------------------------------------------------
 
-/// What kin share: x1, x2, xm are x; phi_a, phi_b are phi; a longer word is its own.
+/// What kin share: x1, x2, xm are x, and so is x[3]; phi_a, phi_b are phi; a longer word is its own.
 std::string family(const std::string& name) {
+  if (const size_t index = name.find('['); index != name.npos && index > 0) return name.substr(0, index);
   if (const size_t score = name.find('_'); score != name.npos && score > 0) return name.substr(0, score);
   const size_t digits = name.find_last_not_of("0123456789") + 1;
   if (digits > 0 && digits < name.size()) return name.substr(0, digits);
@@ -156,42 +152,33 @@ Panel ribbons(const Model& model, const RunTables& recorder, std::vector<Table>&
 
 }  // namespace
 
-std::vector<std::string> find_columns(const std::vector<std::string>& asked, const std::vector<std::string>& known) {
-  std::vector<std::string> names;
-  for (const std::string& list : asked) {
-    int depth = 0;
-    std::string name;
-    for (const char c : list + ",") {
-      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-      if (c != ',' || depth > 0) {
-        name += c;
-        continue;
-      }
-      const auto found = std::find_if(known.begin(), known.end(),
-                                      [&](const std::string& k) { return packed(k) == packed(name) && k != "t"; });
-      if (found == known.end()) {
-        const std::string near = nearest_name(name, known);
-        throw Error(ErrorKind::usage, fmt::format("--show {}: there is no such quantity", name), {},
-                    near.empty() || near == "t"
-                        ? fmt::format("known: {}", fmt::join(known.begin() + 1, known.end(), ", "))
-                        : fmt::format("did you mean '{}'?", near));
-      }
-      names.push_back(*found);
-      name.clear();
-    }
-  }
-  return names;
-}
-
 std::string caption_of(const Model& model) {
   std::vector<std::string> items;
   for (const Parameter& p : model.parameters) items.push_back(fmt::format("{}\u00a0=\u00a0{}", p.name, print(p.value)));
   return fmt::format("{}", fmt::join(items, ", "));
 }
 
+namespace {
+
+Panel space_curve(const Shown& axes) {
+  return {.x = {.label = axes[0]},
+          .y = {.label = axes[1]},
+          .z = {.label = axes[2]},
+          .layers = {Curve{.x = axes[0], .y = axes[1], .z = axes[2]}}};
+}
+
+}  // namespace
+
 Picturing picture_run(const Model& model, const RunTables& recorder, const Table& data,
-                      const std::vector<std::string>& shown) {
-  const std::vector<std::string> names = shown.empty() ? model.state_names() : shown;
+                      const std::vector<Shown>& shown) {
+  std::vector<std::string> names;
+  std::vector<Shown> planes;
+  for (const Shown& item : shown) {
+    if (item.size() == 1) names.push_back(item[0]);
+    if (item.size() > 1) planes.push_back(item);
+  }
+  if (shown.empty()) names = model.state_names();
+  if (planes.empty() && names.size() == 2) planes.push_back({names[0], names[1]});
   auto groups = group(names, data);
   if (groups.size() > most_panels) groups.resize(most_panels);
 
@@ -199,16 +186,19 @@ Picturing picture_run(const Model& model, const RunTables& recorder, const Table
   result.tables.push_back(visible_marks(recorder.marks()));
   const bool marked = result.tables.back().rows() > 0;
 
-  Stack time{.share_x = true};
-  for (const auto& g : groups) time.panels.push_back(panel_over_time(g, marked));
-  // One mode among many tells nothing.
-  const size_t unknowns = static_cast<size_t>(model.form.visible) + model.constraints.size();
-  if (!recorder.stays().empty() && (unknowns <= most_ribbons || recorder.modes().size() > 1))
-    time.panels.push_back(ribbons(model, recorder, result.tables));
-  const bool plane = names.size() == 2;
-  if (plane) time.width = 1.35;
-  result.figure.stacks.push_back(std::move(time));
-  if (plane) result.figure.stacks.push_back({.panels = {phase_plane(names[0], names[1], marked)}});
+  if (!names.empty()) {
+    Stack time{.share_x = true};
+    for (const auto& g : groups) time.panels.push_back(panel_over_time(g, marked));
+    // One mode among many tells nothing.
+    const size_t unknowns = static_cast<size_t>(model.form.visible) + model.constraints.size();
+    if (!recorder.stays().empty() && (unknowns <= most_ribbons || recorder.modes().size() > 1))
+      time.panels.push_back(ribbons(model, recorder, result.tables));
+    if (!planes.empty()) time.width = 1.35;
+    result.figure.stacks.push_back(std::move(time));
+  }
+  for (const Shown& axes : planes)
+    result.figure.stacks.push_back(
+        {.panels = {axes.size() == 2 ? phase_plane(axes[0], axes[1], marked) : space_curve(axes)}});
   return result;
 }
 

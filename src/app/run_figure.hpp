@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/record.hpp"
+#include "app/view.hpp"
 #include "base/figure.hpp"
 
 namespace saltus {
@@ -15,15 +16,14 @@ struct Picturing {
   std::vector<Table> tables;
 };
 
-/// Columns a person asked to see: commas outside brackets separate, spaces do not count. A name that is no column is an
-/// Error(usage) that names the nearest.
-std::vector<std::string> find_columns(const std::vector<std::string>& asked, const std::vector<std::string>& known);
-
 /// "F = 0.4, omega = 1/3", unbreakable around each "="
 std::string caption_of(const Model& model);
 
-/// `shown` may be empty: then the states, as many as fit.
+/// `shown` may be empty: then the states, as many as fit; of two, also their plane.
 Picturing picture_run(const Model& model, const RunTables& recorder, const Table& data,
-                      const std::vector<std::string>& shown);
+                      const std::vector<Shown>& shown);
+
+/// The times of rows that --sample asks for.
+Sampling read_sampling(const std::string& text, const Model& model);
 
 }  // namespace saltus

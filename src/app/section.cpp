@@ -75,11 +75,19 @@ Picturing picture_section(const Model& model, const std::vector<SectionPoint>& p
       now.push_back(points[i].state[s]);
       next.push_back(points[i + 1].state[s]);
     }
+    double lowest = HUGE_VAL, highest = -HUGE_VAL;
+    for (const double v : now) lowest = std::min(lowest, v), highest = std::max(highest, v);
+    Table diagonal("diagonal", "where a point is its own next");
+    const bool any = lowest <= highest;
+    diagonal.add_numbers("now", any ? Numbers{lowest, highest} : Numbers{})
+        .add_numbers("next", any ? Numbers{lowest, highest} : Numbers{});
     table.add_numbers("now", std::move(now)).add_numbers("next", std::move(next));
     result.tables.push_back(std::move(table));
+    result.tables.push_back(std::move(diagonal));
     panel = {.x = {.label = shown[0]},
              .y = {.label = shown[0] + ", next"},
-             .layers = {Dots{.table = "map", .x = "now", .y = "next"}}};
+             .layers = {Line{.table = "diagonal", .x = "now", .y = "next", .colour = "#b0b0b0"},
+                        Dots{.table = "map", .x = "now", .y = "next"}}};
   }
   result.figure.stacks.push_back({.panels = {std::move(panel)}});
   return result;
@@ -112,6 +120,7 @@ Outcome section(const SectionRequest& request, const Report& report) {
   std::vector<std::string> columns{"t"};
   for (const State& state : model.states) columns.push_back(state.name);
   const std::vector<std::string> shown = find_columns(request.output.show, columns);
+  check_view(request.output, model);
   Past past{.version = this_version(),
             .command = "section",
             .name = short_name(request.model.model),
@@ -149,8 +158,10 @@ Outcome section(const SectionRequest& request, const Report& report) {
   }
 
   Saved saved;
+  std::string view_notes;
   if (folder || !request.output.picture.empty()) {
     Picturing picturing = picture_section(model, points, wanted.name, shown);
+    view_notes = set_view(picturing.figure, request.output, model);
     Results results{.figure = std::move(picturing.figure), .drawn = std::move(picturing.tables), .past = past};
     results.tables.push_back(points_table(model, points, request.skip));
     saved = save(std::move(results), folder, request.output);
@@ -158,6 +169,7 @@ Outcome section(const SectionRequest& request, const Report& report) {
 
   Outcome outcome{.text = "", .status = status_of(end)};
   tell(saved, outcome);
+  outcome.talk += view_notes;
   if (request.output.json) {
     outcome.text = section_as_json(model, wanted.name, points, trajectory);
   } else if (!request.output.quiet) {

@@ -56,8 +56,13 @@ Axes read_axes(const SweepRequest& request, const Model& model) {
     misuse("--random with two parameters", "vary one parameter, or give both as a:b:n");
   for (const std::string& text : request.vary) {
     const Setting s = read_setting(text, "vary");
-    const ValueRange range =
-        read_range(s.value, text, {.log = request.log, .random = request.random, .seed = request.seed});
+    const auto states = model.state_names();
+    if (std::find(states.begin(), states.end(), s.name) != states.end())
+      misuse(fmt::format("'{}' is a state, and a sweep varies parameters", s.name),
+             fmt::format("'saltus basins MODEL {}' varies initial values; -x {}=\"...\" lets one follow a parameter",
+                         text, s.name));
+    const ValueRange range = read_range(
+        s.value, text, {.log = request.log, .random = request.random, .seed = request.seed, .model = &model});
     axes.varied.push_back(vary(model, s.name, read_formula(s.name, text, model), range.values));
     axes.uniform = axes.uniform && range.uniform;
     std::vector<std::string> numbers;
@@ -76,7 +81,7 @@ Numbers read_tolerance(const std::vector<std::string>& texts, const Model& model
     for (const std::string& part : split_list(text)) {
       const size_t equals = part.find('=');
       const std::string value = equals == part.npos ? part : part.substr(equals + 1);
-      const double number = value == "inf" ? HUGE_VAL : read_number(value, "--period-tolerance");
+      const double number = value == "inf" ? HUGE_VAL : read_number(value, "--period-tolerance", model);
       if (equals == part.npos) {
         tolerance.assign(tolerance.size(), number);
       } else {
@@ -95,7 +100,8 @@ std::vector<std::pair<double, double>> read_box(const std::vector<std::string>& 
       const std::string given = "--box " + part;
       const auto ends = split_list(s.value, ':');
       if (ends.size() != 2) misuse(fmt::format("{}: this is no interval", given), "write --box y=-2:2");
-      box[find_state(model, s.name, given)] = {read_number(ends[0], given + ":"), read_number(ends[1], given + ":")};
+      box[find_state(model, s.name, given)] = {read_number(ends[0], given + ":", model),
+                                               read_number(ends[1], given + ":", model)};
     }
   }
   return box;
@@ -112,7 +118,7 @@ std::vector<Numbers> read_starts(const std::vector<std::string>& texts, const Mo
         misuse(fmt::format("{}: the file holds no numbers", given), "write the states of a start per line");
     } else {
       Numbers row;
-      for (const std::string& part : split_list(text)) row.push_back(read_number(part, given + ":"));
+      for (const std::string& part : split_list(text)) row.push_back(read_number(part, given + ":", model));
       starts.push_back(std::move(row));
     }
     for (const Numbers& row : starts) {
@@ -271,6 +277,21 @@ std::vector<std::string> shown_states(const Model& model, const Table& points, s
   return {model.states.front().name};
 }
 
+/// Where nearly all values lie, if a few are so far away that they would squash the rest.
+std::optional<std::pair<double, double>> bulk_of(Numbers values) {
+  std::erase_if(values, [](double v) { return !std::isfinite(v); });
+  if (values.size() < 200) return std::nullopt;
+  const auto quantile = [&](double q) {
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
+  };
+  const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
+  const double all = *highest - *lowest, low = quantile(0.005), high = quantile(0.995), width = high - low;
+  if (!(width > 0) || all < 10 * width) return std::nullopt;
+  return std::pair(low - 0.2 * width, high + 0.2 * width);
+}
+
 Picturing picture_diagram(const Model& model, const SweepPlan& plan, const Runs& runs, const Table& points,
                           const SweepRequest& request, const std::vector<std::string>& shown, std::string colour) {
   const std::string& x = plan.varied[0].name;
@@ -301,6 +322,16 @@ Picturing picture_diagram(const Model& model, const SweepPlan& plan, const Runs&
                                             .colour = own                            ? "colour"
                                                       : colour == "start" && several ? "start"
                                                                                      : ""}}});
+    const Numbers& values = points.numbers(y);
+    const auto bulk = bulk_of(values);
+    if (!bulk) continue;
+    Axis& axis = stack.panels.back().y;
+    std::tie(axis.from, axis.to) = *bulk;
+    const auto outside =
+        std::count_if(values.begin(), values.end(), [&](double v) { return v < axis.from || v > axis.to; });
+    const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
+    result.figure.caption += fmt::format("{}{} points of {} outside the picture, between {:.4g} and {:.4g}",
+                                         result.figure.caption.empty() ? "" : "; ", outside, y, *lowest, *highest);
   }
   result.figure.stacks.push_back(std::move(stack));
   return result;
@@ -490,6 +521,7 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
   const Axes axes = read_axes(request, model);
   const SweepPlan plan = make_plan(request, model, axes.varied);
   const std::vector<std::string> shown = find_columns(request.output.show, model.state_names());
+  check_view(request.output, model);
   const Past past = record(request, plan, model, axes);
 
   const bool leads = rank() == 0;
@@ -523,6 +555,7 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
   const Runs runs = sweep_runs(plan, std::move(result));
 
   Saved saved;
+  std::string view_notes;
   if (folder || !request.output.picture.empty()) {
     Results results{.past = past};
     results.tables.push_back(runs_table(model, plan, runs));
@@ -531,6 +564,7 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
                               ? picture_diagram(model, plan, runs, results.tables.back(), request,
                                                 shown_states(model, results.tables.back(), shown), request.colour)
                               : picture_map(model, plan, runs, request, axes.uniform);
+    view_notes = set_view(picturing.figure, request.output, model);
     results.figure = std::move(picturing.figure);
     results.drawn = std::move(picturing.tables);
     saved = save(std::move(results), folder, request.output);
@@ -544,6 +578,7 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
                             : all_badly ? Status::ended_badly
                                         : Status::done};
   tell(saved, outcome);
+  outcome.talk += view_notes;
   if (!complete && folder)
     outcome.talk += fmt::format("interrupted: 'saltus again {}' goes on\n", (*folder / "run.toml").string());
   if (request.output.json) {

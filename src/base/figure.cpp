@@ -12,6 +12,10 @@ struct Checker {
     table.numbers(layer.y);
   }
   void operator()(const Line& line) const { xy(line); }
+  void operator()(const Curve& curve) const {
+    xy(curve);
+    find_table(tables, curve.table).numbers(curve.z);
+  }
   void operator()(const Points& points) const {
     xy(points);
     if (!points.kind.empty()) find_table(tables, points.table).texts(points.kind);

@@ -45,6 +45,13 @@ struct Line {
   std::string colour = {};  ///< "#rrggbb"; empty: by its place in the panel
 };
 
+/// A curve in space, seen from above at an angle; thinned and interrupted as a Line. It has its panel for itself.
+struct Curve {
+  std::string table = "data";
+  std::string x = {}, y = {}, z = {};
+  std::string label = {};
+};
+
 /// Markers. `kind` names a text column whose words choose shape and colour (the event kinds: cross, slide, leave,
 /// graze, impact, close, open, chatter, jump, section, mode; other words get their own) and appear in the legend.
 struct Points {
@@ -91,14 +98,14 @@ struct Verticals {
   std::vector<std::string> labels = {};
 };
 
-using Layer = std::variant<Line, Points, Dots, Heat, Ribbon, Circle, Verticals>;
+using Layer = std::variant<Line, Curve, Points, Dots, Heat, Ribbon, Circle, Verticals>;
 
 /// Axes and what is drawn on them, first layer lowest.
 struct Panel {
   std::string title = {};
-  Axis x = {}, y = {};
-  bool equal = false;  ///< one unit of x is as long as one unit of y
-  double height = 1;   ///< relative to the other panels of the stack
+  Axis x = {}, y = {}, z = {};  ///< z of curves in space only
+  bool equal = false;           ///< one unit of x is as long as one unit of y
+  double height = 1;            ///< relative to the other panels of the stack
   std::vector<Layer> layers = {};
 };
 

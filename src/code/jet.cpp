@@ -15,6 +15,8 @@ struct rules::Elementary<double> {
   static double cbrt(double a) { return std::cbrt(a); }
   static double exp(double a) { return std::exp(a); }
   static double log(double a) { return std::log(a); }
+  static double expm1(double a) { return std::expm1(a); }
+  static double log1p(double a) { return std::log1p(a); }
   static double pow(double a, double b) { return std::pow(a, b); }
   static double tan(double a) { return std::tan(a); }
   static double sinh(double a) { return std::sinh(a); }

@@ -36,6 +36,8 @@ struct Elementary<Lanes4> {
   static Lanes4 cbrt(Lanes4 a) { return Sleef_finz_cbrtd4_u10avx2(a); }
   static Lanes4 exp(Lanes4 a) { return Sleef_finz_expd4_u10avx2(a); }
   static Lanes4 log(Lanes4 a) { return Sleef_finz_logd4_u10avx2(a); }
+  static Lanes4 expm1(Lanes4 a) { return Sleef_finz_expm1d4_u10avx2(a); }
+  static Lanes4 log1p(Lanes4 a) { return Sleef_finz_log1pd4_u10avx2(a); }
   static Lanes4 pow(Lanes4 a, Lanes4 b) { return Sleef_finz_powd4_u10avx2(a, b); }
   static Lanes4 tan(Lanes4 a) { return Sleef_finz_tand4_u10avx2(a); }
   static Lanes4 sinh(Lanes4 a) { return Sleef_finz_sinhd4_u10avx2(a); }
@@ -60,6 +62,8 @@ struct Elementary<Pair> {
   static Pair cbrt(const Pair& a) { return {F::cbrt(a.low), F::cbrt(a.high)}; }
   static Pair exp(const Pair& a) { return {F::exp(a.low), F::exp(a.high)}; }
   static Pair log(const Pair& a) { return {F::log(a.low), F::log(a.high)}; }
+  static Pair expm1(const Pair& a) { return {F::expm1(a.low), F::expm1(a.high)}; }
+  static Pair log1p(const Pair& a) { return {F::log1p(a.low), F::log1p(a.high)}; }
   static Pair pow(const Pair& a, const Pair& b) { return {F::pow(a.low, b.low), F::pow(a.high, b.high)}; }
   static Pair tan(const Pair& a) { return {F::tan(a.low), F::tan(a.high)}; }
   static Pair sinh(const Pair& a) { return {F::sinh(a.low), F::sinh(a.high)}; }

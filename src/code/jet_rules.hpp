@@ -219,6 +219,11 @@ template <class V>
       c = F::atan2(a, b);
       also = a * a + b * b;
       break;
+    case Instr::expm1:
+      c = F::expm1(a);
+      also = F::exp(a);
+      break;
+    case Instr::log1p: c = F::log1p(a); break;
   }
 }
 
@@ -274,6 +279,13 @@ template <class V>
       break;
     }
     case Instr::log: next_integral(c, c1, 1.0, a, a, k); break;
+    case Instr::expm1: {
+      V *exp = c1, *Da = c2;
+      Da[k] = n * a[k];
+      c[k] = exp[k] = convolve(Da, exp, k, 1, k) / n;
+      break;
+    }
+    case Instr::log1p: next_integral(c, c1, 1.0, a, b, k); break;
     case Instr::atan: next_integral(c, c1, 1.0, a, b, k); break;
     case Instr::asin: next_integral(c, c1, 1.0, a, b, k); break;
     case Instr::acos: next_integral(c, c1, -1.0, a, b, k); break;

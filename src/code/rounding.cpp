@@ -96,6 +96,12 @@ void Rounding::run(const std::vector<Operation>& operations) {
         break;
       }
       case Instr::log: v = std::log(a), e = ea / std::abs(a); break;
+      case Instr::expm1:
+        v = std::expm1(a), e = std::exp(a) * ea;
+        value_[at(o.out + 1)] = std::exp(a);
+        error_[at(o.out + 1)] = e + eps * std::exp(a);
+        break;
+      case Instr::log1p: v = std::log1p(a), e = ea / std::abs(b); break;
       case Instr::atan: v = std::atan(a), e = ea; break;
       case Instr::asin: v = std::asin(a), e = ea / std::abs(b); break;
       case Instr::acos: v = std::acos(a), e = ea / std::abs(b); break;

@@ -89,9 +89,10 @@ class Builder {
         tape_.parameters.emplace_back(slot, s.index);
         return slot;
       }
-      case SymbolKind::definition: break;
+      case SymbolKind::definition:
+      case SymbolKind::argument: break;
     }
-    assert(false && "definitions are substituted before a tape is built");
+    assert(false && "names are substituted before a tape is built");
     return 0;
   }
 
@@ -161,6 +162,11 @@ class Builder {
       case Op::cbrt: return hiding(put(Instr::cbrt, a));
       case Op::exp: return hiding(put(Instr::exp, a));
       case Op::log: return hiding(put(Instr::log, a));
+      case Op::hypot: return hiding(put(Instr::sqrt, sum(square(a), square(b))));
+      case Op::log10: return put(Instr::div_c, hiding(put(Instr::log, a)), number(std::numbers::ln10));
+      case Op::log2: return put(Instr::div_c, hiding(put(Instr::log, a)), number(std::numbers::ln2));
+      case Op::expm1: return hiding(put(Instr::expm1, a));
+      case Op::log1p: return hiding(put(Instr::log1p, a, put(Instr::add_c, a, number(1))));
       case Op::sin: return sine(a);
       case Op::cos: return sine(a) + 1;
       case Op::sinh: return hiding(put(Instr::sinh_cosh, a));
@@ -175,6 +181,13 @@ class Builder {
     }
     assert(false && "nonsmooth functions are lowered before a tape is built");
     return 0;
+  }
+
+  int square(int a) {
+    if (!is_constant(a)) return put(Instr::square, a);
+    const int out = fresh(Stage::bind);
+    tape_.bind.push_back({Op::mul, out, a, a, 0});
+    return out;
   }
 
   int sum(int a, int b) {
@@ -256,11 +269,13 @@ int slots_of(Instr instr) {
     case Instr::atan:
     case Instr::asin:
     case Instr::acos:
+    case Instr::log1p:
     case Instr::sin_cos_t: return 2;
     case Instr::sin_cos:
     case Instr::sinh_cosh:
     case Instr::tan:
     case Instr::tanh:
+    case Instr::expm1:
     case Instr::atan2: return 3;
     case Instr::pow: return 4;
     case Instr::power: return 11;  // five squares and five products on the way to a^63

@@ -49,6 +49,8 @@ enum class Instr : uint8_t {
   asin,              ///< out = asin(a), b = sqrt(1 - a^2)
   acos,              ///< out = acos(a), b = sqrt(1 - a^2)
   atan2,             ///< out = atan2(a, b)
+  expm1,             ///< out = exp(a) - 1, out+1 = exp(a)
+  log1p,             ///< out = log(b), b = 1 + a
 };
 
 /// Largest whole c for which a^c is a chain of products: it must work through a = 0.

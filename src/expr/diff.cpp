@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <numbers>
 
 namespace saltus {
 namespace {
@@ -34,6 +35,11 @@ Expr rule(const Expr& e, const std::array<Expr, 3>& a, const std::array<Expr, 3>
     case Op::log: return dx / x;
     case Op::sqrt: return dx / (Expr(2) * e);
     case Op::cbrt: return dx / (Expr(3) * pow(e, 2));
+    case Op::hypot: return (x * dx + y * dy) / e;
+    case Op::log10: return dx / (x * Expr(std::numbers::ln10));
+    case Op::log2: return dx / (x * Expr(std::numbers::ln2));
+    case Op::expm1: return make(Op::exp, x) * dx;
+    case Op::log1p: return dx / (Expr(1) + x);
     case Op::abs: return make(Op::sign, x) * dx;
     case Op::min: return make(Op::select, make(Op::less, x, y), dx, dy);
     case Op::max: return make(Op::select, make(Op::greater, x, y), dx, dy);

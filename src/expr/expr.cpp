@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <numbers>
-#include <unordered_set>
 
 namespace saltus {
 
@@ -47,11 +46,64 @@ bool same(const Node& a, const Node& b) {
   return a.arguments == b.arguments;
 }
 
-struct NodeHash {
-  size_t operator()(const Node* n) const { return n->hash; }
-};
-struct NodeSame {
-  bool operator()(const Node* a, const Node* b) const { return same(*a, *b); }
+/// Nodes by their hash, in one array with linear probing: a look costs one or two places in memory, also among
+/// millions.
+class NodeTable {
+ public:
+  const Node* find(const Node& wanted) const {
+    for (size_t i = home(wanted.hash);; i = next(i)) {
+      if (!slots_[i].node) return nullptr;
+      if (slots_[i].hash == wanted.hash && same(*slots_[i].node, wanted)) return slots_[i].node;
+    }
+  }
+
+  void insert(const Node* node) {
+    if (2 * ++count_ > slots_.size()) grow();
+    place({node->hash, node});
+  }
+
+  void erase(const Node* node) {
+    size_t hole = home(node->hash);
+    while (slots_[hole].node != node) hole = next(hole);
+    // What was pushed past the hole moves back into it, so that no search ends too early.
+    for (size_t i = next(hole); slots_[i].node; i = next(i)) {
+      const size_t from = home(slots_[i].hash);
+      const bool stays = hole < i ? hole < from && from <= i : hole < from || from <= i;
+      if (stays) continue;
+      slots_[hole] = slots_[i];
+      hole = i;
+    }
+    slots_[hole] = {};
+    --count_;
+  }
+
+ private:
+  struct Slot {
+    size_t hash = 0;
+    const Node* node = nullptr;
+  };
+
+  size_t home(size_t hash) const { return (hash ^ hash >> 32) * 0x9E3779B97F4A7C15ull >> shift_; }
+  size_t next(size_t i) const { return i + 1 == slots_.size() ? 0 : i + 1; }
+
+  void place(const Slot& slot) {
+    size_t i = home(slot.hash);
+    while (slots_[i].node) i = next(i);
+    slots_[i] = slot;
+  }
+
+  void grow() {
+    std::vector<Slot> old(2 * slots_.size());
+    old.swap(slots_);
+    --shift_;
+    for (const Slot& slot : old) {
+      if (slot.node) place(slot);
+    }
+  }
+
+  std::vector<Slot> slots_ = std::vector<Slot>(1u << 12);
+  int shift_ = 64 - 12;
+  size_t count_ = 0;
 };
 
 }  // namespace
@@ -67,12 +119,11 @@ class Pool {
   Expr intern(Node&& candidate) {
     candidate.hash = hash_of(candidate);
     std::lock_guard lock(mutex_);
-    const auto found = nodes_.find(&candidate);
-    if (found != nodes_.end()) {
-      (*found)->uses.fetch_add(1, std::memory_order_relaxed);
-      return Expr(Expr::Counted{}, *found);
+    if (const Node* found = nodes_.find(candidate)) {
+      found->uses.fetch_add(1, std::memory_order_relaxed);
+      return Expr(Expr::Counted{}, found);
     }
-    auto* node = new Node;
+    Node* node = fresh();
     node->op = candidate.op;
     node->size = candidate.size;
     node->hash = candidate.hash;
@@ -94,20 +145,37 @@ class Pool {
       }
     }
     std::lock_guard lock(mutex_);
-    std::vector<const Node*> doomed{node};
-    while (!doomed.empty()) {
-      const Node* n = doomed.back();
-      doomed.pop_back();
+    doomed_.push_back(node);
+    while (!doomed_.empty()) {
+      const Node* n = doomed_.back();
+      doomed_.pop_back();
       if (n->uses.fetch_sub(1) > 1) continue;
       nodes_.erase(n);
-      for (size_t i = 0; i < n->size; ++i) doomed.push_back(n->arguments[i]);
-      delete n;
+      for (size_t i = 0; i < n->size; ++i) doomed_.push_back(n->arguments[i]);
+      Node* empty = const_cast<Node*>(n);  // all nodes are the pool's own
+      empty->symbol.reset();
+      free_.push_back(empty);
     }
   }
 
  private:
+  /// A place for a node: one that has become free, or the next of a block.
+  Node* fresh() {
+    if (free_.empty()) {
+      constexpr size_t block = 1024;
+      blocks_.push_back(std::make_unique<Node[]>(block));
+      for (size_t i = block; i-- > 0;) free_.push_back(&blocks_.back()[i]);
+    }
+    Node* node = free_.back();
+    free_.pop_back();
+    return node;
+  }
+
   std::mutex mutex_;
-  std::unordered_set<const Node*, NodeHash, NodeSame> nodes_;
+  NodeTable nodes_;
+  std::vector<std::unique_ptr<Node[]>> blocks_;
+  std::vector<Node*> free_;
+  std::vector<const Node*> doomed_;
 };
 
 namespace {
@@ -120,7 +188,11 @@ Expr number(double value) {
 
 }  // namespace
 
-Expr::Expr() : Expr(0.0) {}
+Expr::Expr() : node_(nullptr) {
+  static const Expr* const zero = new Expr(0.0);  // never destroyed, as the pool
+  node_ = zero->node_;
+  node_->uses.fetch_add(1, std::memory_order_relaxed);
+}
 Expr::Expr(double value) : node_(nullptr) {
   Expr e = number(value);
   std::swap(node_, e.node_);
@@ -179,12 +251,13 @@ struct OpInfo {
   int arity;
 };
 
-constexpr std::array<OpInfo, 39> op_table{{
-    {"number", 0}, {"symbol", 0}, {"+", 2},   {"-", 2},    {"*", 2},    {"/", 2},    {"^", 2},     {"-", 1},
-    {"sin", 1},    {"cos", 1},    {"tan", 1}, {"asin", 1}, {"acos", 1}, {"atan", 1}, {"atan2", 2}, {"sinh", 1},
-    {"cosh", 1},   {"tanh", 1},   {"exp", 1}, {"log", 1},  {"sqrt", 1}, {"cbrt", 1}, {"sign", 1},  {"sign", 2},
-    {"abs", 1},    {"min", 2},    {"max", 2}, {"sat", 3},  {"step", 1}, {"if", 3},   {"mod", 2},   {"floor", 1},
-    {"<", 2},      {">", 2},      {"<=", 2},  {">=", 2},   {"and", 2},  {"or", 2},   {"not", 1},
+constexpr std::array<OpInfo, 44> op_table{{
+    {"number", 0}, {"symbol", 0}, {"+", 2},     {"-", 2},    {"*", 2},     {"/", 2},    {"^", 2},     {"-", 1},
+    {"sin", 1},    {"cos", 1},    {"tan", 1},   {"asin", 1}, {"acos", 1},  {"atan", 1}, {"atan2", 2}, {"sinh", 1},
+    {"cosh", 1},   {"tanh", 1},   {"exp", 1},   {"log", 1},  {"sqrt", 1},  {"cbrt", 1}, {"hypot", 2}, {"log10", 1},
+    {"log2", 1},   {"expm1", 1},  {"log1p", 1}, {"sign", 1}, {"sign", 2},  {"abs", 1},  {"min", 2},   {"max", 2},
+    {"sat", 3},    {"step", 1},   {"if", 3},    {"mod", 2},  {"floor", 1}, {"<", 2},    {">", 2},     {"<=", 2},
+    {">=", 2},     {"and", 2},    {"or", 2},    {"not", 1},
 }};
 
 bool all_numbers(std::span<const Expr> a) {
@@ -303,12 +376,50 @@ Expr operator/(const Expr& a, const Expr& b) { return make(Op::div, a, b); }
 Expr operator-(const Expr& a) { return make(Op::neg, a); }
 Expr pow(const Expr& a, const Expr& b) { return make(Op::pow, a, b); }
 
+namespace {
+
+/// Nodes that have been met: small formulas are the rule, so it starts small and without a list of its own.
+class Seen {
+ public:
+  /// Whether the node is new.
+  bool insert(const Node* node) {
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    size_t i = home(node);
+    for (; slots_[i]; i = (i + 1) & (slots_.size() - 1)) {
+      if (slots_[i] == node) return false;
+    }
+    slots_[i] = node;
+    ++count_;
+    return true;
+  }
+
+ private:
+  size_t home(const Node* node) const {
+    return (reinterpret_cast<uintptr_t>(node) >> 4) * 0x9E3779B97F4A7C15ull >> 20 & (slots_.size() - 1);
+  }
+  void grow() {
+    std::vector<const Node*> old(2 * slots_.size());
+    old.swap(slots_);
+    for (const Node* node : old) {
+      if (!node) continue;
+      size_t i = home(node);
+      while (slots_[i]) i = (i + 1) & (slots_.size() - 1);
+      slots_[i] = node;
+    }
+  }
+
+  std::vector<const Node*> slots_ = std::vector<const Node*>(64);
+  size_t count_ = 0;
+};
+
+}  // namespace
+
 std::vector<Expr> postorder(std::span<const Expr> roots) {
   std::vector<Expr> out;
-  std::unordered_set<const Node*> seen;
+  Seen seen;
   std::vector<std::pair<Expr, size_t>> stack;
   for (const Expr& root : roots) {
-    if (!seen.insert(root.node()).second) continue;
+    if (!seen.insert(root.node())) continue;
     stack.emplace_back(root, 0);
     while (!stack.empty()) {
       auto& [node, next] = stack.back();
@@ -318,7 +429,7 @@ std::vector<Expr> postorder(std::span<const Expr> roots) {
         continue;
       }
       Expr child = node.argument(next++);
-      if (seen.insert(child.node()).second) stack.emplace_back(std::move(child), 0);
+      if (seen.insert(child.node())) stack.emplace_back(std::move(child), 0);
     }
   }
   return out;
@@ -352,6 +463,14 @@ Expr simplify(const Expr& e) {
 Expr substitute(const Expr& e, const ExprMap<Expr>& values) {
   return Rebuild([&](const Expr& node, std::span<const Expr> a) {
     if (!a.empty()) return make(node.op(), a);
+    const auto found = values.find(node);
+    return found == values.end() ? node : found->second;
+  })(e);
+}
+
+Expr insert(const Expr& e, const ExprMap<Expr>& values) {
+  return Rebuild([&](const Expr& node, std::span<const Expr> a) {
+    if (!a.empty()) return Expr::raw(node.op(), a);
     const auto found = values.find(node);
     return found == values.end() ? node : found->second;
   })(e);
@@ -397,6 +516,11 @@ double apply(Op op, const double* a) {
     case Op::log: return std::log(a[0]);
     case Op::sqrt: return std::sqrt(a[0]);
     case Op::cbrt: return std::cbrt(a[0]);
+    case Op::hypot: return std::hypot(a[0], a[1]);
+    case Op::log10: return std::log10(a[0]);
+    case Op::log2: return std::log2(a[0]);
+    case Op::expm1: return std::expm1(a[0]);
+    case Op::log1p: return std::log1p(a[0]);
     case Op::sign:
     case Op::hold_sign: return a[0] > 0 ? 1.0 : a[0] < 0 ? -1.0 : a[0];
     case Op::abs: return std::abs(a[0]);
@@ -422,6 +546,7 @@ double apply(Op op, const double* a) {
 }
 
 double evaluate(const Expr& root, const std::function<double(const Symbol&)>& lookup) {
+  if (root.is_number()) return root.value();
   std::unordered_map<const Node*, double> values;
   std::array<double, 3> a{};
   for (const Expr& e : postorder(std::span(&root, 1))) {

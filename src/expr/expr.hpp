@@ -36,6 +36,11 @@ enum class Op : uint8_t {
   log,
   sqrt,
   cbrt,
+  hypot,
+  log10,
+  log2,
+  expm1,
+  log1p,
   sign,
   hold_sign,
   abs,
@@ -65,6 +70,7 @@ enum class SymbolKind : uint8_t {
   counter,     ///< how often a mod or floor has wrapped
   definition,  ///< a name given to a formula
   constant,    ///< pi, e
+  argument,    ///< of a user's function, in its body only
 };
 
 struct Symbol {
@@ -155,6 +161,8 @@ Expr simplify(const Expr& e);
 
 /// Symbols replaced by formulas, and the result simplified.
 Expr substitute(const Expr& e, const ExprMap<Expr>& values);
+/// Symbols replaced by formulas, nothing folded: what the result would be if it had been written so.
+Expr insert(const Expr& e, const ExprMap<Expr>& values);
 
 /// All symbols in the formulas, in order of first appearance.
 std::vector<Expr> symbols_in(std::span<const Expr> roots);

@@ -104,6 +104,8 @@ std::string latex_function(Op op) {
     case Op::asin: return "\\arcsin";
     case Op::acos: return "\\arccos";
     case Op::atan: return "\\arctan";
+    case Op::log10: return "\\log_{10}";
+    case Op::log2: return "\\log_{2}";
     case Op::sin:
     case Op::cos:
     case Op::tan:

@@ -28,6 +28,7 @@ struct ConstraintText {
   Fragment name;
   Fragment gap;
   std::optional<Fragment> restitution{};
+  std::optional<Fragment> range{};  ///< "i = 1..N": as many constraints
 };
 
 /// Either `on` or `every`.
@@ -36,6 +37,7 @@ struct JumpText {
   std::optional<Fragment> on{}, every{}, phase{}, when{};
   Direction direction = Direction::any;
   std::vector<NamedText> set{};
+  std::optional<Fragment> range{};
 };
 
 struct SectionText {
@@ -43,13 +45,14 @@ struct SectionText {
   std::optional<Fragment> every{}, on{};
   Direction direction = Direction::any;
   bool stop = false;
+  std::optional<Fragment> range{};
 };
 
 struct ModelText {
   std::string name;
   std::string ref;
   Fragment equations;
-  std::vector<NamedText> parameters{}, initial{};
+  std::vector<NamedText> parameters{}, initial{}, labels{};
   std::vector<ConstraintText> constraints{};
   std::vector<JumpText> jumps{};
   std::vector<SectionText> sections{};

@@ -250,6 +250,7 @@ class Lowering {
 
   /// Names replaced by what they stand for, all the way down. Circles have been excluded when reading.
   Expr expand(const Expr& e) {
+    if (model_.definitions.empty()) return e;
     if (!expanded_) {
       expanded_.emplace([this](const Expr& node, std::span<const Expr> a) {
         if (!a.empty()) return make(node.op(), a);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/order.hpp"
+
 namespace saltus {
 
 std::string_view direction_name(Direction direction) {
@@ -72,10 +74,41 @@ Form shown_form(const Form& form) {
   return out;
 }
 
-std::vector<double> parameter_values(const Model& model) {
-  std::vector<double> values;
-  for (const Parameter& p : model.parameters) values.push_back(constant_value(p.value, {}));
+namespace {
+
+UseOrder order_of_parameters(const Model& model) {
+  std::vector<std::vector<int>> uses(model.parameters.size());
+  for (size_t i = 0; i < uses.size(); ++i) {
+    if (model.parameters[i].value.is_number()) continue;
+    for (const Expr& s : symbols_in(std::span(&model.parameters[i].value, 1))) {
+      if (s.is_symbol(SymbolKind::parameter)) uses[i].push_back(s.symbol().index);
+    }
+  }
+  return order_by_use(uses);
+}
+
+}  // namespace
+
+std::vector<double> parameter_values(const Model& model, std::span<const GivenParameter> given) {
+  std::vector<double> values(model.parameters.size());
+  std::vector<bool> known(values.size(), false);
+  for (const GivenParameter& g : given) {
+    values[static_cast<size_t>(g.parameter)] = g.value;
+    known[static_cast<size_t>(g.parameter)] = true;
+  }
+  for (const int i : order_of_parameters(model).sequence) {
+    const size_t k = static_cast<size_t>(i);
+    if (!known[k]) values[k] = constant_value(model.parameters[k].value, values);
+  }
   return values;
+}
+
+std::vector<int> parameter_circle(const Model& model) { return order_of_parameters(model).circle; }
+
+std::string label_of(const Model& model, const std::string& name) {
+  const auto it =
+      std::find_if(model.labels.begin(), model.labels.end(), [&](const Label& label) { return label.name == name; });
+  return it == model.labels.end() ? name : it->text;
 }
 
 std::vector<double> initial_values(const Model& model, const std::vector<double>& parameters) {
@@ -126,6 +159,8 @@ bool same_model(const Model& a, const Model& b) {
                      return x.name == y.name && x.kind == y.kind && x.value == y.value && x.index == y.index &&
                             x.direction == y.direction && x.stop == y.stop;
                    }) &&
+         same_list(a.labels, b.labels,
+                   [](const Label& x, const Label& y) { return x.name == y.name && x.text == y.text; }) &&
          a.run.from == b.run.from && a.run.until == b.run.until && a.run.tolerance == b.run.tolerance &&
          a.run.dt == b.run.dt && a.run.engine == b.run.engine &&
          same_list(a.form.f, b.form.f, [](const Expr& x, const Expr& y) { return x == y; }) &&

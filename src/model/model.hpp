@@ -11,6 +11,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,7 @@ struct State {
 
 struct Parameter {
   std::string name;
-  Expr value;  ///< a constant expression
+  Expr value;  ///< in constants and other parameters, never in a circle
   Place place{};
 };
 
@@ -79,6 +80,12 @@ struct Section {
   Direction direction = Direction::any;
   bool stop = false;
   Place place{};
+};
+
+/// What a plot calls a quantity.
+struct Label {
+  std::string name;
+  std::string text;
 };
 
 /// Defaults of options, from the table [run].
@@ -151,6 +158,9 @@ struct Model {
   std::vector<Section> sections;
   RunDefaults run;
   std::vector<std::pair<bool, int>> order;  ///< equations as they stand in the file: (is a rate, index)
+  std::vector<Label> labels;
+  std::vector<std::string> unused;  ///< parameters and names with an equation that nothing uses
+  std::vector<int> structural;      ///< parameters that decide which equations there are: N of x[i] for i = 1..N
 
   Form form;
 
@@ -166,12 +176,23 @@ Expr sigma_symbol(const Form& form, int i);
 /// The form as a person reads it: without hidden switches, `wraps1` for what a floor has counted.
 Form shown_form(const Form& form);
 
-/// Numbers for the parameters, in order.
-std::vector<double> parameter_values(const Model& model);
+/// A parameter that has been given a number instead of its formula.
+struct GivenParameter {
+  int parameter = 0;
+  double value = 0;
+};
+
+/// Numbers for the parameters, in order; what depends on those given follows them.
+std::vector<double> parameter_values(const Model& model, std::span<const GivenParameter> given = {});
+/// The parameters in a circle of formulas, each using the next; empty if there is none.
+std::vector<int> parameter_circle(const Model& model);
 /// Numbers for the initial state under given parameters.
 std::vector<double> initial_values(const Model& model, const std::vector<double>& parameters);
 /// The value of a formula in parameters and constants.
 double constant_value(const Expr& e, const std::vector<double>& parameters);
+
+/// What a plot calls a quantity: its label, or its name.
+std::string label_of(const Model& model, const std::string& name);
 
 /// Whether two models say the same (places in files do not count).
 bool same_model(const Model& a, const Model& b);

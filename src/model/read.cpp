@@ -54,7 +54,8 @@ class Reader {
     has_ref_ = root.contains("ref");
     ModelText text;
     const std::vector<Entry> entries = sorted(root);
-    allow(entries, {"name", "ref", "equations", "parameters", "initial", "constraint", "jump", "section", "run"},
+    allow(entries,
+          {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "run"},
           "the model");
     for (const Entry& e : entries) {
       if (e.key == "name") text.name = plain_string(e);
@@ -62,6 +63,7 @@ class Reader {
       if (e.key == "equations") text.equations = formula_text(e, "equations = \"\"\" ... \"\"\"");
       if (e.key == "parameters") text.parameters = named_values(e);
       if (e.key == "initial") text.initial = named_values(e);
+      if (e.key == "labels") text.labels = label_texts(e);
       if (e.key == "constraint") read_constraints(e, text);
       if (e.key == "jump") read_jumps(e, text);
       if (e.key == "section") read_sections(e, text);
@@ -101,7 +103,7 @@ class Reader {
       blank = false;
       if (dots > deepest) {
         throw Error(ErrorKind::model, "a key with too many parts", source_->place(i),
-                    "tables are parameters, initial, constraint.NAME, jump.NAME, section.NAME and run");
+                    "tables are parameters, initial, labels, constraint.NAME, jump.NAME, section.NAME and run");
       }
     }
   }
@@ -209,7 +211,6 @@ class Reader {
   }
 
   void allow(const std::vector<Entry>& entries, const Keys& known, std::string_view where) const {
-    static const Keys top{"name", "ref", "equations", "parameters", "initial", "constraint", "jump", "section", "run"};
     for (const Entry& e : entries) {
       if (std::find(known.begin(), known.end(), e.key) != known.end()) continue;
       misplaced(e, where);
@@ -327,6 +328,15 @@ class Reader {
     return out;
   }
 
+  Fragment index_range(const Entry& e) const { return formula_text(e, "for = \"i = 1..N\""); }
+
+  std::vector<NamedText> label_texts(const Entry& e) const {
+    std::vector<NamedText> out;
+    for (const Entry& v : table_entries(e))
+      out.push_back({key_fragment(v), formula_text(v, fmt::format("{} = \"displacement (m)\"", v.key))});
+    return out;
+  }
+
   Direction direction(const Entry& e) const {
     const std::string text = plain_string(e);
     if (text == "rising") return Direction::rising;
@@ -345,13 +355,17 @@ class Reader {
     for (const Entry& c : table_entries(all)) {
       const std::string where = fmt::format("[constraint.{}]", c.key);
       if (!c.node->is_table()) fail(c, "a constraint needs a name", "write [constraint.N] with gap = \"...\" below it");
-      std::optional<Fragment> gap, restitution;
+      std::optional<Fragment> gap, restitution, range;
       const auto entries = table_entries(c);
-      allow(entries, {"gap", "restitution"}, where);
-      for (const Entry& e : entries) (e.key == "gap" ? gap : restitution) = formula(e);
+      allow(entries, {"gap", "restitution", "for"}, where);
+      for (const Entry& e : entries) {
+        if (e.key == "gap") gap = formula(e);
+        if (e.key == "restitution") restitution = formula(e);
+        if (e.key == "for") range = index_range(e);
+      }
       if (!gap)
         fail(c, fmt::format("the constraint '{}' has no gap", c.key), fmt::format("add gap = \"...\" below {}", where));
-      text.constraints.push_back({key_fragment(c), *gap, restitution});
+      text.constraints.push_back({key_fragment(c), *gap, restitution, range});
     }
   }
 
@@ -362,11 +376,12 @@ class Reader {
         fail(j, "a jump needs a name", "write [jump.NAME] with on = \"...\" and set = { ... } below it");
       JumpText jump{.name = key_fragment(j)};
       const auto entries = table_entries(j);
-      allow(entries, {"on", "every", "phase", "direction", "when", "set"}, where);
+      allow(entries, {"on", "every", "phase", "direction", "when", "set", "for"}, where);
       bool sets = false;
       for (const Entry& e : entries) {
         if (e.key == "on") jump.on = formula(e);
         if (e.key == "every") jump.every = formula(e);
+        if (e.key == "for") jump.range = index_range(e);
         if (e.key == "phase") jump.phase = formula(e);
         if (e.key == "when") jump.when = formula_text(e, "when = \"s > 0.5\"");
         if (e.key == "direction") jump.direction = direction(e);
@@ -402,12 +417,13 @@ class Reader {
         fail(s, "a section needs a name", "write [section.NAME] with every = ... or on = \"...\" below it");
       SectionText section{.name = key_fragment(s)};
       const auto entries = table_entries(s);
-      allow(entries, {"every", "on", "direction", "stop"}, where);
+      allow(entries, {"every", "on", "direction", "stop", "for"}, where);
       for (const Entry& e : entries) {
         if (e.key == "every") section.every = formula(e);
         if (e.key == "on") section.on = formula(e);
         if (e.key == "direction") section.direction = direction(e);
         if (e.key == "stop") section.stop = truth(e);
+        if (e.key == "for") section.range = index_range(e);
       }
       if (section.every.has_value() == section.on.has_value()) {
         fail(s, fmt::format("the section '{}' needs either 'every' or 'on'", s.key),
@@ -464,7 +480,8 @@ std::string in_quotes(std::string_view text) {
 
 /// A name as a TOML key: only plain letters stand without quotes.
 std::string key_text(const std::string& name) {
-  const bool bare = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  const bool bare = std::all_of(name.begin(), name.end(),
+                                [](char c) { return static_cast<unsigned char>(c) < 0x80 && c != '[' && c != ']'; });
   return bare ? name : in_quotes(name);
 }
 
@@ -476,9 +493,15 @@ std::string value_text(const Expr& e) {
 
 }  // namespace
 
-Model read_model_text(std::string_view text, std::string_view name) {
+Model read_model_text(std::string_view text, std::string_view name, const Replacements& parameters) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte-order mark is no character of the first line
-  return build_model(Reader(std::make_shared<Source>(std::string(name), std::string(text))).run());
+  ModelText model = Reader(std::make_shared<Source>(std::string(name), std::string(text))).run();
+  for (NamedText& p : model.parameters) {
+    for (const auto& [changed, value] : parameters) {
+      if (p.name.text == changed) p.value = whole_text("-p " + changed, value);
+    }
+  }
+  return build_model(model);
 }
 
 namespace {
@@ -487,7 +510,7 @@ namespace {
 }
 }  // namespace
 
-Model read_model(const std::string& path) {
+Model read_model(const std::string& path, const Replacements& parameters) {
   std::error_code problem;
   if (std::filesystem::is_directory(path, problem)) {
     throw Error(ErrorKind::file, fmt::format("'{}' is a folder", path), {},
@@ -509,7 +532,7 @@ Model read_model(const std::string& path) {
   }
   if (file.bad()) throw Error(ErrorKind::file, fmt::format("cannot read '{}'", path), {}, "");
   if (content.size() > largest) too_large(path, content.size());
-  return read_model_text(content, path);
+  return read_model_text(content, path, parameters);
 }
 
 std::string write_model(const Model& model) {
@@ -531,6 +554,8 @@ std::string write_model(const Model& model) {
   for (const Parameter& p : model.parameters) line(fmt::format("{} = {}", key_text(p.name), value_text(p.value)));
   line("\n[initial]");
   for (const State& s : model.states) line(fmt::format("{} = {}", key_text(s.name), value_text(s.initial)));
+  if (!model.labels.empty()) line("\n[labels]");
+  for (const Label& label : model.labels) line(fmt::format("{} = {}", key_text(label.name), in_quotes(label.text)));
   for (const Constraint& c : model.constraints) {
     line(fmt::format("\n[constraint.{}]\ngap = {}", key_text(c.name), value_text(c.gap)));
     if (c.restitution) line("restitution = " + value_text(*c.restitution));

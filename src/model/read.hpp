@@ -8,11 +8,14 @@
 
 namespace saltus {
 
+/// Parameters with the formulas that replace those of the file, before anything is made of them.
+using Replacements = std::vector<std::pair<std::string, std::string>>;
+
 /// Reads a model file. Throws Error(file) if it cannot be read, Error(model) at the first mistake in it.
-Model read_model(const std::string& path);
+Model read_model(const std::string& path, const Replacements& parameters = {});
 
 /// The same from text; `name` stands for the file in messages.
-Model read_model_text(std::string_view text, std::string_view name = "model");
+Model read_model_text(std::string_view text, std::string_view name = "model", const Replacements& parameters = {});
 
 /// A model file that reads to the same model.
 std::string write_model(const Model& model);

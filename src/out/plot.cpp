@@ -232,6 +232,9 @@ std::string axis_commands(char axis, const Axis& a, const Range& r, bool numbers
   return s;
 }
 
+/// A limit of an axis for gnuplot; what is not given comes from the data.
+std::string limit(double v) { return std::isnan(v) ? "*" : fmt::format("{:.15g}", v); }
+
 std::string panel_commands(const Page& page, const StackPlan& stack, size_t i) {
   const PanelPlan& p = stack.panels[i];
   const bool bottom = !stack.stack->share_x || i + 1 == stack.panels.size();
@@ -245,10 +248,12 @@ std::string panel_commands(const Page& page, const StackPlan& stack, size_t i) {
   if (p.strip) {
     std::string tics;
     const size_t count = p.panel->layers.size();
+    std::vector<std::string> labels;
+    for (const Layer& layer : p.panel->layers) labels.push_back(std::get<Ribbon>(layer).label);
+    labels = distinct(labels, kBarLabel);
     for (size_t k = 0; k < count; ++k) {
-      const std::string& label = std::get<Ribbon>(p.panel->layers[k]).label;
-      if (label.empty()) continue;
-      tics += fmt::format("{}{} {}.5", tics.empty() ? "" : ", ", gp_string(shortened(label, kBarLabel)), count - k - 1);
+      if (labels[k].empty()) continue;
+      tics += fmt::format("{}{} {}.5", tics.empty() ? "" : ", ", gp_string(labels[k]), count - k - 1);
     }
     s += fmt::format("set yrange [0:{}]\nunset grid\nset border 1\n", count);
     s += tics.empty() ? "unset ytics\n" : fmt::format("set ytics ({}) scale 0 noenhanced\n", tics);
@@ -282,23 +287,32 @@ std::string panel_commands(const Page& page, const StackPlan& stack, size_t i) {
   } else {
     s += "unset colorbox\n";
   }
+  if (is_space(*p.panel)) {
+    s += fmt::format(
+        "set zlabel {} noenhanced rotate\nset view 62, 34, 0.7, 1.1\nset xyplane 0\nset border 4095\nset ztics\n",
+        gp_string(shortened(p.panel->z.label, 80)));
+    s += fmt::format("set zrange [{}:{}]\n", limit(p.panel->z.from), limit(p.panel->z.to));
+  }
   s += p.settings;
-  s += "plot ";
+  s += is_space(*p.panel) ? "splot " : "plot ";
+  std::vector<std::string> titles;
+  for (const Element& e : p.elements) titles.push_back(e.title);
+  titles = distinct(titles, 40);
   for (size_t k = 0; k < p.elements.size(); ++k) {
-    const Element& e = p.elements[k];
-    s += fmt::format("{}{} {}", k > 0 ? ", \\\n     " : "", e.what,
-                     e.title.empty() ? "notitle" : "title " + gp_string(shortened(e.title, 40)));
+    s += fmt::format("{}{} {}", k > 0 ? ", \\\n     " : "", p.elements[k].what,
+                     titles[k].empty() ? "notitle" : "title " + gp_string(titles[k]));
   }
   if (p.elements.empty()) {
     s += "NaN notitle";
-    s.insert(s.rfind("plot "), fmt::format("set label 'no data' at graph 0.5, graph 0.5 center tc rgb '{}'\n", kGrey));
+    s.insert(s.rfind(is_space(*p.panel) ? "splot " : "plot "),
+             fmt::format("set label 'no data' at graph 0.5, graph 0.5 center tc rgb '{}'\n", kGrey));
   }
   return s + "\n\n";
 }
 
 /// Takes back what belongs to one panel.
 const char* const kBetweenPanels =
-    "unset label; unset arrow; unset logscale; unset xlabel; unset ylabel; unset cblabel; unset format\n"
+    "unset label; unset arrow; unset logscale; unset xlabel; unset ylabel; unset zlabel; unset cblabel; unset format\n"
     "set border 3; set ytics autofreq scale 0.5; set grid back lt 1 lw 0.5 lc rgb '#e4e4e4'\n\n";
 
 std::string first_lines(const std::string& text, size_t most) {

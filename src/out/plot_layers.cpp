@@ -30,6 +30,7 @@ struct ExtentOf {
     }
   }
   void operator()(const Line& line) { rows(line); }
+  void operator()(const Curve& curve) { rows(curve); }
   void operator()(const Points& points) { rows(points); }
   void operator()(const Dots& dots) { rows(dots); }
   void operator()(const Heat& heat) {
@@ -86,6 +87,24 @@ class LayerWriter {
     end_block();
     add(block, fmt::format("using 1:2 with lines lw 1.4 {}lc rgb {}", line.dashed ? "dt 2 " : "", gp_string(colour)),
         line.label);
+  }
+
+  void operator()(const Curve& curve) {
+    const Table& table = find_table(tables_, curve.table);
+    const Numbers &x = table.numbers(curve.x), &y = table.numbers(curve.y), &z = table.numbers(curve.z);
+    const size_t most = 20000, stride = std::max<size_t>(1, x.size() / most);
+    const std::string colour = series_colour(lines_++);
+    const std::string block = begin_block("curve", fmt::format("{}, {}, {}", curve.x, curve.y, curve.z));
+    for (size_t i = 0; i < x.size(); ++i) {
+      const bool gap = !drawable(x[i], false) || !drawable(y[i], false) || !drawable(z[i], false);
+      if (gap) {
+        data_ += '\n';
+      } else if (i % stride == 0 || i + 1 == x.size()) {
+        append_row({x[i], y[i], z[i]});
+      }
+    }
+    end_block();
+    add(block, fmt::format("using 1:2:3 with lines lw 1.2 lc rgb {}", gp_string(colour)), curve.label);
   }
 
   void operator()(const Points& points) {
@@ -422,6 +441,11 @@ bool is_strip(const Panel& panel) {
 bool has_heat(const Panel& panel) {
   return std::any_of(panel.layers.begin(), panel.layers.end(),
                      [](const Layer& layer) { return std::holds_alternative<Heat>(layer); });
+}
+
+bool is_space(const Panel& panel) {
+  return std::any_of(panel.layers.begin(), panel.layers.end(),
+                     [](const Layer& layer) { return std::holds_alternative<Curve>(layer); });
 }
 
 Extent extent_of(const Panel& panel, std::span<const Table> tables) {

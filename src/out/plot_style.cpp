@@ -1,6 +1,9 @@
 #include "out/plot_style.hpp"
 
 #include <algorithm>
+#include <map>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
@@ -95,6 +98,21 @@ std::string shortened(std::string_view text, size_t most) {
   const std::string line = one_line(text);
   if (character_count(line) <= most) return line;
   return wrap(line, most, 1).front();
+}
+
+std::vector<std::string> distinct(const std::vector<std::string>& texts, size_t most) {
+  std::vector<std::string> out;
+  std::map<std::string, std::vector<std::string>> full;  // what has been cut to the same text
+  for (const std::string& text : texts) {
+    std::string cut = shortened(text, most);
+    std::vector<std::string>& same = full[cut];
+    const auto known = std::find(same.begin(), same.end(), text);
+    const auto number = known - same.begin() + 1;
+    if (known == same.end()) same.push_back(text);
+    if (number > 1) cut = fmt::format("{} ({})", shortened(text, most - 4), number);
+    out.push_back(std::move(cut));
+  }
+  return out;
 }
 
 }  // namespace saltus

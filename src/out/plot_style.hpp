@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace saltus {
 
@@ -48,5 +49,7 @@ std::string comment(std::string_view text);
 double text_width(std::string_view text);
 /// One line of at most `most` characters; an ellipsis says where it was cut.
 std::string shortened(std::string_view text, size_t most);
+/// All of them shortened; those that differ still do, by a number at the end where need be.
+std::vector<std::string> distinct(const std::vector<std::string>& texts, size_t most);
 
 }  // namespace saltus

@@ -32,6 +32,7 @@ bool has_second_argument(Instr instr) {
     case Instr::sqrt:
     case Instr::cbrt:
     case Instr::exp:
+    case Instr::expm1:
     case Instr::sin_cos:
     case Instr::sinh_cosh:
     case Instr::sin_cos_t:

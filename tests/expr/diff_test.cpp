@@ -48,6 +48,14 @@ Dual dual_apply(Op op, const std::vector<Dual>& a) {
     case Op::log: return chain(std::log(u), 1 / u);
     case Op::sqrt: return chain(std::sqrt(u), 0.5 / std::sqrt(u));
     case Op::cbrt: return chain(std::cbrt(u), 1 / (3 * std::cbrt(u) * std::cbrt(u)));
+    case Op::log10: return chain(std::log10(u), 1 / (u * std::log(10.0)));
+    case Op::log2: return chain(std::log2(u), 1 / (u * std::log(2.0)));
+    case Op::expm1: return chain(std::expm1(u), std::exp(u));
+    case Op::log1p: return chain(std::log1p(u), 1 / (1 + u));
+    case Op::hypot: {
+      const double r = std::hypot(a[0].v, a[1].v);
+      return {r, (a[0].v * a[0].d + a[1].v * a[1].d) / r};
+    }
     case Op::atan2: {
       const double y = a[0].v, x = a[1].v, r = x * x + y * y;
       return {std::atan2(y, x), (a[0].d * x - a[1].d * y) / r};
@@ -151,7 +159,7 @@ void agree_on_random_formulas(bool smooth_only, unsigned seed, int wanted) {
   }
   EXPECT_GE(by_dual, wanted);
   EXPECT_GE(by_difference, wanted);
-  for (int op = static_cast<int>(Op::add); op <= static_cast<int>(smooth_only ? Op::cbrt : Op::negation); ++op) {
+  for (int op = static_cast<int>(Op::add); op <= static_cast<int>(smooth_only ? Op::log1p : Op::negation); ++op) {
     EXPECT_GE(seen[static_cast<size_t>(op)], 10) << op_name(static_cast<Op>(op)) << " was hardly tested";
   }
 }

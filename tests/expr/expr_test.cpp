@@ -111,6 +111,11 @@ TEST(Expr, EvaluatesEveryOperation) {
   EXPECT_EQ(value("x^3"), std::pow(0.3, 3));
   EXPECT_EQ(value("atan2(x, y)"), std::atan2(0.3, -1.7));
   EXPECT_EQ(value("cbrt(y)"), std::cbrt(-1.7));
+  EXPECT_EQ(value("log10(1000)"), 3);
+  EXPECT_EQ(value("log2(8)"), 3);
+  EXPECT_EQ(value("expm1(1e-20)"), 1e-20);
+  EXPECT_EQ(value("log1p(1e-20)"), 1e-20);
+  EXPECT_DOUBLE_EQ(value("hypot(3e200, 4e200)"), 5e200);
   EXPECT_EQ(value("log(e)"), 1);
   EXPECT_EQ(value("sin(pi/2)"), 1);
   EXPECT_EQ(value("sign(y)"), -1);

@@ -35,9 +35,10 @@ class RandomExpr {
 
   Expr number(int depth) {
     if (depth == 0 || pick(8) == 0) return leaf();
-    static const std::vector<Op> smooth{Op::add,  Op::sub, Op::mul,  Op::div,  Op::pow,   Op::neg,  Op::sin,
-                                        Op::cos,  Op::tan, Op::asin, Op::acos, Op::atan,  Op::sinh, Op::cosh,
-                                        Op::tanh, Op::exp, Op::log,  Op::sqrt, Op::atan2, Op::cbrt};
+    static const std::vector<Op> smooth{Op::add,   Op::sub,  Op::mul,   Op::div,  Op::pow,   Op::neg,  Op::sin,
+                                        Op::cos,   Op::tan,  Op::asin,  Op::acos, Op::atan,  Op::sinh, Op::cosh,
+                                        Op::tanh,  Op::exp,  Op::log,   Op::sqrt, Op::atan2, Op::cbrt, Op::hypot,
+                                        Op::log10, Op::log2, Op::expm1, Op::log1p};
     static const std::vector<Op> rough{Op::sign, Op::hold_sign, Op::abs,    Op::min, Op::max,
                                        Op::sat,  Op::step,      Op::select, Op::mod, Op::floor};
     const size_t k = pick(smooth.size() + (smooth_only_ ? 0 : rough.size()));

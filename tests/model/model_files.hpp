@@ -51,7 +51,8 @@ struct Values {
       case SymbolKind::lambda: return lambda.at(i);
       case SymbolKind::counter: return counter.at(i);
       case SymbolKind::definition: return definition.at(i);
-      case SymbolKind::constant: break;
+      case SymbolKind::constant:
+      case SymbolKind::argument: break;
     }
     return std::nan("");
   }
