@@ -98,6 +98,11 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
       case GuardKind::clock: due.push_back(g.item); break;
     }
   }
+  std::vector<AtZero> touched;  // a field that ends at its surface must be looked at on it
+  for (const Guard& g : event.guards) {
+    if (g.kind == GuardKind::surface && g.side == 0) touched.push_back({.unknown = g.item, .known = 1});
+  }
+  if (!touched.empty()) land_on(now, touched, 1);
   if (only_forces && due.empty() && redistributes(now)) {
     event.silent = true;
     return std::nullopt;
@@ -717,10 +722,12 @@ bool Act::redistributes(Moment& now) {
   }
   std::fill(now.known.begin(), now.known.end(), 0);
   for (const int u : series_.active()) {  // what starts at its bound leaves it inward
-    const double bound = u < program_.switches() ? series_.hold(u) : 0.0;
-    if (std::abs(std::abs(series_.unknown(u)[0]) - bound) <= bound_margin * std::max(1.0, bound)) now.known[at(u)] = 1;
+    now.known[at(u)] = series_.leading_at_bound(u, order, time_scale, direction_);
   }
-  return true;
+  // Distributions that follow each other without time passing are decided by the mode.
+  redistributed_ = now.t() == last_distribution_ ? redistributed_ + 1 : 0;
+  last_distribution_ = now.t();
+  return redistributed_ < most_distributions;
 }
 
 int Act::rest_of(int u) const {

@@ -106,6 +106,8 @@ class Act {
   std::vector<AtZero> zeros_;
   std::vector<std::string> messages_;
   bool started_ = false;
+  double last_distribution_ = 0;
+  int redistributed_ = 0;  // at that time
 };
 
 }  // namespace saltus

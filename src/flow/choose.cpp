@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include <fmt/format.h>
-#include <Eigen/Eigenvalues>
 
 #include "solve/box.hpp"
 
@@ -647,7 +646,7 @@ class Chooser {
         const double size = scaled.row(i).cwiseAbs().maxCoeff();
         if (size > 0) scaled.row(i) /= size;
       }
-      const Eigen::VectorXcd values = Eigen::EigenSolver<Mat>(scaled, false).eigenvalues();
+      const ComplexVec values = eigenvalues(scaled);
       for (Eigen::Index i = 0; i < values.size(); ++i) {
         if (values[i].real() * options_.direction > repelling_eigenvalue) return true;
       }

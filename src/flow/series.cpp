@@ -5,9 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include <Eigen/LU>
-#include <Eigen/QR>
-
 #include "flow/leading.hpp"
 
 namespace saltus {
@@ -28,13 +25,6 @@ std::vector<int> find_groups(size_t count, const std::vector<SlopeEntry>& entrie
   return parent;
 }
 
-Mat pseudo_inverse(const Mat& a) {
-  Eigen::CompleteOrthogonalDecomposition<Mat> cod;
-  cod.setThreshold(independent_column);
-  cod.compute(a);
-  return cod.pseudoInverse();
-}
-
 Vec row_scales(const Mat& slope) {
   Vec scale = slope.cwiseAbs().rowwise().maxCoeff();
   for (Eigen::Index i = 0; i < scale.size(); ++i) scale[i] = scale[i] > 0 ? 1 / scale[i] : 1;
@@ -53,7 +43,7 @@ void invert(Series::Block& block) {
   // Rows are surfaces with units of their own: scale them before judging the rank.
   const Vec scale = row_scales(block.slope);
   const Mat scaled = scale.asDiagonal() * block.slope;
-  const Eigen::PartialPivLU<Mat> lu(scaled);
+  const Lu lu(scaled);
   block.singular = !(lu.rcond() > singular_rcond);
   block.determinant = lu.determinant();
   if (!block.singular) {
@@ -374,7 +364,8 @@ void Series::form_slope() {
     } else if (block.even) {
       const Vec scale = row_scales(block.slope);
       block.held.assign(block.members.size(), 0);
-      block.inverse = pseudo_inverse(scale.asDiagonal() * block.slope) * scale.asDiagonal();
+      block.inverse =
+          Orthogonal(scale.asDiagonal() * block.slope, independent_column).pseudo_inverse() * scale.asDiagonal();
     } else if (block.held.empty() || !invert_basis(block)) {
       choose_basis(block);
     }
@@ -532,7 +523,7 @@ bool Series::invert_basis(Block& block) {
     for (Eigen::Index j = 0; j < r; ++j)
       square(i, j) = scaled(rows[static_cast<size_t>(i)], columns[static_cast<size_t>(j)]);
   }
-  const Mat inverse = square.inverse();
+  const Mat inverse = Lu(square).inverse();
   block.inverse.setZero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
   for (Eigen::Index i = 0; i < r; ++i) {
     for (Eigen::Index j = 0; j < r; ++j) {
@@ -579,6 +570,14 @@ int Series::violated_bound(int u, double time_scale, double direction, int order
   if (u >= program_.switches()) return leaves(0.0, -1) ? -1 : 0;
   if (leaves(hold_[at(u)], 1)) return 1;
   return leaves(-hold_[at(u)], -1) ? -1 : 0;
+}
+
+int Series::leading_at_bound(int u, int order, double time_scale, double direction) const {
+  const double* c = unknown(u);
+  const double bound = u < program_.switches() ? hold_[at(u)] : 0.0;
+  const double size = u < program_.switches() ? 1.0 : std::max(std::abs(c[0]), std::abs(c[1]) * time_scale);
+  if (std::abs(std::abs(c[0]) - bound) > bound_margin * size) return 0;
+  return leading_coefficient(c, 1, order, time_scale, direction, sigma_rate_noise * size / time_scale).index;
 }
 
 /// One pivot of a basis that leaves its bounds (least indices, so that it ends). False if nothing is left to do;

@@ -79,6 +79,8 @@ class Series {
   bool stays_inside(int u, int order, double time_scale, double direction) const {
     return violated_bound(u, time_scale, direction, order) == 0;
   }
+  /// Leading coefficients of the distance of an unknown from its bound that are zero, 0 if it is inside.
+  int leading_at_bound(int u, int order, double time_scale, double direction) const;
   /// Redundant forces of the current mode are shared evenly from now on, or follow a vertex again.
   void share_evenly(bool even);
   /// The unknowns held in the current mode, with their values; to be had again by `hold_at`.

@@ -45,6 +45,9 @@ inline constexpr double repelling_eigenvalue = 1e-9;
 /// Two solutions of the sliding equations closer than this are one.
 inline constexpr double same_solution = 1e-8;
 
+/// Pivots of redundant forces at one instant before the mode is chosen anew.
+inline constexpr int most_distributions = 100;
+
 // ---- signs at a point ----------------------------------------------------------------------------------------------
 
 /// A value within this many of its rounding bounds is zero.

@@ -97,7 +97,7 @@ const Watch* Watches::find_first(const Smooth& smooth, const Jumps& jumps, doubl
   const size_t count = at(smooth.order()) + 1;
   for (size_t i = 0; i < watches_.size(); ++i) {
     Watch& w = watches_[i];
-    w.found = w.late = false;
+    w.found = w.late = w.touch = false;
     locate(w, samples ? smooth.sample(static_cast<int>(i)) : function(w, smooth), count, jumps, h, resolution);
     if (!w.found) continue;
     if (!first || std::abs(w.root) < std::abs(first->root)) first = &w;
@@ -143,7 +143,7 @@ double Watches::find_touch(const Smooth& smooth, double h, double resolution) {
     const std::span<const double> c(function(w, smooth), at(smooth.order()) + 1);
     const Root root = leftmost_root(c, {.h = h, .known_zeros = w.known});
     if (root.kind != RootKind::tangent || std::abs(root.at) <= resolution) continue;
-    w.found = true;
+    w.found = w.touch = true;
     w.root = root.at;
     if (!touched_ || std::abs(root.at) < std::abs(touched_->root)) touched_ = &w;
   }
@@ -168,6 +168,7 @@ std::vector<Guard> Watches::found_at(double tau, double resolution) const {
     if (!w.found || std::abs(w.root - tau) > resolution) continue;
     Guard guard = w.guard;
     if (w.late && (guard.kind == GuardKind::sigma || guard.kind == GuardKind::lambda)) guard.side = 0;
+    if (w.touch) guard.side = 0;
     out.push_back(guard);
   }
   return out;

@@ -18,7 +18,8 @@ struct Watch {
   int sign = 0;       // sign the function has before the event, 0: either
   double root = 0;    // where it was found on this step
   bool found = false;
-  bool late = false;  // the sign was wrong at the start of the step: it happened between two steps
+  bool touch = false;  // touched, not crossed
+  bool late = false;   // the sign was wrong at the start of the step: it happened between two steps
 };
 
 class Watches {

@@ -134,10 +134,11 @@ void StepSolver::assemble_dense(double h, double theta, const StepSlopes& s, Fac
   }
   f.regular = M.allFinite();
   if (!f.regular || f.higher_degree) return;
-  f.lu.compute(M);
+  f.lu.factor(M);
   // Rows of conditions and columns of items have their own units: the pivots are compared with their columns.
-  const Mat& LU = f.lu.matrixLU();
-  for (int i = 0; i < f.size && f.regular; ++i) f.regular = std::abs(LU(i, i)) > 1e-14 * M.col(i).cwiseAbs().maxCoeff();
+  const Vec pivots = f.lu.pivots();
+  for (int i = 0; i < f.size && f.regular; ++i)
+    f.regular = std::abs(pivots[i]) > 1e-14 * M.col(i).cwiseAbs().maxCoeff();
 }
 
 void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f) {
@@ -197,8 +198,7 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f
 bool StepSolver::solve(Factor& f, Vec& r) {
   if (!f.regular) return false;
   if (f.dense) {
-    f.lu.matrixLU().triangularView<Eigen::UnitLower>().solveInPlace(r = f.lu.permutationP() * r);
-    f.lu.matrixLU().triangularView<Eigen::Upper>().solveInPlace(r);
+    f.lu.solve_in_place(r);
     return true;
   }
   Vec rhs(f.size), x(f.size);
@@ -312,13 +312,13 @@ void StepSolver::sharpen(double t1, Step& step) {
         }
         if (f.algebraic[at(a)]) M.row(a) = Mat::Identity(k, k).row(a);
       }
-      f.sharp.compute(M);
+      f.sharp.factor(M);
       f.sharpens = true;
     }
     formulas_->condition_rates(t1, step.x, step.u1, counters_, r_);
     Vec du(k);
     for (int a = 0; a < k; ++a) du[a] = f.algebraic[at(a)] ? 0.0 : -r_[active_[at(a)]];
-    du = f.sharp.solve(du).eval();
+    f.sharp.solve_in_place(du);
     if (!du.allFinite()) return;
     for (int a = 0; a < k; ++a) step.u1[active_[at(a)]] += du[a];
   }
@@ -378,12 +378,12 @@ StepFate StepSolver::theta_step(const Vec& x0, double t0, double h, double theta
 void StepSolver::condense(const Vec& x0, double t0, double h, const Vec& u, Mat& M, Vec& q) {
   const StepSlopes& s = slopes(t0, x0, u);
   const Mat A = Mat::Identity(n_, n_) - h * Mat(s.J);
-  const Eigen::PartialPivLU<Mat> lu(A);
+  const Lu lu(A);
   const Mat C = s.C, G = s.G;
   rates(t0 + h, x0, u, f1_);
   Vec tests_now;
   tests(t0 + h, x0, u, tests_now);
-  M = h * C * lu.solve(G) + Mat(s.D);
+  M = h * C * lu.solve_columns(G) + Mat(s.D);
   q.resize(items_);
   const Vec move = C * lu.solve(h * f1_);
   for (int i = 0; i < items_; ++i) {
@@ -425,8 +425,8 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
     Vec dx, u;
     if (dense) {
       const Mat A = Mat::Identity(n_, n_) - h * theta * Mat(s.J);
-      const Eigen::PartialPivLU<Mat> lu(A);
-      const Mat C = s.C, W = lu.solve(h * Mat(s.G));
+      const Lu lu(A);
+      const Mat C = s.C, W = lu.solve_columns(h * Mat(s.G));
       const Vec free = lu.solve(r);
       BoxProblem problem{C * W + Mat(s.D), c + C * free, bounds.lo, bounds.hi};
       problem.q -= problem.M * out.u1;

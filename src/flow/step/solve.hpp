@@ -18,8 +18,6 @@
 #include <string>
 #include <vector>
 
-#include <Eigen/LU>
-
 #include "flow/step/formulas.hpp"
 #include "flow/trajectory.hpp"
 #include "solve/box.hpp"
@@ -89,8 +87,8 @@ class StepSolver {
     double h = 0, theta = 0;  // theta 0: Simpson
     bool dense = true, regular = false, higher_degree = false;
     int size = 0;
-    Eigen::PartialPivLU<Mat> lu;
-    Eigen::PartialPivLU<Mat> sharp;  // of what sharpen solves, while the slopes are constant
+    Lu lu;
+    Lu sharp;  // of what sharpen solves, while the slopes are constant
     std::vector<char> algebraic;
     bool sharpens = false;
     SparseMat matrix;
