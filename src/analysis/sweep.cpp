@@ -121,7 +121,14 @@ class Sweeper {
  private:
   void set_values(RunOptions& options, std::size_t run) const {
     std::size_t cell = run / plan_.starts_per_value();
+    // What the plan's own parameters say differently from the model is given too; the varied ones win.
     std::vector<GivenParameter> given;
+    const Numbers own = parameter_values(model_);
+    for (std::size_t i = 0; i < own.size() && i < options.parameters.size(); ++i) {
+      const bool varied = std::any_of(plan_.varied.begin(), plan_.varied.end(),
+                                      [i](const auto& v) { return v.parameter == static_cast<int>(i); });
+      if (!varied && options.parameters[i] != own[i]) given.push_back({static_cast<int>(i), options.parameters[i]});
+    }
     for (const Varied& v : plan_.varied) {
       given.push_back({v.parameter, v.setting[cell % v.setting.size()]});
       cell /= v.setting.size();

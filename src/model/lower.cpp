@@ -417,8 +417,14 @@ class Lowering {
       const bool odd = surface.op() == Op::pow && surface.argument(1).is_number() &&
                        std::fmod(surface.argument(1).value(), 2) == 1 && surface.argument(1).value() > 0;
       const bool root = surface.op() == Op::cbrt;
-      if (surface.op() == Op::mul)
-        return without_odd_power(surface.argument(0)) * without_odd_power(surface.argument(1));
+      if (surface.op() == Op::mul) {  // K*u^3; deeper products are left alone
+        const auto base = [](const Expr& e) {
+          const bool power = e.op() == Op::pow && e.argument(1).is_number() &&
+                             std::fmod(e.argument(1).value(), 2) == 1 && e.argument(1).value() > 0;
+          return power ? e.argument(0) : e;
+        };
+        return base(surface.argument(0)) * base(surface.argument(1));
+      }
       if (!odd && !root) return surface;
       surface = surface.argument(0);
     }

@@ -289,7 +289,8 @@ int compare_with_written(const Model& m, std::mt19937& random, int points) {
 TEST(Lower, TheFormIsTheWrittenModelOffTheSurfaces) {
   std::mt19937 random(1);
   for (const std::string& path : saltus::testing::all_models()) {
-    EXPECT_GT(compare_with_written(read_model(path), random, 40), 20) << path;
+    // Models whose surfaces vanish identically somewhere (flat_surface_*) have fewer points off them.
+    EXPECT_GT(compare_with_written(read_model(path), random, 400), 20) << path;
     if (HasFailure()) break;
   }
 }

@@ -1,0 +1,56 @@
+// Sequences of events that accumulate: what is recognised, and where it ends.
+#include "flow/chatter.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace saltus {
+namespace {
+
+Transition event_on(int item, int side) {
+  return {.before = {side > 0 ? "+" : "-", ""}, .guards = {{GuardKind::surface, item, side}}};
+}
+
+/// Events at the partial sums of a geometric series; the sides follow a pattern.
+std::optional<Accumulation> feed(Chatter& chatter, double ratio, int count, const std::vector<int>& sides) {
+  std::optional<Accumulation> found;
+  double t = 0, step = 1;
+  const std::vector<int> touched{0};
+  for (int k = 0; k < count && !found; ++k, step *= ratio) {
+    t += step;
+    chatter.note(event_on(0, sides[static_cast<size_t>(k) % sides.size()]));
+    chatter.add(t, touched, std::vector<double>{t});
+    found = chatter.find(1e-15, 1.0, 1e-10);
+  }
+  return found;
+}
+
+TEST(Chatter, AGeometricSequenceEndsAtItsSum) {
+  Chatter chatter;
+  const auto found = feed(chatter, 0.5, 100, {1});
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->ratio, 0.5, 1e-9);
+  const auto limit = chatter.limit(*found, 0);
+  ASSERT_TRUE(limit);
+  EXPECT_NEAR(*limit, 2, 1e-14);
+  EXPECT_EQ(chatter.members(*found), std::vector<int>{0});
+}
+
+TEST(Chatter, EventsOfDifferentSidesAreNotAlike) {
+  Chatter chatter;
+  const auto found = feed(chatter, 0.5, 100, {1, -1});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->period, 2u);
+  EXPECT_NEAR(found->ratio, 0.25, 1e-9);
+}
+
+TEST(Chatter, ALongRegularSequenceIsNone) {
+  Chatter chatter;
+  EXPECT_FALSE(feed(chatter, 1.0, 1000, {1}));
+  Chatter slow;
+  EXPECT_FALSE(feed(slow, 0.99995, 1000, {1}));
+}
+
+}  // namespace
+}  // namespace saltus
