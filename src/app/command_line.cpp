@@ -142,6 +142,12 @@ std::function<Outcome()> prepare_run(CLI::App& app) {
   app.add_option("--over", o->over, "a further model, run alike and drawn into the same picture")
       ->type_name("MODEL")
       ->allow_extra_args(false);
+  app.add_option_function<std::vector<std::string>>(
+         "--sensitivity",
+         [o](const std::vector<std::string>& names) { o->sensitivity = names.empty() ? "" : names.front(); },
+         "derivatives of the end by initial values and by parameters: all, or F,omega")
+      ->type_name("[NAMES]")
+      ->expected(0, 1);
   declare(app, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);
@@ -231,6 +237,44 @@ std::function<Outcome()> prepare_basins(CLI::App& app) {
   };
 }
 
+std::function<Outcome()> prepare_orbit(CLI::App& app) {
+  const auto o = std::make_shared<OrbitRequest>();
+  declare(app, o->model);
+  app.add_option("--section", o->section, "which section, if there are several")->type_name("NAME");
+  app.add_flag("--guess", o->guess, "the initial values are near the orbit: no run first");
+  app.add_option("--period", o->period, "it closes after N returns to the section")->type_name("N");
+  declare_text(app, "--time", o->time, "TIME", "it closes after about this time");
+  app.add_flag("--backward", o->backward, "settle and close backward in time: unstable orbits");
+  app.add_flag("--equilibrium", o->equilibrium, "a point where the system rests instead");
+  app.add_option("--modulo", o->modulo, "a state that grows by multiples of a number: th=2*pi")
+      ->type_name("NAME=NUMBER")
+      ->allow_extra_args(false);
+  app.add_option("--starts", o->starts, "from so many random starts in --box: every orbit found")->type_name("K");
+  app.add_option("--box", o->box, "where random starts lie: --box y=-2:2,v=-1:1")
+      ->type_name("NAME=A:B")
+      ->allow_extra_args(false);
+  app.add_option("--seed", o->seed, "of the random starts (1)")->type_name("S");
+  declare(app, o->solve);
+  declare(app, o->output);
+  return [o] {
+    Terminal terminal(o->output.quiet);
+    return orbit(*o, terminal.report());
+  };
+}
+
+std::function<Outcome()> prepare_exponents(CLI::App& app) {
+  const auto o = std::make_shared<ExponentsRequest>();
+  declare(app, o->model);
+  app.add_option("--section", o->section, "a section of the model; exponents are per unit of time all the same")
+      ->type_name("NAME");
+  declare(app, o->solve);
+  declare(app, o->output);
+  return [o] {
+    Terminal terminal(o->output.quiet);
+    return exponents(*o, terminal.report());
+  };
+}
+
 struct AgainOptions {
   std::string file;
   std::string folder;
@@ -263,6 +307,8 @@ const std::vector<Command>& commands() {
       {"sweep", "MODEL VALUES", "attractors against a parameter: bifurcation diagram, map of periods", prepare_sweep,
        true},
       {"basins", "MODEL AXES", "which initial states go to which attractor", prepare_basins, true},
+      {"orbit", "MODEL", "a periodic orbit or an equilibrium: period, multipliers, events", prepare_orbit},
+      {"exponents", "MODEL", "Lyapunov exponents, with their errors", prepare_exponents},
       {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},
   };

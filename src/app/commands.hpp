@@ -48,6 +48,8 @@ struct RunRequest {
   std::string sample = "smooth";  ///< times of the rows: "smooth", "steps", or an interval
   std::string store = "samples";  ///< "samples", or "pieces" for the dense output as well
   std::vector<std::string> over;  ///< further models, run alike and drawn into the same picture
+  /// Derivatives of the end by the initial values and by these parameters (NAME,NAME; empty: all of them).
+  std::optional<std::string> sensitivity;
 };
 
 /// One trajectory: tables, a picture, a summary or JSON; several where a parameter has several values (-p F=0.3,0.4).
@@ -112,6 +114,37 @@ struct BasinsRequest {
 
 /// Which initial states go to which attractor.
 Outcome basins(const BasinsRequest& request, const Report& report = {});
+
+/// `saltus orbit`.
+struct OrbitRequest {
+  ModelOptions model;
+  SolveOptions solve;  ///< `until`: length of the first run of a model without section
+  OutputOptions output;
+  std::string section;              ///< its name; empty: the only one, or none
+  bool guess = false;               ///< the initial values are near the orbit: no run first
+  int period = 0;                   ///< returns to the section
+  std::optional<std::string> time;  ///< or the time until it closes
+  bool backward = false;            ///< backward in time
+  bool equilibrium = false;         ///< a point instead
+  std::vector<std::string> modulo;  ///< NAME=NUMBER: may grow by multiples of it
+  std::optional<int> starts;        ///< random starts
+  std::vector<std::string> box;     ///< NAME=a:b for them
+  std::uint64_t seed = 1;
+};
+
+/// A periodic orbit or an equilibrium: period, multipliers, events.
+Outcome orbit(const OrbitRequest& request, const Report& report = {});
+
+/// `saltus exponents`.
+struct ExponentsRequest {
+  ModelOptions model;
+  SolveOptions solve;  ///< without `until`, and none in the model: until the errors are small
+  OutputOptions output;
+  std::string section;  ///< accepted: exponents are per unit of time, whatever the section
+};
+
+/// Lyapunov exponents of one run.
+Outcome exponents(const ExponentsRequest& request, const Report& report = {});
 
 struct ExamplesOptions {
   std::string name;  ///< empty: list all

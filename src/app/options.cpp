@@ -139,10 +139,21 @@ void check_values(const Model& model) {
   }
 }
 
+/// From the orbit or equilibrium that a past search has found.
+void start_there(Model& model, const Past::Start& start) {
+  const std::vector<std::string> names = model.state_names();
+  for (const auto& [name, value] : start.state) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found != names.end()) model.states[static_cast<size_t>(found - names.begin())].initial = value;
+  }
+  model.run.from = start.t;
+}
+
 /// The text of a model, once: standard input cannot be read again.
 struct ModelSource {
   std::string name;
-  std::optional<std::string> text{};  ///< nothing: a file, to be opened by its name
+  std::optional<std::string> text{};   ///< nothing: a file, to be opened by its name
+  std::optional<Past::Start> start{};  ///< of a past search for an orbit
 
   Model read(const Replacements& parameters = {}) const {
     return text ? read_model_text(*text, name, parameters) : read_model(name, parameters);
@@ -155,7 +166,7 @@ ModelSource find_model(const std::string& name) {
   const bool shadow = std::filesystem::is_directory(name, ignored) && find_in_gallery(name);
   if (std::filesystem::exists(name, ignored) && !shadow) {
     const auto past = read_past(name);
-    return past ? ModelSource{name, past->model} : ModelSource{name};
+    return past ? ModelSource{name, past->model, past->start} : ModelSource{name};
   }
   if (const auto found = find_in_gallery(name)) return {name, std::string(found->text)};
   const std::string near = nearest_in_gallery(short_name(name));
@@ -242,6 +253,7 @@ Model load_model(const ModelOptions& options, const std::optional<std::string>& 
     for (const Setting& s : options.parameters) anew.emplace_back(s.name, s.value);
     model = source.read(anew);
   }
+  if (source.start && !options.as_given) start_there(model, *source.start);
   if (!options.parameters.empty() || !options.initial.empty()) {
     set_parameters(model, options.parameters);
     set_initial(model, options.initial);

@@ -24,6 +24,7 @@ struct ModelOptions {
   std::string model;                ///< a path (also of a run.toml), or a gallery model; a file of that name wins
   std::vector<Setting> parameters;  ///< -p F=0.3, in constants
   std::vector<Setting> initial;     ///< -x v=0.1, may use parameters
+  bool as_given = false;            ///< of a run.toml with an orbit: not from the orbit, as the search began
 };
 
 /// How to compute. What is not said comes from the model's [run] table, then from the defaults of the engine.

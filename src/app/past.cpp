@@ -51,6 +51,15 @@ std::string write_past(const Past& past) {
   out += fmt::format("saltus = {}\ncommand = {}\nname = {}\n\nmodel = {}\n\n[options]\n", json_string(past.version),
                      json_string(past.command), json_string(past.name), toml_text(past.model));
   for (const auto& [option, values] : past.options) out += fmt::format("{} = {}\n", option, toml_values(values));
+  if (past.start) {
+    std::vector<std::string> state, signature;
+    for (const auto& [name, value] : past.start->state)
+      state.push_back(fmt::format("{} = {:.17g}", json_string(name), value));
+    for (const std::string& mode : past.start->signature) signature.push_back(json_string(mode));
+    out += fmt::format("\n[orbit]\nt = {:.17g}\nperiod = {:.17g}\nmode = {}\nstate = {{{}}}\nsignature = [{}]\n",
+                       past.start->t, past.start->period, json_string(past.start->mode), fmt::join(state, ", "),
+                       fmt::join(signature, ", "));
+  }
   return out;
 }
 
@@ -89,6 +98,15 @@ std::optional<Past> read_past_text(const std::string& file, const std::filesyste
         add(node);
       }
       past.options.push_back(std::move(option));
+    }
+    if (const toml::table* orbit = root["orbit"].as_table()) {
+      past.start.emplace();
+      past.start->t = (*orbit)["t"].value_or(0.0);
+      past.start->period = (*orbit)["period"].value_or(0.0);
+      past.start->mode = (*orbit)["mode"].value_or(std::string());
+      const toml::table* state = (*orbit)["state"].as_table();
+      if (!state) damaged(path, "the table [orbit] has no state");
+      for (const auto& [name, value] : *state) past.start->state.emplace_back(name.str(), value.value_or(0.0));
     }
     return past;
   } catch (const toml::parse_error& error) {

@@ -8,6 +8,10 @@
 //     [options]                    by their long names; true where an option has no value
 //     until = "60"
 //
+//     [orbit]                      where an orbit or equilibrium was found
+//     t = 0
+//     state = {y = 1.2, v = 0}
+//
 // Wherever a command takes a MODEL, such a file stands for the model in it.
 #pragma once
 
@@ -28,6 +32,15 @@ struct Past {
   std::string name;  ///< how results of the model are called
   std::string model;
   std::vector<Option> options;
+
+  /// The table [orbit]: where a command that takes the file as its MODEL starts.
+  struct Start {
+    double t = 0, period = 0;
+    std::string mode;
+    std::vector<std::pair<std::string, double>> state;
+    std::vector<std::string> signature;
+  };
+  std::optional<Start> start = {};
 };
 
 std::string write_past(const Past& past);

@@ -8,6 +8,7 @@
 #include "app/run_figure.hpp"
 #include "app/run_json.hpp"
 #include "app/run_over.hpp"
+#include "app/sensitivity.hpp"
 #include "app/summary.hpp"
 #include "expr/print.hpp"
 #include "model/clocks.hpp"
@@ -25,6 +26,10 @@ Past past_of(const RunRequest& request, const RunOptions& options, const Samplin
   past.options.push_back(
       {"sample", {sampling.kind == Sampling::Kind::every ? print_number(sampling.interval) : request.sample}});
   past.options.push_back({"store", {request.store}});
+  if (request.sensitivity)
+    past.options.push_back({"sensitivity", request.sensitivity->empty()
+                                               ? std::vector<std::string>{}
+                                               : std::vector<std::string>{*request.sensitivity}});
   for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
   return past;
 }
@@ -47,6 +52,8 @@ Outcome run(const RunRequest& request, const Report& report) {
   check_word(request.store, {"samples", "pieces"}, "choice for --store");
   Model model = load_model(request.model, request.solve.from);
   if (model.name.empty()) model.name = short_name(request.model.model);
+  if (request.sensitivity && engine_of(request.solve, model) != "event")
+    throw Error(ErrorKind::usage, "--sensitivity belongs to the engine 'event'", {}, "leave out --engine");
   if (engine_of(request.solve, model) == "both") return run_both(request, model, report);
   RunOptions options = run_options(request.solve, model);
   check_ticks(model, options.parameters, options.from, options.until);
@@ -70,12 +77,20 @@ Outcome run(const RunRequest& request, const Report& report) {
     };
     options.on_event = [&](const Event& event, const Arc& after) { recorder.event(event, after); };
   }
+  std::optional<SensitivityRun> sensitivity;
+  if (request.sensitivity) sensitivity.emplace(program, options, *request.sensitivity);
+  if (sensitivity) sensitivity->attach(options);
   if (report) options.progress = [&](double t) { return report({"t", options.from, t, options.until}); };
 
   const Trajectory trajectory = simulate(program, options);
 
   std::vector<std::string> notes = notes_on(model);
   notes.insert(notes.end(), trajectory.messages.begin(), trajectory.messages.end());
+  std::optional<Sensitivity> derivatives;
+  if (sensitivity) {
+    derivatives = sensitivity->result();
+    notes.insert(notes.end(), derivatives->notes.begin(), derivatives->notes.end());
+  }
   Saved saved;
   std::string view_notes;
   size_t rows = 0;
@@ -90,6 +105,7 @@ Outcome run(const RunRequest& request, const Report& report) {
       if (const std::string note = pieces.note(); !note.empty()) notes.push_back(note);
       results.tables.push_back(pieces.take_table(model));
     }
+    if (derivatives) results.tables.push_back(sensitivity_table(model, *derivatives));
     Picturing picturing = picture_run(model, recorder, results.tables.front(), shown);
     view_notes = set_view(picturing.figure, request.output, model);
     results.figure = std::move(picturing.figure);
@@ -101,10 +117,11 @@ Outcome run(const RunRequest& request, const Report& report) {
   tell(saved, outcome);
   outcome.talk += view_notes;
   if (request.output.json) {
-    outcome.text = run_as_json(model, options, trajectory, notes);
+    outcome.text = run_as_json(model, options, trajectory, notes, derivatives);
   } else if (!request.output.quiet) {
     outcome.text = end_line(model, trajectory.end) + events_line(recorder.counts()) + sliding_line(model, trajectory) +
-                   note_lines(notes) + cost_line(trajectory.cost) + files_line(saved, rows);
+                   (derivatives ? sensitivity_line(model, *derivatives) : "") + note_lines(notes) +
+                   cost_line(trajectory.cost) + files_line(saved, rows);
   } else if (outcome.status != Status::done) {
     outcome.talk += end_line(model, trajectory.end);
   }

@@ -20,14 +20,21 @@ void write_end(JsonWriter& json, const Model& model, const End& end) {
   json.member("mode", end.mode.text()).end();
 }
 
-void write_event(JsonWriter& json, const Model& model, const Event& e) {
-  json.object().member("t", e.t).member("kind", kind_name(e.kind));
-  json.key("on").value(std::span<const std::string>(e.on));
-  json.key("mode").array().value(e.before.text()).value(e.after.text()).end();
-  write_state(json.key("state"), model, e.state);
-  if (e.jumped) write_state(json.key("before"), model, *e.jumped);
-  if (e.kind == EventKind::chatter) json.member("count", e.count);
-  json.end();
+void write_sensitivity(JsonWriter& json, const Sensitivity& s) {
+  json.key("sensitivity").object().key("by_state").array();
+  for (Eigen::Index i = 0; i < s.by_state.rows(); ++i) {
+    json.array();
+    for (Eigen::Index c = 0; c < s.by_state.cols(); ++c) json.value(s.by_state(i, c));
+    json.end();
+  }
+  json.end().key("by_parameter").object();
+  for (size_t c = 0; c < s.parameters.size(); ++c) {
+    json.key(s.parameters[c]).array();
+    for (Eigen::Index i = 0; i < s.by_parameter.rows(); ++i)
+      json.value(s.by_parameter(i, static_cast<Eigen::Index>(c)));
+    json.end();
+  }
+  json.end().end();
 }
 
 template <class List>
@@ -39,8 +46,18 @@ void write_names(JsonWriter& json, const char* key, const List& list) {
 
 }  // namespace
 
+void write_event(JsonWriter& json, const Model& model, const Event& e) {
+  json.object().member("t", e.t).member("kind", kind_name(e.kind));
+  json.key("on").value(std::span<const std::string>(e.on));
+  json.key("mode").array().value(e.before.text()).value(e.after.text()).end();
+  write_state(json.key("state"), model, e.state);
+  if (e.jumped) write_state(json.key("before"), model, *e.jumped);
+  if (e.kind == EventKind::chatter) json.member("count", e.count);
+  json.end();
+}
+
 std::string run_as_json(const Model& model, const RunOptions& options, const Trajectory& trajectory,
-                        const std::vector<std::string>& notes) {
+                        const std::vector<std::string>& notes, const std::optional<Sensitivity>& sensitivity) {
   std::ostringstream text;
   JsonWriter json(text);
   json.object().member("model", model.name).key("parameters").object();
@@ -60,7 +77,9 @@ std::string run_as_json(const Model& model, const RunOptions& options, const Tra
   json.key("events").rows();
   for (const Event& e : trajectory.events) write_event(json, model, e);
   json.end().key("cost").object().member("steps", trajectory.cost.steps).member("events", trajectory.cost.events);
-  json.member("seconds", trajectory.cost.seconds).end().end().flush();
+  json.member("seconds", trajectory.cost.seconds).end();
+  if (sensitivity) write_sensitivity(json, *sensitivity);
+  json.end().flush();
   return text.str();
 }
 

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "app/sensitivity.hpp"
 #include "flow/simulate.hpp"
+#include "out/json.hpp"
 
 namespace saltus {
 
@@ -15,7 +17,10 @@ struct SectionPoint {
 };
 
 std::string run_as_json(const Model& model, const RunOptions& options, const Trajectory& trajectory,
-                        const std::vector<std::string>& notes);
+                        const std::vector<std::string>& notes, const std::optional<Sensitivity>& sensitivity = {});
+
+/// One event as an object.
+void write_event(JsonWriter& json, const Model& model, const Event& e);
 
 std::string section_as_json(const Model& model, const std::string& section, const std::vector<SectionPoint>& points,
                             const Trajectory& trajectory);

@@ -451,7 +451,8 @@ std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZ
   for (const AtZero& z : zeros) {
     if (is_contact(z.unknown)) contacts.push_back(z.unknown - m);
   }
-  const Impact impact = apply_impact(series_, now.mode, contacts, now.x, now.t(), now.counters, direction_);
+  Hit hit{.counters = now.counters, .contacts = contacts, .before = now.x};
+  Impact impact = apply_impact(series_, now.mode, contacts, now.x, now.t(), now.counters, direction_);
   if (!impact.solved) return Fate{Why::nonunique, impact.message};
   if (!impact.note.empty()) say(impact.note);
   std::erase_if(zeros, [&](const AtZero& z) { return z.unknown < m || is_contact(z.unknown); });
@@ -466,6 +467,12 @@ std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZ
       now.mode.switches[at(i)] = letter;
     }
   }
+  hit.mode = std::move(impact.mode);
+  hit.impulse = std::move(impact.impulse);
+  hit.switches = std::move(impact.switches);
+  hit.sigma = std::move(impact.sigma);
+  hit.after = now.x;
+  event.hits.push_back(std::move(hit));
   return std::nullopt;
 }
 

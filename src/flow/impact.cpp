@@ -265,6 +265,7 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   series.set_mode(open);
   series.evaluate_with(x, t, counters, switches);
   Collision c(series, contacts, switches, x.size());
+  result.mode = open;
 
   Vec aim(ix(n));  // gap rates after, where hit
   for (size_t a = 0; a < n; ++a) {
@@ -340,6 +341,7 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
           "a body couples its directions",
           t, gained);
   }
+  result.sigma.assign(best.sigma.begin(), best.sigma.end());
   for (size_t i = 0; i < x.size(); ++i) x[i] += best.change[ix(i)];
   const Vec after = c.gap_rate + c.gap_gradient * best.change;
   const Vec pushed = c.directions(best.sigma).cwiseAbs() * best.impulse.cwiseAbs();  // before impulses cancel
@@ -350,6 +352,26 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   }
   result.solved = true;
   return result;
+}
+
+bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t, double direction) {
+  std::vector<int> switches;
+  Hits assignment;
+  for (const double impulse : hit.impulse) assignment.hit.push_back(impulse != 0);
+  for (const auto& [i, letter] : hit.switches) {
+    switches.push_back(i);
+    assignment.letters += letter;
+  }
+  series.set_mode(hit.mode);
+  series.evaluate_with(x, t, hit.counters, switches);
+  Collision c(series, hit.contacts, switches, x.size());
+  Vec aim(ix(hit.contacts.size()));
+  for (Eigen::Index a = 0; a < aim.size(); ++a)
+    aim[a] = -(direction > 0 ? c.restitution[a] : 1 / c.restitution[a]) * c.gap_rate[a];
+  Answer answer;
+  if (!solve_assignment(c, aim, assignment, answer)) return false;
+  for (size_t i = 0; i < x.size(); ++i) x[i] += answer.change[ix(i)];
+  return true;
 }
 
 }  // namespace saltus

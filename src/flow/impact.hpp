@@ -23,6 +23,8 @@ struct Impact {
   std::vector<double> impulse;                 ///< per contact
   std::vector<bool> closed;                    ///< per contact: it takes an impulse and ends without velocity
   std::vector<std::pair<int, char>> switches;  ///< that took part, with their letters after it
+  std::vector<double> sigma;                   ///< of those
+  Mode mode;                                   ///< whose formulas were used: those switches '0', contacts open
   std::string message;                         ///< why not solved
   std::string note;                            ///< what a person should know of the answer
 };
@@ -31,5 +33,9 @@ struct Impact {
 /// take part. Backward in time (direction -1) the law is inverted.
 Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
                     std::span<const double> counters, double direction);
+
+/// The same with what was found fixed: the contacts with an impulse are hit, the switches have their letters. Changes
+/// x; false where these equations have no solution.
+bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t, double direction);
 
 }  // namespace saltus

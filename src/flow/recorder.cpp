@@ -124,6 +124,7 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   last_event_ = transition.t;
   for (int i = 0; i < model_.form.visible; ++i)
     slides_ += transition.after.switches[at(i)] == '0' && transition.before.switches[at(i)] != '0' ? 1 : 0;
+  if (options_.on_transition) options_.on_transition(transition);
   if (options_.keep_transitions) result_.transitions.push_back(transition);
   if (options_.keep_events || options_.on_event) {
     const Arc after{transition.after, transition.counters};

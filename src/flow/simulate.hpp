@@ -58,6 +58,8 @@ struct RunOptions {
   std::function<void(const Piece&, const Arc&)> on_piece;
   /// Called at each event, with what is constant just after it.
   std::function<void(const Event&, const Arc&)> on_event;
+  /// Called at each event with all that happened, before `on_event`.
+  std::function<void(const Transition&)> on_transition;
   /// Called at each point of a section; false ends the run (Why::stop). Cheap: no event is made for it.
   std::function<bool(const Passing&)> on_section;
 

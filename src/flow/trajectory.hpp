@@ -47,6 +47,17 @@ struct JumpDone {
   std::vector<double> before, after;
 };
 
+/// Contacts hit at once, and how.
+struct Hit {
+  Mode mode;                                   ///< whose formulas hold: impact switches are '0', contacts open
+  std::vector<double> counters;                ///< whole numbers of mod and floor
+  std::vector<int> contacts;                   ///< that touch
+  std::vector<double> impulse;                 ///< per contact; 0: it was not hit
+  std::vector<std::pair<int, char>> switches;  ///< that took part, with their letters after it
+  std::vector<double> sigma;                   ///< of those
+  std::vector<double> before, after;           ///< states
+};
+
 /// What happened at one instant: guards became zero, jumps changed the state, contacts their velocities, then a mode
 /// followed. Events are printed from it.
 struct Transition {
@@ -57,6 +68,7 @@ struct Transition {
   std::vector<double> counters_before, counters;  ///< whole numbers of mod and floor before and after
   std::vector<std::pair<int, double>> impulse{};  ///< of each contact hit, in order
   std::vector<JumpDone> jumps{};                  ///< in the order in which they happened
+  std::vector<Hit> hits{};                        ///< after the jumps, in order
   long count = 0;                                 ///< events summed by a chatter
   std::vector<int> resting{};                     ///< unknowns that a chatter has brought to rest
   bool silent = false;                            ///< nothing has changed that a user could see

@@ -378,4 +378,85 @@ std::unique_ptr<JacobianTape> Program::differentiate_mode(const std::string& k) 
   return out;
 }
 
+const TangentTape& Program::tangent(const std::string& switch_modes) const {
+  assert(static_cast<int>(switch_modes.size()) == m_);
+  const std::string k = key(switch_modes);
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<TangentTape>& entry = tangents_[k];
+  if (!entry) entry = linearise_mode(k);
+  return *entry;
+}
+
+namespace {
+
+/// Collects formulas and their derivatives for one tape.
+class Linearisation {
+ public:
+  Linearisation(std::vector<Expr> rows, int switches) : rows_(std::move(rows)), switches_(switches) {}
+
+  void keep_values() { values_.insert(values_.begin(), rows_.begin(), rows_.end()); }
+  void add(SymbolKind by, std::vector<SlopeEntry>& entries) {
+    const int shift = by == SymbolKind::lambda ? switches_ : 0;
+    int row = 0;
+    for (const std::vector<Partial>& partials : saltus::jacobian(rows_, by)) {
+      for (const Partial& d : partials) {
+        const int column = by == SymbolKind::time ? 0 : d.symbol.symbol().index + shift;
+        entries.push_back({row, column, static_cast<int>(values_.size())});
+        values_.push_back(d.value);
+      }
+      ++row;
+    }
+  }
+  Tape tape(const TapeInputs& inputs) const { return build_tape(values_, inputs); }
+
+ private:
+  std::vector<Expr> rows_, values_;
+  int switches_;
+};
+
+}  // namespace
+
+std::unique_ptr<TangentTape> Program::linearise_mode(const std::string& k) const {
+  const Form& form = model_->form;
+  Specialisation put(*model_, k);
+  const ModeFormulas formulas = mode_formulas(form, k, put, attract_);
+  const TapeInputs inputs{n_, m_, q_, counters_};
+  auto out = std::make_unique<TangentTape>();
+
+  std::vector<Expr> rows = formulas.form.f;
+  for (const Ladder& ladder : formulas.ladders) rows.push_back(ladder.residual);
+  Linearisation arc(rows, m_), parameters(rows, m_);
+  arc.add(SymbolKind::state, out->arc.by_state);
+  arc.add(SymbolKind::sigma, out->arc.by_unknown);
+  arc.add(SymbolKind::lambda, out->arc.by_unknown);
+  out->arc.tape = arc.tape(inputs);
+  parameters.add(SymbolKind::parameter, out->arc_parameter.by_parameter);
+  out->arc_parameter.tape = parameters.tape(inputs);
+
+  rows = formulas.surfaces;
+  rows.insert(rows.end(), formulas.gaps.begin(), formulas.gaps.end());
+  for (const LoweredJump& j : form.jumps) rows.push_back(put(j.on));
+  for (const Expr& s : form.sections) rows.push_back(put(s));
+  for (const Gap& g : form.gaps) rows.push_back(g.restitution ? put(*g.restitution) : Expr(0.0));
+  for (const Gap& g : form.gaps) {
+    for (const Assignment& a : g.direction) rows.push_back(put(a.value));
+  }
+  for (const Ladder& ladder : formulas.ladders) {
+    std::vector<int>& rungs = out->rungs.emplace_back();
+    for (const Expr& rung : ladder.rungs) {
+      rungs.push_back(static_cast<int>(rows.size()));
+      rows.push_back(rung);
+    }
+  }
+  Linearisation event(rows, m_);
+  event.keep_values();
+  event.add(SymbolKind::state, out->event.by_state);
+  event.add(SymbolKind::sigma, out->event.by_unknown);
+  event.add(SymbolKind::lambda, out->event.by_unknown);
+  event.add(SymbolKind::time, out->event.by_time);
+  event.add(SymbolKind::parameter, out->event.by_parameter);
+  out->event.tape = event.tape(inputs);
+  return out;
+}
+
 }  // namespace saltus

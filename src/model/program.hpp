@@ -51,6 +51,20 @@ struct JacobianTape {
   std::vector<SlopeEntry> rate_by_state, rate_by_unknown;
   std::vector<SlopeEntry> residual_by_state;  ///< rows by residual, raised ones included
 };
+
+/// Formulas with all their first derivatives at hand: the value of row r is output r, derivatives follow.
+struct LinearTape {
+  Tape tape;
+  std::vector<SlopeEntry> by_state, by_unknown, by_time, by_parameter;  ///< by_time: column 0
+};
+/// What tangents of a mode need. Arcs: rates, then residuals with the raised ones; events: by Program::event_*.
+struct TangentTape {
+  LinearTape arc;            ///< by states and unknowns; its values are left out
+  LinearTape arc_parameter;  ///< by parameters only, likewise
+  LinearTape event;
+  std::vector<std::vector<int>> rungs;  ///< per residual: rows of h, h', ... that stay zero while it is slid on
+};
+
 /// The lowered form with the switches of a mode put in: '+' and '-' as numbers, '0' as the multi-affine interpolation
 /// of its two sides, '*' as they are. Fields that modes do not change (names, directions) are left empty.
 Form specialised_form(const Model& model, const std::string& key);
@@ -114,12 +128,25 @@ class Program {
   const ModeTape& tape(const std::string& switch_modes) const;
   /// Its derivatives, likewise.
   const JacobianTape& jacobian(const std::string& switch_modes) const;
+  /// The same and more for tangents: by parameters and time, and of what events look at.
+  const TangentTape& tangent(const std::string& switch_modes) const;
+
+  // Rows of TangentTape::event.
+  int event_surface(int i) const { return i; }
+  int event_gap(int j) const { return m_ + j; }
+  int event_jump(int k) const { return m_ + q_ + k; }
+  int event_section(int s) const { return m_ + q_ + jumps_ + s; }
+  int event_restitution(int j) const { return m_ + q_ + jumps_ + sections_ + j; }
+  int event_direction(int j, int d) const {
+    return m_ + q_ + jumps_ + sections_ + static_cast<int>(direction(j, d) - restitutions_);
+  }
 
  private:
   static size_t at(int i) { return static_cast<size_t>(i); }
   void find_dependents();
   std::unique_ptr<ModeTape> specialise(const std::string& key) const;
   std::unique_ptr<JacobianTape> differentiate_mode(const std::string& key) const;
+  std::unique_ptr<TangentTape> linearise_mode(const std::string& key) const;
 
   std::shared_ptr<const Model> model_;
   double attract_ = 0;
@@ -135,6 +162,7 @@ class Program {
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::unique_ptr<ModeTape>> tapes_;
   mutable std::map<std::string, std::unique_ptr<JacobianTape>> jacobians_;
+  mutable std::map<std::string, std::unique_ptr<TangentTape>> tangents_;
 };
 
 }  // namespace saltus

@@ -1,0 +1,281 @@
+#include "analysis/equilibrium.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "flow/jacobian.hpp"
+#include "flow/variation.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
+
+/// Directions with a smaller share of the largest singular value are free.
+constexpr double free_share = 1e-9;
+/// An equilibrium in the mode of the start counts before one of a neighbouring mode that is not nearer by this factor.
+constexpr double much_nearer = 0.1;
+
+class Search {
+ public:
+  Search(const Program& program, const EquilibriumOptions& options)
+      : program_(program), model_(program.model()), options_(options.run), variation_(program, options.run) {}
+
+  Equilibrium find() {
+    Equilibrium best;
+    best.why = "newton";
+    if (model_.form.f.empty()) return best;
+    if (try_from(options_.initial, best)) return best;
+    RunOptions run = options_;
+    run.keep_events = false;
+    const Trajectory end = simulate(program_, run);
+    if (try_from(end.end.state, best)) return best;
+    best.message = fmt::format(
+        "no equilibrium near the initial values or the end of the run (residual {:.2g}); start nearer to it with -x",
+        best.residual);
+    return best;
+  }
+
+ private:
+  /// The mode in which a run starts from here.
+  std::optional<Arc> mode_at(const std::vector<double>& x) {
+    RunOptions o = options_;
+    o.initial = x;
+    o.until = o.from;
+    o.keep_events = false;
+    try {
+      return simulate(program_, o).last;
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  bool try_from(const std::vector<double>& x, Equilibrium& best) {
+    const std::optional<Arc> here = mode_at(x);
+    if (!here) return false;
+    // The mode itself, then with one letter changed, then with two.
+    std::vector<Arc> modes{*here};
+    size_t neighbours = 0;  // how many modes differ in one letter at most
+    for (size_t level = 0, first = 0; level < 2; ++level) {
+      const size_t last = modes.size();
+      for (size_t k = first; k < last; ++k) {
+        const Arc from = modes[k];
+        for (size_t i = 0; i < from.mode.switches.size(); ++i) {
+          if (!program_.moves(static_cast<int>(i))) continue;
+          for (const char c : {'0', '+', '-'}) add(modes, from, i, c, true);
+        }
+        for (size_t j = 0; j < from.mode.constraints.size(); ++j) {
+          for (const char c : {'c', 'o'}) add(modes, from, j, c, false);
+        }
+      }
+      first = last;
+      if (level == 0) neighbours = modes.size();
+      if (modes.size() > 400) break;
+    }
+    // The mode here comes first, unless a neighbour rests much nearer; then the nearest.
+    std::optional<Arc> mode;
+    std::vector<double> state;
+    double nearest = HUGE_VAL, left = 0;
+    for (size_t k = 0; k < modes.size(); ++k) {
+      if (k == neighbours && mode) break;
+      std::vector<double> y = x;
+      double residual = 0;
+      const bool solved = newton(modes[k], y, residual);
+      if (best.residual == 0 || residual < best.residual) best.residual = residual;
+      if (!solved || !admissible(modes[k], y)) continue;
+      double distance =
+          (k == 0 ? much_nearer : 1.0) *
+          (Eigen::Map<const Vec>(y.data(), ix(y.size())) - Eigen::Map<const Vec>(x.data(), ix(x.size()))).norm();
+      if (mode && !(distance < nearest)) continue;
+      nearest = distance;
+      mode = modes[k];
+      state = y;
+      left = residual;
+    }
+    if (!mode) return false;
+    tell(*mode, state, left, best);
+    return true;
+  }
+
+  static void add(std::vector<Arc>& modes, const Arc& from, size_t i, char letter, bool is_switch) {
+    Arc next = from;
+    next.held.clear();
+    (is_switch ? next.mode.switches[i] : next.mode.constraints[i]) = letter;
+    const bool known = std::any_of(modes.begin(), modes.end(), [&](const Arc& a) { return a.mode == next.mode; });
+    if (!known && modes.size() < 2000) modes.push_back(std::move(next));
+  }
+
+  /// f and F, and their derivatives, at x; false where they are not to be had.
+  bool equations(const Arc& arc, const std::vector<double>& x, Vec& r, Mat& J) {
+    const Vec f = variation_.rates(arc, x, options_.from);
+    if (!f.allFinite()) return false;
+    Series& series = variation_.series();
+    if (series.evaluate(x, options_.from, arc.counters) != SeriesStatus::ok) return false;
+    const Mat by_state = jacobian_.at(series, options_.from, arc.counters);
+    Vec values;
+    Mat functions;
+    variation_.manifold(arc, x, options_.from, values, functions);
+    r.resize(f.size() + values.size());
+    r << f, values;
+    J.resize(r.size(), f.size());
+    J << by_state, functions;
+    return r.allFinite() && J.allFinite();
+  }
+
+  bool newton(const Arc& arc, std::vector<double>& x, double& residual) {
+    Vec r;
+    Mat J;
+    residual = HUGE_VAL;
+    if (!equations(arc, x, r, J)) return false;
+    for (int iteration = 0; iteration < 60; ++iteration) {
+      residual = r.norm();
+      if (residual == 0) return true;
+      const Vec step = -Orthogonal(J, free_share).solve(r);
+      if (!step.allFinite()) return false;
+      double share = 1;
+      std::vector<double> next;
+      bool better = false;
+      Vec r2;
+      Mat J2;
+      for (int halving = 0; halving < 20; ++halving, share /= 2) {
+        next = x;
+        for (size_t i = 0; i < x.size(); ++i) next[i] += share * step[ix(i)];
+        if (!equations(arc, next, r2, J2)) continue;
+        if (r2.norm() < residual) {
+          better = true;
+          break;
+        }
+      }
+      const double size = 1e-300 + Eigen::Map<const Vec>(x.data(), ix(x.size())).norm();
+      if (!better) return step.norm() < 1e-9 * std::max(size, 1.0) && small(r, J, size);
+      x = next;
+      r = r2;
+      J = J2;
+      if (share == 1 && step.norm() < 1e-15 * size) {
+        residual = r.norm();
+        return small(r, J, size);
+      }
+    }
+    return residual < 1e-10;
+  }
+
+  static bool small(const Vec& r, const Mat& J, double size) {
+    return r.norm() <= 1e-10 * (1e-3 + J.norm() * std::max(size, 1.0));
+  }
+
+  bool admissible(const Arc& arc, const std::vector<double>& x) {
+    Series& series = variation_.series();
+    variation_.rates(arc, x, options_.from);
+    if (series.evaluate(x, options_.from, arc.counters) != SeriesStatus::ok) return false;
+    const int m = program_.switches();
+    for (int i = 0; i < m; ++i) {
+      const char c = arc.mode.switches[at(i)];
+      const double h = series.surface(i)[0];
+      const double sigma = series.unknown(i)[0];
+      if (c == '+' && h < -1e-12) return false;
+      if (c == '-' && h > 1e-12) return false;
+      if (c == '0' && (std::abs(sigma) > series.hold(i) + 1e-9 || std::abs(h) > 1e-9)) return false;
+    }
+    for (int j = 0; j < program_.constraints(); ++j) {
+      const bool closed = arc.mode.constraints[at(j)] == 'c';
+      if (closed && series.unknown(m + j)[0] < -1e-9) return false;
+      if (!closed && series.gap(j)[0] < -1e-12) return false;
+    }
+    return true;
+  }
+
+  void tell(const Arc& arc, const std::vector<double>& x, double residual, Equilibrium& out) {
+    const Eigen::Index n = ix(x.size());
+    Vec r, values;
+    Mat J, functions;
+    equations(arc, x, r, J);
+    variation_.manifold(arc, x, options_.from, values, functions);
+    const Mat by_state = J.topRows(n),
+              tangent = functions.rows() > 0 ? null_space(functions, free_share) : Mat(Mat::Identity(n, n));
+    out.state = x;
+    out.mode = visible_mode(arc.mode, model_.form.visible);
+    out.residual = residual;
+    out.why.clear();
+    const bool slides = std::any_of(arc.mode.switches.begin(), arc.mode.switches.begin() + model_.form.visible,
+                                    [](char c) { return c == '0'; });
+    out.kind = slides ? Equilibrium::Kind::pseudo : Equilibrium::Kind::equilibrium;
+    const Mat within = tangent.transpose() * by_state * tangent;
+    if (within.rows() > 0) {
+      for (const std::complex<double>& e : eigenvalues(within)) out.eigenvalues.push_back(e);
+    }
+    std::stable_sort(out.eigenvalues.begin(), out.eigenvalues.end(), [](const auto& a, const auto& b) {
+      if (std::abs(a.real() - b.real()) > 1e-12 * std::abs(a)) return a.real() > b.real();
+      return a.imag() > b.imag();
+    });
+    out.stable = std::all_of(out.eigenvalues.begin(), out.eigenvalues.end(),
+                             [](const std::complex<double>& e) { return e.real() < 0; });
+    Series& series = variation_.series();
+    variation_.rates(arc, x, options_.from);
+    for (int j = 0; j < program_.constraints(); ++j) {
+      if (arc.mode.constraints[at(j)] != 'c') continue;
+      const double force = series.unknown(program_.switches() + j)[0];
+      out.margin = std::min(out.margin.value_or(HUGE_VAL), force);
+    }
+    find_set(arc, x, J, out);
+  }
+
+  /// Where equations leave a direction free and something slides or is closed: how far the set goes both ways.
+  void find_set(const Arc& arc, const std::vector<double>& x, const Mat& J, Equilibrium& out) {
+    const Mat free = null_space(J, free_share);
+    const bool bounded =
+        std::any_of(arc.mode.switches.begin(), arc.mode.switches.end(), [](char c) { return c == '0'; }) ||
+        std::any_of(arc.mode.constraints.begin(), arc.mode.constraints.end(), [](char c) { return c == 'c'; });
+    if (free.cols() == 0 || !bounded) return;
+    out.kind = Equilibrium::Kind::set;
+    const Vec direction = free.col(0);
+    Eigen::Index largest = 0;
+    direction.cwiseAbs().maxCoeff(&largest);
+    const Vec way = direction[largest] > 0 ? direction : Vec(-direction);
+    out.to = end_of(arc, x, way);
+    out.from = end_of(arc, x, -way);
+  }
+
+  /// The last admissible equilibrium along a direction.
+  std::vector<double> end_of(const Arc& arc, const std::vector<double>& x, const Vec& way) {
+    const auto at_distance = [&](double d, std::vector<double>& y) {
+      y = x;
+      for (size_t i = 0; i < x.size(); ++i) y[i] += d * way[ix(i)];
+      double residual = 0;
+      return newton(arc, y, residual) && admissible(arc, y);
+    };
+    std::vector<double> y = x, good = x;
+    double inside = 0, outside = 1e-3;
+    while (outside < 1e9 && at_distance(outside, y)) {
+      good = y;
+      inside = outside;
+      outside *= 2;
+    }
+    for (int halving = 0; halving < 100 && outside - inside > 1e-15 * outside; ++halving) {
+      const double middle = 0.5 * (inside + outside);
+      if (at_distance(middle, y)) {
+        good = y;
+        inside = middle;
+      } else {
+        outside = middle;
+      }
+    }
+    return good;
+  }
+
+  const Program& program_;
+  const Model& model_;
+  RunOptions options_;
+  Variation variation_;
+  RateJacobian jacobian_;
+};
+
+}  // namespace
+
+Equilibrium find_equilibrium(const Program& program, const EquilibriumOptions& options) {
+  return Search(program, options).find();
+}
+
+}  // namespace saltus

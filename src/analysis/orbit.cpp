@@ -1,0 +1,909 @@
+#include "analysis/orbit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "analysis/settle.hpp"
+#include "flow/recorder.hpp"
+#include "flow/smooth.hpp"
+#include "flow/variation.hpp"
+#include "model/period.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
+size_t ux(Eigen::Index i) { return static_cast<size_t>(i); }
+
+constexpr double closes = 1e-7;        ///< relative error of a run that counts as closed
+constexpr double converged = 1e-12;    ///< relative residual of Newton's method
+constexpr double shortest_leg = 1e-4;  ///< of those before an accumulation, as a share of the period
+constexpr int most_signatures = 12;    ///< changes of the signature before giving up
+
+/// Where an orbit begins, and how it closes.
+struct Begin {
+  std::vector<double> x;
+  double t = 0;
+  int returns = 1;
+};
+
+/// What ends a leg.
+struct Leg {
+  enum class End { guard, time, section, clock };
+  Arc arc;
+  End end = End::guard;
+  Guard guard{};
+  Transition event;  ///< what happens there, frozen
+  bool happens = false;
+  double until = 0;  ///< clock: absolute time; time: the length, kept
+  Vec x;
+  double length = 0;
+};
+
+struct Failure {
+  std::string why, message;
+  double residual = 0;
+};
+
+class Search {
+ public:
+  Search(const Model& model, const OrbitOptions& options)
+      : options_(options), direction_(options.backward ? -1.0 : 1.0), model_(model) {
+    for (Section& s : model_.sections) s.stop = false;
+    const std::optional<Period> period = period_in_time(model_, options.run.parameters);
+    forced_ = period.has_value() || !model_.autonomous();
+    if (period) clock_ = period->value;
+    section_ = options.section;
+    if (section_ >= 0 && model_.sections[at(section_)].kind == Section::Kind::every) {
+      const double every = constant_value(model_.sections[at(section_)].value, options.run.parameters);
+      const double ratio = clock_ > 0 ? every / clock_ : 0;
+      const bool whole = std::abs(ratio - std::round(ratio)) < 1e-9 && ratio > 0.5;
+      if (forced_ && (clock_ == 0 || whole)) clock_ = every;
+      section_ = -1;
+    }
+    leave_out();
+  }
+
+  Orbit find() {
+    Orbit orbit{.autonomous = !forced_, .backward = options_.backward};
+    try {
+      if (forced_ && !(clock_ > 0))
+        throw Failure{"clock", "time enters the equations without an evident period; give a section with 'every'"};
+      if (!forced_ && section_ < 0) add_plane();
+      program_.emplace(model_);
+      simulator_.emplace(*program_);
+      variation_.emplace(*program_, base(0, 1));
+      Begin begin = options_.guess ? take_guess() : settle();
+      solve(begin, orbit);
+    } catch (const Failure& failure) {
+      orbit.found = false;
+      orbit.why = failure.why;
+      orbit.message = failure.message;
+      orbit.residual = failure.residual;
+    }
+    return orbit;
+  }
+
+ private:
+  // ---- the ground ---------------------------------------------------------------------------------------------------
+
+  /// A state that nothing depends on, not even itself, need not come back.
+  void leave_out() {
+    const size_t n = model_.states.size();
+    left_out_.assign(n, true);
+    std::vector<Expr> all = model_.form.f;
+    for (const Switch& s : model_.form.switches) all.push_back(s.surface);
+    for (const Gap& g : model_.form.gaps) all.push_back(g.gap);
+    for (const Counter& c : model_.form.counters) all.push_back(c.phase);
+    for (const LoweredJump& j : model_.form.jumps) {
+      all.push_back(j.on);
+      for (const Assignment& a : j.set) all.push_back(a.value);
+      for (const Assignment& a : j.set) left_out_[at(a.state)] = false;
+      if (j.when) all.push_back(*j.when);
+    }
+    if (section_ >= 0) all.push_back(model_.form.sections[at(section_)]);
+    for (const Expr& s : symbols_in(all)) {
+      if (s.is_symbol(SymbolKind::state)) left_out_[at(s.symbol().index)] = false;
+    }
+    if (std::all_of(left_out_.begin(), left_out_.end(), [](bool b) { return b; })) left_out_.assign(n, false);
+  }
+
+  RunOptions base(double from, double length) const {
+    RunOptions o = options_.run;
+    o.from = from;
+    o.until = from + direction_ * length;
+    o.keep_events = false;
+    o.keep_pieces = false;
+    o.section = -1;
+    o.section_count = 0;
+    return o;
+  }
+
+  /// A plane normal to the flow, through the guess or where the first run ends.
+  void add_plane() {
+    const Program program(model_);
+    std::vector<double> x = options_.run.initial;
+    double t = options_.run.from;
+    if (!options_.guess) {
+      const Trajectory run = simulate(program, base(t, std::abs(options_.run.until - options_.run.from)));
+      if (run.end.why != Why::time) throw Failure{"run", "the run ends early: " + run.end.message};
+      x = run.end.state;
+      t = run.end.t;
+    }
+    RunOptions still = base(t, 1);
+    still.initial = x;
+    still.until = t;
+    const Arc arc = simulate(program, still).last;
+    Variation variation(program, base(t, 1));
+    const Vec f = variation.rates(arc, x, t);
+    if (!(f.norm() > 1e-9 * (1 + Eigen::Map<const Vec>(x.data(), f.size()).norm())))
+      throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try --equilibrium"};
+    Expr plane = 0.0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (left_out_[i]) continue;
+      plane = plane + Expr(f[ix(i)] / f.norm()) * (state_symbol(model_, static_cast<int>(i)) - Expr(x[i]));
+    }
+    model_.sections.push_back(
+        {.name = "plane", .kind = Section::Kind::on, .value = plane, .direction = Direction::rising});
+    model_.form.sections.push_back(plane);
+    section_ = static_cast<int>(model_.sections.size()) - 1;
+    plane_start_ = Begin{x, t, 1};
+  }
+
+  // ---- where to begin -----------------------------------------------------------------------------------------------
+
+  Begin take_guess() {
+    Begin begin{options_.run.initial, options_.run.from, std::max(1, options_.returns)};
+    if (forced_) {
+      if (options_.time > 0) begin.returns = std::max(1, static_cast<int>(std::round(options_.time / clock_)));
+      return begin;
+    }
+    // On the section already, or just before it: then the first crossing is the beginning.
+    std::vector<Begin> seen = returns_from(begin, options_.time > 0 ? 64 : begin.returns + 1, options_.time * 1.5);
+    if (seen.size() > 1 && std::abs(seen[0].t - begin.t) < 1e-3 * std::abs(seen[1].t - seen[0].t)) {
+      seen[0].returns = begin.returns;
+      begin = seen[0];
+    }
+    if (options_.time > 0) {
+      int best = 0;
+      for (size_t k = 0; k < seen.size(); ++k) {
+        if (std::abs(std::abs(seen[k].t - begin.t) - options_.time) <
+            std::abs(std::abs(seen[at(best)].t - begin.t) - options_.time))
+          best = static_cast<int>(k);
+      }
+      begin.returns = best + 1;
+    }
+    return begin;
+  }
+
+  /// The returns to the section from here.
+  std::vector<Begin> returns_from(const Begin& begin, int count, double longest) {
+    RunOptions o = base(begin.t, longest > 0 ? longest : 1e9);
+    o.initial = begin.x;
+    o.section = section_;
+    o.section_count = count;
+    std::vector<Begin> out;
+    o.on_section = [&](const Passing& p) {
+      if (p.section == section_) out.push_back({{p.state.begin(), p.state.end()}, p.t, 1});
+      return true;
+    };
+    long reports = 0;
+    o.progress = [&](double) { return ++reports < 2000; };
+    simulator_->run(o);
+    return out;
+  }
+
+  /// Runs until the returns repeat.
+  Begin settle() {
+    const size_t n = model_.states.size();
+    Begin begin{options_.run.initial, options_.run.from, 1};
+    if (plane_start_) begin = *plane_start_;
+    std::vector<double> scale(n, 0.0);
+    std::vector<std::vector<double>> first;
+    std::vector<double> times;
+    std::optional<Settling> settling;
+    Begin last;
+    bool settled = false;
+    const int longest = options_.returns > 0 ? options_.returns : 64;
+    const auto add = [&](double t, std::span<const double> x) {
+      last.x.assign(x.begin(), x.end());
+      last.t = t;
+      times.push_back(t);
+      if (!settling) {
+        first.emplace_back(x.begin(), x.end());
+        if (first.size() < 8) return true;
+        std::vector<double> tolerance(n);
+        for (size_t i = 0; i < n; ++i) {
+          tolerance[i] = left_out_[i] ? HUGE_VAL : 1e-6 * std::max(scale[i], 1e-12);
+          for (const auto& [state, modulus] : options_.modulo) {
+            if (at(state) == i) tolerance[i] = HUGE_VAL;
+          }
+        }
+        settling.emplace(std::move(tolerance), longest);
+        for (const std::vector<double>& p : first) settled = settling->add(p);
+        return !settled;
+      }
+      settled = settling->add(x);
+      return !settled;
+    };
+    RunOptions o = base(begin.t, forced_ ? clock_ * (static_cast<double>(options_.most_returns) + 0.5) : 1e12);
+    o.initial = begin.x;
+    o.on_piece = [&](const Piece& piece, const Arc&) {
+      const size_t stride = piece.coefficients.size() / n;
+      for (size_t i = 0; i < n; ++i) scale[i] = std::max(scale[i], std::abs(piece.coefficients[i * stride]));
+    };
+    long seen = 0, reports = 0;
+    bool gave_up = false;
+    o.on_section = [&](const Passing& p) {
+      if (p.section != section_) return true;
+      reports = 0;
+      return add(p.t, p.state) && ++seen < options_.most_returns;
+    };
+    o.progress = [&](double) {
+      gave_up = ++reports > 4000;
+      return !gave_up && (!options_.run.progress || options_.run.progress(0));
+    };
+    if (section_ < 0) {  // by the clock: one run after the other, on a clock that does not drift
+      Begin now = begin;
+      for (; !settled && seen < options_.most_returns; ++seen) {
+        RunOptions one = o;
+        one.from = begin.t + direction_ * clock_ * static_cast<double>(seen);
+        one.until = begin.t + direction_ * clock_ * static_cast<double>(seen + 1);
+        one.initial = now.x;
+        const Trajectory run = simulator_->run(one);
+        if (run.end.why != Why::time) throw Failure{"run", "the run ends early: " + run.end.message};
+        now.x = run.end.state;
+        last_arc_ = run.last;
+        add(one.until, now.x);
+      }
+    } else {
+      const Trajectory run = simulator_->run(o);
+      if (times.size() < 2 && run.end.why != Why::stop)
+        throw Failure{"section", run.end.message.empty() || gave_up
+                                     ? fmt::format("the run does not return to the section '{}'",
+                                                   model_.sections[at(section_)].name)
+                                     : "the run ends early: " + run.end.message};
+      if (!settled && run.end.why != Why::stop && !gave_up && run.end.why != Why::time)
+        throw Failure{"run", "the run ends early: " + run.end.message};
+    }
+    if (settled) {
+      last.returns = settling->cycle().period;
+      if (options_.returns > 0 && options_.returns % last.returns == 0) last.returns = options_.returns;
+    } else {
+      last.returns = options_.returns > 0 ? options_.returns : 0;
+      if (settling && last.returns == 0) last.returns = nearest_recurrence(*settling);
+      if (last.returns == 0)
+        throw Failure{"unsettled", fmt::format("the run does not settle on an orbit within {} returns; start nearer to "
+                                               "it, or give a guess",
+                                               times.size())};
+    }
+    // The orbit is the same in every period: begin in the first.
+    if (forced_ && section_ < 0) last.t = begin.t;
+    if (forced_ && section_ >= 0) {
+      const size_t back = at(last.returns);
+      const double length = times.size() > back ? std::abs(times.back() - times[times.size() - 1 - back]) : clock_;
+      last.returns = std::max(1, static_cast<int>(std::round(length / clock_)));
+      wanted_section_ = section_;
+      section_ = -1;
+    }
+    return last;
+  }
+
+  int nearest_recurrence(const Settling& settling) const {
+    const Attractor sample = settling.sample(200);
+    const size_t n = model_.states.size(), count = sample.count(n);
+    int best = 0;
+    double nearest = 1e4;
+    for (size_t p = 1; p <= 8 && p < count; ++p) {
+      const double d = distance_in(settling.tolerance(), sample.point(count - 1, n), sample.point(count - 1 - p, n));
+      if (d < 0.5 * nearest) {
+        nearest = d;
+        best = static_cast<int>(p);
+      }
+    }
+    return best;
+  }
+
+  // ---- one period as a run ------------------------------------------------------------------------------------------
+
+  struct Lap {
+    Trajectory run;
+    Mat monodromy;
+    std::vector<Mat> at_returns;
+    std::vector<std::vector<double>> points;  // at each return
+    std::vector<double> times;
+    std::vector<double> stretch;  // per transition
+    std::vector<std::string> notes;
+    bool whole = false;
+  };
+
+  /// Contacts at rest may be violated by rounding where the phase is counted anew: lands on them.
+  void land(Begin& begin, const Arc& arc) {
+    if (program_->constraints() == 0) return;
+    variation_->begin(Mat());
+    variation_->land(arc, begin.x, begin.t);
+  }
+
+  Lap lap(const Begin& begin, bool tangents) {
+    Lap out;
+    const size_t n = model_.states.size();
+    RunOptions o = base(begin.t, forced_ || section_ < 0 ? clock_ * begin.returns : 1e9);
+    o.initial = begin.x;
+    o.keep_pieces = true;
+    o.keep_events = true;
+    o.keep_transitions = true;
+    if (section_ >= 0) {
+      o.section = section_;
+      o.section_count = begin.returns;
+    }
+    o.on_section = [&](const Passing& p) {
+      if (p.section != section_) return true;
+      out.points.emplace_back(p.state.begin(), p.state.end());
+      out.times.push_back(p.t);
+      return true;
+    };
+    if (tangents) {
+      variation_.emplace(*program_, o);
+      variation_->begin(Mat::Identity(ix(n), ix(n)));
+      o.on_piece = [&](const Piece& piece, const Arc& arc) { variation_->along(piece, arc); };
+      o.on_transition = [&](const Transition& e) {
+        const Mat before = variation_->tangents();
+        variation_->through(e);
+        const double size = before.norm();
+        out.stretch.push_back(size > 0 ? variation_->tangents().norm() / size : 0);
+      };
+    }
+    long reports = 0;
+    o.progress = [&](double) { return ++reports < 4000; };
+    o.max_events = 200'000;
+    out.run = simulator_->run(o);
+    out.whole = section_ >= 0 ? out.run.end.why == Why::count : out.run.end.why == Why::time;
+    meet_event(out, tangents);
+    if (tangents) {
+      out.monodromy = variation_->tangents();
+      out.notes = variation_->notes();
+    }
+    return out;
+  }
+
+  /// Where the section lies on a surface of the model, the run ends just before the event with which it began.
+  void meet_event(Lap& out, bool tangents) {
+    if (!out.whole || section_ < 0 || out.run.arcs.empty()) return;
+    const Arc &last = out.run.last, &first = out.run.arcs.front();
+    if (last.mode == first.mode || model_.sections[at(section_)].kind != Section::Kind::on) return;
+    Transition e{.t = out.run.end.t, .before = last.mode, .after = first.mode};
+    e.x_minus = e.x_plus = out.run.end.state;
+    e.counters_before = e.counters = last.counters;
+    for (size_t i = 0; i < last.mode.switches.size(); ++i) {
+      const char from = last.mode.switches[i], to = first.mode.switches[i];
+      if (from == to) continue;
+      const int item = static_cast<int>(i);
+      if (from == '0')
+        e.guards.push_back({GuardKind::sigma, item, to == '+' ? 1 : -1});
+      else
+        e.guards.push_back({GuardKind::surface, item, from == '+' ? 1 : -1});
+    }
+    if (e.guards.empty()) return;
+    if (tangents) {
+      const double before = variation_->tangents().norm();
+      variation_->through(e);
+      out.stretch.push_back(before > 0 ? variation_->tangents().norm() / before : 0);
+    }
+    for (Event& event : events_of(e, model_)) out.run.events.push_back(std::move(event));
+  }
+
+  // ---- Newton's method ----------------------------------------------------------------------------------------------
+
+  std::vector<Leg> legs_of(const Begin& begin, const Lap& lap) const {
+    std::vector<Leg> legs;
+    std::vector<double> x = begin.x;
+    double t = begin.t;
+    size_t piece = 0;
+    const auto held_at = [&](double time) {
+      while (piece + 1 < lap.run.pieces.size() && direction_ * (lap.run.pieces[piece + 1].start - time) <= 0) ++piece;
+      return lap.run.pieces.empty() ? Arc{} : lap.run.arcs[at(lap.run.pieces[piece].arc)];
+    };
+    for (const Transition& e : lap.run.transitions) {
+      const bool changes = !e.jumps.empty() || !e.hits.empty() || !e.resting.empty() || !(e.before == e.after) ||
+                           e.counters_before != e.counters;
+      if (!changes) continue;
+      Leg leg;
+      leg.arc = {e.before, e.counters_before, held_at(t).held};
+      if (e.guards.empty() && e.resting.empty()) {  // hit at the start
+        x = e.x_plus;
+        continue;
+      }
+      leg.event = e;
+      leg.happens = true;
+      leg.length = e.t - t;
+      leg.x = Eigen::Map<const Vec>(x.data(), ix(x.size()));
+      leg.end = Leg::End::time;
+      leg.until = leg.length;
+      if (!e.resting.empty() && leg.arc.counters.empty()) leg.arc.counters = e.counters;
+      for (const Guard& g : e.guards) {
+        if (g.kind == GuardKind::slope) continue;
+        if (g.kind == GuardKind::jump && g.side == 0 && leg.length == 0) break;
+        leg.guard = g;
+        leg.end = g.kind == GuardKind::clock ? Leg::End::clock : Leg::End::guard;
+        if (g.kind == GuardKind::clock) leg.until = e.t;
+        break;
+      }
+      if (!e.resting.empty()) skip_short(legs, leg, std::abs(lap.run.end.t - begin.t));
+      legs.push_back(std::move(leg));
+      x = e.x_plus;
+      t = e.t;
+    }
+    const bool by_event = section_ >= 0 && model_.sections[at(section_)].kind != Section::Kind::on;
+    if (!by_event) {
+      Leg leg;
+      leg.arc = lap.run.last;
+      leg.arc.held = held_at(t).held;
+      leg.length = lap.run.end.t - t;
+      leg.x = Eigen::Map<const Vec>(x.data(), ix(x.size()));
+      leg.end = section_ >= 0 ? Leg::End::section : Leg::End::clock;
+      leg.until = lap.run.end.t;
+      legs.push_back(std::move(leg));
+    }
+    return legs;
+  }
+
+  /// The last events before an accumulation are too close for their times to be solved for; what they lead to is rest
+  /// all the same.
+  static void skip_short(std::vector<Leg>& legs, Leg& rest, double period) {
+    while (!legs.empty() && std::abs(legs.back().length) < shortest_leg * period) {
+      rest.length += legs.back().length;
+      rest.x = legs.back().x;
+      rest.arc = legs.back().arc;
+      legs.pop_back();
+    }
+    rest.until = rest.length;
+  }
+
+  /// flow(mode, x, T) with its tangents; false where there is none.
+  bool flow(const Leg& leg, double t, std::vector<double>& x, Mat& X) {
+    Variation& v = *variation_;
+    v.begin(Mat::Identity(ix(x.size()), ix(x.size())));
+    v.land(leg.arc, x, t);
+    if (leg.length != 0) {
+      RunOptions o = base(t, 1);
+      o.until = t + (leg.length > 0 ? 1 : -1) * std::max(std::abs(leg.length), 1e-12);
+      EngineMemory& memory = v.memory();
+      Smooth smooth(*memory.series, memory.order, memory.step_ratio, o);
+      Moment now{.x = x, .counters = leg.arc.counters, .mode = leg.arc.mode};
+      now.clock.set(t);
+      const double end = t + leg.length;
+      for (long steps = 0; now.clock.until(end) != 0; ++steps) {
+        if (steps > 200'000) return false;
+        const double left = now.clock.until(end);
+        memory.series->set_mode(now.mode);
+        if (!leg.arc.held.empty()) memory.series->hold_at(leg.arc.held);
+        if (smooth.begin(now) != SeriesStatus::ok) return false;
+        const double natural = smooth.natural({});
+        double length = std::min(natural, std::abs(left));
+        if (!(length > 0)) return false;
+        for (int halving = 0;; ++halving) {
+          const double tau = length >= std::abs(left) ? left : std::copysign(length, left);
+          smooth.cut(now, tau);
+          if (smooth.trusts(now, tau)) break;
+          if (halving > 60) return false;
+          length = std::min(length, std::abs(left)) / 2;
+          smooth.begin(now);
+        }
+        const Piece piece = smooth.piece();
+        const std::vector<double> next = smooth.end();
+        smooth.accept(next, 1, 0, {});
+        v.along(piece, leg.arc);
+        now.x = next;
+        if (piece.length == left)
+          now.clock.set(end);
+        else
+          now.clock.advance(piece.length);
+        for (const double value : now.x) {
+          if (!(std::abs(value) < 1e100)) return false;
+        }
+      }
+      x = now.x;
+    }
+    X = v.tangents();
+    return X.allFinite();
+  }
+
+  /// Residual and its derivative for all legs; unknowns: x_1, T_1, x_2, T_2, ... False where a leg cannot be followed.
+  bool equations(const std::vector<Leg>& legs, double t0, Vec& r, Mat& J) {
+    const Eigen::Index n = ix(model_.states.size()), size = (n + 1) * ix(legs.size());
+    r.setZero(size);
+    J.setZero(size, size);
+    double t = t0;
+    Variation& v = *variation_;
+    for (size_t i = 0; i < legs.size(); ++i) {
+      const Leg& leg = legs[i];
+      failed_leg_ = static_cast<int>(i);
+      const Eigen::Index row = (n + 1) * ix(i), next = (n + 1) * ix((i + 1) % legs.size());
+      std::vector<double> x(leg.x.begin(), leg.x.end());
+      const std::vector<double> start = x;
+      Mat X;
+      const Vec f0 = v.rates(leg.arc, start, t);
+      if (!flow(leg, t, x, X)) return false;
+      const double end = t + leg.length;
+      const Vec f = v.rates(leg.arc, x, end);
+      if (!f.allFinite() || !f0.allFinite()) return false;
+      // Directions: by x_i, by T_i, by the time at which the leg starts.
+      Mat z(n, n + 2), dt = Mat::Zero(1, n + 2);
+      z.leftCols(n) = X;
+      z.col(n) = f;
+      z.col(n + 1) = f - X * f0;
+      dt(0, n) = dt(0, n + 1) = 1;
+      Mat h = Mat::Zero(1, n + 2);
+      double value = 0;
+      switch (leg.end) {
+        case Leg::End::time:
+          value = leg.length - leg.until;
+          h(0, n) = 1;
+          break;
+        case Leg::End::clock:
+          value = end - leg.until;
+          h = dt;
+          break;
+        case Leg::End::section:
+        case Leg::End::guard: {
+          const Variation::GuardSlope slope =
+              leg.end == Leg::End::section ? v.section(section_, leg.arc, x, end) : v.guard(leg.guard, leg.arc, x, end);
+          value = slope.value;
+          h = slope.by_state.transpose() * z + slope.by_time * dt;
+          // In units of time, so that all rows are alike.
+          const double rate = slope.by_state.dot(f) + slope.by_time;
+          if (std::abs(rate) > 0 && std::isfinite(rate)) {
+            value /= rate;
+            h /= rate;
+          }
+          break;
+        }
+      }
+      if (leg.happens) {
+        if (!leg.event.resting.empty()) {
+          const Arc after{leg.event.after, leg.event.counters};
+          const Vec f1 = v.rates(after, x, end);
+          v.begin(z - f1 * dt);  // at fixed time
+          v.land(after, x, end);
+          z = v.tangents() + f1 * dt;
+        } else if (!v.reset(leg.event, leg.arc, x, end, z, dt)) {
+          return false;
+        }
+      }
+      r.segment(row, n) = legs[(i + 1) % legs.size()].x - Eigen::Map<const Vec>(x.data(), n);
+      r[row + n] = value;
+      J.block(row, next, n, n).setIdentity();
+      J.block(row, (n + 1) * ix(i), n, n) -= z.leftCols(n);
+      J.block(row, (n + 1) * ix(i) + n, n, 1) -= z.col(n);
+      J.block(row + n, (n + 1) * ix(i), 1, n) = h.leftCols(n);
+      J(row + n, (n + 1) * ix(i) + n) = h(0, n);
+      if (forced_) {
+        for (size_t j = 0; j < i; ++j) {
+          J.block(row, (n + 1) * ix(j) + n, n, 1) -= z.col(n + 1);
+          J(row + n, (n + 1) * ix(j) + n) += h(0, n + 1);
+        }
+      }
+      if (i + 1 == legs.size()) {
+        for (Eigen::Index s = 0; s < n; ++s) {
+          if (!left_out_[ux(s)]) {
+            r[row + s] += shift_[ux(s)];
+            continue;
+          }
+          r[row + s] = 0;
+          J.row(row + s).setZero();
+          J(row + s, s) = 1;
+        }
+      }
+      t = end;
+    }
+    return r.allFinite() && J.allFinite();
+  }
+
+  /// Newton's method on the frozen signature. Says whether it has converged; `begin` is moved.
+  bool newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
+    const Eigen::Index n = ix(model_.states.size());
+    Vec scale = Vec::Constant(n, 1e-300);
+    double length = 0;
+    for (const Leg& leg : legs) {
+      scale = scale.cwiseMax(leg.x.cwiseAbs());
+      length += std::abs(leg.length);
+    }
+    for (size_t i = 0; i < size_.size(); ++i) scale[ix(i)] = std::max(scale[ix(i)], size_[i]);
+    const auto size_of = [&](const Vec& r) {
+      double largest = 0;
+      for (Eigen::Index i = 0; i < r.size(); ++i) {
+        const Eigen::Index within = i % (n + 1);
+        largest = std::max(largest, std::abs(r[i]) / (within == n ? length : scale[within]));
+      }
+      return largest;
+    };
+    Vec r;
+    Mat J;
+    if (!equations(legs, begin.t, r, J)) return false;
+    double size = size_of(r);
+    double best = size;
+    int still = 0;
+    for (int iteration = 0; iteration < 40; ++iteration) {
+      orbit.residual = size;
+      if (size < 1e-15) break;
+      const Vec step = -Lu(J).solve(r);
+      if (!step.allFinite()) return false;
+      ++orbit.iterations;
+      double share = 1;
+      std::vector<Leg> next;
+      bool better = false;
+      for (int halving = 0; halving < 12; ++halving, share /= 2) {
+        next = legs;
+        bool sane = true;
+        for (size_t i = 0; i < legs.size(); ++i) {
+          next[i].x += share * step.segment((n + 1) * ix(i), n);
+          next[i].length += share * step[(n + 1) * ix(i) + n];
+          sane = sane && std::abs(next[i].length) < 4 * length;
+        }
+        if (!sane || !equations(next, begin.t, r, J)) continue;
+        const double now = size_of(r);
+        if (now < 0.9 * size || now < 1e-9 || share < 1e-3) {
+          better = true;
+          size = now;
+          break;
+        }
+      }
+      if (!better) return size < converged * 1e3;
+      legs = std::move(next);
+      const double moved = size_of(step);
+      still = size >= 0.5 * best ? still + 1 : 0;
+      best = std::min(best, size);
+      if ((size < converged && moved < 1e-9) || (still >= 2 && best < converged * 1e3)) break;
+    }
+    orbit.residual = size;
+    if (!(size < converged * 1e3)) return false;
+    begin.x.assign(legs.front().x.begin(), legs.front().x.end());
+    return true;
+  }
+
+  static bool same_signature(const std::vector<Leg>& a, const std::vector<Leg>& b) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (!(a[i].arc.mode == b[i].arc.mode) || a[i].end != b[i].end) return false;
+      if (a[i].end == Leg::End::guard && (a[i].guard.kind != b[i].guard.kind || a[i].guard.item != b[i].guard.item))
+        return false;
+      if (!(a[i].event.after == b[i].event.after) || a[i].event.jumps.size() != b[i].event.jumps.size() ||
+          a[i].event.hits.size() != b[i].event.hits.size())
+        return false;
+    }
+    return true;
+  }
+
+  // ---- the search ---------------------------------------------------------------------------------------------------
+
+  void note_sizes(const Lap& lap) {
+    const size_t n = model_.states.size();
+    size_.assign(n, 0.0);
+    for (const Piece& p : lap.run.pieces) {
+      const size_t stride = p.coefficients.size() / n;
+      for (size_t i = 0; i < n; ++i) {
+        size_[i] = std::max({size_[i], std::abs(p.coefficients[i * stride]),
+                             stride > 1 ? std::abs(p.coefficients[i * stride + 1] * p.length) : 0.0});
+      }
+    }
+  }
+
+  double open_by(const Begin& begin, const Lap& lap) const {
+    double largest = 0;
+    for (size_t i = 0; i < begin.x.size(); ++i) {
+      if (left_out_[i]) continue;
+      const double size = std::max(size_[i], 1e-300);
+      largest = std::max(largest, std::abs(begin.x[i] + shift_[i] - lap.run.end.state[i]) / size);
+    }
+    return largest;
+  }
+
+  void find_shift(const Begin& begin, const Lap& lap) {
+    shift_.assign(begin.x.size(), 0.0);
+    for (const auto& [state, modulus] : options_.modulo)
+      shift_[at(state)] = modulus * std::round((lap.run.end.state[at(state)] - begin.x[at(state)]) / modulus);
+  }
+
+  void solve(Begin begin, Orbit& orbit) {
+    if (last_arc_) land(begin, *last_arc_);
+    Lap now = lap(begin, false);
+    require_whole(now);
+    for (int attempt = 0;; ++attempt) {
+      note_sizes(now);
+      find_shift(begin, now);
+      std::vector<Leg> legs = legs_of(begin, now);
+      const std::vector<Leg> frozen = legs;
+      if (!newton(legs, begin, orbit))
+        throw Failure{"newton",
+                      fmt::format("Newton's method does not converge (residual {:.2g}, leg {} of {}); start nearer to "
+                                  "the orbit",
+                                  orbit.residual, failed_leg_ + 1, legs.size()),
+                      orbit.residual};
+      land(begin, legs.front().arc);
+      now = lap(begin, true);
+      if (now.whole && open_by(begin, now) < closes * std::max(1.0, 1e-3 * now.monodromy.norm()) &&
+          same_signature(legs_of(begin, now), frozen))
+        break;
+      require_whole(now);
+      if (attempt >= most_signatures) {
+        const std::vector<Leg> other = legs_of(begin, now);
+        size_t i = 0;
+        while (i < std::min(other.size(), frozen.size()) && other[i].arc.mode == frozen[i].arc.mode) ++i;
+        throw Failure{
+            "signature",
+            fmt::format("Newton left the admissible signature at leg {}: the orbit it finds is not one of the "
+                        "model; start nearer to it",
+                        i + 1),
+            open_by(begin, now)};
+      }
+    }
+    shorten(begin, now, orbit);
+    if (wanted_section_ >= 0) to_section(begin, now);
+    tell(begin, now, orbit);
+  }
+
+  void require_whole(const Lap& lap) const {
+    if (lap.whole) return;
+    throw Failure{"section", lap.run.end.why == Why::time || lap.run.end.why == Why::cancelled
+                                 ? "the run does not return to the section"
+                                 : "the run ends before it closes: " + lap.run.end.message};
+  }
+
+  /// The smallest number of returns after which it closes.
+  void shorten(Begin& begin, Lap& now, Orbit& orbit) {
+    for (int k = 1; k < begin.returns; ++k) {
+      if (begin.returns % k != 0) continue;
+      Begin shorter = begin;
+      shorter.returns = k;
+      Lap less = lap(shorter, true);
+      if (!less.whole || open_by(shorter, less) > closes) continue;
+      std::vector<Leg> legs = legs_of(shorter, less);
+      Orbit better = orbit;
+      if (newton(legs, shorter, better)) {
+        orbit = better;
+        less = lap(shorter, true);
+      }
+      begin = shorter;
+      now = std::move(less);
+      return;
+    }
+  }
+
+  /// On to where the orbit meets the section that was asked for.
+  void to_section(Begin& begin, Lap& now) {
+    section_ = wanted_section_;
+    const std::vector<Begin> seen = returns_from(begin, 1, clock_ * begin.returns * 1.01);
+    section_ = -1;
+    if (seen.empty()) return;
+    begin.x = seen[0].x;
+    begin.t = seen[0].t;
+    now = lap(begin, true);
+    Orbit orbit;
+    std::vector<Leg> legs = legs_of(begin, now);
+    if (newton(legs, begin, orbit)) now = lap(begin, true);
+  }
+
+  // ---- the answer ---------------------------------------------------------------------------------------------------
+
+  void tell(const Begin& begin, Lap& now, Orbit& orbit) {
+    orbit.found = true;
+    orbit.state = begin.x;
+    orbit.t = begin.t;
+    orbit.period = section_ < 0 ? clock_ * begin.returns : std::abs(now.run.end.t - begin.t);
+    orbit.returns = begin.returns;
+    orbit.mode = now.run.start_mode;
+    orbit.monodromy = now.monodromy;
+    orbit.residual = std::max(0.0, std::min(orbit.residual, open_by(begin, now)));
+    orbit.notes = now.notes;
+    multipliers(begin, now, orbit);
+    orbit.symmetric = is_symmetric(now, orbit.period);
+    const int visible = model_.form.visible;
+    double t = begin.t;
+    size_t k = 0;
+    for (const Transition& e : now.run.transitions) {
+      const std::vector<Event> events = events_of(e, model_);
+      const double stretch = k < now.stretch.size() ? now.stretch[k] : 1;
+      ++k;
+      if (events.empty() || e.guards.empty()) continue;
+      std::string text(kind_name(events.back().kind));
+      for (const std::string& on : events.back().on) text += " " + on;
+      orbit.legs.push_back({visible_mode(e.before, visible), std::abs(e.t - t), text, stretch});
+      t = e.t;
+    }
+    const bool by_event = section_ >= 0 && model_.sections[at(section_)].kind != Section::Kind::on;
+    if (!by_event)
+      orbit.legs.push_back({visible_mode(now.run.last.mode, visible), std::abs(now.run.end.t - t),
+                            section_ >= 0 ? "section" : "clock", 1});
+    std::erase_if(now.run.events, [](const Event& e) { return e.kind == EventKind::section; });
+    orbit.trajectory = std::move(now.run);
+  }
+
+  void multipliers(const Begin& begin, const Lap& now, Orbit& orbit) {
+    std::vector<Eigen::Index> kept;
+    for (size_t i = 0; i < left_out_.size(); ++i) {
+      if (!left_out_[i]) kept.push_back(ix(i));
+    }
+    Mat M = now.monodromy(kept, kept);
+    // States may have very different sizes: compare them on their own scales.
+    Vec scale(M.rows());
+    for (Eigen::Index i = 0; i < M.rows(); ++i) scale[i] = std::max(size_[ux(kept[ux(i)])], 1e-300);
+    M = scale.cwiseInverse().asDiagonal() * M * scale.asDiagonal();
+    if (!forced_) {
+      const Arc arc = now.run.arcs.empty() ? now.run.last : now.run.arcs.front();
+      const Vec rates = variation_->rates(arc, begin.x, begin.t);
+      Vec f(M.rows());
+      for (Eigen::Index i = 0; i < M.rows(); ++i) f[i] = rates[kept[ux(i)]] / scale[i];
+      f.normalize();
+      orbit.trivial = {f.dot(M * f), 0};
+      // The flow is an eigenvector: what is left lives on its complement.
+      const Mat across = null_space(f.transpose());
+      M = Mat(across.transpose() * M * across);
+    }
+    if (M.rows() > 0) {
+      for (const std::complex<double>& mu : eigenvalues(M)) orbit.multipliers.push_back(mu);
+    }
+    if (options_.backward) {
+      for (std::complex<double>& mu : orbit.multipliers)
+        mu = std::abs(mu) < 1e-13 ? std::complex<double>(HUGE_VAL, 0) : 1.0 / mu;
+    }
+    std::stable_sort(orbit.multipliers.begin(), orbit.multipliers.end(), [](const auto& a, const auto& b) {
+      if (std::abs(std::abs(a) - std::abs(b)) > 1e-12 * std::abs(a)) return std::abs(a) > std::abs(b);
+      return a.imag() > b.imag();
+    });
+    orbit.stable = std::all_of(orbit.multipliers.begin(), orbit.multipliers.end(),
+                               [](const std::complex<double>& mu) { return std::abs(mu) < 1; });
+  }
+
+  /// Whether the second half is the first with some signs changed.
+  bool is_symmetric(const Lap& now, double period) const {
+    const size_t n = model_.states.size();
+    const Trajectory& run = now.run;
+    if (!run.dense() || period == 0) return false;
+    constexpr int samples = 16;
+    std::vector<bool> same(n, true), opposite(n, true);
+    for (int k = 0; k < samples; ++k) {
+      const double tau = direction_ * period * 0.5 * (k + 0.37) / samples;
+      const double last = run.end.t;
+      double later = run.start_time + tau + direction_ * period / 2;
+      if (direction_ * (later - last) > 0) later = last;
+      const std::vector<double> x = run(run.start_time + tau), y = run(later);
+      for (size_t i = 0; i < n; ++i) {
+        if (left_out_[i]) continue;
+        const double tolerance = 1e-7 * std::max(size_[i], 1e-300);
+        same[i] = same[i] && std::abs(x[i] - y[i]) <= tolerance;
+        opposite[i] = opposite[i] && std::abs(x[i] + y[i]) <= tolerance;
+      }
+    }
+    bool any = false;
+    for (size_t i = 0; i < n; ++i) {
+      if (!same[i] && !opposite[i]) return false;
+      any = any || !same[i];
+    }
+    return any;
+  }
+
+  OrbitOptions options_;
+  double direction_;
+  Model model_;
+  std::optional<Program> program_;
+  std::optional<Simulator> simulator_;
+  std::optional<Variation> variation_;
+  bool forced_ = false;
+  double clock_ = 0;
+  int section_ = -1, wanted_section_ = -1;
+  std::optional<Begin> plane_start_;
+  std::optional<Arc> last_arc_;  ///< at the end of the run that settled
+  std::vector<bool> left_out_;
+  std::vector<double> size_, shift_;
+  int failed_leg_ = 0;
+};
+
+}  // namespace
+
+Orbit find_orbit(const Model& model, const OrbitOptions& options) { return Search(model, options).find(); }
+
+}  // namespace saltus

@@ -1,0 +1,128 @@
+#include "analysis/exponents.hpp"
+
+#include <cmath>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/commands.hpp"
+#include "app/engine.hpp"
+#include "app/result_folder.hpp"
+#include "app/run_figure.hpp"
+#include "app/summary.hpp"
+#include "model/read.hpp"
+#include "out/json.hpp"
+
+namespace saltus {
+namespace {
+
+std::string as_json(const Exponents& e) {
+  std::ostringstream text;
+  JsonWriter json(text);
+  json.object().key("exponents").array();
+  for (const double v : e.exponents) {
+    if (std::isinf(v)) {
+      json.value("-inf");
+    } else {
+      json.value(v);
+    }
+  }
+  json.end().key("error").array();
+  for (const double v : e.error) json.value(v);  // NaN is null
+  json.end().member("time", e.time).key("end").object();
+  json.member("why", why_name(e.end.why)).member("message", e.end.message).member("t", e.end.t).end();
+  json.key("messages").value(std::span<const std::string>(e.messages)).end().flush();
+  return text.str();
+}
+
+std::string name_of(size_t k) { return fmt::format("exponent{}", k + 1); }
+
+Table running_table(const Exponents& e) {
+  Table table("data", "running estimate of the exponents");
+  table.add_numbers("t", e.times, "time");
+  for (size_t k = 0; k < e.running.size(); ++k) table.add_numbers(name_of(k), e.running[k]);
+  return table;
+}
+
+Table exponents_table(const Exponents& e) {
+  Table table("exponents", "Lyapunov exponents per unit of time");
+  table.add_numbers("exponent", e.exponents).add_numbers("error", e.error, "statistical");
+  return table;
+}
+
+Figure picture(const Model& model, const Exponents& e) {
+  Panel panel{.x = {.label = "t"}, .y = {.label = "exponents"}};
+  for (size_t k = 0; k < e.running.size(); ++k)
+    panel.layers.push_back(Line{.x = "t", .y = name_of(k), .label = fmt::format("{:.4g}", e.exponents[k])});
+  Figure figure{.title = model.name + ": Lyapunov exponents", .caption = caption_of(model)};
+  figure.stacks.push_back({.panels = {std::move(panel)}});
+  return figure;
+}
+
+}  // namespace
+
+Outcome exponents(const ExponentsRequest& request, const Report& report) {
+  request.output.check();
+  Model model = load_model(request.model, request.solve.from);
+  if (model.name.empty()) model.name = short_name(request.model.model);
+  if (request.solve.engine && *request.solve.engine != "event")
+    throw Error(ErrorKind::usage,
+                fmt::format("exponents come from the engine 'event', not '{}'", *request.solve.engine), {},
+                "leave out --engine");
+  if (!request.section.empty()) find_section(model, request.section);
+  for (Section& s : model.sections) s.stop = false;
+  SolveOptions solve = request.solve;
+  solve.engine = "event";
+  ExponentOptions options{.run = run_options(solve, model, request.solve.until ? std::optional<double>() : 1e12)};
+  options.open = !request.solve.until;
+  if (!(std::abs(options.run.until - options.run.from) > 0))
+    throw Error(ErrorKind::usage, "the run has no length", {}, "give --until TIME");
+  const double to = options.open ? options.run.from + 1 : options.run.until;
+  if (report)
+    options.run.progress = [&](double t) {
+      return report({"t", options.run.from, options.open ? options.run.from : t, to});
+    };
+  const Program program(model, request.solve.attract.value_or(0));
+  Past past{.version = this_version(),
+            .command = "exponents",
+            .name = short_name(request.model.model),
+            .model = write_model(model),
+            .options = recorded(solve, options.run)};
+  if (options.open) std::erase_if(past.options, [](const Past::Option& o) { return o.first == "until"; });
+  if (!request.section.empty()) past.options.push_back({"section", {request.section}});
+  for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
+  const ResultFolder folder = open_folder(request.output, past);
+  begin(folder, past);
+  const Exponents found = find_exponents(program, options);
+
+  Saved saved;
+  if (folder || !request.output.picture.empty()) {
+    Results results{.figure = picture(model, found), .past = std::move(past)};
+    results.tables.push_back(running_table(found));
+    results.tables.push_back(exponents_table(found));
+    saved = save(std::move(results), folder, request.output);
+  }
+  Outcome outcome{.text = "", .status = status_of(found.end)};
+  if (request.output.json) {
+    outcome.text = as_json(found);
+    tell(saved, outcome);
+    return outcome;
+  }
+  std::vector<std::string> texts;
+  for (size_t k = 0; k < std::min<size_t>(8, found.exponents.size()); ++k) {
+    texts.push_back(
+        std::isinf(found.exponents[k]) ? "-inf" : fmt::format("{:.5g} ± {:.2g}", found.exponents[k], found.error[k]));
+  }
+  const std::string words = fmt::format("exponents  {} over a time of {:.6g}\n", fmt::join(texts, ", "), found.time) +
+                            end_line(model, found.end) + note_lines(found.messages) + cost_line(found.cost);
+  if (!request.output.quiet) {
+    outcome.text = words + files_line(saved, found.times.size());
+  } else if (outcome.status != Status::done) {
+    outcome.talk += end_line(model, found.end);
+  }
+  tell(saved, outcome);
+  return outcome;
+}
+
+}  // namespace saltus

@@ -1,0 +1,101 @@
+#include "app/sensitivity.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace saltus {
+namespace {
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> out;
+  size_t from = 0;
+  while (from <= text.size() && !text.empty()) {
+    const size_t comma = std::min(text.find(',', from), text.size());
+    std::string name = text.substr(from, comma - from);
+    std::erase(name, ' ');
+    out.push_back(std::move(name));
+    from = comma + 1;
+  }
+  return out;
+}
+
+std::vector<int> find_parameters(const Model& model, const std::string& names) {
+  std::vector<int> out;
+  const std::vector<std::string> known = model.parameter_names();
+  for (const std::string& name : split(names)) {
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found != known.end()) {
+      out.push_back(static_cast<int>(found - known.begin()));
+      continue;
+    }
+    const std::string near = nearest_name(name, known);
+    throw Error(
+        ErrorKind::usage, fmt::format("--sensitivity: there is no parameter '{}'", name), {},
+        near.empty() ? fmt::format("parameters: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
+  }
+  if (out.empty()) {
+    for (size_t i = 0; i < known.size(); ++i) out.push_back(static_cast<int>(i));
+  }
+  return out;
+}
+
+}  // namespace
+
+SensitivityRun::SensitivityRun(const Program& program, const RunOptions& options, const std::string& names)
+    : variation_(program, options), states_(program.states()) {
+  const Model& model = program.model();
+  const std::vector<int> of = find_parameters(model, names);
+  const ParameterDirections directions = parameter_directions(model, options.parameters, of);
+  for (const int i : of) parameters_.push_back(model.parameters[static_cast<size_t>(i)].name);
+  const Eigen::Index count = static_cast<Eigen::Index>(of.size());
+  Mat x = Mat::Zero(states_, states_ + count), p = Mat::Zero(directions.p.rows(), states_ + count);
+  x.leftCols(states_).setIdentity();
+  x.rightCols(count) = directions.x;
+  p.rightCols(count) = directions.p;
+  variation_.begin(std::move(x), std::move(p));
+}
+
+void SensitivityRun::attach(RunOptions& options) {
+  options.on_piece = [this, before = options.on_piece](const Piece& piece, const Arc& arc) {
+    variation_.along(piece, arc);
+    if (before) before(piece, arc);
+  };
+  options.on_transition = [this, before = options.on_transition](const Transition& event) {
+    variation_.through(event);
+    if (before) before(event);
+  };
+}
+
+Sensitivity SensitivityRun::result() const {
+  const Mat& x = variation_.tangents();
+  return {x.leftCols(states_), parameters_, x.rightCols(x.cols() - states_), variation_.notes()};
+}
+
+Table sensitivity_table(const Model& model, const Sensitivity& s) {
+  Table table("sensitivity", "derivatives of the states at the end");
+  table.add_texts("state", model.state_names());
+  const auto add = [&](const std::string& name, const auto& column, const char* what) {
+    table.add_numbers(name, Numbers(column.begin(), column.end()), what);
+  };
+  for (Eigen::Index c = 0; c < s.by_state.cols(); ++c)
+    add(model.states[static_cast<size_t>(c)].name + "(0)", s.by_state.col(c), "by the initial value");
+  for (size_t c = 0; c < s.parameters.size(); ++c)
+    add(s.parameters[c], s.by_parameter.col(static_cast<Eigen::Index>(c)), "by the parameter");
+  return table;
+}
+
+std::string sensitivity_line(const Model& model, const Sensitivity& s) {
+  std::string out = fmt::format("{:11}d(end)/d(start) up to {:.4g}", "derivative", s.by_state.cwiseAbs().maxCoeff());
+  for (size_t c = 0; c < s.parameters.size() && c < 4; ++c) {
+    Eigen::Index row = 0;
+    s.by_parameter.col(static_cast<Eigen::Index>(c)).cwiseAbs().maxCoeff(&row);
+    out += fmt::format(", d{}/d{} = {:.4g}", model.states[static_cast<size_t>(row)].name, s.parameters[c],
+                       s.by_parameter(row, static_cast<Eigen::Index>(c)));
+  }
+  return out + "\n";
+}
+
+}  // namespace saltus

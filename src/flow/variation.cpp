@@ -1,0 +1,795 @@
+#include "flow/variation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "expr/diff.hpp"
+#include "flow/impact.hpp"
+#include "flow/taylor.hpp"
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+size_t ux(Eigen::Index i) { return static_cast<size_t>(i); }
+Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
+
+/// sum of a[j] b[k-j], j = first..k
+double convolve(const double* a, const double* b, int k, int first = 0) {
+  double sum = 0;
+  for (int j = first; j <= k; ++j) sum += a[j] * b[k - j];
+  return sum;
+}
+
+double value_of(const Jet<double>& jet, int output) {
+  const double v = jet.output(at(output))[0];
+  return std::isfinite(v) ? v : 0.0;
+}
+
+}  // namespace
+
+Variation::Variation(const Program& program, const RunOptions& options)
+    : program_(program),
+      model_(program.model()),
+      options_(options),
+      memory_(program),
+      direction_(options.until < options.from ? -1.0 : 1.0),
+      tolerance_(local_tolerance(options.tolerance)) {
+  options_.on_piece = {};
+  options_.on_transition = {};
+  options_.on_event = {};
+  options_.on_section = {};
+  options_.progress = {};
+  memory_.prepare(options_);
+  order_ = memory_.order;
+  jump_slopes_.resize(model_.form.jumps.size());
+  jump_values_.resize(model_.form.jumps.size());
+}
+
+void Variation::begin(Mat x, Mat p) {
+  x_ = std::move(x);
+  p_ = p.size() > 0 ? std::move(p) : Mat(Mat::Zero(ix(model_.parameters.size()), x_.cols()));
+  first_ = true;
+  last_shift_.setZero(1, x_.cols());
+}
+
+void Variation::note(std::string text) {
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
+}
+
+// ---- tapes ---------------------------------------------------------------------------------------------------------
+
+Jet<double>& Variation::jet_of(const Tape& tape, int order) {
+  std::unique_ptr<Jet<double>>& jet = jets_[&tape];
+  if (!jet || jet->order() < order) {
+    jet = std::make_unique<Jet<double>>(tape, order);
+    jet->bind(options_.parameters);
+  }
+  return *jet;
+}
+
+/// Inputs of a tape from the series of the current mode, all orders.
+void Variation::load(Jet<double>& jet, double t, std::span<const double> counters, int order) {
+  const Series& series = *memory_.series;
+  const Tape& tape = jet.tape();
+  const int m = program_.switches();
+  const size_t count = at(order) + 1;
+  for (size_t i = 0; i < tape.states.size(); ++i)
+    std::copy_n(series.state(static_cast<int>(i)), count, jet[tape.states[i]]);
+  for (size_t i = 0; i < tape.sigmas.size(); ++i)
+    std::copy_n(series.unknown(static_cast<int>(i)), count, jet[tape.sigmas[i]]);
+  for (size_t i = 0; i < tape.lambdas.size(); ++i)
+    std::copy_n(series.unknown(m + static_cast<int>(i)), count, jet[tape.lambdas[i]]);
+  for (size_t c = 0; c < tape.counters.size(); ++c) {
+    if (tape.counters[c] >= 0) jet.set_counter(c, counters[c]);
+  }
+  jet.set_time(t, order);
+  for (int k = 0; k <= order; ++k) {
+    jet.free(k);
+    jet.bound(k);
+  }
+}
+
+/// The mode, and what stands for each unknown: its position among the active ones, its own or that of a multiple.
+void Variation::enter(const Arc& arc) {
+  Series& series = *memory_.series;
+  series.set_mode(arc.mode);
+  if (!arc.held.empty()) series.hold_at(arc.held);
+}
+
+bool Variation::expand(std::span<const double> x, double t, const Arc& arc, int order) {
+  Series& series = *memory_.series;
+  enter(arc);
+  const SeriesStatus status = series.expand(x, t, arc.counters, order);
+  const std::string& switches = arc.mode.switches;
+  stand_.assign(at(program_.unknowns()), -1);
+  stand_sign_.assign(at(program_.unknowns()), 1.0);
+  for (size_t a = 0; a < series.active().size(); ++a) {
+    const int u = series.active()[a];
+    if (!series.held(u)) stand_[at(u)] = static_cast<int>(a);
+  }
+  for (const auto& [u, tie] : series.ties()) {
+    if (switches[at(u)] != '0' || switches[at(tie.first)] != '0') continue;
+    stand_[at(u)] = stand_[at(tie.first)];
+    stand_sign_[at(u)] = tie.second;
+  }
+  return status == SeriesStatus::ok;
+}
+
+/// Series of the tangents beside those of the states: coefficients 0..order of X, 0..order-1 (at least 0) of U.
+void Variation::expand_tangents(int order) {
+  const Series& series = *memory_.series;
+  const TangentTape& tape = program_.tangent(series.mode().switches);
+  const Jet<double>& jet = *jets_.at(&tape.arc.tape);
+  const int n = program_.states(), d = static_cast<int>(x_.cols());
+  const int active = static_cast<int>(series.active().size());
+  const size_t stride = at(order) + 1;
+  const auto place = [&](int row, int c) { return (at(row) * at(d) + at(c)) * stride; };
+  xs_.assign(at(n) * at(d) * stride, 0.0);
+  us_.assign(at(active) * at(d) * stride, 0.0);
+  fx_.assign(xs_.size(), 0.0);
+  fr_.assign(us_.size(), 0.0);
+  for (int i = 0; i < n; ++i) {
+    for (int c = 0; c < d; ++c) xs_[place(i, c)] = x_(i, c);
+  }
+
+  std::vector<int> position(at(program_.unknowns() + program_.constraints()), -1);  // by residual
+  for (int a = 0; a < active; ++a) {
+    const int u = series.active()[at(a)];
+    position[at(series.raised(u) ? program_.unknowns() + u - program_.switches() : u)] = a;
+  }
+  std::vector<Term> rate_state, rate_unknown, residual_state, residual_unknown;
+  const auto sort = [&](const std::vector<SlopeEntry>& entries, bool unknown, std::vector<Term>& rates,
+                        std::vector<Term>& residuals) {
+    for (const SlopeEntry& e : entries) {
+      Term term{e.row, e.column, 1, jet.output(at(e.output)), tape.arc.tape.constant[at(e.output)]};
+      if (!std::isfinite(term.series[0])) continue;
+      if (unknown) {
+        if (stand_[at(e.column)] < 0) continue;
+        term.column = stand_[at(e.column)];
+        term.sign = stand_sign_[at(e.column)];
+      }
+      if (e.row < n) {
+        rates.push_back(term);
+      } else if (position[at(e.row - n)] >= 0) {
+        term.row = position[at(e.row - n)];
+        residuals.push_back(term);
+      }
+    }
+  };
+  sort(tape.arc.by_state, false, rate_state, residual_state);
+  sort(tape.arc.by_unknown, true, rate_unknown, residual_unknown);
+  if (!p_.isZero(0)) {
+    const Jet<double>& by = *jets_.at(&tape.arc_parameter.tape);
+    for (const SlopeEntry& e : tape.arc_parameter.by_parameter) {
+      const double* s = by.output(at(e.output));
+      const int row = e.row < n ? e.row : position[at(e.row - n)];
+      if (row < 0 || !std::isfinite(s[0])) continue;
+      std::vector<double>& to = e.row < n ? fx_ : fr_;
+      for (int c = 0; c < d; ++c) {
+        if (p_(e.column, c) == 0) continue;
+        for (int k = 0; k <= order; ++k) to[place(row, c) + at(k)] += s[k] * p_(e.column, c);
+      }
+    }
+  }
+
+  std::vector<double> r(at(active));
+  for (int k = 0; k <= std::max(0, order - 1); ++k) {
+    for (int c = 0; c < d && active > 0; ++c) {
+      for (int a = 0; a < active; ++a) r[at(a)] = fr_[place(a, c) + at(k)];
+      for (const Term& e : residual_state) {
+        const double* x = &xs_[place(e.column, c)];
+        r[at(e.row)] += e.constant ? e.series[0] * x[k] : convolve(e.series, x, k);
+      }
+      for (const Term& e : residual_unknown) {
+        if (!e.constant && k > 0) r[at(e.row)] += e.sign * convolve(e.series, &us_[place(e.column, c)], k, 1);
+      }
+      for (const Series::Single& s : series.singles()) us_[place(s.member, c) + at(k)] = -s.inverse * r[at(s.member)];
+      for (const Series::Block& b : series.blocks()) {
+        for (size_t i = 0; i < b.members.size(); ++i) {
+          double sum = 0;
+          for (size_t j = 0; j < b.members.size(); ++j) sum += b.inverse(ix(i), ix(j)) * r[at(b.members[j])];
+          us_[place(b.members[i], c) + at(k)] = -sum;
+        }
+      }
+    }
+    if (order == 0) break;
+    for (const Term& e : rate_state) {
+      for (int c = 0; c < d; ++c) {
+        const double* x = &xs_[place(e.column, c)];
+        fx_[place(e.row, c) + at(k)] += e.constant ? e.series[0] * x[k] : convolve(e.series, x, k);
+      }
+    }
+    for (const Term& e : rate_unknown) {
+      for (int c = 0; c < d; ++c) {
+        const double* u = &us_[place(e.column, c)];
+        fx_[place(e.row, c) + at(k)] += e.sign * (e.constant ? e.series[0] * u[k] : convolve(e.series, u, k));
+      }
+    }
+    for (int i = 0; i < n; ++i) {
+      for (int c = 0; c < d; ++c) xs_[place(i, c) + at(k) + 1] = fx_[place(i, c) + at(k)] / (k + 1);
+    }
+  }
+}
+
+// ---- along pieces --------------------------------------------------------------------------------------------------
+
+void Variation::along(const Piece& piece, const Arc& arc) {
+  if (first_) {
+    std::vector<double> x(at(program_.states()));
+    Trajectory::evaluate(piece, program_.states(), 0, x.data());
+    rest(arc, x, piece.start);
+    first_ = false;
+  }
+  x_ = within(piece, arc, piece.length);
+}
+
+Mat Variation::within(const Piece& piece, const Arc& arc, double tau) {
+  const int n = program_.states(), d = static_cast<int>(x_.cols());
+  const Mat start = x_;
+  std::vector<double> x(at(n));
+  double done = 0;
+  for (int step = 0; done != tau && step < 100'000; ++step) {
+    Trajectory::evaluate(piece, n, done, x.data());
+    const double left = tau - done;
+    if (!expand(x, piece.start + done, arc, order_)) {  // where sliding ends or a field begins: nothing moves so fast
+      done = tau;
+      break;
+    }
+    const TangentTape& tape = program_.tangent(arc.mode.switches);
+    load(jet_of(tape.arc.tape, order_), piece.start + done, arc.counters, order_);
+    if (!p_.isZero(0)) load(jet_of(tape.arc_parameter.tape, order_), piece.start + done, arc.counters, order_);
+    expand_tangents(order_);
+    // The last two terms shrink to the tolerance, each tangent on its own scale.
+    const size_t stride = at(order_) + 1;
+    double h = std::abs(left);
+    bool finite = true;
+    for (int e = 0; e < n * d; ++e) {
+      const double* c = &xs_[at(e) * stride];
+      const double scale = std::max({std::abs(c[0]), std::abs(c[1] * left), std::abs(c[2] * left * left)});
+      finite = finite && std::isfinite(c[order_]) && std::isfinite(c[order_ - 1]);
+      for (const int k : {order_ - 1, order_}) {
+        const double last = std::abs(c[k]);
+        if (last * std::pow(std::abs(left), k) > tolerance_ * scale && scale > 0)
+          h = std::min(h, std::pow(tolerance_ * scale / last, 1.0 / k));
+      }
+    }
+    if (!finite) {
+      done = tau;
+      break;
+    }
+    if (h < std::abs(left)) {  // the scale of a shorter step is smaller
+      double again = h;
+      for (int e = 0; e < n * d; ++e) {
+        const double* c = &xs_[at(e) * stride];
+        const double scale = std::max({std::abs(c[0]), std::abs(c[1] * h), std::abs(c[2] * h * h)});
+        for (const int k : {order_ - 1, order_}) {
+          const double last = std::abs(c[k]);
+          if (last * std::pow(h, k) > tolerance_ * scale && scale > 0)
+            again = std::min(again, std::pow(tolerance_ * scale / last, 1.0 / k));
+        }
+      }
+      h = again;
+    }
+    const double move = h >= std::abs(left) ? left : std::copysign(h, left);
+    for (int i = 0; i < n; ++i) {
+      for (int c = 0; c < d; ++c) {
+        const double* s = &xs_[(at(i) * at(d) + at(c)) * stride];
+        double sum = s[order_];
+        for (int k = order_ - 1; k >= 0; --k) sum = sum * move + s[k];
+        x_(i, c) = sum;
+      }
+    }
+    done = move == left ? tau : done + move;
+  }
+  Mat end = x_;
+  x_ = start;
+  return end;
+}
+
+Vec Variation::rates(const Arc& arc, std::span<const double> x, double t) {
+  Series& series = *memory_.series;
+  enter(arc);
+  Vec f = Vec::Constant(program_.states(), std::nan(""));
+  if (series.evaluate(x, t, arc.counters) == SeriesStatus::undefined) return f;
+  for (int i = 0; i < program_.states(); ++i) f[i] = series.rate(i)[0];
+  return f;
+}
+
+// ---- what events look at -------------------------------------------------------------------------------------------
+
+/// Values and derivatives of what events look at, at the point of the last expand.
+const Jet<double>& Variation::event_point(const Arc& arc, std::span<const double> x, double t) {
+  expand(x, t, arc, 1);
+  const TangentTape& tape = program_.tangent(arc.mode.switches);
+  load(jet_of(tape.arc.tape, order_), t, arc.counters, 0);
+  if (!p_.isZero(0)) load(jet_of(tape.arc_parameter.tape, order_), t, arc.counters, 0);
+  Jet<double>& jet = jet_of(tape.event.tape, 0);
+  load(jet, t, arc.counters, 0);
+  return jet;
+}
+
+/// d row = row_x z + row_p P + row_t dt, unknowns held.
+Mat Variation::row_tangent(int row, const Jet<double>& jet, const TangentTape& tape, const Mat& z,
+                           const Mat* dt) const {
+  Mat out = Mat::Zero(1, z.cols());
+  for (const SlopeEntry& e : tape.event.by_state) {
+    if (e.row == row) out += value_of(jet, e.output) * z.row(e.column);
+  }
+  for (const SlopeEntry& e : tape.event.by_parameter) {
+    if (e.row == row && p_.cols() == z.cols()) out += value_of(jet, e.output) * p_.row(e.column);
+  }
+  if (dt) {
+    for (const SlopeEntry& e : tape.event.by_time) {
+      if (e.row == row) out += value_of(jet, e.output) * *dt;
+    }
+  }
+  return out;
+}
+
+/// U of an unknown at the point of the last expand_tangents of order 0; 0 for what is fixed.
+Mat Variation::unknown_tangent(int u) const {
+  const Eigen::Index d = x_.cols();
+  Mat out = Mat::Zero(1, d);
+  if (stand_[at(u)] < 0) return out;
+  for (Eigen::Index c = 0; c < d; ++c) out(0, c) = stand_sign_[at(u)] * us_[at(stand_[at(u)]) * ux(d) + ux(c)];
+  return out;
+}
+
+Variation::GuardSlope Variation::guard(const Guard& g, const Arc& arc, std::span<const double> x, double t) {
+  const int n = program_.states(), m = program_.switches();
+  const Mat keep_x = std::exchange(x_, Mat(Mat::Identity(n, n)));
+  const Mat keep_p = std::exchange(p_, Mat(Mat::Zero(ix(model_.parameters.size()), n)));
+  GuardSlope out{.by_state = Vec::Zero(n)};
+  const Jet<double>& jet = event_point(arc, x, t);
+  const TangentTape& tape = program_.tangent(arc.mode.switches);
+  expand_tangents(0);
+  const Series& series = *memory_.series;
+  const auto row = [&](int r) {
+    Mat slope = row_tangent(r, jet, tape, x_, nullptr);
+    for (const SlopeEntry& e : tape.event.by_unknown) {
+      if (e.row == r) slope += value_of(jet, e.output) * unknown_tangent(e.column);
+    }
+    out.by_state = slope.transpose();
+  };
+  double rate = 0;
+  switch (g.kind) {
+    case GuardKind::surface:
+      row(program_.event_surface(g.item));
+      out.value = series.surface(g.item)[0], rate = series.surface(g.item)[1];
+      break;
+    case GuardKind::gap:
+      row(program_.event_gap(g.item));
+      out.value = series.gap(g.item)[0], rate = series.gap(g.item)[1];
+      break;
+    case GuardKind::jump:
+      row(program_.event_jump(g.item));
+      out.value = series.jump(g.item)[0], rate = series.jump(g.item)[1];
+      break;
+    case GuardKind::sigma:
+      out.by_state = unknown_tangent(g.item).transpose();
+      out.value = series.unknown(g.item)[0] - g.side * series.hold(g.item), rate = series.unknown(g.item)[1];
+      break;
+    case GuardKind::lambda:
+      out.by_state = unknown_tangent(m + g.item).transpose();
+      out.value = series.unknown(m + g.item)[0], rate = series.unknown(m + g.item)[1];
+      break;
+    case GuardKind::slope:
+    case GuardKind::clock: break;
+  }
+  double along = 0;
+  for (int i = 0; i < n; ++i) along += out.by_state[i] * series.rate(i)[0];
+  out.by_time = rate - along;
+  x_ = keep_x;
+  p_ = keep_p;
+  return out;
+}
+
+Variation::GuardSlope Variation::section(int s, const Arc& arc, std::span<const double> x, double t) {
+  const int n = program_.states();
+  const Mat keep_x = std::exchange(x_, Mat(Mat::Identity(n, n)));
+  const Mat keep_p = std::exchange(p_, Mat(Mat::Zero(ix(model_.parameters.size()), n)));
+  GuardSlope out{.by_state = Vec::Zero(n)};
+  const Jet<double>& jet = event_point(arc, x, t);
+  const TangentTape& tape = program_.tangent(arc.mode.switches);
+  expand_tangents(0);
+  Mat slope = row_tangent(program_.event_section(s), jet, tape, x_, nullptr);
+  for (const SlopeEntry& e : tape.event.by_unknown) {
+    if (e.row == program_.event_section(s)) slope += value_of(jet, e.output) * unknown_tangent(e.column);
+  }
+  out.by_state = slope.transpose();
+  const Series& series = *memory_.series;
+  out.value = series.section(s)[0];
+  out.by_time = series.section(s)[1];
+  for (int i = 0; i < n; ++i) out.by_time -= out.by_state[i] * series.rate(i)[0];
+  x_ = keep_x;
+  p_ = keep_p;
+  return out;
+}
+
+// ---- through transitions -------------------------------------------------------------------------------------------
+
+/// How the time of an event moves. The series of the mode before are at the event.
+Mat Variation::shift_of(const Transition& event) {
+  const Series& series = *memory_.series;
+  const Arc before{event.before, event.counters_before};
+  const int m = program_.switches();
+  const TangentTape& tape = program_.tangent(event.before.switches);
+  const Jet<double>& jet = *jets_.at(&tape.event.tape);
+  const Eigen::Index d = x_.cols();
+  const auto parameter_shift = [&](const Expr& e) {
+    Mat out = Mat::Zero(1, d);
+    for (const Partial& q : gradient(e, SymbolKind::parameter))
+      out += constant_value(q.value, options_.parameters) * p_.row(q.symbol.symbol().index);
+    return out;
+  };
+  const auto row = [&](int r) {
+    Mat out = row_tangent(r, jet, tape, x_, nullptr);
+    for (const SlopeEntry& e : tape.event.by_unknown) {
+      if (e.row == r) out += value_of(jet, e.output) * unknown_tangent(e.column);
+    }
+    return out;
+  };
+  Mat shift;
+  bool several = false;
+  for (const Guard& g : event.guards) {
+    Mat moved;
+    double rate = 0;
+    switch (g.kind) {
+      case GuardKind::surface:
+        moved = row(program_.event_surface(g.item));
+        rate = series.surface(g.item)[1];
+        break;
+      case GuardKind::gap:
+        moved = row(program_.event_gap(g.item));
+        rate = series.gap(g.item)[1];
+        break;
+      case GuardKind::jump:
+        // What another event carried over its condition happens with that event.
+        if (g.side == 0 && event.t == last_time_) {
+          moved = -last_shift_;
+          rate = 1;
+          break;
+        }
+        moved = row(program_.event_jump(g.item));
+        rate = series.jump(g.item)[1];
+        break;
+      case GuardKind::clock: {
+        const LoweredJump& jump = model_.form.jumps[at(g.item)];
+        const double every = constant_value(*jump.every, options_.parameters);
+        const double phase = jump.phase ? constant_value(*jump.phase, options_.parameters) : 0.0;
+        moved = -std::round((event.t - phase) / every) * parameter_shift(*jump.every);
+        if (jump.phase) moved -= parameter_shift(*jump.phase);
+        rate = 1;
+        break;
+      }
+      case GuardKind::sigma:
+        moved = unknown_tangent(g.item);
+        if (p_.size() > 0) moved -= g.side * parameter_shift(model_.form.switches[at(g.item)].hold);
+        rate = series.unknown(g.item)[1];
+        break;
+      case GuardKind::lambda:
+        moved = unknown_tangent(m + g.item);
+        rate = series.unknown(m + g.item)[1];
+        break;
+      case GuardKind::slope: continue;
+    }
+    const Mat candidate = -moved / rate;
+    if (shift.size() == 0) {
+      shift = candidate;
+    } else if (!((candidate - shift).cwiseAbs().maxCoeff() <= 1e-7 * (1e-300 + shift.cwiseAbs().maxCoeff()))) {
+      several = true;
+    }
+  }
+  if (several) note(fmt::format("two events meet at t = {}: the derivative there is one-sided", event.t));
+  return shift.size() == 0 ? Mat(Mat::Zero(1, d)) : shift;
+}
+
+void Variation::through(const Transition& event) {
+  if (event.silent) return;
+  if (!event.resting.empty()) {
+    rest({event.after, event.counters}, event.x_plus, event.t);
+    first_ = false;
+    return;
+  }
+  const bool resets = !event.jumps.empty() || !event.hits.empty();
+  if (!resets && event.before == event.after && event.counters_before == event.counters) return;  // touched
+  const Arc before{event.before, event.counters_before}, after{event.after, event.counters};
+  Mat dt = Mat::Zero(1, x_.cols());
+  Mat z = x_;
+  if (!event.guards.empty()) {
+    const Vec f1 = rates(after, event.x_plus, event.t);
+    event_point(before, event.x_minus, event.t);
+    expand_tangents(0);
+    Vec f0(program_.states());
+    const Series& series = *memory_.series;
+    for (int i = 0; i < program_.states(); ++i) f0[i] = series.rate(i)[0];
+    // Where nothing jumps, neither state nor rate, the time of the event does not matter (a tangential exit).
+    if (!resets && ((f1 - f0).array().abs() <= 1e-12 * (f1.array().abs() + f0.array().abs())).all()) return;
+    dt = shift_of(event);
+    if (!dt.allFinite())
+      note(fmt::format("an event at t = {} is met without speed: the derivative is infinite", event.t));
+    z += f0 * dt;
+    if (resets) {
+      std::vector<double> x = event.x_minus;
+      reset(event, before, x, event.t, z, dt);
+    }
+    x_ = z - f1 * dt;
+  } else {  // at the start: its time is given
+    std::vector<double> x = event.x_minus;
+    if (resets) reset(event, before, x, event.t, z, dt);
+    x_ = z;
+  }
+  last_time_ = event.t;
+  last_shift_ = dt;
+}
+
+bool Variation::reset(const Transition& event, const Arc& arc, std::span<double> x, double t, Mat& z, const Mat& dt) {
+  if (!event.jumps.empty()) {
+    // Multipliers in what a jump sets are those before the event.
+    const int m = program_.switches(), q = program_.constraints();
+    std::vector<double> lambda(at(q), 0.0);
+    Mat dlambda = Mat::Zero(q, z.cols());
+    for (int j = 0; j < q; ++j) {
+      const GuardSlope slope = guard({GuardKind::lambda, j, 0}, arc, x, t);
+      lambda[at(j)] = slope.value;
+      dlambda.row(j) = slope.by_state.transpose() * z + slope.by_time * dt;
+    }
+    if (q > 0 && p_.cols() == z.cols() && !p_.isZero(0)) {
+      const Mat keep = std::exchange(x_, Mat(Mat::Zero(x_.rows(), x_.cols())));
+      event_point(arc, x, t);
+      expand_tangents(0);
+      for (int j = 0; j < q; ++j) dlambda.row(j) += unknown_tangent(m + j);
+      x_ = keep;
+    }
+    for (const JumpDone& jump : event.jumps) {
+      if (!pass_jump(jump, lambda, x, t, z, dt, dlambda)) return false;
+    }
+  }
+  for (const Hit& hit : event.hits) {
+    if (!pass_hit(hit, x, t, z, dt)) return false;
+  }
+  return true;
+}
+
+bool Variation::pass_jump(const JumpDone& jump, std::span<const double> lambda, std::span<double> x, double t, Mat& z,
+                          const Mat& dt, const Mat& dlambda) {
+  const LoweredJump& lowered = model_.form.jumps[at(jump.jump)];
+  std::vector<JumpSlope>& slopes = jump_slopes_[at(jump.jump)];
+  std::vector<std::pair<int, Plain>>& values = jump_values_[at(jump.jump)];
+  if (values.empty()) {
+    for (const Assignment& a : lowered.set) {
+      values.emplace_back(a.state, Plain(a.value));
+      for (const SymbolKind kind : {SymbolKind::state, SymbolKind::parameter, SymbolKind::time, SymbolKind::lambda}) {
+        for (const Partial& d : gradient(a.value, kind))
+          slopes.push_back({a.state, kind, kind == SymbolKind::time ? 0 : d.symbol.symbol().index, Plain(d.value)});
+      }
+    }
+  }
+  const std::vector<double> before(x.begin(), x.end());
+  const PlainInputs inputs{options_.parameters, before, lambda, t};
+  const Mat old = z;
+  for (const Assignment& a : lowered.set) z.row(a.state).setZero();
+  for (JumpSlope& s : slopes) {
+    const double v = s.formula(inputs);
+    if (!std::isfinite(v)) continue;
+    switch (s.by) {
+      case SymbolKind::state: z.row(s.state) += v * old.row(s.index); break;
+      case SymbolKind::time: z.row(s.state) += v * dt; break;
+      case SymbolKind::lambda: z.row(s.state) += v * dlambda.row(s.index); break;
+      default:
+        if (p_.cols() == z.cols()) z.row(s.state) += v * p_.row(s.index);
+    }
+  }
+  for (auto& [state, formula] : values) x[at(state)] = formula(inputs);
+  return true;
+}
+
+/// Newton's and Coulomb's laws linearised. With w the gap rates, c = sum of D_j Lambda_j the change, r the restitution:
+///   w_j(x + c) + r_j w_j(x) = 0 for every contact hit,   h_i(x + c) = 0 for every switch that sticks
+bool Variation::pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt) {
+  const int m = program_.switches();
+  const std::vector<double> before(x.begin(), x.end());
+  if (!repeat_impact(*memory_.series, hit, x, t, direction_)) return false;
+  const std::vector<double> after(x.begin(), x.end());
+
+  const TangentTape& tape = program_.tangent(hit.mode.switches);
+  std::vector<double> sigma(at(m), 0.0);
+  for (int i = 0; i < m; ++i) {
+    const char c = hit.mode.switches[at(i)];
+    sigma[at(i)] = c == '+' ? 1.0 : c == '-' ? -1.0 : c == '=' ? model_.form.switches[at(i)].at_zero : 0.0;
+  }
+  std::vector<int> stuck;
+  for (size_t b = 0; b < hit.switches.size(); ++b) {
+    sigma[at(hit.switches[b].first)] = hit.sigma[b];
+    if (hit.switches[b].second == '0') stuck.push_back(hit.switches[b].first);
+  }
+  const auto point = [&](const std::vector<double>& state) {
+    auto jet = std::make_unique<Jet<double>>(tape.event.tape, 0);
+    const Tape& tp = tape.event.tape;
+    jet->bind(options_.parameters);
+    for (size_t i = 0; i < tp.states.size(); ++i) *(*jet)[tp.states[i]] = state[i];
+    for (size_t i = 0; i < tp.sigmas.size(); ++i) *(*jet)[tp.sigmas[i]] = sigma[i];
+    for (size_t i = 0; i < tp.lambdas.size(); ++i) *(*jet)[tp.lambdas[i]] = 0.0;
+    for (size_t c = 0; c < tp.counters.size(); ++c) {
+      if (tp.counters[c] >= 0) jet->set_counter(c, hit.counters[c]);
+    }
+    jet->set_time(t, 0);
+    jet->free(0);
+    jet->bound(0);
+    return jet;
+  };
+  const auto a = point(before), b = point(after);
+  const auto gradient_of = [&](const Jet<double>& jet, int row) {
+    Vec g = Vec::Zero(program_.states());
+    for (const SlopeEntry& e : tape.event.by_state) {
+      if (e.row == row) g[e.column] = value_of(jet, e.output);
+    }
+    return g;
+  };
+
+  std::vector<size_t> struck;
+  for (size_t k = 0; k < hit.contacts.size(); ++k) {
+    if (hit.impulse[k] != 0) struck.push_back(k);
+  }
+  const Eigen::Index count = ix(struck.size()), slid = ix(stuck.size()), all = count + slid;
+  // Directions, and what moves them besides the impulses.
+  Mat D = Mat::Zero(program_.states(), count), by_sigma = Mat::Zero(program_.states(), slid), moved = z;
+  for (Eigen::Index k = 0; k < count; ++k) {
+    const int j = hit.contacts[struck[ux(k)]];
+    const auto& direction = model_.form.gaps[at(j)].direction;
+    for (size_t q = 0; q < direction.size(); ++q) {
+      const int row = program_.event_direction(j, static_cast<int>(q));
+      D(direction[q].state, k) = value_of(*a, row);
+    }
+  }
+  // Impulses at this state, which may differ from those of the event that is repeated.
+  Vec change(program_.states());
+  for (int i = 0; i < program_.states(); ++i) change[i] = after[at(i)] - before[at(i)];
+  Vec impulse = Vec::Zero(count);
+  if (count > 0) impulse = Orthogonal(D).solve(change);
+  for (Eigen::Index k = 0; k < count; ++k) {
+    const int j = hit.contacts[struck[ux(k)]];
+    const auto& direction = model_.form.gaps[at(j)].direction;
+    for (size_t q = 0; q < direction.size(); ++q) {
+      const int row = program_.event_direction(j, static_cast<int>(q));
+      moved.row(direction[q].state) += impulse[k] * row_tangent(row, *a, tape, z, &dt);
+      for (const SlopeEntry& e : tape.event.by_unknown) {
+        if (e.row != row) continue;
+        for (Eigen::Index s = 0; s < slid; ++s) {
+          if (stuck[ux(s)] == e.column) by_sigma(direction[q].state, s) += impulse[k] * value_of(*a, e.output);
+        }
+      }
+    }
+  }
+  Mat J(all, all), r(all, z.cols());
+  Mat unknowns(program_.states(), all);
+  unknowns << D, by_sigma;
+  for (Eigen::Index k = 0; k < count; ++k) {
+    const int j = hit.contacts[struck[ux(k)]];
+    const int rate = tape.rungs[at(m + j)][1];
+    const double factor = value_of(*a, program_.event_restitution(j));
+    const double back = direction_ > 0 ? factor : 1 / factor;
+    J.row(k) = gradient_of(*b, rate).transpose() * unknowns;
+    const Mat dfactor = row_tangent(program_.event_restitution(j), *a, tape, z, &dt);
+    r.row(k) = row_tangent(rate, *b, tape, moved, &dt) + back * row_tangent(rate, *a, tape, z, &dt) +
+               (direction_ > 0 ? 1.0 : -back * back) * value_of(*a, rate) * dfactor;
+  }
+  for (Eigen::Index s = 0; s < slid; ++s) {
+    const int row = program_.event_surface(stuck[ux(s)]);
+    J.row(count + s) = gradient_of(*b, row).transpose() * unknowns;
+    r.row(count + s) = row_tangent(row, *b, tape, moved, &dt);
+  }
+  z = all > 0 ? Mat(moved - unknowns * Lu(J).solve_columns(r)) : moved;
+  return true;
+}
+
+// ---- rest ----------------------------------------------------------------------------------------------------------
+
+/// What is slid on and closed at a point: its functions, and the directions in which forces bring a state back to them.
+Variation::Ground Variation::ground(const Arc& arc, std::span<const double> x, double t) {
+  const int n = program_.states();
+  Ground out;
+  enter(arc);
+  Series& series = *memory_.series;
+  if (series.active().empty()) return out;
+  const Jet<double>& event = event_point(arc, x, t);
+  const TangentTape& tape = program_.tangent(arc.mode.switches);
+  const Jet<double>& jet = *jets_.at(&tape.arc.tape);
+  Mat J = Mat::Zero(n, n), D = Mat::Zero(n, ix(series.active().size()));
+  for (const SlopeEntry& e : tape.arc.by_state) {
+    if (e.row < n) J(e.row, e.column) = value_of(jet, e.output);
+  }
+  for (const SlopeEntry& e : tape.arc.by_unknown) {
+    if (e.row < n && stand_[at(e.column)] >= 0)
+      D(e.row, stand_[at(e.column)]) += stand_sign_[at(e.column)] * value_of(jet, e.output);
+  }
+  std::vector<Vec> directions;
+  std::vector<int> rows;
+  for (size_t a = 0; a < series.active().size(); ++a) {
+    const int u = series.active()[a];
+    if (series.held(u)) continue;
+    Vec direction = D.col(ix(a));
+    for (const int row : tape.rungs[at(series.raised(u) ? program_.unknowns() + u - program_.switches() : u)]) {
+      rows.push_back(row);
+      directions.push_back(direction);
+      direction = J * direction;
+    }
+  }
+  const Eigen::Index count = ix(rows.size());
+  out.directions.resize(n, count);
+  out.functions.setZero(count, n);
+  out.values.resize(count);
+  out.by_parameter.setZero(count, ix(model_.parameters.size()));
+  for (Eigen::Index r = 0; r < count; ++r) {
+    out.directions.col(r) = directions[ux(r)];
+    out.values[r] = value_of(event, rows[ux(r)]);
+    for (const SlopeEntry& e : tape.event.by_state) {
+      if (e.row == rows[ux(r)]) out.functions(r, e.column) = value_of(event, e.output);
+    }
+    for (const SlopeEntry& e : tape.event.by_parameter) {
+      if (e.row == rows[ux(r)]) out.by_parameter(r, e.column) = value_of(event, e.output);
+    }
+  }
+  return out;
+}
+
+void Variation::manifold(const Arc& arc, std::span<const double> x, double t, Vec& values, Mat& slopes) {
+  Ground g = ground(arc, x, t);
+  values = std::move(g.values);
+  slopes = std::move(g.functions);
+  if (values.size() == 0) slopes.resize(0, program_.states());
+}
+
+void Variation::rest(const Arc& arc, std::span<const double> x, double t) {
+  const Ground g = ground(arc, x, t);
+  if (g.values.size() == 0) return;
+  const Mat off = g.functions * x_ + g.by_parameter * p_;
+  x_ -= g.directions * (Orthogonal(g.functions * g.directions).pseudo_inverse() * off);
+}
+
+void Variation::land(const Arc& arc, std::span<double> x, double t) {
+  for (int round = 0; round < 3; ++round) {
+    const Ground g = ground(arc, x, t);
+    if (g.values.size() == 0) return;
+    const Vec step = g.directions * Orthogonal(g.functions * g.directions).solve(g.values);
+    if (!step.allFinite()) return;
+    for (Eigen::Index i = 0; i < step.size(); ++i) x[ux(i)] -= step[i];
+    if (round == 0 && x_.size() > 0) rest(arc, x, t);
+  }
+}
+
+// ---- parameters ----------------------------------------------------------------------------------------------------
+
+ParameterDirections parameter_directions(const Model& model, const std::vector<double>& parameters,
+                                         std::span<const int> of) {
+  const Eigen::Index count = ix(of.size());
+  ParameterDirections out{Mat::Zero(ix(model.states.size()), count), Mat::Zero(ix(parameters.size()), count)};
+  for (Eigen::Index c = 0; c < count; ++c) {
+    Vec p = Vec::Zero(ix(parameters.size()));
+    p[of[ux(c)]] = 1;
+    // Formulas of parameters depend on each other without circles: as many rounds as there are parameters reach all.
+    for (size_t round = 0; round < parameters.size(); ++round) {
+      const Vec old = p;
+      for (size_t j = 0; j < parameters.size(); ++j) {
+        if (static_cast<int>(j) == of[ux(c)]) continue;
+        double sum = 0;
+        for (const Partial& d : gradient(model.parameters[j].value, SymbolKind::parameter))
+          sum += constant_value(d.value, parameters) * p[d.symbol.symbol().index];
+        p[ix(j)] = sum;
+      }
+      if (p == old) break;
+    }
+    out.p.col(c) = p;
+    for (size_t i = 0; i < model.states.size(); ++i) {
+      for (const Partial& d : gradient(model.states[i].initial, SymbolKind::parameter))
+        out.x(ix(i), c) += constant_value(d.value, parameters) * p[d.symbol.symbol().index];
+    }
+  }
+  return out;
+}
+
+}  // namespace saltus

@@ -1,0 +1,140 @@
+// Derivatives of a trajectory by its start and by parameters: tangents carried along pieces and through transitions.
+//
+//   along a piece       X' = f_x X + f_u U + f_p P      0 = R_x X + R_u U + R_p P
+//                       as Taylor series beside those of the states; U: tangents of sliding sigma and closed lambda,
+//                       solved with the matrix R_u that the states use
+//   at a transition     dt = -(h_x X + h_p P)/h'        when the guard is met
+//                       Z  = X + f- dt                  the state at the event, moved with it
+//                       Z  = R_x Z + R_t dt + R_p P     jumps, then impacts
+//                       X  = Z - f+ dt
+//
+// A column is a direction (x, p): the state moves by X, the parameters by P, which stays as it is. The start time is
+// the direction X = -f. Entering a sliding set makes the columns dependent: what is forgotten is forgotten.
+// docs/method/variations.md
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/linear.hpp"
+#include "code/plain.hpp"
+#include "flow/event/event_driven.hpp"
+#include "flow/simulate.hpp"
+#include "flow/trajectory.hpp"
+
+namespace saltus {
+
+class Variation {
+ public:
+  /// `options` of the run to be followed: parameters, tolerance, direction.
+  Variation(const Program& program, const RunOptions& options);
+
+  /// The tangents from here on: a column per direction, rows by state and by parameter.
+  void begin(Mat x, Mat p = {});
+  const Mat& tangents() const { return x_; }
+  void set_tangents(Mat x) { x_ = std::move(x); }
+  /// Only the first so many directions from here on.
+  void shrink(Eigen::Index directions) {
+    p_ = Mat(p_.leftCols(directions));
+    last_shift_ = Mat(last_shift_.leftCols(directions));
+  }
+
+  /// Over a piece of the run, which starts where the last one ended.
+  void along(const Piece& piece, const Arc& arc);
+  /// The same as far as tau, which lies on the piece; the tangents stay at its start.
+  Mat within(const Piece& piece, const Arc& arc, double tau);
+  /// Through what happened at an event.
+  void through(const Transition& event);
+  /// Onto what is slid on and closed at a point: a state off it is brought back along the forces that keep it there.
+  void rest(const Arc& arc, std::span<const double> x, double t);
+
+  /// Where the derivative is one-sided, or infinite: what a person should know.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  // ---- parts, for those who solve for orbits ------------------------------------------------------------------------
+
+  Series& series() { return *memory_.series; }
+  EngineMemory& memory() { return memory_; }
+  /// The rates at a point; not finite where there are none.
+  Vec rates(const Arc& arc, std::span<const double> x, double t);
+  /// A guard at a point of a mode: its value, and its slopes by state and by time.
+  struct GuardSlope {
+    double value = 0, by_time = 0;
+    Vec by_state;
+  };
+  GuardSlope guard(const Guard& g, const Arc& arc, std::span<const double> x, double t);
+  GuardSlope section(int s, const Arc& arc, std::span<const double> x, double t);
+  /// Moves x through the jumps and impacts of an event with everything frozen that was decided there, and Z with it.
+  /// False where the equations of an impact have no solution.
+  bool reset(const Transition& event, const Arc& arc, std::span<double> x, double t, Mat& z, const Mat& dt);
+  /// What must stay zero on what is slid on and closed, with its rates, and its slopes by state.
+  void manifold(const Arc& arc, std::span<const double> x, double t, Vec& values, Mat& slopes);
+  /// Moves x onto what is slid on and closed, and the tangents with it.
+  void land(const Arc& arc, std::span<double> x, double t);
+
+ private:
+  struct Term {  // one derivative: its series, where it is in a tape
+    int row = 0, column = 0;
+    double sign = 1;
+    const double* series = nullptr;
+    bool constant = false;
+  };
+  struct Work;  // jets of one tape
+
+  void enter(const Arc& arc);
+  bool expand(std::span<const double> x, double t, const Arc& arc, int order);
+  void expand_tangents(int order);
+  const Jet<double>& event_point(const Arc& arc, std::span<const double> x, double t);
+  Mat row_tangent(int row, const Jet<double>& jet, const TangentTape& tape, const Mat& z, const Mat* dt) const;
+  Mat unknown_tangent(int u) const;
+  Mat shift_of(const Transition& event);
+  bool pass_jump(const JumpDone& jump, std::span<const double> lambda, std::span<double> x, double t, Mat& z,
+                 const Mat& dt, const Mat& dlambda);
+  bool pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt);
+  struct Ground {
+    Mat directions, functions;
+    Vec values;
+    Mat by_parameter;
+  };
+  Ground ground(const Arc& arc, std::span<const double> x, double t);
+  Jet<double>& jet_of(const Tape& tape, int order);
+  void load(Jet<double>& jet, double t, std::span<const double> counters, int order);
+  void note(std::string text);
+
+  const Program& program_;
+  const Model& model_;
+  RunOptions options_;
+  EngineMemory memory_;
+  double direction_, tolerance_;
+  int order_;
+  Mat x_, p_;
+  bool first_ = true;       // nothing has been passed yet
+  double last_time_ = 0;    // of the last transition
+  Mat last_shift_;          // how it moved
+  std::vector<int> stand_;  // per unknown: position among the active ones, or -1
+  std::vector<double> stand_sign_;
+  std::vector<double> xs_, us_, fx_, fr_;  // series: [(row * directions + direction) * (order + 1) + k]
+  std::unordered_map<const Tape*, std::unique_ptr<Jet<double>>> jets_;
+  std::vector<std::string> notes_;
+  struct JumpSlope {
+    int state = 0;
+    SymbolKind by = SymbolKind::state;
+    int index = 0;
+    Plain formula;
+  };
+  std::vector<std::vector<JumpSlope>> jump_slopes_;
+  std::vector<std::vector<std::pair<int, Plain>>> jump_values_;
+};
+
+/// How parameters and initial values move with one parameter, derived ones and [initial] included: columns of P and of
+/// X at the start.
+struct ParameterDirections {
+  Mat x, p;
+};
+ParameterDirections parameter_directions(const Model& model, const std::vector<double>& parameters,
+                                         std::span<const int> of);
+
+}  // namespace saltus

@@ -1,0 +1,223 @@
+#include "analysis/orbit.hpp"
+
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "analysis/equilibrium.hpp"
+#include "analysis/exponents.hpp"
+#include "model/read.hpp"
+
+namespace saltus {
+namespace {
+
+RunOptions run_of(const Model& model, double until = 100) {
+  RunOptions o;
+  o.parameters = parameter_values(model);
+  o.initial = initial_values(model, o.parameters);
+  o.until = until;
+  return o;
+}
+
+const char* const friction = R"M(
+equations = """
+  y' = v
+  v' = -y + sin(omega*t) - F*sign(v)
+"""
+[parameters]
+F = 0.4
+omega = "1/3"
+[initial]
+y = 1
+v = 2
+[section.strobe]
+every = "2*pi/omega"
+)M";
+
+TEST(Orbit, OfTheFrictionOscillatorForgetsOneDirection) {  // Piiroinen & Kuznetsov 2008: 1/omega = 3
+  const Model model = read_model_text(friction);
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 6 * M_PI, 1e-12);
+  EXPECT_EQ(orbit.returns, 1);
+  EXPECT_TRUE(orbit.stable);
+  EXPECT_TRUE(orbit.symmetric);
+  ASSERT_EQ(orbit.multipliers.size(), 2u);
+  EXPECT_NEAR(orbit.multipliers[0].real(), 0.35631659303098879, 1e-10);
+  EXPECT_NEAR(std::abs(orbit.multipliers[1]), 0, 1e-12);
+  EXPECT_LT(orbit.residual, 1e-12);
+}
+
+TEST(Orbit, OfTheRimlessWheelHasItsClosedForm) {  // Coleman 1998: the multiplier is cos^2(2 alpha)
+  const Model model = read_model_text(R"M(
+equations = """
+  th' = om
+  om' = g/l*sin(th)
+"""
+[parameters]
+g = 9.81
+l = 1
+alpha = "pi/8"
+gamma = 0.08
+[jump.strike]
+on = "th - gamma - alpha"
+direction = "rising"
+set = { th = "gamma - alpha", om = "om*cos(2*alpha)" }
+[initial]
+th = 0
+om = 1.5
+[section.foot]
+on = "strike"
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  // Energy: om- ^2 = om+ ^2 + 2 g/l (cos(gamma - alpha) - cos(gamma + alpha)), om+ = om- cos(2 alpha)
+  const double c2 = std::pow(std::cos(M_PI / 4), 2),
+               gain = 2 * 9.81 * (std::cos(0.08 - M_PI / 8) - std::cos(0.08 + M_PI / 8));
+  EXPECT_NEAR(orbit.state[1], std::sqrt(c2 * gain / (1 - c2)), 1e-10);
+  ASSERT_EQ(orbit.multipliers.size(), 1u);
+  EXPECT_NEAR(orbit.multipliers[0].real(), c2, 1e-9);
+  EXPECT_NEAR(orbit.trivial.real(), 1, 1e-9);
+}
+
+TEST(Orbit, NeedsNoSection) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = (1 - x^2)*v - x
+"""
+[initial]
+x = 0.1
+v = 0
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model)});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 6.6632868593231301, 1e-9);
+  EXPECT_TRUE(orbit.symmetric);
+  ASSERT_EQ(orbit.multipliers.size(), 1u);
+  EXPECT_NEAR(orbit.multipliers[0].real(), 0.00085969506, 1e-9);
+}
+
+TEST(Orbit, IsFoundBackwardWhereItRepels) {  // the same in reversed time: it repels
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = -v
+  v' = -(1 - x^2)*v + x
+"""
+[initial]
+x = 0.1
+v = 0
+[section.turn]
+on = "v"
+direction = "rising"
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0, .backward = true});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_FALSE(orbit.stable);
+  EXPECT_NEAR(orbit.period, 6.6632868593231301, 1e-9);
+  EXPECT_NEAR(orbit.multipliers[0].real(), 1 / 0.00085969506360519, 1e-4);
+}
+
+TEST(Orbit, CountsTheSaltationWhereItsSectionIsASurface) {
+  // x'' = -sign(x) - d x' + u: the section x = 0 is the surface itself; its multiplier must not depend on the section.
+  const auto find = [](const std::string& on) {
+    const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -sign(x) + 0.5*v - 0.2*v^3
+"""
+[initial]
+x = 1
+v = 0
+[section.here]
+direction = "rising"
+on = ")M" + on + "\"\n");
+    return find_orbit(model, {.run = run_of(model), .section = 0});
+  };
+  const Orbit a = find("x"), b = find("v");
+  ASSERT_TRUE(a.found) << a.message;
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_NEAR(a.period, b.period, 1e-9);
+  EXPECT_NEAR(a.multipliers[0].real(), b.multipliers[0].real(), 1e-9);
+  EXPECT_NEAR(a.trivial.real(), 1, 1e-9);
+  EXPECT_NEAR(b.trivial.real(), 1, 1e-9);
+}
+
+TEST(Orbit, SaysWhyThereIsNone) {
+  const Model model = read_model_text("equations = \"x' = -x\"\n[initial]\nx = 1\n[section.s]\non = \"x - 0.5\"\n");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0});
+  EXPECT_FALSE(orbit.found);
+  EXPECT_EQ(orbit.why, "section");
+  EXPECT_NE(orbit.message.find("'s'"), std::string::npos) << orbit.message;
+}
+
+Equilibrium rest_of(const std::string& text) {
+  const Program program(read_model_text(text));
+  return find_equilibrium(program, {run_of(program.model(), 10)});
+}
+
+TEST(Equilibrium, IsFoundInItsMode) {
+  const Equilibrium e = rest_of("equations = \"x' = -abs(x) + 1\"\n[initial]\nx = 0.9\n");
+  EXPECT_EQ(e.kind, Equilibrium::Kind::equilibrium);
+  EXPECT_NEAR(e.state[0], 1, 1e-14);
+  EXPECT_TRUE(e.stable);
+}
+
+TEST(Equilibrium, OfASlidingFieldHasOneEigenvalueLess) {
+  const Equilibrium e =
+      rest_of("equations = \"\"\"\n  x' = y - 2*sign(x)\n  y' = 1 - 3*y\n\"\"\"\n[initial]\nx = 0\ny = 0\n");
+  EXPECT_EQ(e.kind, Equilibrium::Kind::pseudo);
+  EXPECT_NEAR(e.state[1], 1.0 / 3, 1e-14);
+  ASSERT_EQ(e.eigenvalues.size(), 1u);
+  EXPECT_NEAR(e.eigenvalues[0].real(), -3, 1e-12);
+}
+
+TEST(Equilibrium, OfDryFrictionIsASet) {
+  const Equilibrium e =
+      rest_of("equations = \"\"\"\n  x' = v\n  v' = -2*x - 0.5*sign(v)\n\"\"\"\n[initial]\nx = 0.1\nv = 0\n");
+  EXPECT_EQ(e.kind, Equilibrium::Kind::set);
+  EXPECT_NEAR(e.from[0], -0.25, 1e-9);
+  EXPECT_NEAR(e.to[0], 0.25, 1e-9);
+}
+
+TEST(Equilibrium, OfAContactAtRestTellsItsForce) {
+  const Equilibrium e = rest_of(R"M(
+equations = """
+  q' = v
+  v' = -g + N/m
+"""
+[parameters]
+g = 9.81
+m = 2
+[constraint.N]
+gap = "q"
+restitution = "0.5"
+[initial]
+q = 0
+v = 0
+)M");
+  EXPECT_EQ(e.kind, Equilibrium::Kind::equilibrium);
+  ASSERT_TRUE(e.margin.has_value());
+  EXPECT_NEAR(*e.margin, 19.62, 1e-12);
+}
+
+TEST(Exponents, OfALinearSystemAreItsEigenvalues) {
+  const Program program(
+      read_model_text("equations = \"\"\"\n  x' = -x + y\n  y' = -3*y\n\"\"\"\n[initial]\nx = 1\ny = 1\n"));
+  const Exponents e = find_exponents(program, {.run = run_of(program.model(), 200)});
+  ASSERT_EQ(e.exponents.size(), 2u);
+  EXPECT_NEAR(e.exponents[0], -1, 1e-6);
+  EXPECT_NEAR(e.exponents[1], -3, 1e-6);
+}
+
+TEST(Exponents, AreMinusInfinityWhereSlidingForgets) {
+  const Program program(read_model_text(friction));
+  const Exponents e = find_exponents(program, {.run = run_of(program.model(), 4000)});
+  EXPECT_NEAR(e.exponents[0], std::log(0.35631659303098879) / (6 * M_PI), 1e-3);
+  EXPECT_TRUE(std::isinf(e.exponents[1]) && e.exponents[1] < 0);
+  EXPECT_TRUE(std::isnan(e.error[1]));
+}
+
+}  // namespace
+}  // namespace saltus
