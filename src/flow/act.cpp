@@ -50,7 +50,6 @@ std::optional<Fate> Act::start(Moment& now, Transition& first) {
   first.x_minus = now.x;
   zeros_.clear();
   const std::optional<Fate> fate = arrive(now, first, zeros_, true, true);
-  started_ = true;
   first.before = first.after = now.mode;
   first.x_plus = now.x;
   if (!fate) note_jumps(now);
@@ -346,14 +345,14 @@ std::optional<Fate> Act::check_gaps(const Moment& now, const Transition& event, 
 }
 
 /// The whole number next to the phase: floor of it, or itself where it is one up to rounding.
-void Act::count(Moment& now, int counter) {
+void Act::count(Moment& now, int counter, bool stays) {
   const size_t c = at(counter);
   const int below = model_.form.counters[c].below, above = model_.form.counters[c].above;
   evaluate_point(now);
   // On a step itself what has been counted stays.
   const bool on_a_step = point_.sign(program_.point(below, 0), zero_bounds) == 0 ||
                          point_.sign(program_.point(above, 0), zero_bounds) == 0;
-  if (started_ && on_a_step) return;
+  if (stays && on_a_step) return;
   now.counters[c] = 0;
   evaluate_point(now);
   const double phase = point_.value(program_.point(below, 0));
@@ -381,7 +380,7 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
   sigma_.assign(at(m), 0.0);
   evaluate_point(now);
   for (const int i : model_.form.order) {
-    if (counter_of_[at(i)] >= 0) count(now, counter_of_[at(i)]);
+    if (counter_of_[at(i)] >= 0) count(now, counter_of_[at(i)], !at_start);
     if (program_.nested(i)) evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), bounds(i));
     int at_zero = model_.form.switches[at(i)].at_zero;  // until it is decided, it is as it was
@@ -652,13 +651,9 @@ bool Act::count_steps(Moment& now) {
 void Act::look_at_nested(Moment& now, std::vector<AtZero>& zeros) {
   zeros.clear();
   read_sigma(now);
-  evaluate_point(now);
   for (const int i : model_.form.order) {
-    if (counter_of_[at(i)] >= 0) count(now, counter_of_[at(i)]);
-    const bool nested = program_.nested(i);
-    const bool step = std::any_of(model_.form.counters.begin(), model_.form.counters.end(),
-                                  [i](const Counter& c) { return c.below == i || c.above == i; });
-    if (!nested && !step) continue;
+    if (!program_.nested(i)) continue;
+    if (counter_of_[at(i)] >= 0) count(now, counter_of_[at(i)], true);
     evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), near_bounds);
     if (sign == 0) {

@@ -61,7 +61,7 @@ class Act {
   std::optional<Fate> do_jumps(Moment& now, Transition& event, std::vector<int> due);
   /// Signs of all surfaces and gaps that are not listed yet; those that vanish join the list. Counters are set.
   void look(Moment& now, std::vector<AtZero>& zeros, bool at_start);
-  void count(Moment& now, int counter);
+  void count(Moment& now, int counter, bool stays);
   void evaluate_point(const Moment& now) { point_.evaluate(now.x, now.t(), sigma_, now.counters, lambda_); }
   void read_sigma(const Moment& now);
   bool is_contact(int u) const;
@@ -105,7 +105,6 @@ class Act {
   std::vector<double> root_error_;  // per jump that has just happened: |on| at its root, what counts as zero there
   std::vector<AtZero> zeros_;
   std::vector<std::string> messages_;
-  bool started_ = false;
   double last_distribution_ = 0;
   int redistributed_ = 0;  // at that time
 };
