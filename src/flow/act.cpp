@@ -513,6 +513,7 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
       return std::nullopt;
     }
   }
+  if (!at_start && zeros.size() == 1 && switch_in_time(now, zeros[0])) return std::nullopt;
   if (!at_start) arrive_for_good(now, zeros);
   Choice choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
   if (choice.outcome == Choice::Outcome::none) {  // a field may end at its surface: land on it exactly
@@ -548,6 +549,38 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
   now.known = choice.leading;
   series_.guess(choice.sigma);
   return std::nullopt;
+}
+
+/// The ordinary case of a surface of time alone (a step of mod(t, T)): it goes on as time does, and what depends on it
+/// has the sign that follows. False, with nothing changed, where more must be looked at.
+bool Act::switch_in_time(Moment& now, const AtZero& z) {
+  const int u = z.unknown;
+  if (u >= program_.switches() || !program_.timed(u) || z.leaving) return false;
+  series_.set_mode(now.mode);
+  if (series_.expand(now.x, now.t(), now.counters, 2) != SeriesStatus::ok) return false;
+  const double* h = series_.surface(u);
+  const double rate = h[1] * direction_;
+  if (!(std::abs(rate) > clear_rate * std::abs(h[2]) * time_scale) || rate == 0) return false;
+  const std::string before = now.mode.switches;
+  now.mode.switches[at(u)] = rate > 0 ? '+' : '-';
+  read_sigma(now);
+  for (const int d : program_.dependents(u)) {
+    evaluate_point(now);
+    const int sign = point_.sign(program_.point(d, 0), near_bounds);
+    if (sign == 0 || before[at(d)] == '0' || before[at(d)] == '=') {
+      now.mode.switches = before;
+      return false;
+    }
+    now.mode.switches[at(d)] = sign > 0 ? '+' : '-';
+    sigma_[at(d)] = sign;
+  }
+  series_.set_mode(now.mode);
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) {  // a field that begins at its surface
+    now.mode.switches = before;
+    return false;
+  }
+  now.known[at(u)] = 1;
+  return true;
 }
 
 /// Surfaces whose rate, too, is zero up to a small part of the tolerance: they are landed on, and may be slid on in

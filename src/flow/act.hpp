@@ -80,6 +80,7 @@ class Act {
   bool redistributes(Moment& now);
   bool count_steps(Moment& now);
   void look_at_nested(Moment& now, std::vector<AtZero>& zeros);
+  bool switch_in_time(Moment& now, const AtZero& z);
   void arrive_for_good(Moment& now, std::vector<AtZero>& zeros);
   /// Conditions that are crossed or zero here.
   void note_jumps(const Moment& now);
