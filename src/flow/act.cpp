@@ -158,7 +158,7 @@ std::optional<Fate> Act::rest_at(Moment& now, const std::vector<int>& resting, T
     // Conditions count as armed: if the flow goes on in the wanted direction, the jumps have no end.
     if (auto fate = arrive(now, event, zeros_, true, false)) return fate;
     series_.set_mode(now.mode);
-    const int order = std::min(8, series_.order());
+    const int order = std::min(decision_order, series_.order());
     if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return std::nullopt;
     for (const int u : resting) {
       if (u < unknowns) continue;
@@ -171,7 +171,6 @@ std::optional<Fate> Act::rest_at(Moment& now, const std::vector<int>& resting, T
     rests = true;
   } else {
     add_neighbours(now, zeros_);
-    const Mode before = now.mode;
     choice_.time_scale = time_scale;
     choice_.at_start = false;
     const Choice choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros_, choice_);
@@ -206,13 +205,19 @@ std::optional<Fate> Act::check_state(const Moment& now) const {
 
 PlainInputs Act::inputs(const Moment& now) const { return {options_.parameters, now.x, lambda_, now.t()}; }
 
-/// Conditions that have passed zero in a direction that does not count since they were last looked at.
-void Act::note_before(const Moment& now, const Transition& event) {
+/// Signs at the point with the sigma that the mode solves for. False where it has no solution.
+bool Act::look_solved(const Moment& now) {
   series_.set_mode(now.mode);
-  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
+  const bool solved = series_.evaluate(now.x, now.t(), now.counters) == SeriesStatus::ok;
   sigma_.resize(at(program_.switches()));
   for (int i = 0; i < program_.switches(); ++i) sigma_[at(i)] = series_.unknown(i)[0];
   evaluate_point(now);
+  return solved;
+}
+
+/// Conditions that have passed zero in a direction that does not count since they were last looked at.
+void Act::note_before(const Moment& now, const Transition& event) {
+  if (!look_solved(now)) return;
   for (size_t k = 0; k < jumps_.size(); ++k) {
     const bool due = std::any_of(event.guards.begin(), event.guards.end(), [k](const Guard& g) {
       return g.kind == GuardKind::jump && g.item == static_cast<int>(k);
@@ -230,11 +235,7 @@ int Act::sign_of_jump(size_t k) const {
 }
 
 std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<int> due) {
-  series_.set_mode(now.mode);
-  series_.evaluate(now.x, now.t(), now.counters);
-  sigma_.resize(at(program_.switches()));
-  for (int i = 0; i < program_.switches(); ++i) sigma_[at(i)] = series_.unknown(i)[0];
-  evaluate_point(now);
+  look_solved(now);
   for (const Guard& g : event.guards) {
     if (g.kind == GuardKind::jump && g.side != 0)
       root_error_[at(g.item)] = std::abs(point_.value(program_.point_jump(g.item)));
@@ -277,11 +278,7 @@ std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<in
 
 void Act::note_jumps(const Moment& now) {
   if (jumps_.size() == 0) return;
-  series_.set_mode(now.mode);
-  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
-  sigma_.resize(at(program_.switches()));
-  for (int i = 0; i < program_.switches(); ++i) sigma_[at(i)] = series_.unknown(i)[0];
-  evaluate_point(now);
+  if (!look_solved(now)) return;
   std::vector<int> sign(jumps_.size());
   bool any_zero = false;
   for (size_t k = 0; k < sign.size(); ++k) {
@@ -290,7 +287,7 @@ void Act::note_jumps(const Moment& now) {
   }
   std::vector<int> lead(jumps_.size(), 0);
   if (any_zero) {
-    const int order = std::min(8, series_.order());
+    const int order = std::min(decision_order, series_.order());
     if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return;
     for (size_t k = 0; k < sign.size(); ++k) {
       if (sign[k] == 0)
@@ -744,7 +741,7 @@ void Act::add_ties(std::vector<AtZero>& zeros) const {
 
 bool Act::redistributes(Moment& now) {
   series_.set_mode(now.mode);
-  const int order = std::min(8, series_.order());
+  const int order = std::min(decision_order, series_.order());
   if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok || !series_.redundant_mode()) return false;
   series_.share_evenly(false);
   if (series_.distribute(now.x, now.t(), now.counters, order, time_scale, direction_) != SeriesStatus::ok) return false;

@@ -84,6 +84,7 @@ class Act {
   void arrive_for_good(Moment& now, std::vector<AtZero>& zeros);
   /// Conditions that are crossed or zero here.
   void note_jumps(const Moment& now);
+  bool look_solved(const Moment& now);
   int sign_of_jump(size_t k) const;
   void note_before(const Moment& now, const Transition& event);
   std::optional<Fate> check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros);

@@ -178,8 +178,6 @@ class Chooser {
     undecided = std::move(left);
   }
 
-  static constexpr int highest_order = 8;
-
   std::string letters_of(const AtZero& z) const { return z.unknown < program_.switches() ? "+-0" : "oc"; }
 
   void decide(const std::vector<size_t>& group) {
@@ -201,7 +199,7 @@ class Chooser {
     const bool complete =
         group.size() <= largest_search || any_forced(group) ? enumerate(group, most_candidates, candidates) : false;
     if (!complete) candidates = few(group);
-    for (const int order : {2, 4, highest_order}) {
+    for (const int order : {2, 4, decision_order}) {
       std::vector<Candidate> kept = judge(group, candidates, std::min(order, series_.order()));
       if (!kept.empty()) {
         settle(group, kept);
@@ -225,7 +223,7 @@ class Chooser {
       mode.switches[at(zeros_[z].unknown)] = '=';
     }
     series_.set_mode(mode);
-    const int order = std::min(highest_order, series_.order());
+    const int order = std::min(decision_order, series_.order());
     if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) return false;
     for (const size_t z : group) {
       for (int k = 0; k <= order; ++k) {
@@ -326,7 +324,7 @@ class Chooser {
   /// decided and the rest as it was. Right wherever rates are continuous; judged like every proposal.
   Candidate one_by_one(const std::vector<size_t>& group) {
     Candidate c;
-    const int order = std::min(highest_order, series_.order());
+    const int order = std::min(decision_order, series_.order());
     for (const size_t member : group) {
       const AtZero& z = zeros_[member];
       const std::string letters = possible_letters(group, c.letters, z);
@@ -528,7 +526,7 @@ class Chooser {
     }
     const bool any_strong = std::any_of(kept.begin(), kept.end(), [](const Candidate& c) { return !c.weak; });
     if (any_strong) std::erase_if(kept, [](const Candidate& c) { return c.weak; });
-    if (!any_strong && order < std::min(highest_order, series_.order())) kept.clear();
+    if (!any_strong && order < std::min(decision_order, series_.order())) kept.clear();
     return kept;
   }
 
@@ -667,7 +665,7 @@ class Chooser {
       const bool zero_here = !nested(z.unknown) || vanishes(z.unknown, c, steepest[i]);
       if (is_flat(c, z.unknown)) {
         if (!zero_here || start_of(z, order, steepest[i]).sign != 0) return false;
-        lead = {order + 1, order < std::min(highest_order, series_.order()) ? 0 : 1};
+        lead = {order + 1, order < std::min(decision_order, series_.order()) ? 0 : 1};
       } else if (letter == '0') {
         if (!zero_here) return false;
         // Where sigma is not determined, nothing has made sure that it keeps the surface.

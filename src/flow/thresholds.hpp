@@ -27,6 +27,9 @@ inline constexpr double tangent_share = 1e-4;
 /// A step along the tangent is long enough for time to see the series that follows.
 inline constexpr double tangent_bits = 512;
 
+/// Coefficients that are looked at before something is said to stay zero.
+inline constexpr int decision_order = 8;
+
 // ---- sigma and lambda ----------------------------------------------------------------------------------------------
 
 /// Sigma this close to its bound is at it: sigma is solved to about 1e-13, bounds are of size one.
