@@ -291,7 +291,7 @@ int RunTables::index_of(const Mode& mode) {
 
 /// Stays follow each other; when there are too many, the longer of two neighbours stands for both.
 void RunTables::stay(double from, double to, const Mode& mode) {
-  if (program_.unknowns() == 0) return;
+  if (program_.model().form.visible + program_.constraints() == 0) return;  // hidden switches have no ribbon
   if (!stays_.empty() && modes_[at(stays_.back().mode)] == mode) {
     stays_.back().to = to;
     return;
