@@ -19,7 +19,7 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <boost/numeric/odeint.hpp>
 
-#include "app/gallery.hpp"
+#include "ask/gallery.hpp"
 #include "flow/simulate.hpp"
 #include "model/read.hpp"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "analysis/sweep.hpp"
-#include "app/gallery.hpp"
+#include "ask/gallery.hpp"
 #include "model/read.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 # Writes a C++ file that holds every model of the gallery:  cmake -DMODELS=<folder> -DOUTPUT=<file> -P gallery.cmake
 file(GLOB files ${MODELS}/*/model.toml)
 list(SORT files)
-set(text "#include \"app/gallery.hpp\"\n\nnamespace saltus {\n\nconst std::vector<GalleryModel>& gallery() {\n")
+set(text "#include \"ask/gallery.hpp\"\n\nnamespace saltus {\n\nconst std::vector<GalleryModel>& gallery() {\n")
 string(APPEND text "  static const std::vector<GalleryModel> models{\n")
 foreach(file IN LISTS files)
   get_filename_component(folder ${file} DIRECTORY)

@@ -7,7 +7,9 @@ room(model code)
 room(flow model)
 room(analysis flow)
 room(out base)
-room(app analysis out)
+room(ask analysis out)
+room(report ask)
+room(app report)
 
 target_link_libraries(saltus_base PUBLIC fmt::fmt Eigen3::Eigen Threads::Threads)
 
@@ -24,6 +26,7 @@ target_link_libraries(saltus_flow PRIVATE SUNDIALS::cvode SUNDIALS::nvecserial)
 find_package(CLI11 REQUIRED)
 target_link_libraries(saltus_app PRIVATE CLI11::CLI11)
 target_compile_definitions(saltus_app PRIVATE SALTUS_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(saltus_ask PRIVATE SALTUS_VERSION="${PROJECT_VERSION}")
 
 # The gallery lives inside the program: models/*/model.toml become one C++ file.
 file(GLOB gallery_models CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/models/*/model.toml)
@@ -33,7 +36,7 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/gallery_data.cpp
           -P ${CMAKE_SOURCE_DIR}/cmake/gallery.cmake
   DEPENDS ${gallery_models} ${CMAKE_BINARY_DIR}/gallery_models.txt ${CMAKE_SOURCE_DIR}/cmake/gallery.cmake
   COMMENT "Collecting the gallery")
-target_sources(saltus_app PRIVATE ${CMAKE_BINARY_DIR}/gallery_data.cpp)
+target_sources(saltus_ask PRIVATE ${CMAKE_BINARY_DIR}/gallery_data.cpp)
 find_library(SLEEF sleef REQUIRED)
 target_link_libraries(saltus_code PRIVATE ${SLEEF})
 # The one file that is compiled for wider registers; code/jet asks the machine before it is used.
@@ -42,5 +45,7 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/jet_lanes.cpp PROPERTIE
 # Rooms whose time is spent elsewhere: -O3 costs a third of their compiling and gains nothing.
 if(CMAKE_BUILD_TYPE STREQUAL Release)
   target_compile_options(saltus_app PRIVATE -O1)
+  target_compile_options(saltus_ask PRIVATE -O2)
+  target_compile_options(saltus_report PRIVATE -O1)
   target_compile_options(saltus_out PRIVATE -O1)
 endif()

@@ -14,14 +14,15 @@
 #include "app/engine.hpp"
 #include "app/range.hpp"
 #include "app/result_folder.hpp"
-#include "app/run_figure.hpp"
-#include "app/summary.hpp"
+#include "app/view.hpp"
 #include "expr/parse.hpp"
 #include "expr/print.hpp"
 #include "model/period.hpp"
 #include "model/read.hpp"
 #include "out/json.hpp"
 #include "out/write.hpp"
+#include "report/run_figure.hpp"
+#include "report/summary.hpp"
 
 namespace saltus {
 namespace {

@@ -1,5 +1,5 @@
 #include "app/commands.hpp"
-#include "app/model_page.hpp"
+#include "report/model_page.hpp"
 
 namespace saltus {
 

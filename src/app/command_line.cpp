@@ -14,8 +14,8 @@
 
 #include "analysis/work.hpp"
 #include "app/commands.hpp"
-#include "app/gallery.hpp"
-#include "app/past.hpp"
+#include "ask/gallery.hpp"
+#include "ask/past.hpp"
 #include "out/write.hpp"
 
 namespace saltus {

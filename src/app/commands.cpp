@@ -11,4 +11,14 @@ Status status_of(const Error& error) {
   return Status::bad_model;
 }
 
+Status status_of(const End& end) {
+  switch (end.why) {
+    case Why::time:
+    case Why::stop:
+    case Why::count: return Status::done;
+    case Why::cancelled: return Status::interrupted;
+    default: return Status::ended_badly;
+  }
+}
+
 }  // namespace saltus

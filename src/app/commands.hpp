@@ -8,6 +8,7 @@
 
 #include "app/options.hpp"
 #include "app/progress.hpp"
+#include "flow/trajectory.hpp"
 
 namespace saltus {
 
@@ -29,6 +30,8 @@ struct Outcome {
 };
 
 Status status_of(const Error& error);
+/// How the exit status follows from the way a run ended.
+Status status_of(const End& end);
 
 struct CheckOptions {
   enum class Style { text, json, latex };

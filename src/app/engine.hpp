@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "app/options.hpp"
-#include "app/past.hpp"
+#include "ask/past.hpp"
+#include "ask/record.hpp"
 #include "flow/simulate.hpp"
 
 namespace saltus {
@@ -21,6 +22,9 @@ std::vector<std::string> notes_on(const Model& model);
 
 /// The section of that name, or the only one; an Error(usage) that says what there is otherwise.
 int find_section(const Model& model, const std::string& name);
+
+/// The times of rows that --sample asks for.
+Sampling read_sampling(const std::string& text, const Model& model);
 
 /// The same as options of a command line, to be recorded.
 std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& options);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/commands.hpp"
-#include "app/gallery.hpp"
+#include "ask/gallery.hpp"
 
 namespace saltus {
 namespace {

@@ -9,10 +9,10 @@
 #include "app/commands.hpp"
 #include "app/engine.hpp"
 #include "app/result_folder.hpp"
-#include "app/run_figure.hpp"
-#include "app/summary.hpp"
 #include "model/read.hpp"
 #include "out/json.hpp"
+#include "report/run_figure.hpp"
+#include "report/summary.hpp"
 
 namespace saltus {
 namespace {

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "app/gallery.hpp"
-#include "app/past.hpp"
+#include "ask/gallery.hpp"
+#include "ask/past.hpp"
 #include "expr/parse.hpp"
 #include "expr/print.hpp"
 #include "model/clocks.hpp"

@@ -1,20 +1,11 @@
-// What a long computation tells while it runs, and how it is asked to stop.
+// A person who waits: a bar on the terminal, and Ctrl-C.
 #pragma once
 
 #include <chrono>
-#include <functional>
-#include <string_view>
+
+#include "base/observer.hpp"
 
 namespace saltus {
-
-/// How far a computation is: `now` runs from `from` to `to`, both ends known in advance.
-struct Progress {
-  std::string_view what = "t";  ///< what is counted
-  double from = 0, now = 0, to = 1;
-};
-
-/// Called now and then; false asks the computation to stop with what it has.
-using Report = std::function<bool(const Progress&)>;
 
 /// While it lives: a bar on stderr (only on a terminal, only after a second), and Ctrl-C, SIGTERM or SIGHUP
 /// ask the computation to stop; a second one ends the program at once. One at a time.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
-#include "app/past.hpp"
+#include "ask/past.hpp"
 #include "base/figure.hpp"
 #include "base/table.hpp"
 

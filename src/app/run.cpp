@@ -2,17 +2,18 @@
 
 #include "app/commands.hpp"
 #include "app/engine.hpp"
-#include "app/record.hpp"
 #include "app/result_folder.hpp"
 #include "app/run_both.hpp"
-#include "app/run_figure.hpp"
-#include "app/run_json.hpp"
 #include "app/run_over.hpp"
-#include "app/sensitivity.hpp"
-#include "app/summary.hpp"
+#include "app/view.hpp"
+#include "ask/record.hpp"
+#include "ask/sensitivity.hpp"
 #include "expr/print.hpp"
 #include "model/clocks.hpp"
 #include "model/read.hpp"
+#include "report/run_figure.hpp"
+#include "report/run_json.hpp"
+#include "report/summary.hpp"
 
 namespace saltus {
 namespace {

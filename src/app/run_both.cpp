@@ -8,15 +8,16 @@
 #include <fmt/ranges.h>
 
 #include "app/engine.hpp"
-#include "app/record.hpp"
 #include "app/result_folder.hpp"
-#include "app/run_figure.hpp"
-#include "app/run_json.hpp"
-#include "app/summary.hpp"
+#include "app/view.hpp"
+#include "ask/record.hpp"
 #include "expr/print.hpp"
 #include "model/clocks.hpp"
 #include "model/read.hpp"
 #include "out/json.hpp"
+#include "report/run_figure.hpp"
+#include "report/run_json.hpp"
+#include "report/summary.hpp"
 
 namespace saltus {
 namespace {

@@ -8,10 +8,11 @@
 #include "app/commands.hpp"
 #include "app/engine.hpp"
 #include "app/result_folder.hpp"
-#include "app/run_figure.hpp"
-#include "app/run_json.hpp"
-#include "app/summary.hpp"
+#include "app/view.hpp"
 #include "model/read.hpp"
+#include "report/run_figure.hpp"
+#include "report/run_json.hpp"
+#include "report/summary.hpp"
 
 namespace saltus {
 namespace {

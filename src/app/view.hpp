@@ -7,11 +7,9 @@
 #include "app/options.hpp"
 #include "base/figure.hpp"
 #include "model/model.hpp"
+#include "report/run_figure.hpp"
 
 namespace saltus {
-
-/// One thing to draw: a quantity over time, two against each other (x:y), or three in space (x:y:z).
-using Shown = std::vector<std::string>;
 
 /// What a person asked to see: commas outside brackets separate, spaces do not count, x[1..5] stands for five names. A
 /// name that is no column is an Error(usage) that names the nearest.

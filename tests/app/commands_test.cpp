@@ -8,7 +8,7 @@
 
 #include "../folder.hpp"
 #include "app/command_line.hpp"
-#include "app/gallery.hpp"
+#include "ask/gallery.hpp"
 
 namespace saltus {
 namespace {

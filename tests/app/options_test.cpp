@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "../folder.hpp"
-#include "app/gallery.hpp"
+#include "ask/gallery.hpp"
 
 namespace saltus {
 namespace {

@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "app/gallery.hpp"
-#include "app/past.hpp"
-#include "app/run_figure.hpp"
+#include "app/view.hpp"
+#include "ask/gallery.hpp"
+#include "ask/past.hpp"
 #include "scratch.hpp"
 
 namespace saltus {

@@ -12,7 +12,7 @@
 
 #include "analysis/checkpoint.hpp"
 #include "app/command_line.hpp"
-#include "app/past.hpp"
+#include "ask/past.hpp"
 #include "base/error.hpp"
 
 namespace saltus::fuzz {

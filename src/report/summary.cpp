@@ -1,4 +1,4 @@
-#include "app/summary.hpp"
+#include "report/summary.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,16 +19,6 @@ std::string duration(double seconds) {
 std::string plural(long count, const char* word) { return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s"); }
 
 }  // namespace
-
-Status status_of(const End& end) {
-  switch (end.why) {
-    case Why::time:
-    case Why::stop:
-    case Why::count: return Status::done;
-    case Why::cancelled: return Status::interrupted;
-    default: return Status::ended_badly;
-  }
-}
 
 std::string end_line(const Model& model, const End& end) {
   constexpr size_t most = 8;
@@ -81,6 +71,17 @@ std::string sliding_line(const Model& model, const Trajectory& trajectory) {
 
 std::string cost_line(const Cost& cost) {
   return fmt::format("cost       {} in {}\n", plural(cost.steps, "step"), duration(cost.seconds));
+}
+
+std::string sensitivity_line(const Model& model, const Sensitivity& s) {
+  std::string out = fmt::format("{:11}d(end)/d(start) up to {:.4g}", "derivative", s.by_state.cwiseAbs().maxCoeff());
+  for (size_t c = 0; c < s.parameters.size() && c < 4; ++c) {
+    Eigen::Index row = 0;
+    s.by_parameter.col(static_cast<Eigen::Index>(c)).cwiseAbs().maxCoeff(&row);
+    out += fmt::format(", d{}/d{} = {:.4g}", model.states[static_cast<size_t>(row)].name, s.parameters[c],
+                       s.by_parameter(row, static_cast<Eigen::Index>(c)));
+  }
+  return out + "\n";
 }
 
 std::string note_lines(const std::vector<std::string>& notes) {

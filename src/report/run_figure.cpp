@@ -1,4 +1,4 @@
-#include "app/run_figure.hpp"
+#include "report/run_figure.hpp"
 
 #include <algorithm>
 #include <cmath>

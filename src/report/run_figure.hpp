@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "app/record.hpp"
-#include "app/view.hpp"
+#include "ask/record.hpp"
 #include "base/figure.hpp"
 
 namespace saltus {
+
+/// One thing to draw: a quantity over time, two against each other (x:y), or three in space (x:y:z).
+using Shown = std::vector<std::string>;
 
 /// A figure and the tables it draws besides "data".
 struct Picturing {
@@ -22,8 +24,5 @@ std::string caption_of(const Model& model);
 /// `shown` may be empty: then the states, as many as fit; of two, also their plane.
 Picturing picture_run(const Model& model, const RunTables& recorder, const Table& data,
                       const std::vector<Shown>& shown);
-
-/// The times of rows that --sample asks for.
-Sampling read_sampling(const std::string& text, const Model& model);
 
 }  // namespace saltus

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/sensitivity.hpp"
+#include "ask/sensitivity.hpp"
 #include "flow/simulate.hpp"
 #include "out/json.hpp"
 

@@ -1,4 +1,4 @@
-#include "app/run_json.hpp"
+#include "report/run_json.hpp"
 
 #include <span>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "app/past.hpp"
+#include "ask/past.hpp"
 
 #include <cerrno>
 #include <fstream>

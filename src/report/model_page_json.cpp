@@ -1,9 +1,9 @@
 #include <sstream>
 
-#include "app/model_page.hpp"
 #include "expr/print.hpp"
 #include "model/describe.hpp"
 #include "out/json.hpp"
+#include "report/model_page.hpp"
 
 namespace saltus {
 namespace {

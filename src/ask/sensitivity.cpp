@@ -1,4 +1,4 @@
-#include "app/sensitivity.hpp"
+#include "ask/sensitivity.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -85,17 +85,6 @@ Table sensitivity_table(const Model& model, const Sensitivity& s) {
   for (size_t c = 0; c < s.parameters.size(); ++c)
     add(s.parameters[c], s.by_parameter.col(static_cast<Eigen::Index>(c)), "by the parameter");
   return table;
-}
-
-std::string sensitivity_line(const Model& model, const Sensitivity& s) {
-  std::string out = fmt::format("{:11}d(end)/d(start) up to {:.4g}", "derivative", s.by_state.cwiseAbs().maxCoeff());
-  for (size_t c = 0; c < s.parameters.size() && c < 4; ++c) {
-    Eigen::Index row = 0;
-    s.by_parameter.col(static_cast<Eigen::Index>(c)).cwiseAbs().maxCoeff(&row);
-    out += fmt::format(", d{}/d{} = {:.4g}", model.states[static_cast<size_t>(row)].name, s.parameters[c],
-                       s.by_parameter(row, static_cast<Eigen::Index>(c)));
-  }
-  return out + "\n";
 }
 
 }  // namespace saltus

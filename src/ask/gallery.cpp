@@ -1,4 +1,4 @@
-#include "app/gallery.hpp"
+#include "ask/gallery.hpp"
 
 #include <algorithm>
 

@@ -5,13 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "app/commands.hpp"
+#include "ask/sensitivity.hpp"
 #include "flow/simulate.hpp"
 
 namespace saltus {
-
-/// How the exit status follows from the way a run ended.
-Status status_of(const End& end);
 
 /// "end        t = 60, y = 0.3, v = 0, mode 0", or why the run ended before.
 std::string end_line(const Model& model, const End& end);
@@ -19,6 +16,8 @@ std::string events_line(const std::map<EventKind, long>& counts);
 /// How long each surface was slid on and the largest error; empty for a model without switches.
 std::string sliding_line(const Model& model, const Trajectory& trajectory);
 std::string cost_line(const Cost& cost);
+/// The line of derivatives: the largest of them.
+std::string sensitivity_line(const Model& model, const Sensitivity& sensitivity);
 std::string note_lines(const std::vector<std::string>& notes);
 
 }  // namespace saltus

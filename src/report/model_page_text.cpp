@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "app/model_page.hpp"
 #include "expr/print.hpp"
 #include "model/describe.hpp"
 #include "model/period.hpp"
 #include "out/text.hpp"
+#include "report/model_page.hpp"
 
 namespace saltus {
 namespace {

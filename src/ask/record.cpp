@@ -1,4 +1,4 @@
-#include "app/record.hpp"
+#include "ask/record.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "app/model_page.hpp"
 #include "expr/print.hpp"
 #include "model/describe.hpp"
+#include "report/model_page.hpp"
 
 namespace saltus {
 namespace {

@@ -36,7 +36,5 @@ class SensitivityRun {
 };
 
 Table sensitivity_table(const Model& model, const Sensitivity& sensitivity);
-/// The line of the summary: the largest of them.
-std::string sensitivity_line(const Model& model, const Sensitivity& sensitivity);
 
 }  // namespace saltus
