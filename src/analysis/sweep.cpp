@@ -10,6 +10,7 @@
 
 #include "analysis/random.hpp"
 #include "analysis/recurrence.hpp"
+#include "analysis/stretching.hpp"
 #include "base/error.hpp"
 #include "expr/print.hpp"
 #include "model/clocks.hpp"
@@ -92,11 +93,59 @@ class LastPoints {
   std::vector<long> events_, slides_;
 };
 
+/// The stretching of one tangent up to each of the last points: its differences over time are the largest exponent.
+class PointLogs {
+ public:
+  PointLogs(const Program& program, const RunOptions& run, std::size_t most)
+      : stretching_(program, run, 1), most_(most) {}
+
+  /// A point of the section: on the piece that comes next, or at what has just happened.
+  void point(double t, bool on_piece) {
+    if (on_piece) {
+      waiting_.push_back(t);
+    } else {
+      stretching_.orthonormalise();
+      keep(stretching_.logs().front());
+    }
+  }
+  void piece(const Piece& piece, const Arc& arc) {
+    for (const double t : waiting_) {
+      const double tau = t - piece.start;
+      keep(stretching_.first_within(piece, arc, std::abs(tau) < std::abs(piece.length) ? tau : piece.length));
+    }
+    waiting_.clear();
+    stretching_.along(piece, arc);
+  }
+  void transition(const Transition& event) { stretching_.through(event); }
+
+  /// Over whole periods of the last points, as many as there are.
+  double exponent(const Numbers& times, long period) const {
+    const std::size_t count = std::min(logs_.size(), times.size());
+    if (count < 2 || !waiting_.empty()) return std::numeric_limits<double>::quiet_NaN();
+    const std::size_t unit = std::min(static_cast<std::size_t>(std::max(1L, period)), count - 1);
+    const std::size_t back = (count - 1) / unit * unit;
+    const double last = logs_.back();
+    if (std::isinf(last)) return last;
+    return (last - logs_[logs_.size() - 1 - back]) / std::abs(times.back() - times[times.size() - 1 - back]);
+  }
+
+ private:
+  void keep(double log) {
+    if (logs_.size() == 2 * most_) logs_.erase(logs_.begin(), logs_.end() - static_cast<std::ptrdiff_t>(most_));
+    logs_.push_back(log);
+  }
+
+  Stretching stretching_;
+  std::size_t most_;
+  Numbers logs_ = {}, waiting_ = {};
+};
+
 /// Everything about a sweep that its runs share.
 class Sweeper {
  public:
   Sweeper(const Program& program, const SweepPlan& plan)
-      : model_(program.model()),
+      : program_(program),
+        model_(program.model()),
         plan_(plan),
         strobe_(model_.sections[static_cast<std::size_t>(plan.section)].kind == Section::Kind::every),
         phased_(!strobe_ && !model_.autonomous()) {}
@@ -183,11 +232,20 @@ class Sweeper {
     Recurrence found;
     bool settled = false, gave_up = false;
     long reports = 0, next_look = plan_.skip + plan_.count;
+    const auto& section = model_.sections[static_cast<std::size_t>(plan_.section)];
+    const bool on_piece = section.kind == Section::Kind::every || section.kind == Section::Kind::on;
+    std::optional<PointLogs> logs;
+    const auto carry_tangents = [&] {  // for half of the transient, and from then on
+      if (plan_.exponent && !logs && result.seen >= plan_.skip / 2) logs.emplace(program_, options, at_most);
+    };
+    carry_tangents();
     options.on_section = [&](const Passing& p) {
       if (p.section != plan_.section) return true;
       reports = 0;
       points.add(p);
+      if (logs) logs->point(p.t, on_piece);
       ++result.seen;
+      carry_tangents();
       if (plan_.settle == 0 || result.seen < next_look) return true;
       next_look = result.seen + plan_.count / 2 + 1;
       points.keep_last(at_most);
@@ -199,9 +257,16 @@ class Sweeper {
       gave_up = ++reports > patience / 256;
       return !gave_up && !stop.stop_requested();
     };
+    if (plan_.exponent) {
+      options.on_piece = [&](const Piece& piece, const Arc& arc) {
+        if (logs) logs->piece(piece, arc);
+      };
+      options.on_transition = [&](const Transition& event) {
+        if (logs) logs->transition(event);
+      };
+    }
     const Trajectory trajectory = simulator.run(options);
     if (trajectory.end.why == Why::cancelled && !gave_up) throw Stopped{};
-    const auto& section = model_.sections[static_cast<std::size_t>(plan_.section)];
     result.why = settled ? Why::count : trajectory.end.why;
     result.message = settled ? "" : trajectory.end.message;
     if (gave_up || (own_end && result.why == Why::time)) {
@@ -218,6 +283,7 @@ class Sweeper {
     result.period = found.period;
     result.slow = found.slow;
     count_per_period(points, result);
+    if (logs) result.exponent = logs->exponent(points.t(), result.period);
     if (plan_.keep_points) result.points = points.values();
   }
 
@@ -264,6 +330,7 @@ class Sweeper {
     result.events = share * static_cast<double>(points.events(end) - points.events(end - back));
   }
 
+  const Program& program_;
   const Model& model_;
   const SweepPlan& plan_;
   bool strobe_;
@@ -274,6 +341,7 @@ class Sweeper {
 
 void pack_run(Packer& pack, const SweepRun& r) {
   pack.integer(r.period).integer(r.slow ? 1 : 0).number(r.time).number(r.sliding).number(r.events);
+  pack.number(r.exponent);
   pack.integer(static_cast<std::int64_t>(r.why)).text(r.message).integer(r.seen).numbers(r.points).numbers(r.last);
 }
 
@@ -284,6 +352,7 @@ SweepRun unpack_run(Unpacker& unpack) {
   r.time = unpack.number();
   r.sliding = unpack.number();
   r.events = unpack.number();
+  r.exponent = unpack.number();
   r.why = static_cast<Why>(unpack.integer());
   r.message = unpack.text();
   r.seen = unpack.integer();
@@ -412,6 +481,8 @@ void SweepPlan::check(const Model& model) const {
   if (numbers > most_numbers)
     misuse(fmt::format("{} runs with {} points each are {:.2g} numbers", runs(), count, numbers),
            fmt::format("at most {:.0e} are kept: give fewer values, or a smaller -n", most_numbers));
+  if (exponent && run.step)
+    misuse("exponents come from the engine 'event', not 'step'", "choose another colour, or another engine");
   if (runs() > 1'000'000'000) misuse(fmt::format("these are {} runs", runs()), "give fewer values");
 }
 

@@ -1,8 +1,10 @@
 // Attractors against one or two parameters: a run for every value (or pair of values) and start, its points on a
-// section, and the period they have. The brute-force bifurcation diagram and the period map.
+// section, the period they have, and the largest Lyapunov exponent if asked for. The brute-force bifurcation diagram
+// and the maps of periods and exponents.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,6 +42,7 @@ struct SweepPlan {
   long longest = 64;        ///< period looked for
   Numbers tolerance;        ///< per state, how near points of one phase are; NaN: a millionth of the largest |value|
   bool keep_points = true;  ///< false: a map of periods needs none
+  bool exponent = false;    ///< the largest Lyapunov exponent of each run as well
 
   /// Where runs start: states that are given, one list per start, or else random in a box (NaN: the model's value).
   std::vector<Numbers> starts;
@@ -64,6 +67,9 @@ struct SweepRun {
   double time = 0;     ///< of a period; of a point, on average, where there is none
   double sliding = 0;  ///< segments of sliding, likewise
   double events = 0;   ///< likewise
+  /// The largest Lyapunov exponent per unit of time, over as many of the recorded points as are whole periods; -inf
+  /// where all directions are forgotten, NaN where it is not asked for or the run ended too early.
+  double exponent = std::numeric_limits<double>::quiet_NaN();
   Why why = Why::count;
   std::string message;
   long seen = 0;   ///< points in all, those left out included

@@ -195,7 +195,7 @@ std::function<Outcome()> prepare_sweep(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--starts", o->starts, "random starts per value (1)")->type_name("K");
   app.add_option("--colour", o->colour, "of the dots (start, where there are several)")
-      ->type_name("none|start|sliding|period");
+      ->type_name("none|start|sliding|period|exponent");
   declare(app, o->solve);
   declare(app, o->output);
   return [o] {

@@ -90,10 +90,10 @@ struct SweepRequest {
   std::vector<std::string> box;    ///< NAME=a:b, for random starts
   std::optional<int> starts;       ///< random starts per value (1)
   std::string direction = "no";    ///< start from the attractor before: "no", "up", "down", "both"
-  std::string colour;              ///< "none", "start", "sliding", "period"; empty: start where there are several
+  std::string colour;  ///< "none", "start", "sliding", "period", "exponent"; empty: start where there are several
 };
 
-/// Attractors against one parameter, or periods against two.
+/// Attractors against one parameter, or periods or largest Lyapunov exponents against two.
 Outcome sweep(const SweepRequest& request, const Report& report = {});
 
 /// `saltus basins`. What is not given has the default of the command.

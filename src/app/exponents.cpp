@@ -20,17 +20,8 @@ namespace {
 std::string as_json(const Exponents& e) {
   std::ostringstream text;
   JsonWriter json(text);
-  json.object().key("exponents").array();
-  for (const double v : e.exponents) {
-    if (std::isinf(v)) {
-      json.value("-inf");
-    } else {
-      json.value(v);
-    }
-  }
-  json.end().key("error").array();
-  for (const double v : e.error) json.value(v);  // NaN is null
-  json.end().member("time", e.time).key("end").object();
+  json.object().key("exponents").value(std::span<const double>(e.exponents));
+  json.key("error").value(std::span<const double>(e.error)).member("time", e.time).key("end").object();
   json.member("why", why_name(e.end.why)).member("message", e.end.message).member("t", e.end.t).end();
   json.key("messages").value(std::span<const std::string>(e.messages)).end().flush();
   return text.str();

@@ -160,6 +160,7 @@ SweepPlan make_plan(const SweepRequest& request, const Model& model, std::vector
   plan.longest = request.longest;
   plan.tolerance = read_tolerance(request.near, model);
   plan.keep_points = plan.varied.size() == 1;
+  plan.exponent = request.colour == "exponent";
   read_where_to_start(request, model, plan);
   plan.check(model);
   return plan;
@@ -188,7 +189,7 @@ Place place_of(const SweepPlan& plan, size_t run) {
 Table runs_table(const Model& model, const SweepPlan& plan, const Runs& runs) {
   std::vector<Numbers> values(plan.varied.size()), settings(plan.varied.size());
   Texts start, end, message;
-  Numbers period, slow, time, sliding, events, points;
+  Numbers period, slow, time, sliding, events, exponent, points;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i]) continue;
     const SweepRun& r = *runs[i];
@@ -205,6 +206,7 @@ Table runs_table(const Model& model, const SweepPlan& plan, const Runs& runs) {
     time.push_back(r.time);
     sliding.push_back(r.sliding);
     events.push_back(r.events);
+    exponent.push_back(r.exponent);
     points.push_back(static_cast<double>(r.seen));
     end.push_back(std::string(why_name(r.why)));
     message.push_back(r.message);
@@ -221,8 +223,10 @@ Table runs_table(const Model& model, const SweepPlan& plan, const Runs& runs) {
       .add_numbers("slow", std::move(slow), "1: none found because the points still move")
       .add_numbers("time", std::move(time), "of a period; without one of a point, on average")
       .add_numbers("sliding", std::move(sliding), "segments of sliding, likewise")
-      .add_numbers("events", std::move(events), "likewise")
-      .add_numbers("seen", std::move(points), "points passed, those left out included")
+      .add_numbers("events", std::move(events), "likewise");
+  if (plan.exponent)
+    table.add_numbers("exponent", std::move(exponent), "the largest Lyapunov exponent per unit of time");
+  table.add_numbers("seen", std::move(points), "points passed, those left out included")
       .add_texts("end", std::move(end), "how the run ended")
       .add_texts("message", std::move(message), "why, where it ended badly");
   return table;
@@ -293,24 +297,72 @@ std::optional<std::pair<double, double>> bulk_of(Numbers values) {
   return std::pair(low - 0.2 * width, high + 0.2 * width);
 }
 
+/// The largest exponent against what is varied, a curve per start, above and below a line at zero.
+void add_exponents(const SweepPlan& plan, const Runs& runs, Stack& stack, std::vector<Table>& tables) {
+  const std::string& x = plan.varied[0].name;
+  Panel panel{.x = stack.panels.front().x, .y = {.label = "largest exponent"}, .height = 0.5};
+  Table zero("zero", "where the exponent is zero");
+  const auto [low, high] = std::minmax_element(plan.varied[0].values.begin(), plan.varied[0].values.end());
+  zero.add_numbers(x, {*low, *high}).add_numbers("exponent", {0, 0});
+  tables.push_back(std::move(zero));
+  panel.layers.push_back(Line{.table = "zero", .x = x, .y = "exponent", .dashed = true, .colour = "#777777"});
+  const size_t starts = plan.starts_per_value();
+  for (size_t start = 0; start < starts; ++start) {
+    Numbers values, exponents;
+    for (size_t i = start; i < runs.size(); i += starts) {
+      values.push_back(place_of(plan, i).values[0]);
+      exponents.push_back(runs[i] ? runs[i]->exponent : nan);
+    }
+    Table curve(fmt::format("exponents {}", start + 1), "largest exponents of one start");
+    curve.add_numbers(x, std::move(values)).add_numbers("exponent", std::move(exponents));
+    panel.layers.push_back(Line{.table = curve.name(),
+                                .x = x,
+                                .y = "exponent",
+                                .label = starts > 1 ? plan.start_name(start) : "",
+                                .colour = starts > 1 ? "" : "#1a1a40"});
+    tables.push_back(std::move(curve));
+  }
+  stack.panels.push_back(std::move(panel));
+}
+
+/// The points of all runs with a colour each; those of runs that forget every direction apart.
+std::vector<Table> coloured_points(const Model& model, const SweepPlan& plan, const Runs& runs, const Table& points,
+                                   const std::string& colour) {
+  Texts texts;
+  Numbers exponents;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i]) continue;
+    const size_t count = runs[i]->points.size() / model.states.size();
+    if (plan.exponent) exponents.insert(exponents.end(), count, runs[i]->exponent);
+    if (!plan.exponent) texts.insert(texts.end(), count, colour_of(plan, colour, i, *runs[i]));
+  }
+  std::vector<Table> tables{Table("diagram", "points with their colours")};
+  if (plan.exponent) tables.emplace_back("forgotten", "points of runs that forget every direction");
+  for (const Column& c : points.columns()) {
+    if (c.is_text()) continue;
+    const Numbers& all = points.numbers(c.name);
+    tables[0].add_numbers(c.name, all);
+    if (!plan.exponent) continue;
+    Numbers some;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (std::isinf(exponents[i])) some.push_back(all[i]);
+    }
+    tables[1].add_numbers(c.name, std::move(some));
+  }
+  if (plan.exponent) {
+    tables[0].add_numbers("colour", std::move(exponents));
+  } else {
+    tables[0].add_texts("colour", std::move(texts));
+  }
+  return tables;
+}
+
 Picturing picture_diagram(const Model& model, const SweepPlan& plan, const Runs& runs, const Table& points,
                           const SweepRequest& request, const std::vector<std::string>& shown, std::string colour) {
   const std::string& x = plan.varied[0].name;
   Picturing result{{.title = model.name, .caption = fixed_parameters(model, plan)}, {}};
   if (colour.empty()) colour = plan.starts_per_value() > 1 ? "start" : "none";
-  if (colour != "none" && colour != "start") {
-    Texts texts;
-    for (size_t i = 0; i < runs.size(); ++i) {
-      if (runs[i])
-        texts.insert(texts.end(), runs[i]->points.size() / model.states.size(), colour_of(plan, colour, i, *runs[i]));
-    }
-    Table diagram("diagram", "points with their colours");
-    for (const Column& c : points.columns()) {
-      if (!c.is_text()) diagram.add_numbers(c.name, points.numbers(c.name));
-    }
-    diagram.add_texts("colour", std::move(texts));
-    result.tables.push_back(std::move(diagram));
-  }
+  if (colour != "none" && colour != "start") result.tables = coloured_points(model, plan, runs, points, colour);
   const bool own = !result.tables.empty();
   const bool several = plan.starts_per_value() > 1;
   Stack stack{.share_x = true};
@@ -322,7 +374,11 @@ Picturing picture_diagram(const Model& model, const SweepPlan& plan, const Runs&
                                             .y = y,
                                             .colour = own                            ? "colour"
                                                       : colour == "start" && several ? "start"
-                                                                                     : ""}}});
+                                                                                     : "",
+                                            .label = plan.exponent ? "exponent" : "",
+                                            .about_zero = plan.exponent}}});
+    if (own && plan.exponent && result.tables[1].rows() > 0)
+      stack.panels.back().layers.push_back(Dots{.table = "forgotten", .x = x, .y = y, .label = "exponent -inf"});
     const Numbers& values = points.numbers(y);
     const auto bulk = bulk_of(values);
     if (!bulk) continue;
@@ -334,15 +390,17 @@ Picturing picture_diagram(const Model& model, const SweepPlan& plan, const Runs&
     result.figure.caption += fmt::format("{}{} points of {} outside the picture, between {:.4g} and {:.4g}",
                                          result.figure.caption.empty() ? "" : "; ", outside, y, *lowest, *highest);
   }
+  if (plan.exponent) add_exponents(plan, runs, stack, result.tables);
   result.figure.stacks.push_back(std::move(stack));
   return result;
 }
 
-/// Periods over two parameters; where there are several starts, of the first.
+/// Periods or exponents over two parameters; where there are several starts, of the first.
 Picturing picture_map(const Model& model, const SweepPlan& plan, const Runs& runs, const SweepRequest& request,
                       bool uniform) {
   const std::string x = (request.log ? "log10 " : "") + plan.varied[0].name;
   const std::string y = (request.log ? "log10 " : "") + plan.varied[1].name;
+  const std::string what = plan.exponent ? "exponent" : "period";
   Numbers xs, ys, value;
   Texts label;
   std::map<long, size_t> counts;
@@ -352,26 +410,40 @@ Picturing picture_map(const Model& model, const SweepPlan& plan, const Runs& run
     xs.push_back(request.log ? std::log10(std::abs(place.values[0])) : place.values[0]);
     ys.push_back(request.log ? std::log10(std::abs(place.values[1])) : place.values[1]);
     ++counts[runs[i]->period];
-    value.push_back(static_cast<double>(runs[i]->period));
+    value.push_back(plan.exponent ? runs[i]->exponent : static_cast<double>(runs[i]->period));
     label.push_back(runs[i]->period > 0 ? fmt::format("{}", runs[i]->period) : "none");
   }
-  Heat heat{.table = "map", .x = "x", .y = "y", .value = "period", .label = "period"};
+  Heat heat{.table = "map",
+            .x = "x",
+            .y = "y",
+            .value = what,
+            .label = plan.exponent ? "largest exponent" : "period",
+            .about_zero = plan.exponent};
   for (const auto& [period, count] : counts)
     heat.categories.push_back({.value = static_cast<double>(period),
                                .label = period > 0 ? fmt::format("period {}", period) : "none found",
                                .colour = period > 0 ? "" : "#333333"});
   constexpr size_t most = 12;
-  if (heat.categories.size() > most) heat.categories.clear();  // a colour bar tells more than so long a legend
-  Table table("map", "periods");
-  table.add_numbers("x", std::move(xs)).add_numbers("y", std::move(ys)).add_numbers("period", std::move(value));
+  if (heat.categories.size() > most || plan.exponent)
+    heat.categories.clear();  // a colour bar tells more than so long a legend
+  Table table("map", what + "s");
+  table.add_numbers("x", std::move(xs)).add_numbers("y", std::move(ys)).add_numbers(what, std::move(value));
   table.add_texts("label", std::move(label));
-  Picturing result{{.title = model.name + ": period", .caption = fixed_parameters(model, plan)}, {}};
+  Picturing result{{.title = model.name + ": " + heat.label, .caption = fixed_parameters(model, plan)}, {}};
+  const Numbers& values = table.numbers(what);
+  if (std::any_of(values.begin(), values.end(), [](double v) { return std::isinf(v); }))
+    result.figure.caption += std::string(result.figure.caption.empty() ? "" : "; ") + "blank: -inf";
   result.tables.push_back(std::move(table));
   Panel panel{.x = {.label = x}, .y = {.label = y}};
   if (uniform) {
     panel.layers.push_back(std::move(heat));
   } else {
-    panel.layers.push_back(Dots{.table = "map", .x = "x", .y = "y", .colour = "label"});
+    panel.layers.push_back(Dots{.table = "map",
+                                .x = "x",
+                                .y = "y",
+                                .colour = plan.exponent ? what : "label",
+                                .label = plan.exponent ? heat.label : "",
+                                .about_zero = plan.exponent});
   }
   result.figure.stacks.push_back({.panels = {std::move(panel)}});
   return result;
@@ -406,6 +478,7 @@ std::string runs_as_json(const Model& model, const SweepPlan& plan, const Runs& 
       json.end();
     }
     json.end().member("sliding", r.sliding).member("events", r.events).member("time", r.time);
+    if (plan.exponent) json.member("exponent", r.exponent);
     json.member("end", why_name(r.why));
     if (!r.message.empty()) json.member("message", r.message);
     json.end();
@@ -423,6 +496,22 @@ std::string counts_line(const char* head, const std::map<double, long>& counts, 
   if (counts.size() > most) items.push_back(fmt::format("{} more", counts.size() - most));
   if (none > 0) items.push_back(fmt::format("{} in {}", none_name, none));
   return fmt::format("{:11}{}\n", head, fmt::join(items, ", "));
+}
+
+std::string exponents_line(const Runs& runs) {
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  long forgotten = 0;
+  for (const auto& r : runs) {
+    if (!r || std::isnan(r->exponent)) continue;
+    forgotten += std::isinf(r->exponent) ? 1 : 0;
+    if (std::isinf(r->exponent)) continue;
+    low = std::min(low, r->exponent);
+    high = std::max(high, r->exponent);
+  }
+  std::vector<std::string> items;
+  if (low <= high) items.push_back(fmt::format("largest from {:.4g} to {:.4g}", low, high));
+  if (forgotten > 0) items.push_back(fmt::format("-inf in {}", forgotten));
+  return items.empty() ? "" : fmt::format("exponents  {}\n", fmt::join(items, ", "));
 }
 
 std::string summary(const Model& model, const SweepPlan& plan, const Runs& runs, double seconds, double rate) {
@@ -454,6 +543,7 @@ std::string summary(const Model& model, const SweepPlan& plan, const Runs& runs,
   if (missing > 0) out += fmt::format("missing    {}: interrupted\n", missing);
   if (!periods.empty() || none > 0) out += counts_line("periods", periods, none, "none");
   if (slow > 0) out += fmt::format("note       {} still converging: more --skip, or --settle, would tell\n", slow);
+  if (plan.exponent) out += exponents_line(runs);
   if (model.form.visible > 0 && !sliding.empty()) out += counts_line("sliding", sliding, 0, "");
   if (!badly.empty()) {
     std::vector<std::string> items;
@@ -503,10 +593,13 @@ Past record(const SweepRequest& request, const SweepPlan& plan, const Model& mod
   return past;
 }
 
-/// What the runs depend on: pictures and formats do not count.
+/// What the runs depend on: pictures and formats do not count, nor colours that cost nothing.
 std::string identity_of(Past past) {
-  for (const char* idle : {"format", "no-plot", "show", "colour"})
-    std::erase_if(past.options, [&](const Past::Option& o) { return o.first == idle; });
+  const auto idle = [](const Past::Option& o) {
+    return o.first == "format" || o.first == "no-plot" || o.first == "show" ||
+           (o.first == "colour" && o.second != std::vector<std::string>{"exponent"});
+  };
+  std::erase_if(past.options, idle);
   return write_past(past);
 }
 
@@ -516,7 +609,7 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
   request.output.check();
   check_word(request.direction, {"no", "up", "down", "both"}, "direction for --continue");
   if (!request.colour.empty())
-    check_word(request.colour, {"none", "start", "sliding", "period"}, "choice for --colour");
+    check_word(request.colour, {"none", "start", "sliding", "period", "exponent"}, "choice for --colour");
   Model model = load_model(request.model, request.solve.from);
   if (model.name.empty()) model.name = short_name(request.model.model);
   const Axes axes = read_axes(request, model);

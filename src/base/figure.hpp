@@ -67,7 +67,8 @@ struct Dots {
   std::string table = "data";
   std::string x = {}, y = {};
   std::string colour = {};
-  std::string label = {};  ///< for the legend, or of the colour bar
+  std::string label = {};   ///< for the legend, or of the colour bar
+  bool about_zero = false;  ///< a colour bar whose middle is zero: blue below, red above
 };
 
 /// A coloured cell for every row on a uniform grid of x and y. With categories: one colour each and a legend; without:
@@ -77,6 +78,7 @@ struct Heat {
   std::string x = {}, y = {}, value = {};
   std::string label = {};  ///< of the colour bar
   std::vector<Category> categories = {};
+  bool about_zero = false;  ///< a colour bar whose middle is zero: blue below, red above
 };
 
 /// A bar along the x axis: from each `from` to `to` the colour of `category` (a text column). A panel that holds only

@@ -217,20 +217,16 @@ void Variation::expand_tangents(int order) {
 
 // ---- along pieces --------------------------------------------------------------------------------------------------
 
-void Variation::along(const Piece& piece, const Arc& arc) {
-  if (first_) {
-    std::vector<double> x(at(program_.states()));
-    Trajectory::evaluate(piece, program_.states(), 0, x.data());
-    rest(arc, x, piece.start);
-    first_ = false;
-  }
-  x_ = within(piece, arc, piece.length);
-}
+void Variation::along(const Piece& piece, const Arc& arc) { x_ = within(piece, arc, piece.length); }
 
 Mat Variation::within(const Piece& piece, const Arc& arc, double tau) {
   const int n = program_.states(), d = static_cast<int>(x_.cols());
-  const Mat start = x_;
   std::vector<double> x(at(n));
+  if (std::exchange(first_, false)) {
+    Trajectory::evaluate(piece, n, 0, x.data());
+    rest(arc, x, piece.start);
+  }
+  const Mat start = x_;
   double done = 0;
   for (int step = 0; done != tau && step < 100'000; ++step) {
     Trajectory::evaluate(piece, n, done, x.data());

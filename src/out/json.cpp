@@ -90,7 +90,8 @@ JsonWriter& JsonWriter::word(std::string_view text) {
 }
 
 JsonWriter& JsonWriter::value(double number) {
-  if (!std::isfinite(number)) return null();
+  if (std::isinf(number)) return value(number > 0 ? "inf" : "-inf");
+  if (std::isnan(number)) return null();
   separate();
   append_number(buffer_, number);
   return *this;

@@ -6,8 +6,8 @@
 //     json.end().end();
 //
 // The members of the outermost object and the elements of `rows()` stand on lines of their own; all else is on one
-// line. Numbers are the shortest text that reads back to the same double. JSON has no NaN and no infinity: both are
-// `null`.
+// line. Numbers are the shortest text that reads back to the same double. JSON has no infinity and no NaN:
+// they are "inf", "-inf" and `null`.
 #pragma once
 
 #include <concepts>

@@ -278,8 +278,9 @@ std::string panel_commands(const Page& page, const StackPlan& stack, size_t i) {
                      gp_string(shortened(p.panel->title, static_cast<size_t>(p.width / 8))), sx(p.left), sy(y), kInk);
   }
   if (p.bar) {
-    const Range bar = shown(p.bar_range, {}, 0);
-    s += kViridis;
+    Range bar = shown(p.bar_range, {}, 0);
+    if (p.bar_about_zero) bar.add(0);
+    s += p.bar_about_zero ? palette_about_zero(bar.lo, bar.hi) : kViridis;
     s += fmt::format("set cbrange [{:.15g}:{:.15g}]\nset cblabel {} noenhanced offset 0.5,0\n", bar.lo, bar.hi,
                      gp_string(p.bar_label));
     s += fmt::format("set colorbox user origin screen {:.5f}, screen {:.5f} size screen {:.5f}, screen {:.5f}\n",

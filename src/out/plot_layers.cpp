@@ -168,7 +168,7 @@ class LayerWriter {
       }
       end_block();
       plan_.box = true;
-      use_bar(dots.label.empty() ? dots.colour : dots.label);
+      use_bar(dots.label.empty() ? dots.colour : dots.label, dots.about_zero);
       add(block, "using 1:2:3 with points pt 7 ps 0.15 lc palette", "");
     }
   }
@@ -212,7 +212,7 @@ class LayerWriter {
     end_block();
     add(block, matrix_using(across.edges, up.edges, nx * kx, ny * ky) + ":3 with image", "");
     if (heat.categories.empty()) {
-      use_bar(heat.label.empty() ? heat.value : heat.label);
+      use_bar(heat.label.empty() ? heat.value : heat.label, heat.about_zero);
     } else {
       add_categories(heat.categories);
     }
@@ -416,8 +416,9 @@ class LayerWriter {
     if (categories.size() > most) add_swatch(fmt::format("and {} more", categories.size() - most), "#ffffff");
   }
 
-  void use_bar(std::string_view label) {
+  void use_bar(std::string_view label, bool about_zero) {
     plan_.bar = true;
+    plan_.bar_about_zero = about_zero;
     plan_.bar_label = label;
   }
 

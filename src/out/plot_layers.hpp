@@ -32,6 +32,7 @@ struct PanelPlan {
   bool bar = false;      ///< has a colour bar
   std::string bar_label;
   Range bar_range;
+  bool bar_about_zero = false;  ///< two hues that meet at zero
   int legend_columns = 1, legend_rows = 0;
   double extra_headroom = 0;  ///< so that stacks begin at the same height
   bool title_row = false;     ///< the title stands above the legend, not beside it

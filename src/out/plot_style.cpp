@@ -31,6 +31,23 @@ const char* const kViridis =
     "set palette maxcolors 0 defined (0 '#440154', 1 '#472d7b', 2 '#3b528b', 3 '#2c728e', 4 '#21918c', 5 '#28ae80', "
     "6 '#5ec962', 7 '#addc30', 8 '#fde725')\n";
 
+std::string palette_about_zero(double low, double high) {
+  std::string stops;
+  const auto add = [&](double at, const char* colour) {
+    stops += fmt::format("{}{:.15g} '{}'", stops.empty() ? "" : ", ", at, colour);
+  };
+  if (low < 0) {
+    add(low, "#08306b");
+    add(0.5 * low, "#4292c6");
+  }
+  add(0, "#d0d0d0");
+  if (high > 0) {
+    add(0.5 * high, "#ef6548");
+    add(high, "#7f0000");
+  }
+  return fmt::format("set palette maxcolors 0 defined ({})\n", stops);
+}
+
 std::string series_colour(size_t i) {
   static const char* const known[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                       "#E69F00", "#56B4E9", "#F0E442", "#555555"};

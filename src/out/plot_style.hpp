@@ -24,6 +24,9 @@ std::string ribbon_colour(std::string_view category, size_t i);
 std::string softened(const std::string& colour);
 /// From purple to yellow, even in lightness: a gnuplot command.
 extern const char* const kViridis;
+/// Two hues that meet in grey at zero: blue below, red above, each over its part of the range, which
+/// holds zero.
+std::string palette_about_zero(double low, double high);
 
 struct MarkStyle {
   int shape = 7;  ///< gnuplot's point type

@@ -240,5 +240,76 @@ TEST(Sweep, OfTwoParametersNumbersTheFirstFastest) {
     EXPECT_NEAR(runs[i].last[0], plan.varied[1].values[i / 7] / plan.varied[0].values[i % 7], 1e-8);
 }
 
+// ---- exponents -----------------------------------------------------------------------------------------------------
+
+TEST(Sweep, ExponentsArePerUnitOfTimeWhateverTheSection) {
+  // a*y is the slowest direction of y; the other is faster by one.
+  const Program program(read_model_text(R"M(
+equations = """
+y' = -a*y + z + sin(t)
+z' = -(a + 1)*z
+"""
+[parameters]
+a = 1
+[initial]
+y = 1
+z = 1
+[section.strobe]
+every = "3"
+[section.zero]
+on = "y"
+)M"));
+  SweepPlan plan = plan_for(program.model(), "a", {0.1, 0.25, 1});
+  plan.exponent = true;
+  for (const int section : {0, 1}) {
+    plan.section = section;
+    const std::vector<SweepRun> runs = compute(program, plan);
+    for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(runs[i].exponent, -plan.varied[0].values[i], 1e-8) << section;
+  }
+}
+
+TEST(Sweep, ExponentsAreTheLogarithmsOfMultipliers) {
+  // From kick to kick x decays towards a; the fixed point and the slope of that map are at hand.
+  const Program program(read_model_text(R"M(
+equations = "x' = -x + a"
+[parameters]
+a = 1
+b = 0.5
+[initial]
+x = 0
+[jump.kick]
+every = "1"
+set = { x = "b*x + 0.3*sin(x)" }
+[section.s]
+on = "kick"
+)M"));
+  SweepPlan plan = plan_for(program.model(), "b", {0.2, 0.5});
+  plan.exponent = true;
+  const std::vector<SweepRun> runs = compute(program, plan);
+  for (size_t i = 0; i < 2; ++i) {
+    const double b = plan.varied[0].values[i];
+    double x = 0;  // just before the jump
+    for (int k = 0; k < 200; ++k) x = 1 + (b * x + 0.3 * std::sin(x) - 1) * std::exp(-1);
+    EXPECT_NEAR(runs[i].exponent, std::log((b + 0.3 * std::cos(x)) * std::exp(-1)), 1e-9);
+  }
+}
+
+TEST(Sweep, ExponentsAreMinusInfinityWhereNothingIsRemembered) {
+  const Program program(read_model_text(R"M(
+equations = """
+x' = -a*sign(x - sin(t))
+"""
+[parameters]
+a = 2
+[initial]
+x = 3
+[section.s]
+every = "1"
+)M"));
+  SweepPlan plan = plan_for(program.model(), "a", {1.5, 2});
+  plan.exponent = true;
+  for (const SweepRun& run : compute(program, plan)) EXPECT_EQ(run.exponent, -HUGE_VAL);
+}
+
 }  // namespace
 }  // namespace saltus

@@ -123,6 +123,33 @@ TEST_F(SweepCommand, OfTwoParametersMapsThePeriods) {
   EXPECT_EQ(j["rows"][1]["period"], 2);
 }
 
+TEST_F(SweepCommand, TellsTheLargestExponent) {
+  const json j = ask({"dry_friction", "1/omega=3", "-n", "12", "--skip", "60", "--colour", "exponent"});
+  EXPECT_NEAR(j["rows"][0]["exponent"].get<double>(), std::log(0.35631659303098879) / (6 * M_PI), 1e-8);
+  EXPECT_FALSE(ask({"dry_friction", "1/omega=3", "-n", "12", "--skip", "60"})["rows"][0].contains("exponent"));
+
+  const std::string stops =
+      model("equations = \"x' = -a*sign(x)\"\n[parameters]\na = 1\n[initial]\nx = 3.5\n[section.s]\nevery = \"1\"\n");
+  EXPECT_EQ(quickly({stops, "a=1,2", "--colour", "exponent"})["rows"][1]["exponent"], "-inf");
+}
+
+TEST_F(SweepCommand, DrawsExponents) {
+  const Ran one =
+      saltus_line({"sweep", decay(), "a=1:3:5", "-n", "6", "--skip", "6", "--colour", "exponent", "-o", path("one")});
+  EXPECT_EQ(one.status, 0) << one.talk;
+  EXPECT_NE(one.out.find("exponents  largest from -1 to -1"), one.out.npos) << one.out;
+  const std::string table = content(path("one/data.csv"));
+  EXPECT_NE(table.find(",events,exponent,seen,"), table.npos) << table;
+  EXPECT_TRUE(fs::exists(path("one/plot.svg")));
+  const Ran two = saltus_line(
+      {"sweep", decay(), "a=1:3:5", "b=1:2:3", "-n", "6", "--skip", "6", "--colour", "exponent", "-o", path("two")});
+  EXPECT_EQ(two.status, 0) << two.talk;
+  EXPECT_NE(content(path("two/plot.gp")).find("largest exponent"), std::string::npos);
+  const Ran again = saltus_line({"again", path("two/run.toml"), "-o", path("three")});
+  EXPECT_EQ(again.status, 0) << again.talk;
+  EXPECT_EQ(content(path("two/data.csv")), content(path("three/data.csv")));
+}
+
 TEST_F(SweepCommand, StartsWhereItIsTold) {
   const std::string bistable =
       model("equations = \"x' = mu + x - x^3\"\n[parameters]\nmu = 0\n[initial]\nx = -1\n[section.s]\nevery = \"4\"\n");
@@ -206,6 +233,9 @@ TEST_F(SweepCommand, ComplainsUsefully) {
   EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "--start", "1"}), "y,v"));
   EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "--continue", "upp"}), "did you mean 'up'"));
   EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "-n", "1"}), "-n 3 or more"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "--colour", "exponent", "--engine", "step"}),
+                       "exponents come from the engine 'event'"));
+  EXPECT_TRUE(contains(complaint({"dry_friction", "omega=1:2:3", "--colour", "exponents"}), "did you mean 'exponent'"));
   EXPECT_TRUE(contains(complaint({"impact_oscillator", "w=1:2:3"}), "sections: strobe, hit"));
   EXPECT_EQ(saltus_line({"sweep", "dry_friction", "omega=@/nowhere"}).status, 4);
 }
@@ -234,9 +264,10 @@ class SweepProgram : public Scratch {
   }
   static void rest(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
   static std::vector<std::string> line(const std::string& folder) {
-    return {
-        SALTUS_BINARY, "sweep", "dry_friction", "1/omega=0.3:7:60", "-n", "20",  "--skip", "800", "--continue", "both",
-        "-j",          "2",     "-q",           "--no-plot",        "-o", folder};
+    return {SALTUS_BINARY, "sweep",    "dry_friction", "1/omega=0.3:7:60", "-n",
+            "20",          "--skip",   "400",          "--continue",       "both",
+            "-j",          "2",        "-q",           "--no-plot",        "-o",
+            folder,        "--colour", "exponent"};
   }
   void expect_same(const std::string& folder) const {
     for (const char* file : {"/data.csv", "/points.csv", "/run.toml"})

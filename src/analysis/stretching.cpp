@@ -1,0 +1,85 @@
+#include "analysis/stretching.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace saltus {
+namespace {
+
+/// A direction shorter than this after an event, of those that were of length one before, is forgotten.
+constexpr double forgotten = 1e-10;
+/// Tangents are made orthonormal again before they are this much longer or shorter.
+constexpr double longest = 1e3;
+constexpr long most_pieces = 16;
+
+/// Directions of no particular kind: what a model's symmetry forgets must not be all there is of one.
+Mat general_directions(Eigen::Index states, Eigen::Index directions) {
+  Mat x(states, directions);
+  for (Eigen::Index i = 0; i < states; ++i) {
+    for (Eigen::Index k = 0; k < directions; ++k)
+      x(i, k) = (i == k ? 1.0 : 0.0) + 0.5 * std::cos(static_cast<double>(1 + i + 3 * k * k));
+  }
+  return qr(x).Q;
+}
+
+}  // namespace
+
+Stretching::Stretching(const Program& program, const RunOptions& options, int directions)
+    : variation_(program, options),
+      logs_(static_cast<size_t>(directions), 0.0),
+      carried_(static_cast<size_t>(directions)) {
+  std::iota(carried_.begin(), carried_.end(), size_t{0});
+  variation_.begin(general_directions(program.states(), directions));
+}
+
+bool Stretching::along(const Piece& piece, const Arc& arc) {
+  if (carried_.empty()) return false;
+  variation_.along(piece, arc);
+  const Mat& x = variation_.tangents();
+  const double largest = x.colwise().norm().maxCoeff(), smallest = x.colwise().norm().minCoeff();
+  if (largest < longest && smallest > 1 / longest && ++pieces_ < most_pieces) return false;
+  orthonormalise(false);
+  return true;
+}
+
+void Stretching::through(const Transition& event) {
+  if (carried_.empty()) return;
+  orthonormalise(false);
+  const Mat before = variation_.tangents();
+  variation_.through(event);
+  if (!variation_.tangents().allFinite()) variation_.set_tangents(before);  // a graze, which the notes tell
+  orthonormalise(true);
+}
+
+void Stretching::orthonormalise() {
+  if (!carried_.empty()) orthonormalise(false);
+}
+
+double Stretching::first_within(const Piece& piece, const Arc& arc, double tau) {
+  if (!std::isfinite(logs_.front())) return logs_.front();
+  return logs_.front() + std::log(variation_.within(piece, arc, tau).col(0).norm());
+}
+
+void Stretching::orthonormalise(bool event) {
+  pieces_ = 0;
+  auto [Q, R] = qr(variation_.tangents());
+  const Vec length = R.diagonal().cwiseAbs();
+  const double least = event ? forgotten * std::max(length.maxCoeff(), 1.0) : 0;
+  std::vector<size_t> kept;
+  for (Eigen::Index k = 0; k < length.size(); ++k) {
+    const size_t direction = carried_[static_cast<size_t>(k)];
+    logs_[direction] += length[k] > least ? std::log(length[k]) : -HUGE_VAL;
+    if (!std::isfinite(logs_[direction])) continue;
+    Q.col(static_cast<Eigen::Index>(kept.size())) = Q.col(k);
+    kept.push_back(direction);
+  }
+  if (kept.size() < carried_.size()) {
+    Q = Mat(Q.leftCols(static_cast<Eigen::Index>(kept.size())));
+    variation_.shrink(Q.cols());
+    carried_ = std::move(kept);
+  }
+  variation_.set_tangents(std::move(Q));
+}
+
+}  // namespace saltus
