@@ -141,7 +141,7 @@ class Search {
     Variation variation(program, base(t, 1));
     const Vec f = variation.rates(arc, x, t);
     if (!(f.norm() > 1e-9 * (1 + Eigen::Map<const Vec>(x.data(), f.size()).norm())))
-      throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try --equilibrium"};
+      throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try `equilibrium`"};
     Expr plane = 0.0;
     for (size_t i = 0; i < x.size(); ++i) {
       if (left_out_[i]) continue;

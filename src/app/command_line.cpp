@@ -469,7 +469,7 @@ int tell_trouble(std::ostream& talk) {
   try {
     throw;
   } catch (const Error& error) {
-    talk << error.report();
+    talk << as_flags(error.report());
     status = status_of(error);
   } catch (const std::bad_alloc&) {
     talk << "there is not enough memory for this\nask for less: fewer points or cells, a shorter time\n";
@@ -491,8 +491,8 @@ int command_line(std::vector<std::string> arguments, std::ostream& out, std::ost
   try {
     const Outcome outcome = dispatch(std::move(arguments));
     if (rank() > 0) return 0;  // rank 0 speaks for all
-    out << outcome.text << std::flush;
-    talk << outcome.talk << std::flush;
+    out << as_flags(outcome.text) << std::flush;
+    talk << as_flags(outcome.talk) << std::flush;
     if (!out) throw Error(ErrorKind::file, "cannot write the results to the standard output");
     return static_cast<int>(outcome.status);
   } catch (...) {

@@ -9,15 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "ask/past.hpp"
+#include "ask/system.hpp"
+#include "ask/value.hpp"
 #include "model/model.hpp"
 
 namespace saltus {
-
-/// NAME=VALUE: the value is a number or a constant expression.
-struct Setting {
-  std::string name;
-  std::string value;
-};
 
 /// Which model, and what differs from its file.
 struct ModelOptions {
@@ -63,27 +60,14 @@ struct OutputOptions {
   void check() const;
 };
 
-/// Complains (usage) about a word that is not among the known ones.
-void check_word(const std::string& word, const std::vector<std::string>& known, std::string_view what);
-
-/// Splits NAME=VALUE; `option` ("-p") is for the complaint.
-Setting read_setting(std::string_view text, std::string_view option);
-
-/// The value of a constant expression given to an option.
-double read_number(const std::string& text, std::string_view option);
-
-/// The value of a formula in the model's parameters given to an option.
-double read_number(const std::string& text, std::string_view option, const Model& model);
-
-/// A formula in the model's parameters given to an option.
-Expr read_formula(const std::string& text, std::string_view given, const Model& model);
-
 /// Reads the model, applies -p and -x, lowers it, and checks that a run can start from it; `from`: at which time, a
 /// formula in parameters, if not at that of the model's [run].
 Model load_model(const ModelOptions& options, const std::optional<std::string>& from = {});
 
-/// How results of this model are called: the file's stem, its folder's name where the file is called model.toml, or
-/// what the run.toml of a past result says.
-std::string short_name(const std::string& model);
+/// The same to ask about; a model without a name is called as its results.
+System load_system(const ModelOptions& options, const std::optional<std::string>& from = {});
+
+/// A message of what is below the command line, with options and commands as a person types them: --dt for `dt`.
+std::string as_flags(std::string_view message);
 
 }  // namespace saltus

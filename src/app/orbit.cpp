@@ -96,12 +96,6 @@ void write_list(JsonWriter& json, const char* key, const std::vector<Complex>& l
   json.end();
 }
 
-void write_state(JsonWriter& json, const Model& model, const std::vector<double>& x) {
-  json.object();
-  for (size_t i = 0; i < x.size(); ++i) json.member(model.states[i].name, x[i]);
-  json.end();
-}
-
 void write_orbit(JsonWriter& json, const Model& model, const Orbit& orbit) {
   json.object().member("kind", orbit.found ? "orbit" : "none");
   if (!orbit.found) {
@@ -239,7 +233,7 @@ Table orbit_rows(const Program& program, const RunOptions& options, const Orbit&
     tables.piece(piece, run.arcs[static_cast<size_t>(piece.arc)]);
   }
   tables.finish(run);
-  return tables.take_data();
+  return data_table(program.model(), tables.take_rows());
 }
 
 Table legs_table(const Orbit& orbit) {

@@ -9,7 +9,7 @@
 #include "app/range.hpp"
 #include "app/result_folder.hpp"
 #include "app/view.hpp"
-#include "ask/record.hpp"
+#include "ask/run.hpp"
 #include "expr/print.hpp"
 #include "model/read.hpp"
 #include "report/run_figure.hpp"
@@ -150,51 +150,46 @@ Outcome run_over(const RunRequest& request, const Report& report) {
   request.output.check();
   if (request.store != "samples") misuse("--store pieces keeps one run", "leave it out");
   const std::vector<Variant> variants = variants_of(request);
-  std::vector<Model> models;  // all mistakes are found before anything is computed
+  std::vector<RunPlan> plans;  // all mistakes are found before anything is computed
   for (const Variant& v : variants) {
-    models.push_back(load_model(v.model, request.solve.from));
-    if (models.back().name.empty()) models.back().name = short_name(v.model.model);
-    run_options(request.solve, models.back());
+    const System system = load_system(v.model, request.solve.from);
+    plans.push_back(plan(RunQuestion{.system = system,
+                                     .solve = solve_of(request.solve, system.model()),
+                                     .sample = read_sampling(request.sample, system.model()),
+                                     .dense = false}));
   }
-  check_view(request.output, models.front());
-  Results results{.past = past_of(request, models.front())};
+  const Model& first = plans.front().question.system.model();
+  const std::vector<Shown> shown = shown_of(request, first, row_columns(first));
+  check_view(request.output, first);
+  Results results{.past = past_of(request, first)};
   const ResultFolder folder = open_folder(request.output, results.past);
   begin(folder, results.past);
 
   Outcome outcome;
-  std::vector<Shown> shown;
   std::vector<std::string> documents;
   size_t rows = 0;
   for (size_t i = 0; i < variants.size(); ++i) {
-    const Model& model = models[i];
-    RunOptions options = run_options(request.solve, model);
-    const Program program(model, request.solve.attract.value_or(0));
-    RunTables recorder(program, options, read_sampling(request.sample, model));
-    if (i == 0) shown = shown_of(request, model, recorder.columns());
-    options.max_kept_events = 1'000'000;
-    options.on_piece = [&](const Piece& piece, const Arc& arc) { recorder.piece(piece, arc); };
-    options.on_event = [&](const Event& event, const Arc& after) { recorder.event(event, after); };
-    if (report) options.progress = [&](double t) { return report({"t", options.from, t, options.until}); };
-    const Trajectory trajectory = simulate(program, options);
-    recorder.finish(trajectory);
-    if (i == 0) rows = recorder.rows();
-    results.tables.push_back(renamed(recorder.take_data(), fmt::format("data-{}", i + 1)));
+    const RunAnswer answer = ask(plans[i], {.progress = report});
+    const Model& model = answer.system.model();
+    const Trajectory& trajectory = answer.trajectory;
+    if (i == 0) rows = answer.rows.count();
+    results.tables.push_back(renamed(data_table(model, answer.rows), fmt::format("data-{}", i + 1)));
     results.tables.push_back(events_table(model, trajectory.events, fmt::format("events-{}", i + 1)));
     outcome.status = std::max(outcome.status, status_of(trajectory.end));
     if (request.output.json) {
-      documents.push_back(run_as_json(model, options, trajectory, trajectory.messages));
+      documents.push_back(run_as_json(model, answer.options, trajectory, trajectory.messages));
       while (documents.back().ends_with('\n')) documents.back().pop_back();
     } else if (!request.output.quiet) {
       outcome.text += fmt::format("run {:<6} {}\n", i + 1, variants[i].label) + end_line(model, trajectory.end) +
-                      events_line(recorder.counts()) + note_lines(trajectory.messages);
+                      events_line(answer.rows.counts) + note_lines(trajectory.messages);
     }
     if (trajectory.end.why == Why::cancelled) break;
   }
 
   const std::vector<Variant> done(variants.begin(),
                                   variants.begin() + static_cast<std::ptrdiff_t>(results.tables.size() / 2));
-  results.figure = picture(models.front().name, shown, done, results.tables);
-  outcome.talk += set_view(results.figure, request.output, models.front());
+  results.figure = picture(first.name, shown, done, results.tables);
+  outcome.talk += set_view(results.figure, request.output, first);
   Saved saved;
   if (folder || !request.output.picture.empty()) saved = save(std::move(results), folder, request.output);
   tell(saved, outcome);

@@ -123,6 +123,18 @@ std::vector<std::string> arguments_of(const Past& past, const std::string& path)
   return arguments;
 }
 
+std::string short_name(const std::string& model) {
+  if (model == "-") return "model";
+  const std::filesystem::path path(model);
+  const std::string stem = path.stem().string();
+  if (stem == "run") {
+    if (const auto past = read_past(model)) return past->name;
+  }
+  if (stem != "model") return stem;
+  const std::string folder = std::filesystem::absolute(path).parent_path().filename().string();
+  return folder.empty() ? stem : folder;
+}
+
 std::string this_version() { return SALTUS_VERSION; }
 
 }  // namespace saltus

@@ -55,6 +55,10 @@ std::optional<Past> read_past_text(const std::string& text, const std::filesyste
 /// The command line that repeats it, after the command's name; `path` stands for the model.
 std::vector<std::string> arguments_of(const Past& past, const std::string& path);
 
+/// How results of a model are called: the file's stem, its folder's name where the file is called model.toml, or what
+/// the run.toml of a past result says.
+std::string short_name(const std::string& model);
+
 /// The version of this program.
 std::string this_version();
 

@@ -18,16 +18,6 @@ constexpr size_t most_stays = 200'000;
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-std::vector<std::string> column_names(const Model& model) {
-  std::vector<std::string> names{"t"};
-  for (const State& s : model.states) names.push_back(s.name);
-  for (const Definition& d : model.definitions) names.push_back(d.name);
-  for (int i = 0; i < model.form.visible; ++i)
-    names.push_back(fmt::format("sigma({})", model.form.switches[at(i)].name));
-  for (const Constraint& c : model.constraints) names.push_back(c.name);
-  return names;
-}
-
 std::vector<double> state_at(const Piece& piece, int states, double tau) {
   std::vector<double> x(at(states));
   Trajectory::evaluate(piece, states, tau, x.data());
@@ -43,23 +33,14 @@ void set_time(std::vector<double>& row, double t) {
 
 RunTables::RunTables(const Program& program, const RunOptions& options, const Sampling& sampling)
     : program_(program),
-      options_(options),
+      from_(options.from),
+      direction_(options.until < options.from ? -1 : 1),
       sampling_(sampling),
       series_(program, options.parameters, 1),
-      columns_(column_names(program.model())),
+      columns_(row_columns(program.model())),
       width_(columns_.size()),
       most_rows_(std::max<size_t>(1000, most_cells / width_)) {
-  if (sampling.kind == Sampling::Kind::every) {
-    const double rows = std::abs(options.until - options.from) / sampling.interval;
-    const double most = 5.0 * static_cast<double>(most_cells) / static_cast<double>(width_);
-    if (rows > most) {
-      throw Error(ErrorKind::usage, fmt::format("--sample {} asks for {:.3g} rows", sampling.interval, rows), {},
-                  fmt::format("at most {:.2g} fit: choose a longer interval", most));
-    }
-    most_rows_ = std::numeric_limits<size_t>::max();
-  } else {
-    most_rows_ = std::min(most_rows_, most_smooth_rows);
-  }
+  most_rows_ = samples() ? std::numeric_limits<size_t>::max() : std::min(most_rows_, most_smooth_rows);
   lowest_.assign(width_, HUGE_VAL);
   highest_.assign(width_, -HUGE_VAL);
 }
@@ -111,8 +92,8 @@ void RunTables::piece(const Piece& piece, const Arc& arc) {
   stay(piece.start, t_end, visible_mode(arc.mode, program_.model().form.visible));
   if (changed) enter(arc);
   Row last = row_at(t_end, state_at(piece, n, piece.length));
-  if (sampling_.kind == Sampling::Kind::every) {
-    sample_every(piece);
+  if (samples()) {
+    sample(piece);
   } else {
     const Row first = row_at(piece.start, state_at(piece, n, 0));
     begin_piece(first, changed);
@@ -164,13 +145,18 @@ void RunTables::refine(const Piece& piece, const Row& from, const Row& to, int d
   refine(piece, row, to, depth + 1);
 }
 
-void RunTables::sample_every(const Piece& piece) {
-  const double direction = options_.until < options_.from ? -1 : 1;
+double RunTables::next_time() const {
+  if (sampling_.kind == Sampling::Kind::every)
+    return from_ + direction_ * sampling_.interval * static_cast<double>(next_sample_);
+  return static_cast<size_t>(next_sample_) < sampling_.times.size() ? sampling_.times[static_cast<size_t>(next_sample_)]
+                                                                    : nan;
+}
+
+void RunTables::sample(const Piece& piece) {
   for (;; ++next_sample_) {
-    const double t = options_.from + direction * sampling_.interval * static_cast<double>(next_sample_);
-    const double tau = t - piece.start;
-    if (direction * (tau - piece.length) >= 0) return;
-    add(row_at(t, state_at(piece, program_.states(), direction * std::max(0.0, direction * tau))));
+    const double t = next_time(), tau = t - piece.start;
+    if (!(direction_ * (tau - piece.length) < 0)) return;
+    add(row_at(t, state_at(piece, program_.states(), direction_ * std::max(0.0, direction_ * tau))));
   }
 }
 
@@ -227,10 +213,9 @@ void RunTables::finish(const Trajectory& trajectory) {
     add(row_at(trajectory.start_time, trajectory.end.state));
     return;
   }
-  if (sampling_.kind == Sampling::Kind::every) {
-    const double t = options_.from +
-                     (options_.until < options_.from ? -1 : 1) * sampling_.interval * static_cast<double>(next_sample_);
-    if (end_ && std::abs(t - trajectory.end.t) <= 1e-9 * sampling_.interval) {
+  if (samples()) {
+    const double t = next_time(), near = sampling_.kind == Sampling::Kind::every ? 1e-9 * sampling_.interval : 0;
+    if (end_ && std::abs(t - trajectory.end.t) <= near) {
       (*end_)[0] = t;
       stride_ = 1;
       add(*end_);
@@ -247,40 +232,23 @@ void RunTables::finish(const Trajectory& trajectory) {
   add_unit({&gap, &after});
 }
 
-Table RunTables::take_data() {
-  const Model& model = program_.model();
-  Table table("data", "the trajectory, row by row; a row of nan is a jump");
-  const size_t count = rows(), states = model.states.size(), names = states + model.definitions.size();
-  for (size_t k = 0; k < width_; ++k) {
-    Numbers values(count);
-    for (size_t r = 0; r < count; ++r) values[r] = cells_[r * width_ + k];
-    const std::string what = k == 0                              ? "time"
-                             : k <= states                       ? "state"
-                             : k <= names                        ? "named quantity"
-                             : columns_[k].starts_with("sigma(") ? "value of the switch"
-                                                                 : "multiplier";
-    table.add_numbers(columns_[k], std::move(values), what);
+Rows RunTables::take_rows() {
+  if (too_many_marks_) {
+    mark_cells_.clear();
+    mark_kinds_.clear();
   }
-  cells_ = {};
-  return table;
-}
-
-Table RunTables::marks() const {
-  Table table("marks", "the columns at the events");
-  const size_t count = too_many_marks_ ? 0 : mark_kinds_.size();
-  for (size_t k = 0; k < width_; ++k) {
-    Numbers values(count);
-    for (size_t r = 0; r < count; ++r) values[r] = mark_cells_[r * width_ + k];
-    table.add_numbers(columns_[k], std::move(values));
-  }
-  table.add_texts("kind", {mark_kinds_.begin(), mark_kinds_.begin() + static_cast<std::ptrdiff_t>(count)});
-  return table;
-}
-
-std::string RunTables::note() const {
-  if (!thinned_) return "";
-  return fmt::format("the rows are thinned to one in {}; '--sample DT' chooses their times",
-                     std::max<size_t>(2, offered_ / std::max<size_t>(1, units_.size())));
+  std::string note;
+  if (thinned_)
+    note = fmt::format("the rows are thinned to one in {}; '`sample` DT' chooses their times",
+                       std::max<size_t>(2, offered_ / std::max<size_t>(1, units_.size())));
+  return {.columns = columns_,
+          .cells = std::move(cells_),
+          .stays = std::move(stays_),
+          .modes = std::move(modes_),
+          .mark_cells = std::move(mark_cells_),
+          .mark_kinds = std::move(mark_kinds_),
+          .counts = std::move(counts_),
+          .note = std::move(note)};
 }
 
 int RunTables::index_of(const Mode& mode) {
@@ -306,78 +274,6 @@ void RunTables::stay(double from, double to, const Mode& mode) {
   }
   if (!stays_.empty()) stays_.back().to = from;
   stays_.push_back({from, to, index_of(mode)});
-}
-
-// ---- further tables ------------------------------------------------------------------------------------------------
-
-Table events_table(const Model& model, const std::vector<Event>& events, const std::string& name) {
-  Table table(name, "what happened, in order");
-  const size_t n = model.states.size();
-  const bool jumps = std::any_of(events.begin(), events.end(), [](const Event& e) { return e.jumped.has_value(); });
-  Numbers t, count;
-  Texts kind, on, before, after;
-  std::vector<Numbers> states(n), former(jumps ? n : 0);
-  for (const Event& e : events) {
-    t.push_back(e.t);
-    kind.emplace_back(kind_name(e.kind));
-    on.push_back(fmt::format("{}", fmt::join(e.on, "; ")));
-    before.push_back(e.before.text());
-    after.push_back(e.after.text());
-    for (size_t i = 0; i < n; ++i) states[i].push_back(e.state[i]);
-    for (size_t i = 0; i < former.size(); ++i) former[i].push_back(e.jumped ? (*e.jumped)[i] : nan);
-    count.push_back(e.kind == EventKind::chatter ? static_cast<double>(e.count) : nan);
-  }
-  const bool chatters = std::any_of(kind.begin(), kind.end(), [](const std::string& k) { return k == "chatter"; });
-  table.add_numbers("t", std::move(t), "time");
-  table.add_texts("kind", std::move(kind), "cross, slide, leave, impact, ...");
-  table.add_texts("on", std::move(on), "surfaces, constraints, jumps or sections, separated by ';'");
-  table.add_texts("mode_before", std::move(before), "a character per switch, then | and one per constraint");
-  table.add_texts("mode_after", std::move(after));
-  for (size_t i = 0; i < n; ++i) table.add_numbers(model.states[i].name, std::move(states[i]), "state after the event");
-  for (size_t i = 0; i < former.size(); ++i)
-    table.add_numbers("before(" + model.states[i].name + ")", std::move(former[i]), "state before, where it jumps");
-  if (chatters) table.add_numbers("count", std::move(count), "events summed by a chatter");
-  return table;
-}
-
-void PieceStore::add(const Piece& piece, const Mode& mode) {
-  widest_ = std::max(widest_, piece.coefficients.size() / states_);
-  if (left_out_ > 0 || (pieces_.size() + 1) * widest_ * states_ > most_cells) {
-    ++left_out_;
-    return;
-  }
-  pieces_.push_back(piece);
-  modes_.push_back(mode.text());
-}
-
-std::string PieceStore::note() const {
-  if (left_out_ == 0) return "";
-  const double end = pieces_.empty() ? nan : pieces_.back().start + pieces_.back().length;
-  return fmt::format("pieces are kept up to t = {:.6g}; {} later ones did not fit", end, left_out_);
-}
-
-Table PieceStore::take_table(const Model& model) {
-  Table table("pieces", "dense output: polynomials in the time since start");
-  Numbers start, length;
-  for (const Piece& p : pieces_) {
-    start.push_back(p.start);
-    length.push_back(p.length);
-  }
-  table.add_numbers("start", std::move(start), "time");
-  table.add_numbers("length", std::move(length), "time");
-  table.add_texts("mode", std::move(modes_));
-  for (size_t i = 0; i < states_; ++i) {
-    for (size_t k = 0; k < widest_; ++k) {
-      Numbers values;
-      for (const Piece& p : pieces_) {
-        const size_t own = p.coefficients.size() / states_;
-        values.push_back(k < own ? p.coefficients[i * own + k] : 0);
-      }
-      table.add_numbers(fmt::format("{}[{}]", model.states[i].name, k), std::move(values));
-    }
-  }
-  pieces_.clear();
-  return table;
 }
 
 }  // namespace saltus

@@ -1,5 +1,4 @@
-// A run as tables, made while it runs: rows of states, named quantities, sigma and multipliers; events; modes over
-// time.
+// Makes the rows of a run (ask/rows) while it goes on, and keeps its dense output.
 //
 // Rows stand at the ends of steps, at events, and inside steps as densely as the curves bend. Where the mode changes,
 // the time appears twice, before and after; where the state jumps, a row of NaN stands between the two. Memory is
@@ -11,28 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "ask/rows.hpp"
 #include "base/table.hpp"
 #include "flow/series.hpp"
 #include "flow/simulate.hpp"
 
 namespace saltus {
-
-/// Which times get a row.
-struct Sampling {
-  enum class Kind {
-    smooth,  ///< steps, events, and enough in between for a smooth curve
-    steps,   ///< steps and events
-    every,   ///< multiples of `interval` after the start, and nothing else; the state after, where it jumps
-  };
-  Kind kind = Kind::smooth;
-  double interval = 0;
-};
-
-/// A stretch of time in one mode.
-struct Stay {
-  double from = 0, to = 0;
-  int mode = 0;  ///< index into RunTables::modes()
-};
 
 class RunTables {
  public:
@@ -45,17 +28,8 @@ class RunTables {
   void event(const Event& event, const Arc& after);
   void finish(const Trajectory& trajectory);
 
-  /// The rows as a table "data" (once: it takes them out).
-  Table take_data();
-  /// The columns at the events, with a text column "kind", as a table "marks"; empty if there were too many.
-  Table marks() const;
-  size_t rows() const { return width_ == 0 ? 0 : cells_.size() / width_; }
-  const std::vector<Stay>& stays() const { return stays_; }
-  const std::vector<Mode>& modes() const { return modes_; }
-  /// How many events of each kind there were, in the order of EventKind.
-  const std::map<EventKind, long>& counts() const { return counts_; }
-  /// What a person must know about the rows; empty if nothing.
-  std::string note() const;
+  /// What there is now (once: it takes it out).
+  Rows take_rows();
 
  private:
   using Row = std::vector<double>;
@@ -64,7 +38,11 @@ class RunTables {
   void enter(const Arc& arc);
   void begin_piece(const Row& first, bool changed);
   void refine(const Piece& piece, const Row& from, const Row& to, int depth);
-  void sample_every(const Piece& piece);
+  void sample(const Piece& piece);
+  bool samples() const { return sampling_.kind == Sampling::Kind::every || sampling_.kind == Sampling::Kind::times; }
+  /// The next time that is asked for, or NaN.
+  double next_time() const;
+  size_t rows() const { return cells_.size() / width_; }
   void add(const Row& row);
   void add_unit(const std::vector<const Row*>& rows);
   void thin();
@@ -73,7 +51,7 @@ class RunTables {
   int index_of(const Mode& mode);
 
   const Program& program_;
-  const RunOptions& options_;
+  double from_, direction_;
   Sampling sampling_;
   Series series_;
   std::vector<std::string> columns_;
@@ -100,29 +78,6 @@ class RunTables {
   std::vector<std::string> mark_kinds_;
   bool too_many_marks_ = false;
   std::map<EventKind, long> counts_;
-};
-
-/// The events as a table: t, kind, on, modes before and after, states after, states before where they jump, count.
-Table events_table(const Model& model, const std::vector<Event>& events, const std::string& name = "events");
-
-/// The dense output of a run, as far as it fits into memory.
-class PieceStore {
- public:
-  explicit PieceStore(size_t states) : states_(states) {}
-
-  void add(const Piece& piece, const Mode& mode);
-  /// What a person must know about it; empty if nothing.
-  std::string note() const;
-  /// start, length, mode, and the coefficients of every state, `y[2]` for the second power of the time since start
-  /// (once: it takes them out).
-  Table take_table(const Model& model);
-
- private:
-  size_t states_;
-  std::vector<Piece> pieces_;
-  Texts modes_;
-  size_t widest_ = 1;  // coefficients of a state: the table has as many columns for each
-  long left_out_ = 0;
 };
 
 }  // namespace saltus

@@ -9,23 +9,10 @@
 namespace saltus {
 namespace {
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> out;
-  size_t from = 0;
-  while (from <= text.size() && !text.empty()) {
-    const size_t comma = std::min(text.find(',', from), text.size());
-    std::string name = text.substr(from, comma - from);
-    std::erase(name, ' ');
-    out.push_back(std::move(name));
-    from = comma + 1;
-  }
-  return out;
-}
-
-std::vector<int> find_parameters(const Model& model, const std::string& names) {
+std::vector<int> find_parameters(const Model& model, const std::vector<std::string>& names) {
   std::vector<int> out;
   const std::vector<std::string> known = model.parameter_names();
-  for (const std::string& name : split(names)) {
+  for (const std::string& name : names) {
     const auto found = std::find(known.begin(), known.end(), name);
     if (found != known.end()) {
       out.push_back(static_cast<int>(found - known.begin()));
@@ -33,7 +20,7 @@ std::vector<int> find_parameters(const Model& model, const std::string& names) {
     }
     const std::string near = nearest_name(name, known);
     throw Error(
-        ErrorKind::usage, fmt::format("--sensitivity: there is no parameter '{}'", name), {},
+        ErrorKind::usage, fmt::format("`sensitivity`: there is no parameter '{}'", name), {},
         near.empty() ? fmt::format("parameters: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
   }
   if (out.empty()) {
@@ -44,7 +31,7 @@ std::vector<int> find_parameters(const Model& model, const std::string& names) {
 
 }  // namespace
 
-SensitivityRun::SensitivityRun(const Program& program, const RunOptions& options, const std::string& names)
+SensitivityRun::SensitivityRun(const Program& program, const RunOptions& options, const std::vector<std::string>& names)
     : variation_(program, options), states_(program.states()) {
   const Model& model = program.model();
   const std::vector<int> of = find_parameters(model, names);
@@ -71,19 +58,27 @@ void SensitivityRun::attach(RunOptions& options) {
 
 Sensitivity SensitivityRun::result() const {
   const Mat& x = variation_.tangents();
-  return {x.leftCols(states_), parameters_, x.rightCols(x.cols() - states_), variation_.notes()};
+  Sensitivity out{.parameters = parameters_};
+  for (Eigen::Index i = 0; i < states_; ++i) {
+    out.by_state.emplace_back();
+    out.by_parameter.emplace_back();
+    for (Eigen::Index c = 0; c < x.cols(); ++c)
+      (c < states_ ? out.by_state : out.by_parameter).back().push_back(x(i, c));
+  }
+  return out;
 }
 
 Table sensitivity_table(const Model& model, const Sensitivity& s) {
   Table table("sensitivity", "derivatives of the states at the end");
   table.add_texts("state", model.state_names());
-  const auto add = [&](const std::string& name, const auto& column, const char* what) {
-    table.add_numbers(name, Numbers(column.begin(), column.end()), what);
+  const auto add = [&](const std::string& name, const auto& rows, size_t column, const char* what) {
+    Numbers values;
+    for (const std::vector<double>& row : rows) values.push_back(row[column]);
+    table.add_numbers(name, std::move(values), what);
   };
-  for (Eigen::Index c = 0; c < s.by_state.cols(); ++c)
-    add(model.states[static_cast<size_t>(c)].name + "(0)", s.by_state.col(c), "by the initial value");
-  for (size_t c = 0; c < s.parameters.size(); ++c)
-    add(s.parameters[c], s.by_parameter.col(static_cast<Eigen::Index>(c)), "by the parameter");
+  for (size_t c = 0; c < model.states.size(); ++c)
+    add(model.states[c].name + "(0)", s.by_state, c, "by the initial value");
+  for (size_t c = 0; c < s.parameters.size(); ++c) add(s.parameters[c], s.by_parameter, c, "by the parameter");
   return table;
 }
 

@@ -123,7 +123,7 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
   // Sliding may come to rest where its sigma has no influence any more; anything else is a branching.
   if (lost >= 0 && (fate || now.mode == event.before))
     return Fate{Why::nonunique, fmt::format("sliding on '{}' stops being attractive at t = {}: the solution is not "
-                                            "unique; --leave chooses",
+                                            "unique; `leave` chooses",
                                             model_.form.switches[at(lost)].name, now.t())};
   if (fate) return fate;
   event.after = now.mode;
@@ -541,7 +541,7 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
   if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
   if (choice.outcome == Choice::Outcome::none)
     return Fate{choice.contact ? Why::nonunique : Why::inconsistent, choice.message};
-  if (choice.outcome == Choice::Outcome::several) return Fate{Why::nonunique, choice.message + "; --leave chooses"};
+  if (choice.outcome == Choice::Outcome::several) return Fate{Why::nonunique, choice.message + "; `leave` chooses"};
   now.mode = choice.mode;
   now.known = choice.leading;
   series_.guess(choice.sigma);

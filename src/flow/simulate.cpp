@@ -12,9 +12,9 @@ namespace saltus {
 
 void StepOptions::check() const {
   if (!(dt >= 0 && std::isfinite(dt)))
-    throw Error(ErrorKind::usage, fmt::format("--dt {} is no step", dt), {}, "give a positive time");
+    throw Error(ErrorKind::usage, fmt::format("`dt` {} is no step", dt), {}, "give a positive time");
   if (!(theta >= 0.5 && theta <= 1))
-    throw Error(ErrorKind::usage, fmt::format("--theta {} is out of range", theta), {},
+    throw Error(ErrorKind::usage, fmt::format("`theta` {} is out of range", theta), {},
                 "theta lies between 0.5 (accurate) and 1 (backward Euler)");
 }
 
@@ -35,7 +35,7 @@ void RunOptions::check(const Model& model) const {
       fail(fmt::format("the initial value of '{}' is {}", model.states[i].name, initial[i]), "give a finite number");
   }
   if (!std::isfinite(from) || !std::isfinite(until))
-    fail("the times of the run are not finite", "give --from and --until as finite numbers");
+    fail("the times of the run are not finite", "give `from` and `until` as finite numbers");
   if (!(tolerance >= 1e-15 && tolerance <= 0.1))
     fail(fmt::format("the tolerance is {}", tolerance), "a tolerance lies between 1e-15 and 0.1");
   for (const auto& [name, side] : leave) {
@@ -43,18 +43,18 @@ void RunOptions::check(const Model& model) const {
     for (const Switch& s : model.form.switches) names.push_back(s.name);
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string near = nearest_name(name, names);
-    fail(fmt::format("--leave: there is no surface '{}'", name),
+    fail(fmt::format("`leave`: there is no surface '{}'", name),
          near.empty() ? fmt::format("surfaces: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
   }
   if (until < from && !model.jumps.empty())
-    fail("a model with jumps cannot run backward", "a jump forgets where it came from; choose --until above --from");
+    fail("a model with jumps cannot run backward", "a jump forgets where it came from; choose `until` above `from`");
   if (step) {
     step->check();
     if (until < from)
-      fail("the time-stepping engine runs forward only", "use --engine event, or choose --until above --from");
+      fail("the time-stepping engine runs forward only", "use `engine` event, or choose `until` above `from`");
     if (step->dt > until - from && until > from)
       fail(fmt::format("the step {} is longer than the run, which lasts {}", step->dt, until - from),
-           "give a smaller --dt");
+           "give a smaller `dt`");
   }
   check_start(model, parameters, initial, from);
 }

@@ -37,11 +37,11 @@ class Reader {
     const std::string& raw = source_->text();
     if (raw.find('\0') != std::string::npos) {
       throw Error(ErrorKind::model, "this is not a text file", {.file = source_->file()},
-                  "a model file is text: see 'saltus examples'");
+                  "a model file is text: see `examples`");
     }
     if (std::all_of(raw.begin(), raw.end(), [](char c) { return std::isspace(static_cast<unsigned char>(c)); })) {
       throw Error(ErrorKind::model, "the file is empty", {.file = source_->file()},
-                  "'saltus examples dry_friction' prints a model to start from");
+                  "`examples` has models to start from");
     }
     limit_nesting();
     toml::table root;
@@ -519,7 +519,7 @@ Model read_model(const std::string& path, const Replacements& parameters) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     throw Error(ErrorKind::file, fmt::format("cannot open '{}': {}", path, std::generic_category().message(errno)), {},
-                "check the name; 'saltus examples' lists models that come with saltus");
+                "check the name; `examples` lists models that come with saltus");
   }
   const auto size = std::filesystem::file_size(path, problem);
   const uintmax_t largest = 256u << 20;

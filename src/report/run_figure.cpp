@@ -110,14 +110,14 @@ Panel phase_plane(const std::string& x, const std::string& y, bool marked) {
 }
 
 /// A ribbon per switch and constraint, or one for the whole mode where there are many.
-Panel ribbons(const Model& model, const RunTables& recorder, std::vector<Table>& tables) {
+Panel ribbons(const Model& model, const Rows& rows, std::vector<Table>& tables) {
   const size_t switches = static_cast<size_t>(model.form.visible), all = switches + model.constraints.size();
   Panel panel{.x = {.label = "t"}};
   const auto add = [&](const std::string& label, const auto& word) {
     Numbers from, to;
     Texts texts;
-    for (const Stay& stay : recorder.stays()) {
-      const std::string text = word(recorder.modes()[static_cast<size_t>(stay.mode)]);
+    for (const Stay& stay : rows.stays) {
+      const std::string text = word(rows.modes[static_cast<size_t>(stay.mode)]);
       const auto [lo, hi] = std::minmax(stay.from, stay.to);
       if (!texts.empty() && texts.back() == text) {
         from.back() = std::min(from.back(), lo);
@@ -169,8 +169,7 @@ Panel space_curve(const Shown& axes) {
 
 }  // namespace
 
-Picturing picture_run(const Model& model, const RunTables& recorder, const Table& data,
-                      const std::vector<Shown>& shown) {
+Picturing picture_run(const Model& model, const Rows& rows, const Table& data, const std::vector<Shown>& shown) {
   std::vector<std::string> names;
   std::vector<Shown> planes;
   for (const Shown& item : shown) {
@@ -183,7 +182,7 @@ Picturing picture_run(const Model& model, const RunTables& recorder, const Table
   if (groups.size() > most_panels) groups.resize(most_panels);
 
   Picturing result{{.title = model.name, .caption = caption_of(model)}, {}};
-  result.tables.push_back(visible_marks(recorder.marks()));
+  result.tables.push_back(visible_marks(marks_table(rows)));
   const bool marked = result.tables.back().rows() > 0;
 
   if (!names.empty()) {
@@ -191,8 +190,8 @@ Picturing picture_run(const Model& model, const RunTables& recorder, const Table
     for (const auto& g : groups) time.panels.push_back(panel_over_time(g, marked));
     // One mode among many tells nothing.
     const size_t unknowns = static_cast<size_t>(model.form.visible) + model.constraints.size();
-    if (!recorder.stays().empty() && (unknowns <= most_ribbons || recorder.modes().size() > 1))
-      time.panels.push_back(ribbons(model, recorder, result.tables));
+    if (!rows.stays.empty() && (unknowns <= most_ribbons || rows.modes.size() > 1))
+      time.panels.push_back(ribbons(model, rows, result.tables));
     if (!planes.empty()) time.width = 1.35;
     result.figure.stacks.push_back(std::move(time));
   }

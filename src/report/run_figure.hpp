@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ask/record.hpp"
+#include "ask/rows.hpp"
 #include "base/figure.hpp"
 
 namespace saltus {
@@ -22,7 +22,6 @@ struct Picturing {
 std::string caption_of(const Model& model);
 
 /// `shown` may be empty: then the states, as many as fit; of two, also their plane.
-Picturing picture_run(const Model& model, const RunTables& recorder, const Table& data,
-                      const std::vector<Shown>& shown);
+Picturing picture_run(const Model& model, const Rows& rows, const Table& data, const std::vector<Shown>& shown);
 
 }  // namespace saltus

@@ -8,30 +8,17 @@
 namespace saltus {
 namespace {
 
-void write_state(JsonWriter& json, const Model& model, const std::vector<double>& x) {
-  json.object();
-  for (size_t i = 0; i < x.size(); ++i) json.member(model.states[i].name, x[i]);
-  json.end();
-}
-
-void write_end(JsonWriter& json, const Model& model, const End& end) {
-  json.key("end").object().member("why", why_name(end.why)).member("message", end.message).member("t", end.t);
-  write_state(json.key("state"), model, end.state);
-  json.member("mode", end.mode.text()).end();
-}
-
 void write_sensitivity(JsonWriter& json, const Sensitivity& s) {
   json.key("sensitivity").object().key("by_state").array();
-  for (Eigen::Index i = 0; i < s.by_state.rows(); ++i) {
+  for (const std::vector<double>& row : s.by_state) {
     json.array();
-    for (Eigen::Index c = 0; c < s.by_state.cols(); ++c) json.value(s.by_state(i, c));
+    for (const double v : row) json.value(v);
     json.end();
   }
   json.end().key("by_parameter").object();
   for (size_t c = 0; c < s.parameters.size(); ++c) {
     json.key(s.parameters[c]).array();
-    for (Eigen::Index i = 0; i < s.by_parameter.rows(); ++i)
-      json.value(s.by_parameter(i, static_cast<Eigen::Index>(c)));
+    for (const std::vector<double>& row : s.by_parameter) json.value(row[c]);
     json.end();
   }
   json.end().end();
@@ -45,6 +32,18 @@ void write_names(JsonWriter& json, const char* key, const List& list) {
 }
 
 }  // namespace
+
+void write_state(JsonWriter& json, const Model& model, const std::vector<double>& x) {
+  json.object();
+  for (size_t i = 0; i < x.size(); ++i) json.member(model.states[i].name, x[i]);
+  json.end();
+}
+
+void write_end(JsonWriter& json, const Model& model, const End& end) {
+  json.key("end").object().member("why", why_name(end.why)).member("message", end.message).member("t", end.t);
+  write_state(json.key("state"), model, end.state);
+  json.member("mode", end.mode.text()).end();
+}
 
 void write_event(JsonWriter& json, const Model& model, const Event& e) {
   json.object().member("t", e.t).member("kind", kind_name(e.kind));
@@ -79,22 +78,6 @@ std::string run_as_json(const Model& model, const RunOptions& options, const Tra
   json.end().key("cost").object().member("steps", trajectory.cost.steps).member("events", trajectory.cost.events);
   json.member("seconds", trajectory.cost.seconds).end();
   if (sensitivity) write_sensitivity(json, *sensitivity);
-  json.end().flush();
-  return text.str();
-}
-
-std::string section_as_json(const Model& model, const std::string& section, const std::vector<SectionPoint>& points,
-                            const Trajectory& trajectory) {
-  std::ostringstream text;
-  JsonWriter json(text);
-  json.object().member("section", section).key("points").rows();
-  for (const SectionPoint& p : points) {
-    json.object().member("t", p.t);
-    write_state(json.key("state"), model, p.state);
-    json.end();
-  }
-  json.end();
-  write_end(json, model, trajectory.end);
   json.end().flush();
   return text.str();
 }

@@ -74,12 +74,17 @@ std::string cost_line(const Cost& cost) {
 }
 
 std::string sensitivity_line(const Model& model, const Sensitivity& s) {
-  std::string out = fmt::format("{:11}d(end)/d(start) up to {:.4g}", "derivative", s.by_state.cwiseAbs().maxCoeff());
+  double largest = 0;
+  for (const std::vector<double>& row : s.by_state) {
+    for (const double v : row) largest = std::max(largest, std::abs(v));
+  }
+  std::string out = fmt::format("{:11}d(end)/d(start) up to {:.4g}", "derivative", largest);
   for (size_t c = 0; c < s.parameters.size() && c < 4; ++c) {
-    Eigen::Index row = 0;
-    s.by_parameter.col(static_cast<Eigen::Index>(c)).cwiseAbs().maxCoeff(&row);
-    out += fmt::format(", d{}/d{} = {:.4g}", model.states[static_cast<size_t>(row)].name, s.parameters[c],
-                       s.by_parameter(row, static_cast<Eigen::Index>(c)));
+    size_t row = 0;
+    for (size_t i = 1; i < s.by_parameter.size(); ++i) {
+      if (std::abs(s.by_parameter[i][c]) > std::abs(s.by_parameter[row][c])) row = i;
+    }
+    out += fmt::format(", d{}/d{} = {:.4g}", model.states[row].name, s.parameters[c], s.by_parameter[row][c]);
   }
   return out + "\n";
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ask/sensitivity.hpp"
+#include "ask/run.hpp"
 #include "flow/simulate.hpp"
 
 namespace saltus {

@@ -17,7 +17,7 @@ Error error_of(Action action) {
   try {
     action();
   } catch (const Error& error) {
-    return error;
+    return Error(error.kind(), as_flags(error.message()), error.place(), as_flags(error.hint()));
   }
   ADD_FAILURE() << "no complaint";
   return Error(ErrorKind::file, "none");

@@ -133,7 +133,7 @@ TEST(Attract, HoldsTheSurfaceWithoutProjection) {
 TEST(Stability, IsSaidToLimitTheStepsOfAStiffSystemOnly) {
   const auto hint = [](const Trajectory& run) {
     return std::any_of(run.messages.begin(), run.messages.end(),
-                       [](const std::string& m) { return m.find("--flow stiff") != std::string::npos; });
+                       [](const std::string& m) { return m.find("`flow` stiff") != std::string::npos; });
   };
   EXPECT_TRUE(hint(system("x' = -1e5*(x - cos(t))", "x = 2").run(2, 1e-9)));
   EXPECT_FALSE(hint(gallery_system("pendulum").run(500, 1e-9)));

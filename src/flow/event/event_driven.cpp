@@ -50,7 +50,7 @@ class Engine {
     recorder_.finish(Why::time, "", now_);
     if (smooth_.idle_steps() > 1000 && 2 * smooth_.idle_steps() > recorder_.steps())
       recorder_.say(
-          fmt::format("{} of {} steps were short for stability, not for accuracy: --flow stiff is likely to be faster",
+          fmt::format("{} of {} steps were short for stability, not for accuracy: `flow` stiff is likely to be faster",
                       smooth_.idle_steps(), recorder_.steps()));
     Trajectory result = recorder_.take();
     result.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -240,7 +240,7 @@ class Engine {
     } else {
       recorder_.finish(Why::nonunique,
                        fmt::format("sliding on {} stops being attractive at t = {}: the solution is not unique; "
-                                   "--leave chooses",
+                                   "`leave` chooses",
                                    names, now_.t()),
                        now_);
     }

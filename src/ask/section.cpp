@@ -1,0 +1,87 @@
+#include "ask/section.hpp"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "model/program.hpp"
+
+namespace saltus {
+namespace {
+
+/// Steps without a point after which a run gives up. The engine reports every 256 steps.
+constexpr long patience = 2'000'000;
+
+/// A time by which the points must have come if nobody gives one.
+double last_time(const Section& section, const RunOptions& options, long points) {
+  if (section.kind == Section::Kind::every)
+    return options.from + constant_value(section.value, options.parameters) * (static_cast<double>(points) + 0.5);
+  return options.from + 1e12;
+}
+
+void check_counts(const SectionQuestion& question, size_t states) {
+  if (question.count < 1 || question.skip < 0 || question.count > 100'000'000 || question.skip > 10'000'000'000)
+    throw Error(ErrorKind::usage, fmt::format("`points` {} `skip` {}: no such points", question.count, question.skip),
+                {}, "give `points` 1 or more and `skip` 0 or more");
+  constexpr double most_numbers = 2e8;
+  if (static_cast<double>(question.count) * static_cast<double>(states + 1) > most_numbers)
+    throw Error(ErrorKind::usage,
+                fmt::format("`points` {}: points of {} states need too much memory", question.count, states), {},
+                fmt::format("give at most `points` {:.0f}, and go on from the last point",
+                            most_numbers / static_cast<double>(states + 1)));
+}
+
+}  // namespace
+
+SectionPlan plan(SectionQuestion question) {
+  const Model& model = question.system.model();
+  check_counts(question, model.states.size());
+  const int s = find_section(model, question.section);
+  const Section& section = model.sections[static_cast<size_t>(s)];
+  question.section = section.name;
+  RunOptions options = run_options(question.solve, model, std::numeric_limits<double>::max());
+  if (question.start) {
+    options.initial = *question.start;
+    options.check(model);
+  }
+  options.section = s;
+  options.section_count = question.count + question.skip;
+  options.keep_events = false;
+  if (!question.solve.until) options.until = last_time(section, options, options.section_count);
+  return {std::move(question), std::move(options)};
+}
+
+SectionAnswer ask(const SectionPlan& plan, const Observer& observer) {
+  const SectionQuestion& question = plan.question;
+  SectionAnswer answer{
+      .system = question.system, .options = plan.options, .section = question.section, .skip = question.skip};
+  RunOptions options = plan.options;
+  long seen = 0, reports = 0;
+  bool gave_up = false;
+  options.on_event = [&](const Event& event, const Arc& after) {
+    if (observer.on_event) observer.on_event(event, after);
+    if (event.kind != EventKind::section || event.on.front() != question.section) return;
+    reports = 0;
+    if (++seen <= question.skip) return;
+    answer.times.push_back(event.t);
+    answer.points.insert(answer.points.end(), event.state.begin(), event.state.end());
+  };
+  options.on_piece = observer.on_piece;
+  options.on_transition = observer.on_transition;
+  options.progress = [&](double) {
+    gave_up = ++reports > patience / 256;
+    return !gave_up && observer({"point", 0, static_cast<double>(seen), static_cast<double>(options.section_count)});
+  };
+  answer.trajectory = simulate(question.system.program(question.solve.attract), options);
+  End& end = answer.trajectory.end;
+  if (gave_up) {
+    end.why = Why::stalled;
+    end.message = fmt::format("no {}point of '{}' in {} steps", seen > 0 ? "further " : "", question.section, patience);
+  } else if (end.why == Why::time && !question.solve.until) {
+    end.why = Why::stalled;
+    end.message = fmt::format("'{}' is not met any more", question.section);
+  }
+  return answer;
+}
+
+}  // namespace saltus
