@@ -108,7 +108,7 @@ class Chooser {
   std::vector<std::vector<size_t>> groups() {
     if (zeros_.size() == 1) return {{0}};
     Mode all = choice_.mode;
-    for (const AtZero& z : zeros_) set(all, program_, z.unknown, z.unknown < program_.switches() ? '0' : 'c');
+    for (const AtZero& z : zeros_) set(all, program_, z.unknown, program_.resting_letter(z.unknown));
     std::vector<int> position(at(program_.unknowns()), -1);
     for (size_t i = 0; i < zeros_.size(); ++i) position[at(zeros_[i].unknown)] = static_cast<int>(i);
     std::vector<size_t> parent(zeros_.size());
@@ -334,8 +334,7 @@ class Chooser {
       }
       int starts[2] = {0, 0};
       for (const int side : {0, 1}) {
-        Mode mode = choice_.mode;
-        for (size_t k = 0; k < c.letters.size(); ++k) set(mode, program_, zeros_[group[k]].unknown, c.letters[k]);
+        Mode mode = with(group, c.letters);
         mode.switches[at(z.unknown)] = side == 0 ? '+' : '-';
         series_.set_mode(mode);
         if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) continue;
@@ -459,7 +458,10 @@ class Chooser {
 
   Mode with(const std::vector<size_t>& group, const std::string& letters) const {
     Mode mode = choice_.mode;
-    for (size_t i = 0; i < group.size(); ++i) set(mode, program_, zeros_[group[i]].unknown, letters[i]);
+    for (size_t i = 0; i < letters.size(); ++i) {
+      const int u = zeros_[group[i]].unknown;
+      set(mode, program_, u, letters[i] == '0' ? program_.resting_letter(u) : letters[i]);
+    }
     return mode;
   }
 
@@ -542,7 +544,7 @@ class Chooser {
       if (letters[i] != '0' && letters[i] != 'c') continue;
       const AtZero& z = zeros_[group[i]];
       const int degree = tape.degree[at(z.unknown)];
-      if (degree < 0 && letters[i] == '0') continue;  // '=', to be judged by its series
+      if (letters[i] == '0' && (degree < 0 || program_.resting_letter(z.unknown) == '=')) continue;  // by its series
       if (z.known < degree && !(degree == 1 && program_.nested(z.unknown))) return false;
     }
     return true;

@@ -378,6 +378,7 @@ class Lowering {
     std::string_view inside{};  ///< the function, where a holding surface is a mistake
     int at_zero = 0;            ///< what sigma is where the surface stays zero, if `rank` says that it matters
     int rank = 0;               ///< of several uses of one surface the highest decides
+    bool kink = false;          ///< what it enters is continuous across the surface
     bool hidden = false;
   };
 
@@ -401,7 +402,7 @@ class Lowering {
     }
     const int index = static_cast<int>(form_.switches.size());
     form_.switches.push_back(
-        {.name = print(simplify(use.written)), .surface = surface, .hidden = hiding_ || use.hidden});
+        {.name = print(simplify(use.written)), .surface = surface, .kink = true, .hidden = hiding_ || use.hidden});
     shapes_.push_back(shape);
     ratio_fixed_.push_back(false);
     selected_in_.emplace_back();
@@ -434,6 +435,7 @@ class Lowering {
   void note_use(Switch& s, const SurfaceUse& use, int side) {
     const size_t i = static_cast<size_t>(&s - form_.switches.data());
     s.selects = s.selects || use.selects;
+    s.kink = s.kink && use.kink;
     if (use.rank > rank_[i]) {
       s.at_zero = side * use.at_zero;
       rank_[i] = use.rank;
@@ -476,7 +478,7 @@ class Lowering {
     switch (e.op()) {
       case Op::sign: return sigma({.written = e.argument(0), .lowered = a[0], .fixes_ratio = true, .rank = 2});
       case Op::hold_sign: return lower_hold(e, a);
-      case Op::abs: return sigma({.written = e.argument(0), .lowered = a[0]}) * a[0];
+      case Op::abs: return sigma({.written = e.argument(0), .lowered = a[0], .kink = true}) * a[0];
       case Op::step:
         return truth(
             sigma({.written = e.argument(0), .lowered = a[0], .fixes_ratio = true, .inside = "step", .rank = 2}));
@@ -515,7 +517,8 @@ class Lowering {
                                     .selects = !trivial,
                                     .inside = op_name(e.op()),
                                     .at_zero = 1,
-                                    .rank = 1}));
+                                    .rank = 1,
+                                    .kink = true}));
     const Expr larger = first, smaller = Expr(1) - first;
     return (is_max ? larger : smaller) * a[0] + (is_max ? smaller : larger) * a[1];
   }
@@ -528,7 +531,8 @@ class Lowering {
                     .selects = true,
                     .inside = "sat",
                     .at_zero = 1,
-                    .rank = 1});
+                    .rank = 1,
+                    .kink = true});
     };
     const Expr low = above(1), high = above(2);
     if (constant(a[1]) && constant(a[2])) {

@@ -105,6 +105,7 @@ struct Switch {
   Place hold_place{};          ///< of the formula that says so
   bool selects = false;        ///< it chooses between formulas, so the formula not chosen must not be evaluated
   int at_zero = 0;             ///< sigma where h stays zero whatever sigma is: x > y is false, x >= y true, sign 0
+  bool kink = false;           ///< only |h| enters (abs, min, max, sat): no rate jumps, and sigma cannot move its surface
   bool hidden = false;         ///< no letter of a mode: a step of floor, or a kink inside the `on` of a jump or section
   std::vector<int> acts_on{};  ///< states whose rate it enters
   std::vector<int> interacts{};  ///< switches it multiplies

@@ -110,6 +110,11 @@ class Program {
   /// Whether the surface depends on other switches.
   bool nested(int i) const { return nested_[static_cast<size_t>(i)]; }
   bool any_nested() const { return any_nested_; }
+  /// The letter of an unknown whose surface or gap stays zero: closed, kept by sigma, or, at a kink, by itself.
+  char resting_letter(int unknown) const {
+    if (unknown >= switches()) return 'c';
+    return model().form.switches[static_cast<size_t>(unknown)].kink ? '=' : '0';
+  }
 
   /// The mode with '*' for its plain switches: modes with the same key share their formulas. A switch whose surface
   /// stays zero by itself ('=') has the formulas of the side that Switch::at_zero names.
