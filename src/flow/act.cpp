@@ -511,7 +511,10 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
     }
   }
   if (!at_start && zeros.size() == 1 && switch_in_time(now, zeros[0])) return std::nullopt;
-  if (!at_start) arrive_for_good(now, zeros);
+  if (!at_start) {
+    land_on_kinks(now, zeros);
+    arrive_for_good(now, zeros);
+  }
   Choice choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
   if (choice.outcome == Choice::Outcome::none) {  // a field may end at its surface: land on it exactly
     bool rests = false;
@@ -637,10 +640,20 @@ void Act::land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth) {
   const int m = program_.switches();
   Mode all = now.mode;
   for (const AtZero& z : zeros) {
-    (z.unknown < m ? all.switches[at(z.unknown)] : all.constraints[at(z.unknown - m)]) = z.unknown < m ? '0' : 'c';
+    (z.unknown < m ? all.switches[at(z.unknown)] : all.constraints[at(z.unknown - m)]) =
+        program_.resting_letter(z.unknown);
   }
   series_.set_mode(all);
   series_.project(now.x, now.t(), now.counters, depth);
+}
+
+/// A root may lie under a kink (a tank that runs empty): what follows is then to be seen on the surface itself only.
+void Act::land_on_kinks(Moment& now, const std::vector<AtZero>& zeros) {
+  std::vector<AtZero> kinks;
+  for (const AtZero& z : zeros) {
+    if (z.fresh && program_.resting_letter(z.unknown) == '=' && !program_.nested(z.unknown)) kinks.push_back(z);
+  }
+  if (!kinks.empty()) land_on(now, kinks, 1);
 }
 
 /// A step of floor that has been crossed is counted: its upper step becomes the lower one of the next whole number.

@@ -74,6 +74,7 @@ class Act {
   std::vector<AtZero> walls_that_moved(Moment& now);
   bool unmoved(const Moment& now, const Transition& event, const AtZero& z);
   void land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth);
+  void land_on_kinks(Moment& now, const std::vector<AtZero>& zeros);
   void add_neighbours(const Moment& now, std::vector<AtZero>& zeros) const;
   void add_ties(std::vector<AtZero>& zeros) const;
   /// Another distribution of redundant forces keeps the mode.

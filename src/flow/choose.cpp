@@ -75,9 +75,14 @@ class Chooser {
   Choice run() {
     std::vector<std::vector<size_t>> undecided = groups();
     decide_together(undecided);
-    for (const std::vector<size_t>& group : undecided) {
-      decide(group);
-      if (choice_.outcome != Choice::Outcome::unique) break;
+    // What rests at a kink is moved by whatever else changes: it is decided last, and again until nothing changes.
+    const auto kinks = std::stable_partition(undecided.begin(), undecided.end(),
+                                             [&](const std::vector<size_t>& group) { return !has_kink(group); });
+    std::for_each(undecided.begin(), kinks, [&](const std::vector<size_t>& group) { decide(group); });
+    for (auto rounds = undecided.end() - kinks + 1; rounds > 0; --rounds) {
+      const Mode before = choice_.mode;
+      std::for_each(kinks, undecided.end(), [&](const std::vector<size_t>& group) { decide(group); });
+      if (undecided.size() == 1 || choice_.mode == before) break;
     }
     return std::move(choice_);
   }
@@ -178,9 +183,15 @@ class Chooser {
     undecided = std::move(left);
   }
 
+  bool has_kink(const std::vector<size_t>& group) const {
+    return std::any_of(group.begin(), group.end(),
+                       [&](size_t z) { return program_.resting_letter(zeros_[z].unknown) == '='; });
+  }
+
   std::string letters_of(const AtZero& z) const { return z.unknown < program_.switches() ? "+-0" : "oc"; }
 
   void decide(const std::vector<size_t>& group) {
+    if (choice_.outcome != Choice::Outcome::unique) return;
     if (group.size() == 1) {
       const AtZero& z = zeros_[group[0]];
       if (const auto simple = choose_simply(series_, x_, t_, counters_, choice_.mode, z, options_)) {
@@ -269,7 +280,7 @@ class Chooser {
       const std::vector<int>& dependents = program_.dependents(u);
       if (std::find(dependents.begin(), dependents.end(), z.unknown) == dependents.end()) continue;
       depends = true;
-      open = open || (letters[k] == '0' && !program_.timed(u));
+      open = open || (letters[k] == '0' && !program_.timed(u) && program_.resting_letter(u) == '0');
     }
     if (!depends || open) return letters_of(z);
     point_.evaluate(x_, t_, sigma, counters_);

@@ -19,6 +19,7 @@ Smooth::Smooth(Series& series, int most_order, std::span<const double> step_rati
       step_ratio_(step_ratio),
       horizon_(std::abs(options.until - options.from)),
       tolerance_(local_tolerance(options.tolerance)),
+      initial_(options.initial),
       control_(series.program().states(), tolerance_, horizon_) {
   if (options.stiff)
     stiff_.emplace(series.program(), options.tolerance, options.until < options.from ? -1.0 : 1.0, order_);
@@ -68,29 +69,40 @@ int Smooth::analytic_order() const {
 
 double Smooth::tangent_length(const Moment& now, double longest, double direction) {
   const size_t n = now.x.size();
-  std::vector<double> rate(n), x(n);
+  std::vector<double> rate(n), x(n), size(n);
   double scale = 0;
   for (size_t i = 0; i < n; ++i) {
     rate[i] = series_.rate(static_cast<int>(i))[0];
-    scale = std::max(scale, std::abs(now.x[i]));
+    size[i] = std::max(std::abs(now.x[i]), std::abs(initial_[i]));
+    scale = std::max(scale, size[i]);
   }
-  const double shortest = tangent_bits * eps * std::max(std::abs(now.t()), 1e-3 * horizon_ * tolerance_);
-  double length = std::min(longest, horizon_);
-  for (; length > shortest; length *= 0.25) {
+  // How much faster each state is at the end of the tangent, if the field has a value there.
+  const auto changes = [&](double length, const auto& allowed) {
     const double tau = direction * length;
     for (size_t i = 0; i < n; ++i) x[i] = now.x[i] + tau * rate[i];
-    if (series_.evaluate(x, now.t() + tau, now.counters) != SeriesStatus::ok) continue;
-    bool follows = true;
-    for (size_t i = 0; i < n && follows; ++i) {
-      const double change = std::abs(series_.rate(static_cast<int>(i))[0] - rate[i]);
-      const bool small_share = change <= tangent_share * std::abs(rate[i]);
-      follows = small_share || (rate[i] == 0 && change * length <= tolerance_ * std::max(std::abs(now.x[i]), scale));
-      if (!follows && rate[i] == 0 && scale == 0) follows = change * length <= tolerance_;
+    if (series_.evaluate(x, now.t() + tau, now.counters) != SeriesStatus::ok) return false;
+    for (size_t i = 0; i < n; ++i) {
+      if (!allowed(i, std::abs(series_.rate(static_cast<int>(i))[0] - rate[i]))) return false;
     }
-    if (follows) break;
+    return true;
+  };
+  const auto negligible = [&](size_t i, double change, double length) {
+    const double whole = size[i] > 0 ? size[i] : scale;
+    return change * length <= tolerance_ * (whole > 0 ? whole : 1);
+  };
+  const double shortest =
+      std::min(longest, tangent_bits * eps * std::max(std::abs(now.t()), 1e-3 * horizon_ * tolerance_));
+  double length = std::min(longest, horizon_);
+  while (length > shortest && !changes(length, [&](size_t i, double change) {
+           return change <= tangent_share * std::abs(rate[i]) || (rate[i] == 0 && negligible(i, change, length));
+         }))
+    length *= 0.25;
+  if (length <= shortest) {  // what time can see at least, if no state sees it
+    const bool unseen = changes(shortest, [&](size_t i, double change) { return negligible(i, change, shortest); });
+    length = unseen ? shortest : 0;
   }
   series_.expand(now.x, now.t(), now.counters, order_);
-  return std::max(length, std::min(shortest, longest));
+  return length;
 }
 
 void Smooth::cut(const Moment& now, double tau) {

@@ -38,7 +38,7 @@ class Smooth {
   /// How many coefficients of the states are finite: at the edge of a root's domain only the first ones are.
   int analytic_order() const;
   /// Where the field has no series (a square root at zero): how long its tangent can be followed. Each rate keeps to a
-  /// small share of itself, or, where it is zero, changes its state by less than the tolerance.
+  /// small share of itself, or changes its state by less than the tolerance over what time can see. 0: not at all.
   double tangent_length(const Moment& now, double longest, double direction);
 
   void cut(const Moment& now, double tau);
@@ -73,6 +73,7 @@ class Smooth {
   int most_order_, order_;
   std::span<const double> step_ratio_;
   double horizon_, tolerance_;
+  const std::vector<double>& initial_;
   StepControl control_;
   std::optional<StiffFlow> stiff_;
   Piece piece_;

@@ -24,6 +24,9 @@ inline constexpr double shortest_step_bits = 4;
 
 /// Where a field has no series, its tangent is followed while no rate changes by more than this share of itself.
 inline constexpr double tangent_share = 1e-4;
+/// Such steps in a row before a run ends as stalled: the first leaves the singular point in time, the second in the
+/// states that begin to move there.
+inline constexpr int most_rough_steps = 4;
 /// A step along the tangent is long enough for time to see the series that follows.
 inline constexpr double tangent_bits = 512;
 

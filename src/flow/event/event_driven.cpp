@@ -39,7 +39,7 @@ class Engine {
     while (!recorder_.ended() && !finished()) {
       const std::vector<Guard> guards = step();
       if (!guards.empty() && !recorder_.ended()) {
-        rough_ = false;
+        rough_steps_ = 0;
         after_event_ = true;
         smooth_.restart();
         events_.happen(now_, guards, time_scale(), resolution());
@@ -98,15 +98,15 @@ class Engine {
     if (!(length > 0) || !std::isfinite(length)) length = longest_step();
     const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
     if (natural < shortest && smooth_.analytic_order() >= 1) {
-      const double rough = smooth_.tangent_length(now_, length, direction_);
-      if (watches_.arrive_within(smooth_, 4 * rough)) return watches_.found_at(0, resolution());
-      if (!rough_) {
-        rough_ = true;
-        smooth_.cut_rough(now_, direction_ * std::min(length, rough));
+      const double rough = smooth_.tangent_length(now_, longest_step(), direction_);
+      if (watches_.arrive_within(smooth_, 4 * std::max(rough, tangent_bits * eps * std::abs(t)))) return watches_.found_at(0, resolution());
+      if (rough > 0 && rough_steps_ < most_rough_steps) {
+        ++rough_steps_;
+        smooth_.cut_rough(now_, direction_ * rough);
         return advance(nullptr, natural, watched);
       }
     }
-    rough_ = false;
+    rough_steps_ = 0;
     if (natural < shortest) {
       if (watches_.arrive_within(smooth_, 64 * eps * std::abs(t))) return watches_.found_at(0, resolution());
       return stall(natural);
@@ -326,7 +326,7 @@ class Engine {
   Events events_;
   Moment now_;
   double first_scale_ = 1;   // time scale before the first step
-  bool rough_ = false;       // the last step was made without a series
+  int rough_steps_ = 0;      // made without a series since the last one that had one
   bool after_event_ = true;  // the step after an event is a Taylor step: it knows which coefficients vanish
   std::vector<int> determinants_, determinants_at_end_;
   std::vector<Crossing> crossings_;
