@@ -197,6 +197,7 @@ class Search {
               tangent = functions.rows() > 0 ? null_space(functions, free_share) : Mat(Mat::Identity(n, n));
     out.state = x;
     out.mode = visible_mode(arc.mode, model_.form.visible);
+    out.arc = arc;
     out.residual = residual;
     out.why.clear();
     const bool slides = std::any_of(arc.mode.switches.begin(), arc.mode.switches.begin() + model_.form.visible,

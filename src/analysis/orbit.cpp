@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "analysis/settle.hpp"
+#include "analysis/signature.hpp"
 #include "flow/recorder.hpp"
-#include "flow/smooth.hpp"
 #include "flow/variation.hpp"
 #include "model/period.hpp"
 
@@ -21,7 +21,6 @@ size_t ux(Eigen::Index i) { return static_cast<size_t>(i); }
 
 constexpr double closes = 1e-7;        ///< relative error of a run that counts as closed
 constexpr double converged = 1e-12;    ///< relative residual of Newton's method
-constexpr double shortest_leg = 1e-4;  ///< of those before an accumulation, as a share of the period
 constexpr int most_signatures = 12;    ///< changes of the signature before giving up
 
 /// Where an orbit begins, and how it closes.
@@ -29,19 +28,6 @@ struct Begin {
   std::vector<double> x;
   double t = 0;
   int returns = 1;
-};
-
-/// What ends a leg.
-struct Leg {
-  enum class End { guard, time, section, clock };
-  Arc arc;
-  End end = End::guard;
-  Guard guard{};
-  Transition event;  ///< what happens there, frozen
-  bool happens = false;
-  double until = 0;  ///< clock: absolute time; time: the length, kept
-  Vec x;
-  double length = 0;
 };
 
 struct Failure {
@@ -77,6 +63,7 @@ class Search {
       program_.emplace(model_);
       simulator_.emplace(*program_);
       variation_.emplace(*program_, base(0, 1));
+      shooting_.emplace(*program_, options_.run, forced_, direction_);
       Begin begin = options_.guess ? take_guess() : settle();
       solve(begin, orbit);
     } catch (const Failure& failure) {
@@ -281,8 +268,11 @@ class Search {
                                                "it, or give a guess",
                                                times.size())};
     }
-    // The orbit is the same in every period: begin in the first.
-    if (forced_ && section_ < 0) last.t = begin.t;
+    // The orbit is the same in every period: begin in the first, where clocks have counted less.
+    if (forced_ && section_ < 0) {
+      last.t = begin.t;
+      if (last_arc_) count_anew(*last_arc_, begin);
+    }
     if (forced_ && section_ >= 0) {
       const size_t back = at(last.returns);
       const double length = times.size() > back ? std::abs(times.back() - times[times.size() - 1 - back]) : clock_;
@@ -291,6 +281,20 @@ class Search {
       section_ = -1;
     }
     return last;
+  }
+
+  /// Wraps of time counted as at the beginning of the first period.
+  void count_anew(Arc& arc, const Begin& begin) {
+    RunOptions still = base(begin.t, 0);
+    still.initial = begin.x;
+    const Arc first = simulator_->run(still).last;
+    for (size_t c = 0; c < arc.counters.size(); ++c) {
+      const Expr phase[] = {model_.form.counters[c].phase};
+      const std::vector<Expr> symbols = symbols_in(phase);
+      const bool timed = std::none_of(symbols.begin(), symbols.end(),
+                                      [](const Expr& e) { return e.is_symbol(SymbolKind::state); });
+      if (timed) arc.counters[c] = first.counters[c];
+    }
   }
 
   int nearest_recurrence(const Settling& settling) const {
@@ -399,208 +403,16 @@ class Search {
   // ---- Newton's method ----------------------------------------------------------------------------------------------
 
   std::vector<Leg> legs_of(const Begin& begin, const Lap& lap) const {
-    std::vector<Leg> legs;
-    std::vector<double> x = begin.x;
-    double t = begin.t;
-    size_t piece = 0;
-    const auto held_at = [&](double time) {
-      while (piece + 1 < lap.run.pieces.size() && direction_ * (lap.run.pieces[piece + 1].start - time) <= 0) ++piece;
-      return lap.run.pieces.empty() ? Arc{} : lap.run.arcs[at(lap.run.pieces[piece].arc)];
-    };
-    for (const Transition& e : lap.run.transitions) {
-      const bool changes = !e.jumps.empty() || !e.hits.empty() || !e.resting.empty() || !(e.before == e.after) ||
-                           e.counters_before != e.counters;
-      if (!changes) continue;
-      Leg leg;
-      leg.arc = {e.before, e.counters_before, held_at(t).held};
-      if (e.guards.empty() && e.resting.empty()) {  // hit at the start
-        x = e.x_plus;
-        continue;
-      }
-      leg.event = e;
-      leg.happens = true;
-      leg.length = e.t - t;
-      leg.x = Eigen::Map<const Vec>(x.data(), ix(x.size()));
-      leg.end = Leg::End::time;
-      leg.until = leg.length;
-      if (!e.resting.empty() && leg.arc.counters.empty()) leg.arc.counters = e.counters;
-      for (const Guard& g : e.guards) {
-        if (g.kind == GuardKind::slope) continue;
-        if (g.kind == GuardKind::jump && g.side == 0 && leg.length == 0) break;
-        leg.guard = g;
-        leg.end = g.kind == GuardKind::clock ? Leg::End::clock : Leg::End::guard;
-        if (g.kind == GuardKind::clock) leg.until = e.t;
-        break;
-      }
-      if (!e.resting.empty()) skip_short(legs, leg, std::abs(lap.run.end.t - begin.t));
-      legs.push_back(std::move(leg));
-      x = e.x_plus;
-      t = e.t;
-    }
     const bool by_event = section_ >= 0 && model_.sections[at(section_)].kind != Section::Kind::on;
-    if (!by_event) {
-      Leg leg;
-      leg.arc = lap.run.last;
-      leg.arc.held = held_at(t).held;
-      leg.length = lap.run.end.t - t;
-      leg.x = Eigen::Map<const Vec>(x.data(), ix(x.size()));
-      leg.end = section_ >= 0 ? Leg::End::section : Leg::End::clock;
-      leg.until = lap.run.end.t;
-      legs.push_back(std::move(leg));
-    }
+    std::vector<Leg> legs = saltus::legs_of(lap.run, begin.x, begin.t, direction_, !by_event);
+    if (!by_event && section_ >= 0) legs.back().end = Leg::End::section;
     return legs;
   }
 
-  /// The last events before an accumulation are too close for their times to be solved for; what they lead to is rest
-  /// all the same.
-  static void skip_short(std::vector<Leg>& legs, Leg& rest, double period) {
-    while (!legs.empty() && std::abs(legs.back().length) < shortest_leg * period) {
-      rest.length += legs.back().length;
-      rest.x = legs.back().x;
-      rest.arc = legs.back().arc;
-      legs.pop_back();
-    }
-    rest.until = rest.length;
-  }
-
-  /// flow(mode, x, T) with its tangents; false where there is none.
-  bool flow(const Leg& leg, double t, std::vector<double>& x, Mat& X) {
-    Variation& v = *variation_;
-    v.begin(Mat::Identity(ix(x.size()), ix(x.size())));
-    v.land(leg.arc, x, t);
-    if (leg.length != 0) {
-      RunOptions o = base(t, 1);
-      o.until = t + (leg.length > 0 ? 1 : -1) * std::max(std::abs(leg.length), 1e-12);
-      EngineMemory& memory = v.memory();
-      Smooth smooth(*memory.series, memory.order, memory.step_ratio, o);
-      Moment now{.x = x, .counters = leg.arc.counters, .mode = leg.arc.mode};
-      now.clock.set(t);
-      const double end = t + leg.length;
-      for (long steps = 0; now.clock.until(end) != 0; ++steps) {
-        if (steps > 200'000) return false;
-        const double left = now.clock.until(end);
-        memory.series->set_mode(now.mode);
-        if (!leg.arc.held.empty()) memory.series->hold_at(leg.arc.held);
-        if (smooth.begin(now) != SeriesStatus::ok) return false;
-        const double natural = smooth.natural({});
-        double length = std::min(natural, std::abs(left));
-        if (!(length > 0)) return false;
-        for (int halving = 0;; ++halving) {
-          const double tau = length >= std::abs(left) ? left : std::copysign(length, left);
-          smooth.cut(now, tau);
-          if (smooth.trusts(now, tau)) break;
-          if (halving > 60) return false;
-          length = std::min(length, std::abs(left)) / 2;
-          smooth.begin(now);
-        }
-        const Piece piece = smooth.piece();
-        const std::vector<double> next = smooth.end();
-        smooth.accept(next, 1, 0, {});
-        v.along(piece, leg.arc);
-        now.x = next;
-        if (piece.length == left)
-          now.clock.set(end);
-        else
-          now.clock.advance(piece.length);
-        for (const double value : now.x) {
-          if (!(std::abs(value) < 1e100)) return false;
-        }
-      }
-      x = now.x;
-    }
-    X = v.tangents();
-    return X.allFinite();
-  }
-
-  /// Residual and its derivative for all legs; unknowns: x_1, T_1, x_2, T_2, ... False where a leg cannot be followed.
   bool equations(const std::vector<Leg>& legs, double t0, Vec& r, Mat& J) {
-    const Eigen::Index n = ix(model_.states.size()), size = (n + 1) * ix(legs.size());
-    r.setZero(size);
-    J.setZero(size, size);
-    double t = t0;
-    Variation& v = *variation_;
-    for (size_t i = 0; i < legs.size(); ++i) {
-      const Leg& leg = legs[i];
-      failed_leg_ = static_cast<int>(i);
-      const Eigen::Index row = (n + 1) * ix(i), next = (n + 1) * ix((i + 1) % legs.size());
-      std::vector<double> x(leg.x.begin(), leg.x.end());
-      const std::vector<double> start = x;
-      Mat X;
-      const Vec f0 = v.rates(leg.arc, start, t);
-      if (!flow(leg, t, x, X)) return false;
-      const double end = t + leg.length;
-      const Vec f = v.rates(leg.arc, x, end);
-      if (!f.allFinite() || !f0.allFinite()) return false;
-      // Directions: by x_i, by T_i, by the time at which the leg starts.
-      Mat z(n, n + 2), dt = Mat::Zero(1, n + 2);
-      z.leftCols(n) = X;
-      z.col(n) = f;
-      z.col(n + 1) = f - X * f0;
-      dt(0, n) = dt(0, n + 1) = 1;
-      Mat h = Mat::Zero(1, n + 2);
-      double value = 0;
-      switch (leg.end) {
-        case Leg::End::time:
-          value = leg.length - leg.until;
-          h(0, n) = 1;
-          break;
-        case Leg::End::clock:
-          value = end - leg.until;
-          h = dt;
-          break;
-        case Leg::End::section:
-        case Leg::End::guard: {
-          const Variation::GuardSlope slope =
-              leg.end == Leg::End::section ? v.section(section_, leg.arc, x, end) : v.guard(leg.guard, leg.arc, x, end);
-          value = slope.value;
-          h = slope.by_state.transpose() * z + slope.by_time * dt;
-          // In units of time, so that all rows are alike.
-          const double rate = slope.by_state.dot(f) + slope.by_time;
-          if (std::abs(rate) > 0 && std::isfinite(rate)) {
-            value /= rate;
-            h /= rate;
-          }
-          break;
-        }
-      }
-      if (leg.happens) {
-        if (!leg.event.resting.empty()) {
-          const Arc after{leg.event.after, leg.event.counters};
-          const Vec f1 = v.rates(after, x, end);
-          v.begin(z - f1 * dt);  // at fixed time
-          v.land(after, x, end);
-          z = v.tangents() + f1 * dt;
-        } else if (!v.reset(leg.event, leg.arc, x, end, z, dt)) {
-          return false;
-        }
-      }
-      r.segment(row, n) = legs[(i + 1) % legs.size()].x - Eigen::Map<const Vec>(x.data(), n);
-      r[row + n] = value;
-      J.block(row, next, n, n).setIdentity();
-      J.block(row, (n + 1) * ix(i), n, n) -= z.leftCols(n);
-      J.block(row, (n + 1) * ix(i) + n, n, 1) -= z.col(n);
-      J.block(row + n, (n + 1) * ix(i), 1, n) = h.leftCols(n);
-      J(row + n, (n + 1) * ix(i) + n) = h(0, n);
-      if (forced_) {
-        for (size_t j = 0; j < i; ++j) {
-          J.block(row, (n + 1) * ix(j) + n, n, 1) -= z.col(n + 1);
-          J(row + n, (n + 1) * ix(j) + n) += h(0, n + 1);
-        }
-      }
-      if (i + 1 == legs.size()) {
-        for (Eigen::Index s = 0; s < n; ++s) {
-          if (!left_out_[ux(s)]) {
-            r[row + s] += shift_[ux(s)];
-            continue;
-          }
-          r[row + s] = 0;
-          J.row(row + s).setZero();
-          J(row + s, s) = 1;
-        }
-      }
-      t = end;
-    }
-    return r.allFinite() && J.allFinite();
+    const Eigen::Index n = ix(model_.states.size());
+    Closing closing{.free = left_out_, .sign = Vec::Ones(n), .shift = Eigen::Map<const Vec>(shift_.data(), n)};
+    return shooting_->equations(legs, closing, t0, {}, section_, r, J);
   }
 
   /// Newton's method on the frozen signature. Says whether it has converged; `begin` is moved.
@@ -613,6 +425,7 @@ class Search {
       length += std::abs(leg.length);
     }
     for (size_t i = 0; i < size_.size(); ++i) scale[ix(i)] = std::max(scale[ix(i)], size_[i]);
+    shooting_->set_size(scale, length);
     const auto size_of = [&](const Vec& r) {
       double largest = 0;
       for (Eigen::Index i = 0; i < r.size(); ++i) {
@@ -665,19 +478,6 @@ class Search {
     return true;
   }
 
-  static bool same_signature(const std::vector<Leg>& a, const std::vector<Leg>& b) {
-    if (a.size() != b.size()) return false;
-    for (size_t i = 0; i < a.size(); ++i) {
-      if (!(a[i].arc.mode == b[i].arc.mode) || a[i].end != b[i].end) return false;
-      if (a[i].end == Leg::End::guard && (a[i].guard.kind != b[i].guard.kind || a[i].guard.item != b[i].guard.item))
-        return false;
-      if (!(a[i].event.after == b[i].event.after) || a[i].event.jumps.size() != b[i].event.jumps.size() ||
-          a[i].event.hits.size() != b[i].event.hits.size())
-        return false;
-    }
-    return true;
-  }
-
   // ---- the search ---------------------------------------------------------------------------------------------------
 
   void note_sizes(const Lap& lap) {
@@ -721,7 +521,7 @@ class Search {
         throw Failure{"newton",
                       fmt::format("Newton's method does not converge (residual {:.2g}, leg {} of {}); start nearer to "
                                   "the orbit",
-                                  orbit.residual, failed_leg_ + 1, legs.size()),
+                                  orbit.residual, shooting_->failed_leg() + 1, legs.size()),
                       orbit.residual};
       land(begin, legs.front().arc);
       now = lap(begin, true);
@@ -799,6 +599,8 @@ class Search {
     orbit.monodromy = now.monodromy;
     orbit.residual = std::max(0.0, std::min(orbit.residual, open_by(begin, now)));
     orbit.notes = now.notes;
+    orbit.free = left_out_;
+    orbit.shift = shift_;
     multipliers(begin, now, orbit);
     orbit.symmetric = is_symmetric(now, orbit.period);
     const int visible = model_.form.visible;
@@ -892,6 +694,7 @@ class Search {
   std::optional<Program> program_;
   std::optional<Simulator> simulator_;
   std::optional<Variation> variation_;
+  std::optional<Shooting> shooting_;
   bool forced_ = false;
   double clock_ = 0;
   int section_ = -1, wanted_section_ = -1;
@@ -899,7 +702,6 @@ class Search {
   std::optional<Arc> last_arc_;  ///< at the end of the run that settled
   std::vector<bool> left_out_;
   std::vector<double> size_, shift_;
-  int failed_leg_ = 0;
 };
 
 }  // namespace

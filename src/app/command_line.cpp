@@ -262,6 +262,37 @@ std::function<Outcome()> prepare_orbit(CLI::App& app) {
   };
 }
 
+std::function<Outcome()> prepare_follow(CLI::App& app) {
+  const auto o = std::make_shared<FollowRequest>();
+  OrbitRequest& start = o->start;
+  declare(app, start.model);
+  app.add_option("RANGE,--range-of", o->ranges, "NAME=A:B; NAME may be a formula of a parameter: 1/omega=1:6")
+      ->required()
+      ->type_name("NAME=A:B");
+  app.add_option("--section", start.section, "which section, if there are several")->type_name("NAME");
+  app.add_flag("--guess", start.guess, "the initial values are near the start: no run first");
+  app.add_option("--period", start.period, "the orbit closes after N returns to the section")->type_name("N");
+  declare_text(app, "--time", start.time, "TIME", "it closes after about this time");
+  app.add_flag("--backward", start.backward, "orbits found backward in time");
+  app.add_flag("--equilibrium", start.equilibrium, "equilibria instead of orbits");
+  app.add_option("--modulo", start.modulo, "a state that grows by multiples of a number: th=2*pi")
+      ->type_name("NAME=NUMBER")
+      ->allow_extra_args(false);
+  app.add_option("--label", o->label, "start from this special point of the result given as MODEL")->type_name("LABEL");
+  app.add_flag("--all", o->all, "every branch that begins at a special point as well");
+  app.add_option("--points", o->points, "at most so many each way (2000)")->type_name("N");
+  declare_number(app, "--step", o->step, "longest step, as a share of the range (0.02)");
+  declare_text(app, "--longest-time", o->longest, "TIME", "a longer period counts as homoclinic (100 of the first)");
+  app.add_option("--measure", o->measure, "ordinate of the picture")->type_name("NAME|max(NAME)|min(NAME)|period");
+  app.add_option("--over", o->over, "draw it over this sweep")->type_name("DIR");
+  declare(app, start.solve);
+  declare(app, start.output);
+  return [o] {
+    Terminal terminal(o->start.output.quiet);
+    return follow(*o, terminal.report());
+  };
+}
+
 std::function<Outcome()> prepare_exponents(CLI::App& app) {
   const auto o = std::make_shared<ExponentsRequest>();
   declare(app, o->model);
@@ -308,6 +339,8 @@ const std::vector<Command>& commands() {
        true},
       {"basins", "MODEL AXES", "which initial states go to which attractor", prepare_basins, true},
       {"orbit", "MODEL", "a periodic orbit or an equilibrium: period, multipliers, events", prepare_orbit},
+      {"follow", "MODEL RANGE", "the branch of an orbit or equilibrium in a parameter, and its bifurcations",
+       prepare_follow},
       {"exponents", "MODEL", "Lyapunov exponents, with their errors", prepare_exponents},
       {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},

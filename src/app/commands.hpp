@@ -138,6 +138,22 @@ struct OrbitRequest {
 /// A periodic orbit or an equilibrium: period, multipliers, events.
 Outcome orbit(const OrbitRequest& request, const Report& report = {});
 
+/// `saltus follow`.
+struct FollowRequest {
+  OrbitRequest start;               ///< model, how to compute, where results go, and what to start from
+  std::vector<std::string> ranges;  ///< NAME=a:b, one or two; NAME may be a formula of a parameter
+  std::string label;                ///< of a special point of the past result given as model
+  bool all = false;                 ///< every branch found, recursively
+  int points = 2000;                ///< at most, each way
+  std::optional<double> step;       ///< longest, as a share of the range
+  std::optional<std::string> longest;  ///< a longer period counts as homoclinic
+  std::string measure;              ///< ordinate of the picture: NAME, max(NAME), min(NAME), period
+  std::string over;                 ///< folder of a sweep, drawn below
+};
+
+/// A branch of equilibria or orbits and its bifurcations; with two ranges the curve of a special point.
+Outcome follow(const FollowRequest& request, const Report& report = {});
+
 /// `saltus exponents`.
 struct ExponentsRequest {
   ModelOptions model;

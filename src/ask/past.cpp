@@ -39,6 +39,19 @@ std::string read_text(const std::filesystem::path& path) {
   return text;
 }
 
+/// {y = 1, v = 2}
+std::string toml_state(const Past::Start& start) {
+  std::vector<std::string> state;
+  for (const auto& [name, value] : start.state) state.push_back(fmt::format("{} = {:.17g}", json_string(name), value));
+  return fmt::format("{{{}}}", fmt::join(state, ", "));
+}
+
+std::string toml_numbers(const std::vector<double>& values) {
+  std::vector<std::string> texts;
+  for (const double v : values) texts.push_back(fmt::format("{:.17g}", v));
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
 [[noreturn]] void damaged(const std::filesystem::path& path, const std::string& what) {
   throw Error(ErrorKind::model, fmt::format("{}: this run.toml is damaged: {}", path.string(), what), {},
               "take a run.toml as saltus wrote it");
@@ -52,13 +65,17 @@ std::string write_past(const Past& past) {
                      json_string(past.command), json_string(past.name), toml_text(past.model));
   for (const auto& [option, values] : past.options) out += fmt::format("{} = {}\n", option, toml_values(values));
   if (past.start) {
-    std::vector<std::string> state, signature;
-    for (const auto& [name, value] : past.start->state)
-      state.push_back(fmt::format("{} = {:.17g}", json_string(name), value));
+    std::vector<std::string> signature;
     for (const std::string& mode : past.start->signature) signature.push_back(json_string(mode));
-    out += fmt::format("\n[orbit]\nt = {:.17g}\nperiod = {:.17g}\nmode = {}\nstate = {{{}}}\nsignature = [{}]\n",
-                       past.start->t, past.start->period, json_string(past.start->mode), fmt::join(state, ", "),
+    out += fmt::format("\n[orbit]\nt = {:.17g}\nperiod = {:.17g}\nmode = {}\nstate = {}\nsignature = [{}]\n",
+                       past.start->t, past.start->period, json_string(past.start->mode), toml_state(*past.start),
                        fmt::join(signature, ", "));
+  }
+  for (const Past::Special& s : past.special) {
+    out += fmt::format("\n[special.{}]\ntype = {}\nvalues = {}\nt = {:.17g}\nperiod = {:.17g}\nstate = {}\n", s.label,
+                       json_string(s.type), toml_numbers(s.values), s.at.t, s.at.period, toml_state(s.at));
+    out += fmt::format("near = {{values = {}, t = {:.17g}, period = {:.17g}, state = {}}}\n", toml_numbers(s.near_values),
+                       s.near.t, s.near.period, toml_state(s.near));
   }
   return out;
 }
@@ -99,14 +116,37 @@ std::optional<Past> read_past_text(const std::string& file, const std::filesyste
       }
       past.options.push_back(std::move(option));
     }
-    if (const toml::table* orbit = root["orbit"].as_table()) {
-      past.start.emplace();
-      past.start->t = (*orbit)["t"].value_or(0.0);
-      past.start->period = (*orbit)["period"].value_or(0.0);
-      past.start->mode = (*orbit)["mode"].value_or(std::string());
-      const toml::table* state = (*orbit)["state"].as_table();
-      if (!state) damaged(path, "the table [orbit] has no state");
-      for (const auto& [name, value] : *state) past.start->state.emplace_back(name.str(), value.value_or(0.0));
+    const auto read_start = [&](const toml::table& from, const std::string& where) {
+      Past::Start start;
+      start.t = from["t"].value_or(0.0);
+      start.period = from["period"].value_or(0.0);
+      start.mode = from["mode"].value_or(std::string());
+      const toml::table* state = from["state"].as_table();
+      if (!state) damaged(path, fmt::format("the table [{}] has no state", where));
+      for (const auto& [name, value] : *state) start.state.emplace_back(name.str(), value.value_or(0.0));
+      return start;
+    };
+    const auto read_numbers = [](const toml::table& from, const char* key) {
+      std::vector<double> out;
+      if (const toml::array* list = from[key].as_array()) {
+        for (const toml::node& value : *list) out.push_back(value.value_or(0.0));
+      }
+      return out;
+    };
+    if (const toml::table* orbit = root["orbit"].as_table()) past.start = read_start(*orbit, "orbit");
+    if (const toml::table* all = root["special"].as_table()) {
+      for (const auto& [label, node] : *all) {
+        const toml::table* table = node.as_table();
+        const toml::table* near = table ? (*table)["near"].as_table() : nullptr;
+        const std::string where = "special." + std::string(label.str());
+        if (!near) damaged(path, fmt::format("the table [{}] is incomplete", where));
+        past.special.push_back({.label = std::string(label.str()),
+                                .type = (*table)["type"].value_or(std::string()),
+                                .values = read_numbers(*table, "values"),
+                                .at = read_start(*table, where),
+                                .near = read_start(*near, where),
+                                .near_values = read_numbers(*near, "values")});
+      }
     }
     return past;
   } catch (const toml::parse_error& error) {

@@ -12,6 +12,9 @@
 //     t = 0
 //     state = {y = 1.2, v = 0}
 //
+//     [special.PD1]                a special point of a branch, from which another can be followed
+//     type = "flip"
+//
 // Wherever a command takes a MODEL, such a file stands for the model in it.
 #pragma once
 
@@ -41,6 +44,15 @@ struct Past {
     std::vector<std::string> signature;
   };
   std::optional<Start> start = {};
+
+  /// A table [special.LABEL] of a branch: a special point, and a regular one near by from which it is found again.
+  struct Special {
+    std::string label, type;
+    std::vector<double> values;  ///< of what was followed
+    Start at, near;
+    std::vector<double> near_values;
+  };
+  std::vector<Special> special = {};
 };
 
 std::string write_past(const Past& past);

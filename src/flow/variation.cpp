@@ -56,6 +56,13 @@ void Variation::begin(Mat x, Mat p) {
   last_shift_.setZero(1, x_.cols());
 }
 
+void Variation::bind(const std::vector<double>& parameters) {
+  if (options_.parameters == parameters) return;
+  options_.parameters = parameters;
+  memory_.prepare(options_);
+  for (auto& [tape, jet] : jets_) jet->bind(parameters);
+}
+
 void Variation::note(std::string text) {
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
 }
@@ -286,6 +293,27 @@ Mat Variation::within(const Piece& piece, const Arc& arc, double tau) {
   return end;
 }
 
+Mat Variation::rate_slopes(const Arc& arc, std::span<const double> x, double t, const Mat& P) {
+  const int n = program_.states();
+  const Eigen::Index d = n + P.cols();
+  Mat X = Mat::Zero(n, d), directions = Mat::Zero(ix(model_.parameters.size()), d);
+  X.leftCols(n).setIdentity();
+  if (P.cols() > 0) directions.rightCols(P.cols()) = P;
+  const Mat keep_x = std::exchange(x_, std::move(X)), keep_p = std::exchange(p_, std::move(directions));
+  expand(x, t, arc, 1);
+  const TangentTape& tape = program_.tangent(arc.mode.switches);
+  load(jet_of(tape.arc.tape, order_), t, arc.counters, 1);
+  if (P.cols() > 0) load(jet_of(tape.arc_parameter.tape, order_), t, arc.counters, 1);
+  expand_tangents(1);
+  Mat out(n, d);
+  for (int i = 0; i < n; ++i) {
+    for (Eigen::Index c = 0; c < d; ++c) out(i, c) = xs_[(at(i) * ux(d) + ux(c)) * 2 + 1];
+  }
+  x_ = keep_x;
+  p_ = keep_p;
+  return out;
+}
+
 Vec Variation::rates(const Arc& arc, std::span<const double> x, double t) {
   Series& series = *memory_.series;
   enter(arc);
@@ -335,21 +363,24 @@ Mat Variation::unknown_tangent(int u) const {
   return out;
 }
 
-Variation::GuardSlope Variation::guard(const Guard& g, const Arc& arc, std::span<const double> x, double t) {
+Variation::GuardSlope Variation::guard(const Guard& g, const Arc& arc, std::span<const double> x, double t,
+                                       const Mat& P) {
   const int n = program_.states(), m = program_.switches();
-  const Mat keep_x = std::exchange(x_, Mat(Mat::Identity(n, n)));
-  const Mat keep_p = std::exchange(p_, Mat(Mat::Zero(ix(model_.parameters.size()), n)));
-  GuardSlope out{.by_state = Vec::Zero(n)};
+  Mat X = Mat::Zero(n, n + P.cols()), directions = Mat::Zero(ix(model_.parameters.size()), n + P.cols());
+  X.leftCols(n).setIdentity();
+  if (P.cols() > 0) directions.rightCols(P.cols()) = P;
+  const Mat keep_x = std::exchange(x_, std::move(X)), keep_p = std::exchange(p_, std::move(directions));
+  GuardSlope out;
   const Jet<double>& jet = event_point(arc, x, t);
   const TangentTape& tape = program_.tangent(arc.mode.switches);
   expand_tangents(0);
   const Series& series = *memory_.series;
+  Mat slope = Mat::Zero(1, n + P.cols());
   const auto row = [&](int r) {
-    Mat slope = row_tangent(r, jet, tape, x_, nullptr);
+    slope = row_tangent(r, jet, tape, x_, nullptr);
     for (const SlopeEntry& e : tape.event.by_unknown) {
       if (e.row == r) slope += value_of(jet, e.output) * unknown_tangent(e.column);
     }
-    out.by_state = slope.transpose();
   };
   double rate = 0;
   switch (g.kind) {
@@ -366,19 +397,96 @@ Variation::GuardSlope Variation::guard(const Guard& g, const Arc& arc, std::span
       out.value = series.jump(g.item)[0], rate = series.jump(g.item)[1];
       break;
     case GuardKind::sigma:
-      out.by_state = unknown_tangent(g.item).transpose();
+      slope = unknown_tangent(g.item) - g.side * formula_shift(model_.form.switches[at(g.item)].hold);
       out.value = series.unknown(g.item)[0] - g.side * series.hold(g.item), rate = series.unknown(g.item)[1];
       break;
     case GuardKind::lambda:
-      out.by_state = unknown_tangent(m + g.item).transpose();
+      slope = unknown_tangent(m + g.item);
       out.value = series.unknown(m + g.item)[0], rate = series.unknown(m + g.item)[1];
       break;
     case GuardKind::slope:
     case GuardKind::clock: break;
   }
+  out.by_state = slope.leftCols(n).transpose();
+  out.by_parameter = slope.rightCols(P.cols()).transpose();
   double along = 0;
   for (int i = 0; i < n; ++i) along += out.by_state[i] * series.rate(i)[0];
   out.by_time = rate - along;
+  x_ = keep_x;
+  p_ = keep_p;
+  return out;
+}
+
+Variation::GuardSeries Variation::guard_series(const Guard& g, const Arc& arc, std::span<const double> x, double t,
+                                               int order, Mat X, Mat P) {
+  const int m = program_.switches();
+  order = std::min(order, order_ - 1);
+  const Eigen::Index d = X.cols();
+  const Mat keep_x = std::exchange(x_, std::move(X)), keep_p = std::exchange(p_, std::move(P));
+  expand(x, t, arc, order + 1);
+  const TangentTape& tape = program_.tangent(arc.mode.switches);
+  load(jet_of(tape.arc.tape, order_), t, arc.counters, order + 1);
+  if (!p_.isZero(0)) load(jet_of(tape.arc_parameter.tape, order_), t, arc.counters, order + 1);
+  expand_tangents(order + 1);  // gives those of the unknowns up to `order`
+  const Series& series = *memory_.series;
+  const size_t stride = at(order) + 2;
+  GuardSeries out{Vec::Zero(order + 1), Mat::Zero(order + 1, d)};
+  const auto values = [&](const double* c) {
+    for (int k = 0; k <= order; ++k) out.value[k] = c[k];
+  };
+  const auto row = [&](int r) {
+    Jet<double>& jet = jet_of(tape.event.tape, order + 1);
+    load(jet, t, arc.counters, order);
+    for (const SlopeEntry& e : tape.event.by_state) {
+      if (e.row != r) continue;
+      for (Eigen::Index c = 0; c < d; ++c) {
+        const double* tangent = &xs_[(at(e.column) * ux(d) + ux(c)) * stride];
+        for (int k = 0; k <= order; ++k) out.tangent(k, c) += convolve(jet.output(at(e.output)), tangent, k);
+      }
+    }
+    for (const SlopeEntry& e : tape.event.by_unknown) {
+      if (e.row != r || stand_[at(e.column)] < 0) continue;
+      for (Eigen::Index c = 0; c < d; ++c) {
+        const double* tangent = &us_[(at(stand_[at(e.column)]) * ux(d) + ux(c)) * stride];
+        for (int k = 0; k <= order; ++k)
+          out.tangent(k, c) += stand_sign_[at(e.column)] * convolve(jet.output(at(e.output)), tangent, k);
+      }
+    }
+    for (const SlopeEntry& e : tape.event.by_parameter) {
+      if (e.row != r) continue;
+      for (int k = 0; k <= order; ++k) out.tangent.row(k) += jet.output(at(e.output))[k] * p_.row(e.column);
+    }
+  };
+  const auto unknown = [&](int u) {
+    values(series.unknown(u));
+    if (stand_[at(u)] < 0) return;
+    for (Eigen::Index c = 0; c < d; ++c) {
+      for (int k = 0; k <= order; ++k)
+        out.tangent(k, c) = stand_sign_[at(u)] * us_[(at(stand_[at(u)]) * ux(d) + ux(c)) * stride + at(k)];
+    }
+  };
+  switch (g.kind) {
+    case GuardKind::surface:
+      values(series.surface(g.item));
+      row(program_.event_surface(g.item));
+      break;
+    case GuardKind::gap:
+      values(series.gap(g.item));
+      row(program_.event_gap(g.item));
+      break;
+    case GuardKind::jump:
+      values(series.jump(g.item));
+      row(program_.event_jump(g.item));
+      break;
+    case GuardKind::sigma:
+      unknown(g.item);
+      out.value[0] -= g.side * series.hold(g.item);
+      out.tangent.row(0) -= g.side * formula_shift(model_.form.switches[at(g.item)].hold);
+      break;
+    case GuardKind::lambda: unknown(m + g.item); break;
+    case GuardKind::slope:
+    case GuardKind::clock: break;
+  }
   x_ = keep_x;
   p_ = keep_p;
   return out;
@@ -408,6 +516,15 @@ Variation::GuardSlope Variation::section(int s, const Arc& arc, std::span<const 
 
 // ---- through transitions -------------------------------------------------------------------------------------------
 
+/// How a formula of parameters moves.
+Mat Variation::formula_shift(const Expr& e) const {
+  Mat out = Mat::Zero(1, x_.cols());
+  if (e.is_number()) return out;
+  for (const Partial& q : gradient(e, SymbolKind::parameter))
+    out += constant_value(q.value, options_.parameters) * p_.row(q.symbol.symbol().index);
+  return out;
+}
+
 /// How the time of an event moves. The series of the mode before are at the event.
 Mat Variation::shift_of(const Transition& event) {
   const Series& series = *memory_.series;
@@ -416,12 +533,6 @@ Mat Variation::shift_of(const Transition& event) {
   const TangentTape& tape = program_.tangent(event.before.switches);
   const Jet<double>& jet = *jets_.at(&tape.event.tape);
   const Eigen::Index d = x_.cols();
-  const auto parameter_shift = [&](const Expr& e) {
-    Mat out = Mat::Zero(1, d);
-    for (const Partial& q : gradient(e, SymbolKind::parameter))
-      out += constant_value(q.value, options_.parameters) * p_.row(q.symbol.symbol().index);
-    return out;
-  };
   const auto row = [&](int r) {
     Mat out = row_tangent(r, jet, tape, x_, nullptr);
     for (const SlopeEntry& e : tape.event.by_unknown) {
@@ -457,14 +568,14 @@ Mat Variation::shift_of(const Transition& event) {
         const LoweredJump& jump = model_.form.jumps[at(g.item)];
         const double every = constant_value(*jump.every, options_.parameters);
         const double phase = jump.phase ? constant_value(*jump.phase, options_.parameters) : 0.0;
-        moved = -std::round((event.t - phase) / every) * parameter_shift(*jump.every);
-        if (jump.phase) moved -= parameter_shift(*jump.phase);
+        moved = -std::round((event.t - phase) / every) * formula_shift(*jump.every);
+        if (jump.phase) moved -= formula_shift(*jump.phase);
         rate = 1;
         break;
       }
       case GuardKind::sigma:
         moved = unknown_tangent(g.item);
-        if (p_.size() > 0) moved -= g.side * parameter_shift(model_.form.switches[at(g.item)].hold);
+        if (p_.size() > 0) moved -= g.side * formula_shift(model_.form.switches[at(g.item)].hold);
         rate = series.unknown(g.item)[1];
         break;
       case GuardKind::lambda:
@@ -484,6 +595,18 @@ Mat Variation::shift_of(const Transition& event) {
   return shift.size() == 0 ? Mat(Mat::Zero(1, d)) : shift;
 }
 
+/// Whether all that changes at an event is one switch, which begins to slide.
+bool Variation::only_starts_to_slide(const Transition& event) const {
+  int changed = -1;
+  for (size_t i = 0; i < event.before.switches.size(); ++i) {
+    if (event.before.switches[i] == event.after.switches[i]) continue;
+    if (changed >= 0 || event.after.switches[i] != '0') return false;
+    changed = static_cast<int>(i);
+  }
+  return changed >= 0 && event.before.constraints == event.after.constraints && event.guards.size() == 1 &&
+         event.guards[0] == Guard{GuardKind::surface, changed, event.guards[0].side};
+}
+
 void Variation::through(const Transition& event) {
   if (event.silent) return;
   if (!event.resting.empty()) {
@@ -494,6 +617,14 @@ void Variation::through(const Transition& event) {
   const bool resets = !event.jumps.empty() || !event.hits.empty();
   if (!resets && event.before == event.after && event.counters_before == event.counters) return;  // touched
   const Arc before{event.before, event.counters_before}, after{event.after, event.counters};
+  if (!resets && event.counters_before == event.counters && only_starts_to_slide(event)) {
+    // (f+ - f-)/h' is -D/(h_x D) with D = df/dsigma: a projection, also where h' is zero.
+    rest(after, event.x_plus, event.t);
+    first_ = false;
+    last_time_ = event.t;
+    last_shift_.setZero(1, x_.cols());
+    return;
+  }
   Mat dt = Mat::Zero(1, x_.cols());
   Mat z = x_;
   if (!event.guards.empty()) {
@@ -733,11 +864,13 @@ Variation::Ground Variation::ground(const Arc& arc, std::span<const double> x, d
   return out;
 }
 
-void Variation::manifold(const Arc& arc, std::span<const double> x, double t, Vec& values, Mat& slopes) {
+void Variation::manifold(const Arc& arc, std::span<const double> x, double t, Vec& values, Mat& slopes, const Mat& P) {
   Ground g = ground(arc, x, t);
   values = std::move(g.values);
-  slopes = std::move(g.functions);
-  if (values.size() == 0) slopes.resize(0, program_.states());
+  slopes.resize(values.size(), program_.states() + P.cols());
+  if (values.size() == 0) return;
+  slopes.leftCols(program_.states()) = g.functions;
+  if (P.cols() > 0) slopes.rightCols(P.cols()) = g.by_parameter * P;
 }
 
 void Variation::rest(const Arc& arc, std::span<const double> x, double t) {

@@ -60,18 +60,29 @@ class Variation {
   EngineMemory& memory() { return memory_; }
   /// The rates at a point; not finite where there are none.
   Vec rates(const Arc& arc, std::span<const double> x, double t);
-  /// A guard at a point of a mode: its value, and its slopes by state and by time.
+  /// Other parameters from here on; what was made for modes met before is kept.
+  void bind(const std::vector<double>& parameters);
+  /// Derivatives of the rates: columns by state, then by each column of P, a direction of the parameters.
+  Mat rate_slopes(const Arc& arc, std::span<const double> x, double t, const Mat& P);
+  /// A guard at a point of a mode: its value, and its slopes by state, by time and along each column of P.
   struct GuardSlope {
     double value = 0, by_time = 0;
-    Vec by_state;
+    Vec by_state, by_parameter;
   };
-  GuardSlope guard(const Guard& g, const Arc& arc, std::span<const double> x, double t);
+  GuardSlope guard(const Guard& g, const Arc& arc, std::span<const double> x, double t, const Mat& P = {});
+  /// A guard along the flow from a point: coefficients 0..order in time, and how each moves with the columns of (X, P).
+  struct GuardSeries {
+    Vec value;
+    Mat tangent;  ///< row k: coefficient k
+  };
+  GuardSeries guard_series(const Guard& g, const Arc& arc, std::span<const double> x, double t, int order, Mat X,
+                           Mat P);
   GuardSlope section(int s, const Arc& arc, std::span<const double> x, double t);
   /// Moves x through the jumps and impacts of an event with everything frozen that was decided there, and Z with it.
   /// False where the equations of an impact have no solution.
   bool reset(const Transition& event, const Arc& arc, std::span<double> x, double t, Mat& z, const Mat& dt);
-  /// What must stay zero on what is slid on and closed, with its rates, and its slopes by state.
-  void manifold(const Arc& arc, std::span<const double> x, double t, Vec& values, Mat& slopes);
+  /// What must stay zero on what is slid on and closed, with its rates, and its slopes by state, then by parameter.
+  void manifold(const Arc& arc, std::span<const double> x, double t, Vec& values, Mat& slopes, const Mat& P = {});
   /// Moves x onto what is slid on and closed, and the tangents with it.
   void land(const Arc& arc, std::span<double> x, double t);
 
@@ -91,6 +102,8 @@ class Variation {
   Mat row_tangent(int row, const Jet<double>& jet, const TangentTape& tape, const Mat& z, const Mat* dt) const;
   Mat unknown_tangent(int u) const;
   Mat shift_of(const Transition& event);
+  Mat formula_shift(const Expr& e) const;
+  bool only_starts_to_slide(const Transition& event) const;
   bool pass_jump(const JumpDone& jump, std::span<const double> lambda, std::span<double> x, double t, Mat& z,
                  const Mat& dt, const Mat& dlambda);
   bool pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt);

@@ -1,0 +1,256 @@
+#include "analysis/continuation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace saltus {
+namespace {
+
+constexpr int most_iterations = 12;
+constexpr int easy = 4, hard = 7;  ///< iterations of Newton's method after which steps grow, or shrink
+
+const Test* find(const std::vector<Test>& tests, const std::string& name) {
+  for (const Test& t : tests) {
+    if (t.name == name) return &t;
+  }
+  return nullptr;
+}
+
+bool changes(const Test& a, const Test& b) {
+  return std::isfinite(a.value) && std::isfinite(b.value) && a.value != 0 && (a.value > 0) != (b.value > 0);
+}
+
+}  // namespace
+
+/// Newton on [F(z); border.z = value]. The tangent of the answer points along `along`.
+std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double value, const Vec& along) const {
+  if (scale_.size() != z.size()) scale_ = followed_.scale();
+  const Vec& scale = scale_;
+  const Eigen::Index n = z.size();
+  Vec r;
+  Mat J, B(n, n);
+  Vec rhs(n);
+  double last = HUGE_VAL;
+  for (int iteration = 0; iteration < most_iterations; ++iteration) {
+    if (!followed_.equations(z, r, J)) return std::nullopt;
+    B.topRows(n - 1) = J;
+    B.row(n - 1) = border.transpose();
+    rhs.head(n - 1) = -r;
+    rhs[n - 1] = value - border.dot(z);
+    const Lu lu(B);
+    const Vec step = lu.solve(rhs);
+    if (!step.allFinite()) return std::nullopt;
+    const double size = step.cwiseQuotient(scale).norm();
+    if (size > 0.5 || (iteration > 2 && size > 2 * last && size > 1e-9)) return std::nullopt;
+    z += step;
+    const bool done = size < 1e-13 || (size < 1e-8 && size > 0.2 * last) || (last < 1e-6 && size < 1e-11);
+    last = size;
+    if (!done) continue;
+    CurvePoint out{.z = z, .tangent = Vec::Zero(n), .iterations = iteration + 1};
+    Vec e = Vec::Zero(n);
+    e[n - 1] = 1;
+    Vec t = lu.solve(e);
+    if (!t.allFinite()) return std::nullopt;
+    out.tangent = t.cwiseQuotient(scale).normalized();
+    if (out.tangent.dot(along) < 0) out.tangent = -out.tangent;
+    // det [F_z; t] in units of the scale, rows of length one.
+    Mat S(n, n);
+    S.topRows(n - 1) = J * scale.asDiagonal();
+    for (Eigen::Index i = 0; i + 1 < n; ++i) {
+      const double length = S.row(i).norm();
+      if (length > 0) S.row(i) /= length;
+    }
+    S.row(n - 1) = out.tangent.transpose();
+    out.orientation = Lu(S).determinant();
+    return out;
+  }
+  return std::nullopt;
+}
+
+std::optional<CurvePoint> Continuation::start(Vec z) const {
+  scale_ = followed_.scale();
+  const Eigen::Index n = z.size();
+  Vec border = Vec::Zero(n);
+  border[n - 1] = 1;
+  return newton(z, border, z[n - 1], border);
+}
+
+std::optional<CurvePoint> Continuation::correct(const CurvePoint& from, double s, Vec guess) const {
+  const Vec border = from.tangent.cwiseQuotient(scale_);
+  return newton(std::move(guess), border, border.dot(from.z) + s, from.tangent);
+}
+
+std::optional<CurvePoint> Continuation::correct_at(const CurvePoint& along, Vec guess) const {
+  const Eigen::Index n = guess.size();
+  Vec border = Vec::Zero(n);
+  border[n - 1] = 1;
+  const double value = guess[n - 1];
+  return newton(std::move(guess), border, value, along.tangent);
+}
+
+/// The cubic through two points and their tangents, at a share s/step of the way.
+Vec Continuation::between(const CurvePoint& a, const CurvePoint& b, double s, double step) const {
+  const Vec& scale = scale_;
+  const double u = s / step;
+  const Vec from = a.tangent.cwiseProduct(scale) * step;
+  Vec to = b.tangent.cwiseProduct(scale);
+  // As long as b is from a along the first tangent.
+  const double along = b.tangent.dot(a.tangent);
+  to *= along > 0.1 ? step / along : step;
+  return (1 + 2 * u) * (1 - u) * (1 - u) * a.z + u * (1 - u) * (1 - u) * from + u * u * (3 - 2 * u) * b.z +
+         u * u * (u - 1) * to;
+}
+
+/// The zero of a test between two points: bracketed, by the secant where it is trusted, else by halves.
+std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoint& b, double step, const Test& from,
+                                     const Test& to) const {
+  double low = 0, high = step, f_low = from.value, f_high = to.value;
+  double weight_low = 1, weight_high = 1;  // an end that stays twice counts half (Illinois)
+  int side = 0;                            // which end was moved last
+  CurvePoint best = b;
+  double best_s = step, best_f = std::abs(f_high);
+  for (int k = 0; k < 80; ++k) {
+    if (high - low < 4e-16 * step || best_f == 0) break;
+    const double wl = f_low * weight_low, wh = f_high * weight_high;
+    double s = low - wl * (high - low) / (wh - wl);
+    if (k % 8 == 7 || !(s > low && s < high)) s = 0.5 * (low + high);
+    std::optional<CurvePoint> here = correct(a, s, between(a, b, s, step));
+    if (!here) {
+      s = 0.5 * (low + high);
+      here = correct(a, s, between(a, b, s, step));
+      if (!here) return std::nullopt;
+    }
+    const std::vector<Test> tests = followed_.tests(*here);
+    const Test* t = find(tests, from.name);
+    if (!t || !std::isfinite(t->value)) return std::nullopt;
+    const double moved = std::abs(s - best_s);
+    if (std::abs(t->value) <= best_f) best = *here, best_s = s, best_f = std::abs(t->value);
+    if ((t->value > 0) == (f_low > 0)) {
+      low = s, f_low = t->value, weight_low = 1;
+      if (side == -1) weight_high *= 0.5;
+      side = -1;
+    } else {
+      high = s, f_high = t->value, weight_high = 1;
+      if (side == 1) weight_low *= 0.5;
+      side = 1;
+    }
+    if (k > 2 && moved < 1e-14 * step) break;
+  }
+  return Located{from, best, a, best_s};
+}
+
+CurveEnd Continuation::walk(CurvePoint from) {
+  const CurvePoint origin = from;
+  double step = options_.first_step;
+  double travelled = 0;
+  std::vector<Test> tests = followed_.tests(from);
+  bool same_problem = true;
+  for (int count = 0; count < options_.most_points; ++count) {
+    const Eigen::Index n = from.z.size();
+    const Vec scale = followed_.scale();
+    if (scale.size() == scale_.size()) from.tangent = from.tangent.cwiseProduct(scale_);
+    else from.tangent = from.tangent.cwiseProduct(scale);
+    from.tangent = from.tangent.cwiseQuotient(scale).normalized();
+    scale_ = scale;
+    if ((from.z[n - 1] <= options_.low && from.tangent[n - 1] < 0) ||
+        (from.z[n - 1] >= options_.high && from.tangent[n - 1] > 0))
+      return {"range", {}, from.z[n - 1]};
+    std::optional<CurvePoint> next;
+    double made = 0;
+    for (;; step /= 2) {
+      if (step < options_.smallest_step) return {"failed", "Newton's method does not converge", from.z[n - 1]};
+      next = correct(from, step, from.z + step * from.tangent.cwiseProduct(scale));
+      if (!next || next->tangent.dot(from.tangent) < options_.bend || next->iterations > hard) continue;
+      made = step;
+      break;
+    }
+    bool last = false;
+    const double low = options_.low, high = options_.high, value = next->z[n - 1];
+    if (value < low || value > high) {  // exactly onto the end of the range
+      const double bound = value < low ? low : high;
+      Vec guess = next->z;
+      double a = 0, b = made;
+      for (int k = 0; k < 60; ++k) {  // where the cubic meets it
+        const double s = 0.5 * (a + b);
+        guess = between(from, *next, s, made);
+        ((guess[n - 1] - bound) * (from.z[n - 1] - bound) > 0 ? a : b) = s;
+      }
+      guess[n - 1] = bound;
+      const std::optional<CurvePoint> end = correct_at(from, guess);
+      if (!end) {
+        step = made / 2;
+        if (step < options_.smallest_step) return {"failed", "Newton's method does not converge", from.z[n - 1]};
+        --count;
+        continue;
+      }
+      next = end;
+      made = (end->z - from.z).cwiseQuotient(scale).dot(from.tangent);
+      last = true;
+    }
+    // What happens on the way, in order.
+    std::vector<Test> then = followed_.tests(*next);
+    std::vector<Located> found;
+    bool lost = false;
+    for (const Test& before : tests) {
+      const Test* after = find(then, before.name);
+      if (!after || !changes(before, *after)) continue;
+      std::optional<Located> zero = locate(from, *next, made, before, *after);
+      if (zero)
+        found.push_back(std::move(*zero));
+      else
+        lost = true;
+    }
+    if ((lost || found.size() > 2) && made > 1e-5 && made > 100 * options_.smallest_step) {
+      step = made / 2;
+      --count;
+      continue;
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Located& a, const Located& b) { return a.distance < b.distance; });
+    bool broken = false;
+    for (const Located& l : found) {
+      if (!l.test.breaks) {
+        if (!followed_.special(l)) return {"stopped", {}, l.point.z[n - 1]};
+        continue;
+      }
+      const Passage passage = followed_.pass(l);
+      if (!passage.goes_on) return {passage.why, passage.detail, l.point.z[l.point.z.size() - 1]};
+      std::optional<CurvePoint> again = start(passage.z);
+      if (!again) return {"failed", "Newton's method does not converge behind the special point", l.point.z[n - 1]};
+      from = again->last_slope() * passage.along < 0 ? again->reversed() : *again;
+      broken = true;
+      same_problem = false;
+      break;
+    }
+    if (broken) {
+      step = std::min(options_.first_step, std::max(made, 10 * options_.smallest_step));
+      tests = followed_.tests(from);
+      if (!followed_.point(from)) return {"stopped", {}, from.z[from.z.size() - 1]};
+      continue;
+    }
+    travelled += made;
+    // A turn between two points without a zero of the last unknown's slope would be a jump to another curve.
+    from = *next;
+    tests = std::move(then);
+    if (!followed_.point(from)) return {"stopped", {}, from.z[n - 1]};
+    if (last) return {"range", {}, from.z[n - 1]};
+    if (same_problem && travelled > 6 * made && from.z.size() == origin.z.size() &&
+        (from.z - origin.z).cwiseQuotient(scale).norm() < 0.75 * made && from.tangent.dot(origin.tangent) > 0.5)
+      return {"closed", {}, from.z[n - 1]};
+    step = std::min(options_.largest_step, next->iterations <= easy ? made * 1.4 : made);
+    if (next->iterations > hard - 2) step = made / 1.5;
+    if (followed_.renew) {
+      if (std::optional<Vec> z = followed_.renew(from)) {
+        const double along = from.tangent[n - 1];
+        if (std::optional<CurvePoint> again = start(*z)) {
+          from = again->last_slope() * along < 0 ? again->reversed() : *again;
+          tests = followed_.tests(from);
+          same_problem = false;
+        }
+      }
+    }
+  }
+  return {"points", {}, from.z[from.z.size() - 1]};
+}
+
+}  // namespace saltus

@@ -1,0 +1,114 @@
+// Pseudo-arclength continuation: a zero problem and tests in, a curve with its special points out.
+//
+//   F(z) = 0 has one equation fewer than unknowns; its solutions are a curve with the unit tangent t, F_z t = 0
+//   from a start, both ways, until an end:
+//     predict   z + ds t
+//     correct   Newton on [F(z); t.(z - predicted)], rows bordered                  too hard or too bent: ds smaller
+//     test      every test function at the new point; which have changed sign
+//     locate    the zeros between the two points, each on the curve itself: z(s) solves [F; t.(z - z0) = s]
+//     pass      a special point that changes the problem: the problem says how the curve goes on
+//
+// Lengths are measured in units of each unknown's own size. The driver knows nothing of what is followed.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/linear.hpp"
+
+namespace saltus {
+
+/// A function on the curve whose zeros are special.
+struct Test {
+  std::string name;  ///< the same function at the next point has the same name
+  double value = 0;
+  bool breaks = false;  ///< beyond its zero the problem is another one
+};
+
+struct CurvePoint {
+  Vec z;
+  Vec tangent;             ///< unit, in units of the scale
+  double orientation = 0;  ///< determinant of [F_z; t], its rows of length one: changes sign where curves meet
+  int iterations = 0;
+
+  /// The same point, walked through the other way.
+  CurvePoint reversed() const { return {z, -tangent, -orientation, iterations}; }
+  double last() const { return z[z.size() - 1]; }
+  /// How the last unknown changes along the curve.
+  double last_slope() const { return tangent[tangent.size() - 1]; }
+};
+
+/// Where a test vanishes, with the last point before it.
+struct Located {
+  Test test;
+  CurvePoint point, before;
+  double distance = 0;  ///< from `before`
+};
+
+/// How a curve goes on behind a special point at which the problem changes.
+struct Passage {
+  bool goes_on = false;
+  Vec z;                   ///< a point of the new problem
+  double along = 0;        ///< sign of the last unknown's change from there on
+  std::string why, detail; ///< if it ends
+};
+
+/// What is followed. All functions see the problem as it stands: `pass` may change it.
+struct Followed {
+  /// F and F_z; false where they are not to be had.
+  std::function<bool(const Vec& z, Vec& r, Mat& J)> equations;
+  /// The size of each unknown; it may change from step to step.
+  std::function<Vec()> scale;
+  std::function<std::vector<Test>(const CurvePoint&)> tests;
+  /// A new point has been accepted. False: enough.
+  std::function<bool(const CurvePoint&)> point;
+  /// A zero of a test that does not break the problem. False: enough.
+  std::function<bool(const Located&)> special;
+  /// A zero of one that does.
+  std::function<Passage(const Located&)> pass;
+  /// Called between steps; may change the unknowns. Gives the point anew, or nothing.
+  std::function<std::optional<Vec>(const CurvePoint&)> renew;
+};
+
+struct CurveOptions {
+  double low = 0, high = 0;       ///< of the last unknown
+  double first_step = 0.005;      ///< in units of the scale
+  double largest_step = 0.02, smallest_step = 1e-9;
+  int most_points = 2000;         ///< each way
+  double bend = 0.9;              ///< smallest cosine between successive tangents
+};
+
+struct CurveEnd {
+  std::string why;  ///< range, points, closed, signature, failed, stopped
+  std::string detail;
+  double value = 0;  ///< of the last unknown
+};
+
+class Continuation {
+ public:
+  Continuation(const Followed& followed, const CurveOptions& options) : followed_(followed), options_(options) {}
+
+  /// Newton's method from a guess with the last unknown kept; the tangent points to where it grows.
+  std::optional<CurvePoint> start(Vec z) const;
+  /// From a point along its tangent until an end.
+  CurveEnd walk(CurvePoint from);
+
+  /// z with t.(z - from) = s, near a guess.
+  std::optional<CurvePoint> correct(const CurvePoint& from, double s, Vec guess) const;
+  /// The same with the last unknown kept.
+  std::optional<CurvePoint> correct_at(const CurvePoint& along, Vec guess) const;
+
+ private:
+  std::optional<CurvePoint> newton(Vec z, const Vec& border, double value, const Vec& along) const;
+  Vec between(const CurvePoint& a, const CurvePoint& b, double s, double step) const;
+  std::optional<Located> locate(const CurvePoint& a, const CurvePoint& b, double step, const Test& from,
+                                const Test& to) const;
+
+  const Followed& followed_;
+  CurveOptions options_;
+  mutable Vec scale_;
+};
+
+}  // namespace saltus

@@ -1,0 +1,138 @@
+// A periodic orbit as a zero problem in parameters: a frozen signature, its equations, multipliers and guards.
+//
+// The orbit is cut in the middle of its longest leg, away from events. A symmetric orbit is half of it:
+// x(T/2) = S x(0), whose matrix N has the multipliers' roots as eigenvalues.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/orbit.hpp"
+#include "analysis/signature.hpp"
+#include "analysis/spectrum.hpp"
+
+namespace saltus {
+
+/// A sign change of states that maps the model onto itself half a period later.
+struct Symmetry {
+  Vec sign;
+  std::vector<std::pair<int, int>> switches;  ///< switch -> (switch, sign) it becomes
+};
+
+/// Where the orbit is cut.
+struct Anchor {
+  double share = 0;       ///< of the clock, after the start time (forced)
+  double time = 0;        ///< autonomous
+  Vec normal, through;    ///< phase condition (autonomous)
+};
+
+/// A guard of a leg of the signature, and how near to zero it comes.
+struct Monitor {
+  size_t leg = 0;
+  LegGuard guard;
+  Lowest lowest;
+  std::string name;
+};
+
+/// Everything worth knowing about a solution.
+struct OrbitView {
+  std::vector<Leg> legs;
+  double t0 = 0, period = 0;
+  Mat matrix;  ///< monodromy, or N of a symmetric orbit; the flow's direction split off where it is autonomous
+  double trivial = 1;
+  Spectrum multipliers;
+  Spectrum roots;  ///< eigenvalues of `matrix`
+  bool stable = false;
+  std::vector<Monitor> monitors;
+  std::vector<LegTrace> traces;
+  Shot shot;
+};
+
+class OrbitProblem {
+ public:
+  OrbitProblem(const Model& model, const OrbitOptions& options, std::vector<int> parameters);
+
+  /// Takes a found orbit as the present signature; its unknowns.
+  std::optional<Vec> take(const Orbit& orbit);
+  /// Takes the signature of a run from a point: the unknowns, or nothing if the run does not close in time.
+  std::optional<Vec> take_run(std::vector<double> x, double t, double duration, const std::vector<double>& values);
+  /// Takes an edited signature.
+  std::optional<Vec> take_legs(std::vector<Leg> legs);
+  /// Cuts the orbit elsewhere: in the middle of its longest leg.
+  std::optional<Vec> cut_anew(const Vec& z);
+  bool needs_cut(const Vec& z) const;
+  /// The signature with all that belongs to it, to come back to.
+  struct Frozen {
+    std::vector<Leg> legs;
+    Anchor anchor;
+    Closing closing;
+    std::optional<Symmetry> symmetry;
+    Vec scale, size;
+    Expr clock;
+    double period;
+  };
+  Frozen frozen_signature() const;
+  void restore(const Frozen& frozen);
+
+  bool equations(const Vec& z, Vec& r, Mat& J);
+  Vec scale() const { return scale_; }
+  void set_ranges(const std::vector<double>& ranges) { ranges_ = ranges; set_scale(); }
+  bool view(const Vec& z, OrbitView& out, bool monitors);
+
+  /// Legs and parameters put in: what later calls see.
+  void put(const Vec& z);
+  std::vector<double> values_of(const Vec& z) const;
+  double period_of(const Vec& z) const;
+
+  const std::vector<Leg>& legs() const { return legs_; }
+  const std::optional<Symmetry>& symmetry() const { return symmetry_; }
+  bool autonomous() const { return !forced_; }
+  const Program& program() const { return program_; }
+  Shooting& shooting() { return *shooting_; }
+  double start_time() const { return t0_; }
+  double direction() const { return direction_; }
+  const std::vector<double>& parameters() const { return values_; }
+
+  /// The state on the model's section, near the one told last; where there is none, at the cut.
+  std::vector<double> told_state(const OrbitView& view, double& t);
+  /// Lowest and highest value of each state.
+  void extremes(const OrbitView& view, std::vector<double>& low, std::vector<double>& high) const;
+  /// Modes in the order they are met, as users see them.
+  std::vector<std::string> signature() const;
+  /// Whether a switch changes anything near a point: the rates of modes that differ in it, or in what is zero there.
+  bool acts(const Arc& arc, const std::vector<double>& x, double t, int item);
+
+ private:
+  std::optional<Trajectory> run_for(RunOptions o, double t, double duration);
+  void set_scale();
+  void bind(const std::vector<double>& values);
+  void prepare_legs();
+  Vec pack(const std::vector<double>& values) const;
+  std::optional<Symmetry> find_symmetry(const Orbit& orbit);
+  std::optional<Vec> cut_run(const std::vector<double>& x, double t, double duration, const std::vector<double>& values);
+
+  Model bare_;
+  Program program_;
+  const Model& model_;
+  OrbitOptions options_;
+  std::vector<int> followed_;
+  double direction_ = 1;
+  bool forced_ = false;
+  Expr clock_ = 0.0;      ///< period of a forced orbit
+  std::optional<Simulator> simulator_;
+  std::optional<Shooting> shooting_;
+  std::optional<Symmetry> symmetry_;
+  Closing closing_;
+  Anchor anchor_;
+  std::vector<Leg> legs_;
+  std::vector<double> values_;  ///< all parameters
+  Mat directions_;
+  double t0_ = 0, period_ = 0;
+  Vec start_by_;
+  Vec scale_, size_;
+  std::vector<double> ranges_;
+  std::vector<double> told_;
+};
+
+}  // namespace saltus

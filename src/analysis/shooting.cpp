@@ -1,0 +1,326 @@
+#include "analysis/shooting.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "flow/smooth.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
+
+/// Legs up to this share of the period use the series of their guard from the start.
+constexpr double short_leg = 0.02;
+
+std::vector<double> coefficients(const double* c, int order, double offset = 0) {
+  std::vector<double> out(c, c + order + 1);
+  out[0] -= offset;
+  return out;
+}
+
+}  // namespace
+
+Shooting::Shooting(const Program& program, const RunOptions& run, bool forced, double direction)
+    : program_(program), run_(run), forced_(forced), direction_(direction), variation_(program, options(0, 1)) {
+  size_ = Vec::Ones(program.states());
+}
+
+RunOptions Shooting::options(double from, double length) const {
+  RunOptions o;
+  o.parameters = run_.parameters;
+  o.tolerance = run_.tolerance;
+  o.stiff = run_.stiff;
+  o.leave = run_.leave;
+  o.from = from;
+  o.until = from + direction_ * length;
+  return o;
+}
+
+void Shooting::bind(const std::vector<double>& parameters, const Mat& directions) {
+  directions_ = directions;
+  if (run_.parameters == parameters) return;
+  run_.parameters = parameters;
+  variation_.bind(parameters);
+}
+
+void Shooting::set_size(const Vec& size, double period) {
+  size_ = size.cwiseMax(1e-300);
+  period_ = period;
+}
+
+bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, LegTrace* trace,
+                    std::span<const Guard> watched) {
+  Variation& v = variation_;
+  const Eigen::Index n = ix(x.size()), d = directions_.cols();
+  if (tangents) {
+    Mat X = Mat::Zero(n, n + d), P = Mat::Zero(ix(run_.parameters.size()), n + d);
+    X.leftCols(n).setIdentity();
+    if (d > 0) P.rightCols(d) = directions_;
+    v.begin(std::move(X), std::move(P));
+  } else {
+    v.begin(Mat());
+  }
+  v.land(leg.arc, x, t);
+  if (leg.length != 0) {
+    RunOptions o = options(t, 1);
+    o.until = t + (leg.length > 0 ? 1 : -1) * std::max(std::abs(leg.length), 1e-12);
+    EngineMemory& memory = v.memory();
+    Smooth smooth(*memory.series, memory.order, memory.step_ratio, o);
+    Moment now{.x = x, .counters = leg.arc.counters, .mode = leg.arc.mode};
+    now.clock.set(t);
+    const double end = t + leg.length;
+    for (long steps = 0; now.clock.until(end) != 0; ++steps) {
+      if (steps > 200'000) return false;
+      const double left = now.clock.until(end);
+      memory.series->set_mode(now.mode);
+      if (!leg.arc.held.empty()) memory.series->hold_at(leg.arc.held);
+      if (smooth.begin(now) != SeriesStatus::ok) return false;
+      const double natural = smooth.natural({});
+      double length = std::min(natural, std::abs(left));
+      if (!(length > 0)) return false;
+      if (trace) {
+        LegTrace::Stretch stretch;
+        const Series& series = *memory.series;
+        const int order = smooth.order();
+        for (const Guard& g : watched) {
+          switch (g.kind) {
+            case GuardKind::surface: stretch.guards.push_back(coefficients(series.surface(g.item), order)); break;
+            case GuardKind::gap: stretch.guards.push_back(coefficients(series.gap(g.item), order)); break;
+            case GuardKind::jump: stretch.guards.push_back(coefficients(series.jump(g.item), order)); break;
+            case GuardKind::sigma:
+              stretch.guards.push_back(
+                  coefficients(series.unknown(g.item), order, g.side * series.hold(g.item)));
+              break;
+            case GuardKind::lambda:
+              stretch.guards.push_back(coefficients(series.unknown(program_.switches() + g.item), order));
+              break;
+            case GuardKind::slope:
+            case GuardKind::clock: stretch.guards.emplace_back(at(order) + 1, 0.0); break;
+          }
+          // An unknown that is fixed has one value only.
+          for (double& c : stretch.guards.back()) {
+            if (!std::isfinite(c)) c = 0;
+          }
+        }
+        for (size_t s = 0; s < program_.model().sections.size(); ++s)
+          stretch.sections.push_back(coefficients(series.section(static_cast<int>(s)), order));
+        trace->stretches.push_back(std::move(stretch));
+      }
+      for (int halving = 0;; ++halving) {
+        const double tau = length >= std::abs(left) ? left : std::copysign(length, left);
+        smooth.cut(now, tau);
+        if (smooth.trusts(now, tau)) break;
+        if (halving > 60) return false;
+        length = std::min(length, std::abs(left)) / 2;
+        smooth.begin(now);
+      }
+      const Piece piece = smooth.piece();
+      const std::vector<double> next = smooth.end();
+      smooth.accept(next, 1, 0, {});
+      if (tangents) v.along(piece, leg.arc);
+      if (trace) trace->stretches.back().piece = piece;
+      now.x = next;
+      if (piece.length == left)
+        now.clock.set(end);
+      else
+        now.clock.advance(piece.length);
+      for (const double value : now.x) {
+        if (!(std::abs(value) < 1e100)) return false;
+      }
+    }
+    x = now.x;
+  }
+  if (!tangents) return true;
+  *tangents = v.tangents();
+  return tangents->allFinite();
+}
+
+/// What ends a leg, with its slopes along the columns of z: by x_i, by T_i, by the start time, by parameters.
+bool Shooting::end_row(const Leg& leg, double t, std::span<const double> x, const Vec& f0, const Mat& z, const Mat& dt,
+                       int section, double& value, Mat& row) {
+  const Eigen::Index n = program_.states(), d = directions_.cols();
+  const double end = t + leg.length;
+  if (leg.end == Leg::End::guard && leg.known > 0 && std::abs(leg.length) < short_leg * period_) {
+    // sum of c_j T^(j - known): zero with the guard, and regular where the leg vanishes.
+    Mat X = Mat::Zero(n, n + 1 + d), P = Mat::Zero(ix(run_.parameters.size()), n + 1 + d);
+    X.leftCols(n).setIdentity();
+    X.col(n) = f0;
+    if (d > 0) P.rightCols(d) = directions_;
+    const std::vector<double> start(leg.x.begin(), leg.x.end());
+    const int order = variation_.memory().order - 1;
+    const Variation::GuardSeries s =
+        variation_.guard_series(leg.guard, leg.arc, start, t, order, std::move(X), std::move(P));
+    const int last = static_cast<int>(s.value.size()) - 1;
+    value = 0;
+    row.setZero(1, n + 2 + d);
+    double power = 1, rate = 0;
+    double before = 0;  // T^(j - known - 1)
+    for (int j = leg.known; j <= last; ++j) {
+      value += s.value[j] * power;
+      rate += (j - leg.known) * s.value[j] * before;
+      row.leftCols(n) += s.tangent.row(j).leftCols(n) * power;
+      const double along = j < last ? (j + 1) * s.value[j + 1] : 0.0;
+      row(0, n + 1) += (along - s.tangent(j, n)) * power;
+      if (d > 0) row.rightCols(d) += s.tangent.row(j).rightCols(d) * power;
+      before = power;
+      power *= leg.length;
+    }
+    row(0, n) = rate;
+    return true;
+  }
+  const Variation::GuardSlope slope = leg.end == Leg::End::section
+                                          ? variation_.section(section, leg.arc, x, end)
+                                          : variation_.guard(leg.guard, leg.arc, x, end, directions_);
+  value = slope.value;
+  row = slope.by_state.transpose() * z + slope.by_time * dt;
+  if (d > 0 && slope.by_parameter.size() == d) row.rightCols(d) += slope.by_parameter.transpose();
+  if (leg.end == Leg::End::guard && leg.known > 0) {
+    const double power = std::pow(leg.length, leg.known);
+    row(0, n) -= leg.known * value / leg.length;
+    value /= power;
+    row /= power;
+  }
+  return true;
+}
+
+bool Shooting::equations(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by,
+                         int section, Vec& r, Mat& J, Shot* shot) {
+  const Eigen::Index n = program_.states(), d = directions_.cols(), size = (n + 1) * ix(legs.size());
+  r.setZero(size);
+  J.setZero(size, size + d);
+  if (shot) shot->ends.assign(legs.size(), {});
+  double t = t0;
+  Variation& v = variation_;
+  for (size_t i = 0; i < legs.size(); ++i) {
+    const Leg& leg = legs[i];
+    failed_leg_ = static_cast<int>(i);
+    const Eigen::Index row = (n + 1) * ix(i), next = (n + 1) * ix((i + 1) % legs.size());
+    std::vector<double> x(leg.x.begin(), leg.x.end());
+    Mat X;
+    const Vec f0 = v.rates(leg.arc, x, t);
+    if (!flow(leg, t, x, &X)) return false;
+    const double end = t + leg.length;
+    const Vec f = v.rates(leg.arc, x, end);
+    if (!f.allFinite() || !f0.allFinite()) return false;
+    // Directions: by x_i, by T_i, by the time at which the leg starts, by the parameters followed.
+    Mat z(n, n + 2 + d), dt = Mat::Zero(1, n + 2 + d);
+    z.leftCols(n) = X.leftCols(n);
+    z.col(n) = f;
+    z.col(n + 1) = f - X.leftCols(n) * f0;
+    if (d > 0) z.rightCols(d) = X.rightCols(d);
+    dt(0, n) = dt(0, n + 1) = 1;
+    Mat h = Mat::Zero(1, n + 2 + d);
+    double value = 0;
+    switch (leg.end) {
+      case Leg::End::time:
+        value = leg.length - leg.until;
+        h(0, n) = 1;
+        break;
+      case Leg::End::clock:
+        value = end - leg.until;
+        h = dt;
+        if (d > 0 && leg.until_by.size() == d) h.rightCols(d) -= leg.until_by.transpose();
+        break;
+      case Leg::End::phase: break;
+      case Leg::End::section:
+      case Leg::End::guard: {
+        if (!end_row(leg, t, x, f0, z, dt, section, value, h)) return false;
+        // In units of time, so that all rows are alike; not by the guard's own speed, which may vanish.
+        double unit = std::abs(h(0, n)) * period_;
+        for (Eigen::Index k = 0; k < n; ++k) unit += std::abs(h(0, k)) * size_[k];
+        unit /= period_;
+        if (unit > 0 && std::isfinite(unit)) {
+          value /= unit;
+          h /= unit;
+        }
+        break;
+      }
+    }
+    if (shot) {
+      shot->ends[i].x_minus = x;
+      shot->ends[i].t = end;
+      shot->ends[i].tangents = X.leftCols(n);
+    }
+    if (leg.happens) {
+      Mat P = Mat::Zero(ix(run_.parameters.size()), n + 2 + d);
+      if (d > 0) P.rightCols(d) = directions_;
+      if (!leg.event.resting.empty()) {
+        const Arc after{leg.event.after, leg.event.counters};
+        const Vec f1 = v.rates(after, x, end);
+        v.begin(z - f1 * dt, P);  // at fixed time
+        v.land(after, x, end);
+        z = v.tangents() + f1 * dt;
+      } else {
+        v.begin(z, P);
+        if (!v.reset(leg.event, leg.arc, x, end, z, dt)) return false;
+      }
+    }
+    if (shot) shot->ends[i].x_plus = x;
+    const bool last = i + 1 == legs.size();
+    const Eigen::Map<const Vec> reached(x.data(), n);
+    r.segment(row, n) = legs[(i + 1) % legs.size()].x - reached;
+    J.block(row, next, n, n).setIdentity();
+    if (last) {
+      r.segment(row, n) = closing.sign.cwiseProduct(legs[0].x) + closing.shift - reached;
+      J.block(row, next, n, n) = closing.sign.asDiagonal();
+    }
+    r[row + n] = value;
+    J.block(row, (n + 1) * ix(i), n, n) -= z.leftCols(n);
+    J.block(row, (n + 1) * ix(i) + n, n, 1) -= z.col(n);
+    J.block(row + n, (n + 1) * ix(i), 1, n) += h.leftCols(n);
+    J(row + n, (n + 1) * ix(i) + n) += h(0, n);
+    if (d > 0) {
+      J.block(row, size, n, d) -= z.rightCols(d);
+      J.block(row + n, size, 1, d) += h.rightCols(d);
+    }
+    if (forced_) {
+      for (size_t j = 0; j < i; ++j) {
+        J.block(row, (n + 1) * ix(j) + n, n, 1) -= z.col(n + 1);
+        J(row + n, (n + 1) * ix(j) + n) += h(0, n + 1);
+      }
+      if (d > 0 && start_by.size() == d) {
+        J.block(row, size, n, d) -= z.col(n + 1) * start_by.transpose();
+        J.block(row + n, size, 1, d) += h(0, n + 1) * start_by.transpose();
+      }
+    }
+    if (leg.end == Leg::End::phase) {
+      const double unit = closing.normal.cwiseAbs().dot(size_) / period_;
+      r[row + n] = closing.normal.dot(legs[0].x - closing.through) / unit;
+      J.row(row + n).setZero();
+      J.block(row + n, 0, 1, n) = closing.normal.transpose() / unit;
+    }
+    if (last) {
+      for (Eigen::Index s = 0; s < n; ++s) {
+        if (!closing.free[static_cast<size_t>(s)]) continue;
+        r[row + s] = 0;
+        J.row(row + s).setZero();
+        J(row + s, s) = 1;
+      }
+    }
+    t = end;
+  }
+  return r.allFinite() && J.allFinite();
+}
+
+std::vector<Mat> Shooting::factors(const std::vector<Leg>& legs, const Shot& shot) {
+  std::vector<Mat> out;
+  for (size_t i = 0; i < legs.size(); ++i) {
+    const Shot::End& end = shot.ends[i];
+    if (!legs[i].happens) {
+      out.push_back(end.tangents);
+      continue;
+    }
+    Transition event = legs[i].event;
+    event.t = end.t;
+    event.x_minus = end.x_minus;
+    event.x_plus = end.x_plus;
+    variation_.begin(end.tangents);
+    variation_.through(event);
+    out.push_back(variation_.tangents());
+  }
+  return out;
+}
+
+}  // namespace saltus

@@ -1,0 +1,105 @@
+// Multiple shooting on a frozen signature: legs in, residual and derivative out.
+//
+//   leg i       x_i, T_i in mode i:   x_{i+1} = R_i(flow(mode_i, x_i, T_i)),   its end: h_i = 0
+//   last leg    closes: x_end = S x_0 + shift, ended by the clock, a section, or the phase of the start
+//   unknowns    x_0, T_0, x_1, T_1, ... and one or two parameters
+//
+// Modes, impacts and jumps are frozen, times are unknowns: the equations are smooth where the order of events is about
+// to change. Known zeros of a guard at the start of its leg are divided out, so that they stay regular where the leg
+// vanishes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/linear.hpp"
+#include "flow/simulate.hpp"
+#include "flow/variation.hpp"
+
+namespace saltus {
+
+/// A stretch in one mode and what ends it.
+struct Leg {
+  enum class End { guard, time, section, clock, phase };
+  Arc arc;
+  End end = End::guard;
+  Guard guard{};
+  Transition event;  ///< what happens there, frozen
+  bool happens = false;
+  int known = 0;       ///< zeros of the guard at the start of the leg
+  double until = 0;    ///< clock: absolute time; time: the length, kept
+  Vec until_by{};      ///< clock: how that moves with each parameter followed
+  double ticks = 0;    ///< clock of a jump: which tick
+  Vec x;
+  double length = 0;
+};
+
+/// How the last leg meets the first.
+struct Closing {
+  std::vector<bool> free;     ///< states that need not come back
+  Vec sign;                   ///< S
+  Vec shift;
+  Vec normal, through;        ///< phase: normal.(x_0 - through) = 0
+};
+
+/// Where each leg ended when the equations were last formed.
+struct Shot {
+  struct End {
+    std::vector<double> x_minus, x_plus;
+    double t = 0;
+    Mat tangents;  ///< by x_i, at fixed time, before the event
+  };
+  std::vector<End> ends;
+};
+
+/// What a leg looks like inside: dense, with the guards watched on it.
+struct LegTrace {
+  struct Stretch {
+    Piece piece;
+    std::vector<std::vector<double>> guards;  ///< per guard asked for: coefficients in time since its start
+    std::vector<std::vector<double>> sections;
+  };
+  std::vector<Stretch> stretches;
+};
+
+class Shooting {
+ public:
+  /// `run`: parameters, tolerance. `direction`: +1, or -1 backward in time.
+  Shooting(const Program& program, const RunOptions& run, bool forced, double direction);
+
+  /// Other parameters; `directions`: how all of them move with each one followed.
+  void bind(const std::vector<double>& parameters, const Mat& directions = {});
+  Variation& variation() { return variation_; }
+  const Vec& size() const { return size_; }
+  /// Sizes of the states and of the period: units of the residual.
+  void set_size(const Vec& size, double period);
+
+  /// Residual and its derivative; `start_by`: how the time of the start moves with each parameter followed.
+  bool equations(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section,
+                 Vec& r, Mat& J, Shot* shot = nullptr);
+  /// flow(mode, x, T) with its tangents (by x, then by the parameters followed); false where there is none.
+  bool flow(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, LegTrace* trace = nullptr,
+            std::span<const Guard> watched = {});
+  /// d flow / dx of each leg with what happens at its end, at fixed times: their product is the monodromy.
+  std::vector<Mat> factors(const std::vector<Leg>& legs, const Shot& shot);
+
+  int failed_leg() const { return failed_leg_; }
+  const std::vector<std::string>& notes() const { return variation_.notes(); }
+
+ private:
+  RunOptions options(double from, double length) const;
+  bool end_row(const Leg& leg, double t, std::span<const double> x, const Vec& f0, const Mat& z, const Mat& dt,
+               int section, double& value, Mat& row);
+
+  const Program& program_;
+  RunOptions run_;
+  bool forced_;
+  double direction_;
+  Variation variation_;
+  Mat directions_;
+  Vec size_;
+  double period_ = 1;
+  int failed_leg_ = 0;
+};
+
+}  // namespace saltus

@@ -1,0 +1,244 @@
+#include "analysis/signature.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
+
+constexpr double shortest_leg = 1e-4;  ///< of those before an accumulation, as a share of the period
+constexpr int samples = 12;            ///< of a guard on one step
+
+/// The last events before an accumulation are too close for their times to be solved for; what they lead to is rest
+/// all the same.
+void skip_short(std::vector<Leg>& legs, Leg& rest, double period) {
+  while (!legs.empty() && std::abs(legs.back().length) < shortest_leg * period) {
+    rest.length += legs.back().length;
+    rest.x = legs.back().x;
+    rest.arc = legs.back().arc;
+    legs.pop_back();
+  }
+  rest.until = rest.length;
+}
+
+double evaluate(std::span<const double> c, double tau) {
+  double sum = 0;
+  for (size_t k = c.size(); k-- > 0;) sum = sum * tau + c[k];
+  return sum;
+}
+
+}  // namespace
+
+std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t, double direction, bool open_end) {
+  std::vector<Leg> legs;
+  const double begin = t;
+  size_t piece = 0;
+  const auto held_at = [&](double time) {
+    while (piece + 1 < run.pieces.size() && direction * (run.pieces[piece + 1].start - time) <= 0) ++piece;
+    return run.pieces.empty() ? Arc{} : run.arcs[at(run.pieces[piece].arc)];
+  };
+  for (const Transition& e : run.transitions) {
+    const bool changes = !e.jumps.empty() || !e.hits.empty() || !e.resting.empty() || !(e.before == e.after) ||
+                         e.counters_before != e.counters;
+    if (!changes) continue;
+    Leg leg;
+    leg.arc = {e.before, e.counters_before, held_at(t).held};
+    if (e.guards.empty() && e.resting.empty()) {  // hit at the start
+      x = e.x_plus;
+      continue;
+    }
+    leg.event = e;
+    leg.happens = true;
+    leg.length = e.t - t;
+    leg.x = Eigen::Map<const Vec>(x.data(), ix(x.size()));
+    leg.end = Leg::End::time;
+    leg.until = leg.length;
+    if (!e.resting.empty() && leg.arc.counters.empty()) leg.arc.counters = e.counters;
+    for (const Guard& g : e.guards) {
+      if (g.kind == GuardKind::slope) continue;
+      if (g.kind == GuardKind::jump && g.side == 0 && leg.length == 0) break;
+      leg.guard = g;
+      leg.end = g.kind == GuardKind::clock ? Leg::End::clock : Leg::End::guard;
+      if (g.kind == GuardKind::clock) leg.until = e.t;
+      break;
+    }
+    if (!e.resting.empty()) skip_short(legs, leg, std::abs(run.end.t - begin));
+    legs.push_back(std::move(leg));
+    x = e.x_plus;
+    t = e.t;
+  }
+  if (open_end) {
+    Leg leg;
+    leg.arc = run.last;
+    leg.arc.held = held_at(t).held;
+    leg.length = run.end.t - t;
+    leg.x = Eigen::Map<const Vec>(x.data(), ix(x.size()));
+    leg.end = Leg::End::clock;
+    leg.until = run.end.t;
+    legs.push_back(std::move(leg));
+  }
+  return legs;
+}
+
+bool same_signature(const std::vector<Leg>& a, const std::vector<Leg>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!(a[i].arc.mode == b[i].arc.mode) || a[i].end != b[i].end) return false;
+    if (a[i].end == Leg::End::guard && (a[i].guard.kind != b[i].guard.kind || a[i].guard.item != b[i].guard.item))
+      return false;
+    if (!(a[i].event.after == b[i].event.after) || a[i].event.jumps.size() != b[i].event.jumps.size() ||
+        a[i].event.hits.size() != b[i].event.hits.size())
+      return false;
+  }
+  return true;
+}
+
+int known_zeros(const Model& model, const Series& series, const Transition& before, const Guard& guard) {
+  if (guard.kind == GuardKind::surface) {
+    const char from = before.before.switches[at(guard.item)], to = before.after.switches[at(guard.item)];
+    const auto met = [&](GuardKind kind) {
+      return std::any_of(before.guards.begin(), before.guards.end(),
+                         [&](const Guard& g) { return g.kind == kind && g.item == guard.item; });
+    };
+    // Left at its bound, h' is zero as well, unless the switch holds; left because something else jumped, only h.
+    if (from != to && from == '0') return met(GuardKind::sigma) && !(series.hold(guard.item) > 1) ? 2 : 1;
+    if (met(GuardKind::surface)) return 1;
+    for (size_t c = 0; c < before.counters.size() && c < before.counters_before.size(); ++c) {
+      if (before.counters[c] > before.counters_before[c] && model.form.counters[c].below == guard.item) return 1;
+      if (before.counters[c] < before.counters_before[c] && model.form.counters[c].above == guard.item) return 1;
+    }
+    return 0;
+  }
+  if (guard.kind == GuardKind::gap) {
+    if (before.before.constraints[at(guard.item)] == 'c' && before.after.constraints[at(guard.item)] == 'o')
+      return model.form.gaps[at(guard.item)].degree + 1;
+    for (const Hit& hit : before.hits) {
+      for (size_t k = 0; k < hit.contacts.size(); ++k) {
+        if (hit.contacts[k] == guard.item && hit.impulse[k] != 0) return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+std::vector<LegGuard> leg_guards(const Program& program, Series& series, const Leg& leg, const Transition* before) {
+  const Model& model = program.model();
+  const int m = program.switches();
+  std::vector<LegGuard> out;
+  series.set_mode(leg.arc.mode);
+  const auto add = [&](Guard g, double sign) {
+    LegGuard guard{.guard = g, .sign = sign};
+    if (before) guard.known = known_zeros(model, series, *before, g);
+    if (leg.happens) {
+      guard.own = std::any_of(leg.event.guards.begin(), leg.event.guards.end(), [&](const Guard& e) {
+        return e.kind == g.kind && e.item == g.item && (g.kind != GuardKind::sigma || e.side == g.side);
+      });
+    }
+    out.push_back(guard);
+  };
+  for (int i = 0; i < m; ++i) {
+    if (!program.moves(i)) continue;
+    const char c = leg.arc.mode.switches[at(i)];
+    if (c == '+' || c == '-') {
+      add({GuardKind::surface, i, c == '+' ? 1 : -1}, c == '+' ? 1 : -1);
+    } else if (c == '0' && series.tape().degree[at(i)] >= 0 && !series.held(i) && !series.ties().contains(i)) {
+      add({GuardKind::sigma, i, 1}, -1);
+      add({GuardKind::sigma, i, -1}, 1);
+    }
+  }
+  for (int j = 0; j < program.constraints(); ++j) {
+    const bool open = leg.arc.mode.constraints[at(j)] == 'o';
+    if (!open && series.held(m + j)) continue;
+    add({open ? GuardKind::gap : GuardKind::lambda, j, 1}, 1);
+  }
+  return out;
+}
+
+Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double length) {
+  const double direction = length < 0 ? -1 : 1, total = std::abs(length);
+  std::vector<double> starts;  // of each stretch, since the start of the leg
+  double elapsed = 0;
+  for (const LegTrace::Stretch& s : trace.stretches) {
+    starts.push_back(elapsed);
+    elapsed += std::abs(s.piece.length);
+  }
+  // The guard over t^known (total - t)^own; on the first and last step by division of polynomials.
+  std::vector<double> first, last;
+  const size_t count = trace.stretches.size();
+  if (how.known > 0) {
+    const std::vector<double>& c = trace.stretches[0].guards[guard];
+    if (c.size() > at(how.known)) first.assign(c.begin() + how.known, c.end());
+  }
+  if (how.own) {
+    const std::vector<double>& c = count == 1 && !first.empty() ? first : trace.stretches[count - 1].guards[guard];
+    const double end = trace.stretches[count - 1].piece.length;
+    last.assign(c.size() - 1, 0.0);
+    double carry = 0;
+    for (size_t k = c.size(); k-- > 1;) last[k - 1] = carry = c[k] + carry * end;
+  }
+  const auto at_time = [&](double t) {
+    size_t k = count - 1;
+    while (k > 0 && starts[k] > t) --k;
+    const double tau = direction * std::min(t - starts[k], std::abs(trace.stretches[k].piece.length));
+    double value;
+    const double power = how.known % 2 == 1 ? direction : 1.0;
+    const bool by_first = k == 0 && !first.empty();
+    if (k + 1 == count && how.own) {
+      // c = (tau - end) last, total - t = direction (end - tau)
+      value = -direction * evaluate(last, tau);
+      if (count == 1 && !first.empty())
+        value *= power;
+      else if (how.known > 0)
+        value /= std::pow(std::max(t, 1e-300), how.known);
+    } else {
+      value = by_first ? power * evaluate(first, tau) : evaluate(trace.stretches[k].guards[guard], tau);
+      if (!by_first && how.known > 0) value /= std::pow(std::max(t, 1e-300), how.known);
+      if (how.own) value /= std::max(total - t, 1e-300);
+    }
+    return how.sign * value;
+  };
+  Lowest out{.value = HUGE_VAL};
+  double left = 0, right = total;
+  std::vector<double> times;
+  for (size_t k = 0; k < count; ++k) {
+    const double step = std::abs(trace.stretches[k].piece.length) / samples;
+    for (int j = 0; j < samples; ++j) times.push_back(starts[k] + j * step);
+  }
+  times.push_back(total);
+  for (size_t j = 0; j < times.size(); ++j) {
+    const double value = at_time(times[j]);
+    if (!(value < out.value)) continue;
+    out.value = value;
+    out.time = times[j];
+    left = times[j > 0 ? j - 1 : 0];
+    right = times[std::min(j + 1, times.size() - 1)];
+  }
+  // Golden section between the neighbours.
+  constexpr double golden = 0.3819660112501051;
+  double a = left, b = right, t1 = a + golden * (b - a), t2 = b - golden * (b - a);
+  double f1 = at_time(t1), f2 = at_time(t2);
+  for (int k = 0; k < 60 && b - a > 1e-9 * total; ++k) {
+    if (f1 < f2) {
+      b = t2, t2 = t1, f2 = f1;
+      t1 = a + golden * (b - a);
+      f1 = at_time(t1);
+    } else {
+      a = t1, t1 = t2, f1 = f2;
+      t2 = b - golden * (b - a);
+      f2 = at_time(t2);
+    }
+  }
+  for (const auto& [t, f] : {std::pair{t1, f1}, std::pair{t2, f2}}) {
+    if (f < out.value) out.value = f, out.time = t;
+  }
+  const double edge = 1e-6 * total;
+  out.where = out.time <= edge           ? Lowest::Where::start
+              : out.time >= total - edge ? Lowest::Where::end
+                                         : Lowest::Where::inside;
+  return out;
+}
+
+}  // namespace saltus

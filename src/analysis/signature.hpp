@@ -1,0 +1,40 @@
+// The signature of an orbit: legs of a run, what is watched on each of them, and how near it is to zero.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/shooting.hpp"
+
+namespace saltus {
+
+/// The legs of a run from (x, t). With `open_end` the last one has no event: its end is for the caller to say.
+std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t, double direction, bool open_end);
+
+/// Whether modes, guards and what happens are the same.
+bool same_signature(const std::vector<Leg>& a, const std::vector<Leg>& b);
+
+/// How a guard stands on a leg: the sign it must have, known zeros at the start, whether it ends the leg.
+struct LegGuard {
+  Guard guard;
+  double sign = 1;
+  int known = 0;
+  bool own = false;
+};
+
+/// What is watched on a leg; `before`: the event at its start, if there is one.
+std::vector<LegGuard> leg_guards(const Program& program, Series& series, const Leg& leg, const Transition* before);
+
+/// How many zeros a guard has at the start of a leg that follows an event.
+int known_zeros(const Model& model, const Series& series, const Transition& before, const Guard& guard);
+
+/// Where on a leg a guard is nearest to zero, known zeros divided out.
+struct Lowest {
+  enum class Where { start, inside, end };
+  double value = 0;  ///< positive: admissible everywhere
+  double time = 0;   ///< since the start of the leg
+  Where where = Where::inside;
+};
+Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double length);
+
+}  // namespace saltus

@@ -1,0 +1,183 @@
+#include "analysis/spectrum.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace saltus {
+namespace {
+
+using Complex = std::complex<double>;
+
+bool is_real(const Complex& z) { return std::abs(z.imag()) <= 1e-12 * std::abs(z); }
+
+/// How many real ones lie beyond a bound, and how many complex ones.
+struct Count {
+  int above = 0, below = 0, complex = 0;
+};
+
+/// Beyond the unit circle: real above 1, real below -1, complex.
+Count outside_circle(const Spectrum& spectrum) {
+  Count c;
+  for (const Complex& z : spectrum) {
+    if (std::abs(z) <= 1) continue;
+    if (!is_real(z))
+      ++c.complex;
+    else
+      ++(z.real() > 0 ? c.above : c.below);
+  }
+  return c;
+}
+
+Count right_of_axis(const Spectrum& spectrum) {
+  Count c;
+  for (const Complex& z : spectrum) {
+    if (z.real() <= 0) continue;
+    if (is_real(z))
+      ++c.above;
+    else
+      ++c.complex;
+  }
+  return c;
+}
+
+int total(const Count& c) { return c.above + c.below + c.complex; }
+
+constexpr int samples = 400;  ///< of the interval between two matrices, before a passage is looked at closely
+
+/// Passages between q0 and q1: how many more lie beyond, and as what they pass.
+template <class Counts>
+void passages(const std::function<Spectrum(double)>& at, const Counts& beyond, double q0, double q1, int depth,
+              std::vector<Complex>& out, const std::function<Complex(const Spectrum&)>& nearest) {
+  const int a = total(beyond(at(q0))), b = total(beyond(at(q1)));
+  if (a == b) return;
+  if (depth == 0) {
+    out.push_back(nearest(at(0.5 * (q0 + q1))));
+    return;
+  }
+  const double middle = 0.5 * (q0 + q1);
+  passages(at, beyond, q0, middle, depth - 1, out, nearest);
+  passages(at, beyond, middle, q1, depth - 1, out, nearest);
+}
+
+}  // namespace
+
+void sort_multipliers(Spectrum& multipliers) {
+  std::stable_sort(multipliers.begin(), multipliers.end(), [](const Complex& a, const Complex& b) {
+    if (std::abs(std::abs(a) - std::abs(b)) > 1e-12 * std::abs(a)) return std::abs(a) > std::abs(b);
+    return a.imag() > b.imag();
+  });
+}
+
+void sort_eigenvalues(Spectrum& eigenvalues) {
+  std::stable_sort(eigenvalues.begin(), eigenvalues.end(), [](const Complex& a, const Complex& b) {
+    if (std::abs(a.real() - b.real()) > 1e-12 * std::abs(a)) return a.real() > b.real();
+    return a.imag() > b.imag();
+  });
+}
+
+Spectrum spectrum_of(const Mat& A) {
+  Spectrum out;
+  if (A.rows() == 0) return out;
+  for (const Complex& z : eigenvalues(A)) out.push_back(z);
+  return out;
+}
+
+double hopf_test(const Spectrum& e) {
+  if (e.size() < 2) return 1;
+  double product = 1;
+  for (size_t i = 0; i < e.size(); ++i) {
+    for (size_t j = i + 1; j < e.size(); ++j) {
+      // Conjugate pairs of pairs come twice: their product is a square of moduli.
+      const Complex sum = e[i] + e[j];
+      const double size = std::abs(e[i]) + std::abs(e[j]);
+      if (size == 0) return 0;
+      if (is_real(sum) || std::abs(sum.imag()) <= 1e-12 * size)
+        product *= sum.real() / size;
+      else
+        product *= std::abs(sum) / size;
+    }
+  }
+  return product;
+}
+
+bool on_axis(const Spectrum& e) {
+  return std::any_of(e.begin(), e.end(), [](const Complex& z) {
+    return !is_real(z) && std::abs(z.real()) <= 1e-5 * std::abs(z);
+  });
+}
+
+double flip_test(const Spectrum& m) {
+  double product = 1;
+  for (const Complex& z : m) {
+    if (!std::isfinite(std::abs(z))) continue;
+    if (is_real(z))
+      product *= (z.real() + 1) / (1 + std::abs(z));
+    else
+      product *= std::abs(z + 1.0) / (1 + std::abs(z));
+  }
+  return product;
+}
+
+double torus_test(const Spectrum& m) {
+  double product = 1;
+  for (size_t i = 0; i < m.size(); ++i) {
+    for (size_t j = i + 1; j < m.size(); ++j) {
+      const Complex p = m[i] * m[j];
+      if (!std::isfinite(std::abs(p))) continue;
+      const double size = 1 + std::abs(p);
+      if (std::abs(p.imag()) <= 1e-12 * size)
+        product *= (p.real() - 1) / size;
+      else
+        product *= std::abs(p - 1.0) / size;
+    }
+  }
+  return product;
+}
+
+bool on_circle(const Spectrum& m) {
+  return std::any_of(m.begin(), m.end(), [](const Complex& z) {
+    return !is_real(z) && std::abs(std::abs(z) - 1) <= 1e-5;
+  });
+}
+
+std::vector<std::string> circle_passages(const Mat& A, const Mat& B, bool squared) {
+  std::vector<std::string> out;
+  if (!A.allFinite() || !B.allFinite()) return out;
+  const auto at = [&](double q) {
+    Spectrum s = spectrum_of((1 - q) * A + q * B);
+    if (squared) {
+      for (Complex& z : s) z *= z;
+    }
+    return s;
+  };
+  const auto nearest = [](const Spectrum& s) {
+    return *std::min_element(s.begin(), s.end(), [](const Complex& a, const Complex& b) {
+      return std::abs(std::abs(a) - 1) < std::abs(std::abs(b) - 1);
+    });
+  };
+  std::vector<Complex> found;
+  for (int k = 0; k < samples; ++k)
+    passages(at, outside_circle, static_cast<double>(k) / samples, static_cast<double>(k + 1) / samples, 30, found,
+             nearest);
+  for (const Complex& z : found) out.push_back(!is_real(z) ? "complex" : z.real() > 0 ? "+1" : "-1");
+  return out;
+}
+
+std::vector<std::string> axis_passages(const Mat& A, const Mat& B) {
+  std::vector<std::string> out;
+  if (!A.allFinite() || !B.allFinite() || A.rows() != B.rows()) return out;
+  const auto at = [&](double q) { return spectrum_of((1 - q) * A + q * B); };
+  const auto nearest = [](const Spectrum& s) {
+    return *std::min_element(s.begin(), s.end(), [](const Complex& a, const Complex& b) {
+      return std::abs(a.real()) < std::abs(b.real());
+    });
+  };
+  std::vector<Complex> found;
+  for (int k = 0; k < samples; ++k)
+    passages(at, right_of_axis, static_cast<double>(k) / samples, static_cast<double>(k + 1) / samples, 30, found,
+             nearest);
+  for (const Complex& z : found) out.push_back(std::abs(z.imag()) > 1e-9 * (1e-300 + std::abs(z)) && std::abs(z.imag()) > 1e-9 ? "complex" : "0");
+  return out;
+}
+
+}  // namespace saltus

@@ -1,0 +1,36 @@
+// Eigenvalues and multipliers as test functions, and Leine's set between two one-sided matrices.
+#pragma once
+
+#include <complex>
+#include <string>
+#include <vector>
+
+#include "base/linear.hpp"
+
+namespace saltus {
+
+using Spectrum = std::vector<std::complex<double>>;
+
+/// By modulus, largest first; conjugates side by side, the one with positive imaginary part first.
+void sort_multipliers(Spectrum& multipliers);
+/// By real part, largest first.
+void sort_eigenvalues(Spectrum& eigenvalues);
+Spectrum spectrum_of(const Mat& A);
+
+/// Vanishes where two eigenvalues add up to zero: Hopf points and neutral saddles.
+double hopf_test(const Spectrum& eigenvalues);
+/// Whether a complex pair lies on the imaginary axis, up to rounding and the place's uncertainty.
+bool on_axis(const Spectrum& eigenvalues);
+/// Vanishes where a multiplier is -1.
+double flip_test(const Spectrum& multipliers);
+/// Vanishes where two multipliers have the product 1: torus points and neutral saddles.
+double torus_test(const Spectrum& multipliers);
+bool on_circle(const Spectrum& multipliers);
+
+/// The eigenvalues of (1-q) A + q B, q from 0 to 1: every passage through the unit circle as "+1", "-1" or "complex",
+/// in order. `squared`: of a half map, whose square counts.
+std::vector<std::string> circle_passages(const Mat& A, const Mat& B, bool squared);
+/// Through the imaginary axis: "0" or "complex".
+std::vector<std::string> axis_passages(const Mat& A, const Mat& B);
+
+}  // namespace saltus

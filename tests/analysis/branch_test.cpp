@@ -1,0 +1,247 @@
+#include "analysis/branch.hpp"
+
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "model/read.hpp"
+
+namespace saltus {
+namespace {
+
+RunOptions run_of(const Model& model, double until = 100) {
+  RunOptions o;
+  o.parameters = parameter_values(model);
+  o.initial = initial_values(model, o.parameters);
+  o.until = until;
+  return o;
+}
+
+std::vector<const SpecialPoint*> of_type(const Branch& branch, const std::string& type) {
+  std::vector<const SpecialPoint*> out;
+  for (const SpecialPoint& s : branch.special) {
+    if (s.type == type) out.push_back(&s);
+  }
+  return out;
+}
+
+/// The special point of a type nearest to a value; its distance must be small.
+void expect_special(const Branch& branch, const std::string& type, double value, double tolerance) {
+  double nearest = HUGE_VAL;
+  for (const SpecialPoint* s : of_type(branch, type)) nearest = std::min(nearest, std::abs(s->values[0] - value));
+  EXPECT_LE(nearest, tolerance) << type << " at " << value;
+}
+
+Branch equilibria(const std::string& text, double low, double high) {
+  const Model model = read_model_text(text);
+  return follow_equilibrium(model, {run_of(model)}, {.parameter = 0, .low = low, .high = high});
+}
+
+TEST(EquilibriumBranch, OfTheLorenzSystemLosesStabilityAt470Over19) {
+  const Branch b = equilibria(R"M(
+equations = """
+  x' = 10*(y - x)
+  y' = x*(rho - z) - y
+  z' = x*y - 8/3*z
+"""
+[parameters]
+rho = 2
+[initial]
+x = 1.633
+y = 1.633
+z = 1
+)M",
+                              2, 30);
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(b.special.size(), 1u);
+  expect_special(b, "hopf", 470.0 / 19, 1e-11);
+  EXPECT_EQ(b.points.front().values[0], 2);
+  EXPECT_EQ(b.points.back().values[0], 30);
+  for (const BranchPoint& p : b.points) {
+    if (p.label.empty()) {
+      EXPECT_EQ(p.stable, p.values[0] < 470.0 / 19);
+    }
+  }
+}
+
+TEST(EquilibriumBranch, TurnsAtTheFoldOfACubic) {  // mu = x^3 - x: folds at x = -+1/sqrt(3)
+  const Branch b = equilibria(R"M(
+equations = "x' = mu + x - x^3"
+[parameters]
+mu = -1
+[initial]
+x = -1.3
+)M",
+                              -1, 1);
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(of_type(b, "fold").size(), 2u);
+  expect_special(b, "fold", 2 / (3 * std::sqrt(3.0)), 1e-12);
+  expect_special(b, "fold", -2 / (3 * std::sqrt(3.0)), 1e-12);
+}
+
+TEST(EquilibriumBranch, FoldsWithoutATangentAtAKink) {  // Leine 2000, 5.3
+  const Branch b = equilibria(R"M(
+equations = "x' = mu - abs(x)"
+[parameters]
+mu = 1
+[initial]
+x = 0.9
+)M",
+                              -0.5, 1);
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(b.special.size(), 1u);
+  expect_special(b, "boundary-equilibrium", 0, 1e-12);
+  EXPECT_EQ(b.special[0].persists, false);
+  EXPECT_TRUE(b.points.front().stable != b.points.back().stable);
+}
+
+TEST(EquilibriumBranch, PassesAPitchforkOfKinksAndKnowsTheOtherBranches) {  // Leine 2000, 5.5
+  const Branch b = equilibria(R"M(
+equations = "x' = -x + abs(x + mu/2) - abs(x - mu/2)"
+[parameters]
+mu = -1
+[initial]
+x = 0
+)M",
+                              -1, 1);
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(b.special.size(), 1u);
+  expect_special(b, "boundary-equilibrium", 0, 1e-12);
+  EXPECT_EQ(b.special[0].persists, true);
+  EXPECT_EQ(b.special[0].others.size(), 2u);
+  for (const BranchPoint& p : b.points) EXPECT_NEAR(p.state[0], 0, 1e-12);
+}
+
+const char* const friction = R"M(
+equations = """
+  y' = v
+  v' = -y + sin(omega*t) - F*sign(v)
+"""
+[parameters]
+omega = 0.7
+F = 0.4
+[initial]
+y = 1
+v = 2
+[section.strobe]
+every = "2*pi/omega"
+)M";
+
+TEST(OrbitBranch, OfTheFrictionOscillatorPassesCrossingAndAddingSliding) {  // Piiroinen & Kuznetsov 2008
+  const Model model = read_model_text(friction);
+  const Branch b =
+      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 1.0 / 6, .high = 1 / 1.2});
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(b.special.size(), 2u);
+  expect_special(b, "crossing-sliding", 1 / 1.866523638121452, 1e-12);
+  expect_special(b, "adding-sliding", 1 / 4.823126106845336, 1e-12);
+  EXPECT_NEAR(of_type(b, "crossing-sliding")[0]->spectrum[0].real(), 0.8342312453404626, 1e-9);
+  for (const SpecialPoint& s : b.special) EXPECT_EQ(s.persists, true);
+  EXPECT_DOUBLE_EQ(b.points.front().values[0], 1.0 / 6);
+  EXPECT_DOUBLE_EQ(b.points.back().values[0], 1 / 1.2);
+}
+
+const char* const popp = R"M(
+equations = """
+  x' = v
+  v' = -x + a0*sign(1 - v) - a1*(1 - v) + a2*(1 - v)^3 + F*cos(nu*t)
+"""
+[parameters]
+nu = 1.7125
+F = 0.1
+a0 = 1.5
+a1 = 1.5
+a2 = 0.45
+[initial]
+x = 0.0645367
+v = 0.0371892
+)M";
+
+TEST(OrbitBranch, OfPoppsOscillatorFlipsDiscontinuouslyWhereItGrazes) {  // Leine 2000, 6.9: point C
+  const Model model = read_model_text(popp);
+  const Branch b = follow_orbit(model, {.run = run_of(model), .guess = true, .returns = 4},
+                                {.parameter = 0, .low = 1.7, .high = 1.7125});
+  ASSERT_TRUE(b.found) << b.message;
+  const auto touch = of_type(b, "grazing-sliding");
+  ASSERT_EQ(touch.size(), 1u);
+  EXPECT_NEAR(touch[0]->values[0], 1.7077997148850614, 1e-11);
+  EXPECT_NEAR(touch[0]->spectrum[0].real(), 0.8407253925430722, 1e-6);
+  ASSERT_TRUE(touch[0]->after.has_value());
+  EXPECT_NEAR((*touch[0]->after)[0].real(), -1.6563571663801464, 1e-5);
+  EXPECT_EQ(touch[0]->crosses, std::vector<std::string>{"-1"});
+  EXPECT_EQ(touch[0]->persists, true);
+}
+
+TEST(OrbitBranch, OfPoppsOscillatorAtStrongForcingMeetsAllFourSlidingBifurcations) {  // Merillas 2006, ch. 4
+  const auto strong = [](double nu, double low, double high) {
+    std::string text = popp;
+    text.replace(text.find("F = 0.1"), 7, "F = 2.0");
+    text.replace(text.find("nu = 1.7125"), 11, "nu = " + std::to_string(nu));
+    const Model model = read_model_text(text);
+    return follow_orbit(model, {.run = run_of(model)}, {.parameter = 0, .low = low, .high = high});
+  };
+  expect_special(strong(0.33, 0.30, 0.33), "grazing-sliding", 0.3138060473, 3e-9);
+  const Branch middle = strong(0.7, 0.7, 0.9);
+  expect_special(middle, "adding-sliding", 0.737205455996, 1e-11);
+  expect_special(middle, "crossing-sliding", 0.832913059185, 1e-11);
+  expect_special(strong(1.3, 1.3, 1.7), "switching-sliding", 1.5675832627, 2e-10);
+}
+
+TEST(OrbitBranch, OfTheHardeningDuffingOscillatorHasItsTwoFolds) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -delta*v - x - x^3 + F*cos(w*t)
+"""
+[parameters]
+w = 1.2
+delta = 0.1
+F = 0.5
+[initial]
+x = 0
+v = 0
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model)}, {.parameter = 0, .low = 1.2, .high = 3});
+  ASSERT_TRUE(b.found) << b.message;
+  expect_special(b, "fold", 1.43867014551, 1e-10);
+  expect_special(b, "fold", 2.21193531702, 1e-10);
+}
+
+TEST(OrbitBranch, OfAnImpactOscillatorFlipsWhereTheClosedFormSays) {
+  // Between impacts u = a cos t + b sin t; the 1T orbit's flip follows from the linear impact map.
+  const Model model = read_model_text(R"M(
+equations = """
+  u' = v
+  v' = -u + N
+"""
+[parameters]
+w = 2.3
+[constraint.N]
+gap = "u - sin(w*t)"
+restitution = 0.8
+[initial]
+u = 1
+v = 0
+[section.strobe]
+every = "2*pi/w"
+)M");
+  const Branch b =
+      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 2.3, .high = 2.8});
+  ASSERT_TRUE(b.found) << b.message;
+  expect_special(b, "flip", 2.653347727855323, 1e-11);
+}
+
+TEST(OrbitBranch, EndsOnTheRangeOrSaysWhy) {
+  const Model model = read_model_text(friction);
+  const Branch b =
+      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.6, .high = 0.8});
+  ASSERT_EQ(b.ends.size(), 2u);
+  EXPECT_EQ(b.ends[0].why, "range");
+  EXPECT_EQ(b.ends[1].why, "range");
+  EXPECT_EQ(b.ends[0].value, 0.6);
+  EXPECT_EQ(b.ends[1].value, 0.8);
+}
+
+}  // namespace
+}  // namespace saltus
