@@ -214,7 +214,8 @@ Outcome follow(const FollowRequest& request, const Report& report) {
   std::vector<Range> ranges;
   for (const std::string& text : request.ranges) ranges.push_back(read_parameter_range(text, model));
   check_measure(request.measure, model, start.equilibrium);
-  if (ranges.size() > 2) misuse("more than two ranges", "give one, or two to follow a special point");
+  if (ranges.size() > 1 || !request.label.empty() || request.all)
+    misuse("special points are not followed yet", "give one range, without --label and --all");
 
   SolveOptions solve = start.solve;
   solve.engine = "event";

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "analysis/branch.hpp"
-#include "app/run_figure.hpp"
 #include "base/table.hpp"
+#include "report/run_figure.hpp"
 
 namespace saltus {
 

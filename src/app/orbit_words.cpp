@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "app/engine.hpp"
+#include "ask/solve.hpp"
 #include "model/period.hpp"
 
 namespace saltus {
@@ -88,12 +89,6 @@ void write_complex(JsonWriter& json, const Complex& z) {
 void write_list(JsonWriter& json, const char* key, const std::vector<Complex>& list) {
   json.key(key).array();
   for (const Complex& z : list) write_complex(json, z);
-  json.end();
-}
-
-void write_state(JsonWriter& json, const Model& model, const std::vector<double>& x) {
-  json.object();
-  for (size_t i = 0; i < x.size(); ++i) json.member(model.states[i].name, x[i]);
   json.end();
 }
 

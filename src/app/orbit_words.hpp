@@ -8,6 +8,7 @@
 #include "analysis/orbit.hpp"
 #include "app/commands.hpp"
 #include "out/json.hpp"
+#include "report/run_json.hpp"
 
 namespace saltus {
 
@@ -17,7 +18,6 @@ OrbitOptions orbit_options(const OrbitRequest& request, const Model& model, cons
 void write_number(JsonWriter& json, double v);
 void write_complex(JsonWriter& json, const std::complex<double>& z);
 void write_list(JsonWriter& json, const char* key, const std::vector<std::complex<double>>& list);
-void write_state(JsonWriter& json, const Model& model, const std::vector<double>& x);
 
 std::string number(double v);
 std::string list_of(const std::vector<std::complex<double>>& list);
