@@ -79,7 +79,11 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
                           .known = rest_of(g.item),
                           .leaving = g.side > 0   ? '+'
                                      : g.side < 0 ? '-'
-                                                  : '\0'});
+                                                  : '\0',
+                          .released = series_.hold(g.item) > 1});
+        break;
+      case GuardKind::slip:
+        zeros_.push_back({.unknown = g.item, .known = rest_of(g.item), .leaving = g.side > 0 ? '+' : '-'});
         break;
       case GuardKind::gap:
         zeros_.push_back({.unknown = m + g.item, .known = model_.form.gaps[at(g.item)].degree == 0 ? 0 : 1});

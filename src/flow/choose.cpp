@@ -34,6 +34,7 @@ struct Candidate {
   std::vector<double> unknowns;  // values of all unknowns
   std::vector<double> first;     // per member: first derivative of h or g
   std::vector<double> rates;     // of the states
+  std::vector<double> flow;      // the next coefficients of the states
   bool several_sigma = false;
   bool repels = false;
 };
@@ -533,7 +534,12 @@ class Chooser {
       if (fits) {
         note_slopes(c);
         c.rates.clear();
-        for (int k = 0; k < program_.states(); ++k) c.rates.push_back(series_.rate(k)[0]);
+        c.flow.clear();
+        for (int k = 0; k < program_.states(); ++k) {
+          c.rates.push_back(series_.rate(k)[0]);
+          double time = options_.time_scale;  // as rates, so that orders can be compared
+          for (int j = 2; j <= order; ++j, time *= options_.time_scale) c.flow.push_back(series_.state(k)[j] * time);
+        }
         kept.push_back(c);
       }
     }
@@ -753,8 +759,7 @@ class Chooser {
   /// jump of its rate.
   int known(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
     const AtZero& z = zeros_[group[i]];
-    const bool holds = z.unknown < program_.switches() && series_.hold(z.unknown) > 1;
-    return z.leaving == c.letters[i] && !holds && tangential(group, c, i) ? z.known + 1 : z.known;
+    return z.leaving == c.letters[i] && !z.released && tangential(group, c, i) ? z.known + 1 : z.known;
   }
 
   char before_letter(int u) const {
@@ -783,8 +788,9 @@ class Chooser {
     const double margin = series_.hold(z.unknown) - std::abs(sigma[0]);
     if (!at_bound && std::abs(margin) > bound_margin) return {0, margin > 0 ? 1 : -1};
     const bool above = at_bound ? z.leaving == '+' : sigma[0] > 0;
+    const bool slips = at_bound && series_.hold(z.unknown) > 1 && !z.released;  // |sigma| comes down to one
     std::vector<double> c(at(order) + 1, 0.0);
-    for (int k = 1; k < order; ++k) c[at(k)] = above ? -sigma[k] : sigma[k];
+    for (int k = 1; k < order; ++k) c[at(k)] = above != slips ? -sigma[k] : sigma[k];
     return leading_coefficient(c.data(), 1, order - 1, options_.time_scale, options_.direction,
                                sigma_rate_noise / options_.time_scale);
   }
@@ -793,7 +799,7 @@ class Chooser {
     prefer_sticking(group, kept);
     // At the edge of sliding nothing moves in either mode: they are one solution, and it stays.
     const bool at_rest = std::all_of(kept.begin(), kept.end(), [](const Candidate& c) { return c.weak; });
-    if (at_rest || constraints_only(group)) drop_equal_flows(kept);
+    drop_equal_flows(kept, !at_rest && !constraints_only(group));
     Candidate* chosen = &kept[0];
     std::string names;
     for (const size_t z : group) names += (names.empty() ? "'" : ", '") + name_of(program_, zeros_[z].unknown) + "'";
@@ -861,18 +867,25 @@ class Chooser {
     return std::all_of(group.begin(), group.end(), [&](size_t z) { return zeros_[z].unknown >= program_.switches(); });
   }
 
-  /// Diodes may share currents and voltages in several ways while the states move in one.
-  void drop_equal_flows(std::vector<Candidate>& kept) const {
+  /// Diodes may share currents and voltages in several ways while the states move in one; the friction of an open contact
+  /// may be anything. `wholly`: the states move alike not only at first.
+  void drop_equal_flows(std::vector<Candidate>& kept, bool wholly) const {
     const auto resting = [](const Candidate& c) {
       return std::count_if(c.letters.begin(), c.letters.end(), [](char l) { return l == 'c' || l == '0'; });
     };
     std::stable_sort(kept.begin(), kept.end(),
                      [&](const Candidate& a, const Candidate& b) { return resting(a) > resting(b); });
+    const double fastest = *std::max_element(fastest_.begin(), fastest_.end());
     for (size_t i = 1; i < kept.size();) {
       bool same = true;
       for (size_t k = 0; k < kept[i].rates.size(); ++k) {
         same = same && std::abs(kept[i].rates[k] - kept[0].rates[k]) <=
-                           1e-9 * (std::abs(kept[i].rates[k]) + std::abs(kept[0].rates[k])) + 1e-13 * fastest_[k];
+                           1e-9 * (std::abs(kept[i].rates[k]) + std::abs(kept[0].rates[k])) +
+                               std::max(1e-13 * fastest_[k], wholly ? 1e-12 * fastest : 0.0);
+      }
+      for (size_t k = 0; wholly && k < kept[i].flow.size(); ++k) {
+        const double size = std::abs(kept[i].flow[k]) + std::abs(kept[0].flow[k]);
+        same = same && std::abs(kept[i].flow[k] - kept[0].flow[k]) <= 1e-9 * size + 1e-12 * fastest;
       }
       if (same) {
         kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i));
@@ -933,7 +946,7 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
   if (zero.leaving) {
     const char other = zero.leaving == '+' ? '-' : '+';
     const double sign = zero.leaving == '+' ? 1 : -1, jump = std::abs(coefficient(other, 1));
-    if (series.hold(u) > 1) {  // let go with a jump of its rate
+    if (zero.released) {  // let go with a jump of its rate
       if (!(coefficient(zero.leaving, 1) * sign * options.direction > 1e-6 * jump)) return std::nullopt;
       return SimpleChoice{zero.leaving, 1};
     }

@@ -78,6 +78,7 @@ void Events::mark(const Transition& event) {
     switch (g.kind) {
       case GuardKind::surface:
       case GuardKind::sigma:
+      case GuardKind::slip:
       case GuardKind::slope: touched_.push_back(g.item); break;
       case GuardKind::gap:
       case GuardKind::lambda: touched_.push_back(m + g.item); break;

@@ -7,6 +7,7 @@ namespace saltus {
 enum class GuardKind {
   surface,  ///< h of a switch not slid on
   sigma,    ///< the bound of a sigma slid with
+  slip,     ///< |sigma| = 1 on a surface that holds, backward in time: further inside nothing returns to it
   gap,      ///< gap of an open constraint
   lambda,   ///< multiplier of a closed constraint
   slope,    ///< d(h')/dsigma of a surface slid on: where it vanishes, sliding stops being attractive
@@ -18,7 +19,7 @@ struct Guard {
   GuardKind kind = GuardKind::surface;
   int item = 0;  ///< switch, constraint or jump
   int side =
-      0;  ///< surface, jump: sign before; sigma: the bound that is reached; 0: not known, or touched along a tangent
+      0;  ///< surface, jump: sign before; sigma, slip: the bound that is reached; 0: not known, or touched along a tangent
 
   friend bool operator==(const Guard&, const Guard&) = default;
 };

@@ -83,6 +83,50 @@ struct Hits {
   std::string letters;
 };
 
+/// Several switches whose surfaces no impulse can tell apart (both ends of a rod that lies flat): they share one sigma,
+/// so that each contact carries its part of what they need together.
+struct Shared {
+  std::vector<std::pair<size_t, double>> members;  // switch, sign of its sigma
+};
+
+/// How each contact's impulse, and friction in it, moves the surface of a switch.
+Vec response(Collision& c, size_t b) {
+  const Eigen::Index s = c.surface.size();
+  std::vector<Mat> columns{c.directions(Vec::Zero(s))};
+  for (Eigen::Index k = 0; k < s; ++k) {
+    Vec one = Vec::Zero(s);
+    one[k] = 1;
+    columns.push_back(c.directions(one));
+  }
+  Vec out(columns.size() * static_cast<size_t>(columns[0].cols()));
+  Eigen::Index place = 0;
+  for (const Mat& D : columns) {
+    for (Eigen::Index i = 0; i < D.cols(); ++i) out[place++] = c.surface_gradient.row(ix(b)).dot(D.col(i));
+  }
+  return out;
+}
+
+std::vector<Shared> share(Collision& c, const std::vector<size_t>& slid) {
+  std::vector<Shared> out;
+  std::vector<Vec> leaders;
+  for (const size_t b : slid) {
+    const Vec moves = response(c, b);
+    size_t which = 0;
+    double sign = 0;
+    for (; which < out.size() && sign == 0; ++which) {
+      const double size = leaders[which].norm() * moves.norm(), along = leaders[which].dot(moves);
+      if (size > 0 && std::abs(along) >= (1 - independent_column) * size) sign = along > 0 ? 1 : -1;
+    }
+    if (sign != 0) {
+      out[which - 1].members.emplace_back(b, sign);
+    } else {
+      out.push_back({{{b, 1.0}}});
+      leaders.push_back(moves);
+    }
+  }
+  return out;
+}
+
 bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) {
   const size_t n = a.hit.size(), s = a.letters.size();
   std::vector<size_t> hit, slid;
@@ -95,7 +139,8 @@ bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) 
     if (a.letters[b] == '0') slid.push_back(b);
     out.sigma[ix(b)] = a.letters[b] == '+' ? 1 : a.letters[b] == '-' ? -1 : 0;
   }
-  const Eigen::Index size = ix(hit.size() + slid.size());
+  const std::vector<Shared> shared = share(c, slid);
+  const Eigen::Index size = ix(hit.size() + shared.size());
   Mat D = c.directions(out.sigma);
   for (int iteration = 0; iteration < 30; ++iteration) {
     out.change = D * out.impulse;
@@ -108,20 +153,24 @@ bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) 
     };
     for (size_t k = 0; k < hit.size(); ++k)
       fill_row(ix(k), c.gap_rate[ix(hit[k])] - aim[ix(hit[k])], c.gap_gradient.row(ix(hit[k])));
-    for (size_t k = 0; k < slid.size(); ++k)
-      fill_row(ix(hit.size() + k), c.surface[ix(slid[k])], c.surface_gradient.row(ix(slid[k])));
-    for (size_t l = 0; l < slid.size(); ++l) {  // D is affine in each sigma
-      Vec up = out.sigma, down = out.sigma;
-      up[ix(slid[l])] = 1;
-      down[ix(slid[l])] = -1;
-      // At no impulse yet, friction is felt as that of a unit impulse: the first step must not be singular.
-      const Vec impulse = iteration == 0 ? Vec(Vec::Ones(ix(n))) : out.impulse;
-      const Vec slope = (c.directions(up) - c.directions(down)) * impulse / 2;
+    const auto leader = [&](size_t k) { return ix(shared[k].members[0].first); };
+    for (size_t k = 0; k < shared.size(); ++k)
+      fill_row(ix(hit.size() + k), c.surface[leader(k)], c.surface_gradient.row(leader(k)));
+    // At no impulse yet, friction is felt as that of a unit impulse: the first step must not be singular.
+    const Vec impulse = iteration == 0 ? Vec(Vec::Ones(ix(n))) : out.impulse;
+    for (size_t l = 0; l < shared.size(); ++l) {
+      Vec slope = Vec::Zero(D.rows());
+      for (const auto& [b, sign] : shared[l].members) {  // D is affine in each sigma
+        Vec up = out.sigma, down = out.sigma;
+        up[ix(b)] = 1;
+        down[ix(b)] = -1;
+        slope += sign * (c.directions(up) - c.directions(down)) * impulse / 2;
+      }
       for (size_t k = 0; k < hit.size(); ++k) J(ix(k), ix(hit.size() + l)) = c.gap_gradient.row(ix(hit[k])).dot(slope);
-      for (size_t k = 0; k < slid.size(); ++k)
-        J(ix(hit.size() + k), ix(hit.size() + l)) = c.surface_gradient.row(ix(slid[k])).dot(slope);
+      for (size_t k = 0; k < shared.size(); ++k)
+        J(ix(hit.size() + k), ix(hit.size() + l)) = c.surface_gradient.row(leader(k)).dot(slope);
     }
-    // Rows may say the same twice (both ends of a rod that lies flat): the shortest answer, if it is one.
+    // Contacts may say the same twice (a table on four legs): the shortest answer, if it is one.
     const Orthogonal factors(J, independent_column);
     const Vec step = -factors.solve(r);
     if (!step.allFinite() || (J * step + r).cwiseAbs().maxCoeff() > 1e-9 * r.cwiseAbs().maxCoeff()) return false;
@@ -130,9 +179,9 @@ bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) 
       out.impulse[ix(hit[k])] += step[ix(k)];
       change = std::max(change, std::abs(step[ix(k)]) / (std::abs(out.impulse[ix(hit[k])]) + 1e-300));
     }
-    for (size_t l = 0; l < slid.size(); ++l) {
-      out.sigma[ix(slid[l])] += step[ix(hit.size() + l)];
-      change = std::max(change, std::abs(step[ix(hit.size() + l)]) / (1 + std::abs(out.sigma[ix(slid[l])])));
+    for (size_t l = 0; l < shared.size(); ++l) {
+      for (const auto& [b, sign] : shared[l].members) out.sigma[ix(b)] += sign * step[ix(hit.size() + l)];
+      change = std::max(change, std::abs(step[ix(hit.size() + l)]) / (1 + std::abs(out.sigma[leader(l)])));
     }
     D = c.directions(out.sigma);
     if (change < 4 * eps) break;

@@ -400,6 +400,10 @@ Variation::GuardSlope Variation::guard(const Guard& g, const Arc& arc, std::span
       slope = unknown_tangent(g.item) - g.side * formula_shift(model_.form.switches[at(g.item)].hold);
       out.value = series.unknown(g.item)[0] - g.side * series.hold(g.item), rate = series.unknown(g.item)[1];
       break;
+    case GuardKind::slip:
+      out.by_state = unknown_tangent(g.item).transpose();
+      out.value = series.unknown(g.item)[0] - g.side, rate = series.unknown(g.item)[1];
+      break;
     case GuardKind::lambda:
       slope = unknown_tangent(m + g.item);
       out.value = series.unknown(m + g.item)[0], rate = series.unknown(m + g.item)[1];
@@ -576,6 +580,10 @@ Mat Variation::shift_of(const Transition& event) {
       case GuardKind::sigma:
         moved = unknown_tangent(g.item);
         if (p_.size() > 0) moved -= g.side * formula_shift(model_.form.switches[at(g.item)].hold);
+        rate = series.unknown(g.item)[1];
+        break;
+      case GuardKind::slip:
+        moved = unknown_tangent(g.item);
         rate = series.unknown(g.item)[1];
         break;
       case GuardKind::lambda:

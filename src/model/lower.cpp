@@ -950,7 +950,8 @@ void check_start(const Model& model, const std::vector<double>& parameters, cons
   for (size_t j = 0; j < form.gaps.size(); ++j) {
     if (form.gaps[j].degree == 0) continue;
     const double gap = evaluate(form.gaps[j].gap, lookup);
-    if (!(gap < -1e-13 * std::max(magnitude(form.gaps[j].gap, lookup), largest))) continue;
+    constexpr double no_length = 1e-30;  // in any unit: what is left where all states are zero
+    if (!(gap < -std::max(1e-13 * std::max(magnitude(form.gaps[j].gap, lookup), largest), no_length))) continue;
     throw Error(
         ErrorKind::model,
         fmt::format("the gap of '{}' is violated at the start: {}", model.constraints[j].name, print_number(gap)),

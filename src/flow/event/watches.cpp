@@ -27,6 +27,10 @@ void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool e
       const double s = series.hold(i), start = series.unknown(i)[0];
       watches_.push_back({.guard = {GuardKind::sigma, i, 1}, .offset = s, .known = start > 0 ? known : 0, .sign = -1});
       watches_.push_back({.guard = {GuardKind::sigma, i, -1}, .offset = -s, .known = start < 0 ? known : 0, .sign = 1});
+      if (direction_ < 0 && s > 1 && std::abs(start) > 1) {
+        const int side = start > 0 ? 1 : -1;
+        watches_.push_back({.guard = {GuardKind::slip, i, side}, .offset = 1.0 * side, .known = 0, .sign = side});
+      }
     }
   }
   for (int j = 0; j < program_.constraints(); ++j) {
@@ -66,7 +70,8 @@ std::vector<SampledFunction> Watches::sampled() const {
   for (const Watch& w : watches_) {
     switch (w.guard.kind) {
       case GuardKind::surface: out.push_back({Kind::surface, w.guard.item, 0}); break;
-      case GuardKind::sigma: out.push_back({Kind::unknown, w.guard.item, std::abs(w.offset)}); break;
+      case GuardKind::sigma:
+      case GuardKind::slip: out.push_back({Kind::unknown, w.guard.item, std::abs(w.offset)}); break;
       case GuardKind::gap: out.push_back({Kind::gap, w.guard.item, 0}); break;
       case GuardKind::lambda: out.push_back({Kind::unknown, program_.switches() + w.guard.item, 0}); break;
       case GuardKind::slope: out.push_back({Kind::slope, w.output, 0}); break;
@@ -82,7 +87,8 @@ const double* Watches::function(const Watch& w, const Smooth& smooth) const {
   const Series& series = smooth.series();
   switch (w.guard.kind) {
     case GuardKind::surface: return series.surface(w.guard.item);
-    case GuardKind::sigma: return series.unknown(w.guard.item);
+    case GuardKind::sigma:
+    case GuardKind::slip: return series.unknown(w.guard.item);
     case GuardKind::gap: return series.gap(w.guard.item);
     case GuardKind::lambda: return series.unknown(program_.switches() + w.guard.item);
     case GuardKind::slope: return series.slope_series(w.output);
