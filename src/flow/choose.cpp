@@ -309,7 +309,12 @@ class Chooser {
       }
       out = std::move(longer);
     }
-    std::vector<Candidate> proposed = by_solver(group);
+    std::vector<Candidate> proposed = by_solver(group, x_, t_);
+    for (const double share : {1e-6, 1e-3}) {  // what leaves along a tangent is seen a little later
+      const double soon = share * options_.time_scale * options_.direction;
+      const std::vector<double> x = state_after(soon);
+      for (Candidate& c : by_solver(group, x, t_ + soon)) proposed.push_back(std::move(c));
+    }
     proposed.push_back(one_by_one(group));
     for (Candidate& c : walk(group)) proposed.push_back(std::move(c));
     for (Candidate& c : proposed) {
@@ -363,7 +368,7 @@ class Chooser {
 
   /// The first coefficients that unknowns enter as a box complementarity problem: residual = A u + r, with the sign
   /// that makes a switch push its surface back. Degenerate members (at a bound with no rate) may stay or go.
-  std::vector<Candidate> by_solver(const std::vector<size_t>& group) {
+  std::vector<Candidate> by_solver(const std::vector<size_t>& group, std::span<const double> x, double t) {
     std::string all;
     for (const size_t z : group) all += zeros_[z].unknown < program_.switches() ? '0' : 'c';
     if (!may_slide(group, all)) return {};
@@ -371,7 +376,7 @@ class Chooser {
     if (!series_.tape().slope_affine) return {};
     BoxProblem problem;
     Vec r;
-    if (!series_.linear_system(x_, t_, counters_, problem.M, r)) return {};
+    if (!series_.linear_system(x, t, counters_, problem.M, r)) return {};
     const std::vector<int> active = series_.active();
     const Eigen::Index n = static_cast<Eigen::Index>(active.size());
     problem.q = r;
@@ -424,6 +429,19 @@ class Chooser {
       }
     }
     return out;
+  }
+
+  /// Where the mode before would have gone.
+  std::vector<double> state_after(double tau) {
+    std::vector<double> x(x_.begin(), x_.end());
+    series_.set_mode(before_);
+    const int order = std::min(2, series_.order());
+    if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) return x;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double* c = series_.state(static_cast<int>(i));
+      x[i] = c[0] + tau * (c[1] + (order > 1 ? tau * c[2] : 0));
+    }
+    return x;
   }
 
   /// Many surfaces at once: from everything slid, let go what must go, one at a time (Murty's rule), until it fits.
@@ -516,6 +534,8 @@ class Chooser {
         const double* f = function(zeros_[group[i]].unknown);
         c.first.push_back(f[1]);
         if (std::isfinite(f[1])) steepest[i] = std::max(steepest[i], std::abs(f[1]));
+        if (series_.tape().degree[at(zeros_[group[i]].unknown)] == 1)  // what cancels where all of them stick
+          steepest[i] = std::max(steepest[i], series_.reach(zeros_[group[i]].unknown));
         // What only accelerates has its rounding from there.
         if (zeros_[group[i]].known >= 2 && std::isfinite(f[2]))
           steepest[i] = std::max(steepest[i], std::abs(f[2]) * options_.time_scale);

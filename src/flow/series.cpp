@@ -149,9 +149,8 @@ Series::Plan Series::make_plan(const Mode& mode) {
   for (const size_t i : plan.outputs) plan.residuals.push_back(output(i));
   std::vector<bool> depends(at(tape.flow.slots), false);
   for (const Operation& o : tape.flow.bound) depends[at(o.out)] = true;
-  for (const int row : plan.rows) {
-    if (tape.pins[at(row)] < 0) continue;
-    const size_t rate = program_.rate(tape.pins[at(row)]);
+  for (const int i : held_states(plan)) {
+    const size_t rate = program_.rate(i);
     plan.pinned.push_back(output(rate));
     depends[at(tape.flow.outputs[rate])] = false;
   }
@@ -201,6 +200,31 @@ Series::Plan Series::make_plan(const Mode& mode) {
   return plan;
 }
 
+/// States whose rates are exactly zero: a surface kept at zero pins its last state that is not pinned yet.
+std::vector<int> Series::held_states(const Plan& plan) const {
+  std::vector<char> pinned(at(program_.states()), 0);
+  std::vector<std::vector<int>> rows_of(at(program_.states()));
+  std::vector<int> left(plan.rows.size(), 0), ready, out;
+  for (size_t r = 0; r < plan.rows.size(); ++r) {
+    const std::vector<int>& states = plan.tape->moves[at(plan.rows[r])];
+    left[r] = static_cast<int>(states.size());
+    for (const int i : states) rows_of[at(i)].push_back(static_cast<int>(r));
+    if (left[r] == 1) ready.push_back(static_cast<int>(r));
+  }
+  while (!ready.empty()) {
+    const std::vector<int>& states = plan.tape->moves[at(plan.rows[at(ready.back())])];
+    ready.pop_back();
+    const auto last = std::find_if(states.begin(), states.end(), [&](int i) { return !pinned[at(i)]; });
+    if (last == states.end()) continue;
+    pinned[at(*last)] = 1;
+    out.push_back(*last);
+    for (const int r : rows_of[at(*last)]) {
+      if (--left[at(r)] == 1) ready.push_back(r);
+    }
+  }
+  return out;
+}
+
 /// What a mode that comes back needs of the tape: rates, what is watched, and the residuals it solves.
 void Series::make_schedule(Plan& plan) {
   const Model& model = program_.model();
@@ -248,6 +272,26 @@ bool Series::idle(int u) const {
     if (f.unknown == u) return idle(f.leader);
   }
   return std::find(plan_->active.begin(), plan_->active.end(), u) == plan_->active.end();
+}
+
+double Series::reach(int u) const {
+  const auto bound = [&](int member) {
+    const int v = plan_->active[at(member)];
+    return v < program_.switches() ? hold_[at(v)] : std::abs(unknown(v)[0]);
+  };
+  for (const Single& single : plan_->singles) {
+    if (plan_->active[at(single.member)] == u) return std::abs(single.slope) * bound(single.member);
+  }
+  for (const Block& block : plan_->blocks) {
+    for (size_t i = 0; i < block.members.size(); ++i) {
+      if (plan_->active[at(block.members[i])] != u) continue;
+      double sum = 0;
+      for (size_t j = 0; j < block.members.size(); ++j)
+        sum += std::abs(block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j))) * bound(block.members[j]);
+      return sum;
+    }
+  }
+  return 0;
 }
 
 bool Series::raised(int u) const {

@@ -67,6 +67,8 @@ class Series {
   bool held(int u) const { return held_[static_cast<size_t>(u)]; }
   /// Whether no unknown of the current mode enters the equation that would keep the surface of switch u.
   bool idle(int u) const;
+  /// How much the unknowns of the mode change the residual of u within their bounds, after expand or evaluate.
+  double reach(int u) const;
   /// Whether forces are redundant in the current mode at the last point.
   bool redundant() const { return any_held_; }
   /// The same, as far as the slope at the last point tells, also where no distribution was found.
@@ -174,7 +176,7 @@ class Series {
     // Series in the flow jet, by pointer: they are visited once per order.
     std::vector<double*> unknowns, residuals;  ///< of the active unknowns
     std::vector<double*> bound_rates;          ///< rates that depend on an active unknown
-    std::vector<double*> pinned;               ///< rates that are the residual of an active unknown: exactly zero
+    std::vector<double*> pinned;               ///< rates of the states that are held: exactly zero
     Schedule schedule;
     int order = 0;    ///< that served it best
     size_t uses = 0;  ///< a schedule is made for modes that come back
@@ -183,6 +185,7 @@ class Series {
   };
 
   Plan make_plan(const Mode& mode);
+  std::vector<int> held_states(const Plan& plan) const;
   void make_schedule(Plan& plan);
   void choose_rows(Plan& plan, const std::vector<int>& position) const;
   void extend_free(int k);

@@ -287,23 +287,28 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
     rate_of.emplace(rates[at(i)], i);
     rate_of.emplace(-rates[at(i)], i);
   }
-  const auto pinned_state = [&](const Ladder& ladder) {
-    if (const auto pin = rate_of.find(ladder.residual); pin != rate_of.end()) return pin->second;
-    if (ladder.rungs.empty()) return -1;
+  // States whose rates are zero together with the residual: those of a surface that is a sum of states with fixed weights.
+  const auto moves = [&](const Ladder& ladder) -> std::vector<int> {
+    if (const auto rate = rate_of.find(ladder.residual); rate != rate_of.end()) return {rate->second};
+    if (ladder.rungs.empty()) return {};
     const Expr& surface = ladder.rungs[0];
     const std::vector<Expr> symbols = symbols_in(std::span(&surface, 1));
-    const bool alone = std::none_of(symbols.begin(), symbols.end(), [](const Expr& s) {
-      return !s.is_symbol(SymbolKind::state) && !s.is_symbol(SymbolKind::parameter);
+    const bool alone = std::all_of(symbols.begin(), symbols.end(), [](const Expr& e) {
+      return e.is_symbol(SymbolKind::state) || e.is_symbol(SymbolKind::parameter);
     });
-    const std::vector<Partial> slopes = gradient(surface, SymbolKind::state);
-    return alone && slopes.size() == 1 && slopes[0].value.is_number() ? slopes[0].symbol.symbol().index : -1;
+    std::vector<int> states;
+    for (const Partial& slope : gradient(surface, SymbolKind::state)) {
+      if (!alone || !slope.value.is_number()) return {};
+      states.push_back(slope.symbol.symbol().index);
+    }
+    return states;
   };
   std::vector<Expr> manifold, slope, residuals;
   const auto add_unknown = [&](const Ladder& ladder) {
     const int row = static_cast<int>(residuals.size());
     residuals.push_back(ladder.residual);
     mode->degree.push_back(ladder.degree);
-    mode->pins.push_back(pinned_state(ladder));
+    mode->moves.push_back(moves(ladder));
     std::vector<ManifoldFunction>& functions = mode->manifolds.emplace_back();
     for (const Expr& rung : ladder.rungs) {
       ManifoldFunction function{.value = static_cast<int>(manifold.size())};

@@ -40,7 +40,7 @@ struct ModeTape {
   bool slope_affine = true;    ///< residuals are affine in all unknowns together: one linear solve gives them
   Tape manifold;
   std::vector<std::vector<ManifoldFunction>> manifolds;  ///< per unknown: what must stay zero
-  std::vector<int> pins;                                 ///< per residual: the state whose rate is zero with it, or -1
+  std::vector<std::vector<int>> moves;  ///< per residual: states with fixed weights whose rates add up to it, if so
   std::vector<int> degree;  ///< per unknown: derivative of h or g in which unknowns appear; -1 never
   Tape actions;             ///< definitions, restitutions, impact directions
 };

@@ -775,6 +775,19 @@ TEST(Backward, ForwardSlidingIsRepelling) {
   EXPECT_TRUE(says_not_unique(run)) << story(run);
 }
 
+TEST(Backward, SurfaceThatHoldsIsLeftWhereSigmaComesDownToOne) {
+  // v = 0 holds while |1.5 sin t| <= 1.2; backward from v > 0 it is caught in the band above 1, left at asin(1/1.5).
+  const System s = system("v' = 1.5*sin(t) - sign(v, 1.2)", "v = 0.235");
+  RunOptions o = s.options(0);
+  o.from = 1.5;
+  const double caught = 0.8407536633856387;  // 1.5 (cos t - cos 1.5) - (1.5 - t) = 0.235
+  EXPECT_NEAR(1.5 * (std::cos(caught) - std::cos(1.5)) - (1.5 - caught), 0.235, 1e-12);
+  const double left = std::asin(1 / 1.5);
+  const Trajectory run = s.run(o);
+  expect_events(run, {{caught, slide}, {left, leave}}, 1e-9);
+  expect_end(run, {-(1.5 * (1 - std::cos(left)) - left)}, 1e-9);
+}
+
 TEST(Backward, UserChoosesTheSide) {
   const System s = system("x' = 0.3 + sign(x)", "x = 0");
   for (const auto& [side, end] : {std::pair{'+', 1.3}, std::pair{'-', -0.7}, std::pair{'0', 0.0}}) {
