@@ -93,6 +93,9 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
               stretch.guards.push_back(
                   coefficients(series.unknown(g.item), order, g.side * series.hold(g.item)));
               break;
+            case GuardKind::slip:
+              stretch.guards.push_back(coefficients(series.unknown(g.item), order, g.side));
+              break;
             case GuardKind::lambda:
               stretch.guards.push_back(coefficients(series.unknown(program_.switches() + g.item), order));
               break;

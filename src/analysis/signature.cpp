@@ -104,6 +104,7 @@ int known_zeros(const Model& model, const Series& series, const Transition& befo
                          [&](const Guard& g) { return g.kind == kind && g.item == guard.item; });
     };
     // Left at its bound, h' is zero as well, unless the switch holds; left because something else jumped, only h.
+    if (from != to && from == '0' && met(GuardKind::slip)) return 2;
     if (from != to && from == '0') return met(GuardKind::sigma) && !(series.hold(guard.item) > 1) ? 2 : 1;
     if (met(GuardKind::surface)) return 1;
     for (size_t c = 0; c < before.counters.size() && c < before.counters_before.size(); ++c) {
@@ -147,6 +148,9 @@ std::vector<LegGuard> leg_guards(const Program& program, Series& series, const L
     } else if (c == '0' && series.tape().degree[at(i)] >= 0 && !series.held(i) && !series.ties().contains(i)) {
       add({GuardKind::sigma, i, 1}, -1);
       add({GuardKind::sigma, i, -1}, 1);
+      for (const Guard& g : leg.event.guards) {
+        if (leg.happens && g.kind == GuardKind::slip && g.item == i) add(g, g.side);
+      }
     }
   }
   for (int j = 0; j < program.constraints(); ++j) {

@@ -487,6 +487,10 @@ Variation::GuardSeries Variation::guard_series(const Guard& g, const Arc& arc, s
       out.value[0] -= g.side * series.hold(g.item);
       out.tangent.row(0) -= g.side * formula_shift(model_.form.switches[at(g.item)].hold);
       break;
+    case GuardKind::slip:
+      unknown(g.item);
+      out.value[0] -= g.side;
+      break;
     case GuardKind::lambda: unknown(m + g.item); break;
     case GuardKind::slope:
     case GuardKind::clock: break;
