@@ -12,6 +12,17 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
+/// Nothing has happened yet; what the transition holds keeps its memory.
+void clear(Transition& event) {
+  event.guards.clear();
+  event.impulse.clear();
+  event.jumps.clear();
+  event.hits.clear();
+  event.resting.clear();
+  event.count = 0;
+  event.silent = false;
+}
+
 }  // namespace
 
 Events::Events(Series& series, Rounding& point, Chatter& chatter, Recorder& recorder, const RunOptions& options)
@@ -33,11 +44,13 @@ void Events::start(Moment& now, double time_scale) {
   note_sections(now);
 }
 
-bool Events::happen(Moment& now, std::vector<Guard> guards, double time_scale, double resolution, bool may_step) {
+bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scale, double resolution, bool may_step) {
   bool seen = false;
   touched_.clear();
-  while (!guards.empty() && !recorder_.ended()) {
-    Transition event{.guards = std::move(guards)};
+  Transition& event = event_;
+  clear(event);
+  event.guards.assign(guards.begin(), guards.end());
+  while (!event.guards.empty() && !recorder_.ended()) {
     act_.time_scale = time_scale;
     const Moment before = may_step ? now : Moment{};
     const std::optional<Fate> fate = act_.happen(now, event);
@@ -53,8 +66,8 @@ bool Events::happen(Moment& now, std::vector<Guard> guards, double time_scale, d
     }
     seen = seen || !event.silent;
     mark(event);
-    guards.clear();
-    for (const int k : act_.caused()) guards.push_back({GuardKind::jump, k, 0});
+    clear(event);
+    for (const int k : act_.caused()) event.guards.push_back({GuardKind::jump, k, 0});
   }
   note_sections(now);
   if (seen && !recorder_.ended()) finish_chatter(now, time_scale, resolution);

@@ -2,6 +2,7 @@
 // and complete sequences that accumulate by their limit.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "flow/act.hpp"
@@ -21,7 +22,7 @@ class Events {
   /// What happens where the guards are zero, and all that follows at the same time. Whether anything has changed.
   /// `time_scale`: in which the flow changes; `resolution`: what time can tell apart. `may_step`: where no mode is
   /// consistent nothing happens, and the caller makes a step without one; otherwise that ends the run.
-  bool happen(Moment& now, std::vector<Guard> guards, double time_scale, double resolution, bool may_step = false);
+  bool happen(Moment& now, std::span<const Guard> guards, double time_scale, double resolution, bool may_step = false);
   /// After a step without event: jumps that have been crossed after all.
   std::vector<Guard> crossed(const Moment& now);
 
@@ -41,6 +42,7 @@ class Events {
   Chatter& chatter_;
   Recorder& recorder_;
   std::vector<int> touched_;
+  Transition event_;  // the last one: its memory is used again
 };
 
 }  // namespace saltus

@@ -230,7 +230,8 @@ double Recorder::time_of(const Every& e, long k) const {
 
 void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution) {
   if (model_.sections.empty()) return;
-  std::vector<Point> points;
+  std::vector<Point>& points = points_;
+  points.clear();
   for (const Crossing& c : crossings) points.push_back({c.section, c.tau, c.sign});
   const double length = std::abs(piece.length);
   for (size_t i = 0; i < every_.size(); ++i) {
@@ -240,9 +241,11 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
       points.push_back({every_[i].section, direction_ * std::clamp(due, 0.0, length), 0, static_cast<int>(i)});
     }
   }
-  std::stable_sort(points.begin(), points.end(),
-                   [](const Point& a, const Point& b) { return std::abs(a.tau) < std::abs(b.tau); });
-  std::vector<double> x(now.x.size());
+  if (points.size() > 1)
+    std::stable_sort(points.begin(), points.end(),
+                     [](const Point& a, const Point& b) { return std::abs(a.tau) < std::abs(b.tau); });
+  std::vector<double>& x = x_;
+  x.resize(now.x.size());
   for (const Point& p : points) {
     const Section& section = model_.sections[at(p.section)];
     double t = piece.start + p.tau;

@@ -95,6 +95,8 @@ class Recorder {
   bool has_surface_sections_ = false;
   std::vector<int> section_sign_;
   std::vector<double> section_seen_;
+  std::vector<Point> points_;  // of sections on one piece
+  std::vector<double> x_;      // at one of them
 };
 
 }  // namespace saltus

@@ -44,6 +44,25 @@ double magnitude(std::span<const double> c, double s) {
   return even + s * odd;
 }
 
+struct ValueAndSlope {
+  double value, slope;
+};
+
+/// p and p' at s as p = E(s^2) + s O(s^2): four chains that do not wait for each other.
+ValueAndSlope value_and_slope(std::span<const double> c, double s) {
+  const double s2 = s * s;
+  double even = 0, even_slope = 0, odd = 0, odd_slope = 0;
+  std::size_t k = c.size();
+  if (k % 2 == 1) even = c[--k];
+  for (; k > 0; k -= 2) {
+    odd_slope = odd_slope * s2 + odd;
+    odd = odd * s2 + c[k - 1];
+    even_slope = even_slope * s2 + even;
+    even = even * s2 + c[k - 2];
+  }
+  return {even + s * odd, odd + 2 * (s * even_slope + s2 * odd_slope)};
+}
+
 /// Coefficients of y(t + a) from those of y(t), in place.
 void taylor_shift(Coefficients& y, int n, double a) {
   for (int j = n - 1; j >= 0; --j)
@@ -78,7 +97,8 @@ void scale_coefficients(std::span<const double> c, int exponent, Scaled& p) {
 Scaled scale(std::span<const double> c, const RootSearch& search, double noise, double size) {
   Scaled p;
   while (!c.empty() && c.back() == 0) c = c.first(c.size() - 1);
-  const bool finite = std::all_of(c.begin(), c.end(), [](double ck) { return std::isfinite(ck); });
+  const bool finite = (std::isfinite(size) && !c.empty() && std::isfinite(c[0])) ||
+                      std::all_of(c.begin(), c.end(), [](double ck) { return std::isfinite(ck); });
   if (c.size() < 2 || !finite) return p;
 
   int exponent = 0;
@@ -106,13 +126,10 @@ Scaled scale(std::span<const double> c, const RootSearch& search, double noise, 
 double polish(std::span<const double> c, double lo, double hi, int before) {
   // Below this the plain value has few digits left, and the compensated one is taken.
   const double doubtful = 1e-11 * magnitude(c, hi);
-  double s = lo + 0.5 * (hi - lo), last_step = hi - lo;
+  double s = lo == 0 && c.size() > 1 ? -c[0] / c[1] : lo, last_step = hi - lo;
+  if (!(s > lo && s < hi)) s = lo + 0.5 * (hi - lo);
   while (s > lo && s < hi) {
-    double value = 0, slope = 0;
-    for (std::size_t k = c.size(); k-- > 0;) {
-      slope = slope * s + value;
-      value = value * s + c[k];
-    }
+    auto [value, slope] = value_and_slope(c, s);
     if (std::abs(value) < doubtful) value = evaluate(c, s);
     if (value == 0) return s;
     (sign_of(value) == before ? lo : hi) = s;
@@ -155,13 +172,14 @@ struct Local {
   double magnitude;  ///< sum |c_k| a^k
 };
 
-Local expand(const Scaled& p, double a) {
-  Local local{a, p.coefficients, magnitude(p.c(), a)};
+void expand(const Scaled& p, double a, Local& local) {
+  local.a = a;
+  std::copy_n(p.coefficients.begin(), p.n + 1, local.d.begin());
+  local.magnitude = a > 0 ? magnitude(p.c(), a) : std::abs(p.coefficients[0]);
   if (a > 0) {
     taylor_shift(local.d, p.n, a);
     local.d[0] = evaluate(p.c(), a);
   }
-  return local;
 }
 
 /// What the first terms tell if the others are no more than their sum: p keeps its sign (at_a == at_b), or it is
@@ -315,7 +333,8 @@ Passage begin(const Scaled& p, const Local& local) {
 }
 
 Root walk(const Scaled& p) {
-  Local local = expand(p, p.from);
+  Local local;
+  expand(p, p.from, local);
   Passage passage = begin(p, local);
   double w = p.to - p.from;
   while (local.a < p.to) {
@@ -340,7 +359,7 @@ Root walk(const Scaled& p) {
     }
     if (b == p.to) break;
     w = 2 * (b - a);
-    local = expand(p, b);
+    expand(p, b, local);
   }
   return passage.in_band ? end_in_band(p, passage) : Root{};
 }

@@ -88,6 +88,15 @@ TEST(Lower, AndIsTheProductBetweenTheSidesToo) {
   EXPECT_DOUBLE_EQ(evaluate(m.form.f[0], v), 0.75 * 0.4);
 }
 
+TEST(Lower, KinksAreWhatEntersContinuouslyOnly) {
+  for (const char* rate : {"abs(x)", "max(x, y)", "min(x, 1)", "sat(x, -1, 1)", "abs(abs(x))", "sqrt(abs(x))"}) {
+    for (const Switch& s : model_of(fmt::format("x' = {}", rate)).form.switches) EXPECT_TRUE(s.kink) << rate;
+  }
+  for (const char* rate : {"sign(x)", "step(x)", "if(x > 0, 1, 2)", "abs(x) + sign(x)", "max(x, 0)*step(x)", "floor(x)"}) {
+    for (const Switch& s : model_of(fmt::format("x' = {}", rate)).form.switches) EXPECT_FALSE(s.kink) << rate;
+  }
+}
+
 TEST(Lower, EqualSurfacesShareOneSwitch) {
   EXPECT_EQ(names(model_of("x' = sign(v) + sign(-v) + sign(2*v) + sign(v/3) + abs(-v*0.5)")), Names{"v"});
   EXPECT_EQ(names(model_of("x' = if(x > y, 1, 2) + if(y > x, 3, 4) + if(x < y, 5, 6) + sign(x - y)")), Names{"x - y"});

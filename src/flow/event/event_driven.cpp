@@ -37,12 +37,13 @@ class Engine {
     const auto begin = std::chrono::steady_clock::now();
     start();
     while (!recorder_.ended() && !finished()) {
-      const std::vector<Guard> guards = step();
-      if (!guards.empty() && !recorder_.ended()) {
+      guards_.clear();
+      step();
+      if (!guards_.empty() && !recorder_.ended()) {
         rough_steps_ = 0;
         after_event_ = true;
         smooth_.restart();
-        events_.happen(now_, guards, time_scale(), resolution());
+        events_.happen(now_, guards_, time_scale(), resolution());
       }
       recorder_.step();
       look_after_limits();
@@ -84,8 +85,8 @@ class Engine {
 
   // ---- one step -----------------------------------------------------------------------------------------------------
 
-  /// Moves `now_` to the end of the next piece; the guards that are zero there.
-  std::vector<Guard> step() {
+  /// Moves `now_` to the end of the next piece; `guards_` are zero there.
+  void step() {
     if (smooth_.stiff() && !after_event_) return stiff_step();
     const double t = now_.t();
     const SeriesStatus status = smooth_.begin(now_);
@@ -99,7 +100,7 @@ class Engine {
     const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
     if (natural < shortest && smooth_.analytic_order() >= 1) {
       const double rough = smooth_.tangent_length(now_, longest_step(), direction_);
-      if (watches_.arrive_within(smooth_, 4 * std::max(rough, tangent_bits * eps * std::abs(t)))) return watches_.found_at(0, resolution());
+      if (watches_.arrive_within(smooth_, 4 * std::max(rough, tangent_bits * eps * std::abs(t)))) return found_here();
       if (rough > 0 && rough_steps_ < most_rough_steps) {
         ++rough_steps_;
         smooth_.cut_rough(now_, direction_ * rough);
@@ -108,7 +109,7 @@ class Engine {
     }
     rough_steps_ = 0;
     if (natural < shortest) {
-      if (watches_.arrive_within(smooth_, 64 * eps * std::abs(t))) return watches_.found_at(0, resolution());
+      if (watches_.arrive_within(smooth_, 64 * eps * std::abs(t))) return found_here();
       return stall(natural);
     }
     const Watch* first = nullptr;
@@ -154,11 +155,11 @@ class Engine {
   }
 
   /// The piece has been made: sections on it, the state at its end, what happens there.
-  std::vector<Guard> advance(const Watch* first, double natural, std::span<const WatchedSeries> watched) {
+  void advance(const Watch* first, double natural, std::span<const WatchedSeries> watched) {
     Piece& piece = smooth_.piece();
     const double tau = piece.length;
     if (!model_.sections.empty()) recorder_.pass(piece, crossings_, now_, resolution());
-    if (recorder_.ended()) return {};
+    if (recorder_.ended()) return;
     recorder_.slid(now_.mode, std::abs(tau));
     if (recorder_.wants_pieces()) recorder_.keep(piece, now_, smooth_.series().held_values());
     const std::vector<double>& end = smooth_.end();
@@ -166,22 +167,20 @@ class Engine {
     smooth_.accept(end, std::abs(tau), natural, watched);
     now_.x = end;
     after_event_ = false;
-    std::vector<Guard> guards;
-    if (first) guards = watches_.found_at(tau, resolution());
-    for (const int k : events_.jumps().ticking(now_.t(), resolution())) guards.push_back({GuardKind::clock, k, 0});
+    if (first) guards_ = watches_.found_at(tau, resolution());
+    for (const int k : events_.jumps().ticking(now_.t(), resolution())) guards_.push_back({GuardKind::clock, k, 0});
     std::fill(now_.known.begin(), now_.known.end(), 0);
     for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
-    if (!guards.empty()) return guards;
+    if (!guards_.empty()) return;
     smooth_.series().set_mode(now_.mode);
     recorder_.drifted(now_.mode, smooth_.series().project(now_.x, now_.t(), now_.counters));
     for (const double v : now_.x) {
       if (!(std::abs(v) < largest_state)) recorder_.finish(Why::diverged, "the state grows without bound", now_);
     }
-    if (events_.jumps().size() > 0 && !recorder_.ended()) {
-      return events_.crossed(now_);
-    }
-    return guards;
+    if (events_.jumps().size() > 0 && !recorder_.ended()) guards_ = events_.crossed(now_);
   }
+
+  void found_here() { guards_ = watches_.found_at(0, resolution()); }
 
   void move_clock(double tau, bool free) {
     const double tick = events_.jumps().next_tick();
@@ -197,7 +196,7 @@ class Engine {
   // ---- a step of the stiff flow: the piece comes from CVODE, what is watched is sampled along it
   // ----------------------
 
-  std::vector<Guard> stiff_step() {
+  void stiff_step() {
     const StiffStatus made = smooth_.stiff_step(now_, longest_step());
     SeriesStatus status = smooth_.series().evaluate(now_.x, now_.t(), now_.counters);
     if (made == StiffStatus::ok && status == SeriesStatus::ok) {
@@ -219,7 +218,7 @@ class Engine {
 
   // ---- ends ---------------------------------------------------------------------------------------------------------
 
-  std::vector<Guard> fail(SeriesStatus status) {
+  void fail(SeriesStatus status) {
     if (status == SeriesStatus::undefined) {
       std::string name;
       for (int i = 0; i < program_.states() && name.empty(); ++i) {
@@ -229,7 +228,7 @@ class Engine {
                        name.empty() ? "the equations have no finite value here"
                                     : fmt::format("the rate of '{}' is not a finite number here", name),
                        now_);
-      return {};
+      return;
     }
     std::string names;
     for (const int u : smooth_.series().active()) {
@@ -244,10 +243,9 @@ class Engine {
                                    names, now_.t()),
                        now_);
     }
-    return {};
   }
 
-  std::vector<Guard> stall(double length) {
+  void stall(double length) {
     double largest = 0, start = 1;
     for (size_t i = 0; i < now_.x.size(); ++i) {
       largest = std::max(largest, std::abs(now_.x[i]));
@@ -259,7 +257,6 @@ class Engine {
       recorder_.finish(Why::stalled,
                        fmt::format("steps have shrunk to {:.3g}: the rates have a singularity here", length), now_);
     }
-    return {};
   }
 
   /// Signs of the determinants of the coupled sliding equations at the point of the last evaluation.
@@ -271,7 +268,7 @@ class Engine {
   }
 
   /// Sliding stops being attractive inside its range: the run ends where on the piece a determinant vanishes.
-  std::vector<Guard> fail_at_determinant() {
+  void fail_at_determinant() {
     Piece& piece = smooth_.piece();
     double before = 0, after = piece.length;
     std::vector<double> x(now_.x.size());
@@ -325,6 +322,7 @@ class Engine {
   Recorder recorder_;
   Events events_;
   Moment now_;
+  std::vector<Guard> guards_;  // zero at the end of the last piece
   double first_scale_ = 1;   // time scale before the first step
   int rough_steps_ = 0;      // made without a series since the last one that had one
   bool after_event_ = true;  // the step after an event is a Taylor step: it knows which coefficients vanish

@@ -168,8 +168,9 @@ bool Watches::arrive_within(const Smooth& smooth, double time) {
   return any;
 }
 
-std::vector<Guard> Watches::found_at(double tau, double resolution) const {
-  std::vector<Guard> out;
+const std::vector<Guard>& Watches::found_at(double tau, double resolution) {
+  std::vector<Guard>& out = found_;
+  out.clear();
   for (const Watch& w : watches_) {
     if (!w.found || std::abs(w.root - tau) > resolution) continue;
     Guard guard = w.guard;

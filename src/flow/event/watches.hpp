@@ -42,7 +42,7 @@ class Watches {
   /// What reaches zero within such a short time is there: marks it, and says whether there is any.
   bool arrive_within(const Smooth& smooth, double time);
   /// The guards found within `resolution` of tau.
-  std::vector<Guard> found_at(double tau, double resolution) const;
+  const std::vector<Guard>& found_at(double tau, double resolution);
 
  private:
   const double* function(const Watch& w, const Smooth& smooth) const;
@@ -53,6 +53,7 @@ class Watches {
   std::vector<Watch> watches_;
   std::vector<WatchedSeries> controlled_;
   std::vector<double> shifted_;
+  std::vector<Guard> found_;
   const Watch* touched_ = nullptr;
 };
 

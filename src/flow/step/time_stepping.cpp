@@ -496,7 +496,7 @@ class Stepper {
     const std::vector<double> counters = moment_.counters;
     moment_.x = values(x_);
     std::sort(guards.begin(), guards.end(), [](const Guard& a, const Guard& b) { return a.item < b.item; });
-    const bool seen = events_.happen(moment_, std::move(guards), smooth_.estimate_scale(moment_), resolution(), true);
+    const bool seen = events_.happen(moment_, guards, smooth_.estimate_scale(moment_), resolution(), true);
     take_over();
     const bool moved = mode() != before || moment_.counters != counters || moment_.x != values_before_;
     return (seen && moved) || held != held_;
