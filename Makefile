@@ -26,7 +26,7 @@ demo: program
 	@echo "The picture is build/demo/plot.svg; 'saltus help' lists what else there is."
 
 test:
-	@cmake/packages packages.txt build draw ranks test
+	@cmake/packages packages.txt build draw ranks test web
 	@cmake --preset release -DSALTUS_TESTS=ON $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log)
 	@cmake --build --preset release -j $(JOBS)
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)

@@ -10,6 +10,7 @@ room(out base)
 room(ask analysis out)
 room(report ask)
 room(app report)
+room(studio app)
 
 target_link_libraries(saltus_base PUBLIC fmt::fmt Eigen3::Eigen Threads::Threads)
 
@@ -28,6 +29,13 @@ target_link_libraries(saltus_app PRIVATE CLI11::CLI11)
 target_compile_definitions(saltus_app PRIVATE SALTUS_VERSION="${PROJECT_VERSION}")
 target_compile_definitions(saltus_ask PRIVATE SALTUS_VERSION="${PROJECT_VERSION}")
 
+# Both are headers alone, each behind one file of the studio.
+find_package(Boost 1.74 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+target_include_directories(saltus_studio SYSTEM PRIVATE ${Boost_INCLUDE_DIRS})
+target_link_libraries(saltus_studio PRIVATE nlohmann_json::nlohmann_json)
+include(cmake/web.cmake)
+
 # The gallery lives inside the program: models/*/model.toml become one C++ file.
 file(GLOB gallery_models CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/models/*/model.toml)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/gallery_models.txt CONTENT "${gallery_models}")  # so that one removed goes
@@ -45,6 +53,7 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/jet_lanes.cpp PROPERTIE
 # Rooms whose time is spent elsewhere: -O3 costs a third of their compiling and gains nothing.
 if(CMAKE_BUILD_TYPE STREQUAL Release)
   target_compile_options(saltus_app PRIVATE -O1)
+  target_compile_options(saltus_studio PRIVATE -O1)
   target_compile_options(saltus_ask PRIVATE -O2)
   target_compile_options(saltus_report PRIVATE -O1)
   target_compile_options(saltus_out PRIVATE -O1)

@@ -13,6 +13,7 @@
 #include "analysis/stretching.hpp"
 #include "base/error.hpp"
 #include "expr/print.hpp"
+#include "flow/reports.hpp"
 #include "model/clocks.hpp"
 #include "model/period.hpp"
 
@@ -254,7 +255,7 @@ class Sweeper {
       return !settled;
     };
     options.progress = [&](double) {
-      gave_up = ++reports > patience / 256;
+      gave_up = ++reports > patience / steps_per_report;
       return !gave_up && !stop.stop_requested();
     };
     if (plan_.exponent) {
@@ -492,7 +493,8 @@ Job sweep_job(const Program& program, const SweepPlan& plan, std::string identit
   const std::size_t runs = plan.runs(), block = runs_per_item(plan);
   Job job{.count = (runs + block - 1) / block, .identity = std::move(identity)};
   job.make_worker = [&program] { return Worker(std::make_shared<Simulator>(program)); };
-  job.run = [sweeper, runs, block](std::size_t item, const Bytes* before, Worker& worker, const std::stop_token& stop) {
+  job.run = [sweeper, &plan, runs, block](std::size_t item, const Bytes* before, Worker& worker,
+                                          const std::stop_token& stop) {
     Simulator& simulator = *std::any_cast<std::shared_ptr<Simulator>&>(worker);
     std::optional<SweepRun> former;
     if (before) {
@@ -500,8 +502,11 @@ Job sweep_job(const Program& program, const SweepPlan& plan, std::string identit
       former = unpack_run(unpack);
     }
     Packer pack;
-    for (std::size_t run = item * block; run < std::min(runs, (item + 1) * block); ++run)
-      pack_run(pack, sweeper->compute(simulator, run, former ? &*former : nullptr, stop));
+    for (std::size_t run = item * block; run < std::min(runs, (item + 1) * block); ++run) {
+      const SweepRun done = sweeper->compute(simulator, run, former ? &*former : nullptr, stop);
+      if (plan.on_run) plan.on_run(run, done);
+      pack_run(pack, done);
+    }
     return pack.take();
   };
   if (plan.direction == Continue::none) return job;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -51,6 +52,8 @@ struct SweepPlan {
   std::uint64_t seed = 1;
   /// Where the attractor of one value is the start for the next: along the values of the first parameter.
   Continue direction = Continue::none;
+  /// Told each run when it is finished, by the threads that compute, in no order.
+  std::function<void(std::size_t run, const struct SweepRun& done)> on_run = {};
 
   std::size_t starts_per_value() const;
   std::size_t runs() const;

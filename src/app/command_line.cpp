@@ -324,6 +324,27 @@ std::function<Outcome()> prepare_again(CLI::App& app) {
   return [o] { return again(*o); };
 }
 
+/// Given to `command_line`.
+Studio& given_studio() {
+  static Studio studio;
+  return studio;
+}
+
+std::function<Outcome()> prepare_studio(CLI::App& app) {
+  const auto o = std::make_shared<StudioOptions>();
+  app.add_option("MODEL", o->model, "model file, or name of a gallery model (dry_friction)")->type_name("");
+  app.add_option("--port", o->port, "port on 127.0.0.1 (any free one)")->type_name("N")->check(CLI::Range(0, 65535));
+  app.add_flag_callback(
+      "--no-browser", [o] { o->browser = false; }, "print the link only");
+  app.add_option_function<std::string>(
+         "-j", [o](const std::string& text) { o->threads = read_threads(text); }, "threads (all cores but one)")
+      ->type_name("N");
+  return [o] {
+    if (!given_studio()) throw Error(ErrorKind::usage, "this program was built without the studio");
+    return given_studio()(*o);
+  };
+}
+
 std::function<Outcome()> prepare_examples(CLI::App& app) {
   const auto o = std::make_shared<ExamplesOptions>();
   app.add_option("NAME", o->name, "the model to print; without it, all are listed")->type_name("");
@@ -343,6 +364,7 @@ const std::vector<Command>& commands() {
        prepare_follow},
       {"exponents", "MODEL", "Lyapunov exponents, with their errors", prepare_exponents},
       {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
+      {"studio", "[MODEL]", "the same in a browser: type equations, drag parameters, watch", prepare_studio},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},
   };
   return all;
@@ -520,7 +542,8 @@ int tell_trouble(std::ostream& talk) {
 
 }  // namespace
 
-int command_line(std::vector<std::string> arguments, std::ostream& out, std::ostream& talk) {
+int command_line(std::vector<std::string> arguments, std::ostream& out, std::ostream& talk, Studio studio) {
+  given_studio() = std::move(studio);
   try {
     const Outcome outcome = dispatch(std::move(arguments));
     if (rank() > 0) return 0;  // rank 0 speaks for all

@@ -172,4 +172,12 @@ struct ExamplesOptions {
 /// The gallery: a line per model, or the file of one.
 Outcome examples(const ExamplesOptions& options);
 
+/// `saltus studio`: its function is in the room `studio`, which main hands to the command line.
+struct StudioOptions {
+  std::string model = "dry_friction";  ///< a path, or a gallery model
+  int port = 0;                        ///< 0: any free one
+  bool browser = true;                 ///< open one
+  int threads = 0;                     ///< of sweeps and basins; 0: all cores but one
+};
+
 }  // namespace saltus

@@ -21,6 +21,8 @@ namespace {
   throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
 }
 
+}  // namespace
+
 ModelSource find_model(const std::string& name) {
   if (name == "-") return {"standard input", std::string(std::istreambuf_iterator<char>(std::cin), {})};
   std::error_code ignored;
@@ -36,8 +38,6 @@ ModelSource find_model(const std::string& name) {
       ErrorKind::file, fmt::format("there is no file '{}'", name), {},
       fmt::format("the gallery has '{}': 'saltus examples {} > {}.toml' writes it to a file", near, near, near));
 }
-
-}  // namespace
 
 std::string as_flags(std::string_view message) {
   using Spelling = std::pair<std::string_view, std::string_view>;

@@ -60,6 +60,9 @@ struct OutputOptions {
   void check() const;
 };
 
+/// The model that a name means: a file (without its text), a gallery model, the model in a run.toml, "-".
+ModelSource find_model(const std::string& name);
+
 /// Reads the model, applies -p and -x, lowers it, and checks that a run can start from it; `from`: at which time, a
 /// formula in parameters, if not at that of the model's [run].
 Model load_model(const ModelOptions& options, const std::optional<std::string>& from = {});

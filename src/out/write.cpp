@@ -126,36 +126,52 @@ void write_text(const fs::path& path, std::string_view text) {
   });
 }
 
+namespace {
+
+/// Hands the text of the table over in pieces of about a megabyte.
+template <class Put>
+void put_csv(const Table& table, const Put& put) {
+  const size_t chunk = 1 << 20;
+  std::string out;
+  out.reserve(chunk + 4096);
+  const std::vector<Column>& columns = table.columns();
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (i > 0) out += ',';
+    append_csv_text(out, columns[i].name);
+  }
+  out += '\n';
+  for (size_t row = 0; row < table.rows(); ++row) {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (i > 0) out += ',';
+      if (const auto* numbers = std::get_if<Numbers>(&columns[i].values)) {
+        append_number(out, (*numbers)[row]);
+      } else {
+        append_csv_text(out, std::get<Texts>(columns[i].values)[row]);
+      }
+    }
+    out += '\n';
+    if (out.size() >= chunk) {
+      put(out);
+      out.clear();
+    }
+  }
+  put(out);
+}
+
+}  // namespace
+
 void write_csv(const fs::path& path, const Table& table) {
   write_atomically(path, [&](const fs::path& temporary) {
     OutFile file(temporary, path);
-    const size_t chunk = 1 << 20;
-    std::string out;
-    out.reserve(chunk + 4096);
-    const std::vector<Column>& columns = table.columns();
-    for (size_t i = 0; i < columns.size(); ++i) {
-      if (i > 0) out += ',';
-      append_csv_text(out, columns[i].name);
-    }
-    out += '\n';
-    for (size_t row = 0; row < table.rows(); ++row) {
-      for (size_t i = 0; i < columns.size(); ++i) {
-        if (i > 0) out += ',';
-        if (const auto* numbers = std::get_if<Numbers>(&columns[i].values)) {
-          append_number(out, (*numbers)[row]);
-        } else {
-          append_csv_text(out, std::get<Texts>(columns[i].values)[row]);
-        }
-      }
-      out += '\n';
-      if (out.size() >= chunk) {
-        file.put(out);
-        out.clear();
-      }
-    }
-    file.put(out);
+    put_csv(table, [&](const std::string& text) { file.put(text); });
     file.close();
   });
+}
+
+std::string csv_text(const Table& table) {
+  std::string all;
+  put_csv(table, [&](const std::string& text) { all += text; });
+  return all;
 }
 
 std::vector<fs::path> write_tables(const fs::path& folder, std::span<const Table> tables, DataFormat format) {

@@ -24,6 +24,9 @@ std::vector<std::filesystem::path> write_tables(const std::filesystem::path& fol
 /// (at most 17 digits; nan, inf, -inf), texts are quoted where they must be.
 void write_csv(const std::filesystem::path& path, const Table& table);
 
+/// The same as text.
+std::string csv_text(const Table& table);
+
 /// The text as a file.
 void write_text(const std::filesystem::path& path, std::string_view text);
 

@@ -1,0 +1,244 @@
+#include "studio/desk.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "analysis/plane.hpp"
+#include "app/engine.hpp"
+#include "ask/gallery.hpp"
+#include "ask/section.hpp"
+#include "out/write.hpp"
+#include "report/model_page.hpp"
+#include "studio/export.hpp"
+#include "studio/frame.hpp"
+#include "studio/model_card.hpp"
+#include "studio/run_frame.hpp"
+
+namespace saltus {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The text of a model file, or of the run.toml of a result.
+ModelSource source_of(const std::string& text, const std::string& name) {
+  const auto past = read_past_text(text, name);
+  return past ? ModelSource{name, past->model, past->start} : ModelSource{name, text};
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw file_error(path, errno, "read");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+StudioModel Desk::now() const {
+  const std::scoped_lock lock(mutex_);
+  return now_;
+}
+
+void Desk::take(StudioModel model) {
+  const std::scoped_lock lock(mutex_);
+  now_ = std::move(model);
+}
+
+void Desk::answer(const Message& m, const std::stop_token& stop) {
+  if (m.verb == "open") return open(m);
+  if (m.verb == "check") return check(m);
+  if (m.verb == "run") return run(m, stop);
+  if (m.verb == "plane") return plane(m);
+  if (m.verb == "section") return section(m, stop);
+  if (m.verb == "sweep") return sweep(m, stop);
+  if (m.verb == "basins") return basins(m, stop);
+  if (m.verb == "export") return export_as(m);
+  if (m.verb == "save") return save(m);
+  throw Error(ErrorKind::usage, fmt::format("there is no request '{}'", m.verb));
+}
+
+// ---- the model -----------------------------------------------------------------------------------------------------
+
+void Desk::open(const Message& m) {
+  StudioModel model = first_;
+  if (m.text) {
+    model = {source_of(*m.text, "model"), "model.toml", {}};
+  } else if (m.name) {
+    const auto found = find_in_gallery(*m.name);
+    if (!found) throw Error(ErrorKind::usage, fmt::format("the gallery has no model '{}'", *m.name));
+    model = {{*m.name, std::string(found->text)}, *m.name, {}};
+  } else if (model.file) {
+    saved_ = read_file(*model.file);
+    model.source = source_of(*saved_, *model.file);
+  }
+  last_.reset();
+  const std::string text = *model.source.text;
+  const std::string name = model.name;
+  const bool file = model.file.has_value();
+  const System system(model.source, {}, short_name(name));
+  take(std::move(model));
+  send(note_to_page(m.id, "model",
+                    [&](JsonWriter& json) {
+                      json.member("call", name).member("file", file).member("text", text);
+                      write_model_card(json, system.model());
+                      write_gallery(json);
+                    }),
+       false);
+}
+
+void Desk::check(const Message& m) {
+  StudioModel model = now();
+  model.source.text = m.text.value_or("");
+  const System system(model.source, {}, short_name(model.name));
+  take(model);
+  send(note_to_page(m.id, "checked", [&](JsonWriter& json) { write_model_card(json, system.model()); }), false);
+}
+
+System Desk::system_of(const Message& m) const {
+  const StudioModel model = now();
+  return System(model.source, {m.parameters, m.initial, false, m.from}, short_name(model.name));
+}
+
+SolveOptions Desk::solve_options(const Message& m) const {
+  return {.from = m.from,
+          .until = m.until,
+          .tolerance = m.tolerance,
+          .engine = m.engine,
+          .threads = threads_,
+          .flow = m.flow.value_or("taylor")};
+}
+
+// ---- a run ---------------------------------------------------------------------------------------------------------
+
+void Desk::run(const Message& m, const std::stop_token& stop) {
+  const Clock::time_point begin = Clock::now();
+  const auto patience = m.drag ? std::chrono::milliseconds(25) : std::chrono::milliseconds(20'000);
+  const System system = system_of(m);
+  const RunQuestion question{.system = system,
+                             .solve = saltus::solve_of(solve_options(m), system.model()),
+                             .dense = false,
+                             .max_kept_events = 200'000};
+  bool late = false;
+  const auto in_time = [&](const Progress&) { return !(late = Clock::now() - begin > patience); };
+  RunAnswer answer = ask(question, {.progress = in_time, .stop = stop});
+  if (stop.stop_requested()) return send(note_to_page(m.id, "dropped"), false);
+  send(run_frame(m.id, answer, {.drag = m.drag, .late = late}));
+  last_ = std::move(answer);
+  last_asked_ = m;
+}
+
+// ---- the plane -----------------------------------------------------------------------------------------------------
+
+void Desk::plane(const Message& m) {
+  const System system = system_of(m);
+  const Model& model = system.model();
+  const auto& names = model.state_names();
+  const auto index = [&](size_t axis) {
+    const auto found = axis < m.axes.size() ? std::find(names.begin(), names.end(), m.axes[axis]) : names.end();
+    if (found == names.end()) throw Error(ErrorKind::usage, "a plane has two states");
+    return static_cast<int>(found - names.begin());
+  };
+  PlaneView view{.across = index(0), .up = index(1), .t = m.t, .state = m.state};
+  if (!m.box || m.state.size() != names.size() || view.across == view.up)
+    throw Error(ErrorKind::usage, "a plane needs two states, a box and a point");
+  const auto& [x_from, x_to, y_from, y_to] = *m.box;
+  view.x_from = x_from;
+  view.x_to = x_to;
+  view.y_from = y_from;
+  view.y_to = y_to;
+  if (!(view.x_from < view.x_to && view.y_from < view.y_to)) throw Error(ErrorKind::usage, "the box is empty");
+  const PlanePicture picture = picture_plane(system.program(), parameter_values(model), view);
+  Frame frame;
+  std::vector<double> ends;
+  for (const PlaneLines& lines : picture.lines) ends.insert(ends.end(), lines.ends.begin(), lines.ends.end());
+  frame.add("ends", ends).add("forbidden", picture.forbidden);
+  send(frame.bytes(m.id, "plane", [&](JsonWriter& json) {
+    json.member("cells", view.cells).member("t", m.t).key("box").value(std::span<const double>(*m.box));
+    json.key("axes").value(std::span<const std::string>(m.axes)).key("lines").array();
+    for (const PlaneLines& lines : picture.lines) {
+      json.object().member("of", lines.of).member("kind", plane_kind_name(lines.kind));
+      json.member("count", lines.ends.size() / 4).end();
+    }
+    json.end();
+  }));
+}
+
+// ---- points of a section -------------------------------------------------------------------------------------------
+
+void Desk::section(const Message& m, const std::stop_token& stop) {
+  const System system = system_of(m);
+  Message without = m;
+  without.until.reset();  // as many points as are asked for
+  const SectionAnswer answer = ask(SectionQuestion{.system = system,
+                                                   .solve = saltus::solve_of(solve_options(without), system.model()),
+                                                   .section = m.section,
+                                                   .count = std::clamp(m.points.value_or(1000), 1L, 200'000L),
+                                                   .skip = std::clamp(m.skip.value_or(0), 0L, 10'000'000L)},
+                                   {.progress = progress_to(m.id), .stop = stop});
+  Frame frame;
+  frame.add("t", answer.times).add("points", answer.points);
+  send(frame.bytes(m.id, "points", [&](JsonWriter& json) {
+    json.member("section", answer.section).member("states", system.model().states.size());
+  }));
+  finish(m.id, stop, std::string(why_name(answer.trajectory.end.why)), answer.trajectory.end.message);
+}
+
+Report Desk::progress_to(long id) const {
+  return [this, id, last = Clock::time_point()](const Progress& p) mutable {
+    if (Clock::now() - last < std::chrono::milliseconds(100)) return true;
+    last = Clock::now();
+    const double share = p.to > p.from ? (p.now - p.from) / (p.to - p.from) : 0;
+    send(note_to_page(id, "progress", [&](JsonWriter& json) { json.member("what", p.what).member("share", share); }), false);
+    return true;
+  };
+}
+
+void Desk::finish(long id, const std::stop_token& stop, const std::string& why, const std::string& message) const {
+  send(note_to_page(id, "done",
+                    [&](JsonWriter& json) {
+                      json.member("ended", stop.stop_requested() ? "stopped" : why).member("message", message);
+                    }),
+       false);
+}
+
+// ---- what leaves ---------------------------------------------------------------------------------------------------
+
+void Desk::export_as(const Message& m) {
+  if (!last_) throw Error(ErrorKind::usage, "there is no run to take along yet");
+  std::string text;
+  if (m.what == "toml") {
+    text = write_past(past_of(*last_, recorded(solve_options(last_asked_), last_->options), now().name));
+  } else if (m.what == "data") {
+    text = csv_text(data_table(last_->system.model(), last_->rows));
+  } else if (m.what == "events") {
+    text = csv_text(events_table(last_->system.model(), last_->trajectory.events));
+  } else if (m.what == "latex") {
+    text = model_as_latex(last_->system.model());
+  } else {
+    throw Error(ErrorKind::usage, fmt::format("'{}' cannot be taken along", m.what));
+  }
+  send(note_to_page(m.id, "export", [&](JsonWriter& json) { json.member("what", m.what).member("text", text); }), false);
+}
+
+void Desk::save(const Message& m) {
+  const StudioModel model = now();
+  if (!model.file || !m.text)
+    throw Error(ErrorKind::usage, "the model comes from no file", {}, "take it along: Export, model.toml");
+  const std::string there = read_file(*model.file);
+  if (there != saved_.value_or(*first_.source.text) && !m.force)
+    throw Error(ErrorKind::file, fmt::format("'{}' has changed on disk meanwhile", *model.file));
+  write_text(*model.file, *m.text);
+  saved_ = *m.text;
+  send(note_to_page(m.id, "saved", [&](JsonWriter& json) { json.member("file", *model.file); }), false);
+}
+
+void Desk::let_page_follow(const std::stop_token& stop) const {
+  constexpr size_t most = 64 << 20;
+  while (outbox_.waiting() > most && !stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+}  // namespace saltus

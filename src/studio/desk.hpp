@@ -1,0 +1,65 @@
+// Where requests of a page are answered: each becomes a question to `ask`, its answer frames for the page.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "app/options.hpp"
+#include "ask/run.hpp"
+#include "studio/message.hpp"
+#include "studio/server.hpp"
+
+namespace saltus {
+
+/// What the page begins with.
+struct StudioModel {
+  ModelSource source;               ///< with its text
+  std::string name;                 ///< how a command line calls it
+  std::optional<std::string> file;  ///< its path, which alone may be written
+};
+
+/// Requests of two threads at most: quick ones and a job.
+class Desk {
+ public:
+  Desk(const StudioModel& model, int threads, Outbox outbox)
+      : first_(model), now_(model), threads_(threads), outbox_(std::move(outbox)) {}
+
+  /// Throws Error for what cannot be answered.
+  void answer(const Message& message, const std::stop_token& stop);
+
+ private:
+  void open(const Message& message);
+  void check(const Message& message);
+  void run(const Message& message, const std::stop_token& stop);
+  void plane(const Message& message);
+  void section(const Message& message, const std::stop_token& stop);
+  void sweep(const Message& message, const std::stop_token& stop);
+  void basins(const Message& message, const std::stop_token& stop);
+  void export_as(const Message& message);
+  void save(const Message& message);
+
+  void send(std::string bytes, bool binary = true) const { outbox_.send(std::move(bytes), binary); }
+  StudioModel now() const;
+  void take(StudioModel model);
+  /// The model with the values of the request.
+  System system_of(const Message& message) const;
+  SolveOptions solve_options(const Message& message) const;
+  Report progress_to(long id) const;
+  /// The last message of a job.
+  void finish(long id, const std::stop_token& stop, const std::string& why, const std::string& message) const;
+  /// Waits until the page has taken most of what was sent.
+  void let_page_follow(const std::stop_token& stop) const;
+
+  StudioModel first_;
+  mutable std::mutex mutex_;
+  StudioModel now_;  // guarded
+  std::optional<RunAnswer> last_;
+  Message last_asked_;
+  std::optional<std::string> saved_;
+  int threads_;
+  Outbox outbox_;
+};
+
+}  // namespace saltus

@@ -1,0 +1,238 @@
+// What takes seconds: diagrams and basins, sent as they are computed, coarse to fine.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "analysis/basins.hpp"
+#include "analysis/sweep.hpp"
+#include "app/engine.hpp"
+#include "app/range.hpp"
+#include "studio/coarse.hpp"
+#include "studio/desk.hpp"
+#include "studio/frame.hpp"
+
+namespace saltus {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr long most_values = 5000, most_cells_along = 800;
+
+// ---- diagrams ------------------------------------------------------------------------------------------------------
+
+/// Finished runs on their way to the page, gathered for some milliseconds.
+class Dots {
+ public:
+  Dots(const SweepPlan& plan, size_t states) : plan_(plan), states_(states) {}
+
+  void add(size_t run, const SweepRun& done) {
+    const std::scoped_lock lock(mutex_);
+    const double value = plan_.varied.front().values[run];
+    const size_t count = done.points.size() / states_;
+    value_.insert(value_.end(), count, value);
+    period_.insert(period_.end(), count, static_cast<std::int32_t>(done.period));
+    sliding_.insert(sliding_.end(), count, done.period > 0 ? static_cast<std::int32_t>(std::lround(done.sliding)) : -1);
+    points_.insert(points_.end(), done.points.begin(), done.points.end());
+    ++runs_;
+  }
+
+  /// What has come since the last call, as a frame; empty if nothing has.
+  std::string take(long id) {
+    const std::scoped_lock lock(mutex_);
+    if (runs_ == 0) return "";
+    Frame frame;
+    frame.add("value", value_).add("period", period_).add("sliding", sliding_).add("points", points_);
+    std::string bytes = frame.bytes(
+        id, "dots", [&](JsonWriter& json) { json.member("runs", runs_).member("states", states_); });
+    value_.clear();
+    period_.clear();
+    sliding_.clear();
+    points_.clear();
+    runs_ = 0;
+    return bytes;
+  }
+
+ private:
+  const SweepPlan& plan_;
+  size_t states_;
+  std::mutex mutex_;
+  std::vector<double> value_, points_;
+  std::vector<std::int32_t> period_, sliding_;
+  size_t runs_ = 0;
+};
+
+SweepPlan plan_of(const Message& m, const Model& model, const RunOptions& run) {
+  if (m.vary.size() != 1) throw Error(ErrorKind::usage, "one parameter is varied", {}, "name it and its range");
+  const Setting s = read_setting(m.vary.front(), "vary");
+  if (s.value.find('@') != s.value.npos)
+    throw Error(ErrorKind::usage, "files are not read for a page", {}, "give a range: omega=0.15:2:400");
+  const ValueRange range = read_range(s.value, m.vary.front(), {.model = &model});
+  if (range.values.size() > most_values)
+    throw Error(ErrorKind::usage, fmt::format("{} values are too many to watch", range.values.size()), {},
+                fmt::format("take {} at most, or the command line", most_values));
+  const long settle = m.settle.value_or(0);
+  SweepPlan plan{
+      .varied = {vary(model, s.name, read_formula(s.name, m.vary.front(), model), coarse_to_fine(range.values))},
+      .run = run,
+      .section = find_section(model, m.section),
+      .skip = m.skip.value_or(settle > 0 ? 0 : 400),
+      .count = m.points.value_or(100),
+      .settle = settle};
+  plan.run.until = HUGE_VAL;
+  plan.check(model);
+  return plan;
+}
+
+// ---- basins --------------------------------------------------------------------------------------------------------
+
+/// An interval of a state: "u=0:5".
+CellAxis read_axis(const std::string& text, const Model& model, long cells) {
+  const Setting s = read_setting(text, "axis");
+  const auto names = model.state_names();
+  const auto found = std::find(names.begin(), names.end(), s.name);
+  if (found == names.end()) throw Error(ErrorKind::usage, fmt::format("the model has no state '{}'", s.name));
+  const std::vector<std::string> ends = split_list(s.value, ':');
+  if (ends.size() != 2) throw Error(ErrorKind::usage, fmt::format("{}: this is no interval", text), {}, "write y=-2:2");
+  const double from = read_number(ends[0], text, model), to = read_number(ends[1], text, model);
+  if (!(from < to && std::isfinite(to - from)))
+    throw Error(ErrorKind::usage, fmt::format("{}: the interval is empty", text), {}, "give a smaller and a larger end");
+  return uniform_axis(static_cast<int>(found - names.begin()), from, to, static_cast<size_t>(cells));
+}
+
+/// Attractors keep their numbers from level to level, so that colours stay.
+class Numbering {
+ public:
+  /// The number of each basin, from 1.
+  std::vector<std::int32_t> number(const Basins& found) {
+    std::vector<std::int32_t> numbers;
+    std::vector<char> taken(known_.size(), 0);
+    for (const Basin& basin : found.basins) {
+      const size_t k = match(basin.attractor, found.tolerance, taken);
+      if (k == known_.size()) {
+        known_.push_back(basin.attractor);
+        taken.push_back(0);
+      }
+      taken[k] = 1;
+      numbers.push_back(static_cast<std::int32_t>(k) + 1);
+    }
+    return numbers;
+  }
+
+ private:
+  size_t match(const Attractor& attractor, std::vector<double> tolerance, const std::vector<char>& taken) const {
+    for (double& t : tolerance) t *= 100;  // coarse levels know them less well
+    for (size_t k = 0; k < known_.size(); ++k) {
+      if (!taken[k] && known_[k].period == attractor.period && same_attractor(known_[k], attractor, tolerance)) return k;
+    }
+    return known_.size();
+  }
+
+  std::vector<Attractor> known_;
+};
+
+std::string cells_frame(long id, const Model& model, const Mesh& mesh, const Basins& found,
+                        const std::vector<std::int32_t>& numbers, bool last) {
+  const size_t n = model.states.size();
+  std::vector<std::int32_t> group = found.group;
+  for (std::int32_t& g : group) {
+    if (g >= 1) g = numbers[static_cast<size_t>(g) - 1];
+  }
+  std::vector<double> points;
+  for (const Basin& basin : found.basins) points.insert(points.end(), basin.attractor.points.begin(), basin.attractor.points.end());
+  Frame frame;
+  frame.add("group", group).add("points", points);
+  return frame.bytes(id, "cells", [&](JsonWriter& json) {
+    json.key("cells").array().value(mesh.axes()[0].cells()).value(mesh.axes()[1].cells()).end();
+    json.key("box").array();
+    for (const CellAxis& axis : mesh.axes()) json.value(axis.from()).value(axis.to());
+    json.end().key("axes").array();
+    for (const CellAxis& axis : mesh.axes()) json.value(model.states[static_cast<size_t>(axis.state)].name);
+    json.end().member("states", n).member("last", last).key("attractors").array();
+    for (size_t b = 0; b < found.basins.size(); ++b) {
+      const Basin& basin = found.basins[b];
+      json.object().member("id", numbers[b]).member("period", basin.attractor.period);
+      json.member("points", basin.attractor.count(n)).member("fraction", found.fraction(basin.cells)).end();
+    }
+    json.end().key("fates").array();
+    std::vector<std::int32_t> fates;
+    for (const std::int32_t g : group) {
+      if (g < 1 && std::find(fates.begin(), fates.end(), g) == fates.end()) fates.push_back(g);
+    }
+    for (const std::int32_t g : fates) {
+      const auto count = static_cast<size_t>(std::count(group.begin(), group.end(), g));
+      json.object().member("id", g).member("name", fate_name(g)).member("fraction", found.fraction(count)).end();
+    }
+    json.end();
+  });
+}
+
+}  // namespace
+
+void Desk::sweep(const Message& m, const std::stop_token& stop) {
+  const System system = system_of(m);
+  const Model& model = system.model();
+  SolveOptions solve = solve_options(m);
+  solve.until.reset();
+  SweepPlan plan = plan_of(m, model, run_options(solve, model, std::numeric_limits<double>::max()));
+  Dots dots(plan, model.states.size());
+  plan.on_run = [&](size_t run, const SweepRun& done) { dots.add(run, done); };
+  const auto tell = [&](const WorkProgress& p) {
+    if (std::string bytes = dots.take(m.id); !bytes.empty()) send(std::move(bytes));
+    send(note_to_page(m.id, "progress",
+                      [&](JsonWriter& json) {
+                        json.member("done", p.done).member("count", p.count).member("per_second", p.per_second);
+                      }),
+         false);
+    let_page_follow(stop);
+    return !stop.stop_requested();
+  };
+  run_job(sweep_job(system.program(), plan, ""), {.threads = threads_, .progress = tell});
+  if (std::string bytes = dots.take(m.id); !bytes.empty()) send(std::move(bytes));
+  finish(m.id, stop, "count", "");
+}
+
+void Desk::basins(const Message& m, const std::stop_token& stop) {
+  const System system = system_of(m);
+  const Model& model = system.model();
+  SolveOptions solve = solve_options(m);
+  solve.until.reset();
+  RunOptions run = run_options(solve, model, std::numeric_limits<double>::max());
+  run.until = run.from + 1e12;
+  const SectionMap map{.program = system.program(), .run = std::move(run), .section = find_section(model, m.section)};
+  if (m.axes.size() != 2) throw Error(ErrorKind::usage, "basins are drawn over two states");
+  if (m.levels.empty()) throw Error(ErrorKind::usage, "how many cells?");
+  Numbering numbering;
+  for (const long cells : m.levels) {
+    if (cells < 2 || cells > most_cells_along)
+      throw Error(ErrorKind::usage, fmt::format("{} cells along an axis", cells), {},
+                  fmt::format("take 2 to {}, or the command line", most_cells_along));
+    const CellAxis across = read_axis(m.axes[0], model, cells), up = read_axis(m.axes[1], model, cells);
+    if (across.state == up.state) throw Error(ErrorKind::usage, "basins are drawn over two states");
+    const Mesh mesh({across, up});
+    BasinsOptions options{.method = m.method == "direct" ? BasinsOptions::Method::direct : BasinsOptions::Method::cells,
+                          .refine = m.method == "direct",
+                          .tolerance = std::vector<double>(model.states.size(), std::nan("")),
+                          .threads = threads_};
+    options.progress = [&, last = Clock::time_point()](std::string_view stage, double, double done, double count) mutable {
+      if (Clock::now() - last > std::chrono::milliseconds(100)) {
+        last = Clock::now();
+        send(note_to_page(m.id, "progress",
+                          [&](JsonWriter& json) {
+                            json.member("what", fmt::format("{0} x {0}: {1}", cells, stage));
+                            json.member("done", done).member("count", count);
+                          }),
+             false);
+      }
+      return !stop.stop_requested();
+    };
+    const Basins found = find_basins(map, mesh, options);
+    if (found.interrupted || stop.stop_requested()) break;
+    send(cells_frame(m.id, model, mesh, found, numbering.number(found), cells == m.levels.back()));
+    let_page_follow(stop);
+  }
+  finish(m.id, stop, "count", "");
+}
+
+}  // namespace saltus

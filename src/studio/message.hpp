@@ -1,0 +1,49 @@
+// What the page asks: JSON text in, a Message out. The only file that knows nlohmann/json.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ask/value.hpp"
+
+namespace saltus {
+
+/// Every request in one struct: what a request does not use is empty.
+struct Message {
+  std::string verb;  ///< "do": open, check, run, plane, section, sweep, basins, stop, export, save
+  long id = 0;
+
+  std::optional<std::string> name;  ///< open: of a gallery model
+  std::optional<std::string> text;  ///< open, check, save: of a model file
+  bool force = false;               ///< save: whatever the file holds now
+
+  // How to compute: all that compute.
+  std::vector<Setting> parameters, initial;
+  std::optional<std::string> from, until, engine, flow;
+  std::optional<double> tolerance;
+
+  bool drag = false;  ///< run: something is being dragged, be quick
+  // plane
+  std::vector<std::string> axes;          ///< plane: two states; basins: NAME=a:b
+  std::optional<std::array<double, 4>> box;  ///< x from, to, y from, to
+  double t = 0;
+  std::vector<double> state;  ///< the others
+  // section, sweep, basins
+  std::string section;
+  std::optional<long> points, skip, settle;
+  std::vector<std::string> vary;  ///< sweep: NAME=a:b:n
+  std::string colour;
+  std::vector<long> levels;  ///< basins: cells along each axis, coarse to fine
+  std::string method;
+
+  long of = 0;       ///< stop: the request that is meant
+  std::string what;  ///< export: "toml", "data", "events", "latex"
+};
+
+/// Throws Error(usage) for what is no request.
+Message read_message(std::string_view text);
+
+}  // namespace saltus

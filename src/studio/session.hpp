@@ -1,0 +1,61 @@
+// One page and those who compute for it: what comes in is put into lanes, what is computed goes out.
+//
+// Two lanes, a thread each. Quick: a waiting request gives way to a newer one of its kind, and a run that is going on is
+// cut when a newer one comes. Jobs: one at a time, a new one stops the old.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "studio/desk.hpp"
+#include "studio/message.hpp"
+#include "studio/server.hpp"
+
+namespace saltus {
+
+class Lane {
+ public:
+  using Work = std::function<void(const Message&, const std::stop_token&)>;
+
+  explicit Lane(Work work);
+  /// Stops what is going on and waits for it.
+  ~Lane();
+
+  /// Gives the requests that will not be answered: those waiting for which `gives_way` says so.
+  std::vector<Message> put(Message message, const std::function<bool(const Message&)>& gives_way);
+  /// Asks the request that is going on to stop, if `meant` says so.
+  void stop(const std::function<bool(const Message&)>& meant);
+
+ private:
+  void loop(const std::stop_token& ended);
+
+  Work work_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Message> waiting_;
+  std::optional<Message> current_;
+  std::stop_source stop_;
+  std::jthread thread_;
+};
+
+class Session : public Guest {
+ public:
+  Session(const StudioModel& model, int threads, Outbox outbox);
+  void receive(std::string text) override;
+
+ private:
+  void answer(const Message& message, const std::stop_token& stop);
+  void take(Message message);
+
+  Outbox outbox_;
+  Desk desk_;
+  Lane quick_, jobs_;  // last: they use the others
+};
+
+}  // namespace saltus

@@ -1,0 +1,398 @@
+#!/usr/bin/env python3
+"""The studio in Chromium: what a person sees and does. Skipped where Chromium or its driver is missing.
+
+    browser_test.py SALTUS SOURCE [--pictures FOLDER] [--times FILE] [TEST ...]
+
+Equality, counts and refusals are asserted; times are printed, and written to FILE as JSON."""
+import argparse
+import http.server
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from studio import Studio
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    CHROMIUM = None
+
+arguments = argparse.ArgumentParser()
+arguments.add_argument("saltus")
+arguments.add_argument("source")
+arguments.add_argument("--pictures")
+arguments.add_argument("--times")
+known, rest = arguments.parse_known_args()
+SALTUS = os.path.abspath(known.saltus)
+SOURCE = os.path.abspath(known.source)
+TIMES = {}
+
+
+def start_browser(downloads):
+    options = Options()
+    options.binary_location = CHROMIUM
+    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1440,900", "--force-color-profile=srgb",
+                 "--hide-scrollbars", "--disable-gpu"):
+        options.add_argument(flag)
+    options.add_experimental_option("prefs", {"download.default_directory": downloads})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(service=Service(DRIVER), options=options)
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": downloads})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                            {"width": 1440, "height": 820, "deviceScaleFactor": 1, "mobile": False})
+    return browser
+
+
+@unittest.skipUnless(CHROMIUM and DRIVER, "Chromium, its driver or selenium is missing")
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.browser = start_browser(cls.folder.name)
+        begin = time.time()
+        cls.studio = Studio(SALTUS)
+        cls.browser.get(cls.studio.link)
+        cls.until(cls, "saltus.ready")
+        TIMES["first picture, s"] = round(time.time() - begin, 3)
+
+    @classmethod
+    def tearDownClass(cls):
+        log = [entry for entry in cls.browser.get_log("browser") if entry["level"] == "SEVERE"]
+        cls.browser.quit()
+        cls.studio.__exit__()
+        cls.folder.cleanup()
+        assert not log, log
+
+    # ---- hands and eyes ----
+
+    def js(self, code, *values):
+        return self.browser.execute_script(code, *values)
+
+    def until(self, condition, seconds=15):
+        end = time.time() + seconds
+        while not self.browser.execute_script(f"return Boolean(window.saltus && ({condition}))"):
+            assert time.time() < end, condition
+            time.sleep(0.02)
+
+    def rest(self):
+        self.until("saltus.idle() && saltus.state.run && !saltus.state.run.drag")
+
+    def open(self, name):
+        self.js("document.getElementById('tab-run').click(); const g = document.getElementById('gallery');"
+                "saltus.state.run = null; g.value = arguments[0]; g.dispatchEvent(new Event('change'))", name)
+        self.until(f"saltus.state.call === '{name}' && saltus.state.run")
+        self.rest()
+        self.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def find(self, identity):
+        return self.browser.find_element(By.ID, identity)
+
+    def picture(self, name):
+        if known.pictures:
+            os.makedirs(known.pictures, exist_ok=True)
+            self.browser.save_screenshot(os.path.join(known.pictures, name + ".png"))
+
+    def pixel(self, canvas, x, y):
+        """Colour at a point of the phase plane, in its coordinates."""
+        return self.js("""const c = document.getElementById(arguments[0]), d = c.getContext('2d');
+            const p = d.getImageData(Math.round(arguments[1] * devicePixelRatio), Math.round(arguments[2] * devicePixelRatio), 1, 1).data;
+            return [p[0], p[1], p[2]]""", canvas, x, y)
+
+    # ---- what is shown ----
+
+    def test_first_page_is_complete(self):
+        self.open("dry_friction")
+        self.assertEqual(self.js("return location.hash"), "")
+        self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "#parameters .slider")), 2)
+        self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "#initial .slider")), 2)
+        self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "#equations mtr")), 3)
+        self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "#events tbody tr")), 17)
+        self.assertIn("17 events", self.find("status").text)
+        self.assertEqual(self.js("return saltus.errors"), [])
+
+    def test_dragging_a_slider(self):
+        for name, slider in (("dry_friction", "p-F"), ("popp", "p-a0"), ("impact_oscillator", "p-r")):
+            self.open(name)
+            handle = self.find(slider)
+            width = handle.size["width"]
+            self.js("saltus.latencies.length = 0; saltus.frames = 0")
+            hand = ActionChains(self.browser, duration=10).move_to_element_with_offset(handle, -width // 10, 0).click_and_hold()
+            for k in range(60):
+                hand.move_by_offset(2 if k < 30 else -1, 0)
+            hand.perform()
+            times = self.js("return saltus.latencies")
+            frames = self.js("return saltus.frames")
+            ActionChains(self.browser).release().perform()
+            self.rest()
+            self.assertGreaterEqual(frames, 20, name)
+            TIMES[f"hand to picture, {name}, ms"] = {
+                "frames": frames, "median": round(statistics.median(times), 1), "p95": round(sorted(times)[int(0.95 * (len(times) - 1))], 1)}
+            value = self.js("return Object.values(saltus.state.p)[0]")
+            told = json.loads(subprocess.run([SALTUS, "run", name, "--json", "-p", f"{slider[2:]}={value}"], capture_output=True, text=True).stdout)
+            shown = self.js("return {end: saltus.state.run.end, times: saltus.state.run.events.map(e => e[0])}")
+            self.assertEqual(shown["end"], told["end"], name)
+            self.assertEqual(shown["times"], [e["t"] for e in told["events"]][:2000], name)
+
+    def test_dragging_the_start(self):
+        self.open("dry_friction")
+        plane = self.find("plane")
+        width, height = plane.size["width"], plane.size["height"]
+        ActionChains(self.browser, duration=20).move_to_element_with_offset(plane, 0, 0).click_and_hold() \
+            .move_by_offset(40, -30).move_by_offset(20, 10).release().perform()
+        self.rest()
+        start = self.js("return saltus.state.run.start")
+        given = [float(v) for v in self.js("return [saltus.state.x.y, saltus.state.x.v]")]
+        self.assertEqual(start, given)
+        box = self.js("""const r = document.getElementById('plane').getBoundingClientRect(); return [r.left, r.top]""")
+        self.assertTrue(box and width and height)
+        self.assertEqual(self.js("return document.querySelectorAll('#initial .slider.changed').length"), 2)
+
+    def test_sliding_part_in_the_plane(self):
+        self.open("popp")
+        self.until("document.getElementById('plane-caption').textContent.includes('attracting')")
+        self.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        for x, orange in ((-0.2, True), (2.2, False)):
+            where = self.js("""const r = saltus.state.run; const c = document.getElementById('plane');
+                return saltus.planePixel(arguments[0], 1)""", x)
+            red, green, blue = self.pixel("plane", *where)
+            self.assertEqual(red > 200 and 90 < green < 180 and blue < 110, orange, (x, red, green, blue))
+        self.picture("run")
+
+    def test_ribbon_has_the_modes(self):
+        self.open("dry_friction")
+        run = self.js("return {from: [...saltus.state.run.arrays['stay.from']], to: [...saltus.state.run.arrays['stay.to']],"
+                      "mode: [...saltus.state.run.arrays['stay.mode']], modes: saltus.state.run.modes}")
+        told = json.loads(subprocess.run([SALTUS, "run", "dry_friction", "--json"], capture_output=True, text=True).stdout)
+        t, mode, expected = 0, told["start"]["mode"], []
+        for e in told["events"]:
+            if e["mode"][0] != e["mode"][1]:
+                expected.append((t, e["t"], mode))
+                t, mode = e["t"], e["mode"][1]
+        expected.append((t, told["end"]["t"], mode))
+        joined = []
+        for a, b, m in zip(run["from"], run["to"], run["mode"]):
+            if joined and joined[-1][2] == run["modes"][m]:
+                joined[-1] = (joined[-1][0], b, run["modes"][m])
+            else:
+                joined.append((a, b, run["modes"][m]))
+        self.assertEqual([m for _, _, m in joined], [m for _, _, m in expected])
+        for got, want in zip(joined, expected):
+            self.assertAlmostEqual(got[0], want[0], places=9)
+
+    def test_mistakes_while_typing(self):
+        self.open("dry_friction")
+        frames = self.js("return saltus.frames")
+        area = self.find("text")
+        begin = self.js("return document.getElementById('text').value.indexOf('omega*t')")
+        self.js("const a = document.getElementById('text'); a.focus(); a.setSelectionRange(arguments[0] + 1, arguments[0] + 3)", begin)
+        area.send_keys("mg")  # omega -> omgga
+        self.js("const a = document.getElementById('text'); a.setSelectionRange(arguments[0] + 3, arguments[0] + 4)", begin)
+        area.send_keys(Keys.DELETE)
+        self.until("!document.getElementById('mistake').hidden")
+        mark = self.browser.find_elements(By.CSS_SELECTOR, ".paint .mark")
+        self.assertEqual([m.text for m in mark], ["omga"])
+        self.assertIn("did you mean 'omega'", self.find("mistake").text)
+        self.assertIn("line 9, column 18", self.find("mistake").text)
+        self.assertIn("stale", self.find("view-run").get_attribute("class"))
+        self.assertGreaterEqual(self.js("return saltus.frames"), frames)
+        self.assertEqual(self.js("return saltus.state.run.events.length"), 17)
+        self.picture("mistake")
+        area.send_keys(Keys.CONTROL, "z")
+        for _ in range(3):
+            if self.js("return document.getElementById('text').value === saltus.state.opened"):
+                break
+            area.send_keys(Keys.CONTROL, "z")
+        self.until("document.getElementById('mistake').hidden && saltus.idle()")
+        self.assertNotIn("stale", self.find("view-run").get_attribute("class"))
+
+    def test_equations_of_the_gallery(self):
+        strange = self.js("""return import('/latex.js').then(async ({equations}) => {
+            const bad = [];
+            for (const text of arguments[0]) {
+              const math = equations(text);
+              if (!math.querySelector('mtr') || math.querySelector('mtext')) bad.push(text);
+              for (const node of math.querySelectorAll('mi, mo, mn')) if (/[\\\\{}_^&]/.test(node.textContent) && !node.textContent.includes('{')) bad.push(node.textContent);
+            }
+            return bad; })""", [subprocess.run([SALTUS, "check", name, "--latex"], capture_output=True, text=True).stdout
+                                for name in sorted(os.listdir(f"{SOURCE}/models")) if os.path.exists(f"{SOURCE}/models/{name}/model.toml")])
+        self.assertEqual(strange, [])
+
+    def test_slow_model_keeps_the_hand_free(self):
+        self.open("stick_slip_whirl")
+        self.js("window.longest = 0; new PerformanceObserver(l => { for (const e of l.getEntries()) longest = Math.max(longest, e.duration) })"
+                ".observe({type: 'longtask'}); saltus.frames = 0")
+        handle = self.browser.find_element(By.CSS_SELECTOR, "#parameters input[type=range]:enabled")
+        hand = ActionChains(self.browser, duration=10).move_to_element(handle).click_and_hold()
+        for _ in range(30):
+            hand.move_by_offset(1, 0)
+        hand.release().perform()
+        self.rest()
+        self.assertGreater(self.js("return saltus.frames"), 3)
+        self.assertEqual(self.js("return saltus.state.run.end.why"), "time")
+        TIMES["longest task of the page while a slow model is dragged, ms"] = self.js("return longest")
+
+    def test_keyboard(self):
+        self.open("dry_friction")
+        self.find("p-F").send_keys(Keys.ARROW_RIGHT * 10)
+        self.until("saltus.state.p.F !== undefined")
+        self.rest()
+        self.assertAlmostEqual(float(self.js("return saltus.state.p.F")), 0.45, places=9)  # ten times 1/200 of 0..1
+        self.find("tab-run").send_keys(Keys.ARROW_RIGHT)
+        self.assertTrue(self.find("view-section").is_displayed())
+        self.find("tab-section").send_keys(Keys.ARROW_LEFT)
+        self.assertTrue(self.find("view-run").is_displayed())
+        for node in self.browser.find_elements(By.CSS_SELECTOR, "input, select, textarea, canvas"):
+            name = self.js("const n = arguments[0]; return n.getAttribute('aria-label') || (n.labels && n.labels.length) || n.closest('label') !== null", node)
+            self.assertTrue(name, node.get_attribute("outerHTML"))
+
+    def test_diagram(self):
+        self.open("buck")
+        self.find("tab-sweep").click()
+        self.js("const v = saltus.views.sweep; v.from.value = '22'; v.to.value = '33'; v.count.value = 160; v.points.value = 60; v.skip.value = 200;"
+                "v.shown.value = 'v'; v.colour.value = 'none'; const p = v.parameter; p.value = 'Vin'; window.began = performance.now(); window.first = 0; window.parts = 0;"
+                "const take = v.receive.bind(v); v.receive = a => { take(a); if (!first) first = performance.now() - began;"
+                "if (!parts && v.runs >= 8) { const s = new Set(); for (let i = 0; i < v.value.length; i++) s.add(Math.floor((v.value.data[i] - 22) / 11 * 15.999)); window.parts = s.size } };"
+                "v.start()")
+        self.until("saltus.views.sweep.done", 60)
+        TIMES["first dots of a diagram, ms"] = round(self.js("return first"))
+        self.assertEqual(self.js("return saltus.views.sweep.runs"), 160)
+        self.assertEqual(self.js("return saltus.views.sweep.value.length"), 160 * 60)
+        self.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.picture("sweep")
+        canvas = self.find("sweep-canvas")
+        w, h = canvas.size["width"], canvas.size["height"]
+        ActionChains(self.browser, duration=20).move_to_element_with_offset(canvas, w // 8, -h // 5).click_and_hold() \
+            .move_by_offset(60, 60).move_by_offset(60, 60).release().perform()
+        self.until("!saltus.views.sweep.done || saltus.views.sweep.runs > 0")
+        self.assertGreater(float(self.js("return saltus.views.sweep.from.value")), 22)
+        self.browser.find_element(By.XPATH, "//section[@id='view-sweep']//button[.='Stop']").click()
+        self.until("saltus.views.sweep.done", 5)
+        self.browser.find_element(By.XPATH, "//section[@id='view-sweep']//button[.='Back']").click()
+        self.assertEqual(self.js("return saltus.views.sweep.from.value"), "22")
+        self.until("saltus.views.sweep.runs > 5")
+        self.js("const v = saltus.views.sweep; v.stop(); v.click(v.value.data[0], v.pointsData.data[1])")
+        self.until("saltus.state.p.Vin !== undefined")
+        self.rest()
+        self.assertTrue(self.find("view-run").is_displayed())
+
+    def test_basins(self):
+        self.open("impact_oscillator")
+        self.find("tab-basins").click()
+        self.js("const v = saltus.views.basins; v.x0.value = '0'; v.x1.value = '5'; v.y0.value = '-5'; v.y1.value = '5'; v.finest.value = '100';"
+                "window.began = performance.now(); window.first = 0; const take = v.receive.bind(v); v.receive = a => { take(a); if (!first) first = performance.now() - began }; v.start()")
+        self.until("saltus.views.basins.done", 60)
+        TIMES["first basins, 50 x 50, ms"] = round(self.js("return first"))
+        self.assertEqual(self.js("return [saltus.views.basins.levels, saltus.views.basins.data.cells[0]]"), [2, 100])
+        self.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.picture("basins")
+
+    def test_section(self):
+        self.open("duffing")
+        self.find("tab-section").click()
+        self.until("saltus.views.section.data", 30)
+        self.assertEqual(self.js("return saltus.views.section.data.arrays.t.length"), 2000)
+        self.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.picture("section")
+
+    def test_what_leaves(self):
+        self.open("dry_friction")
+        self.js("saltus.state.p.F = '0.31'")
+        self.find("p-F").send_keys(Keys.ARROW_LEFT)
+        self.rest()
+        command = self.js("return saltus.command()")
+        told = subprocess.run(command.replace("saltus", SALTUS, 1) + " --json", shell=True, capture_output=True, text=True)
+        self.assertEqual(json.loads(told.stdout)["end"], self.js("return saltus.state.run.end"))
+        for what, name in (("svg", "dry_friction.svg"), ("page", "dry_friction.html"), ("png", "dry_friction.png"), ("events", "dry_friction-events.csv")):
+            self.js(f"document.querySelector('[data-export={what}]').click()")
+            path = os.path.join(self.folder.name, name)
+            end = time.time() + 10
+            while not os.path.exists(path):
+                self.assertLess(time.time(), end, name)
+                time.sleep(0.05)
+        time.sleep(0.2)
+        import xml.dom.minidom
+        xml.dom.minidom.parse(os.path.join(self.folder.name, "dry_friction.svg"))
+        page = open(os.path.join(self.folder.name, "dry_friction.html")).read()
+        self.assertNotIn("<script", page)
+        self.assertNotRegex(page.replace("http://www.w3.org", ""), r"(https?:)?//\w")
+        self.browser.switch_to.new_window("tab")
+        self.browser.get("file://" + os.path.join(self.folder.name, "dry_friction.html"))
+        self.assertEqual(self.js("return document.querySelectorAll('svg').length"), 1)
+        self.assertEqual(self.js("return performance.getEntriesByType('resource').length"), 0)
+        self.browser.close()
+        self.browser.switch_to.window(self.browser.window_handles[0])
+
+    def test_other_origins_are_kept_out(self):
+        class Quiet(http.server.SimpleHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(b"<!doctype html><title>elsewhere</title>")
+
+            def log_message(self, *_):
+                pass
+        server = http.server.HTTPServer(("127.0.0.1", 0), Quiet)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.browser.switch_to.new_window("tab")
+        self.browser.get(f"http://127.0.0.1:{server.server_address[1]}/")
+        outcome = self.browser.execute_async_script("""const done = arguments[2], base = '127.0.0.1:' + arguments[0], out = {};
+            const ws = new WebSocket('ws://' + base + '/ws', ['saltus.v1', 'saltus.token.' + arguments[1]]);
+            ws.onopen = () => { out.socket = 'open' }; ws.onerror = () => { out.socket = 'refused' };
+            const script = document.createElement('script'); script.type = 'module'; script.src = 'http://' + base + '/studio.js';
+            script.onload = () => { out.script = 'loaded' }; script.onerror = () => { out.script = 'refused' }; document.head.append(script);
+            const frame = document.createElement('iframe'); frame.src = 'http://' + base + '/'; document.body.append(frame);
+            fetch('http://' + base + '/').then(() => { out.fetch = 'read' }, () => { out.fetch = 'refused' });
+            setTimeout(() => { try { out.frame = frame.contentWindow.document.title } catch { out.frame = 'refused' } done(out) }, 1500)""",
+            self.studio.port, self.studio.token)
+        self.browser.get_log("browser")  # the refusals are reported there
+        self.browser.close()
+        self.browser.switch_to.window(self.browser.window_handles[0])
+        server.shutdown()
+        self.assertEqual(outcome, {"socket": "refused", "script": "refused", "fetch": "refused", "frame": "refused"})
+
+    def test_no_growth(self):
+        self.open("dry_friction")
+
+        def resident():
+            with open(f"/proc/{self.studio.process.pid}/statm") as f:
+                return int(f.read().split()[1]) * 4096
+        drag = """const done = arguments[1], s = document.getElementById('p-F'); let k = 0;
+            const step = () => { s.value = 0.2 + 0.6 * Math.random(); s.dispatchEvent(new Event('input'));
+              if (++k < arguments[0]) setTimeout(step, 4); else done(k) }; step()"""
+        self.browser.execute_async_script(drag, 100)
+        self.rest()
+        before = resident()
+        self.browser.execute_async_script(drag, 700)
+        self.rest()
+        self.assertLess(resident() - before, 20e6)
+
+    def test_z_dark(self):
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+        self.open("chua")
+        self.until("saltus.idle()")
+        time.sleep(0.2)
+        self.picture("dark")
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+if __name__ == "__main__":
+    program = unittest.main(argv=sys.argv[:1] + rest, verbosity=2, exit=False, warnings="ignore")
+    if TIMES:
+        print(json.dumps(TIMES, indent=1))
+    if known.times:
+        json.dump(TIMES, open(known.times, "w"), indent=1)
+    sys.exit(not program.result.wasSuccessful())

@@ -1,0 +1,41 @@
+// @ts-check
+// The table of events, and what the program has to say about the run.
+
+import { KINDS } from './plot.js';
+import { element, make, state, tell } from './state.js';
+
+const MOST = 500;
+
+/** @param {any} run @param {number} i */
+function row(run, i) {
+  const [t, kind, on, before, after, count] = run.events[i], look = KINDS[kind];
+  const dot = make('span', { className: 'dot' });
+  dot.style.borderColor = look?.colour ?? 'currentColor';
+  dot.style.background = look?.shape === 'ring' || look?.shape === 'x' ? 'transparent' : look?.colour ?? 'currentColor';
+  const cells = [String(i + 1), String(Number(t.toPrecision(15))), '', on.join(', '), before === after ? before : `${before} → ${after}`];
+  const line = make('tr', { onclick: () => tell('cursor', t) }, ...cells.map((text) => make('td', {}, text)));
+  line.children[2].append(dot, kind === 'chatter' ? `${kind} (${count})` : kind);
+  const states = run.arrays['event.state'];
+  for (let s = 0; s < Math.min(run.states, 8); s++) line.append(make('td', {}, String(Number(states[i * run.states + s].toPrecision(9)))));
+  return line;
+}
+
+export function draw() {
+  const run = state.run, names = run.columns.slice(1, 1 + Math.min(run.states, 8));
+  const head = make('tr', {}, ...['#', 't', 'kind', 'on', 'mode', ...names].map((h) => make('th', { scope: 'col' }, h)));
+  const rows = [];
+  for (let i = 0; i < Math.min(run.events.length, MOST); i++) rows.push(row(run, i));
+  const more = run.event_count - rows.length;
+  if (more > 0) rows.push(make('tr', {}, make('td', { colSpan: 5 + names.length }, `… ${more} more: Export, Events`)));
+  element('events').replaceChildren(make('table', {}, make('thead', {}, head), make('tbody', {}, ...rows)));
+  drawNotes();
+}
+
+function drawNotes() {
+  const run = state.run, notes = [];
+  const bad = !['time', 'stop', 'count'].includes(run.end.why);
+  if (run.late) notes.push(make('p', { className: 'bad' }, `Stopped after 20 s at t = ${run.end.t}: choose a shorter time, or take the command line.`));
+  else if (bad) notes.push(make('p', { className: 'bad' }, `Ended at t = ${run.end.t}: ${run.end.why}. ${run.end.message}`));
+  for (const message of run.messages) notes.push(make('p', {}, message));
+  element('notes').replaceChildren(...notes);
+}

@@ -1,0 +1,239 @@
+// @ts-check
+// What the three views of long computations share: a form, Go and Stop, a bar, a canvas with a frame to click and zoom.
+
+import { Frame, ink, prepare, short } from './plot.js';
+import { element, make, on, settings, state, tell, toast } from './state.js';
+
+export class JobView {
+  /**
+   * @param {import('./link.js').Link} link
+   * @param {string} name of the tab
+   */
+  constructor(link, name) {
+    this.link = link;
+    this.name = name;
+    this.id = 0;
+    this.done = true;
+    /** Boxes to go back to. @type {any[]} */
+    this.history = [];
+    /** @type {Frame | null} */
+    this.frame = null;
+    /** @type {number[] | null} */
+    this.rubber = null;
+    this.open = false;
+    this.build();
+    on('tab', (tab) => { this.open = tab === name; if (this.open) { this.fill(); this.schedule(); } });
+    on('opened', () => { this.stop(); this.clear(); this.history = []; this.fresh = true; if (this.open) this.fill(); });
+    on('edited', () => { if (this.open) this.fill(); });
+    this.fresh = true;
+  }
+
+  build() {
+    this.panel = element(`view-${this.name}`);
+    this.panel.classList.add('job');
+    this.go = make('button', { className: 'go', type: 'submit' }, 'Compute');
+    this.halt = make('button', { type: 'button', disabled: true, onclick: () => this.stop() }, 'Stop');
+    this.back = make('button', { type: 'button', disabled: true, onclick: () => this.goBack() }, 'Back');
+    this.bar = make('progress', { max: 1, value: 0, 'aria-label': 'Progress' });
+    this.word = make('span', { className: 'caption', role: 'status' });
+    this.form = make('form', {}, ...this.fields(), this.go, this.halt, this.back, this.bar, this.word);
+    this.form.addEventListener('submit', (/** @type {Event} */ event) => { event.preventDefault(); this.start(); });
+    this.canvas = make('canvas', { role: 'img', tabIndex: 0, id: `${this.name}-canvas` });
+    this.list = make('div', { className: 'list' });
+    this.panel.replaceChildren(this.form, this.canvas, this.list);
+    this.wire();
+    new ResizeObserver(() => this.schedule()).observe(this.canvas);
+  }
+
+  /** @returns {Node[]} */
+  fields() { return []; }
+  /** Options of the form that depend on the model. */
+  fill() {}
+  clear() {}
+  /** @returns {any} */
+  message() { return null; }
+  /** @param {any} _answer */
+  receive(_answer) {}
+  /** @param {any} _ctx @param {number} _width @param {number} _height */
+  paint(_ctx, _width, _height) {}
+  /** @param {number} _x @param {number} _y */
+  click(_x, _y) {}
+  /** @param {number[]} _box */
+  zoom(_box) {}
+  goBack() {}
+
+  start() {
+    const message = this.message();
+    if (!message) return;
+    this.clear();
+    this.began = performance.now();
+    this.done = false;
+    this.halt.disabled = false;
+    this.word.textContent = '';
+    this.bar.value = 0;
+    this.id = this.link.ask({ ...settings(), until: undefined, ...message }, (answer) => this.take(answer));
+    this.schedule();
+  }
+
+  stop() {
+    if (!this.done) this.link.ask({ do: 'stop', of: this.id });
+  }
+
+  /** @param {any} answer */
+  take(answer) {
+    if (answer.id !== this.id) return;
+    const seconds = short((performance.now() - (this.began ?? 0)) / 1000, 3);
+    if (answer.kind === 'progress') {
+      this.bar.value = answer.share ?? (answer.count ? answer.done / answer.count : 0);
+      const left = answer.per_second ? `, ${short((answer.count - answer.done) / answer.per_second, 2)} s to go` : '';
+      this.word.textContent = answer.count && !answer.what ? `${answer.done} of ${answer.count}${left}` : answer.what ?? '';
+    } else if (answer.kind === 'done' || answer.kind === 'error' || answer.kind === 'dropped') {
+      this.done = true;
+      this.halt.disabled = true;
+      this.bar.value = answer.kind === 'done' && answer.ended === 'count' ? 1 : this.bar.value;
+      this.word.textContent = answer.kind === 'error' ? `${answer.error.message}${answer.error.hint ? ` – ${answer.error.hint}` : ''}`
+        : answer.ended === 'stopped' || answer.kind === 'dropped' ? 'stopped' : `${seconds} s${answer.message ? `: ${answer.message}` : ''}`;
+    } else {
+      this.receive(answer);
+      this.schedule();
+    }
+  }
+
+  schedule() {
+    if (this.scheduled || !this.open) return;
+    this.scheduled = true;
+    requestAnimationFrame(() => {
+      this.scheduled = false;
+      const { ctx, width, height } = prepare(this.canvas);
+      this.paint(ctx, width, height);
+      if (!this.rubber || !this.frame) return;
+      const [x0, y0, x1, y1] = this.rubber;
+      ctx.strokeStyle = ink().blue;
+      ctx.setLineDash([4, 3]);
+      ctx.strokeRect(Math.min(x0, x1), Math.min(y0, y1), Math.abs(x1 - x0), Math.abs(y1 - y0));
+      ctx.setLineDash([]);
+    });
+  }
+
+  wire() {
+    const canvas = this.canvas;
+    canvas.addEventListener('pointerdown', (/** @type {PointerEvent} */ e) => {
+      if (!this.frame?.holds(e.offsetX, e.offsetY)) return;
+      canvas.setPointerCapture(e.pointerId);
+      this.rubber = [e.offsetX, e.offsetY, e.offsetX, e.offsetY];
+    });
+    canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ e) => {
+      if (!this.rubber) return;
+      [this.rubber[2], this.rubber[3]] = [e.offsetX, e.offsetY];
+      this.schedule();
+    });
+    canvas.addEventListener('pointerup', () => {
+      if (!this.rubber || !this.frame) return;
+      const [x0, y0, x1, y1] = this.rubber, f = this.frame;
+      this.rubber = null;
+      if (Math.abs(x1 - x0) > 6 && Math.abs(y1 - y0) > 6) this.zoom([f.x(Math.min(x0, x1)), f.x(Math.max(x0, x1)), f.y(Math.max(y0, y1)), f.y(Math.min(y0, y1))]);
+      else this.click(f.x(x1), f.y(y1));
+      this.schedule();
+    });
+  }
+}
+
+/** @param {string} text @param {any} input */
+export const labelled = (text, input) => make('label', {}, text, input);
+
+/** @param {any} select @param {string[]} names @param {string} [chosen] */
+export function setOptions(select, names, chosen) {
+  const before = select.value;
+  select.replaceChildren(...names.map((n) => make('option', {}, n)));
+  select.value = names.includes(before) && !chosen ? before : chosen ?? names[0] ?? '';
+}
+
+export const sections = () => state.model.sections;
+export const stateNames = () => state.model.states.map((/** @type {any} */ s) => s.name);
+
+/** A model without a section has no map. @param {any} view */
+export function needsSection(view) {
+  const none = sections().length === 0;
+  view.go.disabled = none;
+  if (none) view.word.textContent = 'the model has no [section.NAME]: add one, such as every = "2*pi/omega" or on = "x"';
+  else if (view.word.textContent.startsWith('the model has no')) view.word.textContent = '';
+  return none;
+}
+
+/** Back to Run, started there. @param {Record<string, number>} p @param {Record<string, number>} x */
+export function showRun(p, x) {
+  for (const [name, value] of Object.entries(p)) state.p[name] = String(value);
+  for (const [name, value] of Object.entries(x)) state.x[name] = String(value);
+  toast(`started at ${Object.entries({ ...p, ...x }).map(([n, v]) => `${n} = ${short(v)}`).join(', ')}`);
+  element('tab-run').click();
+  tell('start', { drag: false });
+}
+
+/** Dots into the pixels of a frame. */
+export class DotLayer {
+  constructor() {
+    this.canvas = document.createElement('canvas');
+    this.key = '';
+    this.drawn = 0;
+  }
+
+  /**
+   * Draws those that are new since the last time, or all where the frame changed.
+   * @param {any} ctx @param {Frame} f @param {number} count
+   * @param {(i: number) => number} x @param {(i: number) => number} y @param {(i: number) => string} colour
+   */
+  paint(ctx, f, count, x, y, colour) {
+    const scale = window.devicePixelRatio || 1, w = Math.max(1, Math.round(f.place.w * scale)), h = Math.max(1, Math.round(f.place.h * scale));
+    const key = [w, h, ...f.xs, ...f.ys].join();
+    const own = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d', { willReadFrequently: true }));
+    if (key !== this.key || count < this.drawn) {
+      this.key = key;
+      this.drawn = 0;
+      this.canvas.width = w;
+      this.canvas.height = h;
+    }
+    const image = own.getImageData(0, 0, w, h), data = new Uint32Array(image.data.buffer);
+    /** @type {Map<string, number>} */
+    const packed = new Map();
+    const size = scale > 1 || count < 20000 ? 2 : 1;
+    for (let i = this.drawn; i < count; i++) {
+      const px = Math.floor((x(i) - f.xs[0]) / (f.xs[1] - f.xs[0]) * w), py = Math.floor((f.ys[1] - y(i)) / (f.ys[1] - f.ys[0]) * h);
+      if (!(px >= 0 && px < w && py >= 0 && py < h)) continue;
+      const name = colour(i);
+      let pixel = packed.get(name);
+      if (pixel === undefined) {
+        const n = parseInt(name.slice(1), 16);
+        pixel = (0xff000000 | (n & 255) << 16 | (n >> 8 & 255) << 8 | n >> 16) >>> 0;
+        packed.set(name, pixel);
+      }
+      data[py * w + px] = pixel;
+      if (size > 1 && px + 1 < w) data[py * w + px + 1] = pixel;
+      if (size > 1 && py + 1 < h) data[(py + 1) * w + px] = pixel;
+    }
+    own.putImageData(image, 0, 0);
+    this.drawn = count;
+    ctx.drawImage(this.canvas, f.place.x, f.place.y, f.place.w, f.place.h);
+  }
+
+  forget() { this.key = ''; }
+}
+
+/** Numbers that come in pieces. */
+export class Growing {
+  /** @param {Float64ArrayConstructor | Int32ArrayConstructor} kind */
+  constructor(kind) {
+    this.kind = kind;
+    this.data = new kind(1024);
+    this.length = 0;
+  }
+  /** @param {ArrayLike<number>} more */
+  push(more) {
+    if (this.length + more.length > this.data.length) {
+      const larger = new this.kind(Math.max(2 * this.data.length, this.length + more.length));
+      larger.set(this.data.subarray(0, this.length));
+      this.data = larger;
+    }
+    this.data.set(/** @type {any} */ (more), this.length);
+    this.length += more.length;
+  }
+}

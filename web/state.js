@@ -1,0 +1,87 @@
+// @ts-check
+// What the page knows, and who wants to hear when it changes.
+
+export const state = {
+  /** The model as the program describes it. @type {any} */
+  model: null,
+  /** How a command line calls it, and whether it is a file that may be saved. */
+  call: 'dry_friction', file: false,
+  /** The text, and the one it was opened with. */
+  text: '', opened: '',
+  /** What differs from the text, name -> number or formula. @type {Record<string, string>} */
+  p: {},
+  /** @type {Record<string, string>} */
+  x: {},
+  solve: { until: '', tolerance: '', engine: '', flow: 'taylor' },
+  /** The last run. @type {any} */
+  run: null,
+  /** Time cursors; the second one is for differences. */
+  cursor: 0, second: NaN,
+  axes: { x: '', y: '' },
+  /** Whether the text is wrong or something newer is being computed. */
+  wrong: false,
+};
+
+/** @type {Map<string, Set<(detail?: any) => void>>} */
+const listeners = new Map();
+
+/** @param {string} what @param {(detail?: any) => void} listener */
+export function on(what, listener) {
+  if (!listeners.has(what)) listeners.set(what, new Set());
+  listeners.get(what)?.add(listener);
+}
+
+/** @param {string} what @param {any} [detail] */
+export function tell(what, detail) {
+  for (const listener of listeners.get(what) ?? []) listener(detail);
+}
+
+/** What every request that computes has. */
+export function settings() {
+  /** @type {any} */
+  const message = { p: state.p, x: state.x };
+  const { until, tolerance, engine, flow } = state.solve;
+  if (until) message.until = until;
+  if (Number(tolerance) > 0) message.tolerance = Number(tolerance);
+  if (engine) message.engine = engine;
+  if (flow !== 'taylor') message.flow = flow;
+  return message;
+}
+
+/** @param {string} name */
+export function isState(name) {
+  return state.model.states.some((/** @type {any} */ s) => s.name === name);
+}
+
+/** @param {string} id @returns {any} */
+export function element(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`no element ${id}`);
+  return found;
+}
+
+/**
+ * @param {string} tag
+ * @param {Record<string, any>} [properties]
+ * @param {...(Node | string)} children
+ * @returns {any}
+ */
+export function make(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.includes('-') || key === 'role') made.setAttribute(key, value);
+    else /** @type {any} */ (made)[key] = value;
+  }
+  made.append(...children);
+  return made;
+}
+
+let toastTimer = 0;
+/** @param {string} text */
+export function toast(text) {
+  const box = element('toast');
+  box.textContent = text;
+  box.hidden = false;
+  clearTimeout(toastTimer);
+  toastTimer = window.setTimeout(() => { box.hidden = true; }, 6000);
+}
