@@ -181,7 +181,7 @@ export function refresh() {
   }
 }
 
-for (const id of ['until', 'tolerance', 'engine', 'flow']) {
+for (const id of ['from', 'until', 'tolerance', 'engine', 'flow']) {
   element(id).addEventListener('change', () => {
     /** @type {any} */ (state.solve)[id] = element(id).value.trim();
     tell('values', { drag: false });

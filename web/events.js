@@ -4,7 +4,8 @@
 import { KINDS } from './plot.js';
 import { element, make, state, tell } from './state.js';
 
-const MOST = 500;
+/** Rows at first, and with each press of the button. */
+const SOME = 120;
 
 /** @param {any} run @param {number} i */
 function row(run, i) {
@@ -23,12 +24,22 @@ function row(run, i) {
 export function draw() {
   const run = state.run, names = run.columns.slice(1, 1 + Math.min(run.states, 8));
   const head = make('tr', {}, ...['#', 't', 'kind', 'on', 'mode', ...names].map((h) => make('th', { scope: 'col' }, h)));
-  const rows = [];
-  for (let i = 0; i < Math.min(run.events.length, MOST); i++) rows.push(row(run, i));
-  const more = run.event_count - rows.length;
-  if (more > 0) rows.push(make('tr', {}, make('td', { colSpan: 5 + names.length }, `… ${more} more: Export, Events`)));
-  element('events').replaceChildren(make('table', {}, make('thead', {}, head), make('tbody', {}, ...rows)));
+  const body = make('tbody');
+  addRows(body, run, 0);
+  element('events').replaceChildren(make('table', {}, make('thead', {}, head), body));
   drawNotes();
+}
+
+/** Some more rows, and a button for what is left. @param {any} body @param {any} run @param {number} from */
+function addRows(body, run, from) {
+  const to = Math.min(run.events.length, from + SOME), left = run.event_count - to;
+  for (let i = from; i < to; i++) body.append(row(run, i));
+  if (left <= 0) return;
+  const cell = make('td', { colSpan: 5 + Math.min(run.states, 8) });
+  const line = make('tr', {}, cell);
+  if (to < run.events.length) cell.append(make('button', { onclick: () => { line.remove(); addRows(body, run, to); } }, `${left} more`));
+  else cell.append(`… ${left} more: Export, Events`);
+  body.append(line);
 }
 
 function drawNotes() {

@@ -18,8 +18,9 @@ export function commandLine(command = 'run', more = []) {
   for (const [name, value] of Object.entries(state.p)) words.push('-p', `${name}=${value}`);
   for (const [name, value] of Object.entries(state.x)) words.push('-x', `${name}=${value}`);
   words.push(...more);
-  const { until, tolerance, engine, flow } = settings();
-  if (until && command === 'run') words.push('--until', until);
+  const { from, until, tolerance, engine, flow } = settings();
+  if (from) words.push('--from', from);
+  if (until && (command === 'run' || command === 'orbit')) words.push('--until', until);
   if (tolerance) words.push('--tolerance', String(tolerance));
   if (engine) words.push('--engine', engine);
   if (flow) words.push('--flow', flow);

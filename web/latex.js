@@ -137,7 +137,13 @@ class Parser {
 
   /** @param {string} sign */
   accent(sign) {
-    const over = math('mover', this.atom(), math('mo', sign));
+    const base = this.atom(), letter = base.textContent ?? '';
+    if (base.localName === 'mi' && [...letter].length === 1) {  // composed: math fonts without accents are common
+      const dotted = math('mi', (letter + (sign === '˙' ? '\u0307' : '\u0308')).normalize('NFC'));
+      dotted.setAttribute('class', 'dotted');
+      return dotted;
+    }
+    const over = math('mover', base, math('mo', sign));
     over.setAttribute('accent', 'true');
     return over;
   }
@@ -160,7 +166,6 @@ export function equations(latex) {
     /** @type {any} */ (row.children[1]).style.textAlign = 'left';
     table.append(row);
   }
-  const all = math('math', table);
-  all.setAttribute('displaystyle', 'true');
-  return all;
+  table.setAttribute('displaystyle', 'true');
+  return math('math', table);
 }

@@ -93,7 +93,7 @@ function paintForbidden(ctx, f) {
   for (let j = 0; j < n; j++) {
     for (let i = 0; i < n; i++) {
       const k = j * (n + 1) + i;
-      if (!(mask[k] && mask[k + 1] && mask[k + n + 1] && mask[k + n + 2]) || (i + j) % 2) continue;
+      if (!(mask[k] && mask[k + 1] && mask[k + n + 1] && mask[k + n + 2]) || (i - j) % 3) continue;
       const px = f.px(x0) + i * w, py = f.py(y0) - j * h;
       ctx.moveTo(px, py);
       ctx.lineTo(px + w, py - h);

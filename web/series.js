@@ -202,8 +202,8 @@ export function drawLegend() {
       if (set.has(name)) set.delete(name); else set.add(name);
       tell('draw');
     } });
-    const swatch = make('i');
-    swatch.style.background = on ? colourOf(name) : 'transparent';
+    const swatch = make('i', { hidden: !on });
+    swatch.style.background = colourOf(name);
     let value = on ? ` = ${short(valueAt(run, name, state.cursor))}` : '';
     if (on && state.second === state.second) value += ` (Δ ${short(valueAt(run, name, state.second) - valueAt(run, name, state.cursor))})`;
     return make('label', { className: on ? '' : 'off' }, box, swatch, `${name}${value}`);

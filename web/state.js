@@ -12,7 +12,7 @@ export const state = {
   p: {},
   /** @type {Record<string, string>} */
   x: {},
-  solve: { until: '', tolerance: '', engine: '', flow: 'taylor' },
+  solve: { from: '', until: '', tolerance: '', engine: '', flow: 'taylor' },
   /** The last run. @type {any} */
   run: null,
   /** Time cursors; the second one is for differences. */
@@ -40,7 +40,8 @@ export function tell(what, detail) {
 export function settings() {
   /** @type {any} */
   const message = { p: state.p, x: state.x };
-  const { until, tolerance, engine, flow } = state.solve;
+  const { from, until, tolerance, engine, flow } = state.solve;
+  if (from) message.from = from;
   if (until) message.until = until;
   if (Number(tolerance) > 0) message.tolerance = Number(tolerance);
   if (engine) message.engine = engine;

@@ -8,6 +8,7 @@ import * as events from './events.js';
 import { commandLine, copyCommand, download, onePage, savePng, svgOfRun, svgOfView } from './export.js';
 import { equations } from './latex.js';
 import { Link } from './link.js';
+import { OrbitView } from './orbit.js';
 import * as plane from './plane.js';
 import { short } from './plot.js';
 import { Runner } from './runner.js';
@@ -24,7 +25,7 @@ window.addEventListener('error', (event) => watch.errors.push(event.message));
 const link = new Link(onConnection);
 const runner = new Runner(link);
 let asking = false, tab = 'run';
-const views = { section: new SectionView(link), sweep: new SweepView(link), basins: new BasinsView(link) };
+const views = { section: new SectionView(link), sweep: new SweepView(link), basins: new BasinsView(link), orbit: new OrbitView(link) };
 Object.assign(watch, { views, planePixel: plane.pixel });
 
 // ---- connection and model -------------------------------------------------------------------------------------------
@@ -49,7 +50,9 @@ function onModel(answer) {
   if (answer.kind === 'error') { showMistake(answer.error); toast(answer.error.report); return; }
   Object.assign(state, { model: answer, call: answer.call, file: answer.file, text: answer.text, opened: answer.text, p: {}, x: {}, run: null, cursor: 0, second: NaN });
   state.axes = { x: '', y: '' };
-  state.solve = { until: answer.run.until ?? '', tolerance: '', engine: '', flow: 'taylor' };
+  state.solve = { from: '', until: answer.run.until ?? '', tolerance: '', engine: '', flow: 'taylor' };
+  element('from').value = '';
+  element('from').placeholder = answer.run.from ?? '0';
   element('until').value = state.solve.until;
   element('tolerance').value = '';
   element('tolerance').placeholder = String(answer.run.tolerance ?? '1e-10');
@@ -123,7 +126,7 @@ on('run', ({ since, drag }) => {
   slider.max = String(high);
   plane.fillAxes();
   if (!drag) atRest();
-  schedule(since);
+  schedule(drag ? since : NaN);
 });
 
 function atRest() {
@@ -140,15 +143,17 @@ function atRest() {
   element('latency').textContent = recent.length ? `hand to picture ${Math.round(recent[recent.length >> 1])} ms` : '';
 }
 
-let scheduled = false, since = NaN;
-/** Draws in the next frame. @param {number} [hand] when a hand moved */
-function schedule(hand = NaN) {
+let scheduled = false, timeChanged = false, since = NaN;
+/** Draws in the next frame. @param {number} [hand] when a hand moved @param {boolean} [all] not the plane alone */
+function schedule(hand = NaN, all = true) {
   if (hand === hand) since = hand;
+  timeChanged ||= all;
   if (scheduled) return;
   scheduled = true;
   requestAnimationFrame(() => {
     scheduled = false;
-    series.draw();
+    if (timeChanged) series.draw();
+    timeChanged = false;
     plane.draw();
     dim();
     askSurfaces();
@@ -169,8 +174,8 @@ function dim() {
 }
 
 on('draw', () => { series.drawLegend(); schedule(); });
-on('box', () => schedule());
-on('axes', () => { plane.setSurfaces(null); schedule(); });
+on('box', () => schedule(NaN, false));
+on('axes', () => { plane.setSurfaces(null); schedule(NaN, false); });
 
 // ---- surfaces -------------------------------------------------------------------------------------------------------
 
@@ -186,8 +191,8 @@ function askSurfaces() {
     looking = false;
     if (answer.kind !== 'plane') return;
     plane.setSurfaces(answer);
-    plane.drawCaption();
-    schedule();
+    if (!state.run.drag) plane.drawCaption();
+    schedule(NaN, false);
   });
 }
 

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "analysis/random.hpp"
-#include "flow/reports.hpp"
 
 namespace saltus {
 namespace {
@@ -63,7 +62,7 @@ class Shooter {
     };
     run_.progress = [this](double) {
       stopped_ = stopped_ || (asks_to_stop_ && asks_to_stop_());
-      return !stopped_ && quiet_++ < map_.patience / steps_per_report;
+      return !stopped_ && quiet_++ < map_.patience / 256;
     };
   }
   Shooter(const Shooter&) = delete;

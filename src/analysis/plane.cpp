@@ -95,7 +95,8 @@ class Painter {
     }
     fill_grid();
     for (size_t f = 0; f < functions_.size(); ++f) trace(f);
-    for (auto& [key, ends] : lines_) picture_.lines.push_back({functions_[key.first].name, key.second, std::move(ends)});
+    for (auto& [key, ends] : lines_)
+      picture_.lines.push_back({functions_[key.first].name, key.second, std::move(ends)});
     return std::move(picture_);
   }
 

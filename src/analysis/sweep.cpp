@@ -13,7 +13,6 @@
 #include "analysis/stretching.hpp"
 #include "base/error.hpp"
 #include "expr/print.hpp"
-#include "flow/reports.hpp"
 #include "model/clocks.hpp"
 #include "model/period.hpp"
 
@@ -255,7 +254,7 @@ class Sweeper {
       return !settled;
     };
     options.progress = [&](double) {
-      gave_up = ++reports > patience / steps_per_report;
+      gave_up = ++reports > patience / 256;
       return !gave_up && !stop.stop_requested();
     };
     if (plan_.exponent) {

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "flow/reports.hpp"
 #include "model/program.hpp"
 
 namespace saltus {
@@ -70,7 +69,7 @@ SectionAnswer ask(const SectionPlan& plan, const Observer& observer) {
   options.on_piece = observer.on_piece;
   options.on_transition = observer.on_transition;
   options.progress = [&](double) {
-    gave_up = ++reports > patience / steps_per_report;
+    gave_up = ++reports > patience / 256;
     return !gave_up && observer({"point", 0, static_cast<double>(seen), static_cast<double>(options.section_count)});
   };
   answer.trajectory = simulate(question.system.program(question.solve.attract), options);

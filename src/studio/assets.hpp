@@ -9,8 +9,8 @@
 namespace saltus {
 
 struct Asset {
-  std::string_view path;   ///< "/studio.js"
-  std::string_view type;   ///< of its content
+  std::string_view path;  ///< "/studio.js"
+  std::string_view type;  ///< of its content
   std::string_view bytes;
 };
 

@@ -4,10 +4,10 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <fmt/format.h>
 
 extern char** environ;
 
@@ -27,10 +27,10 @@ Browser::Browser(const std::string& link) {
   const int file = mkstemps(name.data(), 5);  // readable by its owner alone
   if (file < 0) return;
   file_ = name;
-  const std::string page =
-      fmt::format("<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>"
-                  "<meta http-equiv=refresh content=\"0;url={0}\"><a href=\"{0}\">saltus studio</a>\n",
-                  link);
+  const std::string page = fmt::format(
+      "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>"
+      "<meta http-equiv=refresh content=\"0;url={0}\"><a href=\"{0}\">saltus studio</a>\n",
+      link);
   const bool written = write(file, page.data(), page.size()) == static_cast<ssize_t>(page.size());
   close(file);
   if (!written) return;

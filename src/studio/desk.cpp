@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -23,6 +24,9 @@ namespace saltus {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// What a run may cost while something is dragged; it is cut to that by what the last one cost.
+constexpr double most_drag_seconds = 0.02;
 
 /// The text of a model file, or of the run.toml of a result.
 ModelSource source_of(const std::string& text, const std::string& name) {
@@ -56,6 +60,7 @@ void Desk::answer(const Message& m, const std::stop_token& stop) {
   if (m.verb == "section") return section(m, stop);
   if (m.verb == "sweep") return sweep(m, stop);
   if (m.verb == "basins") return basins(m, stop);
+  if (m.verb == "orbit") return orbit(m, stop);
   if (m.verb == "export") return export_as(m);
   if (m.verb == "save") return save(m);
   throw Error(ErrorKind::usage, fmt::format("there is no request '{}'", m.verb));
@@ -76,6 +81,7 @@ void Desk::open(const Message& m) {
     model.source = source_of(*saved_, *model.file);
   }
   last_.reset();
+  seconds_per_run_ = 0;
   const std::string text = *model.source.text;
   const std::string name = model.name;
   const bool file = model.file.has_value();
@@ -118,15 +124,25 @@ void Desk::run(const Message& m, const std::stop_token& stop) {
   const Clock::time_point begin = Clock::now();
   const auto patience = m.drag ? std::chrono::milliseconds(25) : std::chrono::milliseconds(20'000);
   const System system = system_of(m);
-  const RunQuestion question{.system = system,
-                             .solve = saltus::solve_of(solve_options(m), system.model()),
-                             .dense = false,
-                             .max_kept_events = 200'000};
-  bool late = false;
-  const auto in_time = [&](const Progress&) { return !(late = Clock::now() - begin > patience); };
-  RunAnswer answer = ask(question, {.progress = in_time, .stop = stop});
+  RunPlan planned = plan(RunQuestion{.system = system,
+                                     .solve = saltus::solve_of(solve_options(m), system.model()),
+                                     .dense = false,
+                                     .max_kept_events = 200'000});
+  RunOptions& options = planned.options;
+  const double until = options.until, span = until - options.from;
+  if (m.drag) options.until = options.from + std::min(1.0, most_drag_seconds / seconds_per_run_) * span;
+  bool late = options.until != until;
+  const auto in_time = [&](const Progress&) {
+    const bool goes_on = Clock::now() - begin < patience;
+    late = late || !goes_on;
+    return goes_on;
+  };
+  RunAnswer answer = ask(planned, {.progress = in_time, .stop = stop});
   if (stop.stop_requested()) return send(note_to_page(m.id, "dropped"), false);
-  send(run_frame(m.id, answer, {.drag = m.drag, .late = late}));
+  const double done = std::abs(answer.trajectory.end.t - options.from);
+  if (done > 0) seconds_per_run_ = answer.trajectory.cost.seconds * std::abs(span) / done;
+  send(run_frame(m.id, answer, {.drag = m.drag, .late = late, .until = until}));
+  if (m.drag) return;
   last_ = std::move(answer);
   last_asked_ = m;
 }
@@ -192,7 +208,8 @@ Report Desk::progress_to(long id) const {
     if (Clock::now() - last < std::chrono::milliseconds(100)) return true;
     last = Clock::now();
     const double share = p.to > p.from ? (p.now - p.from) / (p.to - p.from) : 0;
-    send(note_to_page(id, "progress", [&](JsonWriter& json) { json.member("what", p.what).member("share", share); }), false);
+    send(note_to_page(id, "progress", [&](JsonWriter& json) { json.member("what", p.what).member("share", share); }),
+         false);
     return true;
   };
 }
@@ -221,7 +238,8 @@ void Desk::export_as(const Message& m) {
   } else {
     throw Error(ErrorKind::usage, fmt::format("'{}' cannot be taken along", m.what));
   }
-  send(note_to_page(m.id, "export", [&](JsonWriter& json) { json.member("what", m.what).member("text", text); }), false);
+  send(note_to_page(m.id, "export", [&](JsonWriter& json) { json.member("what", m.what).member("text", text); }),
+       false);
 }
 
 void Desk::save(const Message& m) {

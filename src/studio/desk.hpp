@@ -37,6 +37,7 @@ class Desk {
   void section(const Message& message, const std::stop_token& stop);
   void sweep(const Message& message, const std::stop_token& stop);
   void basins(const Message& message, const std::stop_token& stop);
+  void orbit(const Message& message, const std::stop_token& stop);
   void export_as(const Message& message);
   void save(const Message& message);
 
@@ -57,7 +58,8 @@ class Desk {
   StudioModel now_;  // guarded
   std::optional<RunAnswer> last_;
   Message last_asked_;
-  std::optional<std::string> saved_;
+  double seconds_per_run_ = 0;        // of the last one, as if it had reached its end
+  std::optional<std::string> saved_;  // what the file held when it was read or written
   int threads_;
   Outbox outbox_;
 };

@@ -8,10 +8,12 @@
 #include "analysis/basins.hpp"
 #include "analysis/sweep.hpp"
 #include "app/engine.hpp"
+#include "app/orbit_words.hpp"
 #include "app/range.hpp"
 #include "studio/coarse.hpp"
 #include "studio/desk.hpp"
 #include "studio/frame.hpp"
+#include "studio/orbit_frame.hpp"
 
 namespace saltus {
 namespace {
@@ -44,8 +46,8 @@ class Dots {
     if (runs_ == 0) return "";
     Frame frame;
     frame.add("value", value_).add("period", period_).add("sliding", sliding_).add("points", points_);
-    std::string bytes = frame.bytes(
-        id, "dots", [&](JsonWriter& json) { json.member("runs", runs_).member("states", states_); });
+    std::string bytes =
+        frame.bytes(id, "dots", [&](JsonWriter& json) { json.member("runs", runs_).member("states", states_); });
     value_.clear();
     period_.clear();
     sliding_.clear();
@@ -97,7 +99,8 @@ CellAxis read_axis(const std::string& text, const Model& model, long cells) {
   if (ends.size() != 2) throw Error(ErrorKind::usage, fmt::format("{}: this is no interval", text), {}, "write y=-2:2");
   const double from = read_number(ends[0], text, model), to = read_number(ends[1], text, model);
   if (!(from < to && std::isfinite(to - from)))
-    throw Error(ErrorKind::usage, fmt::format("{}: the interval is empty", text), {}, "give a smaller and a larger end");
+    throw Error(ErrorKind::usage, fmt::format("{}: the interval is empty", text), {},
+                "give a smaller and a larger end");
   return uniform_axis(static_cast<int>(found - names.begin()), from, to, static_cast<size_t>(cells));
 }
 
@@ -124,7 +127,8 @@ class Numbering {
   size_t match(const Attractor& attractor, std::vector<double> tolerance, const std::vector<char>& taken) const {
     for (double& t : tolerance) t *= 100;  // coarse levels know them less well
     for (size_t k = 0; k < known_.size(); ++k) {
-      if (!taken[k] && known_[k].period == attractor.period && same_attractor(known_[k], attractor, tolerance)) return k;
+      if (!taken[k] && known_[k].period == attractor.period && same_attractor(known_[k], attractor, tolerance))
+        return k;
     }
     return known_.size();
   }
@@ -140,7 +144,8 @@ std::string cells_frame(long id, const Model& model, const Mesh& mesh, const Bas
     if (g >= 1) g = numbers[static_cast<size_t>(g) - 1];
   }
   std::vector<double> points;
-  for (const Basin& basin : found.basins) points.insert(points.end(), basin.attractor.points.begin(), basin.attractor.points.end());
+  for (const Basin& basin : found.basins)
+    points.insert(points.end(), basin.attractor.points.begin(), basin.attractor.points.end());
   Frame frame;
   frame.add("group", group).add("points", points);
   return frame.bytes(id, "cells", [&](JsonWriter& json) {
@@ -193,6 +198,19 @@ void Desk::sweep(const Message& m, const std::stop_token& stop) {
   finish(m.id, stop, "count", "");
 }
 
+void Desk::orbit(const Message& m, const std::stop_token& stop) {
+  const System system = system_of(m);
+  const Model& model = system.model();
+  const OrbitRequest request{.solve = solve_options(m),
+                             .section = m.section,
+                             .guess = m.method == "guess",
+                             .period = static_cast<int>(std::clamp(m.points.value_or(0), 0L, 10'000L))};
+  RunOptions run = run_options(request.solve, model, 100.0);
+  run.progress = [&](double) { return !stop.stop_requested(); };
+  send(orbit_frame(m.id, model, find_orbit(model, orbit_options(request, model, run))));
+  finish(m.id, stop, "count", "");
+}
+
 void Desk::basins(const Message& m, const std::stop_token& stop) {
   const System system = system_of(m);
   const Model& model = system.model();
@@ -215,7 +233,8 @@ void Desk::basins(const Message& m, const std::stop_token& stop) {
                           .refine = m.method == "direct",
                           .tolerance = std::vector<double>(model.states.size(), std::nan("")),
                           .threads = threads_};
-    options.progress = [&, last = Clock::time_point()](std::string_view stage, double, double done, double count) mutable {
+    options.progress = [&, last = Clock::time_point()](std::string_view stage, double, double done,
+                                                       double count) mutable {
       if (Clock::now() - last > std::chrono::milliseconds(100)) {
         last = Clock::now();
         send(note_to_page(m.id, "progress",

@@ -13,7 +13,7 @@ namespace saltus {
 
 /// Every request in one struct: what a request does not use is empty.
 struct Message {
-  std::string verb;  ///< "do": open, check, run, plane, section, sweep, basins, stop, export, save
+  std::string verb;  ///< "do": open, check, run, plane, section, sweep, basins, orbit, stop, export, save
   long id = 0;
 
   std::optional<std::string> name;  ///< open: of a gallery model
@@ -27,7 +27,7 @@ struct Message {
 
   bool drag = false;  ///< run: something is being dragged, be quick
   // plane
-  std::vector<std::string> axes;          ///< plane: two states; basins: NAME=a:b
+  std::vector<std::string> axes;             ///< plane: two states; basins: NAME=a:b
   std::optional<std::array<double, 4>> box;  ///< x from, to, y from, to
   double t = 0;
   std::vector<double> state;  ///< the others

@@ -124,7 +124,7 @@ std::string run_frame(long id, const RunAnswer& answer, const RunFrameNotes& not
 
   return frame.bytes(id, "run", [&](JsonWriter& json) {
     json.member("rows", rows.count()).member("thinned", thinned).member("drag", notes.drag).member("late", notes.late);
-    json.member("from", answer.options.from).member("until", answer.options.until);
+    json.member("from", answer.options.from).member("until", notes.until);
     json.member("states", model.states.size()).key("columns").value(std::span<const std::string>(rows.columns));
     json.key("start").value(std::span<const double>(path.start_state));
     write_end(json, model, path.end);

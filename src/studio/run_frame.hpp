@@ -10,6 +10,7 @@ namespace saltus {
 struct RunFrameNotes {
   bool drag = false;  ///< something is being dragged
   bool late = false;  ///< cut because it took too long
+  double until = 0;   ///< where it should have ended
 };
 
 /// Rows thinned to what a screen shows, the first events, modes over time, and how it ended.

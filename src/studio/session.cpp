@@ -9,8 +9,7 @@ namespace saltus {
 
 // ---- lanes ---------------------------------------------------------------------------------------------------------
 
-Lane::Lane(Work work)
-    : work_(std::move(work)), thread_([this](const std::stop_token& ended) { loop(ended); }) {}
+Lane::Lane(Work work) : work_(std::move(work)), thread_([this](const std::stop_token& ended) { loop(ended); }) {}
 
 Lane::~Lane() {
   stop([](const Message&) { return true; });
@@ -62,7 +61,9 @@ void Lane::loop(const std::stop_token& ended) {
 
 namespace {
 
-bool is_job(const Message& m) { return m.verb == "section" || m.verb == "sweep" || m.verb == "basins"; }
+bool is_job(const Message& m) {
+  return m.verb == "section" || m.verb == "sweep" || m.verb == "basins" || m.verb == "orbit";
+}
 
 /// What is of no use once a newer one is there.
 bool is_fleeting(const Message& m) { return m.verb == "run" || m.verb == "plane" || m.verb == "check"; }

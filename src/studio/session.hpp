@@ -1,7 +1,7 @@
 // One page and those who compute for it: what comes in is put into lanes, what is computed goes out.
 //
-// Two lanes, a thread each. Quick: a waiting request gives way to a newer one of its kind, and a run that is going on is
-// cut when a newer one comes. Jobs: one at a time, a new one stops the old.
+// Two lanes, a thread each. Quick: a waiting request gives way to a newer one of its kind, and a run that is going on
+// is cut when a newer one comes. Jobs: one at a time, a new one stops the old.
 #pragma once
 
 #include <condition_variable>

@@ -40,9 +40,10 @@ Outcome studio(const StudioOptions& options) {
   });
   const std::string link = fmt::format("http://127.0.0.1:{}/#{}", server.port(), token);
   std::cout << link << std::endl;
-  std::cerr << fmt::format("Open this link in a browser of this machine; Ctrl-C ends the studio.\n"
-                           "From another machine: ssh -L {0}:127.0.0.1:{0} HOST, then the same link there.\n",
-                           server.port());
+  std::cerr << fmt::format(
+      "Open this link in a browser of this machine; Ctrl-C ends the studio.\n"
+      "From another machine: ssh -L {0}:127.0.0.1:{0} HOST, then the same link there.\n",
+      server.port());
   const Browser browser = options.browser ? Browser(link) : Browser();
   server.run();
   return {};

@@ -79,8 +79,9 @@ TEST(Message, ReadsNumbersAndFormulas) {
 }
 
 TEST(Message, RefusesWhatIsNone) {
-  for (const char* text : {"", "[]", "{", "{}", R"({"do": 3})", R"({"do": "run", "id": 0.5})", R"({"do": "run", "p": 3})",
-                           R"({"do": "plane", "box": [1, 2]})", R"({"do": "basins", "levels": ["x"]})"})
+  for (const char* text :
+       {"", "[]", "{", "{}", R"({"do": 3})", R"({"do": "run", "id": 0.5})", R"({"do": "run", "p": 3})",
+        R"({"do": "plane", "box": [1, 2]})", R"({"do": "basins", "levels": ["x"]})"})
     EXPECT_THROW(read_message(text), Error) << text;
   EXPECT_THROW(read_message(std::string(1 << 20, '[')), Error);
 }

@@ -149,15 +149,14 @@ class Page(unittest.TestCase):
     def test_dragging_the_start(self):
         self.open("dry_friction")
         plane = self.find("plane")
-        width, height = plane.size["width"], plane.size["height"]
         ActionChains(self.browser, duration=20).move_to_element_with_offset(plane, 0, 0).click_and_hold() \
             .move_by_offset(40, -30).move_by_offset(20, 10).release().perform()
         self.rest()
         start = self.js("return saltus.state.run.start")
-        given = [float(v) for v in self.js("return [saltus.state.x.y, saltus.state.x.v]")]
-        self.assertEqual(start, given)
-        box = self.js("""const r = document.getElementById('plane').getBoundingClientRect(); return [r.left, r.top]""")
-        self.assertTrue(box and width and height)
+        self.assertEqual(start, [float(v) for v in self.js("return [saltus.state.x.y, saltus.state.x.v]")])
+        x, y = self.js("return saltus.planePixel(...saltus.state.run.start)")
+        self.assertAlmostEqual(x, plane.size["width"] / 2 + 60, delta=1.5)
+        self.assertAlmostEqual(y, plane.size["height"] / 2 - 20, delta=1.5)
         self.assertEqual(self.js("return document.querySelectorAll('#initial .slider.changed').length"), 2)
 
     def test_sliding_part_in_the_plane(self):

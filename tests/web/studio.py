@@ -143,7 +143,7 @@ class Socket:
             answer = self.receive()
             if answer["id"] != wanted:
                 continue
-            if answer["kind"] in ("dots", "points", "cells", "progress"):
+            if answer["kind"] in ("dots", "points", "cells", "orbit", "progress"):
                 before.append(answer)
                 continue
             return (answer, before) if before else answer

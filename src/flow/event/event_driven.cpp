@@ -9,7 +9,6 @@
 #include "flow/event/watches.hpp"
 #include "flow/events.hpp"
 #include "flow/recorder.hpp"
-#include "flow/reports.hpp"
 #include "flow/smooth.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/polynomial.hpp"
@@ -75,7 +74,7 @@ class Engine {
   void look_after_limits() {
     if (recorder_.steps() >= options_.max_steps)
       recorder_.finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps), now_);
-    if (recorder_.steps() % steps_per_report == 0 && options_.progress && !options_.progress(now_.t()))
+    if (recorder_.steps() % 256 == 0 && options_.progress && !options_.progress(now_.t()))
       recorder_.finish(Why::cancelled, "interrupted", now_);
   }
 

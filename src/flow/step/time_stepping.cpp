@@ -9,7 +9,6 @@
 #include "flow/event/event_driven.hpp"
 #include "flow/events.hpp"
 #include "flow/recorder.hpp"
-#include "flow/reports.hpp"
 #include "flow/smooth.hpp"
 #include "flow/step/solve.hpp"
 #include "flow/thresholds.hpp"
@@ -79,7 +78,7 @@ class Stepper {
       recorder_.step();
       if (recorder_.steps() >= options_.max_steps)
         finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps));
-      if (recorder_.steps() % steps_per_report == 0 && options_.progress && !options_.progress(t()))
+      if (recorder_.steps() % 256 == 0 && options_.progress && !options_.progress(t()))
         finish(Why::cancelled, "interrupted");
     }
     finish(Why::time, "");
