@@ -15,6 +15,8 @@ let extra = new Set();
 let panels = [];
 /** @type {Frame[]} */
 let frames = [];
+/** Rows of the part of time that is shown, where the run has been seen more closely. @type {any} */
+let close = null;
 /** While a part of time is being chosen. @type {number[] | null} */
 let rubber = null;
 
@@ -22,8 +24,28 @@ function colourOf(/** @type {string} */ name) {
   return COLOURS[(state.run.columns.indexOf(name) - 1 + COLOURS.length) % COLOURS.length];
 }
 
+/** What to ask for to see the part shown more closely, or nothing. */
+export function closer() {
+  return zoom && state.run && !state.run.drag && (close?.run !== state.run || close.zoom !== zoom) ? { window: zoom, zoom } : null;
+}
+
+/** @param {any} answer @param {number[]} of */
+export function setClose(answer, of) {
+  const { t } = answer.arrays, run = state.run, n = run.states, after = run.arrays['event.state'], before = run.arrays['event.before'];
+  for (let i = 0; i < run.events.length; i++) {  // curves are interrupted where states jump
+    if (!run.columns.slice(1, 1 + n).some((/** @type {string} */ _, /** @type {number} */ s) => after[i * n + s] !== before[i * n + s])) continue;
+    const k = rowAt(t, run.events[i][0], run.until < run.from ? -1 : 1);
+    if (k > 0 && k < t.length - 1) for (const name of run.columns.slice(1)) answer.arrays[name][k] = NaN;
+  }
+  close = { run, zoom: of, arrays: answer.arrays };
+}
+
+/** For tests: how many rows are drawn closely. */
+export const closeRows = () => (zoom && close?.zoom === zoom ? close.arrays.t.length : 0);
+
 export function reset() {
   zoom = null;
+  close = null;
   hidden = new Set();
   extra = new Set();
   panels = [];
@@ -69,7 +91,8 @@ export function paint(ctx, width, height) {
   const each = Math.max(24, (height - 8 - ribbonHeight - axis) / Math.max(1, shown.length));
   const times = timeRange();
   frames = [];
-  const marks = shownEvents(run), ts = run.arrays.t;
+  const arrays = close?.run === run && close.zoom === zoom && zoom ? close.arrays : run.arrays;
+  const marks = shownEvents(run), ts = arrays.t;
   const backward = run.until < run.from;
   const first = Math.max(0, rowAt(ts, backward ? times[1] : times[0], backward ? -1 : 1) - 1);
   const last = Math.min(ts.length, rowAt(ts, backward ? times[0] : times[1], backward ? -1 : 1) + 3);
@@ -77,7 +100,7 @@ export function paint(ctx, width, height) {
     const place = { x: left, y: 8 + k * each, w: width - left - right, h: each - 10 };
     let low = Infinity, high = -Infinity;
     for (const name of names) {
-      const [a, b] = extent(zoom ? run.arrays[name].subarray(first, last) : run.arrays[name]);
+      const [a, b] = extent(zoom ? arrays[name].subarray(first, last) : arrays[name]);
       low = Math.min(low, a);
       high = Math.max(high, b);
     }
@@ -89,7 +112,7 @@ export function paint(ctx, width, height) {
       for (const name of names) {
         ctx.strokeStyle = colourOf(name);
         ctx.lineWidth = 1.4;
-        frame.curve(ctx, ts, run.arrays[name], first, last);
+        frame.curve(ctx, ts, arrays[name], first, last);
       }
       for (const name of names) {
         const s = run.columns.indexOf(name) - 1;

@@ -14,7 +14,7 @@ import { short } from './plot.js';
 import { Runner } from './runner.js';
 import { SectionView } from './section.js';
 import * as series from './series.js';
-import { element, make, on, state, tell, toast } from './state.js';
+import { element, make, on, settings, state, tell, toast } from './state.js';
 import { SweepView } from './sweep.js';
 
 /** For tests: what was drawn, and how long after the hand. */
@@ -24,9 +24,9 @@ window.addEventListener('error', (event) => watch.errors.push(event.message));
 
 const link = new Link(onConnection);
 const runner = new Runner(link);
-let asking = false, tab = 'run';
+let asking = false, looking = false, closing = false, tab = 'run';
 const views = { section: new SectionView(link), sweep: new SweepView(link), basins: new BasinsView(link), orbit: new OrbitView(link) };
-Object.assign(watch, { views, planePixel: plane.pixel });
+Object.assign(watch, { views, planePixel: plane.pixel, closeRows: series.closeRows });
 
 // ---- connection and model -------------------------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ function onConnection(what) {
   const box = element('connection');
   box.className = what === 'open' ? '' : 'lost';
   box.textContent = { open: '', lost: 'saltus has ended: start it again', refused: 'no connection: open the link that saltus studio prints' }[what];
-  if (what !== 'open') { runner.forget(); asking = false; return; }
+  if (what !== 'open') { runner.forget(); asking = looking = closing = false; return; }
   if (state.model) link.ask({ do: 'open', text: state.text }, onReopened);
   else link.ask({ do: 'open' }, onModel);
 }
@@ -157,6 +157,7 @@ function schedule(hand = NaN, all = true) {
     plane.draw();
     dim();
     askSurfaces();
+    askCloser();
     if (!state.run) return;
     watch.frames++;
     watch.ready = true;
@@ -179,7 +180,7 @@ on('axes', () => { plane.setSurfaces(null); schedule(NaN, false); });
 
 // ---- surfaces -------------------------------------------------------------------------------------------------------
 
-let looking = false, lastLook = '';
+let lastLook = '';
 function askSurfaces() {
   const question = plane.question();
   if (!question || looking) return;
@@ -193,6 +194,19 @@ function askSurfaces() {
     plane.setSurfaces(answer);
     if (!state.run.drag) plane.drawCaption();
     schedule(NaN, false);
+  });
+}
+
+/** The stretch of time that is shown, with rows as close as pixels. */
+function askCloser() {
+  const wanted = series.closer();
+  if (!wanted || closing || runner.busy) return;
+  closing = true;
+  link.ask({ do: 'window', ...settings(), window: wanted.window }, (answer) => {
+    closing = false;
+    if (answer.kind !== 'run') return;
+    series.setClose(answer, wanted.zoom);
+    schedule();
   });
 }
 
@@ -215,13 +229,31 @@ on('cursor', (t) => {
 element('cursor').addEventListener('input', () => tell('cursor', Number(element('cursor').value)));
 
 let playing = 0;
+/** Where the animation goes while it is recorded. @type {MediaRecorder | null} */
+let recorder = null;
 function stopPlaying() {
   cancelAnimationFrame(playing);
   playing = 0;
+  recorder?.stop();
+  recorder = null;
   element('play').textContent = '▶';
   element('play').setAttribute('aria-label', 'Play');
 }
-element('play').addEventListener('click', () => {
+/** The plane, played from the beginning, as a film. */
+function record() {
+  if (!state.run || playing) return;
+  /** @type {Blob[]} */
+  const parts = [];
+  recorder = new MediaRecorder(element('plane').captureStream(30), { mimeType: 'video/webm' });
+  recorder.ondataavailable = (event) => parts.push(event.data);
+  recorder.onstop = () => download(`${stem()}.webm`, new Blob(parts), 'video/webm');
+  recorder.start();
+  state.cursor = Math.max(state.run.from, state.run.until);
+  play();
+}
+
+element('play').addEventListener('click', play);
+function play() {
   if (playing) return stopPlaying();
   if (!state.run) return;
   const end = Math.max(state.run.from, state.run.until), begin = Math.min(state.run.from, state.run.until);
@@ -237,7 +269,7 @@ element('play').addEventListener('click', () => {
     if (t >= end) stopPlaying(); else playing = requestAnimationFrame(step);
   };
   playing = requestAnimationFrame(step);
-});
+}
 
 // ---- what leaves ----------------------------------------------------------------------------------------------------
 
@@ -254,6 +286,7 @@ const EXPORTS = {
   events: () => fetchExport('events', (text) => download(`${stem()}-events.csv`, text, 'text/csv')),
   toml: () => fetchExport('toml', (text) => download('run.toml', text, 'application/toml')),
   latex: () => fetchExport('latex', (text) => download(`${stem()}.tex`, text, 'text/x-tex')),
+  webm: record,
   model: () => download('model.toml', state.text, 'application/toml'),
 };
 for (const button of document.querySelectorAll('[data-export]')) {

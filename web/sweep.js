@@ -22,7 +22,7 @@ export class SweepView extends JobView {
     this.skip = make('input', { type: 'number', min: 0, value: 400 });
     this.section = make('select');
     this.shown = make('select', { onchange: () => { this.yRange = null; this.layer.forget(); this.schedule(); } });
-    this.colour = make('select', { onchange: () => { this.layer.forget(); this.schedule(); } }, ...['none', 'period', 'sliding'].map((c) => make('option', {}, c)));
+    this.colour = make('select', { onchange: () => { this.layer.forget(); this.drawList(); this.schedule(); } }, ...['none', 'period', 'sliding'].map((c) => make('option', {}, c)));
     return [labelled('vary', this.parameter), labelled('from', this.from), labelled('to', this.to), labelled('values', this.count),
       labelled('section', this.section), labelled('skip', this.skip), labelled('points', this.points), labelled('show', this.shown), labelled('colour', this.colour)];
   }
@@ -55,6 +55,7 @@ export class SweepView extends JobView {
     this.pointsData = new Growing(Float64Array);
     this.runs = 0;
     this.layer?.forget();
+    this.list?.replaceChildren();
   }
 
   message() {
@@ -77,7 +78,23 @@ export class SweepView extends JobView {
     this.pointsData.push(answer.arrays.points);
     this.runs += answer.runs;
     this.width = answer.states;
+    this.drawList();
   }
+
+  /** What the colours mean. */
+  drawList() {
+    const mode = this.colour.value, data = mode === 'period' ? this.period : this.sliding, seen = new Set();
+    if (mode !== 'none') for (let i = 0; i < data.length; i++) seen.add(data.data[i]);
+    const entries = [...seen].sort((a, b) => a - b).slice(0, 16).map((k) => {
+      const none = mode === 'period' ? k === 0 : k < 0, swatch = make('span', { className: 'swatch' });
+      swatch.style.background = SweepView.colourOf(mode === 'period' ? k - 1 : k, none);
+      return make('span', {}, swatch, none ? 'no period   ' : mode === 'period' ? `period ${k}   ` : `${k} sliding   `);
+    });
+    this.list.replaceChildren(...entries);
+  }
+
+  /** @param {number} k @param {boolean} none */
+  static colourOf(k, none) { return none ? '#8a9099' : COLOURS[k % COLOURS.length]; }
 
   shownIndex() { return Math.max(0, stateNames().indexOf(this.shown.value)); }
 
@@ -96,7 +113,7 @@ export class SweepView extends JobView {
     const f = this.frame = new Frame({ x: 70, y: 10, w: width - 90, h: height - 54 }, xs, ys);
     f.draw(ctx, { x: this.parameter.value, y: this.shown.value });
     const dark = ink().ink, base = dark.startsWith('#') && dark.length === 7 ? dark : '#1a1a40', mode = this.colour.value;
-    const of = (/** @type {number} */ k, /** @type {boolean} */ none) => (none ? '#8a9099' : COLOURS[k % COLOURS.length]);
+    const of = SweepView.colourOf;
     const colour = mode === 'period' ? (/** @type {number} */ i) => of(this.period.data[i] - 1, this.period.data[i] === 0)
       : mode === 'sliding' ? (/** @type {number} */ i) => of(this.sliding.data[i], this.sliding.data[i] < 0) : () => base;
     if (this.value.length) this.layer.paint(ctx, f, this.value.length, (i) => values[i], (i) => points[i * n + s], colour);

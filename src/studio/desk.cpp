@@ -56,6 +56,7 @@ void Desk::answer(const Message& m, const std::stop_token& stop) {
   if (m.verb == "open") return open(m);
   if (m.verb == "check") return check(m);
   if (m.verb == "run") return run(m, stop);
+  if (m.verb == "window") return window(m, stop);
   if (m.verb == "plane") return plane(m);
   if (m.verb == "section") return section(m, stop);
   if (m.verb == "sweep") return sweep(m, stop);
@@ -145,6 +146,24 @@ void Desk::run(const Message& m, const std::stop_token& stop) {
   if (m.drag) return;
   last_ = std::move(answer);
   last_asked_ = m;
+}
+
+/// The same run with rows in a stretch of time only, as close as a screen shows.
+void Desk::window(const Message& m, const std::stop_token& stop) {
+  constexpr int rows = 2000;
+  const System system = system_of(m);
+  RunQuestion question{.system = system, .solve = saltus::solve_of(solve_options(m), system.model()), .dense = false};
+  const RunOptions whole = plan(question).options;
+  if (m.window.size() != 2) throw Error(ErrorKind::usage, "a stretch of time has two ends");
+  const auto [low, high] = std::minmax(whole.from, whole.until);
+  double a = std::clamp(m.window[0], low, high), b = std::clamp(m.window[1], low, high);
+  if (whole.until < whole.from) std::swap(a, b);
+  question.sample.kind = Sampling::Kind::times;
+  for (int k = 0; k <= rows; ++k) question.sample.times.push_back(k == rows ? b : a + (b - a) * k / rows);
+  const Clock::time_point begin = Clock::now();
+  const auto in_time = [&](const Progress&) { return Clock::now() - begin < std::chrono::seconds(20); };
+  const RunAnswer answer = ask(std::move(question), {.progress = in_time, .stop = stop});
+  send(run_frame(m.id, answer, {.drag = true, .until = whole.until}));
 }
 
 // ---- the plane -----------------------------------------------------------------------------------------------------

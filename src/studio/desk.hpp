@@ -33,6 +33,7 @@ class Desk {
   void open(const Message& message);
   void check(const Message& message);
   void run(const Message& message, const std::stop_token& stop);
+  void window(const Message& message, const std::stop_token& stop);
   void plane(const Message& message);
   void section(const Message& message, const std::stop_token& stop);
   void sweep(const Message& message, const std::stop_token& stop);

@@ -116,6 +116,7 @@ Message read_message(std::string_view text) {
   reader.read("flow", m.flow);
   reader.read("tolerance", m.tolerance);
   reader.read("drag", m.drag);
+  reader.read("window", m.window);
   reader.read("axes", m.axes);
   reader.read("box", m.box);
   reader.read("t", m.t);

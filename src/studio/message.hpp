@@ -13,7 +13,7 @@ namespace saltus {
 
 /// Every request in one struct: what a request does not use is empty.
 struct Message {
-  std::string verb;  ///< "do": open, check, run, plane, section, sweep, basins, orbit, stop, export, save
+  std::string verb;  ///< "do": open, check, run, window, plane, section, sweep, basins, orbit, stop, export, save
   long id = 0;
 
   std::optional<std::string> name;  ///< open: of a gallery model
@@ -25,7 +25,8 @@ struct Message {
   std::optional<std::string> from, until, engine, flow;
   std::optional<double> tolerance;
 
-  bool drag = false;  ///< run: something is being dragged, be quick
+  bool drag = false;           ///< run: something is being dragged, be quick
+  std::vector<double> window;  ///< window: a stretch of time, to be seen closely
   // plane
   std::vector<std::string> axes;             ///< plane: two states; basins: NAME=a:b
   std::optional<std::array<double, 4>> box;  ///< x from, to, y from, to

@@ -66,7 +66,9 @@ bool is_job(const Message& m) {
 }
 
 /// What is of no use once a newer one is there.
-bool is_fleeting(const Message& m) { return m.verb == "run" || m.verb == "plane" || m.verb == "check"; }
+bool is_fleeting(const Message& m) {
+  return m.verb == "run" || m.verb == "window" || m.verb == "plane" || m.verb == "check";
+}
 
 void write_error(JsonWriter& json, const Error& error) {
   const Place& place = error.place();

@@ -95,6 +95,10 @@ class Page(unittest.TestCase):
                 "saltus.state.run = null; g.value = arguments[0]; g.dispatchEvent(new Event('change'))", name)
         self.until(f"saltus.state.call === '{name}' && saltus.state.run")
         self.rest()
+        self.settle()
+
+    def settle(self):
+        """Until what has been told is painted."""
         self.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def find(self, identity):
@@ -162,7 +166,7 @@ class Page(unittest.TestCase):
     def test_sliding_part_in_the_plane(self):
         self.open("popp")
         self.until("document.getElementById('plane-caption').textContent.includes('attracting')")
-        self.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.settle()
         for x, orange in ((-0.2, True), (2.2, False)):
             where = self.js("""const r = saltus.state.run; const c = document.getElementById('plane');
                 return saltus.planePixel(arguments[0], 1)""", x)
@@ -269,7 +273,7 @@ class Page(unittest.TestCase):
         TIMES["first dots of a diagram, ms"] = round(self.js("return first"))
         self.assertEqual(self.js("return saltus.views.sweep.runs"), 160)
         self.assertEqual(self.js("return saltus.views.sweep.value.length"), 160 * 60)
-        self.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.settle()
         self.picture("sweep")
         canvas = self.find("sweep-canvas")
         w, h = canvas.size["width"], canvas.size["height"]
@@ -295,7 +299,7 @@ class Page(unittest.TestCase):
         self.until("saltus.views.basins.done", 60)
         TIMES["first basins, 50 x 50, ms"] = round(self.js("return first"))
         self.assertEqual(self.js("return [saltus.views.basins.levels, saltus.views.basins.data.cells[0]]"), [2, 100])
-        self.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.settle()
         self.picture("basins")
 
     def test_section(self):
@@ -303,8 +307,49 @@ class Page(unittest.TestCase):
         self.find("tab-section").click()
         self.until("saltus.views.section.data", 30)
         self.assertEqual(self.js("return saltus.views.section.data.arrays.t.length"), 2000)
-        self.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.settle()
         self.picture("section")
+
+    def test_orbit(self):
+        self.open("dry_friction")
+        self.find("tab-orbit").click()
+        self.js("saltus.views.orbit.start()")
+        self.until("saltus.views.orbit.done", 30)
+        self.assertTrue(self.js("return saltus.views.orbit.data.found && saltus.views.orbit.data.stable"))
+        self.settle()
+        self.picture("orbit")
+        self.browser.find_element(By.XPATH, "//button[.='Show in Run']").click()
+        self.until("saltus.state.run && saltus.state.run.until - saltus.state.run.from < 20")
+        self.rest()
+        start, end, period = self.js("const r = saltus.state.run; return [r.start, Object.values(r.end.state), r.until - r.from]")
+        self.assertAlmostEqual(period, 6 * 3.141592653589793, places=9)
+        for a, b in zip(start, end):
+            self.assertAlmostEqual(a, b, places=7)
+
+    def test_zoom_in_time(self):
+        self.open("lorenz")
+        canvas = self.find("series")
+        before = self.js("return saltus.closeRows()")
+        ActionChains(self.browser, duration=20).move_to_element_with_offset(canvas, -20, -60).click_and_hold() \
+            .move_by_offset(10, 0).move_by_offset(10, 0).release().perform()
+        self.until("saltus.closeRows() === 2001")
+        self.assertEqual(before, 0)
+        ActionChains(self.browser).double_click(canvas).perform()
+        self.until("saltus.closeRows() === 0")
+
+    def test_a_server_that_has_gone(self):
+        gone = Studio(SALTUS)
+        self.browser.switch_to.new_window("tab")
+        self.browser.get(gone.link)
+        self.until("saltus.ready")
+        gone.__exit__()
+        self.until("document.getElementById('connection').textContent.includes('ended')")
+        with Studio(SALTUS, "--port", str(gone.port)):
+            self.until("document.getElementById('connection').textContent.includes('no connection')", 10)
+            self.assertGreater(self.js("return saltus.state.run.events.length"), 0)
+        self.browser.get_log("browser")  # failed connections are reported there
+        self.browser.close()
+        self.browser.switch_to.window(self.browser.window_handles[0])
 
     def test_what_leaves(self):
         self.open("dry_friction")

@@ -227,6 +227,15 @@ class SameNumbers(unittest.TestCase):
             states = [x for e in told["events"][:2000] for x in e["state"].values()]
             self.assertEqual(run["arrays"]["event.state"], states, name)
 
+    def test_a_stretch_of_time_is_seen_closely(self):
+        self.page.ask(do="open", name="harmonic")
+        whole = self.page.ask(do="run")
+        close = self.page.ask(do="window", window=[1, 1.01])
+        t = close["arrays"]["t"]
+        self.assertEqual((len(t), t[0], t[-1]), (2001, 1, 1.01))
+        self.assertEqual(close["end"], whole["end"])
+        self.assertEqual(self.page.ask(do="window", window=[1])["kind"], "error")
+
     def test_newest_wins_and_long_runs_are_cut(self):
         self.page.ask(do="open", name="lorenz")
         long = self.page.send(do="run", until=1e6)
