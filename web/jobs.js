@@ -38,7 +38,7 @@ export class JobView {
     this.word = make('span', { className: 'caption', role: 'status' });
     this.form = make('form', {}, ...this.fields(), this.go, this.halt, this.back, this.bar, this.word);
     this.form.addEventListener('submit', (/** @type {Event} */ event) => { event.preventDefault(); this.start(); });
-    this.canvas = make('canvas', { role: 'img', tabIndex: 0, id: `${this.name}-canvas` });
+    this.canvas = make('canvas', { role: 'img', tabIndex: 0, id: `${this.name}-canvas`, 'aria-label': `${this.name}: nothing is computed yet` });
     this.list = make('div', { className: 'list' });
     this.panel.replaceChildren(this.form, this.canvas, this.list);
     this.wire();
