@@ -9,7 +9,7 @@ namespace {
 
 /// States along one period, as densely as curves bend at most; NaN where they jump.
 std::vector<std::vector<double>> curve_of(const Trajectory& path) {
-  constexpr int per_piece = 24;
+  constexpr int per_piece = 80;
   const size_t n = static_cast<size_t>(path.states);
   std::vector<std::vector<double>> columns(n);
   std::vector<double> x(n), last;
