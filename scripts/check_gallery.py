@@ -15,11 +15,13 @@ import sys
 import tomllib
 from pathlib import Path
 
-TOP_KEYS = {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "run"}
+TOP_KEYS = {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "table",
+            "run"}
 TABLE_KEYS = {
     "constraint": {"gap", "restitution", "for"},
     "jump": {"on", "every", "phase", "direction", "when", "set", "for"},
     "section": {"every", "on", "direction", "stop", "for"},
+    "table": {"points", "between", "outside"},
     "run": {"from", "until", "tolerance", "engine", "dt"},
 }
 DIRECTIONS = {"rising", "falling", "any"}
@@ -201,9 +203,32 @@ def check_keys(model):
             raise Mistake(f"'{key}' is missing")
 
 
+def table_function(name, entry):
+    """A function given by points, straight between them; only values near the start are asked for."""
+    points = entry["points"]
+    if len(points) < 2 or any(b[0] <= a[0] for a, b in zip(points, points[1:])):
+        raise Mistake(f"the points of '{name}' do not increase")
+
+    def value(x):
+        x = min(max(x, points[0][0]), points[-1][0])
+        (x0, y0), (x1, y1) = next(pair for pair in zip(points, points[1:]) if x <= pair[1][0])
+        return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+    return value
+
+
 def check_model(path):
     model = tomllib.loads(path.read_text())
     check_keys(model)
+    tables = {name: table_function(name, entry) for name, entry in model.get("table", {}).items()}
+    FUNCTIONS.update(tables)
+    try:
+        check_formulas(model, path.read_text())
+    finally:
+        for name in tables:
+            del FUNCTIONS[name]
+
+
+def check_formulas(model, text):
     parameters = {name: formula(value) for name, value in model.get("parameters", {}).items()}
     values = evaluate_all(parameters, CONSTANTS)
     rates, named = read_equations(model["equations"], values)
@@ -244,7 +269,6 @@ def check_model(path):
         used |= names_in(tree)
     for name in used - known:
         raise Mistake(f"unknown name '{name}'")
-    text = path.read_text()
     for name in (parameters.keys() | constraints.keys()) - used:
         if len(re.findall(rf"\b{name}\b", text)) < 2 and "__" not in name:
             raise Mistake(f"'{name}' is never used")

@@ -57,10 +57,4 @@ std::vector<double> Unpacker::numbers() {
   return values;
 }
 
-std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t sum = 0xcbf29ce484222325u;
-  for (const char c : bytes) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return sum;
-}
-
 }  // namespace saltus

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/checksum.hpp"
+
 namespace saltus {
 
 using Bytes = std::string;
@@ -44,8 +46,5 @@ class Unpacker {
 
   std::string_view rest_;
 };
-
-/// A number that differs, but for chance, where the bytes differ (FNV-1a, 64 bits).
-std::uint64_t checksum(std::string_view bytes);
 
 }  // namespace saltus

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/lookout.hpp"
 #include "analysis/random.hpp"
 #include "analysis/recurrence.hpp"
 #include "analysis/stretching.hpp"
@@ -18,9 +19,6 @@
 
 namespace saltus {
 namespace {
-
-/// Steps without a point of the section after which a run gives up; an engine reports every 256.
-constexpr long patience = 500'000;
 
 [[noreturn]] void misuse(std::string message, std::string hint) {
   throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
@@ -230,8 +228,9 @@ class Sweeper {
     const auto at_most = static_cast<std::size_t>(plan_.count);
     LastPoints points(at_most, model_.states.size());
     Recurrence found;
-    bool settled = false, gave_up = false;
-    long reports = 0, next_look = plan_.skip + plan_.count;
+    bool settled = false;
+    long next_look = plan_.skip + plan_.count;
+    Lookout lookout(model_, options, plan_.section);
     const auto& section = model_.sections[static_cast<std::size_t>(plan_.section)];
     const bool on_piece = section.kind == Section::Kind::every || section.kind == Section::Kind::on;
     std::optional<PointLogs> logs;
@@ -241,7 +240,7 @@ class Sweeper {
     carry_tangents();
     options.on_section = [&](const Passing& p) {
       if (p.section != plan_.section) return true;
-      reports = 0;
+      lookout.met();
       points.add(p);
       if (logs) logs->point(p.t, on_piece);
       ++result.seen;
@@ -253,25 +252,27 @@ class Sweeper {
       settled = found.period > 0;
       return !settled;
     };
-    options.progress = [&](double) {
-      gave_up = ++reports > patience / 256;
-      return !gave_up && !stop.stop_requested();
-    };
-    if (plan_.exponent) {
+    options.progress = [&](double) { return lookout.verdict().empty() && !stop.stop_requested(); };
+    if (plan_.exponent || lookout.watches()) {
       options.on_piece = [&](const Piece& piece, const Arc& arc) {
+        if (lookout.watches()) lookout.along(piece);
         if (logs) logs->piece(piece, arc);
       };
+    }
+    if (plan_.exponent) {
       options.on_transition = [&](const Transition& event) {
         if (logs) logs->transition(event);
       };
     }
     const Trajectory trajectory = simulator.run(options);
-    if (trajectory.end.why == Why::cancelled && !gave_up) throw Stopped{};
+    if (trajectory.end.why == Why::cancelled && lookout.verdict().empty()) throw Stopped{};
     result.why = settled ? Why::count : trajectory.end.why;
     result.message = settled ? "" : trajectory.end.message;
-    if (gave_up || (own_end && result.why == Why::time)) {
+    if (result.why == Why::cancelled || (own_end && result.why == Why::time)) {
       result.why = Why::stalled;
-      result.message = fmt::format("section '{}' is not met any more", section.name);
+      result.message = !lookout.verdict().empty() ? lookout.verdict()
+                       : result.seen > 0          ? fmt::format("'{}' is not met any more", section.name)
+                                                  : fmt::format("'{}' is never met", section.name);
     }
     if (result.why == Why::count) result.message.clear();
 

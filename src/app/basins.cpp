@@ -610,6 +610,7 @@ Past record(const BasinsRequest& request, const Model& model, const Axes& axes, 
             .command = "basins",
             .name = short_name(request.model.model),
             .model = write_model(model),
+            .files = table_files(model),
             .options = {{"axis", axes.record}}};
   const auto add = [&](const char* name, std::vector<std::string> values) {
     past.options.push_back({name, std::move(values)});

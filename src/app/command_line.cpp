@@ -481,9 +481,13 @@ Outcome again(AgainOptions options) {
   std::vector<std::string> arguments = arguments_of(*past, options.file);
   std::string folder = options.folder;
   const std::filesystem::path home = std::filesystem::path(options.file).parent_path();
+  const std::vector<std::string> changed = changed_files(*past);
   std::error_code ignored;
   if (std::filesystem::exists(home / "checkpoint", ignored) &&
       (folder.empty() || std::filesystem::equivalent(folder, home.empty() ? "." : home, ignored))) {
+    if (!changed.empty())
+      throw Error(ErrorKind::file, fmt::format("'{}' has changed since this was begun", changed[0]), {},
+                  "put the old file back to finish it, or begin anew with another folder");
     folder = home.empty() ? "." : home.string();  // to be finished, not repeated
     arguments.push_back("--resume");
   }
@@ -492,6 +496,8 @@ Outcome again(AgainOptions options) {
   if (options.json) arguments.push_back("--json");
   if (options.quiet) arguments.push_back("-q");
   Outcome outcome = run_command(find_command(past->command), std::move(arguments));
+  for (const std::string& file : changed)
+    outcome.talk += fmt::format("'{}' has changed since: this is another result\n", file);
   if (past->version != this_version())
     outcome.talk +=
         fmt::format("made by saltus {}, repeated by {}: last digits may differ\n", past->version, this_version());

@@ -79,6 +79,7 @@ Outcome exponents(const ExponentsRequest& request, const Report& report) {
             .command = "exponents",
             .name = short_name(request.model.model),
             .model = write_model(model),
+            .files = table_files(model),
             .options = recorded(solve, options.run)};
   if (options.open) std::erase_if(past.options, [](const Past::Option& o) { return o.first == "until"; });
   if (!request.section.empty()) past.options.push_back({"section", {request.section}});

@@ -218,6 +218,7 @@ Past past_of(const OrbitRequest& request, const RunOptions& options, const Model
             .command = "orbit",
             .name = short_name(request.model.model),
             .model = write_model(model),
+            .files = table_files(model),
             .options = recorded(request.solve, options)};
   if (!request.section.empty()) past.options.push_back({"section", {request.section}});
   if (request.guess) past.options.push_back({"guess", {}});

@@ -23,6 +23,7 @@ Past past_of(const RunRequest& request, const RunPlan& plan) {
             .command = "run",
             .name = short_name(request.model.model),
             .model = plan.question.system.text(),
+            .files = table_files(plan.question.system.model()),
             .options = recorded(request.solve, plan.options)};
   past.options.push_back(
       {"sample", {sample.kind == Sampling::Kind::every ? print_number(sample.interval) : request.sample}});

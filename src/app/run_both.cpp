@@ -139,6 +139,7 @@ Past past_of(const RunRequest& request, const SolveOptions& as_step, const RunOp
             .command = "run",
             .name = short_name(request.model.model),
             .model = write_model(model),
+            .files = table_files(model),
             .options = recorded(as_step, step)};
   for (Past::Option& option : past.options) {
     if (option.first == "engine") option.second = {"both"};

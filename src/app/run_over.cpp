@@ -120,6 +120,7 @@ Past past_of(const RunRequest& request, const Model& model) {
             .command = "run",
             .name = short_name(request.model.model),
             .model = write_model(load_model(base, request.solve.from)),
+            .files = table_files(model),
             .options = recorded(request.solve, run_options(request.solve, model))};
   std::vector<std::string> settings, others;
   for (const Setting& s : request.model.parameters) settings.push_back(s.name + "=" + s.value);

@@ -16,6 +16,7 @@ Past past_of(const SectionRequest& request, const SectionPlan& plan) {
             .command = "section",
             .name = short_name(request.model.model),
             .model = plan.question.system.text(),
+            .files = table_files(plan.question.system.model()),
             .options = recorded(request.solve, plan.options)};
   if (!request.solve.until) std::erase_if(past.options, [](const Past::Option& o) { return o.first == "until"; });
   past.options.push_back({"points", {fmt::format("{}", request.count)}});

@@ -451,6 +451,16 @@ Picturing picture_map(const Model& model, const SweepPlan& plan, const Runs& run
 
 // ---- words ---------------------------------------------------------------------------------------------------------
 
+/// Runs that ended before they had all their points.
+long early_runs(const Runs& runs) {
+  return std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r && ended_badly(*r); });
+}
+
+/// Runs that never met the section.
+long runs_without_points(const Runs& runs) {
+  return std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r && r->seen == 0; });
+}
+
 std::string runs_as_json(const Model& model, const SweepPlan& plan, const Runs& runs, const std::string& section) {
   std::ostringstream text;
   JsonWriter json(text);
@@ -460,7 +470,8 @@ std::string runs_as_json(const Model& model, const SweepPlan& plan, const Runs& 
   } else {
     json.key("parameter").array().value(plan.varied[0].name).value(plan.varied[1].name).end();
   }
-  json.member("section", section).key("rows").rows();
+  json.member("section", section).member("early", early_runs(runs)).member("never_met", runs_without_points(runs));
+  json.key("rows").rows();
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i]) continue;
     const SweepRun& r = *runs[i];
@@ -549,6 +560,11 @@ std::string summary(const Model& model, const SweepPlan& plan, const Runs& runs,
     std::vector<std::string> items;
     for (const auto& [why, count] : badly) items.push_back(fmt::format("{} {}", count, why_name(why)));
     out += fmt::format("badly      {}: {}\n", fmt::join(items, ", "), first_message);
+    if (const long never = runs_without_points(runs); never > 0)
+      out += fmt::format("early      {} of {} ended early, {} of them never met the section\n", early_runs(runs),
+                         runs.size(), never);
+    else
+      out += fmt::format("early      {} of {} ended early\n", early_runs(runs), runs.size());
   }
   out += fmt::format("cost       {:.3g} s, {:.3g} runs per s\n", seconds, rate);
   return out;
@@ -559,6 +575,7 @@ Past record(const SweepRequest& request, const SweepPlan& plan, const Model& mod
             .command = "sweep",
             .name = short_name(request.model.model),
             .model = write_model(model),
+            .files = table_files(model),
             .options = {{"vary", axes.record}}};
   const auto add = [&](const char* name, std::vector<std::string> values) {
     past.options.push_back({name, std::move(values)});

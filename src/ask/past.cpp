@@ -1,5 +1,6 @@
 #include "ask/past.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,7 @@
 #define TOML_HEADER_ONLY 0
 #include <toml++/toml.h>
 
+#include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "out/json.hpp"
 #include "out/write.hpp"
@@ -61,8 +63,11 @@ std::string toml_numbers(const std::vector<double>& values) {
 
 std::string write_past(const Past& past) {
   std::string out = "# Everything that made this result; 'saltus again run.toml' repeats it.\n";
-  out += fmt::format("saltus = {}\ncommand = {}\nname = {}\n\nmodel = {}\n\n[options]\n", json_string(past.version),
+  out += fmt::format("saltus = {}\ncommand = {}\nname = {}\n\nmodel = {}\n", json_string(past.version),
                      json_string(past.command), json_string(past.name), toml_text(past.model));
+  if (!past.files.empty()) out += "\n[files]\n";
+  for (const auto& [path, sum] : past.files) out += fmt::format("{} = {}\n", json_string(path), json_string(sum));
+  out += "\n[options]\n";
   for (const auto& [option, values] : past.options) out += fmt::format("{} = {}\n", option, toml_values(values));
   if (past.start) {
     std::vector<std::string> signature;
@@ -76,6 +81,26 @@ std::string write_past(const Past& past) {
                        json_string(s.type), toml_numbers(s.values), s.at.t, s.at.period, toml_state(s.at));
     out += fmt::format("near = {{values = {}, t = {:.17g}, period = {:.17g}, state = {}}}\n", toml_numbers(s.near_values),
                        s.near.t, s.near.period, toml_state(s.near));
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> table_files(const Model& model) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const PointTable& table : model.tables) {
+    const auto listed = [&](const auto& known) { return known.first == table.file; };
+    if (table.file.empty() || std::any_of(out.begin(), out.end(), listed)) continue;
+    out.emplace_back(table.file, fmt::format("{:016x}", table.checksum));
+  }
+  return out;
+}
+
+std::vector<std::string> changed_files(const Past& past) {
+  std::vector<std::string> out;
+  for (const auto& [path, sum] : past.files) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) continue;  // reading the model says so
+    if (fmt::format("{:016x}", checksum(read_text(path))) != sum) out.push_back(path);
   }
   return out;
 }
@@ -98,7 +123,12 @@ std::optional<Past> read_past_text(const std::string& file, const std::filesyste
               .command = word("command"),
               .name = word("name"),
               .model = word("model"),
+              .files = {},
               .options = {}};
+    if (const toml::table* files = root["files"].as_table()) {
+      for (const auto& [file_path, sum] : *files)
+        past.files.emplace_back(std::string(file_path.str()), sum.value_or(std::string()));
+    }
     const toml::table* options = root["options"].as_table();
     if (!options) damaged(path, "the table [options] is missing");
     for (const auto& [key, node] : *options) {

@@ -5,6 +5,9 @@
 //     name = "dry_friction"
 //     model = '''...'''            the resolved model file, with the parameters and initial values used
 //
+//     [files]                      of the model's tables, with a number that tells whether they have changed
+//     "/home/me/road.csv" = "8c1f04d2a6b3e597"
+//
 //     [options]                    by their long names; true where an option has no value
 //     until = "60"
 //
@@ -24,6 +27,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/model.hpp"
+
 namespace saltus {
 
 struct Past {
@@ -34,6 +39,7 @@ struct Past {
   std::string command;
   std::string name;  ///< how results of the model are called
   std::string model;
+  std::vector<std::pair<std::string, std::string>> files = {};  ///< that the model reads, with their checksums
   std::vector<Option> options;
 
   /// The table [orbit]: where a command that takes the file as its MODEL starts.
@@ -56,6 +62,11 @@ struct Past {
 };
 
 std::string write_past(const Past& past);
+
+/// The files that the tables of a model were read from, as Past keeps them.
+std::vector<std::pair<std::string, std::string>> table_files(const Model& model);
+/// Those of them that are not what they were.
+std::vector<std::string> changed_files(const Past& past);
 
 /// Reads it back; nothing if the file is not the run.toml of a result. Throws Error(file) if it cannot be read,
 /// Error(model) if it is damaged.

@@ -4,13 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "analysis/lookout.hpp"
 #include "model/program.hpp"
 
 namespace saltus {
 namespace {
-
-/// Steps without a point after which a run gives up. The engine reports every 256 steps.
-constexpr long patience = 2'000'000;
 
 /// A time by which the points must have come if nobody gives one.
 double last_time(const Section& section, const RunOptions& options, long points) {
@@ -56,30 +54,36 @@ SectionAnswer ask(const SectionPlan& plan, const Observer& observer) {
   SectionAnswer answer{
       .system = question.system, .options = plan.options, .section = question.section, .skip = question.skip};
   RunOptions options = plan.options;
-  long seen = 0, reports = 0;
-  bool gave_up = false;
+  long seen = 0;
+  Lookout lookout(question.system.model(), options, options.section);
   options.on_event = [&](const Event& event, const Arc& after) {
     if (observer.on_event) observer.on_event(event, after);
     if (event.kind != EventKind::section || event.on.front() != question.section) return;
-    reports = 0;
+    lookout.met();
     if (++seen <= question.skip) return;
     answer.times.push_back(event.t);
     answer.points.insert(answer.points.end(), event.state.begin(), event.state.end());
   };
   options.on_piece = observer.on_piece;
+  if (lookout.watches()) {
+    options.on_piece = [&](const Piece& piece, const Arc& arc) {
+      lookout.along(piece);
+      if (observer.on_piece) observer.on_piece(piece, arc);
+    };
+  }
   options.on_transition = observer.on_transition;
   options.progress = [&](double) {
-    gave_up = ++reports > patience / 256;
-    return !gave_up && observer({"point", 0, static_cast<double>(seen), static_cast<double>(options.section_count)});
+    return lookout.verdict().empty() &&
+           observer({"point", 0, static_cast<double>(seen), static_cast<double>(options.section_count)});
   };
   answer.trajectory = simulate(question.system.program(question.solve.attract), options);
   End& end = answer.trajectory.end;
-  if (gave_up) {
+  if (end.why == Why::cancelled && !lookout.verdict().empty()) {
     end.why = Why::stalled;
-    end.message = fmt::format("no {}point of '{}' in {} steps", seen > 0 ? "further " : "", question.section, patience);
+    end.message = lookout.verdict();
   } else if (end.why == Why::time && !question.solve.until) {
     end.why = Why::stalled;
-    end.message = fmt::format("'{}' is not met any more", question.section);
+    end.message = fmt::format("'{}' is {}", question.section, seen > 0 ? "not met any more" : "never met");
   }
   return answer;
 }

@@ -8,6 +8,7 @@
 
 #include "expr/parse.hpp"
 #include "expr/print.hpp"
+#include "model/build.hpp"
 
 namespace saltus {
 namespace {
@@ -40,14 +41,13 @@ Names constants() {
 
 Names constants_and_parameters(const Model& model) {
   Names names = constants();
+  for (const PointTable& t : model.tables) names.add_function(t.name, table_function(t));
   for (size_t i = 0; i < model.parameters.size(); ++i)
     names.add(model.parameters[i].name, parameter_symbol(model, static_cast<int>(i)), "a parameter");
   for (size_t i = 0; i < model.definitions.size(); ++i) {
     const Expr& value = model.form.definitions[i];
     const auto used = symbols_in(std::span(&value, 1));
-    if (std::all_of(used.begin(), used.end(), [](const Expr& s) {
-          return s.is_symbol(SymbolKind::parameter) || s.is_symbol(SymbolKind::constant);
-        }))
+    if (std::all_of(used.begin(), used.end(), is_constant))
       names.add(model.definitions[i].name, value, "a name with an equation");
   }
   return names;

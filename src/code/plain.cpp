@@ -22,7 +22,7 @@ double Plain::operator()(const PlainInputs& inputs) {
     const Expr& e = nodes_[k];
     if (e.size() > 0) {
       for (size_t i = 0; i < e.size(); ++i) a[i] = values_[arguments_[k][i]];
-      values_[k] = apply(e.op(), a.data());
+      values_[k] = apply(e, a.data());
       continue;
     }
     if (!e.is_symbol()) continue;

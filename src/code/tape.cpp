@@ -90,6 +90,7 @@ class Builder {
         return slot;
       }
       case SymbolKind::definition:
+      case SymbolKind::table:
       case SymbolKind::argument: break;
     }
     assert(false && "names are substituted before a tape is built");

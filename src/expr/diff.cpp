@@ -46,6 +46,8 @@ Expr rule(const Expr& e, const std::array<Expr, 3>& a, const std::array<Expr, 3>
     case Op::sat:
       return make(Op::select, make(Op::less, x, y), dy, make(Op::select, make(Op::greater, x, a[2]), da[2], dx));
     case Op::select: return make(Op::select, x, dy, da[2]);
+    case Op::table:
+      return make(Op::table, x, Expr::table(y.symbol().curve, y.symbol().name, y.symbol().index + 1)) * dx;
     case Op::mod: return dy.is_number(0) ? dx : dx - make(Op::floor, x / y) * dy;
     default: return 0.0;  // sign, step, floor and truth values are constant between their switches
   }

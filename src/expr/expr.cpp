@@ -10,6 +10,8 @@
 #include <mutex>
 #include <numbers>
 
+#include "expr/interpolant.hpp"
+
 namespace saltus {
 
 struct Node {
@@ -31,6 +33,7 @@ size_t hash_of(const Node& n) {
   if (n.op == Op::number) return mix(h, std::bit_cast<uint64_t>(n.value));
   if (n.op == Op::symbol) {
     h = mix(h, static_cast<size_t>(n.symbol->kind) * 1000003u + static_cast<size_t>(n.symbol->index));
+    if (n.symbol->curve) h = mix(h, n.symbol->curve->hash());
     return mix(h, std::hash<std::string>{}(n.symbol->name));
   }
   for (size_t i = 0; i < n.size; ++i) h = mix(h, std::hash<const void*>{}(n.arguments[i]));
@@ -41,7 +44,9 @@ bool same(const Node& a, const Node& b) {
   if (a.op != b.op || a.size != b.size || a.hash != b.hash) return false;
   if (a.op == Op::number) return std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value);
   if (a.op == Op::symbol) {
-    return a.symbol->kind == b.symbol->kind && a.symbol->index == b.symbol->index && a.symbol->name == b.symbol->name;
+    const Interpolant *one = a.symbol->curve.get(), *other = b.symbol->curve.get();
+    return a.symbol->kind == b.symbol->kind && a.symbol->index == b.symbol->index && a.symbol->name == b.symbol->name &&
+           (one == other || (one && other && *one == *other));
   }
   return a.arguments == b.arguments;
 }
@@ -223,6 +228,12 @@ Expr Expr::symbol(SymbolKind kind, int index, std::string_view name) {
   return Pool::get().intern(std::move(n));
 }
 
+Expr Expr::table(std::shared_ptr<const Interpolant> curve, std::string_view name, int derivative) {
+  Node n{.op = Op::symbol};
+  n.symbol = std::make_unique<Symbol>(Symbol{SymbolKind::table, derivative, std::string(name), std::move(curve)});
+  return Pool::get().intern(std::move(n));
+}
+
 Op Expr::op() const { return node_->op; }
 double Expr::value() const {
   assert(is_number());
@@ -251,13 +262,13 @@ struct OpInfo {
   int arity;
 };
 
-constexpr std::array<OpInfo, 44> op_table{{
-    {"number", 0}, {"symbol", 0}, {"+", 2},     {"-", 2},    {"*", 2},     {"/", 2},    {"^", 2},     {"-", 1},
-    {"sin", 1},    {"cos", 1},    {"tan", 1},   {"asin", 1}, {"acos", 1},  {"atan", 1}, {"atan2", 2}, {"sinh", 1},
-    {"cosh", 1},   {"tanh", 1},   {"exp", 1},   {"log", 1},  {"sqrt", 1},  {"cbrt", 1}, {"hypot", 2}, {"log10", 1},
-    {"log2", 1},   {"expm1", 1},  {"log1p", 1}, {"sign", 1}, {"sign", 2},  {"abs", 1},  {"min", 2},   {"max", 2},
-    {"sat", 3},    {"step", 1},   {"if", 3},    {"mod", 2},  {"floor", 1}, {"<", 2},    {">", 2},     {"<=", 2},
-    {">=", 2},     {"and", 2},    {"or", 2},    {"not", 1},
+constexpr std::array<OpInfo, 45> op_table{{
+    {"number", 0}, {"symbol", 0}, {"+", 2},     {"-", 2},    {"*", 2},     {"/", 2},     {"^", 2},     {"-", 1},
+    {"sin", 1},    {"cos", 1},    {"tan", 1},   {"asin", 1}, {"acos", 1},  {"atan", 1},  {"atan2", 2}, {"sinh", 1},
+    {"cosh", 1},   {"tanh", 1},   {"exp", 1},   {"log", 1},  {"sqrt", 1},  {"cbrt", 1},  {"hypot", 2}, {"log10", 1},
+    {"log2", 1},   {"expm1", 1},  {"log1p", 1}, {"sign", 1}, {"sign", 2},  {"abs", 1},   {"min", 2},   {"max", 2},
+    {"sat", 3},    {"step", 1},   {"if", 3},    {"mod", 2},  {"floor", 1}, {"table", 2}, {"<", 2},     {">", 2},
+    {"<=", 2},     {">=", 2},     {"and", 2},   {"or", 2},   {"not", 1},
 }};
 
 bool all_numbers(std::span<const Expr> a) {
@@ -362,6 +373,10 @@ Expr make(Op op, std::span<const Expr> a) {
     if (a[0].op() == Op::sub) return a[0].argument(1) - a[0].argument(0);
   }
   if (op == Op::both || op == Op::either || op == Op::select) return fold_truth(op, a);
+  if (op == Op::table && a[0].is_number()) {
+    const double value = (*a[1].symbol().curve)(a[0].value(), a[1].symbol().index);
+    if (std::isfinite(value)) return value;
+  }
   if ((op == Op::min || op == Op::max) && a[0] == a[1]) return a[0];
   return Expr::raw(op, a);
 }
@@ -538,11 +553,18 @@ double apply(Op op, const double* a) {
     case Op::both: return a[0] != 0 && a[1] != 0;
     case Op::either: return a[0] != 0 || a[1] != 0;
     case Op::negation: return a[0] == 0;
+    case Op::table:  // needs its curve: see below
     case Op::number:
     case Op::symbol: break;
   }
-  assert(false && "not an operation");
+  assert(false && "not an operation on numbers");
   return NAN;
+}
+
+double apply(const Expr& node, const double* a) {
+  if (node.op() != Op::table) return apply(node.op(), a);
+  const Expr table = node.argument(1);
+  return (*table.symbol().curve)(a[0], table.symbol().index);
 }
 
 double evaluate(const Expr& root, const std::function<double(const Symbol&)>& lookup) {
@@ -556,10 +578,10 @@ double evaluate(const Expr& root, const std::function<double(const Symbol&)>& lo
     } else if (e.is_symbol(SymbolKind::constant)) {
       v = e.symbol().index == 0 ? std::numbers::pi : std::numbers::e;
     } else if (e.is_symbol()) {
-      v = lookup(e.symbol());
+      v = e.is_symbol(SymbolKind::table) ? 0 : lookup(e.symbol());
     } else {
       for (size_t i = 0; i < e.size(); ++i) a[i] = values.at(e.argument(i).node());
-      v = apply(e.op(), a.data());
+      v = apply(e, a.data());
     }
     values.emplace(e.node(), v);
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include <vector>
 
 namespace saltus {
+
+class Interpolant;
 
 enum class Op : uint8_t {
   number,
@@ -50,7 +53,8 @@ enum class Op : uint8_t {
   step,
   select,
   mod,
-  floor,  // nonsmooth; lowered by model/lower
+  floor,
+  table,  // of an argument and a symbol of kind table; up to here nonsmooth, lowered by model/lower
   less,
   greater,
   less_equal,
@@ -67,16 +71,18 @@ enum class SymbolKind : uint8_t {
   time,        ///< t
   sigma,       ///< the value of a switch
   lambda,      ///< the multiplier of a constraint
-  counter,     ///< how often a mod or floor has wrapped
+  counter,     ///< what a floor has counted, or what is looked up in a table
   definition,  ///< a name given to a formula
   constant,    ///< pi, e
   argument,    ///< of a user's function, in its body only
+  table,       ///< a function given by points
 };
 
 struct Symbol {
   SymbolKind kind = SymbolKind::state;
-  int index = 0;  ///< position among its kind
+  int index = 0;  ///< position among its kind; of a table, which derivative of it is meant
   std::string name;
+  std::shared_ptr<const Interpolant> curve{};  ///< of a table
 };
 
 struct Node;
@@ -93,6 +99,7 @@ class Expr {
   /// The node as it is written, nothing folded (except the minus sign of a number).
   static Expr raw(Op op, std::span<const Expr> arguments);
   static Expr symbol(SymbolKind kind, int index, std::string_view name);
+  static Expr table(std::shared_ptr<const Interpolant> curve, std::string_view name, int derivative = 0);
 
   Op op() const;
   double value() const;          ///< of a number
@@ -173,6 +180,8 @@ bool contains_kind(const Expr& e, SymbolKind kind);
 double evaluate(const Expr& e, const std::function<double(const Symbol&)>& lookup);
 /// One operation on numbers; truth values are 0 and 1.
 double apply(Op op, const double* a);
+/// The same for a node, which may be a table.
+double apply(const Expr& node, const double* a);
 
 /// Name of an operation as written in formulas ("sin", "+", "and").
 std::string_view op_name(Op op);

@@ -604,9 +604,11 @@ class Parser {
     } else if (!ours.empty()) {
       hint = fmt::format("it is called '{}' here", ours);
     } else {
-      std::vector<std::string> known;
+      std::vector<std::string> known = names_.function_names();
+      const std::string own = nearest_name(token.text, known);
+      known.clear();
       for (const Function& f : functions) known.emplace_back(f.name);
-      const std::string near = nearest_name(token.text, known);
+      const std::string near = own.empty() ? nearest_name(token.text, known) : own;
       hint =
           near.empty() ? fmt::format("functions: {}", fmt::join(known, " ")) : fmt::format("did you mean '{}'?", near);
     }
@@ -947,6 +949,15 @@ const UserFunction* Names::find_function(const std::string& name) const {
   if (it != functions_.end()) return &it->second;
   const Names* further = base_ ? base_ : others_;
   return further ? further->find_function(name) : nullptr;
+}
+
+std::vector<std::string> Names::function_names() const {
+  std::vector<std::string> out;
+  for (const Names* names = this; names; names = names->base_ ? names->base_ : names->others_) {
+    for (const auto& [name, function] : names->functions_) out.push_back(name);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 void Names::add_whole(std::string_view name, double value) {

@@ -46,6 +46,7 @@ class Names {
 
   void add_function(std::string_view name, UserFunction function);
   const UserFunction* find_function(const std::string& name) const;
+  std::vector<std::string> function_names() const;
 
   /// A number that may stand in an index and in the ends of its range.
   void add_whole(std::string_view name, double value);

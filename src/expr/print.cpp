@@ -1,5 +1,6 @@
 #include "expr/print.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
@@ -64,9 +65,27 @@ Binding plain_binding(const Expr& e) {
   return binding_of(e.op());
 }
 
+/// What stands between the signs and brackets of an operation. max(max(a, b), c) is written max(a, b, c).
+std::vector<Expr> operands_of(const Expr& e) {
+  std::vector<Expr> out;
+  Expr head = e;
+  const bool chain = e.op() == Op::min || e.op() == Op::max;
+  for (; chain && head.argument(0).op() == e.op(); head = head.argument(0)) out.push_back(head.argument(1));
+  std::reverse(out.begin(), out.end());
+  const size_t own = e.op() == Op::table ? 1 : e.size();
+  for (size_t i = 0; i < own; ++i) out.insert(out.begin() + static_cast<std::ptrdiff_t>(i), head.argument(i));
+  return out;
+}
+
+/// road(x), and with primes its derivatives.
+std::string table_name(const Expr& table, std::string name) {
+  return std::move(name) + std::string(static_cast<size_t>(table.symbol().index), '\'');
+}
+
 Parts call(const Expr& e, std::string open, std::string close) {
   Parts parts{{std::move(open)}};
-  for (size_t i = 0; i < e.size(); ++i) {
+  const size_t count = operands_of(e).size();
+  for (size_t i = 0; i < count; ++i) {
     if (i > 0) parts.push_back({", "});
     parts.push_back({.argument = static_cast<int>(i)});
   }
@@ -83,6 +102,7 @@ Parts plain_parts(const Expr& e) {
     case Op::symbol: return {{e.symbol().name}};
     case Op::neg: return {{"-"}, {"", 0, left}};
     case Op::negation: return {{"not "}, {"", 0, left}};
+    case Op::table: return call(e, table_name(e.argument(1), e.argument(1).symbol().name) + "(", ")");
     case Op::mul:
     case Op::div:
     case Op::pow: return {{"", 0, left}, {name}, {"", 1, right}};
@@ -147,6 +167,8 @@ Parts latex_parts(const Expr& e) {
     case Op::pow: return {{"", 0, left}, {"^{"}, {"", 1}, {"}"}};
     case Op::sqrt: return around("\\sqrt{", "}");
     case Op::cbrt: return around("\\sqrt[3]{", "}");
+    case Op::table:
+      return call(e, table_name(e.argument(1), latex_name(e.argument(1).symbol().name)) + "\\left(", "\\right)");
     case Op::abs: return around("\\left|", "\\right|");
     case Op::floor: return around("\\left\\lfloor ", "\\right\\rfloor ");
     case Op::add: return infix(" + ");
@@ -186,12 +208,13 @@ std::string print_with(const Expr& root, const Style& style) {
       continue;
     }
     Parts parts = style.parts(next.formula);
+    std::vector<Expr> operands = operands_of(next.formula);
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
       if (part->argument < 0) {
         pending.push_back({std::move(part->text), {}, true});
         continue;
       }
-      Expr argument = next.formula.argument(static_cast<size_t>(part->argument));
+      Expr argument = std::move(operands[static_cast<size_t>(part->argument)]);
       const bool brackets = style.binding(argument) < part->least;
       if (brackets) pending.push_back({style.close, {}, true});
       pending.push_back({"", std::move(argument), false});

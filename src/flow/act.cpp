@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "expr/interpolant.hpp"
 #include "flow/impact.hpp"
 #include "flow/thresholds.hpp"
 
@@ -15,6 +16,18 @@ size_t at(int i) { return static_cast<size_t>(i); }
 
 bool lists(const std::vector<AtZero>& zeros, int u) {
   return std::any_of(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
+}
+
+/// A table that ends where the run has gone on.
+std::optional<Fate> leaves_table(const Model& model, const Moment& now) {
+  for (const Counter& c : model.form.counters) {
+    if (!c.curve || c.curve->given(now.counters[at(c.at)])) continue;
+    const bool low = now.counters[at(c.at)] < 0;
+    return Fate{Why::undefined,
+                fmt::format("'{}' has left its table, which {} at {}", model.form.switches[at(c.below)].name,
+                            low ? "begins" : "ends", low ? c.curve->x().front() : c.curve->x().back())};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -44,7 +57,7 @@ Act::Act(Series& series, Rounding& point, const RunOptions& options)
 std::optional<Fate> Act::start(Moment& now, Transition& first) {
   now.mode.switches.assign(at(program_.switches()), '+');
   now.mode.constraints.assign(at(program_.constraints()), 'o');
-  now.counters.assign(model_.form.counters.size(), 0.0);
+  now.counters.assign(at(model_.form.counter_values), 0.0);
   now.known.assign(at(program_.unknowns()), 0);
   first.t = now.t();
   first.x_minus = now.x;
@@ -345,25 +358,22 @@ std::optional<Fate> Act::check_gaps(const Moment& now, const Transition& event, 
   return std::nullopt;
 }
 
-/// The whole number next to the phase: floor of it, or itself where it is one up to rounding.
-void Act::count(Moment& now, int counter, bool stays) {
-  const size_t c = at(counter);
-  const int below = model_.form.counters[c].below, above = model_.form.counters[c].above;
+/// The whole number next to the phase: floor of it, or itself where it is one up to rounding. A table: its piece.
+void Act::count(Moment& now, const Counter& counter, bool stays) {
+  const auto sign = [&](int step) { return point_.sign(program_.point(step, 0), zero_bounds); };
   evaluate_point(now);
-  // On a step itself what has been counted stays.
-  const bool on_a_step = point_.sign(program_.point(below, 0), zero_bounds) == 0 ||
-                         point_.sign(program_.point(above, 0), zero_bounds) == 0;
-  if (stays && on_a_step) return;
-  now.counters[c] = 0;
+  if (stays && (sign(counter.below) == 0 || sign(counter.above) == 0)) return;  // on a step what has been counted stays
+  now.counters[at(lower_step(counter))] = 0;
   evaluate_point(now);
-  const double phase = point_.value(program_.point(below, 0));
+  const double phase = point_.value(program_.point(counter.below, 0));
   if (!std::isfinite(phase)) return;
-  now.counters[c] = std::round(phase);
-  evaluate_point(now);
-  if (point_.sign(program_.point(below, 0), zero_bounds) < 0) {
-    now.counters[c] -= 1;
+  const auto set = [&](double whole) {
+    set_counter(counter, whole, now.counters);
     evaluate_point(now);
-  }
+  };
+  const double nearest = nearest_step(counter, phase);
+  set(nearest);
+  if (sign(counter.below) < 0) set(nearest - 1);
 }
 
 void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
@@ -381,7 +391,7 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
   sigma_.assign(at(m), 0.0);
   evaluate_point(now);
   for (const int i : model_.form.order) {
-    if (counter_of_[at(i)] >= 0) count(now, counter_of_[at(i)], !at_start);
+    if (counter_of_[at(i)] >= 0) count(now, model_.form.counters[at(counter_of_[at(i)])], !at_start);
     if (program_.nested(i)) evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), bounds(i));
     int at_zero = model_.form.switches[at(i)].at_zero;  // until it is decided, it is as it was
@@ -497,6 +507,7 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
     look_at_nested(now, zeros);
     return settle(now, event, zeros, at_start, depth);
   }
+  if (auto fate = leaves_table(model_, now)) return fate;
   series_.set_mode(now.mode);
   series_.project(now.x, now.t(), now.counters);
   return std::nullopt;
@@ -664,8 +675,8 @@ void Act::land_on_kinks(Moment& now, const std::vector<AtZero>& zeros) {
 /// Whether an argument has jumped there (with a switch inside it): what depends on it must then be decided anew.
 bool Act::count_steps(Moment& now) {
   bool jumped = false, looked = false;
-  for (size_t c = 0; c < now.counters.size(); ++c) {
-    const Counter& counter = model_.form.counters[c];
+  for (const Counter& counter : model_.form.counters) {
+    const double whole = now.counters[at(counter.at)];
     char& below = now.mode.switches[at(counter.below)];
     char& above = now.mode.switches[at(counter.above)];
     int& known_below = now.known[at(counter.below)];
@@ -680,11 +691,11 @@ bool Act::count_steps(Moment& now) {
       jumped = jumped || point_.sign(program_.point(crossed, 0), near_bounds) != 0;
     }
     if (crossed == counter.below) {
-      now.counters[c] -= 1;
+      set_counter(counter, whole - 1, now.counters);
       known_above = known_below;
       known_below = 0;
     } else {
-      now.counters[c] += 1;
+      set_counter(counter, whole + 1, now.counters);
       known_below = known_above;
       known_above = 0;
     }
@@ -700,7 +711,7 @@ void Act::look_at_nested(Moment& now, std::vector<AtZero>& zeros) {
   read_sigma(now);
   for (const int i : model_.form.order) {
     if (!program_.nested(i)) continue;
-    if (counter_of_[at(i)] >= 0) count(now, counter_of_[at(i)], true);
+    if (counter_of_[at(i)] >= 0) count(now, model_.form.counters[at(counter_of_[at(i)])], true);
     evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), near_bounds);
     if (sign == 0) {

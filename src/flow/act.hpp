@@ -61,7 +61,7 @@ class Act {
   std::optional<Fate> do_jumps(Moment& now, Transition& event, std::vector<int> due);
   /// Signs of all surfaces and gaps that are not listed yet; those that vanish join the list. Counters are set.
   void look(Moment& now, std::vector<AtZero>& zeros, bool at_start);
-  void count(Moment& now, int counter, bool stays);
+  void count(Moment& now, const Counter& counter, bool stays);
   void evaluate_point(const Moment& now) { point_.evaluate(now.x, now.t(), sigma_, now.counters, lambda_); }
   void read_sigma(const Moment& now);
   bool is_contact(int u) const;

@@ -32,7 +32,7 @@ class Clock {
 struct Moment {
   Clock clock{0};
   std::vector<double> x;
-  std::vector<double> counters;  ///< whole numbers of the model's mod and floor
+  std::vector<double> counters;  ///< whole numbers of the model's mod and floor, pieces of its tables
   Mode mode;                     ///< all switches, hidden ones included
   std::vector<int> known;        ///< per unknown: leading coefficients of what is watched that are known to be zero
 

@@ -1,6 +1,7 @@
 #include "model/build.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "expr/interpolant.hpp"
 #include "expr/parse.hpp"
 #include "expr/print.hpp"
 #include "model/lower.hpp"
@@ -210,6 +212,7 @@ class Builder {
     model_.name = text_.name;
     model_.ref = text_.ref;
     split_lines();
+    add_tables();
     parse_parameters();
     collect_names();
     parse_functions();
@@ -251,9 +254,19 @@ class Builder {
     }
   }
 
+  /// Tables are functions of one argument.
+  void add_tables() {
+    for (const TableText& t : text_.tables) {
+      registry_.claim(t.name, "a table");
+      for (Names* names : {&tables_, &names_}) names->add_function(t.name.text, table_function(t.table));
+      model_.tables.push_back(t.table);
+    }
+  }
+
   /// Parameters come first: they say how many equations a line stands for.
   void parse_parameters() {
     Names names;
+    names.build_on(tables_);
     names.forbid("t", parameter_hint);
     for (const Line& line : lines_) names.forbid(line.left.text, parameter_hint);
     for (size_t i = 0; i < text_.parameters.size(); ++i) {
@@ -533,7 +546,7 @@ class Builder {
       for (const Expr& s : symbols_in(std::span(&model_.definitions[i].value, 1))) {
         if (s.is_symbol(SymbolKind::definition)) {
           uses[i].push_back(s.symbol().index);
-        } else if (!s.is_symbol(SymbolKind::parameter) && !s.is_symbol(SymbolKind::constant)) {
+        } else if (!is_constant(s)) {
           constant[i] = false;
         }
       }
@@ -573,7 +586,7 @@ class Builder {
     bool named = false;
     for (const Expr& s : symbols_in(std::span(&written, 1))) {
       named = named || s.is_symbol(SymbolKind::definition);
-      if (s.is_symbol(SymbolKind::parameter) || s.is_symbol(SymbolKind::constant) || constants_.contains(s)) continue;
+      if (is_constant(s) || constants_.contains(s)) continue;
       // from the body of a function
       fail(text, fmt::format("this depends on '{}'", s.symbol().name), std::string(only_parameters_hint));
     }
@@ -810,6 +823,7 @@ class Builder {
     };
     for (const Parameter& p : model_.parameters) note(p.name);
     for (const Definition& d : model_.definitions) note(d.name);
+    for (const PointTable& t : model_.tables) note(t.name);
   }
 
   const ModelText& text_;
@@ -819,7 +833,7 @@ class Builder {
   std::vector<size_t> functions_;    ///< their lines
   std::unordered_map<std::string, Family> families_;
   Registry registry_, jumps_, sections_;
-  Names names_, parameters_only_, without_multipliers_;
+  Names names_, tables_, parameters_only_, without_multipliers_;
   std::unordered_map<std::string, int> states_, constraints_, jump_index_;
   std::vector<double> parameter_values_;
   ExprMap<Expr> constants_;  ///< names that depend on parameters only, with their formulas
@@ -827,6 +841,11 @@ class Builder {
 };
 
 }  // namespace
+
+UserFunction table_function(const PointTable& table) {
+  const Expr x = Expr::symbol(SymbolKind::argument, 0, "x");
+  return {{x}, Expr::raw(Op::table, std::array{x, Expr::table(table.curve, table.name)})};
+}
 
 Model build_model(const ModelText& text) { return Builder(text).run(); }
 
@@ -897,6 +916,12 @@ ModelBuilder& ModelBuilder::section_on(std::string_view name, std::string_view f
                             .on = whole_text("section", formula),
                             .direction = direction,
                             .stop = stop});
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::table(std::string_view name, Interpolant curve) {
+  PointTable table{.name = std::string(name), .curve = std::make_shared<const Interpolant>(std::move(curve))};
+  text_.tables.push_back({whole_text("table", name), std::move(table)});
   return *this;
 }
 

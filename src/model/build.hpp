@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/source.hpp"
+#include "expr/parse.hpp"
 #include "model/model.hpp"
 
 namespace saltus {
@@ -48,6 +49,11 @@ struct SectionText {
   std::optional<Fragment> range{};
 };
 
+struct TableText {
+  Fragment name;
+  PointTable table;
+};
+
 struct ModelText {
   std::string name;
   std::string ref;
@@ -56,10 +62,14 @@ struct ModelText {
   std::vector<ConstraintText> constraints{};
   std::vector<JumpText> jumps{};
   std::vector<SectionText> sections{};
+  std::vector<TableText> tables{};
   std::optional<Fragment> from{}, until{};
   std::optional<double> tolerance{}, dt{};
   std::optional<std::string> engine{};
 };
+
+/// What a table is in formulas: road(x).
+UserFunction table_function(const PointTable& table);
 
 /// Parses, resolves and lowers. Throws Error(model) at the first mistake.
 Model build_model(const ModelText& text);
@@ -83,6 +93,8 @@ class ModelBuilder {
   ModelBuilder& section_every(std::string_view name, std::string_view interval);
   ModelBuilder& section_on(std::string_view name, std::string_view formula, Direction direction = Direction::any,
                            bool stop = false);
+  /// A function given by points.
+  ModelBuilder& table(std::string_view name, Interpolant curve);
   Model build() const;
 
  private:

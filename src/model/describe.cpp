@@ -4,7 +4,11 @@
 #include <cmath>
 #include <random>
 
+#include <fmt/format.h>
+
 #include "expr/diff.hpp"
+#include "expr/interpolant.hpp"
+#include "expr/print.hpp"
 #include "model/derive.hpp"
 
 namespace saltus {
@@ -90,14 +94,14 @@ class Surface {
     for (size_t i = 0; i < model_.form.switches.size(); ++i) p.sigma.push_back(random() % 2 ? 1.0 : -1.0);
     for (size_t i = 0; i < model_.form.gaps.size(); ++i) p.lambda.push_back(unit(random));
     p.t = 10 * unit(random);
-    p.counters.resize(model_.form.counters.size());
+    p.counters.resize(static_cast<size_t>(model_.form.counter_values));
     settle(p);
     return p;
   }
 
   /// Gives counters and switches the values that belong to the point; a switch exactly at zero keeps its own.
   void settle(Point& p) const {
-    for (size_t i = 0; i < p.counters.size(); ++i) p.counters[i] = std::floor(at(model_.form.counters[i].phase, p));
+    for (const Counter& c : model_.form.counters) set_counter(c, count_at(c, at(c.phase, p)), p.counters);
     for (const int i : others_) {
       const double h = at(model_.form.switches[static_cast<size_t>(i)].surface, p);
       if (h > 0) p.sigma[static_cast<size_t>(i)] = 1;
@@ -242,6 +246,21 @@ double printed_size(const Expr& root) {
     size.emplace(e, sum);
   }
   return size.at(root);
+}
+
+std::string describe_table(const PointTable& table) {
+  const Interpolant& curve = *table.curve;
+  const auto beyond = [&] {
+    switch (curve.outside()) {
+      case Outside::hold: return "held outside";
+      case Outside::repeat: return "repeated outside";
+      case Outside::zero: return "zero outside";
+      case Outside::error: break;
+    }
+    return "not given outside";
+  };
+  return fmt::format("{} points from {} to {}, {}, {}", curve.x().size(), print_number(curve.x().front()),
+                     print_number(curve.x().back()), between_name(curve), beyond());
 }
 
 }  // namespace saltus

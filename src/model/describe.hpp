@@ -34,4 +34,7 @@ SurfaceBehaviour describe_surface(const Model& model, int i, const std::vector<d
 /// About how many characters a formula prints to (shared parts count each time they are used).
 double printed_size(const Expr& e);
 
+/// "7 points from 0 to 12, linear, held outside"
+std::string describe_table(const PointTable& table);
+
 }  // namespace saltus

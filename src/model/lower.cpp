@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "expr/diff.hpp"
+#include "expr/interpolant.hpp"
 #include "expr/print.hpp"
 #include "model/derive.hpp"
 
@@ -335,20 +336,20 @@ class Lowering {
       pending.push_back(root);
       while (!pending.empty()) {
         const size_t top = pending.back();
-        bool is_constant = true, ready = true;
+        bool known_constant = true, ready = true;
         if (!known[top]) {
           for (const Expr& s : symbols_in(std::span(&model_.definitions[top].value, 1))) {
             if (!s.is_symbol(SymbolKind::definition)) {
-              is_constant = is_constant && is_number_or_parameter(s);
+              known_constant = known_constant && is_constant(s);
             } else if (const auto below = known[static_cast<size_t>(s.symbol().index)]) {
-              is_constant = is_constant && *below;
+              known_constant = known_constant && *below;
             } else {
               pending.push_back(static_cast<size_t>(s.symbol().index));
               ready = false;
             }
           }
           if (!ready) continue;
-          known[top] = is_constant;
+          known[top] = known_constant;
         }
         pending.pop_back();
       }
@@ -356,16 +357,12 @@ class Lowering {
     for (const auto& k : known) constant_definition_.push_back(*k);
   }
 
-  static bool is_number_or_parameter(const Expr& symbol) {
-    return symbol.is_symbol(SymbolKind::parameter) || symbol.is_symbol(SymbolKind::constant);
-  }
-
   /// Whether a formula stands for a number once parameters have values.
   bool constant(const Expr& e) const {
     const auto used = symbols_in(std::span(&e, 1));
     return std::all_of(used.begin(), used.end(), [this](const Expr& s) {
       return s.is_symbol(SymbolKind::definition) ? constant_definition_[static_cast<size_t>(s.symbol().index)]
-                                                 : is_number_or_parameter(s);
+                                                 : is_constant(s);
     });
   }
 
@@ -495,6 +492,7 @@ class Lowering {
       case Op::select: return lower_select(a);
       case Op::mod: return lower_mod(e, a);
       case Op::floor: return lower_floor(e, a[0]);
+      case Op::table: return lower_table(e, a[0]);
       default: return a.empty() ? e : make(e.op(), a);
     }
   }
@@ -563,24 +561,74 @@ class Lowering {
     if (contains_kind(phase, SymbolKind::lambda)) {
       fail("mod and floor of something that depends on a multiplier", "use states and time only");
     }
-    size_t i = 0;
-    while (i < form_.counters.size() && !(form_.counters[i].phase == phase)) ++i;
-    const Expr whole = Expr::symbol(SymbolKind::counter, static_cast<int>(i), fmt::format("wraps{}", i + 1));
-    if (i == form_.counters.size()) {
-      const auto add_step = [&](const Expr& surface) {
-        const int index = static_cast<int>(form_.switches.size());
-        form_.switches.push_back({.name = print(simplify(written)), .surface = surface, .at_zero = 1, .hidden = true});
-        shapes_.emplace_back();
-        ratio_fixed_.push_back(true);
-        selected_in_.emplace_back("floor");
-        rank_.push_back(3);
-        return index;
-      };
-      const int below = add_step(phase - whole), above = add_step(phase - (whole + Expr(1)));
-      form_.counters.push_back({phase, below, above});
+    const Counter& c = counter_of(written, phase, nullptr);
+    return counted(c) + (sigma_symbol(form_, c.below) + sigma_symbol(form_, c.above)) / Expr(2);
+  }
+
+  /// The polynomial of the present piece; its neighbours' by the switches on the breaks between them.
+  Expr lower_table(const Expr& written, const Expr& argument) {
+    const Symbol& table = written.argument(1).symbol();
+    const Interpolant& curve = *table.curve;
+    const Expr phase = expand(argument);
+    if (const auto v = literal(phase)) {
+      if (const double value = curve(*v); std::isfinite(value)) return value;
+      fail(fmt::format("'{}' is not given at {}", table.name, print_number(*v)),
+           fmt::format("its points go from {} to {}; outside = \"hold\", \"repeat\" or \"zero\" goes further",
+                       print_number(curve.x().front()), print_number(curve.x().back())));
     }
-    const Counter& c = form_.counters[i];
-    return whole + (sigma_symbol(form_, c.below) + sigma_symbol(form_, c.above)) / Expr(2);
+    if (contains_kind(phase, SymbolKind::lambda))
+      fail(fmt::format("'{}' of something that depends on a multiplier", table.name), "use states and time only");
+    const Counter& c = counter_of(written, phase, table.curve);
+    const Expr half = 0.5, from_origin = phase - table_symbol(c, TableValue::origin);
+    const auto neighbour = [&](TableValue which, TableValue end) {
+      const Expr from_break = phase - table_symbol(c, end);
+      Expr out = curve.jumps() ? table_symbol(c, which) : Expr(0);
+      if (curve.between() == Between::step) return out;
+      Expr slope = table_symbol(c, which, 1);  // a natural spline has no jump of its second derivative
+      if (curve.between() == Between::cubic) slope = slope + pow(from_break, 2) * table_symbol(c, which, 3);
+      return out + slope * from_break;
+    };
+    Expr value = table_symbol(c, TableValue::value);
+    if (curve.between() == Between::linear) value = value + table_symbol(c, TableValue::value, 1) * from_origin;
+    if (curve.between() == Between::cubic) {
+      Expr inner = table_symbol(c, TableValue::value, 3);
+      for (int k = 2; k > 0; --k) inner = table_symbol(c, TableValue::value, k) + from_origin * inner;
+      value = value + from_origin * inner;
+    }
+    return value + half * (Expr(1) - sigma_symbol(form_, c.below)) * neighbour(TableValue::below, TableValue::from) +
+           half * (Expr(1) + sigma_symbol(form_, c.above)) * neighbour(TableValue::above, TableValue::to);
+  }
+
+  static Expr counted(const Counter& c) { return Expr::symbol(SymbolKind::counter, c.at, c.name); }
+
+  /// The counter of a phase: an existing one, or a new one with the two steps next to it.
+  const Counter& counter_of(const Expr& written, const Expr& phase, const std::shared_ptr<const Interpolant>& curve) {
+    size_t floors = 0;
+    for (const Counter& c : form_.counters) {
+      const bool same = curve ? c.curve && *c.curve == *curve : !c.curve;
+      if (same && c.phase == phase) return c;
+      if (!c.curve) ++floors;
+    }
+    const auto add_step = [&](const Expr& surface) {
+      const int index = static_cast<int>(form_.switches.size());
+      form_.switches.push_back({.name = print(simplify(written)),
+                                .surface = surface,
+                                .at_zero = 1,
+                                .kink = curve && !curve->jumps(),
+                                .hidden = true});
+      shapes_.emplace_back();
+      ratio_fixed_.push_back(true);
+      selected_in_.emplace_back("floor");
+      rank_.push_back(3);
+      return index;
+    };
+    Counter c{.phase = phase, .at = form_.counter_values, .curve = curve};
+    c.name = curve ? written.argument(1).symbol().name : fmt::format("wraps{}", floors + 1);
+    form_.counter_values += 1 + (curve ? table_values : 0);
+    c.below = add_step(phase - (curve ? table_symbol(c, TableValue::from) : counted(c)));
+    c.above = add_step(phase - (curve ? table_symbol(c, TableValue::to) : counted(c) + Expr(1)));
+    form_.counters.push_back(std::move(c));
+    return form_.counters.back();
   }
 
   /// The value of a constant formula under the model's own parameters.
@@ -922,7 +970,7 @@ void check_start(const Model& model, const std::vector<double>& parameters, cons
                 "static friction is at least dynamic friction: sign(v, Fstick/Fslip) with Fstick >= Fslip");
   }
   if (form.gaps.empty()) return;
-  std::vector<double> sigma(form.switches.size(), 0), counters(form.counters.size(), 0);
+  std::vector<double> sigma(form.switches.size(), 0), counters(static_cast<size_t>(form.counter_values), 0);
   const auto lookup = [&](const Symbol& s) -> double {
     const size_t i = static_cast<size_t>(s.index);
     switch (s.kind) {
@@ -935,9 +983,9 @@ void check_start(const Model& model, const std::vector<double>& parameters, cons
     }
   };
   // Surfaces may contain counters and phases may contain switches, never in a circle: repeat until nothing changes.
-  for (size_t round = 0; round <= counters.size(); ++round) {
+  for (size_t round = 0; round <= form.counters.size(); ++round) {
     const auto before = counters;
-    for (size_t i = 0; i < counters.size(); ++i) counters[i] = std::floor(evaluate(form.counters[i].phase, lookup));
+    for (const Counter& c : form.counters) set_counter(c, count_at(c, evaluate(c.phase, lookup)), counters);
     for (const int ordered : form.order) {
       const size_t i = static_cast<size_t>(ordered);
       const double h = evaluate(form.switches[i].surface, lookup);

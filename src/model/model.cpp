@@ -1,8 +1,12 @@
 #include "model/model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include <fmt/format.h>
+
+#include "expr/interpolant.hpp"
 #include "model/order.hpp"
 
 namespace saltus {
@@ -56,6 +60,11 @@ Expr sigma_symbol(const Form& form, int i) {
   return Expr::symbol(SymbolKind::sigma, i, "sgn(" + form.switches[static_cast<size_t>(i)].name + ")");
 }
 
+Expr table_symbol(const Counter& counter, TableValue which, int power) {
+  const int slot = counter.at + 1 + static_cast<int>(which) + power;
+  return Expr::symbol(SymbolKind::counter, slot, fmt::format("{}.{}", counter.name, slot - counter.at));
+}
+
 Form shown_form(const Form& form) {
   Form out = form;
   out.switches.resize(static_cast<size_t>(form.visible));
@@ -64,6 +73,10 @@ Form shown_form(const Form& form) {
   for (const Counter& c : form.counters) {
     between.emplace(sigma_symbol(form, c.below), 1.0);
     between.emplace(sigma_symbol(form, c.above), -1.0);
+    if (!c.curve) continue;
+    for (int k = 1; k < 4; ++k) between.emplace(table_symbol(c, TableValue::value, k), 0.0);
+    const std::array call{c.phase, Expr::table(c.curve, c.name)};
+    between.emplace(table_symbol(c, TableValue::value), Expr::raw(Op::table, call));
   }
   const auto change = [&](Expr& e) { e = substitute(e, between); };
   for (Expr& f : out.f) change(f);
@@ -71,7 +84,31 @@ Form shown_form(const Form& form) {
   for (Gap& g : out.gaps) change(g.gap);
   for (Counter& c : out.counters) change(c.phase);
   for (Expr& d : out.definitions) change(d);
+  std::erase_if(out.counters, [](const Counter& c) { return c.curve != nullptr; });
   return out;
+}
+
+void set_counter(const Counter& counter, double whole, std::span<double> values) {
+  auto to = values.begin() + counter.at;
+  *to = whole;
+  if (!counter.curve) return;
+  const Interpolant::Piece p = counter.curve->piece(whole);
+  for (const double v : {p.from, p.to, p.origin}) *++to = v;
+  for (const Interpolant::Polynomial* polynomial : {&p.value, &p.below, &p.above}) {
+    for (const double c : *polynomial) *++to = c;
+  }
+}
+
+int lower_step(const Counter& counter) {
+  return counter.at + (counter.curve ? 1 + static_cast<int>(TableValue::from) : 0);
+}
+
+double count_at(const Counter& counter, double phase) {
+  return counter.curve ? counter.curve->number_at(phase) : std::floor(phase);
+}
+
+double nearest_step(const Counter& counter, double phase) {
+  return counter.curve ? counter.curve->nearest_break(phase) : std::round(phase);
 }
 
 namespace {
@@ -117,6 +154,11 @@ std::vector<double> initial_values(const Model& model, const std::vector<double>
   return values;
 }
 
+bool is_constant(const Expr& symbol) {
+  return symbol.is_symbol(SymbolKind::parameter) || symbol.is_symbol(SymbolKind::constant) ||
+         symbol.is_symbol(SymbolKind::table);
+}
+
 double constant_value(const Expr& e, const std::vector<double>& parameters) {
   return evaluate(e, [&](const Symbol& s) {
     return s.kind == SymbolKind::parameter ? parameters.at(static_cast<size_t>(s.index)) : std::nan("");
@@ -158,6 +200,10 @@ bool same_model(const Model& a, const Model& b) {
                    [](const Section& x, const Section& y) {
                      return x.name == y.name && x.kind == y.kind && x.value == y.value && x.index == y.index &&
                             x.direction == y.direction && x.stop == y.stop;
+                   }) &&
+         same_list(a.tables, b.tables,
+                   [](const PointTable& x, const PointTable& y) {
+                     return x.name == y.name && *x.curve == *y.curve && x.file == y.file && x.columns == y.columns;
                    }) &&
          same_list(a.labels, b.labels,
                    [](const Label& x, const Label& y) { return x.name == y.name && x.text == y.text; }) &&

@@ -10,6 +10,8 @@
 // sides.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,6 +84,15 @@ struct Section {
   Place place{};
 };
 
+/// A function given by points, in the model file or in a file of its own.
+struct PointTable {
+  std::string name;
+  std::shared_ptr<const Interpolant> curve;
+  std::string file{};                  ///< where the points stand, as a whole path; empty: in the model file
+  std::vector<std::string> columns{};  ///< of that file, by name or position; empty: the first two
+  std::uint64_t checksum = 0;          ///< of that file
+};
+
 /// What a plot calls a quantity.
 struct Label {
   std::string name;
@@ -106,7 +117,7 @@ struct Switch {
   bool selects = false;        ///< it chooses between formulas, so the formula not chosen must not be evaluated
   int at_zero = 0;             ///< sigma where h stays zero whatever sigma is: x > y is false, x >= y true, sign 0
   bool kink = false;           ///< only |h| enters (abs, min, max, sat): no rate jumps, and sigma cannot move its surface
-  bool hidden = false;         ///< no letter of a mode: a step of floor, or a kink inside the `on` of a jump or section
+  bool hidden = false;         ///< no letter of a mode: a step of floor, a break of a table, a kink inside an `on`
   std::vector<int> acts_on{};  ///< states whose rate it enters
   std::vector<int> interacts{};  ///< switches it multiplies
 };
@@ -120,9 +131,15 @@ struct Gap {
 
 /// floor(phase) = c + (sigma_below + sigma_above)/2 with the surfaces phase - c and phase - c - 1: the whole number c
 /// is moved after a step has been crossed, so that the phase may rise, fall, turn and slide on a step.
+///
+/// A table is the same with a piece of its curve instead of c: the surfaces are the two breaks next to the phase, and
+/// the numbers of the piece stand behind c among the values of the counters.
 struct Counter {
   Expr phase;
-  int below = 0, above = 0;  ///< its two hidden switches
+  int below = 0, above = 0;                    ///< its two hidden switches
+  int at = 0;                                  ///< where c stands among the values of all counters
+  std::shared_ptr<const Interpolant> curve{};  ///< of a table
+  std::string name{};                          ///< of the table
 };
 
 struct LoweredJump {
@@ -141,6 +158,7 @@ struct Form {
   std::vector<int> order;        ///< switches such that each surface depends on earlier ones only
   std::vector<Gap> gaps;         ///< one per constraint
   std::vector<Counter> counters;
+  int counter_values = 0;  ///< numbers that all counters have together
   std::vector<LoweredJump> jumps;
   std::vector<Expr> sections;     ///< zero function of each `on` section (0 for the others)
   std::vector<Expr> definitions;  ///< value of each named quantity
@@ -157,6 +175,7 @@ struct Model {
   std::vector<Constraint> constraints;
   std::vector<Jump> jumps;
   std::vector<Section> sections;
+  std::vector<PointTable> tables;
   RunDefaults run;
   std::vector<std::pair<bool, int>> order;  ///< equations as they stand in the file: (is a rate, index)
   std::vector<Label> labels;
@@ -174,8 +193,23 @@ struct Model {
 Expr state_symbol(const Model& model, int i);
 Expr parameter_symbol(const Model& model, int i);
 Expr sigma_symbol(const Form& form, int i);
+/// Numbers of the present piece of a table, as they stand behind its counter; polynomials have four.
+enum class TableValue { from = 0, to = 1, origin = 2, value = 3, below = 7, above = 11 };
+constexpr int table_values = 15;
+Expr table_symbol(const Counter& counter, TableValue which, int power = 0);
 /// The form as a person reads it: without hidden switches, `wraps1` for what a floor has counted.
 Form shown_form(const Form& form);
+
+// Values of counters: engines keep them in one list, in the order of the symbols of kind counter.
+
+/// Makes `whole` what the counter has counted, and looks up what depends on it.
+void set_counter(const Counter& counter, double whole, std::span<double> values);
+/// Which of the values its lower step subtracts from the phase.
+int lower_step(const Counter& counter);
+/// What the counter has counted where its phase has this value.
+double count_at(const Counter& counter, double phase);
+/// The whole number whose lower step is nearest to the phase.
+double nearest_step(const Counter& counter, double phase);
 
 /// A parameter that has been given a number instead of its formula.
 struct GivenParameter {
@@ -189,8 +223,14 @@ std::vector<double> parameter_values(const Model& model, std::span<const GivenPa
 std::vector<int> parameter_circle(const Model& model);
 /// Numbers for the initial state under given parameters.
 std::vector<double> initial_values(const Model& model, const std::vector<double>& parameters);
+/// Whether a symbol stands for a number once parameters have values: a parameter, a constant, a table.
+bool is_constant(const Expr& symbol);
 /// The value of a formula in parameters and constants.
 double constant_value(const Expr& e, const std::vector<double>& parameters);
+
+/// The words of the model file for what a table does between and beyond its points.
+std::string_view between_name(const Interpolant& curve);
+std::string_view outside_name(const Interpolant& curve);
 
 /// What a plot calls a quantity: its label, or its name.
 std::string label_of(const Model& model, const std::string& name);

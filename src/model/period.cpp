@@ -6,6 +6,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "expr/interpolant.hpp"
+
 namespace saltus {
 namespace {
 
@@ -87,7 +89,7 @@ class TimeAnalysis {
     if (e.is_symbol(SymbolKind::time)) return {.slope = 1.0};
     if (e.is_symbol(SymbolKind::definition)) return done_.at(meaning(e));
     if (e.size() == 0) {
-      return {.constant = e.is_number() || e.is_symbol(SymbolKind::parameter) || e.is_symbol(SymbolKind::constant)};
+      return {.constant = e.is_number() || is_constant(e)};
     }
     std::vector<InTime> a;
     for (size_t i = 0; i < e.size(); ++i) a.push_back(done_.at(e.argument(i)));
@@ -107,6 +109,10 @@ class TimeAnalysis {
         case Op::sin:
         case Op::cos: return wave(turns(2, a[0].slope), a[0]);
         case Op::tan: return wave(turns(1, a[0].slope), a[0]);
+        case Op::table:
+          if (const Interpolant& curve = *e.argument(1).symbol().curve; curve.outside() == Outside::repeat)
+            return wave(Expr(curve.period()) / a[0].slope, a[0]);
+          break;
         case Op::mod:
           if (a[1].constant) return wave(e.argument(1) / a[0].slope, a[0]);
           break;

@@ -149,7 +149,8 @@ Form specialised_form(const Model& model, const std::string& key) {
   for (const Expr& f : form.f) out.f.push_back(put(f));
   for (const Switch& s : form.switches) out.switches.push_back({.name = s.name, .surface = put(s.surface)});
   for (const Gap& g : form.gaps) out.gaps.push_back({.gap = put(g.gap), .degree = g.degree});
-  for (const Counter& c : form.counters) out.counters.push_back({put(c.phase)});
+  for (const Counter& c : form.counters) out.counters.push_back({.phase = put(c.phase)});
+  out.counter_values = form.counter_values;
   for (const LoweredJump& j : form.jumps) out.jumps.push_back({.on = put(j.on), .direction = j.direction});
   for (const Expr& s : form.sections) out.sections.push_back(put(s));
   return out;
@@ -209,7 +210,7 @@ Program::Program(Model model, double attract)
   point_jumps_ = points.size();
   for (const LoweredJump& j : form.jumps) points.push_back(j.on);
   for (const Expr& s : form.sections) points.push_back(s);
-  points_ = build_tape(points, {n_, m_, q_, static_cast<int>(form.counters.size())});
+  points_ = build_tape(points, {n_, m_, q_, form.counter_values});
 
   for (const Gap& g : form.gaps) {
     std::vector<int>& inside = impact_switches_.emplace_back();
@@ -279,7 +280,7 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
   Specialisation put(*model_, k);
   const ModeFormulas formulas = mode_formulas(form, k, put, attract_);
   const std::vector<Expr>& rates = formulas.form.f;
-  const TapeInputs inputs{n_, m_, q_, counters_};
+  const TapeInputs inputs{n_, m_, q_, model_->form.counter_values};
   auto mode = std::make_unique<ModeTape>();
 
   ExprMap<int> rate_of;  // rates with both signs
@@ -389,7 +390,7 @@ std::unique_ptr<JacobianTape> Program::differentiate_mode(const std::string& k) 
   add(formulas.form.f, SymbolKind::sigma, 0, out->rate_by_unknown);
   add(formulas.form.f, SymbolKind::lambda, m_, out->rate_by_unknown);
   add(residuals, SymbolKind::state, 0, out->residual_by_state);
-  out->tape = build_tape(values, {n_, m_, q_, counters_});
+  out->tape = build_tape(values, {n_, m_, q_, model_->form.counter_values});
   return out;
 }
 
@@ -435,7 +436,7 @@ std::unique_ptr<TangentTape> Program::linearise_mode(const std::string& k) const
   const Form& form = model_->form;
   Specialisation put(*model_, k);
   const ModeFormulas formulas = mode_formulas(form, k, put, attract_);
-  const TapeInputs inputs{n_, m_, q_, counters_};
+  const TapeInputs inputs{n_, m_, q_, model_->form.counter_values};
   auto out = std::make_unique<TangentTape>();
 
   std::vector<Expr> rows = formulas.form.f;

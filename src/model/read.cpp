@@ -1,23 +1,30 @@
 #include "model/read.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #define TOML_HEADER_ONLY 0
 #include <toml++/toml.h>
 
 #include "base/source.hpp"
+#include "expr/interpolant.hpp"
 #include "expr/print.hpp"
 #include "model/build.hpp"
+#include "model/points.hpp"
 
 namespace saltus {
 namespace {
 
 using Keys = std::vector<std::string>;
+
+constexpr std::array<std::string_view, 3> between_names{"linear", "cubic", "step"};
+constexpr std::array<std::string_view, 4> outside_names{"hold", "repeat", "zero", "error"};
 
 /// An entry of a TOML table with the place of its key.
 struct Entry {
@@ -55,7 +62,8 @@ class Reader {
     ModelText text;
     const std::vector<Entry> entries = sorted(root);
     allow(entries,
-          {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "run"},
+          {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "table",
+           "run"},
           "the model");
     for (const Entry& e : entries) {
       if (e.key == "name") text.name = plain_string(e);
@@ -67,6 +75,7 @@ class Reader {
       if (e.key == "constraint") read_constraints(e, text);
       if (e.key == "jump") read_jumps(e, text);
       if (e.key == "section") read_sections(e, text);
+      if (e.key == "table") read_tables(e, text);
       if (e.key == "run") read_run(e, text);
     }
     if (!text.equations.source) {
@@ -102,8 +111,9 @@ class Reader {
       }
       blank = false;
       if (dots > deepest) {
-        throw Error(ErrorKind::model, "a key with too many parts", source_->place(i),
-                    "tables are parameters, initial, labels, constraint.NAME, jump.NAME, section.NAME and run");
+        throw Error(
+            ErrorKind::model, "a key with too many parts", source_->place(i),
+            "tables are parameters, initial, labels, constraint.NAME, jump.NAME, section.NAME, table.NAME and run");
       }
     }
   }
@@ -433,6 +443,99 @@ class Reader {
     }
   }
 
+  void read_tables(const Entry& all, ModelText& text) const {
+    for (const Entry& t : table_entries(all)) {
+      const std::string where = fmt::format("[table.{}]", t.key);
+      if (!t.node->is_table())
+        fail(t, "a table needs a name",
+             "write [table.NAME] with file = \"...\" or points = [[0, 0], [1, 0.2]] below it");
+      PointTable table{.name = t.key, .curve = {}};
+      const auto entries = table_entries(t);
+      allow(entries, {"file", "points", "columns", "between", "outside"}, where);
+      Between between = Between::linear;
+      Outside outside = Outside::error;
+      const Entry *file = nullptr, *points = nullptr, *columns = nullptr;
+      for (const Entry& e : entries) {
+        if (e.key == "file") file = &e;
+        if (e.key == "points") points = &e;
+        if (e.key == "columns") columns = &e;
+        if (e.key == "between") between = one_of<Between>(e, between_names);
+        if (e.key == "outside") outside = one_of<Outside>(e, outside_names);
+      }
+      if ((file == nullptr) == (points == nullptr))
+        fail(t, fmt::format("the table '{}' needs either 'file' or 'points'", t.key),
+             "file = \"road.csv\" reads rows of numbers, points = [[0, 0], [1, 0.2]] gives them here");
+      if (columns && !file)
+        fail(*columns, "'columns' belong to a file", "remove the line: points have two numbers each");
+      if (columns) table.columns = column_names(*columns);
+      Points values = file ? points_of_file(*file, table) : points_given(*points);
+      table.checksum = values.checksum;
+      table.curve = std::make_shared<const Interpolant>(std::move(values.x), std::move(values.y), between, outside);
+      if (!table.curve->finite())
+        fail_value(file ? *file : *points, "these points are too close together, or too far apart, for numbers",
+                   "leave out points that lie within rounding of each other");
+      text.tables.push_back({key_fragment(t), std::move(table)});
+    }
+  }
+
+  template <class T, size_t n>
+  T one_of(const Entry& e, const std::array<std::string_view, n>& known) const {
+    const std::string text = plain_string(e);
+    const auto found = std::find(known.begin(), known.end(), text);
+    if (found == known.end())
+      fail_value(e, fmt::format("unknown choice '{}' for '{}'", text, e.key),
+                 fmt::format("known: {}", fmt::join(known, ", ")));
+    return static_cast<T>(found - known.begin());
+  }
+
+  std::vector<std::string> column_names(const Entry& e) const {
+    std::vector<std::string> out;
+    const toml::array* list = e.node->as_array();
+    for (size_t i = 0; list && i < list->size(); ++i) {
+      const toml::node& node = (*list)[i];
+      if (const auto* name = node.as_string(); name && !name->get().empty()) out.push_back(name->get());
+      if (const auto* place = node.as_integer(); place && place->get() > 0 && place->get() < 1'000'000)
+        out.push_back(fmt::format("{}", place->get()));
+    }
+    if (!list || list->size() != 2 || out.size() != 2)
+      fail_value(e, "'columns' are two names or positions", "write columns = [\"x\", \"height\"] or columns = [1, 3]");
+    return out;
+  }
+
+  Points points_of_file(const Entry& e, PointTable& table) const {
+    const std::string given = plain_string(e);
+    if (given.empty() || given.find('\0') != given.npos)
+      fail_value(e, "this is no name of a file", "write file = \"road.csv\"");
+    std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::path(source_->file()).parent_path();
+    table.file = std::filesystem::absolute(folder / given, ignored).lexically_normal().string();
+    const Fragment text = string_fragment(*e.node->as_string());
+    return read_points(table.file, table.columns, text.place(0, text.text.size()));
+  }
+
+  Points points_given(const Entry& e) const {
+    Points out;
+    const auto wrong = [&](const toml::node& node, std::string message, std::string hint) {
+      fail_value({e.key, &node, e.offset}, std::move(message), std::move(hint));
+    };
+    const toml::array* rows = e.node->as_array();
+    if (!rows) wrong(*e.node, "'points' must be a list of pairs", "write points = [[0, 0], [1, 0.2]]");
+    for (const toml::node& row : *rows) {
+      const toml::array* pair = row.as_array();
+      if (!pair || pair->size() != 2) wrong(row, "a point is a pair of numbers", "write points = [[0, 0], [1, 0.2]]");
+      for (const size_t i : {0u, 1u}) {
+        const toml::node& node = (*pair)[i];
+        const auto value = node.is_number() ? node.value<double>() : std::nullopt;
+        if (!value || !std::isfinite(*value))
+          wrong(node, "this is not a finite number", "write numbers as 0.5 or 1e-3");
+        (i == 0 ? out.x : out.y).push_back(*value);
+      }
+    }
+    if (const PointTrouble trouble = check_points(out.x, out.y); !trouble.message.empty())
+      wrong(rows->empty() ? *e.node : (*rows)[trouble.at], trouble.message, trouble.hint);
+    return out;
+  }
+
   void read_run(const Entry& all, ModelText& text) const {
     const auto entries = table_entries(all);
     allow(entries, {"from", "until", "tolerance", "engine", "dt"}, "[run]");
@@ -491,7 +594,30 @@ std::string value_text(const Expr& e) {
   return e.value() == 0 && std::signbit(e.value()) ? "-0.0" : print_number(e.value());  // -0 is an integer, that is 0
 }
 
+void write_table(const PointTable& table, std::string& out) {
+  out += fmt::format("\n[table.{}]\n", key_text(table.name));
+  if (!table.file.empty()) {
+    std::vector<std::string> columns;
+    for (const std::string& c : table.columns) {
+      const bool position = std::all_of(c.begin(), c.end(), [](unsigned char letter) { return std::isdigit(letter); });
+      columns.push_back(position ? c : in_quotes(c));
+    }
+    out += fmt::format("file = {}\n", in_quotes(table.file));
+    if (!columns.empty()) out += fmt::format("columns = [{}]\n", fmt::join(columns, ", "));
+  } else {
+    std::vector<std::string> points;
+    for (size_t i = 0; i < table.curve->x().size(); ++i)
+      points.push_back(fmt::format("[{}, {}]", value_text(table.curve->x()[i]), value_text(table.curve->y()[i])));
+    out += fmt::format("points = [{}]\n", fmt::join(points, ", "));
+  }
+  if (table.curve->between() != Between::linear) out += fmt::format("between = \"{}\"\n", between_name(*table.curve));
+  if (table.curve->outside() != Outside::error) out += fmt::format("outside = \"{}\"\n", outside_name(*table.curve));
+}
+
 }  // namespace
+
+std::string_view between_name(const Interpolant& curve) { return between_names[static_cast<size_t>(curve.between())]; }
+std::string_view outside_name(const Interpolant& curve) { return outside_names[static_cast<size_t>(curve.outside())]; }
 
 Model read_model_text(std::string_view text, std::string_view name, const Replacements& parameters) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte-order mark is no character of the first line
@@ -586,6 +712,7 @@ std::string write_model(const Model& model) {
     if (s.direction != Direction::any) line(fmt::format("direction = \"{}\"", direction_name(s.direction)));
     if (s.stop) line("stop = true");
   }
+  for (const PointTable& table : model.tables) write_table(table, out);
   const RunDefaults& run = model.run;
   if (run.from || run.until || run.tolerance || run.dt || run.engine) line("\n[run]");
   if (run.from) line("from = " + value_text(*run.from));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <algorithm>
 #include <cmath>
@@ -119,15 +120,15 @@ std::string shortened(std::string_view text, size_t most) {
 
 std::vector<std::string> distinct(const std::vector<std::string>& texts, size_t most) {
   std::vector<std::string> out;
-  std::map<std::string, std::vector<std::string>> full;  // what has been cut to the same text
+  std::map<std::string, std::string> cut_of;
+  std::set<std::string> taken;
   for (const std::string& text : texts) {
-    std::string cut = shortened(text, most);
-    std::vector<std::string>& same = full[cut];
-    const auto known = std::find(same.begin(), same.end(), text);
-    const auto number = known - same.begin() + 1;
-    if (known == same.end()) same.push_back(text);
-    if (number > 1) cut = fmt::format("{} ({})", shortened(text, most - 4), number);
-    out.push_back(std::move(cut));
+    auto [known, fresh] = cut_of.try_emplace(text, shortened(text, most));
+    for (int number = 2; fresh && !taken.insert(known->second).second; ++number) {
+      const std::string end = fmt::format(" ({})", number);
+      known->second = shortened(text, most - end.size()) + end;
+    }
+    out.push_back(known->second);
   }
   return out;
 }

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <sstream>
 
+#include "expr/interpolant.hpp"
 #include "expr/print.hpp"
 #include "model/describe.hpp"
 #include "out/json.hpp"
@@ -12,11 +14,9 @@ std::string formula(const Expr& e, const Expr& as_written) {
   return printed_size(e) <= longest_formula ? print(e) : print(as_written);
 }
 
-bool is_constant(const Expr& e) {
-  for (const Expr& s : symbols_in(std::span(&e, 1))) {
-    if (!s.is_symbol(SymbolKind::parameter) && !s.is_symbol(SymbolKind::constant)) return false;
-  }
-  return true;
+bool is_number(const Expr& e) {
+  const auto used = symbols_in(std::span(&e, 1));
+  return std::all_of(used.begin(), used.end(), is_constant);
 }
 
 void write_switches(JsonWriter& json, const Form& form, const std::vector<double>& parameters) {
@@ -33,14 +33,15 @@ void write_switches(JsonWriter& json, const Form& form, const std::vector<double
 }
 
 void write_constraints(JsonWriter& json, const Model& model, const std::vector<double>& parameters) {
+  const std::vector<Gap> gaps = shown_form(model.form).gaps;
   json.key("constraints").rows();
   for (size_t j = 0; j < model.constraints.size(); ++j) {
-    const Gap& gap = model.form.gaps[j];
+    const Gap& gap = gaps[j];
     json.object().member("name", model.constraints[j].name);
     json.member("gap", formula(gap.gap, model.constraints[j].gap)).member("degree", gap.degree).key("restitution");
     if (!gap.restitution) {
       json.null();
-    } else if (is_constant(*gap.restitution)) {
+    } else if (is_number(*gap.restitution)) {
       json.value(constant_value(*gap.restitution, parameters));
     } else {
       json.value(formula(*gap.restitution, *model.constraints[j].restitution));
@@ -84,6 +85,19 @@ void write_sections(JsonWriter& json, const Model& model, const std::vector<doub
   json.end();
 }
 
+void write_tables(JsonWriter& json, const Model& model) {
+  json.key("tables").rows();
+  for (const PointTable& t : model.tables) {
+    const auto x = t.curve->x();
+    json.object().member("name", t.name).member("points", static_cast<long>(x.size()));
+    json.member("from", x.front()).member("to", x.back());
+    json.member("between", between_name(*t.curve)).member("outside", outside_name(*t.curve));
+    if (!t.file.empty()) json.member("file", t.file);
+    json.end();
+  }
+  json.end();
+}
+
 }  // namespace
 
 std::string model_as_json(const Model& model) {
@@ -98,6 +112,7 @@ std::string model_as_json(const Model& model) {
   write_constraints(json, model, parameters);
   write_jumps(json, model, parameters);
   write_sections(json, model, parameters);
+  write_tables(json, model);
   json.member("autonomous", model.autonomous()).key("formulas").object();
   for (const Parameter& p : model.parameters) {
     if (contains_kind(p.value, SymbolKind::parameter)) json.member(p.name, print(p.value));

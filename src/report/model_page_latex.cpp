@@ -49,6 +49,8 @@ class LatexPage {
                        formula_or(form.counters[i].phase, "\\cdots")));
     for (size_t j = 0; j < form.gaps.size(); ++j) write_constraint(j);
     for (const Jump& jump : model_.jumps) write_jump(jump);
+    for (const PointTable& table : model_.tables)
+      line(fmt::format("{}(x) &: \\text{{{}}}", name(table.name), escaped(describe_table(table))));
     return fmt::format("\\begin{{align}}\n  {}\n\\end{{align}}\n", fmt::join(lines_, " \\\\\n  "));
   }
 
@@ -77,7 +79,7 @@ class LatexPage {
 
   void write_constraint(size_t j) {
     const Constraint& c = model_.constraints[j];
-    const Gap& gap = model_.form.gaps[j];
+    const Gap& gap = form_.gaps[j];
     const std::string g = formula(gap.gap, c.gap);
     line(fmt::format("0 &\\le {} \\perp {} \\ge 0", name(c.name), g));
     if (gap.restitution)

@@ -94,6 +94,7 @@ class TextPage {
     write_constraints();
     write_jumps();
     write_sections();
+    write_tables();
     write_unused();
     return std::move(out_);
   }
@@ -247,9 +248,7 @@ class TextPage {
 
   std::string restitution(const Expr& r) const {
     const auto used = symbols_in(std::span(&r, 1));
-    const bool constant = std::all_of(used.begin(), used.end(), [](const Expr& s) {
-      return s.is_symbol(SymbolKind::parameter) || s.is_symbol(SymbolKind::constant);
-    });
+    const bool constant = std::all_of(used.begin(), used.end(), is_constant);
     return constant ? with_value(r, parameters_) : print(r);
   }
 
@@ -295,6 +294,15 @@ class TextPage {
       formula_row("section", fmt::format("{}: {}{}", s.name, section(s), s.stop ? ", then stop" : ""));
     }
     if (shown < model_.sections.size()) row("sections", more(model_.sections.size() - shown));
+  }
+
+  void write_tables() {
+    if (!model_.tables.empty()) line("");
+    for (size_t i = 0; i < shown_of(model_.tables.size()); ++i) {
+      const PointTable& t = model_.tables[i];
+      row("table", fmt::format("{}: {}", t.name, describe_table(t)));
+      if (!t.file.empty()) row("  file", one_line(t.file));
+    }
   }
 
   void write_unused() {

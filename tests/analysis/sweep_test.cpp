@@ -213,7 +213,7 @@ TEST(Sweep, ASectionNeverMetAgainEndsTheRun) {
       "[section.turn]\non = \"v\"\n"));
   const auto runs = compute(program, plan_for(program.model(), "a", {3}));
   EXPECT_EQ(runs[0].why, Why::stalled);
-  EXPECT_EQ(runs[0].message, "section 'turn' is not met any more");
+  EXPECT_EQ(runs[0].message, "comes to rest without meeting 'turn'");
 }
 
 TEST(Sweep, SettlesNoLaterThanItMust) {

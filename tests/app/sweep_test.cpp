@@ -64,6 +64,51 @@ TEST_F(SweepCommand, TellsPeriodPointsSlidingEventsAndEnd) {
   EXPECT_EQ(j["rows"][0]["events"], 2);  // two crossings of v = 0
 }
 
+TEST_F(SweepCommand, MovesWhatDependsOnTheParameter) {  // the strobe, the force and the start follow omega
+  const std::string file = model(
+      "equations = \"\"\"\ny' = v\nv' = -y - c*v + f*sin(omega*t)\n\"\"\"\n[parameters]\nc = \"omega/2\"\nf = \"3*c\"\n"
+      "T = \"2*pi/omega\"\nomega = 1\n[initial]\ny = \"c\"\nv = 0\n[section.s]\nevery = \"T\"\n");
+  const json j = ask({file, "omega=0.8,1.5,3", "-n", "5", "--skip", "60"});
+  for (const json& row : j["rows"]) {
+    const double w = row["value"].get<double>(), c = w / 2, f = 3 * c;
+    const double steady = -f * c * w / (std::pow(1 - w * w, 2) + std::pow(c * w, 2));
+    EXPECT_NEAR(row["points"][4]["y"].get<double>(), steady, 1e-7) << w;
+    EXPECT_NEAR(row["time"].get<double>(), 2 * M_PI / w, 1e-9) << w;
+  }
+}
+
+TEST_F(SweepCommand, CountsRunsThatEndEarlyAndThoseThatNeverMeetTheSection) {
+  const std::string file = model(
+      "equations = \"\"\"\ny' = v\nv' = -y - a*v + a*b*v/(1 + y^2)\n\"\"\"\n[parameters]\na = 1\nb = 0\n[initial]\n"
+      "y = 1\nv = 0\n[section.s]\non = \"y + 0.5\"\ndirection = \"rising\"\n");
+  // a = 3: straight to rest; a = 0.1: around and then to rest; b = 2: a cycle
+  const json j = ask({file, "a=3,0.1,1", "-n", "5", "--skip", "40"});
+  EXPECT_EQ(j["early"], 3);
+  EXPECT_EQ(j["never_met"], 2);
+  EXPECT_EQ(j["rows"][0]["message"], "comes to rest without meeting 's'");
+  EXPECT_EQ(j["rows"][1]["message"], "comes to rest: 's' is not met any more");
+  const Ran r =
+      saltus_line({"sweep", file, "a=3,0.1,1", "-n", "5", "--skip", "40", "-p", "b=0", "-o", path("out"), "--no-plot"});
+  EXPECT_TRUE(contains(r.out, "early      3 of 3 ended early, 2 of them never met the section")) << r.out;
+}
+
+TEST_F(SweepCommand, AFewOutliersDoNotSquashTheDiagram) {
+  // x at the strobe is a, but for one value of a where it is a thousand times larger
+  const std::string file = model(
+      "equations = \"x' = a + if(a > 0.994 and a < 0.996, 1000, 0) - x\"\n[parameters]\na = 1\n[initial]\nx = 0\n"
+      "[section.s]\nevery = 50\n");
+  saltus_line({"sweep", file, "a=0:1:201", "-n", "3", "--skip", "2", "-o", path("out")});
+  std::ifstream in(path("out/plot.gp"));
+  const std::string plot(std::istreambuf_iterator<char>(in), {});
+  const size_t at = plot.find("set yrange [");
+  ASSERT_NE(at, std::string::npos) << plot;
+  double low = 0, high = 0;
+  ASSERT_EQ(std::sscanf(plot.c_str() + at, "set yrange [%lf:%lf]", &low, &high), 2) << plot.substr(at, 60);
+  EXPECT_LT(high, 2);
+  EXPECT_GT(high, 1);
+  EXPECT_TRUE(contains(plot, "3 points of x outside the picture, between 0 and 1001")) << plot;
+}
+
 TEST_F(SweepCommand, TakesRangesListsAndFiles) {
   EXPECT_EQ(values_of(quickly({decay(), "a=1:3:5"})), (std::vector<double>{1, 1.5, 2, 2.5, 3}));
   EXPECT_EQ(values_of(quickly({decay(), "a=3,1,1/4"})), (std::vector<double>{3, 1, 0.25}));

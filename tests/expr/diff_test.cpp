@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "expr/interpolant.hpp"
 #include "expr/print.hpp"
 #include "random_expr.hpp"
 
@@ -80,6 +81,7 @@ Dual dual_apply(Op op, const std::vector<Dual>& a) {
     case Op::both: return {a[0].v != 0 && a[1].v != 0 ? 1.0 : 0, 0};
     case Op::either: return {a[0].v != 0 || a[1].v != 0 ? 1.0 : 0, 0};
     case Op::negation: return {a[0].v == 0 ? 1.0 : 0, 0};
+    case Op::table:
     case Op::number:
     case Op::symbol: break;
   }
@@ -160,8 +162,21 @@ void agree_on_random_formulas(bool smooth_only, unsigned seed, int wanted) {
   EXPECT_GE(by_dual, wanted);
   EXPECT_GE(by_difference, wanted);
   for (int op = static_cast<int>(Op::add); op <= static_cast<int>(smooth_only ? Op::log1p : Op::negation); ++op) {
+    if (static_cast<Op>(op) == Op::table) continue;  // below
     EXPECT_GE(seen[static_cast<size_t>(op)], 10) << op_name(static_cast<Op>(op)) << " was hardly tested";
   }
+}
+
+TEST(Differentiate, FollowsATable) {
+  const auto curve = std::make_shared<const Interpolant>(std::vector<double>{0, 1, 3}, std::vector<double>{1, 2, -1},
+                                                         Between::cubic, Outside::hold);
+  const Expr x = Expr::symbol(SymbolKind::state, 0, "x");
+  const Expr e = x * make(Op::table, pow(x, 2), Expr::table(curve, "road"));
+  const auto at = [](const Expr& f, double value) { return evaluate(f, [&](const Symbol&) { return value; }); };
+  for (const double v : {0.3, 0.9, 1.2, 1.9}) {
+    EXPECT_NEAR(at(differentiate(e, x), v), (at(e, v + 1e-6) - at(e, v - 1e-6)) / 2e-6, 1e-8) << v;
+  }
+  EXPECT_EQ(print(differentiate(e, x)), "road(x^2) + x*(road'(x^2)*(2*x))");
 }
 
 TEST(Differentiate, AgreesWithTwoOtherMethodsOnSmoothFormulas) { agree_on_random_formulas(true, 1, 1000); }

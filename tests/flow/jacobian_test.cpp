@@ -23,7 +23,7 @@ struct InMode {
   explicit InMode(Model model)
       : program(std::move(model)),
         parameters(parameter_values(program.model())),
-        counters(program.model().form.counters.size(), 0.0),
+        counters(static_cast<size_t>(program.model().form.counter_values), 0.0),
         series(program, parameters, 4) {}
 
   std::vector<double> rates(const std::vector<double>& x, double t) {

@@ -131,6 +131,50 @@ v = 2
                6, "cross");
 }
 
+TEST(Variation, CrossesTheBreaksOfTables) {
+  for (const std::string between : {"linear", "cubic", "step"}) {
+    expect_equal(R"M(
+equations = """
+  x' = y
+  y' = -x + a*q(k*x + 0.1) - 0.1*y
+  z' = q(sin(k*t))*x
+"""
+[parameters]
+a = 0.3
+k = 1.3
+[initial]
+x = "1 + q(a)"
+y = 0.5
+z = 0
+[table.q]
+points = [[-3, 0.4], [-1.2, 0.3], [-0.4, -0.5], [0.3, 0.7], [0.9, 0.1], [2.5, 0.6]]
+outside = "hold"
+between = ")M" + between + "\"\n",
+                 8, "");
+  }
+}
+
+TEST(Variation, SlidesOnAStepOfATable) {
+  expect_equal(R"M(
+equations = """
+  x' = b + 0.5*sin(w*t) - q(k*x)
+  z' = q(k*x)
+"""
+[parameters]
+b = 0.3
+w = 1.1
+k = 0.8
+[initial]
+x = 1
+z = 0
+[table.q]
+points = [[-2, -2], [-1, -1], [0.2, 1.2], [1.5, 2]]
+between = "step"
+outside = "hold"
+)M",
+               5, "slide");
+}
+
 TEST(Variation, EntersAndLeavesSliding) {
   expect_equal(R"M(
 equations = """

@@ -260,8 +260,8 @@ bool set_switches(const Model& m, Values& v) {
   bool off_surfaces = true;
   for (size_t round = 0; round <= m.form.counters.size(); ++round) {  // each may depend on the others
     off_surfaces = true;
-    for (size_t i = 0; i < m.form.counters.size(); ++i) {
-      v.counter[i] = std::floor(evaluate(m.form.counters[i].phase, v));
+    for (const Counter& c : m.form.counters) {
+      set_counter(c, count_at(c, evaluate(c.phase, v)), v.counter);
     }
     for (const int ordered : m.form.order) {
       const size_t i = static_cast<size_t>(ordered);

@@ -52,6 +52,7 @@ struct Values {
       case SymbolKind::counter: return counter.at(i);
       case SymbolKind::definition: return definition.at(i);
       case SymbolKind::constant:
+      case SymbolKind::table:
       case SymbolKind::argument: break;
     }
     return std::nan("");
@@ -65,7 +66,7 @@ inline Values random_values(const Model& model, std::mt19937& random) {
   for (size_t i = 0; i < model.states.size(); ++i) v.x.push_back(number(random));
   for (size_t i = 0; i < model.constraints.size(); ++i) v.lambda.push_back(positive(random));
   for (size_t i = 0; i < model.form.switches.size(); ++i) v.sigma.push_back(random() % 2 ? 1 : -1);
-  v.counter.resize(model.form.counters.size());
+  v.counter.resize(static_cast<size_t>(model.form.counter_values));
   v.definition.resize(model.definitions.size());
   v.t = positive(random);
   return v;

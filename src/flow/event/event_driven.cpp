@@ -64,7 +64,7 @@ class Engine {
   void start() {
     now_.mode.switches.assign(at(program_.switches()), '+');
     now_.mode.constraints.assign(at(program_.constraints()), 'o');
-    now_.counters.assign(model_.form.counters.size(), 0.0);
+    now_.counters.assign(at(model_.form.counter_values), 0.0);
     if (program_.unknowns() > 0 || events_.jumps().size() > 0) first_scale_ = smooth_.estimate_scale(now_);
     events_.start(now_, first_scale_);
   }
@@ -335,7 +335,8 @@ class Engine {
 std::vector<std::vector<double>> probe_surfaces(const Program& program, Rounding& point) {
   std::vector<std::vector<double>> out;
   std::vector<double> x(at(program.states())), sigma(at(program.switches()), 1.0);
-  const std::vector<double> counters(program.model().form.counters.size(), 0.0);
+  std::vector<double> counters(at(program.model().form.counter_values));  // any, but no two alike
+  for (size_t c = 0; c < counters.size(); ++c) counters[c] = 0.7548 + 0.5698 * static_cast<double>(c);
   double u = 0.318;
   for (int k = 0; k < 4; ++k) {
     for (double& v : x) {

@@ -16,7 +16,7 @@ StepFormulas::StepFormulas(const Program& program, const std::string& key, std::
   const int n = program.states(), m = program.switches(), q = program.constraints();
   layout_ = {m, q, static_cast<int>(form.jumps.size()), static_cast<int>(form.sections.size()),
              static_cast<int>(form.counters.size())};
-  const TapeInputs inputs{n, m, q, layout_.counters};
+  const TapeInputs inputs{n, m, q, form.counter_values};
 
   std::vector<Expr> tests, conditions;
   for (const Switch& s : form.switches) tests.push_back(s.surface);

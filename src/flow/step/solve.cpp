@@ -43,7 +43,7 @@ StepSolver::StepSolver(const Program& program, std::span<const double> parameter
       u_(Vec::Zero(items_)),
       u_guess_(Vec::Zero(items_)),
       scale_(Vec::Zero(n_)) {
-  counters_.assign(program.model().form.counters.size(), 0.0);
+  counters_.assign(static_cast<size_t>(program.model().form.counter_values), 0.0);
 }
 
 void StepSolver::bind(std::span<const double> parameters) {

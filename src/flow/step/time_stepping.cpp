@@ -64,7 +64,7 @@ class Stepper {
     const auto begin = std::chrono::steady_clock::now();
     moment_.mode.switches.assign(at(m_), '+');
     moment_.mode.constraints.assign(at(q_), 'o');
-    moment_.counters.assign(model_.form.counters.size(), 0.0);
+    moment_.counters.assign(at(model_.form.counter_values), 0.0);
     events_.start(moment_, smooth_.estimate_scale(moment_));
     take_over();
     if (step_.dt == 0 && !recorder_.ended()) first_step();

@@ -1,0 +1,33 @@
+// Files of points: what a table of a model is read from.
+//
+// Rows of numbers, separated by commas, semicolons, tabs or blanks; a first row that is no number names the columns;
+// blank lines and what follows # are passed over.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace saltus {
+
+struct Points {
+  std::vector<double> x, y;
+  std::uint64_t checksum = 0;  ///< of the file
+};
+
+/// Reads two columns of a file, given by name or by position (from 1); none given: the first two. `asked` is where the
+/// model names the file. Throws Error(file) if it cannot be read, Error(model) with its line if it says no function.
+Points read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked);
+
+/// What is wrong with points as a function, and at which of them; nothing if they are one.
+struct PointTrouble {
+  size_t at = 0;
+  std::string message, hint;
+};
+PointTrouble check_points(std::span<const double> x, std::span<const double> y);
+
+}  // namespace saltus
