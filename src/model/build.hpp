@@ -14,10 +14,12 @@
 #include <vector>
 
 #include "base/source.hpp"
-#include "expr/parse.hpp"
+#include "expr/interpolant.hpp"
 #include "model/model.hpp"
 
 namespace saltus {
+
+struct UserFunction;
 
 /// A name with the formula given to it; both know their place.
 struct NamedText {

@@ -91,7 +91,8 @@ class PointReader {
     while (next_ < text_.size()) {
       const size_t begin = next_, end = std::min(text_.find('\n', begin), text_.size());
       next_ = end + 1;
-      split(begin, std::min(text_.find('#', begin), end));
+      const size_t comment = std::string_view(text_).substr(begin, end - begin).find('#');
+      split(begin, std::min(comment, end - begin) + begin);
       if (!row_.empty()) return true;
     }
     return false;

@@ -41,7 +41,7 @@ TEST(Lookout, SeesRest) {
   EXPECT_LT(node.steps, 5000);
   const Watched spiral = watch("x' = v\nv' = -x - 0.2*v", "x = 3\nv = 0", "x - 1");
   EXPECT_EQ(spiral.verdict, "comes to rest: 's' is not met any more");
-  EXPECT_GT(spiral.points, 3);
+  EXPECT_GE(spiral.points, 3);
   EXPECT_LT(spiral.steps, 5000);
 }
 

@@ -82,7 +82,9 @@ TEST_F(SweepCommand, CountsRunsThatEndEarlyAndThoseThatNeverMeetTheSection) {
       "equations = \"\"\"\ny' = v\nv' = -y - a*v + a*b*v/(1 + y^2)\n\"\"\"\n[parameters]\na = 1\nb = 0\n[initial]\n"
       "y = 1\nv = 0\n[section.s]\non = \"y + 0.5\"\ndirection = \"rising\"\n");
   // a = 3: straight to rest; a = 0.1: around and then to rest; b = 2: a cycle
-  const json j = ask({file, "a=3,0.1,1", "-n", "5", "--skip", "40"});
+  const Ran answer = saltus_line({"sweep", file, "a=3,0.1,1", "-n", "5", "--skip", "40", "--json"});
+  EXPECT_EQ(answer.status, 1);
+  const json j = json::parse(answer.out);
   EXPECT_EQ(j["early"], 3);
   EXPECT_EQ(j["never_met"], 2);
   EXPECT_EQ(j["rows"][0]["message"], "comes to rest without meeting 's'");

@@ -140,7 +140,7 @@ equations = """
   z' = q(sin(k*t))*x
 """
 [parameters]
-a = 0.3
+a = 0.35
 k = 1.3
 [initial]
 x = "1 + q(a)"
