@@ -158,6 +158,7 @@ Past past_of(const FollowRequest& request, const RunOptions& options, const Mode
             .command = "follow",
             .name = short_name(start.model.model),
             .model = write_model(model),
+            .files = table_files(model),
             .options = recorded(start.solve, options)};
   past.options.push_back({"range-of", request.ranges});
   if (!start.section.empty()) past.options.push_back({"section", {start.section}});
