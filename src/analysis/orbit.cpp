@@ -288,12 +288,11 @@ class Search {
     RunOptions still = base(begin.t, 0);
     still.initial = begin.x;
     const Arc first = simulator_->run(still).last;
-    for (size_t c = 0; c < arc.counters.size(); ++c) {
-      const Expr phase[] = {model_.form.counters[c].phase};
-      const std::vector<Expr> symbols = symbols_in(phase);
+    for (const Counter& c : model_.form.counters) {
+      const std::vector<Expr> symbols = symbols_in(std::span(&c.phase, 1));
       const bool timed = std::none_of(symbols.begin(), symbols.end(),
                                       [](const Expr& e) { return e.is_symbol(SymbolKind::state); });
-      if (timed) arc.counters[c] = first.counters[c];
+      if (timed) set_counter(c, first.counters[static_cast<size_t>(c.at)], arc.counters);
     }
   }
 

@@ -107,9 +107,10 @@ int known_zeros(const Model& model, const Series& series, const Transition& befo
     if (from != to && from == '0' && met(GuardKind::slip)) return 2;
     if (from != to && from == '0') return met(GuardKind::sigma) && !(series.hold(guard.item) > 1) ? 2 : 1;
     if (met(GuardKind::surface)) return 1;
-    for (size_t c = 0; c < before.counters.size() && c < before.counters_before.size(); ++c) {
-      if (before.counters[c] > before.counters_before[c] && model.form.counters[c].below == guard.item) return 1;
-      if (before.counters[c] < before.counters_before[c] && model.form.counters[c].above == guard.item) return 1;
+    for (const Counter& c : model.form.counters) {
+      if (before.counters.size() != before.counters_before.size()) break;
+      const double moved = before.counters[at(c.at)] - before.counters_before[at(c.at)];
+      if ((moved > 0 && c.below == guard.item) || (moved < 0 && c.above == guard.item)) return 1;
     }
     return 0;
   }
