@@ -617,7 +617,7 @@ class Chooser {
     std::vector<bool> attracts;
     const auto attempt = [&](const std::vector<double>& guess) {
       series_.guess(guess);
-      if (series_.expand(x_, t_, counters_, 0) != SeriesStatus::ok) return;
+      if (series_.expand(x_, t_, counters_, 1) != SeriesStatus::ok || !keeps_flat(group, c)) return;
       std::vector<double> values;
       for (int u = 0; u < program_.unknowns(); ++u) values.push_back(series_.unknown(u)[0]);
       if (!in_range(values)) return;
@@ -662,6 +662,16 @@ class Chooser {
     }
     series_.guess(found[best]);
     return series_.expand(x_, t_, counters_, order) == SeriesStatus::ok;
+  }
+
+  /// Whether the surfaces that are to stay zero by themselves do so at first.
+  bool keeps_flat(const std::vector<size_t>& group, const Candidate& c) const {
+    double fastest = 0;
+    for (int k = 0; k < program_.states(); ++k) fastest = std::max(fastest, std::abs(series_.rate(k)[0]));
+    return std::all_of(group.begin(), group.end(), [&](size_t z) {
+      const int u = zeros_[z].unknown;
+      return !is_flat(c, u) || !(std::abs(function(u)[1]) > same_solution * fastest);
+    });
   }
 
   /// Whether a small departure from the slid set grows: an eigenvalue of the slope with positive real part.

@@ -158,13 +158,15 @@ bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) 
       fill_row(ix(hit.size() + k), c.surface[leader(k)], c.surface_gradient.row(leader(k)));
     // At no impulse yet, friction is felt as that of a unit impulse: the first step must not be singular.
     const Vec impulse = iteration == 0 ? Vec(Vec::Ones(ix(n))) : out.impulse;
+    const double strength = impulse.cwiseAbs().maxCoeff();  // sigma times it is an unknown like the impulses
+    if (!(strength > 0)) return false;
     for (size_t l = 0; l < shared.size(); ++l) {
       Vec slope = Vec::Zero(D.rows());
       for (const auto& [b, sign] : shared[l].members) {  // D is affine in each sigma
         Vec up = out.sigma, down = out.sigma;
         up[ix(b)] = 1;
         down[ix(b)] = -1;
-        slope += sign * (c.directions(up) - c.directions(down)) * impulse / 2;
+        slope += sign * (c.directions(up) - c.directions(down)) * (impulse / strength) / 2;
       }
       for (size_t k = 0; k < hit.size(); ++k) J(ix(k), ix(hit.size() + l)) = c.gap_gradient.row(ix(hit[k])).dot(slope);
       for (size_t k = 0; k < shared.size(); ++k)
@@ -172,8 +174,9 @@ bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) 
     }
     // Contacts may say the same twice (a table on four legs): the shortest answer, if it is one.
     const Orthogonal factors(J, independent_column);
-    const Vec step = -factors.solve(r);
+    Vec step = -factors.solve(r);
     if (!step.allFinite() || (J * step + r).cwiseAbs().maxCoeff() > 1e-9 * r.cwiseAbs().maxCoeff()) return false;
+    step.tail(ix(shared.size())) /= strength;
     double change = 0;
     for (size_t k = 0; k < hit.size(); ++k) {
       out.impulse[ix(hit[k])] += step[ix(k)];

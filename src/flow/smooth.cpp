@@ -19,7 +19,6 @@ Smooth::Smooth(Series& series, int most_order, std::span<const double> step_rati
       step_ratio_(step_ratio),
       horizon_(std::abs(options.until - options.from)),
       tolerance_(local_tolerance(options.tolerance)),
-      initial_(options.initial),
       control_(series.program().states(), tolerance_, horizon_) {
   if (options.stiff)
     stiff_.emplace(series.program(), options.tolerance, options.until < options.from ? -1.0 : 1.0, order_);
@@ -73,7 +72,7 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
   double scale = 0;
   for (size_t i = 0; i < n; ++i) {
     rate[i] = series_.rate(static_cast<int>(i))[0];
-    size[i] = std::max(std::abs(now.x[i]), std::abs(initial_[i]));
+    size[i] = std::max(std::abs(now.x[i]), control_.largest(i));
     scale = std::max(scale, size[i]);
   }
   // How much faster each state is at the end of the tangent, if the field has a value there.

@@ -73,7 +73,6 @@ class Smooth {
   int most_order_, order_;
   std::span<const double> step_ratio_;
   double horizon_, tolerance_;
-  const std::vector<double>& initial_;
   StepControl control_;
   std::optional<StiffFlow> stiff_;
   Piece piece_;

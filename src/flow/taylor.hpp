@@ -43,6 +43,8 @@ class StepControl {
   int enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length) const;
   /// Whether the states hardly bend on a step of this length: stability, not accuracy, makes it short.
   bool idle(const Series& series, double length) const;
+  /// The largest |x_i| accepted so far.
+  double largest(size_t i) const { return largest_[i]; }
   /// Whether the polynomial solves the equations at tau; `series` holds the rates there.
   bool defect_small(const Piece& piece, Series& series, double tau, int order) const;
   void accept(std::span<const double> x);
