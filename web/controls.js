@@ -3,7 +3,7 @@
 
 import { findValue, replaceText } from './editor.js';
 import { formula } from './latex.js';
-import { element, make, state, tell, toast } from './state.js';
+import { element, make, on, state, tell, toast } from './state.js';
 
 /** @typedef {{ kind: 'p' | 'x', name: string, row: any, range: any, field: any, low: number, high: number, log: boolean }} Slider */
 
@@ -181,9 +181,17 @@ export function refresh() {
   }
 }
 
+on('refused', (/** @type {any} */ error) => {
+  for (const s of sliders) s.field.classList.toggle('wrong', error.message.includes(`${s.name}=`));
+});
+on('run', () => { for (const s of sliders) s.field.classList.remove('wrong'); });
+
 for (const id of ['from', 'until', 'tolerance', 'engine', 'flow']) {
   element(id).addEventListener('change', () => {
-    /** @type {any} */ (state.solve)[id] = element(id).value.trim();
+    const text = element(id).value.trim(), wrong = id === 'tolerance' && text !== '' && !(Number(text) > 0);
+    element(id).classList.toggle('wrong', wrong);
+    if (wrong) { toast(`tolerance ${text}: give a number such as 1e-10`); return; }
+    /** @type {any} */ (state.solve)[id] = text;
     tell('values', { drag: false });
   });
 }

@@ -175,7 +175,8 @@ export function fillAxes() {
   const columns = state.run?.columns ?? state.model.columns;
   for (const [id, key, fallback] of /** @type {const} */ ([['plane-x', 'x', 1], ['plane-y', 'y', 2]])) {
     const select = element(id);
-    if (!columns.includes(state.axes[key])) state.axes[key] = columns[Math.min(fallback, state.model.states.length)] ?? columns[0];
+    const usual = state.model.states.length === 1 ? fallback - 1 : fallback;  // one state is shown over time
+    if (!columns.includes(state.axes[key])) state.axes[key] = columns[usual];
     if (select.dataset.of !== columns.join()) {
       select.replaceChildren(...columns.map((/** @type {string} */ c) => make('option', {}, c)));
       select.dataset.of = columns.join();

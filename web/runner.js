@@ -14,7 +14,7 @@ export class Runner {
     this.wanted = null;
     /** @type {{ id: number, drag: boolean, since: number } | null} */
     this.flying = null;
-    this.timer = 0;
+    this.timer = this.patience = 0;
     this.busy = false;
   }
 
@@ -33,6 +33,8 @@ export class Runner {
     this.wanted = null;
     const id = this.link.ask({ do: 'run', drag, ...settings() }, (answer) => this.receive(answer));
     this.flying = { id, drag, since };
+    clearTimeout(this.patience);
+    this.patience = window.setTimeout(() => { if (this.flying?.id === id) tell('slow'); }, 400);
   }
 
   /** @param {any} answer */

@@ -116,7 +116,7 @@ export function paint(ctx, width, height) {
       }
       for (const name of names) {
         const s = run.columns.indexOf(name) - 1;
-        if (s >= run.states) continue;
+        if (s >= run.states || marks.length * names.length > 400) continue;
         for (const i of marks) {
           const t = run.events[i][0];
           if (t < times[0] || t > times[1]) continue;
@@ -166,7 +166,7 @@ function paintRibbons(ctx, ribbons, place, times, colours) {
     ctx.fillStyle = colours.soft;
     ctx.textAlign = 'right';
     ctx.textBaseline = 'middle';
-    ctx.fillText(label.length > 9 ? label.slice(0, 8) + '…' : label, place.x - 6, y + h / 2);
+    ctx.fillText(label.length > 7 ? label.slice(0, 6) + '…' : label, place.x - 6, y + h / 2);
   });
 }
 

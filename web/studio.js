@@ -111,14 +111,20 @@ on('text', () => {
 
 on('values', ({ drag }) => { runner.request(drag); tell('changed'); });
 on('start', ({ drag }) => { controls.refresh(); runner.request(drag); });
+on('slow', () => {
+  element('status').textContent = 'computing…';
+  element('view-run').classList.add('pending');
+});
 on('refused', (error) => {
   state.wrong = true;
+  element('view-run').classList.remove('pending');
   dim();
   element('status').textContent = `${error.message}${error.hint ? ` – ${error.hint}` : ''}`;
 });
 
 on('run', ({ since, drag }) => {
   state.wrong = false;
+  element('view-run').classList.remove('pending');
   const { run } = state, low = Math.min(run.from, run.until), high = Math.max(run.from, run.until);
   state.cursor = Math.max(low, Math.min(high, state.cursor));
   const slider = element('cursor');

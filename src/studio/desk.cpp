@@ -219,7 +219,8 @@ void Desk::section(const Message& m, const std::stop_token& stop) {
   send(frame.bytes(m.id, "points", [&](JsonWriter& json) {
     json.member("section", answer.section).member("states", system.model().states.size());
   }));
-  finish(m.id, stop, std::string(why_name(answer.trajectory.end.why)), answer.trajectory.end.message);
+  const End& end = answer.trajectory.end;
+  finish(m.id, stop, std::string(why_name(end.why)), end.why == Why::count ? "" : end.message);
 }
 
 Report Desk::progress_to(long id) const {

@@ -21,6 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr long most_values = 5000, most_cells_along = 800;
+constexpr double most_numbers = 2e7;
 
 // ---- diagrams ------------------------------------------------------------------------------------------------------
 
@@ -84,6 +85,10 @@ SweepPlan plan_of(const Message& m, const Model& model, const RunOptions& run) {
       .settle = settle};
   plan.run.until = HUGE_VAL;
   plan.check(model);
+  const double numbers = static_cast<double>(plan.runs() * model.states.size()) * static_cast<double>(plan.count);
+  if (numbers > most_numbers)
+    throw Error(ErrorKind::usage, fmt::format("{:.2g} numbers are too many to watch", numbers), {},
+                "take fewer values or points, or the command line");
   return plan;
 }
 

@@ -70,9 +70,14 @@ bool is_fleeting(const Message& m) {
   return m.verb == "run" || m.verb == "window" || m.verb == "plane" || m.verb == "check";
 }
 
+/// Options by their names, as the page calls them.
+std::string in_words(const std::string& message) {
+  return spell_options(message, [](std::string_view name) { return std::string(name); });
+}
+
 void write_error(JsonWriter& json, const Error& error) {
   const Place& place = error.place();
-  json.key("error").object().member("message", error.message()).member("hint", error.hint());
+  json.key("error").object().member("message", in_words(error.message())).member("hint", in_words(error.hint()));
   json.member("report", error.report());
   if (place.known()) json.member("line", place.line).member("column", place.column).member("length", place.length);
   json.end();

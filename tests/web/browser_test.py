@@ -221,6 +221,20 @@ class Page(unittest.TestCase):
         self.until("document.getElementById('mistake').hidden && saltus.idle()")
         self.assertNotIn("stale", self.find("view-run").get_attribute("class"))
 
+    def test_wrong_values_are_refused_at_their_place(self):
+        self.open("dry_friction")
+        give = "const f = document.querySelector('#parameters .slider input[type=text]'); f.value = arguments[0]; f.dispatchEvent(new Event('change'))"
+        for text, words in (("abc", "unknown name 'abc'"), ("1/0", "is inf"), ("F", "given by itself")):
+            self.js(give, text)
+            self.until("saltus.state.wrong && saltus.idle()")
+            self.assertIn(words, self.find("status").text)
+            self.assertNotIn("`", self.find("status").text)
+            self.assertEqual(self.js("return document.querySelectorAll('input.wrong').length"), 1)
+            self.assertEqual(self.js("return saltus.state.run.events.length"), 17)
+        self.js(give, "2*pi/16")
+        self.until("!saltus.state.wrong && saltus.idle()")
+        self.assertEqual(self.js("return document.querySelectorAll('input.wrong').length"), 0)
+
     def test_equations_of_the_gallery(self):
         strange = self.js("""return import('/latex.js').then(async ({equations}) => {
             const bad = [];

@@ -157,6 +157,7 @@ class Robust(unittest.TestCase):
             messages = [b"", b"{}", b"[]", b"null", b'{"do":1}', b'{"do":"run","p":[]}', b'{"do":"run","id":"x"}',
                         b'{"do":"plane","axes":["y","v"]}', b'{"do":"plane","axes":["y","v"],"box":[1,0,0,1],"state":[0,0]}',
                         b'{"do":"sweep","vary":["F=0:1:99999999"]}', b'{"do":"sweep","vary":["y=0:1:9"]}',
+                        b'{"do":"sweep","vary":["F=0:1:5000"],"points":1000000}',
                         b'{"do":"sweep","vary":["F=@/etc/passwd"]}', b'{"do":"basins","axes":["y=0:1"],"levels":[5]}',
                         b'{"do":"basins","axes":["y=0:1","v=0:1"],"levels":[1000000]}', b'{"do":"section","section":"none"}',
                         b'{"do":"export","what":"passwd"}', b'{"do":"save","text":"x"}', b'{"do":"open","name":"../x"}',
