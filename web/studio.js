@@ -36,13 +36,9 @@ function onConnection(what) {
   box.className = what === 'open' ? '' : 'lost';
   box.textContent = { open: '', lost: 'saltus has ended: start it again', refused: 'no connection: open the link that saltus studio prints' }[what];
   if (what !== 'open') { runner.forget(); asking = looking = closing = false; return; }
-  if (state.model) link.ask({ do: 'open', text: state.text }, onReopened);
-  else link.ask({ do: 'open' }, onModel);
-}
-
-/** @param {any} answer */
-function onReopened(answer) {
-  if (answer.kind === 'model') runner.request(false);
+  if (!state.model) return void link.ask({ do: 'open' }, onModel);
+  const listed = state.model.gallery.some((/** @type {any} */ g) => g.name === state.call);
+  link.ask(state.file ? { do: 'open' } : listed ? { do: 'open', name: state.call } : { do: 'open', text: state.text }, () => tell('text'));
 }
 
 /** @param {any} answer */

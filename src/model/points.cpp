@@ -7,6 +7,7 @@
 #include <fstream>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -186,7 +187,19 @@ PointTrouble check_points(std::span<const double> x, std::span<const double> y) 
   return {};
 }
 
+namespace {
+thread_local const std::vector<std::string>* allowed = nullptr;  // of OnlyTheseFiles
+}  // namespace
+
+OnlyTheseFiles::OnlyTheseFiles(std::vector<std::string> paths)
+    : paths_(std::move(paths)), before_(std::exchange(allowed, &paths_)) {}
+
+OnlyTheseFiles::~OnlyTheseFiles() { allowed = before_; }
+
 Points read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked) {
+  if (allowed && std::find(allowed->begin(), allowed->end(), path.string()) == allowed->end())
+    throw Error(ErrorKind::file, fmt::format("the file '{}' is not read for a text from elsewhere", path.string()), asked,
+                "start saltus with the model file that names it, or write points = [[0, 0], [1, 0.2]]");
   return PointReader(path, read_file(path, asked)).read(columns);
 }
 

@@ -23,6 +23,20 @@ struct Points {
 /// model names the file. Throws Error(file) if it cannot be read, Error(model) with its line if it says no function.
 Points read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked);
 
+/// While it lives, the calling thread reads points from these files (whole paths) only: for models whose text comes
+/// from somebody who may not choose files.
+class OnlyTheseFiles {
+ public:
+  explicit OnlyTheseFiles(std::vector<std::string> paths);
+  OnlyTheseFiles(const OnlyTheseFiles&) = delete;
+  OnlyTheseFiles& operator=(const OnlyTheseFiles&) = delete;
+  ~OnlyTheseFiles();
+
+ private:
+  std::vector<std::string> paths_;
+  const std::vector<std::string>* before_;
+};
+
 /// What is wrong with points as a function, and at which of them; nothing if they are one.
 struct PointTrouble {
   size_t at = 0;

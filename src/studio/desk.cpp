@@ -13,6 +13,7 @@
 #include "app/engine.hpp"
 #include "ask/gallery.hpp"
 #include "ask/section.hpp"
+#include "model/points.hpp"
 #include "out/write.hpp"
 #include "report/model_page.hpp"
 #include "studio/export.hpp"
@@ -32,6 +33,11 @@ constexpr double most_drag_seconds = 0.02;
 ModelSource source_of(const std::string& text, const std::string& name) {
   const auto past = read_past_text(text, name);
   return past ? ModelSource{name, past->model, past->start} : ModelSource{name, text};
+}
+
+System make_system(const StudioModel& model, const ModelSettings& settings = {}) {
+  const OnlyTheseFiles guard(model.tables);
+  return System(model.source, settings, short_name(model.name));
 }
 
 std::string read_file(const std::string& path) {
@@ -72,11 +78,11 @@ void Desk::answer(const Message& m, const std::stop_token& stop) {
 void Desk::open(const Message& m) {
   StudioModel model = first_;
   if (m.text) {
-    model = {source_of(*m.text, "model"), "model.toml", {}};
+    model = {source_of(*m.text, "model"), "model.toml", {}, {}};
   } else if (m.name) {
     const auto found = find_in_gallery(*m.name);
     if (!found) throw Error(ErrorKind::usage, fmt::format("the gallery has no model '{}'", *m.name));
-    model = {{*m.name, std::string(found->text)}, *m.name, {}};
+    model = {{*m.name, std::string(found->text)}, *m.name, {}, {}};
   } else if (model.file) {
     saved_ = read_file(*model.file);
     model.source = source_of(*saved_, *model.file);
@@ -86,7 +92,7 @@ void Desk::open(const Message& m) {
   const std::string text = *model.source.text;
   const std::string name = model.name;
   const bool file = model.file.has_value();
-  const System system(model.source, {}, short_name(name));
+  const System system = make_system(model);
   take(std::move(model));
   send(note_to_page(m.id, "model",
                     [&](JsonWriter& json) {
@@ -100,15 +106,12 @@ void Desk::open(const Message& m) {
 void Desk::check(const Message& m) {
   StudioModel model = now();
   model.source.text = m.text.value_or("");
-  const System system(model.source, {}, short_name(model.name));
+  const System system = make_system(model);
   take(model);
   send(note_to_page(m.id, "checked", [&](JsonWriter& json) { write_model_card(json, system.model()); }), false);
 }
 
-System Desk::system_of(const Message& m) const {
-  const StudioModel model = now();
-  return System(model.source, {m.parameters, m.initial, false, m.from}, short_name(model.name));
-}
+System Desk::system_of(const Message& m) const { return make_system(now(), {m.parameters, m.initial, false, m.from}); }
 
 SolveOptions Desk::solve_options(const Message& m) const {
   return {.from = m.from,

@@ -18,6 +18,7 @@ struct StudioModel {
   ModelSource source;               ///< with its text
   std::string name;                 ///< how a command line calls it
   std::optional<std::string> file;  ///< its path, which alone may be written
+  std::vector<std::string> tables;  ///< files of points that it names, which alone may be read
 };
 
 /// Requests of two threads at most: quick ones and a job.

@@ -26,7 +26,12 @@ StudioModel find_studio_model(const std::string& name) {
     source.text = std::string(std::istreambuf_iterator<char>(in), {});
     file = name;
   }
-  return {std::move(source), name, std::move(file)};
+  const System system(source, {}, short_name(name));  // what is wrong with it is told in the terminal
+  std::vector<std::string> tables;
+  for (const PointTable& table : system.model().tables) {
+    if (!table.file.empty()) tables.push_back(table.file);
+  }
+  return {std::move(source), name, std::move(file), std::move(tables)};
 }
 
 }  // namespace

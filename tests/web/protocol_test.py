@@ -184,6 +184,26 @@ class Robust(unittest.TestCase):
             answer = page.ask(do="sweep", vary=["F=@/etc/hostname"])
             self.assertEqual(answer["kind"], "error")
             self.assertIn("file", answer["error"]["message"])
+            text = page.ask(do="open", name="harmonic")["text"] + '\n[table.road]\nfile = "/etc/passwd"\n'
+            for request in (dict(do="open", text=text), dict(do="check", text=text)):
+                answer = page.ask(**request)
+                self.assertEqual(answer["kind"], "error")
+                self.assertIn("is not read", answer["error"]["message"])
+                self.assertNotIn("root:", json.dumps(answer))
+
+    def test_tables_of_the_own_file_are_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            write(f"{folder}/road.csv", "0, 0\n1, 2\n")
+            text = saltus("examples", "harmonic") + '\n[table.road]\nfile = "road.csv"\noutside = "hold"\n'
+            write(f"{folder}/mine.toml", text)
+            with Studio(SALTUS, f"{folder}/mine.toml") as studio:
+                page = studio.page()
+                self.assertEqual(page.ask(do="open")["kind"], "model")
+                self.assertEqual(page.ask(do="run")["kind"], "run")
+                self.assertEqual(page.ask(do="check", text=text + "# more\n")["kind"], "checked")
+                other = page.ask(do="check", text=text.replace("road.csv", "other.csv"))
+                self.assertIn("is not read", other["error"]["message"])
+                page.close()
 
     def test_work_stops_when_the_page_goes(self):
         with Studio(SALTUS) as studio:
