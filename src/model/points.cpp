@@ -60,8 +60,8 @@ class PointReader {
     if (text_.starts_with("\xEF\xBB\xBF")) next_ = 3;
   }
 
-  Points read(std::span<const std::string> columns) {
-    Points points{.checksum = checksum(text_)};
+  PointColumns read(std::span<const std::string> columns) {
+    PointColumns points{.checksum = checksum(text_)};
     if (!next_row()) fail({0, 0}, "the file holds no points", "write rows of two numbers: 0, 1.5");
     find_columns(columns);
     const bool header = !number_in(word(row_[0]));
@@ -196,7 +196,7 @@ OnlyTheseFiles::OnlyTheseFiles(std::vector<std::string> paths)
 
 OnlyTheseFiles::~OnlyTheseFiles() { allowed = before_; }
 
-Points read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked) {
+PointColumns read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked) {
   if (allowed && std::find(allowed->begin(), allowed->end(), path.string()) == allowed->end())
     throw Error(ErrorKind::file, fmt::format("the file '{}' is not read for a text from elsewhere", path.string()), asked,
                 "start saltus with the model file that names it, or write points = [[0, 0], [1, 0.2]]");

@@ -14,14 +14,15 @@
 
 namespace saltus {
 
-struct Points {
+/// (Not "Points": that is a layer of a figure, and one name must mean one thing in the whole program.)
+struct PointColumns {
   std::vector<double> x, y;
   std::uint64_t checksum = 0;  ///< of the file
 };
 
 /// Reads two columns of a file, given by name or by position (from 1); none given: the first two. `asked` is where the
 /// model names the file. Throws Error(file) if it cannot be read, Error(model) with its line if it says no function.
-Points read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked);
+PointColumns read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked);
 
 /// While it lives, the calling thread reads points from these files (whole paths) only: for models whose text comes
 /// from somebody who may not choose files.

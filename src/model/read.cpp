@@ -468,7 +468,7 @@ class Reader {
       if (columns && !file)
         fail(*columns, "'columns' belong to a file", "remove the line: points have two numbers each");
       if (columns) table.columns = column_names(*columns);
-      Points values = file ? points_of_file(*file, table) : points_given(*points);
+      PointColumns values = file ? points_of_file(*file, table) : points_given(*points);
       table.checksum = values.checksum;
       table.curve = std::make_shared<const Interpolant>(std::move(values.x), std::move(values.y), between, outside);
       if (!table.curve->finite())
@@ -502,7 +502,7 @@ class Reader {
     return out;
   }
 
-  Points points_of_file(const Entry& e, PointTable& table) const {
+  PointColumns points_of_file(const Entry& e, PointTable& table) const {
     const std::string given = plain_string(e);
     if (given.empty() || given.find('\0') != given.npos)
       fail_value(e, "this is no name of a file", "write file = \"road.csv\"");
@@ -513,8 +513,8 @@ class Reader {
     return read_points(table.file, table.columns, text.place(0, text.text.size()));
   }
 
-  Points points_given(const Entry& e) const {
-    Points out;
+  PointColumns points_given(const Entry& e) const {
+    PointColumns out;
     const auto wrong = [&](const toml::node& node, std::string message, std::string hint) {
       fail_value({e.key, &node, e.offset}, std::move(message), std::move(hint));
     };
