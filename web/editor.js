@@ -87,6 +87,7 @@ function goThere() {
 /** @param {number} wait */
 function changed(wait) {
   state.text = area.value;
+  place = null;  // it may have moved; the words stay until the next check
   repaint();
   clearTimeout(timer);
   timer = window.setTimeout(() => tell('text'), wait);

@@ -204,9 +204,8 @@ class Page(unittest.TestCase):
         area.send_keys("mg")  # omega -> omgga
         self.js("const a = document.getElementById('text'); a.setSelectionRange(arguments[0] + 3, arguments[0] + 4)", begin)
         area.send_keys(Keys.DELETE)
-        self.until("!document.getElementById('mistake').hidden")
-        mark = self.browser.find_elements(By.CSS_SELECTOR, ".paint .mark")
-        self.assertEqual([m.text for m in mark], ["omga"])
+        self.until("saltus.idle() && !document.getElementById('mistake').hidden && document.querySelector('.paint .mark')?.textContent === 'omga'")
+        self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, ".paint .mark")), 1)
         self.assertIn("did you mean 'omega'", self.find("mistake").text)
         self.assertIn("line 9, column 18", self.find("mistake").text)
         self.assertIn("stale", self.find("view-run").get_attribute("class"))
