@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 #include <numbers>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 
 #include "../folder.hpp"
 #include "base/error.hpp"
+#include "out/plot_style.hpp"
 #include "out/process.hpp"
 #include "out/write.hpp"
 
@@ -423,6 +425,20 @@ TEST(Plot, WithoutCairoPngComesByWayOfSvg) {
 
 TEST(Plot, RefusesColumnsThatDoNotExist) {
   EXPECT_THROW(draw(one_panel({Line{.x = "t", .y = "nope"}}), stick_slip(), fresh_folder()), Error);
+}
+
+TEST(Labels, ThatDifferStayDifferentWhenTheyAreCut) {
+  std::vector<std::string> texts;
+  for (const char* middle : {"aaaa", "bbbb"}) {
+    for (const char* end : {"1", "2", "3"})
+      texts.push_back("a long surface of many states " + std::string(middle) + std::string(20, 'x') + end);
+  }
+  texts.push_back(texts[0]);
+  for (const size_t most : {12u, 32u, 36u, 40u, 80u}) {
+    const std::vector<std::string> cut = distinct(texts, most);
+    EXPECT_EQ(std::set<std::string>(cut.begin(), cut.end()).size(), 6u) << most;
+    EXPECT_EQ(cut.front(), cut.back());
+  }
 }
 
 }  // namespace
