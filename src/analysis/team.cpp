@@ -72,10 +72,10 @@ Team::~Team() {
 
 void Team::send(int rank, Tag tag, const Bytes& bytes) { mpi_.send(rank, static_cast<int>(tag), bytes); }
 
-std::optional<Message> Team::receive() {
+std::optional<RankMessage> Team::receive() {
   MpiMessage got;
   if (mpi_.receive == nullptr || !mpi_.receive(got)) return std::nullopt;
-  Message message{got.rank, static_cast<Tag>(got.tag), std::move(got.bytes)};
+  RankMessage message{got.rank, static_cast<Tag>(got.tag), std::move(got.bytes)};
   if (message.tag == Tag::gone) gone_[static_cast<size_t>(message.rank)] = true;
   if (message.tag == Tag::quit) quit_ = true;
   return message;

@@ -15,7 +15,7 @@ namespace saltus {
 
 enum class Tag { ready, gone, task, result, failed, results, end, quit, stop, stopped };
 
-struct Message {
+struct RankMessage {
   int rank = 0;
   Tag tag = Tag::ready;
   Bytes bytes;
@@ -31,7 +31,7 @@ class Team {
   int neighbours() const { return mpi_.neighbours; }
   void send(int rank, Tag tag, const Bytes& bytes = {});
   /// The next message, if there is one. A follower that gets `quit` keeps it in mind.
-  std::optional<Message> receive();
+  std::optional<RankMessage> receive();
   bool has_gone(int rank) const { return gone_[static_cast<size_t>(rank)]; }
   /// The leader tells all followers that no more is to come.
   void quit();
