@@ -287,7 +287,8 @@ double Series::reach(int u) const {
       if (plan_->active[at(block.members[i])] != u) continue;
       double sum = 0;
       for (size_t j = 0; j < block.members.size(); ++j)
-        sum += std::abs(block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j))) * bound(block.members[j]);
+        sum +=
+            std::abs(block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j))) * bound(block.members[j]);
       return sum;
     }
   }

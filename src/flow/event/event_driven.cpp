@@ -323,9 +323,9 @@ class Engine {
   Events events_;
   Moment now_;
   std::vector<Guard> guards_;  // zero at the end of the last piece
-  double first_scale_ = 1;   // time scale before the first step
-  int rough_steps_ = 0;      // made without a series since the last one that had one
-  bool after_event_ = true;  // the step after an event is a Taylor step: it knows which coefficients vanish
+  double first_scale_ = 1;     // time scale before the first step
+  int rough_steps_ = 0;        // made without a series since the last one that had one
+  bool after_event_ = true;    // the step after an event is a Taylor step: it knows which coefficients vanish
   std::vector<int> determinants_, determinants_at_end_;
   std::vector<Crossing> crossings_;
   std::vector<int> next_sign_;

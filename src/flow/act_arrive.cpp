@@ -1,0 +1,505 @@
+// At a point: what is zero there, contacts that approach are hit, the mode that follows.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "expr/interpolant.hpp"
+#include "flow/act.hpp"
+#include "flow/impact.hpp"
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+bool lists(const std::vector<AtZero>& zeros, int u) {
+  return std::any_of(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
+}
+
+/// A table that ends where the run has gone on.
+std::optional<Fate> leaves_table(const Model& model, const Moment& now) {
+  for (const Counter& c : model.form.counters) {
+    if (!c.curve || c.curve->given(now.counters[at(c.at)])) continue;
+    const bool low = now.counters[at(c.at)] < 0;
+    return Fate{Why::undefined,
+                fmt::format("'{}' has left its table, which {} at {}", model.form.switches[at(c.below)].name,
+                            low ? "begins" : "ends", low ? c.curve->x().front() : c.curve->x().back())};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Fate> Act::arrive(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool anew, bool at_start) {
+  if (anew) look(now, zeros, at_start);
+  if (anew && !at_start) {
+    if (auto fate = check_gaps(now, event, zeros)) return fate;
+  }
+  for (int round = 0; approaching(now, zeros); ++round) {
+    if (round == 0) add_touching(now, zeros);
+    if (round > 100) return Fate{Why::inconsistent, "impacts follow each other without time passing"};
+    if (auto fate = rebound(now, event, zeros)) return fate;
+    look(now, zeros, false);
+  }
+  return settle(now, event, zeros, at_start);
+}
+
+/// A jump must not violate a gap. One that rounding had left below zero already touches.
+std::optional<Fate> Act::check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros) {
+  const int m = program_.switches();
+  std::vector<double> after;
+  for (int j = 0; j < program_.constraints(); ++j) after.push_back(point_.value(program_.point(m + j, 0)));
+  bool looked = false;
+  for (int j = 0; j < program_.constraints(); ++j) {
+    if (model_.form.gaps[at(j)].degree == 0 || lists(zeros, m + j) || !(after[at(j)] < 0)) continue;
+    if (!looked) point_.evaluate(event.x_minus, now.t(), sigma_, now.counters, lambda_);
+    looked = true;
+    const double before = point_.value(program_.point(m + j, 0));
+    if (!(before <= after[at(j)] * (1 - 1e-9)))
+      return Fate{Why::inconsistent, fmt::format("a jump violates the gap of '{}': it is {:.6g}",
+                                                 model_.constraints[at(j)].name, after[at(j)])};
+    zeros.push_back({.unknown = m + j, .known = 1});
+  }
+  return std::nullopt;
+}
+
+/// The whole number next to the phase: floor of it, or itself where it is one up to rounding. A table: its piece.
+void Act::count(Moment& now, const Counter& counter, bool stays) {
+  const auto sign = [&](int step) { return point_.sign(program_.point(step, 0), zero_bounds); };
+  evaluate_point(now);
+  if (stays && (sign(counter.below) == 0 || sign(counter.above) == 0)) return;  // on a step what has been counted stays
+  now.counters[at(lower_step(counter))] = 0;
+  evaluate_point(now);
+  const double phase = point_.value(program_.point(counter.below, 0));
+  if (!std::isfinite(phase)) return;
+  const auto set = [&](double whole) {
+    set_counter(counter, whole, now.counters);
+    evaluate_point(now);
+  };
+  const double nearest = nearest_step(counter, phase);
+  set(nearest);
+  if (sign(counter.below) < 0) set(nearest - 1);
+}
+
+void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
+  const int m = program_.switches();
+  // What rested before is likely to rest on: it may have drifted by more than the last bits.
+  const auto bounds = [&](int u) {
+    const bool rested = u < m ? now.mode.switches[at(u)] == '0' : now.mode.constraints[at(u - m)] == 'c';
+    return rested && !at_start ? rested_bounds : zero_bounds;
+  };
+  const auto vanishing = [&](int u) {
+    int k = 0;
+    while (k < program_.point_degree(u) && point_.sign(program_.point(u, k), bounds(u)) == 0) ++k;
+    return k;
+  };
+  sigma_.assign(at(m), 0.0);
+  evaluate_point(now);
+  for (const int i : model_.form.order) {
+    if (counter_of_[at(i)] >= 0) count(now, model_.form.counters[at(counter_of_[at(i)])], !at_start);
+    if (program_.nested(i)) evaluate_point(now);
+    const int sign = point_.sign(program_.point(i, 0), bounds(i));
+    int at_zero = model_.form.switches[at(i)].at_zero;  // until it is decided, it is as it was
+    if (!lists(zeros, i)) {
+      if (sign == 0 && program_.moves(i)) {
+        zeros.push_back({.unknown = i, .known = vanishing(i)});
+        const char before = now.mode.switches[at(i)];
+        if (!at_start && (before == '+' || before == '-')) at_zero = before == '+' ? 1 : -1;
+        if (now.mode.switches[at(i)] == '0' || now.mode.switches[at(i)] == '=') now.mode.switches[at(i)] = '+';
+      } else {
+        now.mode.switches[at(i)] = sign > 0 ? '+' : sign < 0 ? '-' : '=';
+      }
+    }
+    sigma_[at(i)] = sign != 0 ? sign : at_zero;
+  }
+  if (!series_.ties().empty()) add_ties(zeros);
+  if (program_.constraints() == 0 && jumps_.size() == 0) return;
+  evaluate_point(now);  // with the signs just found
+  for (int j = 0; j < program_.constraints(); ++j) {
+    if (lists(zeros, m + j)) continue;
+    if (model_.form.gaps[at(j)].degree == 0) {
+      zeros.push_back({.unknown = m + j, .known = 0});
+    } else if (const int sign = point_.sign(program_.point(m + j, 0), bounds(m + j));
+               sign == 0 || (at_start && sign < 0)) {
+      // A start that was let through with a negative gap touches.
+      zeros.push_back({.unknown = m + j, .known = std::max(1, vanishing(m + j))});
+    } else {
+      now.mode.constraints[at(j)] = 'o';
+    }
+  }
+}
+
+void Act::read_sigma(const Moment& now) {
+  sigma_.clear();
+  for (size_t i = 0; i < now.mode.switches.size(); ++i) {
+    const char c = now.mode.switches[i];
+    sigma_.push_back(c == '+' ? 1.0 : c == '-' ? -1.0 : c == '=' ? model_.form.switches[i].at_zero : 0.0);
+  }
+}
+
+bool Act::is_contact(int u) const {
+  return u >= program_.switches() && model_.form.gaps[at(u - program_.switches())].degree == 2;
+}
+
+bool Act::approaching(const Moment& now, const std::vector<AtZero>& zeros) {
+  const auto touches = [&](const AtZero& z) { return is_contact(z.unknown) && z.known < 2; };
+  if (std::none_of(zeros.begin(), zeros.end(), touches)) return false;
+  read_sigma(now);
+  evaluate_point(now);
+  return std::any_of(zeros.begin(), zeros.end(), [&](const AtZero& z) {
+    return touches(z) && point_.sign(program_.point(z.unknown, 1)) * direction_ < 0;
+  });
+}
+
+/// Open contacts whose gap is zero take part in an impact of others.
+void Act::add_touching(const Moment& now, std::vector<AtZero>& zeros) {
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const int u = program_.switches() + j;
+    if (!is_contact(u) || now.mode.constraints[at(j)] != 'o' || lists(zeros, u)) continue;
+    if (point_.sign(program_.point(u, 0), near_bounds) == 0) zeros.push_back({.unknown = u, .known = 1});
+  }
+}
+
+std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros) {
+  const int m = program_.switches();
+  std::vector<int> contacts;
+  for (const AtZero& z : zeros) {
+    if (is_contact(z.unknown)) contacts.push_back(z.unknown - m);
+  }
+  Hit hit{.counters = now.counters, .contacts = contacts, .before = now.x};
+  Impact impact = apply_impact(series_, now.mode, contacts, now.x, now.t(), now.counters, direction_);
+  if (!impact.solved) return Fate{Why::nonunique, impact.message};
+  if (!impact.note.empty()) say(impact.note);
+  std::erase_if(zeros, [&](const AtZero& z) { return z.unknown < m || is_contact(z.unknown); });
+  for (size_t a = 0; a < contacts.size(); ++a) {
+    event.impulse.emplace_back(contacts[a], impact.impulse[a]);
+    zeros.push_back({.unknown = m + contacts[a], .known = impact.closed[a] ? 2 : 1});
+  }
+  for (const auto& [i, letter] : impact.switches) {
+    if (letter == '0') {
+      zeros.push_back({.unknown = i, .known = 1});
+    } else {
+      now.mode.switches[at(i)] = letter;
+    }
+  }
+  hit.mode = std::move(impact.mode);
+  hit.impulse = std::move(impact.impulse);
+  hit.switches = std::move(impact.switches);
+  hit.sigma = std::move(impact.sigma);
+  hit.after = now.x;
+  event.hits.push_back(std::move(hit));
+  return std::nullopt;
+}
+
+std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth) {
+  constexpr int most_rounds = 100;
+  std::fill(now.known.begin(), now.known.end(), 0);
+  if (!zeros.empty()) {
+    if (auto fate = choose(now, event, zeros, at_start)) return fate;
+  }
+  if (program_.constraints() > 0) {
+    if (std::vector<AtZero> moved = walls_that_moved(now); !moved.empty()) {
+      if (approaching(now, moved)) {
+        if (auto fate = rebound(now, event, moved)) return fate;
+      }
+      if (++depth > most_rounds) return Fate{Why::inconsistent, "walls that move with their switches do not settle"};
+      return settle(now, event, moved, at_start, depth);
+    }
+  }
+  if (!now.counters.empty() && count_steps(now)) {
+    if (++depth > most_rounds)
+      return Fate{Why::inconsistent, "the steps of a floor that depends on itself do not settle"};
+    look_at_nested(now, zeros);
+    return settle(now, event, zeros, at_start, depth);
+  }
+  if (auto fate = leaves_table(model_, now)) return fate;
+  series_.set_mode(now.mode);
+  series_.project(now.x, now.t(), now.counters);
+  return std::nullopt;
+}
+
+std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vector<AtZero>& zeros, bool at_start) {
+  choice_.time_scale = time_scale;
+  choice_.at_start = at_start;
+  if (zeros.size() == 1 && (zeros[0].unknown >= program_.switches() || program_.dependents(zeros[0].unknown).empty())) {
+    const int u = zeros[0].unknown;
+    if (const std::optional<SimpleChoice> simple =
+            choose_simply(series_, now.x, now.t(), now.counters, now.mode, zeros[0], choice_)) {
+      now.mode.switches[at(u)] = simple->letter;
+      now.known[at(u)] = simple->leading;
+      return std::nullopt;
+    }
+  }
+  if (!at_start && zeros.size() == 1 && switch_in_time(now, zeros[0])) return std::nullopt;
+  if (!at_start) {
+    land_on_kinks(now, zeros);
+    arrive_for_good(now, zeros);
+  }
+  Choice choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
+  if (choice.outcome == Choice::Outcome::none) {  // a field may end at its surface: land on it exactly
+    bool rests = false;
+    for (AtZero& z : zeros) {  // a rebound, or an approach, too slow to be seen has ended
+      if (z.unknown < program_.switches() || !unmoved(now, event, z)) continue;
+      z.known = rest_of(z.unknown);
+      rests = true;
+    }
+    land_on(now, zeros, rests ? 9 : 1);
+    choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
+  }
+  if (choice.outcome == Choice::Outcome::none) {  // a surface of time alone: its field begins within the last bits
+    Moment later = now;
+    const double soon = direction_ * same_time_bits * eps * std::max(std::abs(now.t()), time_scale * same_time_share);
+    series_.set_mode(now.mode);
+    if (series_.evaluate(now.x, now.t(), now.counters) == SeriesStatus::ok) {
+      for (size_t i = 0; i < later.x.size(); ++i) later.x[i] += soon * series_.rate(static_cast<int>(i))[0];
+    }
+    later.clock.advance(soon);
+    Choice next = choose_mode(series_, point_, later.x, later.t(), later.counters, later.mode, zeros, choice_);
+    if (next.outcome != Choice::Outcome::none) {
+      choice = std::move(next);
+      now.clock = later.clock;
+      now.x = later.x;
+    }
+  }
+  if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
+  if (choice.outcome == Choice::Outcome::none)
+    return Fate{choice.contact ? Why::nonunique : Why::inconsistent, choice.message};
+  if (choice.outcome == Choice::Outcome::several) return Fate{Why::nonunique, choice.message + "; `leave` chooses"};
+  now.mode = choice.mode;
+  now.known = choice.leading;
+  series_.guess(choice.sigma);
+  return std::nullopt;
+}
+
+/// The ordinary case of a surface of time alone (a step of mod(t, T)): it goes on as time does, and what depends on it
+/// has the sign that follows. False, with nothing changed, where more must be looked at.
+bool Act::switch_in_time(Moment& now, const AtZero& z) {
+  const int u = z.unknown;
+  if (u >= program_.switches() || !program_.timed(u) || z.leaving) return false;
+  series_.set_mode(now.mode);
+  if (series_.expand(now.x, now.t(), now.counters, 2) != SeriesStatus::ok) return false;
+  const double* h = series_.surface(u);
+  const double rate = h[1] * direction_;
+  if (!(std::abs(rate) > clear_rate * std::abs(h[2]) * time_scale) || rate == 0) return false;
+  const std::string before = now.mode.switches;
+  now.mode.switches[at(u)] = rate > 0 ? '+' : '-';
+  read_sigma(now);
+  for (const int d : program_.dependents(u)) {
+    evaluate_point(now);
+    const int sign = point_.sign(program_.point(d, 0), near_bounds);
+    if (sign == 0 || before[at(d)] == '0' || before[at(d)] == '=') {
+      now.mode.switches = before;
+      return false;
+    }
+    now.mode.switches[at(d)] = sign > 0 ? '+' : '-';
+    sigma_[at(d)] = sign;
+  }
+  series_.set_mode(now.mode);
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) {  // a field that begins at its surface
+    now.mode.switches = before;
+    return false;
+  }
+  now.known[at(u)] = 1;
+  return true;
+}
+
+/// Surfaces whose rate, too, is zero up to a small part of the tolerance: they are landed on, and may be slid on in
+/// second order.
+void Act::arrive_for_good(Moment& now, std::vector<AtZero>& zeros) {
+  std::vector<AtZero> higher;
+  for (const AtZero& z : zeros) {
+    if (z.unknown < program_.switches() && rest_of(z.unknown) > z.known) higher.push_back(z);
+  }
+  if (higher.empty()) return;
+  Moment landed = now;
+  land_on(landed, higher, 9);
+  read_sigma(now);
+  evaluate_point(landed);
+  for (const AtZero& z : higher) {  // what else is slid on may not let them be landed on
+    for (int k = 0; k < rest_of(z.unknown); ++k) {
+      if (point_.sign(program_.point(z.unknown, k), near_bounds) != 0) return;
+    }
+  }
+  series_.set_mode(now.mode);
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
+  for (size_t i = 0; i < now.x.size(); ++i) {
+    const double size = std::max(std::abs(now.x[i]), std::abs(series_.rate(static_cast<int>(i))[0]) * time_scale);
+    const double scale = std::max(size, std::abs(options_.initial[i]));
+    if (!(std::abs(landed.x[i] - now.x[i]) <= arrived_share * options_.tolerance * scale)) return;
+  }
+  for (AtZero& z : zeros) {
+    if (lists(higher, z.unknown)) z.known = rest_of(z.unknown);
+  }
+  now.x = landed.x;
+}
+
+std::vector<AtZero> Act::walls_that_moved(Moment& now) {
+  std::vector<AtZero> out;
+  const int m = program_.switches();
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const Gap& gap = model_.form.gaps[at(j)];
+    if (now.mode.constraints[at(j)] != 'c' || gap.degree != 2 || !contains_kind(gap.gap, SymbolKind::sigma)) continue;
+    read_sigma(now);
+    evaluate_point(now);
+    if (point_.sign(program_.point(m + j, 1), rested_bounds) == 0) continue;
+    now.mode.constraints[at(j)] = 'o';
+    out.push_back({.unknown = m + j, .known = 1});
+  }
+  return out;
+}
+
+bool Act::unmoved(const Moment& now, const Transition& event, const AtZero& z) {
+  if (!event.impulse.empty()) return true;
+  if (!is_contact(z.unknown)) return false;
+  read_sigma(now);
+  evaluate_point(now);
+  return point_.sign(program_.point(z.unknown, 1)) == 0;
+}
+
+void Act::land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth) {
+  const int m = program_.switches();
+  Mode all = now.mode;
+  for (const AtZero& z : zeros) {
+    (z.unknown < m ? all.switches[at(z.unknown)] : all.constraints[at(z.unknown - m)]) =
+        program_.resting_letter(z.unknown);
+  }
+  series_.set_mode(all);
+  series_.project(now.x, now.t(), now.counters, depth);
+}
+
+/// A root may lie under a kink (a tank that runs empty): what follows is then to be seen on the surface itself only.
+void Act::land_on_kinks(Moment& now, const std::vector<AtZero>& zeros) {
+  std::vector<AtZero> kinks;
+  for (const AtZero& z : zeros) {
+    if (z.fresh && program_.resting_letter(z.unknown) == '=' && !program_.nested(z.unknown)) kinks.push_back(z);
+  }
+  if (!kinks.empty()) land_on(now, kinks, 1);
+}
+
+/// A step of floor that has been crossed is counted: its upper step becomes the lower one of the next whole number.
+/// Whether an argument has jumped there (with a switch inside it): what depends on it must then be decided anew.
+bool Act::count_steps(Moment& now) {
+  bool jumped = false, looked = false;
+  for (const Counter& counter : model_.form.counters) {
+    const double whole = now.counters[at(counter.at)];
+    char& below = now.mode.switches[at(counter.below)];
+    char& above = now.mode.switches[at(counter.above)];
+    int& known_below = now.known[at(counter.below)];
+    int& known_above = now.known[at(counter.above)];
+    const bool rests = above == '0' || above == '=';  // on its upper step: the lower one of the next
+    const int crossed = above == '+' ? counter.above : below == '-' ? counter.below : -1;
+    if (crossed < 0 && !rests) continue;
+    if (crossed >= 0 && program_.nested(crossed)) {
+      if (!looked) read_sigma(now);
+      if (!looked) evaluate_point(now);
+      looked = true;
+      jumped = jumped || point_.sign(program_.point(crossed, 0), near_bounds) != 0;
+    }
+    if (crossed == counter.below) {
+      set_counter(counter, whole - 1, now.counters);
+      known_above = known_below;
+      known_below = 0;
+    } else {
+      set_counter(counter, whole + 1, now.counters);
+      known_below = known_above;
+      known_above = 0;
+    }
+    below = rests ? above : '+';
+    above = '-';
+  }
+  return jumped;
+}
+
+/// Counters and nested surfaces under the switches just chosen; those at zero are listed.
+void Act::look_at_nested(Moment& now, std::vector<AtZero>& zeros) {
+  zeros.clear();
+  read_sigma(now);
+  for (const int i : model_.form.order) {
+    if (!program_.nested(i)) continue;
+    if (counter_of_[at(i)] >= 0) count(now, model_.form.counters[at(counter_of_[at(i)])], true);
+    evaluate_point(now);
+    const int sign = point_.sign(program_.point(i, 0), near_bounds);
+    if (sign == 0) {
+      zeros.push_back({.unknown = i, .known = 1});
+      if (now.mode.switches[at(i)] == '0' || now.mode.switches[at(i)] == '=') now.mode.switches[at(i)] = '+';
+    } else {
+      now.mode.switches[at(i)] = sign > 0 ? '+' : '-';
+    }
+    sigma_[at(i)] = sign != 0 ? sign : model_.form.switches[at(i)].at_zero;
+  }
+}
+
+/// Surfaces slid on and contacts closed take part in the choice even if they are not the event. A surface that has
+/// stayed zero by itself may be moved by whatever changes.
+void Act::add_neighbours(const Moment& now, std::vector<AtZero>& zeros) const {
+  const int m = program_.switches();
+  const size_t known = zeros.size();
+  const auto listed = [&](int u) {
+    return std::any_of(zeros.begin(), zeros.begin() + static_cast<std::ptrdiff_t>(known),
+                       [u](const AtZero& z) { return z.unknown == u; });
+  };
+  for (int i = 0; i < m; ++i) {
+    const char c = now.mode.switches[at(i)];
+    if (!program_.moves(i) || listed(i)) continue;
+    if (c == '0') zeros.push_back({.unknown = i, .known = rest_of(i), .fresh = false});
+    if (c == '=') zeros.push_back({.unknown = i, .known = 1, .fresh = true});
+  }
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const bool takes_part = now.mode.constraints[at(j)] == 'c' || model_.form.gaps[at(j)].degree == 0;
+    if (takes_part && !listed(m + j)) zeros.push_back({.unknown = m + j, .known = rest_of(m + j), .fresh = false});
+  }
+}
+
+/// A multiple of a surface is zero with it, whatever rounding says.
+void Act::add_ties(std::vector<AtZero>& zeros) const {
+  const auto find = [&](int u) {
+    return std::find_if(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
+  };
+  for (const auto& [u, tie] : series_.ties()) {
+    const auto [leader, sign] = tie;
+    const auto a = find(u), b = find(leader);
+    if ((a == zeros.end()) == (b == zeros.end())) continue;
+    AtZero other = a == zeros.end() ? *b : *a;
+    other.unknown = a == zeros.end() ? u : leader;
+    if (other.leaving && sign < 0) other.leaving = other.leaving == '+' ? '-' : '+';
+    zeros.push_back(other);
+  }
+  for (const auto& [u, tie] : series_.ties()) {  // both leave if one does
+    const auto a = find(u), b = find(tie.first);
+    if (a == zeros.end()) continue;
+    if (b->leaving && !a->leaving) a->leaving = tie.second > 0 ? b->leaving : b->leaving == '+' ? '-' : '+';
+    a->fresh = a->fresh || b->fresh;
+  }
+}
+
+bool Act::redistributes(Moment& now) {
+  series_.set_mode(now.mode);
+  const int order = std::min(decision_order, series_.order());
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok || !series_.redundant_mode()) return false;
+  series_.share_evenly(false);
+  if (series_.distribute(now.x, now.t(), now.counters, order, time_scale, direction_) != SeriesStatus::ok) return false;
+  for (int j = 0; j < program_.constraints(); ++j) {  // what is open must stay so under the new forces
+    if (now.mode.constraints[at(j)] != 'o' || model_.form.gaps[at(j)].degree != 0) continue;
+    if (leading_coefficient(series_.gap(j), 0, order, time_scale, direction_).sign < 0) return false;
+  }
+  for (const int u : series_.active()) {
+    if (!series_.held(u) && !series_.stays_inside(u, order, time_scale, direction_)) return false;
+  }
+  std::fill(now.known.begin(), now.known.end(), 0);
+  for (const int u : series_.active()) {  // what starts at its bound leaves it inward
+    now.known[at(u)] = series_.leading_at_bound(u, order, time_scale, direction_);
+  }
+  // Distributions that follow each other without time passing are decided by the mode.
+  redistributed_ = now.t() == last_distribution_ ? redistributed_ + 1 : 0;
+  last_distribution_ = now.t();
+  return redistributed_ < most_distributions;
+}
+
+int Act::rest_of(int u) const {
+  const bool algebraic = u >= program_.switches() && model_.form.gaps[at(u - program_.switches())].degree == 0;
+  return algebraic ? 0 : program_.point_degree(u);
+}
+
+}  // namespace saltus

@@ -1,0 +1,120 @@
+// Jumps: which are due, in which order they happen, which others they cause.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "flow/act.hpp"
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+PlainInputs Act::inputs(const Moment& now) const { return {options_.parameters, now.x, lambda_, now.t()}; }
+
+/// Signs at the point with the sigma that the mode solves for. False where it has no solution.
+bool Act::look_solved(const Moment& now) {
+  series_.set_mode(now.mode);
+  const bool solved = series_.evaluate(now.x, now.t(), now.counters) == SeriesStatus::ok;
+  sigma_.resize(at(program_.switches()));
+  for (int i = 0; i < program_.switches(); ++i) sigma_[at(i)] = series_.unknown(i)[0];
+  evaluate_point(now);
+  return solved;
+}
+
+/// Conditions that have passed zero in a direction that does not count since they were last looked at.
+void Act::note_before(const Moment& now, const Transition& event) {
+  if (!look_solved(now)) return;
+  for (size_t k = 0; k < jumps_.size(); ++k) {
+    const bool due = std::any_of(event.guards.begin(), event.guards.end(), [k](const Guard& g) {
+      return g.kind == GuardKind::jump && g.item == static_cast<int>(k);
+    });
+    const int sign = sign_of_jump(k);
+    if (!due && sign != 0) jumps_.note(k, sign, 0);
+  }
+}
+
+/// The sign of `on` at the point last looked at. What has happened at a root is zero there up to the error of the root.
+int Act::sign_of_jump(size_t k) const {
+  const size_t output = program_.point_jump(static_cast<int>(k));
+  if (std::abs(point_.value(output)) <= root_error_[k]) return 0;
+  return point_.sign(output, zero_bounds);
+}
+
+std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<int> due) {
+  look_solved(now);
+  for (const Guard& g : event.guards) {
+    if (g.kind == GuardKind::jump && g.side != 0)
+      root_error_[at(g.item)] = std::abs(point_.value(program_.point_jump(g.item)));
+  }
+  lambda_.clear();
+  for (int j = 0; j < program_.constraints(); ++j) lambda_.push_back(series_.unknown(program_.switches() + j)[0]);
+  std::vector<AtZero> zeros;
+  while (!due.empty()) {
+    std::sort(due.begin(), due.end());
+    due.erase(std::unique(due.begin(), due.end()), due.end());
+    for (const int k : due) jumps_.fire(at(k), now.t());
+    std::vector<int> next;
+    for (const int k : due) {
+      if (!jumps_.holds(at(k), inputs(now))) continue;
+      JumpDone done{k, now.x, {}};
+      jumps_.apply(at(k), inputs(now), now.x);
+      done.after = now.x;
+      event.jumps.push_back(std::move(done));
+      event.x_plus = now.x;
+      if (auto fate = check_state(now)) return fate;
+      if (static_cast<long>(event.jumps.size()) > most_events_at_once)
+        return Fate{Why::zeno, fmt::format("more than {} jumps at t = {} ('{}')", most_events_at_once, now.t(),
+                                           model_.jumps[at(k)].name)};
+      if (program_.switches() > 0) {
+        zeros.clear();
+        look(now, zeros, false);
+      } else {
+        evaluate_point(now);
+      }
+      for (size_t j = 0; j < jumps_.size(); ++j) {
+        const int sign = sign_of_jump(j);
+        // What has been carried to zero is judged when the mode is known.
+        if (sign != 0 && jumps_.note(j, sign, 0)) next.push_back(static_cast<int>(j));
+      }
+    }
+    due = std::move(next);
+  }
+  return std::nullopt;
+}
+
+void Act::note_jumps(const Moment& now) {
+  if (jumps_.size() == 0) return;
+  if (!look_solved(now)) return;
+  std::vector<int> sign(jumps_.size());
+  bool any_zero = false;
+  for (size_t k = 0; k < sign.size(); ++k) {
+    sign[k] = sign_of_jump(k);
+    any_zero = any_zero || (sign[k] == 0 && !jumps_.has_clock(k));
+  }
+  std::vector<int> lead(jumps_.size(), 0);
+  if (any_zero) {
+    const int order = std::min(decision_order, series_.order());
+    if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return;
+    for (size_t k = 0; k < sign.size(); ++k) {
+      if (sign[k] == 0)
+        lead[k] = leading_coefficient(series_.jump(static_cast<int>(k)), 1, order, time_scale, direction_).sign;
+    }
+  }
+  for (size_t k = 0; k < sign.size(); ++k) {
+    if (jumps_.note(k, sign[k], lead[k])) caused_.push_back(static_cast<int>(k));
+  }
+}
+
+std::vector<int> Act::note_signs(const Moment& now) {
+  caused_.clear();
+  root_error_.assign(jumps_.size(), 0.0);
+  note_jumps(now);
+  return caused_;
+}
+
+}  // namespace saltus

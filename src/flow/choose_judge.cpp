@@ -1,0 +1,336 @@
+#include <algorithm>
+#include <cmath>
+
+#include "flow/chooser.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+void set(Mode& mode, const Program& program, int unknown, char c) {
+  const int m = program.switches();
+  (unknown < m ? mode.switches[at(unknown)] : mode.constraints[at(unknown - m)]) = c;
+}
+
+}  // namespace
+
+Mode Chooser::with(const std::vector<size_t>& group, const std::string& letters) const {
+  Mode mode = choice_.mode;
+  for (size_t i = 0; i < letters.size(); ++i) {
+    const int u = zeros_[group[i]].unknown;
+    set(mode, program_, u, letters[i] == '0' ? program_.resting_letter(u) : letters[i]);
+  }
+  return mode;
+}
+
+void Chooser::enter(const std::vector<size_t>& group, Candidate& c) {
+  c.mode = with(group, c.letters);
+  series_.set_mode(c.mode);
+  bool any = false;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const int u = zeros_[group[i]].unknown;
+    if (c.letters[i] != '0' || !series_.idle(u)) continue;
+    c.mode.switches[at(u)] = '=';
+    any = true;
+  }
+  if (any) series_.set_mode(c.mode);
+}
+
+bool Chooser::is_flat(const Candidate& c, int u) const {
+  return u < program_.switches() && c.mode.switches[at(u)] == '=';
+}
+
+std::vector<Candidate> Chooser::judge(const std::vector<size_t>& group, std::vector<Candidate>& candidates, int order) {
+  std::vector<double> steepest(group.size(), 0.0);  // |h'| among all candidates: what rounding is compared with
+  for (Candidate& c : candidates) {
+    c.usable = false;
+    if (!may_slide(group, c.letters)) continue;
+    enter(group, c);
+    series_.share_evenly(false);
+    c.usable = start(group, c, std::min(2, series_.order()));
+    if (!c.usable && series_.redundant_mode()) {
+      series_.share_evenly(true);
+      c.usable = start(group, c, std::min(2, series_.order()));
+    }
+    if (!c.usable) continue;
+    fastest_.resize(at(program_.states()), 0.0);
+    for (int k = 0; k < program_.states(); ++k)
+      fastest_[at(k)] = std::max(fastest_[at(k)], std::abs(series_.rate(k)[0]));
+    c.first.clear();
+    for (size_t i = 0; i < group.size(); ++i) {
+      const double* f = function(zeros_[group[i]].unknown);
+      c.first.push_back(f[1]);
+      if (std::isfinite(f[1])) steepest[i] = std::max(steepest[i], std::abs(f[1]));
+      if (series_.tape().degree[at(zeros_[group[i]].unknown)] == 1)  // what cancels where all of them stick
+        steepest[i] = std::max(steepest[i], series_.reach(zeros_[group[i]].unknown));
+      // What only accelerates has its rounding from there.
+      if (zeros_[group[i]].known >= 2 && std::isfinite(f[2]))
+        steepest[i] = std::max(steepest[i], std::abs(f[2]) * options_.time_scale);
+    }
+  }
+  std::vector<Candidate> kept;
+  for (Candidate& c : candidates) {
+    if (!c.usable) continue;
+    series_.set_mode(c.mode);
+    series_.share_evenly(false);
+    bool fits = start(group, c, order) && stays(group, c, order, steepest);
+    if (!fits && series_.redundant_mode()) {  // a vertex may violate open gaps where an even share does not
+      series_.share_evenly(true);
+      fits = start(group, c, order) && stays(group, c, order, steepest);
+    }
+    if (fits) {
+      note_slopes(c);
+      c.rates.clear();
+      c.flow.clear();
+      for (int k = 0; k < program_.states(); ++k) {
+        c.rates.push_back(series_.rate(k)[0]);
+        double time = options_.time_scale;  // as rates, so that orders can be compared
+        for (int j = 2; j <= order; ++j, time *= options_.time_scale) c.flow.push_back(series_.state(k)[j] * time);
+      }
+      kept.push_back(c);
+    }
+  }
+  const bool any_strong = std::any_of(kept.begin(), kept.end(), [](const Candidate& c) { return !c.weak; });
+  if (any_strong) std::erase_if(kept, [](const Candidate& c) { return c.weak; });
+  if (!any_strong && order < std::min(decision_order, series_.order())) kept.clear();
+  return kept;
+}
+
+bool Chooser::may_slide(const std::vector<size_t>& group, const std::string& letters) {
+  Mode mode = with(group, letters);
+  const ModeTape& tape = program_.tape(mode.switches);
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (letters[i] != '0' && letters[i] != 'c') continue;
+    const AtZero& z = zeros_[group[i]];
+    const int degree = tape.degree[at(z.unknown)];
+    if (letters[i] == '0' && (degree < 0 || program_.resting_letter(z.unknown) == '=')) continue;  // by its series
+    if (z.known < degree && !(degree == 1 && program_.nested(z.unknown))) return false;
+  }
+  return true;
+}
+
+bool Chooser::start(const std::vector<size_t>& group, Candidate& c, int order) {
+  const size_t slid = series_.active().size();
+  if (series_.tape().slope_affine || slid == 0) {
+    if (series_.distribute(x_, t_, counters_, order, options_.time_scale, options_.direction) != SeriesStatus::ok)
+      return false;
+  } else if (!start_nonlinear(group, c, order)) {
+    return false;
+  }
+  c.unknowns.clear();
+  for (int u = 0; u < program_.unknowns(); ++u) c.unknowns.push_back(series_.unknown(u)[0]);
+  return true;
+}
+
+bool Chooser::in_range(const std::vector<double>& unknowns) const {
+  for (const int u : series_.active()) {
+    const double v = unknowns[at(u)];
+    if (u < program_.switches() ? std::abs(v) > series_.hold(u) + bound_margin : v < -1e-9 * (1 + std::abs(v)))
+      return false;
+  }
+  return true;
+}
+
+bool Chooser::start_nonlinear(const std::vector<size_t>& group, Candidate& c, int order) {
+  bool all_old = true;
+  for (const size_t z : group) all_old = all_old && !zeros_[z].fresh;
+  std::vector<std::vector<double>> found, rates;
+  std::vector<bool> attracts;
+  const auto attempt = [&](const std::vector<double>& guess) {
+    series_.guess(guess);
+    if (series_.expand(x_, t_, counters_, 1) != SeriesStatus::ok || !keeps_flat(group, c)) return;
+    std::vector<double> values;
+    for (int u = 0; u < program_.unknowns(); ++u) values.push_back(series_.unknown(u)[0]);
+    if (!in_range(values)) return;
+    std::vector<double> moves;
+    for (int k = 0; k < program_.states(); ++k) moves.push_back(series_.rate(k)[0]);
+    for (const auto& known : rates) {  // what moves the states alike is one solution
+      double distance = 0, size = 0;
+      for (size_t i = 0; i < moves.size(); ++i) {
+        distance = std::max(distance, std::abs(moves[i] - known[i]));
+        size = std::max({size, std::abs(moves[i]), std::abs(known[i])});
+      }
+      if (distance <= same_solution * size) return;
+    }
+    rates.push_back(std::move(moves));
+    found.push_back(values);
+    attracts.push_back(!repels());
+  };
+  std::vector<double> guess = previous_;
+  if (all_old) attempt(guess);
+  if (found.empty()) {
+    const auto active = series_.active();
+    guess.assign(at(program_.unknowns()), 0.0);
+    attempt(guess);
+    const size_t corners = size_t{1} << std::min<size_t>(active.size(), 6);
+    for (size_t corner = 0; corner < corners; ++corner) {
+      for (size_t i = 0; i < active.size(); ++i) {
+        const double reach = active[i] < program_.switches() ? 0.7 * series_.hold(active[i]) : 1.0;
+        guess[at(active[i])] =
+            (corner >> std::min<size_t>(i, 6)) & 1 ? reach : (active[i] < program_.switches() ? -reach : 0.0);
+      }
+      attempt(guess);
+    }
+  }
+  if (found.empty()) return false;
+  c.several_sigma = found.size() > 1;
+  size_t best = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (attracts[i]) {
+      best = i;
+      break;
+    }
+  }
+  series_.guess(found[best]);
+  return series_.expand(x_, t_, counters_, order) == SeriesStatus::ok;
+}
+
+bool Chooser::keeps_flat(const std::vector<size_t>& group, const Candidate& c) const {
+  double fastest = 0;
+  for (int k = 0; k < program_.states(); ++k) fastest = std::max(fastest, std::abs(series_.rate(k)[0]));
+  return std::all_of(group.begin(), group.end(), [&](size_t z) {
+    const int u = zeros_[z].unknown;
+    return !is_flat(c, u) || !(std::abs(function(u)[1]) > same_solution * fastest);
+  });
+}
+
+bool Chooser::repels() const {
+  const auto slides = [&](int member) {
+    const int u = series_.active()[at(member)];
+    return u < program_.switches() && series_.tape().degree[at(u)] == 1;
+  };
+  for (const Series::Single& single : series_.singles()) {
+    if (slides(single.member) && single.slope * options_.direction > 0) return true;
+  }
+  for (const Series::Block& block : series_.blocks()) {
+    constexpr size_t largest = 30;
+    if (block.members.size() > largest || block.singular) continue;
+    if (!std::all_of(block.members.begin(), block.members.end(), slides)) continue;
+    // Each surface may be scaled by any positive number: compare rows of size one.
+    Mat scaled = block.slope;
+    for (Eigen::Index i = 0; i < scaled.rows(); ++i) {
+      const double size = scaled.row(i).cwiseAbs().maxCoeff();
+      if (size > 0) scaled.row(i) /= size;
+    }
+    const ComplexVec values = eigenvalues(scaled);
+    for (Eigen::Index i = 0; i < values.size(); ++i) {
+      if (values[i].real() * options_.direction > repelling_eigenvalue) return true;
+    }
+  }
+  return false;
+}
+
+bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, const std::vector<double>& steepest) {
+  c.leading.assign(group.size(), {});
+  c.weak = false;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const AtZero& z = zeros_[group[i]];
+    const char letter = c.letters[i];
+    Leading lead;
+    if (!std::isfinite(function(z.unknown)[0])) return false;
+    const bool zero_here = !nested(z.unknown) || vanishes(z.unknown, c, steepest[i]);
+    if (is_flat(c, z.unknown)) {
+      if (!zero_here || start_of(z, order, steepest[i]).sign != 0) return false;
+      lead = {order + 1, order < std::min(decision_order, series_.order()) ? 0 : 1};
+    } else if (letter == '0') {
+      if (!zero_here) return false;
+      // Where sigma is not determined, nothing has made sure that it keeps the surface.
+      if (series_.redundant_mode() && start_of(z, order, steepest[i]).sign != 0) return false;
+      lead = sliding_margin(z, order, tangential(group, c, i));
+    } else if (letter == 'c') {
+      const double reach = steepest[i] * options_.time_scale;
+      if (series_.raised(z.unknown) && std::abs(series_.raised_value(z.unknown)) > 1e-9 * reach) return false;
+      const double* lambda = series_.unknown(z.unknown);
+      if (series_.held(z.unknown))
+        lead = {0, 1};
+      else
+        lead = leading_coefficient(lambda, tangential(group, c, i) ? 1 : 0, order - 1, options_.time_scale,
+                                   options_.direction);
+    } else {
+      const int first = zero_here ? std::max(known(group, c, i), nested(z.unknown) ? 1 : 0) : 0;
+      lead = leading_coefficient(function(z.unknown), first, order, options_.time_scale, options_.direction,
+                                 rate_rounding * steepest[i]);
+      if (letter == '-') lead.sign = -lead.sign;
+      // Without a series nobody knows.
+      if (lead.sign == 0 && !std::isfinite(function(z.unknown)[order])) return false;
+    }
+    if (lead.sign < 0) return false;
+    if (lead.sign == 0) c.weak = true;
+    if ((letter == '0' || letter == 'c') && !is_flat(c, z.unknown) && powerless(z.unknown)) {
+      // Sigma has no influence here (a kink): the surface is kept only if the flow keeps it by itself.
+      const int first = series_.tape().degree[at(z.unknown)];
+      if (leading_coefficient(function(z.unknown), std::max(1, first), order, options_.time_scale, 1).sign != 0)
+        return false;
+      c.weak = true;
+    }
+    c.leading[i] = lead;
+  }
+  // Surfaces slid on outside the group must stay in range too.
+  for (const int u : series_.active()) {
+    if (u < program_.switches() && std::abs(series_.unknown(u)[0]) > series_.hold(u) + 1e-9 && !in_group(group, u))
+      return false;
+  }
+  return true;
+}
+
+bool Chooser::vanishes(int u, const Candidate& c, double steepest) {
+  const double h = function(u)[0];
+  if (std::abs(h) <= negligible_time * options_.time_scale * steepest) return true;
+  if (u >= program_.switches()) return false;
+  std::vector<double> sigma(at(program_.switches()));
+  for (int i = 0; i < program_.switches(); ++i) sigma[at(i)] = c.unknowns[at(i)];
+  point_.evaluate(x_, t_, sigma, counters_);
+  return point_.sign(program_.point(u, 0), rested_bounds) == 0;
+}
+
+Leading Chooser::start_of(const AtZero& z, int order, double steepest) const {
+  return leading_coefficient(function(z.unknown), 1, order, options_.time_scale, options_.direction,
+                             rate_rounding * steepest);
+}
+
+bool Chooser::tangential(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
+  if (!zeros_[group[i]].leaving || series_.redundant_mode()) return false;
+  for (size_t j = 0; j < group.size(); ++j) {
+    if (j != i && c.letters[j] != before_letter(zeros_[group[j]].unknown)) return false;
+  }
+  return true;
+}
+
+int Chooser::known(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
+  const AtZero& z = zeros_[group[i]];
+  return z.leaving == c.letters[i] && !z.released && tangential(group, c, i) ? z.known + 1 : z.known;
+}
+
+char Chooser::before_letter(int u) const {
+  const int m = program_.switches();
+  return u < m ? before_.switches[at(u)] : before_.constraints[at(u - m)];
+}
+
+bool Chooser::powerless(int u) const {
+  for (const Series::Single& single : series_.singles()) {
+    if (series_.active()[at(single.member)] != u) continue;
+    return single.slope == 0 ||
+           std::abs(series_.unknown(u)[1]) * options_.time_scale > 1e9 * (1 + std::abs(series_.unknown(u)[0]));
+  }
+  return false;
+}
+
+bool Chooser::in_group(const std::vector<size_t>& group, int u) const {
+  return std::any_of(group.begin(), group.end(), [&](size_t z) { return zeros_[z].unknown == u; });
+}
+
+Leading Chooser::sliding_margin(const AtZero& z, int order, bool at_bound) const {
+  const double* sigma = series_.unknown(z.unknown);
+  if (series_.held(z.unknown)) return {0, 1};
+  const double margin = series_.hold(z.unknown) - std::abs(sigma[0]);
+  if (!at_bound && std::abs(margin) > bound_margin) return {0, margin > 0 ? 1 : -1};
+  const bool above = at_bound ? z.leaving == '+' : sigma[0] > 0;
+  const bool slips = at_bound && series_.hold(z.unknown) > 1 && !z.released;  // |sigma| comes down to one
+  std::vector<double> c(at(order) + 1, 0.0);
+  for (int k = 1; k < order; ++k) c[at(k)] = above != slips ? -sigma[k] : sigma[k];
+  return leading_coefficient(c.data(), 1, order - 1, options_.time_scale, options_.direction,
+                             sigma_rate_noise / options_.time_scale);
+}
+
+}  // namespace saltus
