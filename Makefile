@@ -3,10 +3,11 @@ JOBS := $(shell nproc)
 BUILD := build/release
 SALTUS := $(BUILD)/saltus
 
-.PHONY: help program demo test bench asan tsan fuzz clean
+.PHONY: help program python demo test bench asan tsan fuzz clean
 
 help:
 	@echo "make demo     build, run the friction model and draw it"
+	@echo "make python   build the Python package: build/python"
 	@echo "make test     build, and run all tests"
 	@echo "make bench    build, and run the benchmarks"
 	@echo "make asan     build with sanitizers, and run all tests"
@@ -21,13 +22,21 @@ program:
 	@cmake --preset release $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log,-DSALTUS_TESTS=OFF)
 	@cmake --build --preset release -j $(JOBS) --target saltus_cli
 
+# The Python package; its module holds all of saltus, so it needs no other part.
+python:
+	@cmake/packages packages.txt build python
+	@cmake --preset release -DSALTUS_PYTHON=ON $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log,-DSALTUS_TESTS=OFF)
+	@cmake --build --preset release -j $(JOBS) --target saltus_python
+	@ln -sfn release/python build/python
+	@echo "PYTHONPATH=build/python python3 -c 'import saltus' now works; docs/python.md tells what to do with it."
+
 demo: program
 	@$(SALTUS) run models/dry_friction/model.toml -o build/demo --force
 	@echo "The picture is build/demo/plot.svg; 'saltus help' lists what else there is."
 
 test:
-	@cmake/packages packages.txt build draw ranks test web
-	@cmake --preset release -DSALTUS_TESTS=ON $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log)
+	@cmake/packages packages.txt build draw ranks python test web
+	@cmake --preset release -DSALTUS_TESTS=ON -DSALTUS_PYTHON=ON $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log)
 	@cmake --build --preset release -j $(JOBS)
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
 

@@ -1,7 +1,6 @@
 #include "analysis/basins.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -15,9 +14,9 @@
 #include "app/range.hpp"
 #include "app/result_folder.hpp"
 #include "app/view.hpp"
+#include "ask/many.hpp"
 #include "expr/parse.hpp"
 #include "expr/print.hpp"
-#include "model/period.hpp"
 #include "model/read.hpp"
 #include "out/json.hpp"
 #include "out/write.hpp"
@@ -240,23 +239,6 @@ void check(const BasinsRequest& request) {
   if (request.points < 10) misuse(fmt::format("-n {}: too few points to settle", request.points), "give 10 or more");
   if (request.longest < 1 || request.longest > 100'000)
     misuse(fmt::format("--longest {}: no such period", request.longest), "give 1 to 100000");
-}
-
-/// What a person should know about the map: one that changes with time is no map of states.
-std::string map_note(const Model& model, const SectionMap& map) {
-  if (model.autonomous()) return "";
-  const Section& section = model.sections[at(map.section)];
-  if (section.kind != Section::Kind::every)
-    return fmt::format(
-        "time appears in the equations, but '{}' is met at any time: its points alone do not tell what "
-        "follows",
-        section.name);
-  const auto period = period_in_time(model, map.run.parameters);
-  if (!period) return "";
-  const double times = constant_value(section.value, map.run.parameters) * map.repeat / period->value;
-  if (std::abs(times - std::round(times)) < 1e-6 * times && times > 0.5) return "";
-  return fmt::format("the map takes {:.6g} periods of the equations ({}): what follows depends on when", times,
-                     print(period->formula));
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------------
@@ -652,45 +634,41 @@ std::string identity_of(Past past) {
 Outcome basins(const BasinsRequest& request, const Report& report) {
   check(request);
   const Initial initial = split_initial(request);
-  Model model = load_model({request.model.model, request.model.parameters, initial.constant}, request.solve.from);
-  if (model.name.empty()) model.name = short_name(request.model.model);
+  const System system =
+      load_system({request.model.model, request.model.parameters, initial.constant}, request.solve.from);
+  const Model& model = system.model();
   const Axes axes = read_axes(request, model);
   const Mesh mesh = request.random ? Mesh(axes.list, at(*request.random), request.seed) : Mesh(axes.list);
   const Plane plane = read_plane(request, model, mesh);
-  const Program program(model, request.solve.attract.value_or(0));
-  RunOptions run = run_options(request.solve, model, std::numeric_limits<double>::max());
-  if (!request.solve.until) run.until = run.from + 1e12;
-  const SectionMap map{.program = program,
-                       .run = std::move(run),
-                       .dependent = read_dependent(initial.dependent, model, axes),
-                       .section = find_section(model, request.section),
-                       .repeat = request.period};
-  const std::string& section = model.sections[at(map.section)].name;
   BasinsOptions options{
       .method = request.method == "cells" ? BasinsOptions::Method::cells : BasinsOptions::Method::direct,
       .refine = request.refine,
       .points = request.points,
       .most_period = static_cast<int>(request.longest),
-      .tolerance = read_tolerance(request.near, model),
-      .threads = request.solve.threads};
+      .tolerance = read_tolerance(request.near, model)};
   read_join(request.join, options);
+  const BasinsQuestion question{.system = system,
+                                .mesh = mesh,
+                                .solve = solve_of(request.solve, model),
+                                .section = request.section,
+                                .period = request.period,
+                                .dependent = read_dependent(initial.dependent, model, axes),
+                                .options = options};
+  const SectionMap map = plan(question);
+  const std::string& section = model.sections[at(map.section)].name;
   const Past past = record(request, model, axes, initial, map);
 
   const bool leads = rank() == 0;
   const ResultFolder folder = leads ? open_folder(request.output, past) : ResultFolder();
+  Keep checkpoint{.identity = identity_of(past)};
   if (folder) {
     begin(folder, past);
-    options.checkpoint = *folder / "checkpoint";
-    make_folder(options.checkpoint);
+    checkpoint.path = *folder / "checkpoint";
+    make_folder(checkpoint.path);
   }
-  options.identity = identity_of(past);
-  options.progress = [&](std::string_view stage, double resumed, double done, double count) {
-    return !report || report({stage, resumed, done, count});
-  };
-  const auto start = std::chrono::steady_clock::now();
-  const Basins found = find_basins(map, mesh, options);
+  const BasinsAnswer answer = ask(question, map, {.progress = report}, checkpoint);
   if (!leads) return {};
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const Basins& found = answer.basins;
 
   Saved saved;
   std::string view_notes;
@@ -698,7 +676,6 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
     Results results{.past = past};
     Picturing picturing = picture_basins(model, mesh, found, plane);
     view_notes = set_view(picturing.figure, request.output, model);
-    set_view(picturing.figure, request.output, model);
     results.figure = std::move(picturing.figure);
     results.drawn = std::move(picturing.tables);
     results.tables.push_back(cells_table(model, mesh, found));
@@ -708,7 +685,7 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
     saved = save(std::move(results), folder, request.output);
   }
   std::error_code ignored;
-  if (folder && !found.interrupted && !saved.lost) fs::remove_all(options.checkpoint, ignored);
+  if (folder && !found.interrupted && !saved.lost) fs::remove_all(checkpoint.path, ignored);
 
   const bool badly =
       std::all_of(found.group.begin(), found.group.end(), [](std::int32_t g) { return g <= Fate::ended; });
@@ -720,12 +697,12 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
   outcome.talk += view_notes;
   if (found.interrupted && folder)
     outcome.talk += fmt::format("interrupted: 'saltus again {}' goes on\n", (*folder / "run.toml").string());
-  const std::string note = map_note(model, map);
+  const std::string& note = answer.note;
   if (request.output.json) {
     outcome.text = basins_as_json(model, mesh, found, request, section);
     if (!note.empty() && !request.output.quiet) outcome.talk += "note: " + note + "\n";
   } else if (!request.output.quiet) {
-    outcome.text = summary(model, mesh, found, request, section, seconds) +
+    outcome.text = summary(model, mesh, found, request, section, answer.seconds) +
                    note_lines(note.empty() ? std::vector<std::string>{} : std::vector{note}) +
                    files_line(saved, mesh.cells());
   }

@@ -6,40 +6,6 @@
 
 namespace saltus {
 
-std::string engine_of(const SolveOptions& solve, const Model& model) {
-  return solve.engine.value_or(model.run.engine.value_or("event"));
-}
-
-Solve solve_of(const SolveOptions& solve, const Model& model) {
-  solve.check();
-  const std::string engine = engine_of(solve, model);
-  if (engine == "event" && (solve.dt || solve.theta || solve.adaptive))
-    throw Error(ErrorKind::usage,
-                fmt::format("{} belongs to the engine 'step'", solve.dt      ? "--dt"
-                                                               : solve.theta ? "--theta"
-                                                                             : "--adaptive"),
-                {}, "add --engine step");
-  if (engine == "step" && solve.flow == "stiff")
-    throw Error(ErrorKind::usage, "--flow stiff belongs to the engine 'event'", {},
-                "leave out --flow, or --engine step");
-  if (engine == "both")
-    throw Error(ErrorKind::usage, "--engine both compares single trajectories", {},
-                "use it with 'saltus run', or choose --engine event or step");
-  Solve out{.from = solve.from,
-            .until = solve.until,
-            .tolerance = solve.tolerance,
-            .leave = solve.leave,
-            .attract = solve.attract.value_or(0),
-            .zeno_stop = solve.zeno == "stop",
-            .threads = solve.threads};
-  if (engine == "step") {
-    out.engine = TimeStepping{.dt = solve.adaptive ? 0.0 : solve.dt, .theta = solve.theta.value_or(0.5)};
-  } else {
-    out.engine = EventDriven{.stiff = solve.flow == "stiff"};
-  }
-  return out;
-}
-
 RunOptions run_options(const SolveOptions& solve, const Model& model, std::optional<double> until) {
   return run_options(solve_of(solve, model), model, until);
 }

@@ -12,12 +12,6 @@
 
 namespace saltus {
 
-/// "event", "step" or "both": the command line, then the model.
-std::string engine_of(const SolveOptions& solve, const Model& model);
-
-/// The same as data; an option that belongs to the other engine is an Error(usage).
-Solve solve_of(const SolveOptions& solve, const Model& model);
-
 /// `until`, if given, stands in for what the model says; where nothing says how long, that is an Error(usage).
 RunOptions run_options(const SolveOptions& solve, const Model& model, std::optional<double> until = {});
 

@@ -46,7 +46,7 @@ std::string as_flags(std::string_view message) {
   constexpr std::array<std::string_view, 17> long_flags{
       "from", "until",  "tolerance",   "engine",  "dt",   "theta",  "flow",   "leave",      "attract",
       "zeno", "sample", "sensitivity", "section", "skip", "settle", "format", "equilibrium"};
-  constexpr std::array<std::string_view, 3> commands{"check", "examples", "again"};
+  constexpr std::array<std::string_view, 4> commands{"check", "examples", "again", "run"};
   const auto is_in = [](const auto& list, std::string_view name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
@@ -58,29 +58,6 @@ std::string as_flags(std::string_view message) {
     if (is_in(commands, name)) return fmt::format("'saltus {}'", name);
     return "";
   });
-}
-
-void SolveOptions::check() const {
-  if (tolerance && !(*tolerance >= 1e-15 && *tolerance <= 0.1))
-    misuse(fmt::format("--tolerance {} is out of range", print_number(*tolerance)),
-           "a tolerance lies between 1e-15 and 0.1");
-  if (dt && !(*dt > 0 && std::isfinite(*dt)))
-    misuse(fmt::format("--dt {} is no step", print_number(*dt)), "give a positive time");
-  if (theta && !(*theta >= 0.5 && *theta <= 1))
-    misuse(fmt::format("--theta {} is out of range", print_number(*theta)),
-           "theta lies between 0.5 (accurate) and 1 (backward Euler)");
-  if (dt && adaptive)
-    misuse("--dt and --adaptive exclude each other", "give a fixed step, or let the engine choose it");
-  if (engine) check_word(*engine, {"event", "step", "both"}, "engine");
-  check_word(flow, {"taylor", "stiff"}, "flow");
-  check_word(zeno, {"complete", "stop"}, "choice for --zeno");
-  if (attract && !(*attract >= 0 && *attract <= 1e12))
-    throw Error(ErrorKind::usage, fmt::format("--attract {}", *attract), {}, "give a number from 0 to 1e12");
-  for (const Setting& s : leave) {
-    if (s.value != "+1" && s.value != "1" && s.value != "-1" && s.value != "0")
-      misuse(fmt::format("--leave {}={}: there is no such side", s.name, s.value), "sides: +1, -1, 0 (stay)");
-  }
-  if (threads < 0) misuse(fmt::format("-j {} is no number of threads", threads), "give 1 or more");
 }
 
 void OutputOptions::check() const {

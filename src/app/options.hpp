@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ask/options.hpp"
 #include "ask/past.hpp"
 #include "ask/system.hpp"
 #include "ask/value.hpp"
@@ -22,24 +23,6 @@ struct ModelOptions {
   std::vector<Setting> parameters;  ///< -p F=0.3, in constants
   std::vector<Setting> initial;     ///< -x v=0.1, may use parameters
   bool as_given = false;            ///< of a run.toml with an orbit: not from the orbit, as the search began
-};
-
-/// How to compute. What is not said comes from the model's [run] table, then from the defaults of the engine.
-struct SolveOptions {
-  std::optional<std::string> from;    ///< start time: a formula in parameters
-  std::optional<std::string> until;   ///< end time, likewise; below `from` runs backward
-  std::optional<double> tolerance;    ///< 1e-15 .. 0.1
-  std::optional<std::string> engine;  ///< "event", "step", or "both" (of `run`)
-  std::optional<double> dt;           ///< step of the engine "step", > 0; without it the step is adaptive
-  std::optional<double> theta;        ///< of the engine "step", 0.5 .. 1
-  bool adaptive = false;              ///< the engine "step" chooses its steps, whatever the model's [run] says
-  int threads = 0;                    ///< 0: as many as there are cores
-  std::string flow = "taylor";        ///< of the engine "event": "taylor" or "stiff"
-  std::vector<Setting> leave;         ///< surface=+1|-1|0: the way to go where the solution is not unique
-  std::optional<double> attract;      ///< C of the term -C h grad h instead of projection
-  std::string zeno = "complete";      ///< where events accumulate: "complete" or "stop"
-
-  void check() const;
 };
 
 /// Where results go.

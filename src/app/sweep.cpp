@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -9,12 +8,12 @@
 #include <fmt/ranges.h>
 
 #include "analysis/checkpoint.hpp"
-#include "analysis/sweep.hpp"
 #include "app/commands.hpp"
 #include "app/engine.hpp"
 #include "app/range.hpp"
 #include "app/result_folder.hpp"
 #include "app/view.hpp"
+#include "ask/many.hpp"
 #include "expr/print.hpp"
 #include "model/read.hpp"
 #include "out/json.hpp"
@@ -45,7 +44,7 @@ size_t find_state(const Model& model, const std::string& name, const std::string
 // ---- what was asked ------------------------------------------------------------------------------------------------
 
 struct Axes {
-  std::vector<Varied> varied;
+  std::vector<Vary> vary;
   std::vector<std::string> record;  ///< the same as arguments, files read
   bool uniform = true;
 };
@@ -64,7 +63,7 @@ Axes read_axes(const SweepRequest& request, const Model& model) {
                          text, s.name));
     const ValueRange range = read_range(
         s.value, text, {.log = request.log, .random = request.random, .seed = request.seed, .model = &model});
-    axes.varied.push_back(vary(model, s.name, read_formula(s.name, text, model), range.values));
+    axes.vary.push_back({s.name, range.values, text});
     axes.uniform = axes.uniform && range.uniform;
     std::vector<std::string> numbers;
     if (s.value.starts_with('@')) {
@@ -131,7 +130,7 @@ std::vector<Numbers> read_starts(const std::vector<std::string>& texts, const Mo
   return starts;
 }
 
-void read_where_to_start(const SweepRequest& request, const Model& model, SweepPlan& plan) {
+void read_where_to_start(const SweepRequest& request, const Model& model, SweepQuestion& plan) {
   const bool random = std::find(request.start.begin(), request.start.end(), "random") != request.start.end();
   if (random || request.starts || !request.box.empty()) {
     if (request.start.size() > (random ? 1 : 0)) misuse("--start names states and random ones", "choose one of both");
@@ -148,22 +147,20 @@ void read_where_to_start(const SweepRequest& request, const Model& model, SweepP
                                                  : Continue::none;
 }
 
-SweepPlan make_plan(const SweepRequest& request, const Model& model, std::vector<Varied> varied) {
-  SweepPlan plan;
-  plan.varied = std::move(varied);
-  plan.run = run_options(request.solve, model, std::numeric_limits<double>::max());
-  if (!request.solve.until) plan.run.until = HUGE_VAL;
-  plan.section = find_section(model, request.section);
-  plan.skip = request.skip.value_or(request.settle > 0 ? 0 : 400);
-  plan.count = request.count;
-  plan.settle = request.settle;
-  plan.longest = request.longest;
-  plan.tolerance = read_tolerance(request.near, model);
-  plan.keep_points = plan.varied.size() == 1;
-  plan.exponent = request.colour == "exponent";
-  read_where_to_start(request, model, plan);
-  plan.check(model);
-  return plan;
+SweepQuestion question_of(const SweepRequest& request, const System& system, std::vector<Vary> vary) {
+  const Model& model = system.model();
+  SweepQuestion question{.system = system,
+                         .vary = std::move(vary),
+                         .solve = solve_of(request.solve, model),
+                         .section = request.section,
+                         .skip = request.skip,
+                         .count = request.count,
+                         .settle = request.settle,
+                         .longest = request.longest,
+                         .tolerance = read_tolerance(request.near, model),
+                         .exponent = request.colour == "exponent"};
+  read_where_to_start(request, model, question);
+  return question;
 }
 
 // ---- results -------------------------------------------------------------------------------------------------------
@@ -627,10 +624,11 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
   check_word(request.direction, {"no", "up", "down", "both"}, "direction for --continue");
   if (!request.colour.empty())
     check_word(request.colour, {"none", "start", "sliding", "period", "exponent"}, "choice for --colour");
-  Model model = load_model(request.model, request.solve.from);
-  if (model.name.empty()) model.name = short_name(request.model.model);
+  const System system = load_system(request.model, request.solve.from);
+  const Model& model = system.model();
   const Axes axes = read_axes(request, model);
-  const SweepPlan plan = make_plan(request, model, axes.varied);
+  const SweepQuestion question = question_of(request, system, axes.vary);
+  const SweepPlan plan = saltus::plan(question);
   const std::vector<std::string> shown = find_columns(request.output.show, model.state_names());
   check_view(request.output, model);
   const Past past = record(request, plan, model, axes);
@@ -645,25 +643,12 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
     begin(folder, past);
   }
 
-  const auto start = std::chrono::steady_clock::now();
-  const Program program(model, request.solve.attract.value_or(0));
-  const Job job = sweep_job(program, plan, identity);
-  const auto in_runs = [&](size_t items) {  // several may share an item
-    return static_cast<double>(items) * static_cast<double>(plan.runs()) / static_cast<double>(job.count);
-  };
-  const WorkOptions work{.threads = request.solve.threads,
-                         .checkpoint = checkpoint,
-                         .progress =
-                             [&](const WorkProgress& p) {
-                               return !report || report({"run", in_runs(p.resumed), in_runs(p.done), in_runs(p.count)});
-                             },
-                         .share = false};
-  WorkResult result = run_job(job, work);
+  const SweepAnswer answer = ask(system, question.solve, plan, {.progress = report}, {checkpoint, identity});
   if (!leads) return {};
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const bool complete = result.missing == 0;
-  const double rate = in_runs(job.count - result.missing - result.resumed) / std::max(seconds, 1e-9);
-  const Runs runs = sweep_runs(plan, std::move(result));
+  const Runs& runs = answer.runs;
+  const bool complete = answer.missing == 0;
+  const double rate =
+      static_cast<double>(runs.size() - answer.missing - answer.resumed) / std::max(answer.seconds, 1e-9);
 
   Saved saved;
   std::string view_notes;
@@ -697,7 +682,7 @@ Outcome sweep(const SweepRequest& request, const Report& report) {
   } else if (!request.output.quiet) {
     const size_t rows =
         static_cast<size_t>(std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r.has_value(); }));
-    outcome.text = summary(model, plan, runs, seconds, rate) + files_line(saved, rows);
+    outcome.text = summary(model, plan, runs, answer.seconds, rate) + files_line(saved, rows);
   }
   return outcome;
 }

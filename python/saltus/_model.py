@@ -1,0 +1,440 @@
+"""A nonsmooth system and the questions that can be asked of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Callable, Optional, Union
+
+from dataclasses import dataclass
+
+from . import _core
+from ._errors import Interrupted, usage
+from ._many import Basins, Sweep
+from ._options import (Value, box_of, cell_edges, check_word, finish_progress, formula, path_text, per_state,
+                       progress_function, range_values, several_starts, solve_dict, sort_keywords, state_vector, texts)
+from ._trajectory import Section, Trajectory
+
+Progress = Union[bool, Callable[[float], Any], None]
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A surface where the equations switch: sigma in Sgn(surface), solved in [-hold, hold] while the flow slides."""
+
+    name: str
+    surface: str
+    hold: float
+    interacts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """0 <= multiplier, perpendicular to gap >= 0; with a restitution where the gap is one of positions."""
+
+    name: str
+    gap: str
+    degree: int
+    restitution: Union[float, str, None]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A jump or a section of the model, with what the model says about it."""
+
+    name: str
+    says: Mapping[str, Any]
+
+
+class Model:
+    """A nonsmooth system. Immutable; `with_` makes another.
+
+    >>> friction = Model('''
+    ...     y' = v
+    ...     v' = -y + sin(omega*t) - F*sign(v)
+    ... ''', F=0.4, omega="1/3", y=1, v=2)
+    >>> friction.states
+    ('y', 'v')
+
+    equations    as in a model file
+    values       of parameters and initial states by name: numbers or formulas ("1/3")
+    sections     {"strobe": {"every": "2*pi/omega"}} or {"turn": {"on": "v", "direction": "rising"}}
+    constraints  {"N": {"gap": "q", "restitution": 0.8}}
+    jumps        {"reset": {"on": "v - 1", "direction": "rising", "set": {"v": "0"}}}
+
+    Raises ModelError that points at the mistake.
+    """
+
+    def __init__(self, equations: str, *, name: str = "", sections: Optional[Mapping[str, Mapping[str, Any]]] = None,
+                 constraints: Optional[Mapping[str, Mapping[str, Any]]] = None,
+                 jumps: Optional[Mapping[str, Mapping[str, Any]]] = None,
+                 values: Optional[Mapping[str, Value]] = None, **more: Value) -> None:
+        given = {**more, **(values or {})}
+        states = {re.sub(r"\[.*", "", s) for s in re.findall(r"([^\s=';]+)\s*'\s*=", equations)}
+        def is_state(key: str) -> bool:
+            return re.sub(r"\[.*", "", key) in states
+        parameters = texts({k: v for k, v in given.items() if not is_state(k)})
+        initial = texts({k: v for k, v in given.items() if is_state(k)})
+        self._set(_core.build(name or "model", _dedented(equations), parameters, initial, _tables(constraints), _tables(jumps),
+                              _tables(sections)))
+
+    @classmethod
+    def _of(cls, system: _core.System) -> "Model":
+        model = cls.__new__(cls)
+        model._set(system)
+        return model
+
+    def _set(self, system: _core.System) -> None:
+        self._system = system
+        self._facts: dict[str, Any] = system.facts()
+        self._names = (*self._facts["parameters"], *self._facts["states"])
+
+    # ---- where models come from --------------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_file(path: Union[str, "os.PathLike[str]"]) -> "Model":
+        """A model file, or the run.toml of a result."""
+        return Model._of(_core.System.from_file(path_text(path)))
+
+    @staticmethod
+    def from_text(text: str, name: str = "model") -> "Model":
+        """The text of a model file; `name` stands for the file in messages."""
+        return Model._of(_core.System.from_text(text, name))
+
+    @staticmethod
+    def example(name: str) -> "Model":
+        """One of the gallery; `saltus.examples()` lists it."""
+        return Model._of(_core.System.example(name))
+
+    def with_(self, values: Optional[Mapping[str, Value]] = None, **more: Value) -> "Model":
+        """The same with other parameters or initial values."""
+        return self._with({**more, **(values or {})}, "with_")
+
+    def _with(self, values: Mapping[str, Value], call: str) -> "Model":
+        if not values:
+            return self
+        for name in values:
+            if name not in self._names:
+                near = _core.nearest(name, list(self._names))
+                raise usage(f"the model has no parameter or state '{name}'",
+                            f"did you mean '{near}'?" if near else f"it has {', '.join(self._names)}")
+        states = self._facts["states"]
+        return Model._of(self._system.with_values(texts({k: v for k, v in values.items() if k not in states}),
+                                                  texts({k: v for k, v in values.items() if k in states})))
+
+    # ---- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self._facts["name"])
+
+    @property
+    def ref(self) -> str:
+        """Where it is from."""
+        return str(self._facts["ref"])
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the states, in order."""
+        return tuple(self._facts["states"])
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """Parameters by name, in order."""
+        return MappingProxyType(self._facts["parameters"])
+
+    @property
+    def initial(self) -> Mapping[str, float]:
+        """Initial values by name of the state."""
+        return MappingProxyType(self._facts["initial"])
+
+    @property
+    def period(self) -> Optional[float]:
+        """Of the explicit time dependence; None where there is none, or none is seen."""
+        return None if self._facts["period"] is None else float(self._facts["period"])
+
+    @property
+    def _page(self) -> dict[str, Any]:
+        page: dict[str, Any] = json.loads(self._facts["json"])
+        return page
+
+    @property
+    def switches(self) -> tuple[Switch, ...]:
+        """The surfaces where the equations switch."""
+        return tuple(Switch(s["name"], s["surface"], s["hold"], tuple(s["interacts"])) for s in self._page["switches"])
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The complementarity conditions: contacts, diodes."""
+        return tuple(Constraint(c["name"], c["gap"], c["degree"], c.get("restitution"))
+                     for c in self._page["constraints"])
+
+    @property
+    def jumps(self) -> tuple[Named, ...]:
+        """The jumps of the state."""
+        return tuple(Named(j["name"], MappingProxyType(j)) for j in self._page["jumps"])
+
+    @property
+    def sections(self) -> tuple[Named, ...]:
+        """The Poincaré and stroboscopic sections."""
+        return tuple(Named(s["name"], MappingProxyType(s)) for s in self._page["sections"])
+
+    def text(self) -> str:
+        """A model file that reads to the same model."""
+        return self._system.text()
+
+    def latex(self) -> str:
+        """The equations as LaTeX, as `saltus check --latex` prints them."""
+        return self._system.latex()
+
+    def describe(self) -> str:
+        """What saltus understood, as `saltus check` prints it."""
+        return self._system.describe()
+
+    # ---- questions ---------------------------------------------------------------------------------------------------
+
+    def run(self, until: Optional[Value] = None, *, start: Any = None, from_: Optional[Value] = None,
+            tolerance: Optional[float] = None, engine: Optional[str] = None, dt: Optional[float] = None,
+            adaptive: Optional[bool] = None, theta: Optional[float] = None, flow: Optional[str] = None,
+            leave: Optional[Mapping[str, Any]] = None, attract: Optional[float] = None, zeno: Optional[str] = None,
+            dense: Optional[bool] = None, sample: Any = None, max_events: Optional[int] = None,
+            sensitivity: Union[bool, Sequence[str], None] = None, progress: Progress = None, stop: Any = None,
+            values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
+            **more: Value) -> Trajectory:
+        """One trajectory.
+
+        until        end time, a number or a formula in parameters; below `from_` runs backward (the model's)
+        start        a state: mapping, sequence, or a Trajectory to go on from its end, time included (the model's)
+        from_        start time (the model's, or 0)
+        tolerance    local error per step, 1e-15 to 0.1 (1e-10)
+        engine       "event" or "step" ("event")
+        dt, theta    of the engine "step": fixed step (adaptive), 0.5 accurate to 1 backward Euler (0.5)
+        flow         of the engine "event": "taylor" or "stiff" ("taylor")
+        leave        {"v": +1}: the side to leave a surface to where several are possible
+        attract      hold slid surfaces by the term -C h grad h instead of projection
+        zeno         where events accumulate: "complete" or "stop" ("complete")
+        dense        keep the dense output, for `path(t)` (True)
+        sample       rows: "smooth", "steps", an interval, or an array of times ("smooth")
+        max_events   the run ends there
+        sensitivity  derivatives of the end: True, or the names of parameters
+        progress     True: a bar on stderr; or a function of how much is done (0 to 1) that may return False to stop
+        stop         a threading.Event that stops the run
+        more         parameters and initial states by name. One that is also an option (theta, dt, ...) is ambiguous:
+                     write run(values={"theta": 0.1}) or run(options={"theta": 0.5})
+
+        Never raises for what the system does: see `.end`.
+        """
+        named = dict(until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive,
+                     theta=theta, flow=flow, leave=leave, attract=attract, zeno=zeno, dense=dense, sample=sample,
+                     max_events=max_events, sensitivity=sensitivity, progress=progress, stop=stop)
+        given, settings = sort_keywords(self._names, named, values, options, more, "run")
+        model = self._with(settings, "run")
+        if isinstance(given.get("start"), Trajectory):
+            past = given["start"]
+            given["start"] = past.end.state
+            given.setdefault("from_", past.end.t)
+        wanted = given.get("sensitivity")
+        names = [] if wanted is True else None if wanted in (None, False) else [str(n) for n in wanted]
+        start_state = state_vector(given.get("start"), model.states, model.initial)
+        answer = self._wait(given, lambda watch, halt: _core.run(
+            model._system, solve_dict(given), start_state, _sampling(given.get("sample")), True, given.get("dense", True),
+            given.get("max_events"), names, watch, halt))
+        kept = {k: v for k, v in given.items() if k not in ("progress", "stop")}
+        path = Trajectory(model, answer, kept)
+        if answer["interrupted"]:
+            raise Interrupted(path)
+        return path
+
+    def section(self, count: int = 1000, *, section: Optional[str] = None, skip: int = 0, until: Optional[Value] = None,
+                start: Any = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
+                engine: Optional[str] = None, dt: Optional[float] = None, adaptive: Optional[bool] = None,
+                theta: Optional[float] = None, flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None,
+                attract: Optional[float] = None, zeno: Optional[str] = None, progress: Progress = None,
+                stop: Any = None, values: Optional[Mapping[str, Value]] = None,
+                options: Optional[Mapping[str, Any]] = None, **more: Value) -> Section:
+        """Points of a Poincaré or stroboscopic map.
+
+        count    points wanted
+        section  its name (the only one)
+        skip     points left out before them
+        until    an upper limit; the other options are those of `run`
+        """
+        named = dict(until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive,
+                     theta=theta, flow=flow, leave=leave, attract=attract, zeno=zeno, section=section,
+                     progress=progress, stop=stop)
+        given, settings = sort_keywords(self._names, named, values, options, more, "section")
+        model = self._with(settings, "section")
+        start_state = state_vector(given.get("start"), model.states, model.initial)
+        answer = self._wait(given, lambda watch, halt: _core.section(
+            model._system, solve_dict(given), start_state, given.get("section", ""), int(count), int(skip), watch, halt))
+        points = Section(model, answer, int(skip))
+        if answer["interrupted"]:
+            raise Interrupted(points)
+        return points
+
+    def sweep(self, vary: Mapping[str, Any], *, count: Optional[int] = None, skip: Optional[int] = None,
+              settle: Optional[int] = None, longest: Optional[int] = None, start: Any = None,
+              starts: Optional[int] = None, box: Optional[Mapping[str, tuple[float, float]]] = None,
+              continue_: Optional[str] = None, exponent: Optional[bool] = None, near: Any = None,
+              section: Optional[str] = None, seed: Optional[int] = None, threads: Optional[int] = None,
+              until: Optional[Value] = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
+              engine: Optional[str] = None, dt: Optional[float] = None, adaptive: Optional[bool] = None,
+              theta: Optional[float] = None, flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None,
+              attract: Optional[float] = None, zeno: Optional[str] = None, progress: Progress = None, stop: Any = None,
+              values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
+              **more: Value) -> Sweep:
+        """Attractors against one parameter, or periods against two.
+
+        vary       {"omega": np.linspace(.15, 2, 400)} or {"1/omega": (0.3, 7, 200)}, a formula of one parameter and
+                   from, to, how many; two entries: a map of periods
+        count      points recorded per run (100)
+        skip       points left out before them (400; 0 with settle)
+        settle     go on until a period is found, but for so many points at most
+        longest    period looked for (64)
+        start      a state, or a list of them: a run from each (the model's)
+        starts     random starts per value, in `box` {"y": (-2, 2)}, by `seed`
+        continue_  start where the run of the value before ended: "up", "down", "both"
+        exponent   the largest Lyapunov exponent of each run as well
+        near       how near points of one phase are: a number, or {"v": 1e-4} (a millionth)
+        threads    (all cores); the other options are those of `run`, `until` is an upper limit
+        """
+        named = dict(count=count, skip=skip, settle=settle, longest=longest, start=start, starts=starts, box=box,
+                     continue_=continue_, exponent=exponent, near=near, section=section, seed=seed, threads=threads,
+                     until=until, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive, theta=theta,
+                     flow=flow, leave=leave, attract=attract, zeno=zeno, progress=progress, stop=stop)
+        given, settings = sort_keywords(self._names, named, values, options, more, "sweep")
+        model = self._with(settings, "sweep")
+        axes = [(name, range_values(name, wanted)) for name, wanted in vary.items()]
+        how: dict[str, Any] = {k: given[k] for k in ("count", "skip", "settle", "longest", "exponent", "section", "seed")
+                               if k in given}
+        if "continue_" in given:
+            how["direction"] = check_word(given["continue_"], ("no", "up", "down", "both"), "direction for continue_")
+        if "near" in given:
+            how["tolerance"] = per_state(given["near"], model.states, "near")
+        if "box" in given or "starts" in given:
+            if "start" in given:
+                raise usage("start names states and box random ones", "choose one of both")
+            how["box"] = box_of(given.get("box"), model.states)
+            how["random_starts"] = int(given.get("starts", 1))
+        elif "start" in given:
+            how["starts"] = several_starts(given["start"], model.states, model.initial)
+        answer = self._wait(given, lambda watch, halt: _core.sweep(model._system, solve_dict(given), axes, how, watch, halt))
+        result = Sweep(model, [name for name, _ in axes], answer)
+        if answer["interrupted"]:
+            raise Interrupted(result)
+        return result
+
+    def basins(self, axes: Mapping[str, Any], *, method: Optional[str] = None, join: Optional[str] = None,
+               refine: Optional[bool] = None, section: Optional[str] = None, period: Optional[int] = None,
+               random: Optional[int] = None, seed: Optional[int] = None, points: Optional[int] = None,
+               longest: Optional[int] = None, near: Any = None, threads: Optional[int] = None,
+               until: Optional[Value] = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
+               engine: Optional[str] = None, dt: Optional[float] = None, adaptive: Optional[bool] = None,
+               theta: Optional[float] = None, flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None,
+               attract: Optional[float] = None, zeno: Optional[str] = None, progress: Progress = None, stop: Any = None,
+               values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
+               **more: Value) -> Basins:
+        """Which initial states go to which attractor.
+
+        axes       {"u": (0, 5, 400), "v": (-5, 5, 400)}: from, to, cells; or the edges of the cells as an array
+        method     "cells": map each cell once; "direct": run each until it settles ("cells")
+        join       which cycles of cells are one attractor: "nearest", "run", "touch", "touch:2", "none" ("nearest")
+        refine     with "direct": run only cells near boundaries, fill in the others
+        period     the map takes so many points of the section (1)
+        random     so many random points instead of a grid, by `seed`
+        points     of a direct run at most (5000); `longest` period looked for (64)
+        near       how near points of one phase are: a number, or {"v": 1e-4}
+        threads    (all cores); the other options are those of `run`, `until` is an upper limit
+        """
+        named = dict(method=method, join=join, refine=refine, section=section, period=period, random=random, seed=seed,
+                     points=points, longest=longest, near=near, threads=threads, until=until, from_=from_,
+                     tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive, theta=theta, flow=flow, leave=leave,
+                     attract=attract, zeno=zeno, progress=progress, stop=stop)
+        given, settings = sort_keywords(self._names, named, values, options, more, "basins")
+        model = self._with(settings, "basins")
+        edges = {name: cell_edges(name, wanted, model.states, "random" in given) for name, wanted in axes.items()}
+        if not edges:
+            raise usage("no state is varied", "name two states and their intervals: {\"y\": (-2, 2, 400), ...}")
+        how: dict[str, Any] = {k: given[k] for k in ("refine", "section", "period", "random", "seed", "points", "longest")
+                               if k in given}
+        how["method"] = check_word(given.get("method", "cells"), ("cells", "direct"), "method")
+        word, _, distance = str(given.get("join", "nearest")).partition(":")
+        how["join"] = check_word(word, ("nearest", "run", "touch", "none"), "join")
+        if distance:
+            how["join_distance"] = float(distance)
+        if given.get("refine") and how["method"] != "direct":
+            raise usage("refine needs direct runs: cell mapping needs the image of every cell", "add method=\"direct\"")
+        if "near" in given:
+            how["tolerance"] = per_state(given["near"], model.states, "near")
+        core_axes = [(model.states.index(name), e) for name, e in edges.items()]
+        answer = self._wait(given,
+                            lambda watch, halt: _core.basins(model._system, solve_dict(given), core_axes, how, watch, halt))
+        result = Basins(model, edges, answer)
+        if answer["interrupted"]:
+            raise Interrupted(result)
+        return result
+
+    @staticmethod
+    def _wait(given: Mapping[str, Any], ask: Callable[[Any, Any], dict[str, Any]]) -> dict[str, Any]:
+        watch = progress_function(given.get("progress"))
+        try:
+            return ask(watch, given.get("stop"))
+        finally:
+            finish_progress(watch)
+
+    # ---- what a notebook shows ---------------------------------------------------------------------------------------
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from ._display import model_bundle
+        return model_bundle(self)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{p}={f}" for p, f in zip(self.parameters, self._facts["formulas"]))
+        counts = [(len(self.switches), "switch", "es"), (len(self.constraints), "constraint", "s"),
+                  (len(self.jumps), "jump", "s"), (len(self.sections), "section", "s")]
+        parts = ", ".join(f"{n} {word}{plural if n > 1 else ''}" for n, word, plural in counts if n)
+        return f"<Model '{self.name}': {', '.join(self.states)}; {values or 'no parameters'}" + \
+            (f"; {parts}>" if parts else ">")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and self.text() == other.text()
+
+    def __hash__(self) -> int:
+        return hash(self.text())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Model.from_text, (self.text(), self.name)
+
+
+def _sampling(sample: Any) -> Any:
+    if sample is None:
+        return "smooth"
+    if isinstance(sample, str):
+        return sample
+    if isinstance(sample, (int, float)):
+        return formula(sample, "sample")
+    return [float(t) for t in sample]
+
+
+def _tables(tables: Optional[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Texts where the core wants formulas."""
+    def value(key: str, v: Any) -> Any:
+        if isinstance(v, Mapping):
+            return texts(v)
+        return v if isinstance(v, (str, bool)) else formula(v, key)
+    return {name: {key: value(key, v) for key, v in table.items()} for name, table in (tables or {}).items()}
+
+
+def _dedented(equations: str) -> str:
+    """Without the blank lines around and the common indent: so that places in messages are those of the text seen."""
+    lines = equations.split("\n")
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return "\n".join(line[indent:] for line in lines)

@@ -1,0 +1,646 @@
+// The binding: questions and answers as dictionaries of NumPy arrays. The only file that knows pybind11; what makes it
+// pleasant to use is in saltus/*.py.
+//
+// Arrays own what the answer has computed: nothing is copied. The GIL is released while something is computed; it is
+// taken back at most every 50 ms, to ask for Ctrl-C, for `stop` and to tell progress.
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "ask/gallery.hpp"
+#include "ask/many.hpp"
+#include "ask/options.hpp"
+#include "ask/run.hpp"
+#include "ask/section.hpp"
+#include "expr/print.hpp"
+#include "model/build.hpp"
+#include "model/period.hpp"
+#include "out/svg.hpp"
+#include "report/model_page.hpp"
+#include "report/run_figure.hpp"
+
+namespace py = pybind11;
+using namespace saltus;
+
+namespace {
+
+// ---- arrays --------------------------------------------------------------------------------------------------------
+
+template <class T>
+py::array array_of(std::vector<T>&& values, std::vector<py::ssize_t> shape = {}) {
+  auto* owner = new std::vector<T>(std::move(values));
+  const py::capsule base(owner, [](void* p) { delete static_cast<std::vector<T>*>(p); });
+  if (shape.empty()) shape = {static_cast<py::ssize_t>(owner->size())};
+  py::array_t<T> array(shape, owner->data(), base);
+  array.attr("flags").attr("writeable") = false;
+  return array;
+}
+
+py::array rows_of(std::vector<double>&& values, size_t width) {
+  const size_t rows = width == 0 ? 0 : values.size() / width;
+  return array_of(std::move(values), {static_cast<py::ssize_t>(rows), static_cast<py::ssize_t>(width)});
+}
+
+// ---- who waits -----------------------------------------------------------------------------------------------------
+
+/// Ctrl-C, `stop` and `progress` of a question that is being answered without the GIL.
+class Waiting {
+ public:
+  Waiting(py::object progress, py::object stop) : progress_(std::move(progress)), stop_(std::move(stop)) {}
+
+  Observer observer() {
+    return {.progress = [this](const Progress& p) { return go_on(p); }};
+  }
+  /// To be called with the GIL when the answer is there: what Python code has thrown goes on.
+  void finish(py::dict& answer) {
+    if (thrown_) std::rethrow_exception(thrown_);
+    answer["interrupted"] = interrupted_;
+  }
+
+ private:
+  bool go_on(const Progress& p) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::milliseconds(50)) return !stopped_;
+    last_ = now;
+    const py::gil_scoped_acquire gil;
+    try {
+      if (PyErr_CheckSignals() != 0) {
+        py::error_already_set signal;
+        if (!signal.matches(PyExc_KeyboardInterrupt)) throw signal;
+        interrupted_ = stopped_ = true;
+      } else if (!stop_.is_none() && stop_.attr("is_set")().cast<bool>()) {
+        stopped_ = true;
+      } else if (!progress_.is_none()) {
+        const double done = p.to == p.from ? 1 : (p.now - p.from) / (p.to - p.from);
+        const py::object answer = progress_(done);
+        if (!answer.is_none() && !answer.cast<bool>()) stopped_ = true;
+      }
+    } catch (...) {
+      thrown_ = std::current_exception();
+      stopped_ = true;
+    }
+    return !stopped_;
+  }
+
+  py::object progress_, stop_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  bool stopped_ = false, interrupted_ = false;
+  std::exception_ptr thrown_;
+};
+
+// ---- models --------------------------------------------------------------------------------------------------------
+
+std::optional<Fragment> fragment(const py::dict& table, const char* key, const std::string& name) {
+  if (!table.contains(key)) return std::nullopt;
+  return whole_text(name, table[key].cast<std::string>());
+}
+
+Direction direction_of(const py::dict& table) {
+  if (!table.contains("direction")) return Direction::any;
+  const std::string word = table["direction"].cast<std::string>();
+  check_word(word, {"any", "rising", "falling"}, "direction");
+  return word == "rising" ? Direction::rising : word == "falling" ? Direction::falling : Direction::any;
+}
+
+std::vector<NamedText> named(const py::dict& values, const std::string& where) {
+  std::vector<NamedText> list;
+  for (const auto& [key, value] : values) {
+    const std::string name = key.cast<std::string>();
+    list.push_back({whole_text(where, name), whole_text(where + " " + name, value.cast<std::string>())});
+  }
+  return list;
+}
+
+/// A model from its parts, as those of a file.
+System build(const std::string& name, const std::string& equations, const py::dict& parameters, const py::dict& initial,
+             const py::dict& constraints, const py::dict& jumps, const py::dict& sections) {
+  ModelText text;
+  text.name = name;
+  text.equations = whole_text("model", equations);
+  text.parameters = named(parameters, "parameter");
+  text.initial = named(initial, "initial");
+  for (const auto& [key, value] : constraints) {
+    const std::string of = "constraint " + key.cast<std::string>();
+    const auto table = value.cast<py::dict>();
+    const auto gap = fragment(table, "gap", of);
+    if (!gap) throw Error(ErrorKind::usage, of + " has no gap", {}, "write {\"gap\": \"q\", \"restitution\": 0.8}");
+    text.constraints.push_back({whole_text(of, key.cast<std::string>()), *gap, fragment(table, "restitution", of),
+                                fragment(table, "for", of)});
+  }
+  for (const auto& [key, value] : jumps) {
+    const std::string of = "jump " + key.cast<std::string>();
+    const auto table = value.cast<py::dict>();
+    text.jumps.push_back({.name = whole_text(of, key.cast<std::string>()),
+                          .on = fragment(table, "on", of),
+                          .every = fragment(table, "every", of),
+                          .phase = fragment(table, "phase", of),
+                          .when = fragment(table, "when", of),
+                          .direction = direction_of(table),
+                          .set = named(table["set"].cast<py::dict>(), of),
+                          .range = fragment(table, "for", of)});
+  }
+  for (const auto& [key, value] : sections) {
+    const std::string of = "section " + key.cast<std::string>();
+    const auto table = value.cast<py::dict>();
+    text.sections.push_back({.name = whole_text(of, key.cast<std::string>()),
+                             .every = fragment(table, "every", of),
+                             .on = fragment(table, "on", of),
+                             .direction = direction_of(table),
+                             .stop = table.contains("stop") && table["stop"].cast<bool>(),
+                             .range = fragment(table, "for", of)});
+  }
+  const py::gil_scoped_release without;
+  return System(build_model(text));
+}
+
+py::dict facts_of(const System& system) {
+  const Model& model = system.model();
+  const std::vector<double> parameters = parameter_values(model), initial = initial_values(model, parameters);
+  py::dict facts, values, start;
+  for (size_t i = 0; i < parameters.size(); ++i) values[py::str(model.parameters[i].name)] = parameters[i];
+  for (size_t i = 0; i < initial.size(); ++i) start[py::str(model.states[i].name)] = initial[i];
+  facts["name"] = model.name;
+  facts["ref"] = model.ref;
+  facts["states"] = model.state_names();
+  facts["parameters"] = values;
+  facts["initial"] = start;
+  std::vector<std::string> formulas;
+  for (const Parameter& p : model.parameters) formulas.push_back(print(p.value));
+  facts["formulas"] = formulas;
+  facts["columns"] = row_columns(model);
+  facts["json"] = model_as_json(model);
+  const auto period = period_in_time(model, parameters);
+  facts["period"] = period ? py::object(py::float_(period->value)) : py::none();
+  return facts;
+}
+
+std::vector<Setting> settings(const py::dict& values) {
+  std::vector<Setting> list;
+  for (const auto& [name, value] : values) list.emplace_back(name.cast<std::string>(), value.cast<std::string>());
+  return list;
+}
+
+// ---- how to compute ------------------------------------------------------------------------------------------------
+
+template <class T>
+void take(const py::dict& options, const char* name, T& value) {
+  if (options.contains(name)) value = options[name].cast<T>();
+}
+
+template <class T>
+void take(const py::dict& options, const char* name, std::optional<T>& value) {
+  if (options.contains(name)) value = options[name].cast<T>();
+}
+
+Solve solve_of(const py::dict& options, const Model& model) {
+  SolveOptions o;
+  take(options, "from", o.from);
+  take(options, "until", o.until);
+  take(options, "tolerance", o.tolerance);
+  take(options, "engine", o.engine);
+  take(options, "dt", o.dt);
+  take(options, "theta", o.theta);
+  take(options, "adaptive", o.adaptive);
+  take(options, "threads", o.threads);
+  take(options, "flow", o.flow);
+  take(options, "attract", o.attract);
+  take(options, "zeno", o.zeno);
+  if (options.contains("leave")) o.leave = settings(options["leave"].cast<py::dict>());
+  return saltus::solve_of(o, model);
+}
+
+// ---- answers -------------------------------------------------------------------------------------------------------
+
+py::dict end_of(const End& end) {
+  py::dict d;
+  d["why"] = std::string(why_name(end.why));
+  d["message"] = end.message;
+  d["t"] = end.t;
+  d["state"] = array_of(std::vector<double>(end.state));
+  d["mode"] = end.mode.text();
+  return d;
+}
+
+/// All events as columns.
+py::dict events_of(const std::vector<Event>& events, size_t states) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> t, state, jumped;
+  std::vector<std::int64_t> count;
+  py::list kind(events.size()), on(events.size()), before(events.size()), after(events.size());
+  std::map<std::string, py::str> known;  // the same words again and again
+  const auto word = [&](const std::string& text) { return known.try_emplace(text, text).first->second; };
+  t.reserve(events.size());
+  state.reserve(events.size() * states);
+  jumped.reserve(events.size() * states);
+  for (size_t i = 0; i < events.size(); ++i) {
+    const Event& e = events[i];
+    t.push_back(e.t);
+    kind[i] = word(std::string(kind_name(e.kind)));
+    py::tuple names(e.on.size());
+    for (size_t k = 0; k < e.on.size(); ++k) names[k] = word(e.on[k]);
+    on[i] = names;
+    before[i] = word(e.before.text());
+    after[i] = word(e.after.text());
+    state.insert(state.end(), e.state.begin(), e.state.end());
+    if (e.jumped) {
+      jumped.insert(jumped.end(), e.jumped->begin(), e.jumped->end());
+    } else {
+      jumped.insert(jumped.end(), states, none);
+    }
+    count.push_back(e.count);
+  }
+  py::dict d;
+  d["t"] = array_of(std::move(t));
+  d["kind"] = kind;
+  d["on"] = on;
+  d["before"] = before;
+  d["after"] = after;
+  d["state"] = rows_of(std::move(state), states);
+  d["jumped"] = rows_of(std::move(jumped), states);
+  d["count"] = array_of(std::move(count));
+  return d;
+}
+
+/// The dense output as one block: [piece, state, power].
+py::dict pieces_of(Trajectory& trajectory, const Model& model) {
+  const size_t n = static_cast<size_t>(trajectory.states), count = trajectory.pieces.size();
+  size_t powers = 1;
+  for (const Piece& p : trajectory.pieces) powers = std::max(powers, p.coefficients.size() / n);
+  std::vector<double> start(count), length(count), coefficients(count * n * powers);
+  py::list modes(count);
+  std::vector<py::str> names;
+  for (const Arc& arc : trajectory.arcs) names.emplace_back(visible_mode(arc.mode, model.form.visible).text());
+  for (size_t i = 0; i < count; ++i) {
+    Piece& p = trajectory.pieces[i];
+    start[i] = p.start;
+    length[i] = p.length;
+    modes[i] = names[static_cast<size_t>(p.arc)];
+    const size_t own = p.coefficients.size() / n;
+    for (size_t s = 0; s < n; ++s)
+      std::copy_n(p.coefficients.begin() + static_cast<std::ptrdiff_t>(s * own), own,
+                  coefficients.begin() + static_cast<std::ptrdiff_t>((i * n + s) * powers));
+    p.coefficients = {};
+  }
+  trajectory.pieces = {};
+  py::dict d;
+  d["start"] = array_of(std::move(start));
+  d["length"] = array_of(std::move(length));
+  d["mode"] = modes;
+  d["coefficients"] = array_of(std::move(coefficients), {static_cast<py::ssize_t>(count), static_cast<py::ssize_t>(n),
+                                                         static_cast<py::ssize_t>(powers)});
+  return d;
+}
+
+void add_run(py::dict& d, const Trajectory& run, const Model& model) {
+  d["end"] = end_of(run.end);
+  d["start_t"] = run.start_time;
+  d["start_state"] = array_of(std::vector<double>(run.start_state));
+  d["start_mode"] = run.start_mode.text();
+  d["steps"] = run.cost.steps;
+  d["event_count"] = run.cost.events;
+  d["seconds"] = run.cost.seconds;
+  py::dict sliding;
+  for (size_t i = 0; i < run.sliding.size(); ++i)
+    sliding[py::str(model.form.switches[i].name)] = py::make_tuple(run.sliding[i].time, run.sliding[i].largest_error);
+  d["sliding"] = sliding;
+}
+
+py::dict run(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
+             const py::object& sample, bool rows, bool dense, std::optional<long> max_events,
+             const std::optional<std::vector<std::string>>& sensitivity, const py::object& progress,
+             const py::object& stop) {
+  RunQuestion question{.system = system,
+                       .solve = solve_of(options, system.model()),
+                       .start = start,
+                       .rows = rows,
+                       .dense = dense,
+                       .sensitivity = sensitivity};
+  if (max_events) question.max_events = *max_events;
+  if (py::isinstance<py::str>(sample)) {
+    question.sample = read_sampling(sample.cast<std::string>(), system.model());
+  } else {
+    question.sample = {.kind = Sampling::Kind::times, .times = sample.cast<std::vector<double>>()};
+  }
+  Waiting waiting(progress, stop);
+  std::unique_ptr<RunAnswer> answer;
+  {
+    const py::gil_scoped_release without;
+    answer = std::make_unique<RunAnswer>(ask(plan(std::move(question)), waiting.observer()));
+  }
+  const Model& model = system.model();
+  py::dict d;
+  add_run(d, answer->trajectory, model);
+  d["events"] = events_of(answer->trajectory.events, model.states.size());
+  d["messages"] = answer->notes;
+  if (rows) {
+    Rows& r = answer->rows;
+    d["cells"] = rows_of(std::move(r.cells), r.columns.size());
+    std::vector<double> from, to;
+    py::list mode;
+    std::vector<py::str> names;
+    for (const Mode& m : r.modes) names.emplace_back(m.text());
+    for (const Stay& s : r.stays) {
+      from.push_back(s.from);
+      to.push_back(s.to);
+      mode.append(names[static_cast<size_t>(s.mode)]);
+    }
+    d["ribbon"] = py::make_tuple(array_of(std::move(from)), array_of(std::move(to)), mode);
+  }
+  if (dense) d["pieces"] = pieces_of(answer->trajectory, model);
+  if (answer->sensitivity) {
+    const Sensitivity& s = *answer->sensitivity;
+    d["sensitivity"] = py::make_tuple(s.parameters, s.by_state, s.by_parameter);
+  }
+  waiting.finish(d);
+  return d;
+}
+
+py::dict section(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
+                 const std::string& name, long count, long skip, const py::object& progress, const py::object& stop) {
+  SectionQuestion question{.system = system,
+                           .solve = solve_of(options, system.model()),
+                           .section = name,
+                           .count = count,
+                           .skip = skip,
+                           .start = start};
+  Waiting waiting(progress, stop);
+  std::unique_ptr<SectionAnswer> answer;
+  {
+    const py::gil_scoped_release without;
+    answer = std::make_unique<SectionAnswer>(ask(plan(std::move(question)), waiting.observer()));
+  }
+  const Model& model = system.model();
+  py::dict d;
+  add_run(d, answer->trajectory, model);
+  d["messages"] = answer->trajectory.messages;
+  d["section"] = answer->section;
+  d["t"] = array_of(std::move(answer->times));
+  d["points"] = rows_of(std::move(answer->points), model.states.size());
+  waiting.finish(d);
+  return d;
+}
+
+py::dict sweep(const System& system, const py::dict& options,
+               const std::vector<std::pair<std::string, std::vector<double>>>& vary, const py::dict& how,
+               const py::object& progress, const py::object& stop) {
+  SweepQuestion question{.system = system, .vary = {}, .solve = solve_of(options, system.model())};
+  for (const auto& [name, values] : vary) question.vary.push_back({name, values});
+  take(how, "section", question.section);
+  take(how, "skip", question.skip);
+  take(how, "count", question.count);
+  take(how, "settle", question.settle);
+  take(how, "longest", question.longest);
+  take(how, "tolerance", question.tolerance);
+  take(how, "exponent", question.exponent);
+  take(how, "starts", question.starts);
+  take(how, "box", question.box);
+  take(how, "random_starts", question.random_starts);
+  take(how, "seed", question.seed);
+  std::string direction = "no";
+  take(how, "direction", direction);
+  question.direction = direction == "up"     ? Continue::up
+                       : direction == "down" ? Continue::down
+                       : direction == "both" ? Continue::both
+                                             : Continue::none;
+  Waiting waiting(progress, stop);
+  std::unique_ptr<SweepAnswer> answer;
+  {
+    const py::gil_scoped_release without;
+    answer = std::make_unique<SweepAnswer>(ask(question, waiting.observer()));
+  }
+  const size_t runs = answer->runs.size(), states = system.model().states.size();
+  std::vector<std::int64_t> period(runs), seen(runs), offsets(runs + 1);
+  std::vector<double> time(runs), sliding(runs), events(runs), exponent(runs), points;
+  py::array_t<bool> slow(static_cast<py::ssize_t>(runs)), computed(static_cast<py::ssize_t>(runs));
+  py::list end(runs), message(runs), start(runs);
+  for (size_t i = 0; i < runs; ++i) {
+    std::optional<SweepRun>& r = answer->runs[i];
+    start[i] = answer->plan.start_name(i % answer->plan.starts_per_value());
+    computed.mutable_at(static_cast<py::ssize_t>(i)) = r.has_value();
+    const SweepRun none{.why = Why::cancelled};
+    const SweepRun& run = r ? *r : none;
+    period[i] = run.period;
+    slow.mutable_at(static_cast<py::ssize_t>(i)) = run.slow;
+    time[i] = run.time;
+    sliding[i] = run.sliding;
+    events[i] = run.events;
+    exponent[i] = run.exponent;
+    seen[i] = run.seen;
+    end[i] = std::string(why_name(run.why));
+    message[i] = run.message;
+    points.insert(points.end(), run.points.begin(), run.points.end());
+    offsets[i + 1] = static_cast<std::int64_t>(points.size() / states);
+    r.reset();
+  }
+  py::dict d;
+  py::list values, settings_of, parameters;
+  for (const Varied& v : answer->plan.varied) {
+    values.append(array_of(std::vector<double>(v.values)));
+    settings_of.append(array_of(std::vector<double>(v.setting)));
+    parameters.append(system.model().parameters[static_cast<size_t>(v.parameter)].name);
+  }
+  d["values"] = values;
+  d["settings"] = settings_of;
+  d["parameters"] = parameters;
+  d["starts_per_value"] = answer->plan.starts_per_value();
+  d["section"] = system.model().sections[static_cast<size_t>(answer->plan.section)].name;
+  d["period"] = array_of(std::move(period));
+  d["slow"] = slow;
+  d["computed"] = computed;
+  d["time"] = array_of(std::move(time));
+  d["sliding"] = array_of(std::move(sliding));
+  d["events"] = array_of(std::move(events));
+  d["exponent"] = array_of(std::move(exponent));
+  d["seen"] = array_of(std::move(seen));
+  d["end"] = end;
+  d["message"] = message;
+  d["start"] = start;
+  d["offsets"] = array_of(std::move(offsets));
+  d["points"] = rows_of(std::move(points), states);
+  d["seconds"] = answer->seconds;
+  waiting.finish(d);
+  return d;
+}
+
+py::dict basins(const System& system, const py::dict& options,
+                const std::vector<std::pair<int, std::vector<double>>>& axes, const py::dict& how,
+                const py::object& progress, const py::object& stop) {
+  std::vector<CellAxis> list;
+  for (const auto& [state, edges] : axes) list.push_back({state, edges});
+  BasinsOptions o;
+  std::string method = "cells", join = "nearest";
+  take(how, "method", method);
+  take(how, "join", join);
+  take(how, "join_distance", o.join_distance);
+  o.method = method == "cells" ? BasinsOptions::Method::cells : BasinsOptions::Method::direct;
+  o.join = join == "nearest" ? BasinsOptions::Join::nearest
+           : join == "run"   ? BasinsOptions::Join::run
+           : join == "touch" ? BasinsOptions::Join::touch
+                             : BasinsOptions::Join::none;
+  take(how, "refine", o.refine);
+  take(how, "points", o.points);
+  take(how, "longest", o.most_period);
+  take(how, "tolerance", o.tolerance);
+  std::optional<size_t> random;
+  std::uint64_t seed = 1;
+  take(how, "random", random);
+  take(how, "seed", seed);
+  BasinsQuestion question{.system = system,
+                          .mesh = random ? Mesh(list, *random, seed) : Mesh(list),
+                          .solve = solve_of(options, system.model()),
+                          .options = o};
+  take(how, "section", question.section);
+  take(how, "period", question.period);
+  Waiting waiting(progress, stop);
+  std::unique_ptr<BasinsAnswer> answer;
+  {
+    const py::gil_scoped_release without;
+    answer = std::make_unique<BasinsAnswer>(ask(question, waiting.observer()));
+  }
+  const size_t n = system.model().states.size(), dimensions = list.size();
+  const Mesh& mesh = answer->mesh;
+  std::vector<double> centres(mesh.cells() * dimensions);
+  for (size_t i = 0; i < mesh.cells(); ++i) mesh.centre(i, {centres.data() + i * dimensions, dimensions});
+  std::map<std::int32_t, std::string> fates;
+  for (const std::int32_t g : answer->basins.group) {
+    if (g < 1) fates.try_emplace(g, fate_name(g));
+  }
+  py::list attractors;
+  for (Basin& b : answer->basins.basins) {
+    const int period = b.attractor.period;
+    attractors.append(py::make_tuple(period, rows_of(std::move(b.attractor.points), n), b.cells));
+  }
+  py::dict d;
+  d["group"] = array_of(std::move(answer->basins.group));
+  d["centres"] = rows_of(std::move(centres), dimensions);
+  d["scattered"] = mesh.scattered();
+  d["attractors"] = attractors;
+  d["fates"] = fates;
+  d["section"] = answer->section;
+  d["note"] = answer->note;
+  d["computed"] = answer->basins.computed;
+  d["seconds"] = answer->seconds;
+  waiting.finish(d);
+  return d;
+}
+
+/// The picture of a run, as `saltus run` draws it, from the arrays of its answer.
+std::string run_svg(const System& system, const py::array_t<double, py::array::c_style | py::array::forcecast>& cells,
+                    const std::vector<double>& from, const std::vector<double>& to,
+                    const std::vector<std::string>& modes, const std::vector<double>& event_times,
+                    const std::vector<std::string>& kinds,
+                    const py::array_t<double, py::array::c_style | py::array::forcecast>& states) {
+  const Model& model = system.model();
+  Rows rows{.columns = row_columns(model)};
+  rows.cells.assign(cells.data(), cells.data() + cells.size());
+  const size_t switches = static_cast<size_t>(model.form.visible), n = model.states.size(), width = rows.columns.size();
+  std::map<std::string, int> known;
+  for (size_t i = 0; i < modes.size(); ++i) {
+    const auto [place, fresh] = known.try_emplace(modes[i], static_cast<int>(rows.modes.size()));
+    if (fresh)
+      rows.modes.push_back(
+          {modes[i].substr(0, switches), modes[i].size() > switches ? modes[i].substr(modes[i].find('|') + 1) : ""});
+    rows.stays.push_back({from[i], to[i], place->second});
+  }
+  for (size_t i = 0; i < kinds.size() && kinds.size() <= 2000; ++i) {
+    std::vector<double> row(width, std::numeric_limits<double>::quiet_NaN());
+    row[0] = event_times[i];
+    std::copy_n(states.data() + i * n, n, row.begin() + 1);
+    rows.mark_cells.insert(rows.mark_cells.end(), row.begin(), row.end());
+    rows.mark_kinds.push_back(kinds[i]);
+  }
+  const py::gil_scoped_release without;
+  std::vector<Table> tables{data_table(model, rows)};
+  Picturing picturing = picture_run(model, rows, tables.front(), {});
+  for (Table& table : picturing.tables) tables.push_back(std::move(table));
+  return draw_svg(picturing.figure, tables);
+}
+
+using Columns = py::array_t<double, py::array::c_style | py::array::forcecast>;
+
+/// The polynomials of a dense output, or their `order`-th derivatives, at many times; at a time where one piece ends
+/// and the next begins the later one, or with `left` the earlier one.
+py::array evaluate_pieces(const Columns& start, const Columns& length, const Columns& coefficients,
+                          const Columns& times, bool left, int order) {
+  const size_t pieces = static_cast<size_t>(coefficients.shape(0)), n = static_cast<size_t>(coefficients.shape(1)),
+               powers = static_cast<size_t>(coefficients.shape(2)), count = static_cast<size_t>(times.size());
+  std::vector<double> out(count * n);
+  {
+    const double *s = start.data(), *l = length.data(), *c = coefficients.data(), *t = times.data();
+    const py::gil_scoped_release without;
+    const bool backward = pieces > 0 && l[pieces - 1] < 0;
+    const auto before = [backward, left](double a, double b) {
+      return left ? (backward ? a >= b : a <= b) : (backward ? a > b : a < b);
+    };
+    for (size_t k = 0; k < count; ++k) {
+      const double* later = std::upper_bound(s, s + pieces, t[k], before);
+      const size_t p = later == s ? 0 : static_cast<size_t>(later - s) - 1;
+      const double tau = t[k] - s[p];
+      for (size_t i = 0; i < n; ++i) {
+        const double* a = c + (p * n + i) * powers;
+        double value = 0;
+        for (size_t j = powers; j-- > static_cast<size_t>(order);) {
+          double factor = 1;
+          for (int d = 0; d < order; ++d) factor *= static_cast<double>(j) - d;
+          value = value * tau + factor * a[j];
+        }
+        out[k * n + i] = value;
+      }
+    }
+  }
+  return rows_of(std::move(out), n);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "What saltus.py is made of; import saltus instead.";
+
+  // Errors become the classes of saltus/_errors.py, with their parts as attributes.
+  py::register_exception_translator([](std::exception_ptr p) {
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const Error& e) {
+      const py::module_ errors = py::module_::import("saltus._errors");
+      const char* name = e.kind() == ErrorKind::usage   ? "UsageError"
+                         : e.kind() == ErrorKind::model ? "ModelError"
+                                                        : "FileError";
+      const py::object value =
+          errors.attr(name)(e.report(), e.message(), e.hint(), e.place().file, e.place().line, e.place().column);
+      PyErr_SetObject(errors.attr(name).ptr(), value.ptr());
+    }
+  });
+
+  using Release = py::call_guard<py::gil_scoped_release>;
+  py::class_<System>(m, "System")
+      .def_static("from_file", &System::from_file, Release())
+      .def_static("from_text", &System::from_text, Release())
+      .def_static("example", &System::example, Release())
+      .def("with_values", [](const System& system, const py::dict& parameters,
+                             const py::dict& initial) { return system.with(settings(parameters), settings(initial)); })
+      .def("facts", &facts_of)
+      .def("text", &System::text)
+      .def("describe", [](const System& system) { return model_as_text(system.model()); })
+      .def("latex", [](const System& system) { return model_as_latex(system.model()); });
+  m.def("build", &build);
+  m.def("run", &run);
+  m.def("section", &section);
+  m.def("sweep", &sweep);
+  m.def("basins", &basins);
+  m.def("run_svg", &run_svg);
+  m.def("evaluate", &evaluate_pieces);
+  m.def("examples", [] {
+    py::dict d;
+    for (const GalleryModel& g : gallery()) d[py::str(std::string(g.name))] = std::string(g.description());
+    return d;
+  });
+  m.def("nearest",
+        [](const std::string& word, const std::vector<std::string>& known) { return nearest_name(word, known); });
+  m.def("number", [](double v) { return print_number(v); });
+  m.def("version", &this_version);
+}

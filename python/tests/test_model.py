@@ -1,0 +1,98 @@
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import saltus
+
+SOURCE = Path(__file__).resolve().parents[2]
+
+
+def test_a_model_is_written_as_on_paper(friction):
+    model = saltus.Model("""
+        y' = v
+        v' = -y + sin(omega*t) - F*sign(v)
+    """, F=0.4, omega="1/3", y=1, v=2)
+    assert model.states == ("y", "v")
+    assert dict(model.parameters) == {"F": 0.4, "omega": 1 / 3}
+    assert dict(model.initial) == {"y": 1, "v": 2}
+    assert model.period == pytest.approx(6 * np.pi, rel=1e-15)
+    assert [s.name for s in model.switches] == ["v"]
+    assert np.array_equal(model.run(until=60)(np.linspace(0, 60, 7)), friction.run(until=60)(np.linspace(0, 60, 7)))
+
+
+def test_contacts_jumps_and_sections_are_tables():
+    ball = saltus.Model("q' = v\nv' = -g + N", g=9.81, q=1, v=0, constraints={"N": {"gap": "q", "restitution": 0.5}},
+                        sections={"hit": {"on": "N"}})
+    assert [c.name for c in ball.constraints] == ["N"] and ball.constraints[0].restitution == 0.5
+    assert [s.name for s in ball.sections] == ["hit"]
+    neuron = saltus.Model("v' = 2 - v", v=0, jumps={"fire": {"on": "v - 1", "direction": "rising", "set": {"v": 0}}})
+    fire = neuron.run(until=5).events.of("jump")
+    assert np.allclose(fire.t, np.log(2) * np.arange(1, len(fire) + 1), rtol=1e-12)
+
+
+def test_with_makes_another(friction):
+    other = friction.with_(F=0.1, v="2*F")
+    assert friction.parameters["F"] == 0.4 and other.parameters["F"] == 0.1 and other.initial["v"] == 0.2
+    assert saltus.Model.from_text(other.text()) == other and other != friction
+
+
+def test_a_mistake_is_pointed_at():
+    with pytest.raises(saltus.ModelError) as caught:
+        saltus.Model("v' = -y + sin(omga*t)", omega=1, v=0, y=0)
+    e = caught.value
+    assert (e.line, e.column, e.message, e.hint) == (1, 15, "unknown name 'omga'", "did you mean 'omega' (a parameter)?")
+    assert "sin(omga*t)" in str(e) and "^~~~" in e.report()
+    again = pickle.loads(pickle.dumps(e))
+    assert type(again) is saltus.ModelError and (str(again), again.column) == (str(e), 15)
+
+
+@pytest.mark.parametrize("case", sorted((SOURCE / "tests/errors").glob("*.toml")), ids=lambda p: p.stem)
+def test_messages_are_those_of_the_golden_files(case, monkeypatch):
+    expected = case.with_suffix(".txt")
+    monkeypatch.chdir(case.parent)
+    with pytest.raises(saltus.Error) as caught:
+        saltus.Model.from_file(case.name)
+    assert str(caught.value) == expected.read_text().rstrip("\n")
+
+
+def test_files_and_the_gallery(tmp_path, friction):
+    file = tmp_path / "friction.toml"
+    file.write_text(friction.text())
+    assert saltus.Model.from_file(file) == friction
+    with pytest.raises(saltus.FileError):
+        saltus.Model.from_file(tmp_path / "nothing.toml")
+    with pytest.raises(saltus.UsageError, match="did you mean 'dry_friction'"):
+        saltus.Model.example("dry_fricton")
+    assert "dry_friction" in saltus.examples() and saltus.examples()["dry_friction"]
+
+
+def test_pickle_and_repr(friction):
+    assert pickle.loads(pickle.dumps(friction.with_(F=0.3))) == friction.with_(F=0.3)
+    assert repr(friction) == "<Model 'Dry-friction oscillator': y, v; F=0.4, omega=1/3; 1 switch, 1 section>"
+
+
+def test_ambiguous_names_are_refused():
+    pendulum = saltus.Model("theta' = w\nw' = -dt*sin(theta)", theta=0.1, w=0, dt=4)
+    for call in (lambda: pendulum.run(until=1, theta=0.5), lambda: pendulum.run(until=1, dt=0.1)):
+        with pytest.raises(saltus.UsageError, match=r"run\(values=.*run\(options="):
+            call()
+    path = pendulum.run(until=1, values={"theta": 0.2, "dt": 1}, options={"engine": "step", "theta": 1, "dt": 0.01})
+    assert path.start.state[0] == 0.2 and path.model.parameters["dt"] == 1 and path.cost.steps == 100
+
+
+def test_a_notebook_shows_equations(friction):
+    bundle = friction._repr_mimebundle_()
+    assert bundle["text/latex"].startswith("$$\\begin{aligned}") and "tabular" not in bundle["text/latex"]
+    assert "equations" in bundle["text/plain"] and "<table>" in bundle["text/html"]
+
+
+def test_every_public_name_is_explained():
+    for name in saltus.__all__:
+        thing = getattr(saltus, name)
+        assert thing.__doc__, name
+        for key, member in vars(thing).items() if isinstance(thing, type) else ():
+            if not key.startswith("_") and callable(getattr(thing, key)) or isinstance(member, property):
+                if not key.startswith("_"):
+                    assert getattr(thing, key).__doc__, f"{name}.{key}"

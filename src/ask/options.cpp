@@ -1,0 +1,75 @@
+#include "ask/options.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "expr/print.hpp"
+
+namespace saltus {
+namespace {
+
+[[noreturn]] void misuse(std::string message, std::string hint) {
+  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
+}
+
+}  // namespace
+
+void SolveOptions::check() const {
+  if (tolerance && !(*tolerance >= 1e-15 && *tolerance <= 0.1))
+    misuse(fmt::format("`tolerance` {} is out of range", print_number(*tolerance)),
+           "a tolerance lies between 1e-15 and 0.1");
+  if (dt && !(*dt > 0 && std::isfinite(*dt)))
+    misuse(fmt::format("`dt` {} is no step", print_number(*dt)), "give a positive time");
+  if (theta && !(*theta >= 0.5 && *theta <= 1))
+    misuse(fmt::format("`theta` {} is out of range", print_number(*theta)),
+           "theta lies between 0.5 (accurate) and 1 (backward Euler)");
+  if (dt && adaptive)
+    misuse("`dt` and `adaptive` exclude each other", "give a fixed step, or let the engine choose it");
+  if (engine) check_word(*engine, {"event", "step", "both"}, "engine");
+  check_word(flow, {"taylor", "stiff"}, "flow");
+  check_word(zeno, {"complete", "stop"}, "choice for `zeno`");
+  if (attract && !(*attract >= 0 && *attract <= 1e12))
+    throw Error(ErrorKind::usage, fmt::format("`attract` {}", *attract), {}, "give a number from 0 to 1e12");
+  for (const Setting& s : leave) {
+    if (s.value != "+1" && s.value != "1" && s.value != "-1" && s.value != "0")
+      misuse(fmt::format("`leave` {}={}: there is no such side", s.name, s.value), "sides: +1, -1, 0 (stay)");
+  }
+  if (threads < 0) misuse(fmt::format("`threads` {} is no number of threads", threads), "give 1 or more");
+}
+
+std::string engine_of(const SolveOptions& solve, const Model& model) {
+  return solve.engine.value_or(model.run.engine.value_or("event"));
+}
+
+Solve solve_of(const SolveOptions& solve, const Model& model) {
+  solve.check();
+  const std::string engine = engine_of(solve, model);
+  if (engine == "event" && (solve.dt || solve.theta || solve.adaptive))
+    throw Error(ErrorKind::usage,
+                fmt::format("{} belongs to the engine 'step'", solve.dt      ? "`dt`"
+                                                               : solve.theta ? "`theta`"
+                                                                             : "`adaptive`"),
+                {}, "add `engine` step");
+  if (engine == "step" && solve.flow == "stiff")
+    throw Error(ErrorKind::usage, "`flow` stiff belongs to the engine 'event'", {},
+                "leave out `flow`, or `engine` step");
+  if (engine == "both")
+    throw Error(ErrorKind::usage, "`engine` both compares single trajectories", {},
+                "use it with `run`, or choose `engine` event or step");
+  Solve out{.from = solve.from,
+            .until = solve.until,
+            .tolerance = solve.tolerance,
+            .leave = solve.leave,
+            .attract = solve.attract.value_or(0),
+            .zeno_stop = solve.zeno == "stop",
+            .threads = solve.threads};
+  if (engine == "step") {
+    out.engine = TimeStepping{.dt = solve.adaptive ? 0.0 : solve.dt, .theta = solve.theta.value_or(0.5)};
+  } else {
+    out.engine = EventDriven{.stiff = solve.flow == "stiff"};
+  }
+  return out;
+}
+
+}  // namespace saltus
