@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._errors import usage
+from ._trajectory import End
 
 if TYPE_CHECKING:
     from ._model import Model
@@ -102,6 +103,23 @@ class Sweep:
         counts = Counter(self.period[self.computed].tolist())
         periods = ", ".join(f"{p or 'none'} in {n}" for p, n in sorted(counts.items())[:6])
         return f"<Sweep of {len(self)} runs: {ranges}; periods {periods}>"
+
+
+@dataclass(frozen=True)
+class Exponents:
+    """Lyapunov exponents of one run, per unit of time, the largest first; -inf where a direction is forgotten."""
+
+    exponents: Floats
+    error: Floats                #: statistical
+    time: float                  #: over which they were averaged
+    times: Floats                #: of the running estimate
+    running: tuple[Floats, ...]  #: one estimate over `times` per exponent
+    end: End
+    messages: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{v:.5g} ± {e:.2g}" for v, e in zip(self.exponents, self.error))
+        return f"<Exponents {values} over a time of {self.time:.6g}>"
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from . import _core
 from ._errors import Interrupted, usage
-from ._many import Basins, Sweep
+from ._many import Basins, Exponents, Sweep
 from ._options import (Value, box_of, cell_edges, check_word, finish_progress, formula, path_text, per_state,
                        progress_function, range_values, several_starts, solve_dict, sort_keywords, state_vector, texts)
-from ._trajectory import Section, Trajectory
+from ._trajectory import Section, Trajectory, end_of
 
 Progress = Union[bool, Callable[[float], Any], None]
 
@@ -374,6 +374,31 @@ class Model:
         answer = self._wait(given,
                             lambda watch, halt: _core.basins(model._system, solve_dict(given), core_axes, how, watch, halt))
         result = Basins(model, edges, answer)
+        if answer["interrupted"]:
+            raise Interrupted(result)
+        return result
+
+    def exponents(self, until: Optional[Value] = None, *, start: Any = None, from_: Optional[Value] = None,
+                  tolerance: Optional[float] = None, engine: Optional[str] = None, flow: Optional[str] = None,
+                  leave: Optional[Mapping[str, Any]] = None, attract: Optional[float] = None,
+                  zeno: Optional[str] = None, progress: Progress = None, stop: Any = None,
+                  values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
+                  **more: Value) -> Exponents:
+        """All Lyapunov exponents of one run, exactly differentiated through every event.
+
+        until   how long; without it until the errors are small. The first tenth is transient.
+
+        The other options are those of `run`.
+        """
+        named = dict(until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, flow=flow, leave=leave,
+                     attract=attract, zeno=zeno, progress=progress, stop=stop)
+        given, settings = sort_keywords(self._names, named, values, options, more, "exponents")
+        model = self._with(settings, "exponents")
+        start_state = state_vector(given.get("start"), model.states, model.initial)
+        solve = {"engine": "event", **solve_dict(given)}
+        answer = self._wait(given, lambda watch, halt: _core.exponents(model._system, solve, start_state, watch, halt))
+        result = Exponents(answer["exponents"], answer["error"], answer["time"], answer["times"],
+                           tuple(answer["running"]), end_of(answer["end"]), tuple(answer["messages"]))
         if answer["interrupted"]:
             raise Interrupted(result)
         return result

@@ -12,6 +12,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "ask/exponents.hpp"
 #include "ask/gallery.hpp"
 #include "ask/many.hpp"
 #include "ask/options.hpp"
@@ -529,6 +530,29 @@ py::dict basins(const System& system, const py::dict& options,
   return d;
 }
 
+py::dict exponents(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
+                   const py::object& progress, const py::object& stop) {
+  const ExponentsQuestion question{.system = system, .solve = solve_of(options, system.model()), .start = start};
+  Waiting waiting(progress, stop);
+  Exponents answer;
+  {
+    const py::gil_scoped_release without;
+    answer = ask(question, waiting.observer());
+  }
+  py::dict d;
+  d["exponents"] = array_of(std::move(answer.exponents));
+  d["error"] = array_of(std::move(answer.error));
+  d["time"] = answer.time;
+  d["times"] = array_of(std::move(answer.times));
+  py::list running;
+  for (std::vector<double>& estimate : answer.running) running.append(array_of(std::move(estimate)));
+  d["running"] = running;
+  d["end"] = end_of(answer.end);
+  d["messages"] = answer.messages;
+  waiting.finish(d);
+  return d;
+}
+
 /// The picture of a run, as `saltus run` draws it, from the arrays of its answer.
 std::string run_svg(const System& system, const py::array_t<double, py::array::c_style | py::array::forcecast>& cells,
                     const std::vector<double>& from, const std::vector<double>& to,
@@ -632,6 +656,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("section", &section);
   m.def("sweep", &sweep);
   m.def("basins", &basins);
+  m.def("exponents", &exponents);
   m.def("run_svg", &run_svg);
   m.def("evaluate", &evaluate_pieces);
   m.def("examples", [] {

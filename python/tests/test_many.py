@@ -81,3 +81,14 @@ def test_pictures_with_matplotlib(friction, tmp_path):
     path.save(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 1000
     matplotlib.pyplot.close("all")
+
+
+def test_exponents_are_known_ones_and_those_of_the_program(program):
+    saddle = saltus.Model("x' = x\ny' = -2*y + 0*x", x=1e-6, y=1)
+    found = saddle.exponents(until=40)
+    assert found.exponents == pytest.approx([1, -2], abs=1e-9) and found.end.why == "time"
+    theirs = document(program, "exponents", "lorenz", "--until", "20")
+    ours = saltus.Model.example("lorenz").exponents(until=20)
+    assert ours.exponents.tolist() == theirs["exponents"] and ours.time == theirs["time"]
+    with pytest.raises(saltus.UsageError):
+        saddle.exponents(until=1, engine="step")

@@ -1,5 +1,3 @@
-#include "analysis/exponents.hpp"
-
 #include <cmath>
 #include <sstream>
 
@@ -9,6 +7,7 @@
 #include "app/commands.hpp"
 #include "app/engine.hpp"
 #include "app/result_folder.hpp"
+#include "ask/exponents.hpp"
 #include "model/read.hpp"
 #include "out/json.hpp"
 #include "report/run_figure.hpp"
@@ -55,38 +54,28 @@ Figure picture(const Model& model, const Exponents& e) {
 
 Outcome exponents(const ExponentsRequest& request, const Report& report) {
   request.output.check();
-  Model model = load_model(request.model, request.solve.from);
-  if (model.name.empty()) model.name = short_name(request.model.model);
+  const System system = load_system(request.model, request.solve.from);
   if (request.solve.engine && *request.solve.engine != "event")
     throw Error(ErrorKind::usage,
                 fmt::format("exponents come from the engine 'event', not '{}'", *request.solve.engine), {},
                 "leave out --engine");
-  if (!request.section.empty()) find_section(model, request.section);
-  for (Section& s : model.sections) s.stop = false;
+  if (!request.section.empty()) find_section(system.model(), request.section);
   SolveOptions solve = request.solve;
   solve.engine = "event";
-  ExponentOptions options{.run = run_options(solve, model, request.solve.until ? std::optional<double>() : 1e12)};
-  options.open = !request.solve.until;
-  if (!(std::abs(options.run.until - options.run.from) > 0))
-    throw Error(ErrorKind::usage, "the run has no length", {}, "give --until TIME");
-  const double to = options.open ? options.run.from + 1 : options.run.until;
-  if (report)
-    options.run.progress = [&](double t) {
-      return report({"t", options.run.from, options.open ? options.run.from : t, to});
-    };
-  const Program program(model, request.solve.attract.value_or(0));
+  const ExponentsPlan planned = plan(ExponentsQuestion{.system = system, .solve = solve_of(solve, system.model())});
+  const Model& model = planned.model;
   Past past{.version = this_version(),
             .command = "exponents",
             .name = short_name(request.model.model),
             .model = write_model(model),
             .files = table_files(model),
-            .options = recorded(solve, options.run)};
-  if (options.open) std::erase_if(past.options, [](const Past::Option& o) { return o.first == "until"; });
+            .options = recorded(solve, planned.options.run)};
+  if (planned.options.open) std::erase_if(past.options, [](const Past::Option& o) { return o.first == "until"; });
   if (!request.section.empty()) past.options.push_back({"section", {request.section}});
   for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
   const ResultFolder folder = open_folder(request.output, past);
   begin(folder, past);
-  const Exponents found = find_exponents(program, options);
+  const Exponents found = ask(planned, {.progress = report});
 
   Saved saved;
   if (folder || !request.output.picture.empty()) {

@@ -12,6 +12,7 @@
 #include "out/plot_range.hpp"
 #include "out/plot_style.hpp"
 #include "out/process.hpp"
+#include "out/svg.hpp"
 #include "out/text.hpp"
 #include "out/write.hpp"
 
@@ -184,6 +185,8 @@ std::string first_lines(const std::string& text, size_t most) {
   return valid_utf8(out);
 }
 
+const char* const no_gnuplot = "gnuplot is not installed";
+
 struct NoPicture {
   std::string why;
 };
@@ -266,6 +269,10 @@ Drawing draw(const Figure& figure, std::span<const Table> tables, const fs::path
 
   const fs::path picture = folder / fmt::format("{}.{}", options.stem, picture_name(options.picture));
   std::string trouble = run_gnuplot(picture, options, options.picture);
+  if (trouble == no_gnuplot && options.picture == Picture::svg) {
+    write_text(picture, draw_svg(figure, tables));
+    trouble.clear();
+  }
   if (!trouble.empty() && options.picture != Picture::svg) {
     const std::string second = convert_svg(picture, options, options.picture);
     trouble = second.empty() ? "" : trouble;

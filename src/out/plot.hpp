@@ -27,7 +27,7 @@ struct Drawing {
 };
 
 /// Draws the figure into an existing folder. Files that cannot be written and columns that do not exist are Errors; a
-/// gnuplot that is missing or fails is trouble.
+/// gnuplot that fails is trouble. Where there is none, an SVG is drawn without it (out/svg).
 Drawing draw(const Figure& figure, std::span<const Table> tables, const std::filesystem::path& folder,
              const DrawOptions& options = {});
 

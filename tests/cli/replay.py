@@ -6,7 +6,8 @@ Usage: replay.py SALTUS SOURCE_DIR FILE
 FILE is a transcript, or a Markdown page whose ```console blocks are transcripts. A line `$ command` is run by sh in a
 scratch folder, with the built saltus first on PATH and the source's models/ at hand; the lines below it, up to the
 next command, must be what it prints (stdout, then stderr). `...` alone on a line stands for any lines, inside a line
-for any text. `[exit 2]` as last line is the exit status, otherwise it must be 0.
+for any text. `[exit 2]` as last line is the exit status, otherwise it must be 0. A block ```toml NAME of a page is the
+file NAME in the scratch folder of all its sessions.
 """
 
 import os
@@ -54,10 +55,16 @@ def pattern(expected):
     return re.compile("".join(parts))
 
 
-def replay(session, saltus, source):
+def files(path):
+    return re.findall(r"^```toml (\S+)\n(.*?)^```", path.read_text(), re.M | re.S) if path.suffix == ".md" else []
+
+
+def replay(session, saltus, source, written):
     mistakes = 0
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "models").symlink_to(source / "models")
+        for name, text in written:
+            (Path(folder) / name).write_text(text)
         environment = dict(os.environ, PATH=f"{saltus.parent}:{os.environ['PATH']}")
         for command, expected, status in steps(session):
             run = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
@@ -76,7 +83,7 @@ def main():
     found = sessions(path)
     if not found:
         raise SystemExit(f"{path} holds no session")
-    sys.exit(1 if sum(replay(session, saltus, source) for session in found) else 0)
+    sys.exit(1 if sum(replay(session, saltus, source, files(path)) for session in found) else 0)
 
 
 main()

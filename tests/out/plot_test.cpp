@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "out/plot_style.hpp"
 #include "out/process.hpp"
+#include "out/svg.hpp"
 #include "out/write.hpp"
 
 namespace saltus {
@@ -25,13 +26,16 @@ namespace fs = std::filesystem;
 const double nan = std::numeric_limits<double>::quiet_NaN();
 const double inf = std::numeric_limits<double>::infinity();
 
-/// The figure is drawn without complaint, and the picture is well-formed XML with these texts in it.
+/// The figure is drawn without complaint, and the picture is well-formed XML; so is that of the writer without gnuplot.
 std::string expect_svg(const Figure& figure, const std::vector<Table>& tables, const fs::path& folder) {
   const Drawing drawing = draw(figure, tables, folder);
   EXPECT_EQ(drawing.trouble, "");
   EXPECT_EQ(drawing.picture, folder / "plot.svg");
-  const ProcessResult parsed = run_program(
-      {"/usr/bin/python3", "-c", "import sys, xml.dom.minidom as m; m.parse(sys.argv[1])", "plot.svg"}, folder, 60);
+  write_text(folder / "own.svg", draw_svg(figure, tables));
+  const ProcessResult parsed =
+      run_program({"/usr/bin/python3", "-c", "import sys, xml.dom.minidom as m; [m.parse(f) for f in sys.argv[1:]]",
+                   "plot.svg", "own.svg"},
+                  folder, 60);
   EXPECT_TRUE(parsed.ok()) << parsed.output;
   const std::string svg = content(drawing.picture);
   EXPECT_LT(svg.size(), 2'000'000u);
@@ -384,14 +388,50 @@ void make_program(const fs::path& path, const std::string& text) {
   fs::permissions(path, fs::perms::owner_all);
 }
 
-TEST(Plot, WithoutGnuplotSaysSoAndKeepsTheScript) {
+TEST(Plot, WithoutGnuplotDrawsSvgItself) {
   const fs::path folder = fresh_folder();
   const Path nowhere("/nonexistent");
   const Drawing drawing = draw(stick_slip_figure(), stick_slip(), folder);
+  EXPECT_EQ(drawing.trouble, "");
+  EXPECT_TRUE(fs::exists(folder / "plot.gp"));
+  EXPECT_TRUE(content(drawing.picture).starts_with("<svg "));
+}
+
+TEST(Plot, WithoutGnuplotSaysThatOtherPicturesNeedItAndKeepsTheScript) {
+  const fs::path folder = fresh_folder();
+  const Path nowhere("/nonexistent");
+  const Drawing drawing = draw(stick_slip_figure(), stick_slip(), folder, {.picture = Picture::png});
   EXPECT_TRUE(drawing.picture.empty());
   EXPECT_NE(drawing.trouble.find("gnuplot is not installed"), std::string::npos) << drawing.trouble;
   EXPECT_TRUE(fs::exists(folder / "plot.gp"));
-  EXPECT_FALSE(fs::exists(folder / "plot.svg"));
+}
+
+TEST(Svg, HasALineAMarkAndARibbonForEach) {
+  Table data("data"), marks("marks"), modes("modes");
+  data.add_numbers("t", {0, 1, 2}).add_numbers("x", {0, 1, 0});
+  marks.add_numbers("t", {1, 2}).add_numbers("x", {1, 0}).add_texts("kind", {"slide", "leave"});
+  modes.add_numbers("from", {0, 1}).add_numbers("to", {1, 2}).add_texts("mode", {"> 0", "= 0"});
+  const Figure figure{
+      .title = "A & B < C",
+      .stacks = {Stack{.panels = {Panel{.x = {.label = "t"},
+                                        .y = {.label = "x"},
+                                        .layers = {Line{.x = "t", .y = "x"},
+                                                   Points{.table = "marks", .x = "t", .y = "x", .kind = "kind"}}},
+                                  Panel{.x = {.label = "t"}, .layers = {Ribbon{.label = "v"}}}},
+                       .share_x = true}}};
+  const std::vector<Table> tables{data, marks, modes};
+  const std::string svg = draw_svg(figure, tables);
+  const auto count = [&](std::string_view word) {
+    size_t n = 0;
+    for (size_t at = svg.find(word); at != svg.npos; at = svg.find(word, at + 1)) ++n;
+    return n;
+  };
+  EXPECT_EQ(count("class=\"ribbon\""), 1U);
+  EXPECT_EQ(count("<title>"), 2U) << "one per event";
+  EXPECT_EQ(count(">slide<"), 1U) << "in the legend";
+  EXPECT_EQ(count("A &amp; B &lt; C"), 2U) << "written, and said to those who cannot see it";
+  EXPECT_EQ(count("&lt; 0"), 0U);
+  EXPECT_EQ(count("&gt; 0"), 1U);
 }
 
 TEST(Plot, AFailingGnuplotIsTroubleAndLeavesNoHalfPicture) {

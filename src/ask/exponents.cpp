@@ -1,0 +1,32 @@
+#include "ask/exponents.hpp"
+
+#include <cmath>
+
+namespace saltus {
+
+ExponentsPlan plan(const ExponentsQuestion& question) {
+  if (question.solve.engine && !std::holds_alternative<EventDriven>(*question.solve.engine))
+    throw Error(ErrorKind::usage, "exponents come from the engine 'event', not 'step'", {}, "leave out `engine`");
+  ExponentsPlan plan{.model = question.system.model(), .attract = question.solve.attract};
+  for (Section& s : plan.model.sections) s.stop = false;
+  Solve solve = question.solve;
+  if (!solve.engine) solve.engine = EventDriven{};
+  plan.options.open = !solve.until;
+  plan.options.run = run_options(solve, plan.model, solve.until ? std::optional<double>() : 1e12);
+  if (question.start) {
+    plan.options.run.initial = *question.start;
+    plan.options.run.check(plan.model);
+  }
+  if (!(std::abs(plan.options.run.until - plan.options.run.from) > 0))
+    throw Error(ErrorKind::usage, "the run has no length", {}, "give `until` TIME");
+  return plan;
+}
+
+Exponents ask(const ExponentsPlan& plan, const Observer& observer) {
+  ExponentOptions options = plan.options;
+  const double from = options.run.from, to = options.open ? from + 1 : options.run.until;
+  options.run.progress = [&](double t) { return observer({"t", from, options.open ? from : t, to}); };
+  return find_exponents(Program(plan.model, plan.attract), options);
+}
+
+}  // namespace saltus

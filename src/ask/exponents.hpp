@@ -1,0 +1,34 @@
+// Lyapunov exponents of one run: `ask(ExponentsQuestion) -> Exponents`.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "analysis/exponents.hpp"
+#include "ask/observer.hpp"
+#include "ask/solve.hpp"
+#include "ask/system.hpp"
+
+namespace saltus {
+
+struct ExponentsQuestion {
+  System system;
+  Solve solve = {};  ///< without `until`: until the errors are small; the engine is the event-driven one
+  std::optional<std::vector<double>> start = {};  ///< a state, instead of the model's initial values
+};
+
+/// A question all of whose mistakes are found: what remains is to compute.
+struct ExponentsPlan {
+  Model model;  ///< sections do not stop the run
+  double attract = 0;
+  ExponentOptions options;
+};
+
+/// Throws Error for what cannot be asked.
+ExponentsPlan plan(const ExponentsQuestion& question);
+Exponents ask(const ExponentsPlan& plan, const Observer& observer = {});
+inline Exponents ask(const ExponentsQuestion& question, const Observer& observer = {}) {
+  return ask(plan(question), observer);
+}
+
+}  // namespace saltus
