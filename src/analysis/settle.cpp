@@ -176,21 +176,32 @@ void Settling::limit(long back, long base, std::span<double> x, Ratios& ratios) 
   }
 }
 
+/// How far points of a cycle are from those `shift` places on, in tolerances.
+double Settling::apart_by(const Attractor& cycle, int shift) const {
+  const std::size_t n = tolerance_.size();
+  double largest = 0;
+  for (std::size_t i = static_cast<std::size_t>(shift); i < cycle.count(n); ++i)
+    largest = std::max(largest,
+                       distance_in(tolerance_, cycle.point(i, n), cycle.point(i - static_cast<std::size_t>(shift), n)));
+  return largest;
+}
+
 /// The latest points or their limits as the cycle. One that still shrinks onto a shorter one has the shorter period;
 /// it begins with its lowest point, wherever the sequence happened to be.
 void Settling::keep_cycle(int period) {
   const std::size_t n = tolerance_.size();
   std::vector<double>& points = cycle_.points;
-  if (points.empty()) points = sample(period).points;
+  const bool extrapolated = !points.empty();
+  const Attractor latest_points = sample(period);
+  if (!extrapolated) points = latest_points.points;
   cycle_.period = period;
   for (int shorter = 1; shorter < period; ++shorter) {
     if (period % shorter != 0) continue;
-    double largest = 0;
-    for (int i = shorter; i < period; ++i) {
-      largest = std::max(largest, distance_in(tolerance_, cycle_.point(static_cast<std::size_t>(i), n),
-                                              cycle_.point(static_cast<std::size_t>(i - shorter), n)));
-    }
-    if (largest > 4) continue;
+    const double apart = apart_by(cycle_, shorter);
+    // Limits are a little off where the approach is not quite geometric: next to a period doubling phases that have
+    // come together tenfold, and to within what counts as one attractor, are on their way to one point.
+    const bool coming = extrapolated && apart <= near && 10 * apart <= apart_by(latest_points, shorter);
+    if (apart > 4 && !coming) continue;
     points.erase(points.begin(), points.end() - static_cast<std::ptrdiff_t>(static_cast<std::size_t>(shorter) * n));
     cycle_.period = shorter;
     break;

@@ -62,6 +62,7 @@ class Settling {
   bool little_is_left(int period) const;
   bool limits_agree(int period);
   void limit(long back, long base, std::span<double> x, Ratios& ratios) const;
+  double apart_by(const Attractor& cycle, int shift) const;
   void keep_cycle(int period);
 
   std::vector<double> tolerance_;

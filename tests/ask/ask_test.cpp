@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ask/exponents.hpp"
+#include "ask/many.hpp"
 #include "ask/run.hpp"
 #include "ask/section.hpp"
 #include "model/build.hpp"
@@ -183,7 +185,55 @@ TEST(AskSection, GivesTheReturnsOfTheClosedForm) {
 TEST(AskSection, RefusesWhatNoMapCanBe) {
   EXPECT_THROW(plan(SectionQuestion{.system = oscillator(), .count = 0}), Error);
   EXPECT_THROW(plan(SectionQuestion{.system = ball()}), Error);
-  EXPECT_EQ(error_of([] { plan(SectionQuestion{.system = oscillator(), .section = "strobe"}); }).hint(), "sections: up");
+  EXPECT_EQ(error_of([] { plan(SectionQuestion{.system = oscillator(), .section = "strobe"}); }).hint(),
+            "sections: up");
+}
+
+TEST(AskSweep, GivesARunForEveryValueAsValues) {
+  // x settles on sin(t)/a within a few periods of the clock: period 1, whatever a.
+  const System driven = System(ModelBuilder("Driven")
+                                   .equations("x' = -3*x + sin(2*pi*t)/a")
+                                   .parameter("a", 1)
+                                   .initial("x", 0)
+                                   .section_every("second", "1")
+                                   .build());
+  const SweepAnswer answer = ask(SweepQuestion{.system = driven, .vary = {{"1/a", {1, 2, 4}}}, .skip = 20, .count = 5});
+  ASSERT_EQ(answer.runs.size(), 3U);
+  EXPECT_EQ(answer.missing, 0U);
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(answer.runs[i].has_value());
+    EXPECT_EQ(answer.runs[i]->period, 1);
+    const double w = 2 * std::numbers::pi, amplitude = answer.plan.varied[0].values[i];
+    EXPECT_NEAR(answer.runs[i]->points[0], -amplitude * w / (9 + w * w), 1e-9);
+  }
+}
+
+TEST(AskSweep, RefusesWhatCannotBeVaried) {
+  EXPECT_THROW(plan(SweepQuestion{.system = oscillator(), .vary = {}}), Error);
+  EXPECT_THROW(plan(SweepQuestion{.system = oscillator(), .vary = {{"u", {1}}}}), Error);
+  EXPECT_THROW(plan(SweepQuestion{.system = ball(), .vary = {{"g", {1}}}}), Error) << "no section";
+}
+
+TEST(AskBasins, TellsTwoWellsApart) {
+  const System wells =
+      System(ModelBuilder("Wells").equations("x' = x - x^3").initial("x", 0.5).section_every("second", "1").build());
+  const Mesh mesh({uniform_axis(0, -2, 2, 8)});
+  const BasinsAnswer answer =
+      ask(BasinsQuestion{.system = wells, .mesh = mesh, .options = {.method = BasinsOptions::Method::direct}});
+  ASSERT_EQ(answer.basins.basins.size(), 2U);
+  for (size_t cell = 0; cell < 8; ++cell)
+    EXPECT_EQ(answer.basins.group[cell], answer.basins.group[cell < 4 ? 0 : 7]) << cell;
+  EXPECT_NE(answer.basins.group[0], answer.basins.group[7]);
+}
+
+TEST(AskExponents, AreTheRatesOfALinearFlow) {
+  const System saddle =
+      System(ModelBuilder("Saddle").equations("x' = x\ny' = -2*y").initial("x", 1e-6).initial("y", 1).build());
+  const Exponents found = ask(ExponentsQuestion{.system = saddle, .solve = {.until = 40}});
+  ASSERT_EQ(found.exponents.size(), 2U);
+  EXPECT_NEAR(found.exponents[0], 1, 1e-8);
+  EXPECT_NEAR(found.exponents[1], -2, 1e-8);
+  EXPECT_THROW(plan(ExponentsQuestion{.system = saddle, .solve = {.until = 40, .engine = TimeStepping{}}}), Error);
 }
 
 }  // namespace
