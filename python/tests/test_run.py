@@ -185,7 +185,7 @@ except saltus.Interrupted as e:
 
 @pytest.mark.parametrize("question", ["friction.run(until=1e8, dense=False, sample=1e5)", "friction.section(10**7)",
                                       "friction.sweep({'F': (0, 1, 5000)}, skip=20000)",
-                                      "friction.basins({'y': (-2, 2, 600), 'v': (-2, 2, 600)})"])
+                                      "friction.basins({'y': (-2, 2, 250), 'v': (-2, 2, 250)})"])
 def test_ctrl_c_keeps_what_there_is(question):
     done = subprocess.run([sys.executable, "-c", INTERRUPTED.format(question=question, late=0.5)], text=True,
                           capture_output=True, timeout=60)
