@@ -29,7 +29,7 @@ const char* picture_name(Picture picture) {
   return "svg";
 }
 
-std::string script_head(const Figure& figure, const Page& page, const DrawOptions& options) {
+std::string script_head(const Figure& figure, const PlotPage& page, const DrawOptions& options) {
   const long w = std::lround(page.width), h = std::lround(page.height);
   std::string s = fmt::format(
       "# {title}\n"
@@ -59,7 +59,7 @@ std::string script_head(const Figure& figure, const Page& page, const DrawOption
   return s;
 }
 
-std::string page_title(const Figure& figure, const Page& page) {
+std::string page_title(const Figure& figure, const PlotPage& page) {
   std::string s;
   const double left = page.stacks.empty() ? 20 : page.stacks.front().left + page.stacks.front().left_room;
   const auto put = [&](std::string_view text, double y, std::string_view font, std::string_view colour) {
@@ -92,7 +92,7 @@ std::string axis_commands(char axis, const Axis& a, const Range& r, bool numbers
 /// A limit of an axis for gnuplot; what is not given comes from the data.
 std::string limit(double v) { return std::isnan(v) ? "*" : fmt::format("{:.15g}", v); }
 
-std::string panel_commands(const Page& page, const StackPlan& stack, size_t i) {
+std::string panel_commands(const PlotPage& page, const StackPlan& stack, size_t i) {
   const PanelPlan& p = stack.panels[i];
   const bool bottom = !stack.stack->share_x || i + 1 == stack.panels.size();
   const auto sx = [&](double x) { return x / page.width; };
@@ -237,7 +237,7 @@ Script make_script(const Figure& figure, std::span<const Table> tables, const Dr
   Figure drawn = figure;
   if (drawn.stacks.empty()) drawn.stacks = {Stack{.panels = {Panel{}}}};
 
-  Page page = plan_sizes(drawn);
+  PlotPage page = plan_sizes(drawn);
   std::set<std::string> explained;
   for (StackPlan& stack : page.stacks) {
     plan_ranges(stack, tables);

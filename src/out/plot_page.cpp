@@ -21,8 +21,8 @@ double foot(const StackPlan& plan, size_t i) {
 
 }  // namespace
 
-Page plan_sizes(const Figure& figure) {
-  Page page;
+PlotPage plan_sizes(const Figure& figure) {
+  PlotPage page;
   const double count = static_cast<double>(std::max<size_t>(1, figure.stacks.size()));
   page.width = count == 1 ? 900 : std::min(1800.0, 580 * count);
   double total = 0, x = 0;
@@ -103,7 +103,7 @@ void plan_sides(StackPlan& plan) {
   }
 }
 
-void plan_places(Page& page) {
+void plan_places(PlotPage& page) {
   const auto height = [](const StackPlan& plan) {
     double sum = 0;
     for (size_t i = 0; i < plan.panels.size(); ++i)

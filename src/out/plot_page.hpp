@@ -21,20 +21,20 @@ struct StackPlan {
   double left_room = 0, right_room = 0;  ///< for labels, beside the frames
 };
 
-struct Page {
+struct PlotPage {
   double width = 0, height = 0, head = 0;
   std::vector<std::string> caption;
   std::vector<StackPlan> stacks;
 };
 
 /// The frames' sizes, before anything is known of labels and legends. The figure must outlive the page.
-Page plan_sizes(const Figure& figure);
+PlotPage plan_sizes(const Figure& figure);
 void plan_ranges(StackPlan& plan, std::span<const Table> tables);
 /// Room for numbers and labels on the left and right of a stack's frames, the same for all of them: so they align.
 void plan_sides(StackPlan& plan);
 void plan_legend(PanelPlan& plan);
 /// Where each frame stands. Stacks end at the same height: the lower ones stretch their full panels.
-void plan_places(Page& page);
+void plan_places(PlotPage& page);
 /// Widens one of the ranges until units are equally long on both axes, where the panel wants that.
 void make_equal(PanelPlan& plan);
 

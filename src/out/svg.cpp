@@ -489,7 +489,7 @@ std::string draw_svg(const Figure& figure, std::span<const Table> tables) {
   check(figure, tables);
   Figure drawn = figure;
   if (drawn.stacks.empty()) drawn.stacks = {Stack{.panels = {Panel{}}}};
-  Page page = plan_sizes(drawn);
+  PlotPage page = plan_sizes(drawn);
   std::set<std::string> explained;
   for (StackPlan& stack : page.stacks) {
     plan_ranges(stack, tables);
