@@ -11,6 +11,7 @@
 
 #include <complex>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,12 @@ struct BranchOptions {
   int most_points = 2000;  ///< each way
   double largest_step = 0.02;  ///< as a share of the range and of the sizes of the states
   double longest_time = 0;     ///< a longer period counts as homoclinic; 0: 100 times that of the start
-  bool stops_at_special = false;  ///< for those who look for one: end after the first special point met each way
+  /// A special point near the start, to begin from: another branch there, or with a second parameter its curve.
+  struct Seek {
+    std::string type;
+    double value = 0;
+  };
+  std::optional<Seek> seek;
   /// Called at each point; false: enough.
   std::function<bool(const struct BranchPoint&)> on_point;
   std::function<void(const struct SpecialPoint&)> on_special;
@@ -64,10 +70,7 @@ struct SpecialPoint {
   struct Other {
     double value = 0;
     std::vector<double> state;
-    double period = 0;
-    int returns = 1;
-    Mode mode;
-    double t = 0;
+    Arc arc;
   };
   std::vector<Other> others;
 };
@@ -90,7 +93,19 @@ struct Branch {
 /// The letters of a label: "LP" for a fold.
 std::string label_letters(const std::string& type);
 
+/// Whether another branch begins at points of this type.
+bool branches_at(const std::string& type);
+
+/// Where a cycle is born: an equilibrium, the plane of its pair of eigenvalues, the period.
+struct Birth {
+  std::vector<double> x;
+  Vec direction;
+  double period = 0;
+};
+
 Branch follow_equilibrium(const Model& model, const EquilibriumOptions& start, const BranchOptions& options);
 Branch follow_orbit(const Model& model, const OrbitOptions& start, const BranchOptions& options);
+/// The cycles born at a Hopf point; `start` has its parameters.
+Branch follow_cycles(const Model& model, const OrbitOptions& start, const Birth& birth, const BranchOptions& options);
 
 }  // namespace saltus

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/branch.hpp"
+#include "analysis/kept_test.hpp"
 #include "analysis/spectrum.hpp"
 #include "flow/variation.hpp"
 
@@ -24,10 +25,13 @@ struct GuardValue {
 class EquilibriumCurve {
  public:
   EquilibriumCurve(const Model& model, const EquilibriumOptions& start, const BranchOptions& options)
-      : program_(model), model_(program_.model()), start_(start), options_(options), variation_(program_, start.run) {}
+      : program_(model), model_(program_.model()), start_(start), options_(options), variation_(program_, start.run) {
+    followed_ = {options.parameter};
+  }
 
   Branch follow() {
     Branch out{.equilibria = true, .autonomous = true};
+    branch_ = &out;
     const Equilibrium rest = find_equilibrium(program_, start_);
     if (rest.kind == Equilibrium::Kind::none || rest.kind == Equilibrium::Kind::set) {
       out.why = rest.kind == Equilibrium::Kind::none ? rest.why : "set";
@@ -36,37 +40,277 @@ class EquilibriumCurve {
                         : "the equilibria are a set here, no single point to follow; start elsewhere with -x";
       return out;
     }
-    out.found = true;
-    branch_ = &out;
     begin(rest.arc, rest.state);
-    Vec z(ix(rest.state.size()) + 1);
-    z << Eigen::Map<const Vec>(rest.state.data(), ix(rest.state.size())), start_.run.parameters[at(options_.parameter)];
-    const Followed followed = problem();
-    curve_.emplace(followed, CurveOptions{.low = options_.low,
-                                          .high = options_.high,
-                                          .first_step = std::min(0.005, options_.largest_step),
-                                          .largest_step = options_.largest_step,
-                                          .most_points = options_.most_points});
-    std::optional<CurvePoint> first = curve_->start(z);
+    Vec z(n() + 1);
+    z << Eigen::Map<const Vec>(rest.state.data(), n()), start_.run.parameters[at(options_.parameter)];
+    following_ = problem();
+    curve_.emplace(following_, curve_options());
+    const std::optional<CurvePoint> first = curve_->start(z);
     if (!first) {
-      out.found = false;
       out.why = "newton";
       out.message = "Newton's method does not converge at the start";
       return out;
     }
-    const Arc arc = arc_;
-    // Down first; what it finds is turned round, so that points are in order along the curve.
-    const CurveEnd low = curve_->walk(first->reversed());
-    std::reverse(out.points.begin(), out.points.end());
-    std::reverse(out.special.begin(), out.special.end());
-    begin(arc, rest.state);
-    point(*first);
-    const CurveEnd high = curve_->walk(*first);
-    out.ends = {{-1, low.why, low.detail, low.value}, {1, high.why, high.detail, high.value}};
+    out.found = true;
+    if (options_.seek)
+      begin_at_special(*first);
+    else
+      both_ways(*first);
     return out;
   }
 
  private:
+  Eigen::Index n() const { return program_.states(); }
+
+  CurveOptions curve_options() const {
+    CurveOptions o{.bounds = {{options_.low, options_.high}},
+                   .first_step = std::min(0.005, options_.largest_step),
+                   .largest_step = options_.largest_step,
+                   .most_points = options_.most_points};
+    if (looking_ > 0) o.bounds = {};
+    if (followed_.size() > 1) o.bounds.push_back({options_.second_low, options_.second_high});
+    return o;
+  }
+
+  /// Down first; what is found is turned round, so that points are in order along the curve.
+  void both_ways(const CurvePoint& first) {
+    const Arc arc = arc_;
+    const CurveEnd low = curve_->walk(first.reversed());
+    std::reverse(branch_->points.begin(), branch_->points.end());
+    std::reverse(branch_->special.begin(), branch_->special.end());
+    arc_ = arc;
+    basis_.resize(0, 0);
+    point(first);
+    const CurveEnd high = curve_->walk(first);
+    branch_->ends = {{-1, low.why, low.detail, low.value}, {1, high.why, high.detail, high.value}};
+  }
+
+  // ---- from a special point -----------------------------------------------------------------------------------------
+
+  void begin_at_special(const CurvePoint& first) {
+    const Arc arc = arc_;
+    const bool up = (options_.seek->value > first.last()) == (first.last_slope() > 0);
+    for (const bool forward : {up, !up}) {
+      arc_ = arc;
+      basis_.resize(0, 0);
+      sought_.reset();
+      looking_ = 60;
+      curve_.emplace(following_, curve_options());
+      curve_->refresh_scale();
+      curve_->walk(forward ? first : first.reversed());
+      looking_ = 0;
+      if (sought_) break;
+    }
+    curve_.emplace(following_, curve_options());
+    curve_->refresh_scale();
+    branch_->points.clear();
+    branch_->special.clear();
+    if (!sought_) {
+      branch_->found = false;
+      branch_->why = "special";
+      branch_->message = fmt::format("the special point '{}' is not found again near its place", options_.seek->type);
+      return;
+    }
+    const Located l = *sought_;
+    sought_.reset();
+    if (options_.second >= 0)
+      follow_special(l);
+    else
+      follow_other(l);
+  }
+
+  /// Whether this is the point sought; if so it is kept and the walk ends.
+  bool is_sought(const Located& l, const std::string& type) {
+    if (!options_.seek || looking_ == 0) return false;
+    const bool same = type == options_.seek->type &&
+                      std::abs(l.point.last() - options_.seek->value) < 1e-5 * scale_[n()];
+    if (same) sought_ = l;
+    return same;
+  }
+
+  void follow_other(const Located& l) {
+    if (options_.seek->type == "branch") {
+      Vec r;
+      Mat J;
+      equations(l.point.z, r, J);
+      const Vec scale = scale_;
+      // Of the two directions at a branch point the one that is not the tangent.
+      Mat scaled = J * scale.asDiagonal();
+      for (Eigen::Index i = 0; i < scaled.rows(); ++i) scaled.row(i) /= std::max(scaled.row(i).norm(), 1e-300);
+      scaled.conservativeResize(scaled.rows() + 1, Eigen::NoChange);
+      scaled.row(scaled.rows() - 1) = l.point.tangent.transpose();
+      const Mat rest = null_space(scaled, 1e-5);
+      if (rest.cols() > 0) {
+        CurvePoint along = l.point;
+        along.tangent = rest.col(0);
+        both_sides_of(along);
+        return;
+      }
+    }
+    if (options_.seek->type == "hopf") {
+      follow_born(l);
+      return;
+    }
+    if (options_.seek->type == "boundary-equilibrium") {
+      (void)pass(l);
+      if (!branch_->special.empty() && !branch_->special.front().others.empty()) {
+        const SpecialPoint::Other other = branch_->special.front().others.front();
+        branch_->points.clear();
+        branch_->special.clear();
+        begin(other.arc, other.state);
+        Vec z(n() + 1);
+        z << Eigen::Map<const Vec>(other.state.data(), n()), other.value;
+        if (const std::optional<CurvePoint> first = curve_->start(z)) {
+          both_ways(*first);
+          return;
+        }
+      }
+    }
+    branch_->found = false;
+    branch_->why = "special";
+    branch_->message = fmt::format("no other branch begins at this point of type '{}'", options_.seek->type);
+    branch_->points.clear();
+    branch_->special.clear();
+  }
+
+  /// The cycles born at a Hopf point.
+  void follow_born(const Located& l) {
+    bind(l.point.z);
+    const std::vector<double> x = state_of(l.point.z);
+    const Mat A = variation_.rate_slopes(arc_, x, time(), Mat(ix(parameters_.size()), 0)).leftCols(n());
+    double frequency = 0;
+    for (const std::complex<double>& e : eigenvalues_at(l.point.z)) {
+      if (e.imag() > 0 && std::abs(e.real()) <= 1e-5 * std::abs(e)) frequency = e.imag();
+    }
+    // The plane of the pair: where A^2 + w^2 vanishes.
+    const Mat plane = null_space(A * A + frequency * frequency * Mat::Identity(n(), n()), 1e-6);
+    if (plane.cols() == 0 || frequency == 0) {
+      branch_->found = false;
+      branch_->why = "special";
+      branch_->message = "the plane in which cycles are born is not found";
+      return;
+    }
+    OrbitOptions start{.run = start_.run};
+    start.run.parameters = parameters_;
+    start.run.initial = x;
+    BranchOptions options = options_;
+    options.seek.reset();
+    *branch_ = follow_cycles(model_, start, {x, plane.col(0), 2 * M_PI / frequency}, options);
+  }
+
+  /// Both ways from a point on a direction that is no tangent of the curve it lies on.
+  void both_sides_of(const CurvePoint& along) {
+    constexpr double distance = 2e-3;
+    std::vector<BranchEnd> ends;
+    for (const double side : {-1.0, 1.0}) {
+      CurvePoint from = along;
+      from.tangent *= side;
+      const std::optional<CurvePoint> first =
+          curve_->correct(from, distance, from.z + distance * from.tangent.cwiseProduct(scale_));
+      if (!first) {
+        ends.push_back({side > 0 ? 1 : -1, "failed", "no point on the other branch is found", along.last()});
+      } else {
+        point(*first);
+        const CurveEnd end = curve_->walk(*first);
+        ends.push_back({side > 0 ? 1 : -1, end.why, end.detail, end.value});
+      }
+      if (side < 0) {
+        std::reverse(branch_->points.begin(), branch_->points.end());
+        std::reverse(branch_->special.begin(), branch_->special.end());
+      }
+    }
+    branch_->ends = ends;
+  }
+
+  /// The curve of the special point in two parameters.
+  void follow_special(const Located& l) {
+    kept_ = l.test.name;
+    followed_.push_back(options_.second);
+    const double other = start_.run.parameters[at(options_.second)];
+    scale_.conservativeResize(n() + 2);
+    scale_[n() + 1] = std::max(options_.second_high - options_.second_low, 1e-300);
+    parameters_.clear();
+    Vec z(n() + 2);
+    z << l.point.z, other;
+    const KeptTest kept([this](const Vec& u, Vec& r, Mat& J) { return equations(u, r, J); },
+                        [this](const Vec& u) { return kept_value(u); }, [this] { return scale_; });
+    following_ = problem();
+    Followed& followed = following_;
+    followed.equations = kept;
+    followed.tests = [this](const CurvePoint& p) { return curve_tests(p); };
+    followed.special = [this](const Located& at_point) { return curve_special(at_point); };
+    followed.pass = [this](const Located& at_point) {
+      add(place("degenerate", at_point.point, at_point.before));
+      return Passage{.why = "signature", .detail = "another guard is zero here: the point is of another kind beyond"};
+    };
+    curve_.emplace(followed, curve_options());
+    const std::optional<CurvePoint> first = curve_->start(z);
+    if (!first) {
+      branch_->found = false;
+      branch_->why = "newton";
+      branch_->message = "Newton's method does not converge on the curve of the special point";
+      return;
+    }
+    both_ways(*first);
+  }
+
+  double kept_value(const Vec& z) {
+    Vec r;
+    Mat J;
+    if (!equations(z, r, J)) return std::nan("");
+    if (kept_ == "fold" || kept_ == "branch") return singular_(J.leftCols(n()));
+    if (kept_ == "hopf") return hopf_test(eigenvalues_at(z));
+    for (const GuardValue& g : guards(arc_, state_of(z))) {
+      if (name_of(g.guard) == kept_) return g.value;
+    }
+    return std::nan("");
+  }
+
+  /// Where the curve of a special point is special itself.
+  std::vector<Test> curve_tests(const CurvePoint& p) {
+    std::vector<Test> out;
+    Vec r;
+    Mat J;
+    if (!equations(p.z, r, J)) return out;
+    const Spectrum e = eigenvalues_at(p.z);
+    if (kept_ == "fold") {
+      singular_(J.leftCols(n()));
+      // Along a fold the parameters move across the direction that removes the equilibria; at a cusp they turn.
+      const Vec normal = J.rightCols(2).transpose() * singular_.left();
+      const Vec moved = p.tangent.tail(2).cwiseProduct(scale_.tail(2));
+      out.push_back({"cusp", (normal[0] * moved[1] - normal[1] * moved[0]) / std::max(normal.norm(), 1e-300)});
+      std::complex<double> product = 1;
+      size_t zero = 0;
+      for (size_t i = 1; i < e.size(); ++i) {
+        if (std::abs(e[i]) < std::abs(e[zero])) zero = i;
+      }
+      for (size_t i = 0; i < e.size(); ++i) {
+        if (i != zero) product *= e[i] / (1e-300 + std::abs(e[i]));
+      }
+      double least = HUGE_VAL;
+      for (size_t i = 0; i < e.size(); ++i) {
+        if (i != zero) least = std::min(least, std::abs(e[i]));
+      }
+      if (e.size() > 1) out.push_back({"bogdanov-takens", product.real() * least});
+    }
+    if (kept_ == "hopf") {
+      double least = HUGE_VAL, product = 0;
+      for (size_t i = 0; i < e.size(); ++i) {
+        for (size_t j = i + 1; j < e.size(); ++j) {
+          const double sum = std::abs(e[i] + e[j]) / (1e-300 + std::abs(e[i]) + std::abs(e[j]));
+          if (sum < least) least = sum, product = (e[i] * e[j]).real();
+        }
+      }
+      out.push_back({"bogdanov-takens", product});
+    }
+    for (const GuardValue& g : guards(arc_, state_of(p.z))) {
+      if (name_of(g.guard) != kept_) out.push_back({name_of(g.guard), g.value, true});
+    }
+    return out;
+  }
+
+  bool curve_special(const Located& l) { return add(place(l.test.name, l.point, l.before)); }
+
   Followed problem() {
     return {.equations = [this](const Vec& z, Vec& r, Mat& J) { return equations(z, r, J); },
             .scale = [this] { return scale_; },
@@ -76,6 +320,8 @@ class EquilibriumCurve {
             .pass = [this](const Located& l) { return pass(l); },
             .renew = {}};
   }
+
+  std::vector<double> values_of(const Vec& z) const { return {z.begin() + n(), z.end()}; }
 
   void begin(const Arc& arc, const std::vector<double>& x) {
     arc_ = arc;
@@ -89,14 +335,14 @@ class EquilibriumCurve {
     scale_[ix(x.size())] = std::max(options_.high - options_.low, 1e-300);
   }
 
-  void bind(double value) {
-    const std::vector<double> p =
-        parameter_values(model_, std::vector<GivenParameter>{{options_.parameter, value}});
+  void bind(const Vec& z) {
+    std::vector<GivenParameter> given;
+    for (size_t k = 0; k < followed_.size(); ++k) given.push_back({followed_[k], z[n() + ix(k)]});
+    const std::vector<double> p = parameter_values(model_, given);
     if (p == parameters_) return;
     parameters_ = p;
     variation_.bind(p);
-    const int of[] = {options_.parameter};
-    directions_ = parameter_directions(model_, p, of).p;
+    directions_ = parameter_directions(model_, p, followed_).p;
   }
 
   double time() const { return start_.run.from; }
@@ -105,8 +351,7 @@ class EquilibriumCurve {
 
   /// [F; Q^T f] with F what is slid on and closed, Q along it.
   bool equations(const Vec& z, Vec& r, Mat& J) {
-    const Eigen::Index n = program_.states();
-    bind(z[n]);
+    bind(z);
     const std::vector<double> x = state_of(z);
     const Vec f = variation_.rates(arc_, x, time());
     if (!f.allFinite()) return false;
@@ -115,11 +360,11 @@ class EquilibriumCurve {
     Mat functions;
     variation_.manifold(arc_, x, time(), values, functions, directions_);
     const Eigen::Index k = values.size();
-    if (basis_.rows() != n || basis_.cols() != n - k)
-      basis_ = k > 0 ? null_space(functions.leftCols(n)) : Mat(Mat::Identity(n, n));
-    if (basis_.cols() != n - k) return false;
-    r.resize(n);
-    J.resize(n, n + 1);
+    if (basis_.rows() != n() || basis_.cols() != n() - k)
+      basis_ = k > 0 ? null_space(functions.leftCols(n())) : Mat(Mat::Identity(n(), n()));
+    if (basis_.cols() != n() - k) return false;
+    r.resize(n());
+    J.resize(n(), n() + directions_.cols());
     r << values, basis_.transpose() * f;
     J << functions, basis_.transpose() * slopes;
     return r.allFinite() && J.allFinite();
@@ -127,8 +372,7 @@ class EquilibriumCurve {
 
   /// The flow's matrix in the mode, on what it slides on.
   Mat matrix(const Arc& arc, const std::vector<double>& x) {
-    const Eigen::Index n = program_.states();
-    const Mat by_state = variation_.rate_slopes(arc, x, time(), Mat(ix(parameters_.size()), 0)).leftCols(n);
+    const Mat by_state = variation_.rate_slopes(arc, x, time(), Mat(ix(parameters_.size()), 0)).leftCols(n());
     Vec values;
     Mat functions;
     variation_.manifold(arc, x, time(), values, functions);
@@ -137,9 +381,9 @@ class EquilibriumCurve {
     return along.transpose() * by_state * along;
   }
 
-  Spectrum eigenvalues_at(const CurvePoint& p) {
-    bind(p.z[program_.states()]);
-    Spectrum s = spectrum_of(matrix(arc_, state_of(p.z)));
+  Spectrum eigenvalues_at(const Vec& z) {
+    bind(z);
+    Spectrum s = spectrum_of(matrix(arc_, state_of(z)));
     sort_eigenvalues(s);
     return s;
   }
@@ -174,9 +418,8 @@ class EquilibriumCurve {
   }
 
   std::vector<Test> tests(const CurvePoint& p) {
-    const Eigen::Index n = program_.states();
-    std::vector<Test> out{{"fold", p.tangent[n]}, {"branch", p.orientation}};
-    out.push_back({"hopf", hopf_test(eigenvalues_at(p))});
+    std::vector<Test> out{{"fold", p.last_slope()}, {"branch", p.orientation}};
+    out.push_back({"hopf", hopf_test(eigenvalues_at(p.z))});
     for (const GuardValue& g : guards(arc_, state_of(p.z))) out.push_back({name_of(g.guard), g.value, true});
     return out;
   }
@@ -187,9 +430,9 @@ class EquilibriumCurve {
   }
 
   bool point(const CurvePoint& p) {
-    const Eigen::Index n = program_.states();
-    for (Eigen::Index i = 0; i < n; ++i) scale_[i] = std::max(scale_[i], std::abs(p.z[i]));
-    BranchPoint out{.values = {p.z[n]}, .state = state_of(p.z), .t = time(), .spectrum = eigenvalues_at(p)};
+    if (looking_ > 0) return --looking_ > 0;
+    for (Eigen::Index i = 0; i < n(); ++i) scale_[i] = std::max(scale_[i], std::abs(p.z[i]));
+    BranchPoint out{.values = values_of(p.z), .state = state_of(p.z), .t = time(), .spectrum = eigenvalues_at(p.z)};
     out.stable = std::all_of(out.spectrum.begin(), out.spectrum.end(),
                              [](const std::complex<double>& e) { return e.real() < 0; });
     out.signature = {visible_mode(arc_.mode, model_.form.visible).text()};
@@ -198,11 +441,10 @@ class EquilibriumCurve {
   }
 
   SpecialPoint place(const std::string& type, const CurvePoint& p, const CurvePoint& before) {
-    const Eigen::Index n = program_.states();
-    SpecialPoint s{.type = type, .values = {p.z[n]}, .state = state_of(p.z), .t = time()};
-    s.spectrum = eigenvalues_at(p);
+    SpecialPoint s{.type = type, .values = values_of(p.z), .state = state_of(p.z), .t = time()};
+    s.spectrum = eigenvalues_at(p.z);
     s.signature = {visible_mode(arc_.mode, model_.form.visible).text()};
-    s.near_values = {before.z[n]};
+    s.near_values = values_of(before.z);
     s.near_state = state_of(before.z);
     s.near_t = time();
     return s;
@@ -220,12 +462,18 @@ class EquilibriumCurve {
     branch_->points.push_back(std::move(p));
     branch_->special.push_back(std::move(s));
     if (options_.on_special) options_.on_special(branch_->special.back());
-    return !options_.stops_at_special;
+    return true;
   }
 
   bool special(const Located& l) {
+    if (looking_ > 0) {
+      std::string type = l.test.name;
+      if (type == "fold" && slides()) type = "pseudo-saddle-node";
+      if (type == "hopf" && !on_axis(eigenvalues_at(l.point.z))) return true;
+      return !is_sought(l, type);
+    }
     if (l.test.name == "hopf") {
-      const Spectrum e = eigenvalues_at(l.point);
+      const Spectrum e = eigenvalues_at(l.point.z);
       if (!on_axis(e)) return true;  // a neutral saddle
       SpecialPoint s = place("hopf", l.point, l.before);
       for (const std::complex<double>& z : e) {
@@ -259,9 +507,8 @@ class EquilibriumCurve {
   std::optional<std::vector<double>> rest_in(const Arc& arc, const std::vector<double>& x, double value) {
     const Arc keep = std::exchange(arc_, arc);
     const Mat basis = std::exchange(basis_, Mat());
-    const Eigen::Index n = program_.states();
-    Vec z(n + 1);
-    z << Eigen::Map<const Vec>(x.data(), n), value;
+    Vec z(n() + 1);
+    z << Eigen::Map<const Vec>(x.data(), n()), value;
     std::optional<std::vector<double>> out;
     if (std::optional<CurvePoint> p = curve_->start(z)) out = state_of(p->z);
     arc_ = keep;
@@ -308,17 +555,18 @@ class EquilibriumCurve {
   }
 
   Passage pass(const Located& l) {
-    const Eigen::Index n = program_.states();
-    const double value = l.point.z[n], range = scale_[n];
-    bind(value);
+    const Eigen::Index count = n();
+    const double value = l.point.last(), range = scale_[count];
+    if (looking_ > 0 && is_sought(l, "boundary-equilibrium")) return {.why = "stopped"};
+    bind(l.point.z);
     const std::vector<double> x = state_of(l.point.z);
     std::vector<Guard> zero;
     for (const GuardValue& g : guards(arc_, x)) {
       const Variation::GuardSlope slope = variation_.guard(g.guard, arc_, x, time());
-      const double size = std::abs(slope.by_state.cwiseProduct(scale_.head(n)).cwiseAbs().sum()) + 1e-300;
+      const double size = std::abs(slope.by_state.cwiseProduct(scale_.head(count)).cwiseAbs().sum()) + 1e-300;
       if (std::abs(g.value) < at_zero * size || name_of(g.guard) == l.test.name) zero.push_back(g.guard);
     }
-    const double incoming = l.point.tangent[n] > 0 ? -1 : 1;  // the side from which it came
+    const double incoming = l.point.last_slope() > 0 ? -1 : 1;  // the side from which it came
     SpecialPoint s = place("boundary-equilibrium", l.point, l.before);
     const Mat before = matrix(arc_, x);
     struct Candidate {
@@ -329,29 +577,31 @@ class EquilibriumCurve {
     };
     std::vector<Candidate> found;
     const double eps = 1e-5 * range;
-    const Vec slope = l.point.tangent.head(n).cwiseProduct(scale_.head(n)) / (l.point.tangent[n] * range);
+    const Vec slope = l.point.tangent.head(count).cwiseProduct(scale_.head(count)) / (l.point.last_slope() * range);
     for (const Arc& arc : neighbours(zero)) {
       for (const double side : {-incoming, incoming}) {
         if (arc == arc_ && side == incoming) continue;
         const double there = value + side * eps;
         const std::optional<std::vector<double>> y = rest_in(arc, x, there);
         if (!y) continue;
-        const Vec moved = Eigen::Map<const Vec>(y->data(), n) - Eigen::Map<const Vec>(x.data(), n);
-        if (moved.cwiseQuotient(scale_.head(n)).norm() > 1e-2) continue;
-        bind(there);
+        const Vec moved = Eigen::Map<const Vec>(y->data(), count) - Eigen::Map<const Vec>(x.data(), count);
+        if (moved.cwiseQuotient(scale_.head(count)).norm() > 1e-2) continue;
+        Vec moved_to = l.point.z;
+        moved_to[count] = there;
+        bind(moved_to);
         if (!admissible(arc, *y)) continue;
-        const double turn = (moved / (side * eps) - slope).cwiseQuotient(scale_.head(n)).norm() * range;
+        const double turn = (moved / (side * eps) - slope).cwiseQuotient(scale_.head(count)).norm() * range;
         found.push_back({arc, side, turn, *y, there});
       }
     }
-    bind(value);
+    bind(l.point.z);
     std::stable_sort(found.begin(), found.end(), [&](const Candidate& a, const Candidate& b) {
       if ((a.side == incoming) != (b.side == incoming)) return b.side == incoming;
       return a.turn < b.turn;
     });
     if (found.empty()) {
       s.detail = "no equilibrium goes on from here";
-      add(std::move(s));
+      if (looking_ == 0) add(std::move(s));
       return {.why = "signature", .detail = "no equilibrium goes on behind the boundary"};
     }
     const Candidate& on = found.front();
@@ -373,13 +623,13 @@ class EquilibriumCurve {
                                     : ", discontinuous fold";
       }
       for (size_t k = 1; k < found.size(); ++k)
-        s.others.push_back({.value = found[k].value, .state = found[k].x, .mode = found[k].arc.mode});
-      if (!add(std::move(s))) return {.why = "stopped"};
+        s.others.push_back({.value = found[k].value, .state = found[k].x, .arc = found[k].arc});
+      if (looking_ == 0) add(std::move(s));
     }
     arc_ = on.arc;
     basis_.resize(0, 0);
-    Passage p{.goes_on = true, .z = Vec(n + 1), .along = on.side};
-    p.z << Eigen::Map<const Vec>(on.x.data(), n), on.value;
+    Passage p{.goes_on = true, .z = Vec(count + 1), .along = on.side};
+    p.z << Eigen::Map<const Vec>(on.x.data(), count), on.value;
     return p;
   }
 
@@ -388,6 +638,7 @@ class EquilibriumCurve {
   EquilibriumOptions start_;
   BranchOptions options_;
   Variation variation_;
+  Followed following_;
   std::optional<Continuation> curve_;
   Branch* branch_ = nullptr;
   Arc arc_;
@@ -395,9 +646,21 @@ class EquilibriumCurve {
   Vec scale_;
   std::vector<double> parameters_;
   Mat directions_;
+  std::vector<int> followed_;
+  int looking_ = 0;  ///< points still to be looked at for a special point sought
+  std::optional<Located> sought_;
+  std::string kept_;  ///< the test kept at zero on a curve in two parameters
+  Singularity singular_;
 };
 
 }  // namespace
+
+bool branches_at(const std::string& type) {
+  for (const char* known : {"branch", "flip", "symmetry", "hopf", "boundary-equilibrium"}) {
+    if (type == known) return true;
+  }
+  return false;
+}
 
 std::string label_letters(const std::string& type) {
   static const std::pair<const char*, const char*> known[] = {
@@ -406,11 +669,12 @@ std::string label_letters(const std::string& type) {
       {"grazing", "GR"},        {"grazing-sliding", "GS"},  {"crossing-sliding", "CS"},
       {"switching-sliding", "SS"}, {"adding-sliding", "AS"}, {"corner", "CO"},
       {"impact-grazing", "IG"}, {"release", "RL"},          {"boundary-equilibrium", "BE"},
-      {"pseudo-saddle-node", "PS"}};
+      {"pseudo-saddle-node", "PS"}, {"cusp", "CP"},         {"bogdanov-takens", "BT"},
+      {"degenerate", "DG"}};
   for (const auto& [name, letters] : known) {
     if (type == name) return letters;
   }
-  return "ZZ";
+  return type.starts_with("resonance") ? "RS" : "SP";
 }
 
 Branch follow_equilibrium(const Model& model, const EquilibriumOptions& start, const BranchOptions& options) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/branch.hpp"
+#include "analysis/kept_test.hpp"
 #include "analysis/orbit_problem.hpp"
 
 namespace saltus {
@@ -20,43 +21,305 @@ class OrbitCurve {
 
   Branch follow() {
     Branch out;
+    branch_ = &out;
     const Orbit orbit = find_orbit(model_, start_);
     if (!orbit.found) {
       out.why = orbit.why;
       out.message = orbit.message;
       return out;
     }
-    out.autonomous = orbit.autonomous;
-    branch_ = &out;
-    problem_.set_ranges({options_.high - options_.low});
-    const std::optional<Vec> z = problem_.take(orbit);
-    const Followed followed = functions();
-    curve_.emplace(followed, CurveOptions{.low = options_.low,
-                                          .high = options_.high,
-                                          .first_step = std::min(0.005, options_.largest_step),
-                                          .largest_step = options_.largest_step,
-                                          .most_points = options_.most_points});
-    std::optional<CurvePoint> first;
-    if (z) first = curve_->start(*z);
-    if (!first) {
-      out.why = "newton";
-      out.message = "Newton's method does not converge at the start";
-      return out;
+    if (std::optional<CurvePoint> first = begin(orbit)) {
+      if (options_.seek)
+        begin_at_special(*first);
+      else
+        both_ways(*first);
     }
-    out.found = true;
-    longest_ = options_.longest_time > 0 ? options_.longest_time : 100 * orbit.period;
-    const OrbitProblem::Frozen frozen = problem_.frozen_signature();
-    const BranchEnd low = walk(first->reversed(), -1);
-    std::reverse(out.points.begin(), out.points.end());
-    std::reverse(out.special.begin(), out.special.end());
-    problem_.restore(frozen);
-    point(*first);
-    const BranchEnd high = walk(*first, 1);
-    out.ends = {low, high};
+    return out;
+  }
+
+  /// Cycles born at an equilibrium: small ones first, away from it.
+  Branch follow_cycles(const Birth& birth) {
+    Branch out;
+    branch_ = &out;
+    const size_t n = birth.x.size();
+    Orbit orbit{.found = true, .autonomous = true, .period = birth.period};
+    orbit.free.assign(n, false);
+    orbit.shift.assign(n, 0.0);
+    double largest = 0;
+    for (const double v : birth.x) largest = std::max(largest, std::abs(v));
+    for (const double share : {1e-3, 1e-2, 1e-4}) {
+      out = {};
+      RunOptions o = start_.run;
+      o.initial = birth.x;
+      const double amplitude = share * (largest > 0 ? largest : 1.0);
+      for (size_t i = 0; i < n; ++i) o.initial[i] += amplitude * birth.direction[static_cast<Eigen::Index>(i)];
+      o.until = o.from + birth.period;
+      o.keep_pieces = o.keep_transitions = true;
+      orbit.trajectory = simulate(problem_.program(), o);
+      orbit.state = o.initial;
+      if (orbit.trajectory.end.why != Why::time) continue;
+      const std::optional<Vec> z = prepare(orbit);
+      if (!z) continue;
+      // As far from the equilibrium as it starts; the parameter is free.
+      CurvePoint from{.z = *z, .tangent = Vec::Zero(z->size())};
+      const Vec size = problem_.shooting().size();
+      for (Eigen::Index i = 0; i < size.size(); ++i)
+        from.tangent[i] = ((*z)[i] - birth.x[static_cast<size_t>(i)]) / size[i];
+      from.tangent.normalize();
+      if (std::optional<CurvePoint> first = kept_apart(from)) {
+        out.found = true;
+        one_way(*first);
+        return out;
+      }
+    }
+    out.why = "newton";
+    out.message = "no cycle is found near the equilibrium";
     return out;
   }
 
  private:
+  CurveOptions curve_options() const {
+    CurveOptions o{.bounds = {{options_.low, options_.high}},
+                   .first_step = std::min(0.005, options_.largest_step),
+                   .largest_step = options_.largest_step,
+                   .most_points = options_.most_points};
+    if (looking_ > 0) o.bounds = {};
+    if (!kept_.empty()) o.bounds.push_back({options_.second_low, options_.second_high});
+    return o;
+  }
+
+  std::optional<Vec> prepare(const Orbit& orbit) {
+    branch_->autonomous = orbit.autonomous;
+    problem_.set_ranges({options_.high - options_.low});
+    const std::optional<Vec> z = problem_.take(orbit);
+    followed_ = functions();
+    curve_.emplace(followed_, curve_options());
+    longest_ = options_.longest_time > 0 ? options_.longest_time : 100 * orbit.period;
+    return z;
+  }
+
+  std::optional<CurvePoint> begin(const Orbit& orbit) {
+    const std::optional<Vec> z = prepare(orbit);
+    std::optional<CurvePoint> first;
+    if (z) first = curve_->start(*z);
+    branch_->found = first.has_value();
+    if (!first) {
+      branch_->why = "newton";
+      branch_->message = "Newton's method does not converge at the start";
+    }
+    return first;
+  }
+
+  void both_ways(const CurvePoint& first) {
+    const OrbitProblem::Frozen frozen = problem_.frozen_signature();
+    const BranchEnd low = walk(first.reversed(), -1);
+    std::reverse(branch_->points.begin(), branch_->points.end());
+    std::reverse(branch_->special.begin(), branch_->special.end());
+    problem_.restore(frozen);
+    point(first);
+    const BranchEnd high = walk(first, 1);
+    branch_->ends = {low, high};
+  }
+
+  /// From a point near the special one at which the branch begins, away from it.
+  void one_way(const CurvePoint& first) {
+    const double value = first.last();
+    point(first);
+    const BranchEnd end = walk(first, 1);
+    branch_->ends = {{-1, "start", "the special point at which it begins", value}, end};
+  }
+
+  /// Newton's method on the hyperplane through a point across its direction; that direction is the way to go.
+  std::optional<CurvePoint> kept_apart(const CurvePoint& from) {
+    curve_->refresh_scale();
+    std::optional<CurvePoint> p = curve_->correct(from, 0, from.z);
+    if (p && p->tangent.dot(from.tangent) < 0) p = p->reversed();
+    return p;
+  }
+
+  // ---- from a special point -----------------------------------------------------------------------------------------
+
+  void begin_at_special(const CurvePoint& first) {
+    const OrbitProblem::Frozen frozen = problem_.frozen_signature();
+    const bool up = (options_.seek->value > first.last()) == (first.last_slope() > 0);
+    for (const bool forward : {up, !up}) {
+      problem_.restore(frozen);
+      looking_ = 60;
+      curve_.emplace(followed_, curve_options());
+      curve_->refresh_scale();
+      walk(forward ? first : first.reversed(), 1);
+      looking_ = 0;
+      if (sought_) break;
+    }
+    curve_.emplace(followed_, curve_options());
+    branch_->points.clear();
+    branch_->special.clear();
+    if (!sought_) {
+      not_found(fmt::format("the special point '{}' is not found again near its place", options_.seek->type));
+      return;
+    }
+    const Located l = *sought_;
+    if (options_.second >= 0)
+      follow_special(l);
+    else
+      follow_other(l);
+  }
+
+  void not_found(const std::string& message) {
+    branch_->found = false;
+    branch_->why = "special";
+    branch_->message = message;
+  }
+
+  /// Whether this is the point sought; if so it is kept and the walk ends.
+  bool is_sought(const Located& l, const std::string& type) {
+    const bool same = type == options_.seek->type &&
+                      std::abs(l.point.last() - options_.seek->value) < 1e-5 * (options_.high - options_.low);
+    if (same) sought_ = l;
+    return same;
+  }
+
+  void follow_other(const Located& l) {
+    const std::string& type = options_.seek->type;
+    problem_.put(l.point.z);
+    if (type == "flip" || type == "symmetry") {
+      OrbitView v;
+      problem_.view(l.point.z, v, false);
+      const Vec direction = problem_.unfold(v.matrix);
+      for (const double share : {5e-3, 2e-2, 1e-3}) {
+        problem_.restore(sought_signature_);
+        problem_.put(l.point.z);
+        const std::optional<Vec> z = problem_.take_other(direction * share, type == "flip");
+        if (!z) continue;
+        CurvePoint from{.z = *z, .tangent = Vec::Zero(z->size())};
+        from.tangent.head(direction.size()) = direction.cwiseQuotient(problem_.shooting().size());
+        from.tangent.normalize();
+        if (std::optional<CurvePoint> first = kept_apart(from)) {
+          one_way(*first);
+          return;
+        }
+      }
+    }
+    if (type == "branch") {
+      Vec r;
+      Mat J;
+      if (problem_.equations(l.point.z, r, J)) {
+        Mat scaled = J * problem_.scale().asDiagonal();
+        for (Eigen::Index i = 0; i < scaled.rows(); ++i) scaled.row(i) /= std::max(scaled.row(i).norm(), 1e-300);
+        scaled.conservativeResize(scaled.rows() + 1, Eigen::NoChange);
+        scaled.row(scaled.rows() - 1) = l.point.tangent.transpose();
+        const Mat rest = null_space(scaled, 1e-5);
+        for (Eigen::Index k = 0; k < std::min<Eigen::Index>(rest.cols(), 1); ++k) {
+          constexpr double distance = 3e-3;
+          CurvePoint from{.z = l.point.z, .tangent = rest.col(k)};
+          from.z += distance * from.tangent.cwiseProduct(problem_.scale());
+          if (std::optional<CurvePoint> first = kept_apart(from)) {
+            one_way(*first);
+            return;
+          }
+        }
+      }
+    }
+    not_found(fmt::format("no other branch begins at this point of type '{}'", type));
+  }
+
+  /// The curve of the special point in two parameters.
+  void follow_special(const Located& l) {
+    problem_.restore(sought_signature_);
+    kept_ = l.test.name;
+    const Vec z = problem_.follow_also(l.point.z, options_.second, options_.second_high - options_.second_low);
+    followed_ = functions();
+    followed_.equations = KeptTest([this](const Vec& u, Vec& r, Mat& J) { return problem_.equations(u, r, J); },
+                                   [this](const Vec& u) { return kept_value(u); }, [this] { return problem_.scale(); });
+    followed_.tests = [this](const CurvePoint& p) { return curve_tests(p); };
+    followed_.special = [this](const Located& at_point) {
+      return add(place(at_point.test.name, at_point), at_point.point);
+    };
+    followed_.pass = [this](const Located& at_point) {
+      add(place("degenerate", at_point), at_point.point);
+      return Passage{.why = "signature", .detail = "another guard is zero here: the point is of another kind beyond"};
+    };
+    followed_.renew = {};
+    curve_.emplace(followed_, curve_options());
+    const std::optional<CurvePoint> first = curve_->start(z);
+    if (!first) {
+      not_found("Newton's method does not converge on the curve of the special point");
+      return;
+    }
+    both_ways(*first);
+  }
+
+  double kept_value(const Vec& z) {
+    const bool by_matrix = kept_ == "flip" || kept_ == "symmetry" || kept_ == "torus";
+    if (kept_ == "fold" || kept_ == "branch") {
+      Vec r;
+      Mat J;
+      if (!problem_.equations(z, r, J)) return std::nan("");
+      const Eigen::Index size = J.rows();
+      Mat scaled = J.leftCols(size) * problem_.scale().head(size).asDiagonal();
+      for (Eigen::Index i = 0; i < size; ++i) scaled.row(i) /= std::max(scaled.row(i).norm(), 1e-300);
+      return singular_(scaled);
+    }
+    if (kept_.starts_with("time ")) {
+      const Eigen::Index n = problem_.program().states();
+      return z[(n + 1) * static_cast<Eigen::Index>(std::stoul(kept_.substr(5))) + n] * problem_.direction();
+    }
+    OrbitView v;
+    if (!problem_.view(z, v, !by_matrix)) return std::nan("");
+    if (kept_ == "torus") return torus_test(v.roots);
+    if (by_matrix) return flip_test(v.roots);
+    for (const Monitor& m : v.monitors) {
+      if (m.name == kept_) return m.lowest.value;
+    }
+    return std::nan("");
+  }
+
+  /// Where the curve of a special point is special itself.
+  std::vector<Test> curve_tests(const CurvePoint& p) {
+    const OrbitView& v = view(p);
+    std::vector<Test> out;
+    if (!fine_) return out;
+    if (kept_ == "fold") {
+      Vec r;
+      Mat J;
+      if (!problem_.equations(p.z, r, J)) return out;
+      const Eigen::Index size = J.rows();
+      const Vec scale = problem_.scale();
+      Mat scaled = J * scale.asDiagonal();
+      for (Eigen::Index i = 0; i < size; ++i) scaled.row(i) /= std::max(J.row(i).head(size).cwiseProduct(scale.head(size).transpose()).norm(), 1e-300);
+      singular_(scaled.leftCols(size));
+      const Vec normal = scaled.rightCols(2).transpose() * singular_.left();
+      const Vec moved = p.tangent.tail(2);
+      out.push_back({"cusp", (normal[0] * moved[1] - normal[1] * moved[0]) / std::max(normal.norm(), 1e-300)});
+    }
+    if (kept_ == "torus") {
+      // The angle of the pair on the circle.
+      double nearest = HUGE_VAL, cosine = 0, sine = 0;
+      for (const std::complex<double>& mu : v.roots) {
+        if (std::abs(std::abs(mu) - 1) < nearest) {
+          nearest = std::abs(std::abs(mu) - 1);
+          cosine = mu.real(), sine = mu.imag();
+        }
+      }
+      (void)sine;
+      out.push_back({"resonance 1:3", cosine + 0.5});
+      out.push_back({"resonance 1:4", cosine});
+    }
+    for (size_t i = 0; i < v.legs.size(); ++i) {
+      const std::string name = fmt::format("time {}", i);
+      if (name != kept_ && !shares_zero(v, i)) out.push_back({name, v.legs[i].length * problem_.direction(), true});
+    }
+    for (const Monitor& m : v.monitors) {
+      if (m.name != kept_ && std::abs(m.lowest.value) > 1e-7) out.push_back({m.name, m.lowest.value, true});
+    }
+    return out;
+  }
+
+  /// A leg that vanishes all along the curve.
+  bool shares_zero(const OrbitView& v, size_t leg) const {
+    return std::abs(v.legs[leg].length) < vanished * v.period;
+  }
+
   Followed functions() {
     return {.equations = [this](const Vec& z, Vec& r, Mat& J) { return problem_.equations(z, r, J); },
             .scale = [this] { return problem_.scale(); },
@@ -72,6 +335,7 @@ class OrbitCurve {
                 }};
   }
 
+  /// Ends in terms of the first parameter.
   BranchEnd walk(const CurvePoint& from, int direction) {
     homoclinic_ = false;
     const CurveEnd end = curve_->walk(from);
@@ -115,6 +379,7 @@ class OrbitCurve {
   }
 
   bool point(const CurvePoint& p) {
+    if (looking_ > 0) return --looking_ > 0;
     branch_->points.push_back(told(p));
     homoclinic_ = branch_->points.back().period > longest_;
     if (homoclinic_) return false;
@@ -133,34 +398,39 @@ class OrbitCurve {
     return s;
   }
 
-  bool add(SpecialPoint s, const CurvePoint& at_point) {
+  void keep(SpecialPoint s, BranchPoint p) {
     const std::string letters = label_letters(s.type);
     int number = 1;
     for (const SpecialPoint& other : branch_->special) number += label_letters(other.type) == letters;
-    s.label = fmt::format("{}{}", letters, number);
-    BranchPoint p = told(at_point);
-    p.label = s.label;
+    p.label = s.label = fmt::format("{}{}", letters, number);
     branch_->points.push_back(std::move(p));
     branch_->special.push_back(std::move(s));
     if (options_.on_special) options_.on_special(branch_->special.back());
-    return !options_.stops_at_special;
+  }
+
+  bool add(SpecialPoint s, const CurvePoint& at_point) {
+    keep(std::move(s), told(at_point));
+    return true;
   }
 
   bool special(const Located& l) {
     const OrbitView& v = view(l.point);
     if (l.test.name == "torus" && !on_circle(v.roots)) return true;  // a neutral saddle
-    SpecialPoint s = place(l.test.name, l);
-    // A fold and a branch point at one place: a branch that ends on a symmetric one.
-    if (!branch_->special.empty() && (s.type == "fold" || s.type == "branch")) {
-      SpecialPoint& last = branch_->special.back();
-      const double range = options_.high - options_.low;
-      if (std::abs(last.values[0] - s.values[0]) < 1e-6 * range && last.type != s.type &&
-          (last.type == "fold" || last.type == "branch")) {
-        s.type = "branch";
-        s.detail = "pitchfork";
-        branch_->points.pop_back();
-        branch_->special.pop_back();
-      }
+    std::string type = l.test.name;
+    // Where curves meet the fold of one of them is no fold: a branch that ends on a symmetric one.
+    const bool pitchfork = type == "fold" && std::abs(l.point.orientation) < 0.1 * std::abs(l.before.orientation);
+    if (pitchfork) type = "branch";
+    if (looking_ > 0) {
+      if (!is_sought(l, type)) return true;
+      sought_signature_ = problem_.frozen_signature();
+      return false;
+    }
+    SpecialPoint s = place(type, l);
+    if (pitchfork) s.detail = "pitchfork";
+    if (type == "branch" && !branch_->special.empty()) {  // one special point per place
+      const SpecialPoint& last = branch_->special.back();
+      if (last.type == "branch" && std::abs(last.values[0] - s.values[0]) < 1e-6 * (options_.high - options_.low))
+        return true;
     }
     return add(std::move(s), l.point);
   }
@@ -367,10 +637,9 @@ class OrbitCurve {
     const Mat direct = v.matrix;
     std::vector<double> u;
     std::vector<Mat> m;
-    const double reach = std::min(2e-3, 0.5 * l.distance);
+    const double reach = std::min(3e-4, 0.5 * l.distance);
     for (const double share : {1.0, 0.5, 0.25, 0.125}) {
       const double s = l.distance - share * reach;
-      const Vec scale = problem_.scale();
       const double w = s / l.distance;
       const std::optional<CurvePoint> p = curve_->correct(l.before, s, (1 - w) * l.before.z + w * l.point.z);
       if (!p) continue;
@@ -381,7 +650,7 @@ class OrbitCurve {
     }
     if (u.size() < 3) return {direct, !direct.allFinite(), v.multipliers};
     OneSided out = one_sided(u, m);
-    if (!out.infinite && direct.allFinite() && (direct - out.matrix).norm() < 1e-4 * (1 + direct.norm()))
+    if (!out.infinite && direct.allFinite() && (direct - out.matrix).norm() < 1e-7 * (1 + direct.norm()))
       return {direct, false, multipliers_of(direct)};
     return out;
   }
@@ -429,6 +698,26 @@ class OrbitCurve {
       before = joined;
       legs.erase(legs.begin() + static_cast<long>(gone.first), legs.begin() + static_cast<long>(gone.last) + 2);
     } else {
+      // What is left of the events is the one of the letter that differs.
+      const auto differs = [&](const Guard& g) {
+        if (g.kind == GuardKind::surface || g.kind == GuardKind::sigma)
+          return before.arc.mode.switches[at(g.item)] != after.arc.mode.switches[at(g.item)];
+        return g.kind != GuardKind::slope;
+      };
+      for (size_t k = gone.first - 1; k <= gone.last; ++k) {
+        if (!differs(legs[k].guard)) continue;
+        Transition event = legs[k].event;
+        event.before = before.arc.mode;
+        event.counters_before = before.arc.counters;
+        before.guard = legs[k].guard;
+        if (before.guard.kind == GuardKind::sigma && before.arc.mode.switches[at(before.guard.item)] != '0')
+          before.guard = {GuardKind::surface, before.guard.item,
+                          before.arc.mode.switches[at(before.guard.item)] == '+' ? 1 : -1};
+        event.guards = {before.guard};
+        before.event = event;
+        before.end = legs[k].end;
+        break;
+      }
       before.event.after = after.arc.mode;
       before.event.counters = after.arc.counters;
       legs.erase(legs.begin() + static_cast<long>(gone.first), legs.begin() + static_cast<long>(gone.last) + 1);
@@ -509,6 +798,10 @@ class OrbitCurve {
     const double value = l.point.z[l.point.z.size() - 1];
     const double incoming = l.point.tangent[l.point.tangent.size() - 1] > 0 ? -1 : 1;
     const std::string type = type_of(l);
+    if (looking_ > 0 && is_sought(l, type)) {
+      sought_signature_ = problem_.frozen_signature();
+      return {.why = "stopped"};
+    }
     SpecialPoint s = place(type, l);
     const BranchPoint here = told(l.point);
     const OneSided before = matrix_before(l);
@@ -539,17 +832,9 @@ class OrbitCurve {
       s.detail = "no admissible orbit goes on from here";
       if (s.type.empty()) s.type = "degenerate";
     }
-    const std::string letters = label_letters(s.type);
-    int number = 1;
-    for (const SpecialPoint& other : branch_->special) number += label_letters(other.type) == letters;
-    s.label = fmt::format("{}{}", letters, number);
-    BranchPoint marked = here;
-    marked.label = s.label;
-    branch_->points.push_back(std::move(marked));
-    branch_->special.push_back(s);
-    if (options_.on_special) options_.on_special(branch_->special.back());
-    if (options_.stops_at_special) return {.why = "stopped"};
-    if (!on) return {.why = "signature", .detail = s.detail};
+    const std::string detail = s.detail;
+    if (looking_ == 0) keep(std::move(s), here);
+    if (!on) return {.why = "signature", .detail = detail};
     problem_.restore(on->frozen);
     seen_.resize(0);
     return {.goes_on = true, .z = on->z, .along = on->side};
@@ -559,8 +844,14 @@ class OrbitCurve {
   OrbitOptions start_;
   BranchOptions options_;
   OrbitProblem problem_;
+  Followed followed_;
   std::optional<Continuation> curve_;
   Branch* branch_ = nullptr;
+  int looking_ = 0;  ///< points still to be looked at for a special point sought
+  std::optional<Located> sought_;
+  OrbitProblem::Frozen sought_signature_;
+  std::string kept_;  ///< the test kept at zero on a curve in two parameters
+  Singularity singular_;
   double longest_ = 0;
   bool homoclinic_ = false;
   OrbitView view_;
@@ -570,6 +861,10 @@ class OrbitCurve {
 };
 
 }  // namespace
+
+Branch follow_cycles(const Model& model, const OrbitOptions& start, const Birth& birth, const BranchOptions& options) {
+  return OrbitCurve(model, start, options).follow_cycles(birth);
+}
 
 Branch follow_orbit(const Model& model, const OrbitOptions& start, const BranchOptions& options) {
   return OrbitCurve(model, start, options).follow();

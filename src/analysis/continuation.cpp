@@ -7,6 +7,7 @@ namespace saltus {
 namespace {
 
 constexpr int most_iterations = 12;
+constexpr double same_place = 1e-5;  ///< zeros nearer than this share of a step are one place
 constexpr int easy = 4, hard = 7;  ///< iterations of Newton's method after which steps grow, or shrink
 
 const Test* find(const std::vector<Test>& tests, const std::string& name) {
@@ -80,12 +81,22 @@ std::optional<CurvePoint> Continuation::correct(const CurvePoint& from, double s
   return newton(std::move(guess), border, border.dot(from.z) + s, from.tangent);
 }
 
-std::optional<CurvePoint> Continuation::correct_at(const CurvePoint& along, Vec guess) const {
-  const Eigen::Index n = guess.size();
-  Vec border = Vec::Zero(n);
-  border[n - 1] = 1;
-  const double value = guess[n - 1];
+std::optional<CurvePoint> Continuation::correct_at(const CurvePoint& along, Vec guess, Eigen::Index kept) const {
+  Vec border = Vec::Zero(guess.size());
+  border[kept] = 1;
+  const double value = guess[kept];
   return newton(std::move(guess), border, value, along.tangent);
+}
+
+Eigen::Index Continuation::outside(const Vec& z, const Vec& tangent) const {
+  const Eigen::Index count = static_cast<Eigen::Index>(options_.bounds.size());
+  for (Eigen::Index k = 0; k < count; ++k) {
+    const Bound& b = options_.bounds[static_cast<size_t>(k)];
+    const Eigen::Index i = z.size() - count + k;
+    if (z[i] < b.low || z[i] > b.high) return i;
+    if ((z[i] == b.low && tangent[i] < 0) || (z[i] == b.high && tangent[i] > 0)) return i;
+  }
+  return -1;
 }
 
 /// The cubic through two points and their tangents, at a share s/step of the way.
@@ -152,9 +163,7 @@ CurveEnd Continuation::walk(CurvePoint from) {
     else from.tangent = from.tangent.cwiseProduct(scale);
     from.tangent = from.tangent.cwiseQuotient(scale).normalized();
     scale_ = scale;
-    if ((from.z[n - 1] <= options_.low && from.tangent[n - 1] < 0) ||
-        (from.z[n - 1] >= options_.high && from.tangent[n - 1] > 0))
-      return {"range", {}, from.z[n - 1]};
+    if (outside(from.z, from.tangent) >= 0) return {"range", {}, from.z[n - 1]};
     std::optional<CurvePoint> next;
     double made = 0;
     for (;; step /= 2) {
@@ -165,18 +174,18 @@ CurveEnd Continuation::walk(CurvePoint from) {
       break;
     }
     bool last = false;
-    const double low = options_.low, high = options_.high, value = next->z[n - 1];
-    if (value < low || value > high) {  // exactly onto the end of the range
-      const double bound = value < low ? low : high;
+    if (const Eigen::Index out = outside(next->z, Vec::Zero(n)); out >= 0) {  // exactly onto the end of the range
+      const Bound& limits = options_.bounds[options_.bounds.size() - static_cast<size_t>(n - out)];
+      const double bound = next->z[out] < limits.low ? limits.low : limits.high;
       Vec guess = next->z;
       double a = 0, b = made;
       for (int k = 0; k < 60; ++k) {  // where the cubic meets it
         const double s = 0.5 * (a + b);
         guess = between(from, *next, s, made);
-        ((guess[n - 1] - bound) * (from.z[n - 1] - bound) > 0 ? a : b) = s;
+        ((guess[out] - bound) * (from.z[out] - bound) > 0 ? a : b) = s;
       }
-      guess[n - 1] = bound;
-      const std::optional<CurvePoint> end = correct_at(from, guess);
+      guess[out] = bound;
+      const std::optional<CurvePoint> end = correct_at(from, guess, out);
       if (!end) {
         step = made / 2;
         if (step < options_.smallest_step) return {"failed", "Newton's method does not converge", from.z[n - 1]};
@@ -200,13 +209,25 @@ CurveEnd Continuation::walk(CurvePoint from) {
       else
         lost = true;
     }
-    if ((lost || found.size() > 2) && made > 1e-5 && made > 100 * options_.smallest_step) {
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Located& a, const Located& b) { return a.distance < b.distance; });
+    // Where the problem changes, what vanishes with it is not special by itself (a leg that appears with a square root).
+    const double near = same_place * made;
+    std::vector<double> changes_at;
+    for (const Located& l : found) {
+      if (l.test.breaks) changes_at.push_back(l.distance);
+    }
+    std::erase_if(found, [&](const Located& l) {
+      return !l.test.breaks && std::any_of(changes_at.begin(), changes_at.end(),
+                                           [&](double place) { return std::abs(place - l.distance) < near; });
+    });
+    int places = 0;
+    for (size_t k = 0; k < found.size(); ++k) places += k == 0 || found[k].distance - found[k - 1].distance > near;
+    if ((lost || places > 2) && made > 1e-5 && made > 100 * options_.smallest_step) {
       step = made / 2;
       --count;
       continue;
     }
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Located& a, const Located& b) { return a.distance < b.distance; });
     bool broken = false;
     for (const Located& l : found) {
       if (!l.test.breaks) {

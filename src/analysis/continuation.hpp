@@ -72,8 +72,12 @@ struct Followed {
   std::function<std::optional<Vec>(const CurvePoint&)> renew;
 };
 
+struct Bound {
+  double low = 0, high = 0;
+};
+
 struct CurveOptions {
-  double low = 0, high = 0;       ///< of the last unknown
+  std::vector<Bound> bounds;      ///< of the last unknowns, in their order
   double first_step = 0.005;      ///< in units of the scale
   double largest_step = 0.02, smallest_step = 1e-9;
   int most_points = 2000;         ///< each way
@@ -95,12 +99,16 @@ class Continuation {
   /// From a point along its tangent until an end.
   CurveEnd walk(CurvePoint from);
 
+  /// The sizes of the unknowns as they are now, for those who correct points without walking.
+  void refresh_scale() { scale_ = followed_.scale(); }
   /// z with t.(z - from) = s, near a guess.
   std::optional<CurvePoint> correct(const CurvePoint& from, double s, Vec guess) const;
-  /// The same with the last unknown kept.
-  std::optional<CurvePoint> correct_at(const CurvePoint& along, Vec guess) const;
+  /// The same with one unknown kept.
+  std::optional<CurvePoint> correct_at(const CurvePoint& along, Vec guess, Eigen::Index kept) const;
 
  private:
+  /// The unknown that has left its bounds, or at them points out of them: -1 if none.
+  Eigen::Index outside(const Vec& z, const Vec& tangent) const;
   std::optional<CurvePoint> newton(Vec z, const Vec& border, double value, const Vec& along) const;
   Vec between(const CurvePoint& a, const CurvePoint& b, double s, double step) const;
   std::optional<Located> locate(const CurvePoint& a, const CurvePoint& b, double step, const Test& from,

@@ -279,6 +279,63 @@ std::optional<Vec> OrbitProblem::take_run(std::vector<double> x, double t, doubl
   return pack(values);
 }
 
+Vec OrbitProblem::unfold(const Mat& matrix) {
+  const Eigen::Index n = program_.states();
+  // Inverse iteration for the eigenvalue -1.
+  const Lu lu(matrix + (1 + 1e-9) * Mat::Identity(matrix.rows(), matrix.cols()));
+  Vec v = Vec::LinSpaced(matrix.rows(), 1.0, 1.7);
+  for (int k = 0; k < 4; ++k) v = lu.solve(v).normalized();
+  std::vector<Eigen::Index> kept;
+  for (Eigen::Index i = 0; i < n; ++i) {
+    if (!closing_.free[ux(i)]) kept.push_back(i);
+  }
+  if (!forced_) {
+    const std::vector<double> x(legs_[0].x.begin(), legs_[0].x.end());
+    const Vec rates = shooting_->variation().rates(legs_[0].arc, x, t0_);
+    Vec f(ix(kept.size()));
+    for (size_t i = 0; i < kept.size(); ++i) f[ix(i)] = rates[kept[i]] / size_[kept[i]];
+    f.normalize();
+    v = Vec(null_space(f.transpose()) * v);
+  }
+  Vec out = Vec::Zero(n);
+  for (size_t i = 0; i < kept.size(); ++i) out[kept[i]] = v[ix(i)] * size_[kept[i]];
+  return out;
+}
+
+std::optional<Vec> OrbitProblem::take_other(const Vec& move, bool twice) {
+  std::vector<double> values, x;
+  for (const int p : followed_) values.push_back(values_[at(p)]);
+  for (Eigen::Index i = 0; i < move.size(); ++i) x.push_back(legs_[0].x[i] + move[i]);
+  double duration = 0;
+  for (const Leg& leg : legs_) duration += std::abs(leg.length);
+  if (symmetry_) {
+    symmetry_.reset();
+    closing_.sign.setOnes();
+    duration *= 2;
+  }
+  if (twice) {
+    duration *= 2;
+    closing_.shift *= 2;
+    period_ *= 2;
+    // The cut stays where it is: its share of a clock that is twice as long is half.
+    clock_ = Expr(2.0) * clock_;
+    anchor_.share /= 2;
+  }
+  return take_run(std::move(x), t0_, duration, values);
+}
+
+Vec OrbitProblem::follow_also(const Vec& z, int parameter, double range) {
+  put(z);
+  std::vector<double> values = values_of(z);
+  values.push_back(values_[at(parameter)]);
+  followed_.push_back(parameter);
+  ranges_.push_back(range);
+  values_.clear();
+  bind(values);
+  set_scale();
+  return pack(values);
+}
+
 std::optional<Vec> OrbitProblem::take_legs(std::vector<Leg> legs) {
   std::vector<double> values;
   for (const int p : followed_) values.push_back(values_[at(p)]);

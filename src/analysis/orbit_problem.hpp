@@ -57,6 +57,12 @@ class OrbitProblem {
   std::optional<Vec> take(const Orbit& orbit);
   /// Takes the signature of a run from a point: the unknowns, or nothing if the run does not close in time.
   std::optional<Vec> take_run(std::vector<double> x, double t, double duration, const std::vector<double>& values);
+  /// Of a map near -1, or of the half map: the direction in states that it turns round, of unit length in their sizes.
+  Vec unfold(const Mat& matrix);
+  /// The orbit at which a branch begins, moved: counted twice (a flip), or as a whole (a symmetry broken).
+  std::optional<Vec> take_other(const Vec& move, bool twice);
+  /// One parameter more; the unknowns with it.
+  Vec follow_also(const Vec& z, int parameter, double range);
   /// Takes an edited signature.
   std::optional<Vec> take_legs(std::vector<Leg> legs);
   /// Cuts the orbit elsewhere: in the middle of its longest leg.

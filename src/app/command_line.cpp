@@ -279,6 +279,7 @@ std::function<Outcome()> prepare_follow(CLI::App& app) {
       ->type_name("NAME=NUMBER")
       ->allow_extra_args(false);
   app.add_option("--label", o->label, "start from this special point of the result given as MODEL")->type_name("LABEL");
+  app.add_option("--seek", o->seek)->group("");  // of 'again' alone
   app.add_flag("--all", o->all, "every branch that begins at a special point as well");
   app.add_option("--points", o->points, "at most so many each way (2000)")->type_name("N");
   declare_number(app, "--step", o->step, "longest step, as a share of the range (0.02)");

@@ -143,6 +143,7 @@ struct FollowRequest {
   OrbitRequest start;               ///< model, how to compute, where results go, and what to start from
   std::vector<std::string> ranges;  ///< NAME=a:b, one or two; NAME may be a formula of a parameter
   std::string label;                ///< of a special point of the past result given as model
+  std::string seek;                 ///< TYPE=VALUE: what that label stands for, near the start
   bool all = false;                 ///< every branch found, recursively
   int points = 2000;                ///< at most, each way
   std::optional<double> step;       ///< longest, as a share of the range

@@ -91,12 +91,17 @@ class BranchJson {
     for (const BranchEnd& e : branch.ends) {
       json_.object().member("direction", e.direction).member("why", e.why);
       if (!e.detail.empty()) json_.member("message", e.detail);
-      json_.member("value", value_of(ranges_[0], model_, e.value)).end();
+      json_.member("value", end_value(branch, e)).end();
     }
     json_.end().end();
   }
 
  private:
+  double end_value(const Branch& branch, const BranchEnd& e) const {
+    if (ranges_.size() < 2 || branch.points.empty()) return value_of(ranges_[0], model_, e.value);
+    return value_of(ranges_[0], model_, (e.direction < 0 ? branch.points.front() : branch.points.back()).values[0]);
+  }
+
   void place(const std::vector<double>& values, const std::vector<double>& state, double period, bool point) {
     json_.key("value");
     if (values.size() > 1) json_.array();
@@ -169,6 +174,8 @@ Past past_of(const FollowRequest& request, const RunOptions& options, const Mode
   if (start.equilibrium) past.options.push_back({"equilibrium", {}});
   if (!start.modulo.empty()) past.options.push_back({"modulo", start.modulo});
   if (request.all) past.options.push_back({"all", {}});
+  if (!request.seek.empty()) past.options.push_back({"seek", {request.seek}});
+  if (!request.over.empty()) past.options.push_back({"over", {request.over}});
   past.options.push_back({"points", {fmt::format("{}", request.points)}});
   if (request.step) past.options.push_back({"step", {fmt::format("{:.17g}", *request.step)}});
   if (request.longest) past.options.push_back({"longest-time", {*request.longest}});
@@ -200,14 +207,108 @@ void keep_special(Past& past, const Model& model, const Branch& branch) {
   }
 }
 
+// ---- special points as starts --------------------------------------------------------------------------------------
+
+const std::vector<std::string>* option_of(const Past& past, const std::string& name) {
+  for (const auto& [option, values] : past.options) {
+    if (option == name) return &values;
+  }
+  return nullptr;
+}
+
+/// What a label of a past result stands for: a regular point of that branch to start from, and what to look for there.
+FollowRequest at_label(const FollowRequest& given) {
+  FollowRequest out = given;
+  OrbitRequest& start = out.start;
+  const std::optional<Past> past = read_past(start.model.model);
+  if (!past || past->command != "follow")
+    misuse(fmt::format("--label {}: '{}' is no result of 'follow'", given.label, start.model.model),
+           "give the run.toml in its folder as MODEL");
+  std::vector<std::string> labels;
+  const Past::Special* special = nullptr;
+  for (const Past::Special& s : past->special) {
+    labels.push_back(s.label);
+    if (s.label == given.label) special = &s;
+  }
+  if (!special)
+    misuse(fmt::format("--label {}: there is no such special point", given.label),
+           labels.empty() ? "the branch has none" : fmt::format("labels: {}", fmt::join(labels, ", ")));
+  const std::vector<std::string>* ranges = option_of(*past, "range-of");
+  if (!ranges || ranges->empty()) misuse("the result does not say what was followed", "follow the branch anew");
+  if (const auto* section = option_of(*past, "section"); section && start.section.empty())
+    start.section = section->front();
+  if (const auto* modulo = option_of(*past, "modulo"); modulo && start.modulo.empty()) start.modulo = *modulo;
+  start.backward = start.backward || option_of(*past, "backward");
+  start.equilibrium = start.equilibrium || option_of(*past, "equilibrium");
+  ModelOptions plain = start.model;
+  plain.as_given = true;
+  const Model model = load_model(plain);
+  for (size_t k = 0; k < ranges->size(); ++k) {
+    const Range was = read_parameter_range((*ranges)[k], model);
+    start.model.parameters.push_back({model.parameters[static_cast<size_t>(was.parameter)].name,
+                                      fmt::format("{:.17g}", special->near_values[k])});
+    // The parameter of the branch comes first.
+    if (k > 0 || out.ranges.size() < 2) continue;
+    if (read_parameter_range(out.ranges[1], model).parameter == was.parameter) std::swap(out.ranges[0], out.ranges[1]);
+    if (read_parameter_range(out.ranges[0], model).parameter != was.parameter)
+      misuse(fmt::format("the special point was found in {}, which is not among the ranges", was.name),
+             "name that parameter and another one");
+  }
+  if (out.ranges.size() == 1 && ranges->size() == 1 &&
+      read_parameter_range(out.ranges[0], model).parameter != read_parameter_range((*ranges)[0], model).parameter)
+    misuse(fmt::format("{}: the branch was followed in another quantity", out.ranges[0]),
+           fmt::format("give a range of the same one: {}", (*ranges)[0]));
+  for (const auto& [name, value] : special->near.state)
+    start.model.initial.push_back({name, fmt::format("{:.17g}", value)});
+  start.solve.from = fmt::format("{:.17g}", special->near.t);
+  if (!start.equilibrium) {
+    start.guess = true;
+    start.period = 0;
+    start.time = fmt::format("{:.17g}", special->near.period);
+  }
+  out.seek = fmt::format("{}={:.17g}", special->type, special->values[0]);
+  return out;
+}
+
+/// Every branch that begins at a special point of those found so far.
+void follow_all(const Model& model, const OrbitOptions& start, const BranchOptions& options,
+                std::vector<Branch>& found) {
+  constexpr size_t most = 16;
+  std::vector<std::pair<std::string, double>> done;
+  for (size_t k = 0; k < found.size() && found.size() < most; ++k) {
+    const Branch from = found[k];
+    for (const SpecialPoint& s : from.special) {
+      if (!branches_at(s.type) || found.size() >= most) continue;
+      const auto same = [&](const auto& d) {
+        return d.first == s.type && std::abs(d.second - s.values[0]) < 1e-6 * (options.high - options.low);
+      };
+      if (std::any_of(done.begin(), done.end(), same)) continue;
+      done.emplace_back(s.type, s.values[0]);
+      OrbitOptions there = start;
+      there.run.parameters =
+          parameter_values(model, std::vector<GivenParameter>{{options.parameter, s.near_values[0]}});
+      there.run.initial = s.near_state;
+      there.run.from = s.near_t;
+      there.guess = true;
+      there.returns = 0;
+      there.time = s.near_period;
+      BranchOptions begin = options;
+      begin.seek = {s.type, s.values[0]};
+      Branch next = from.equilibria ? follow_equilibrium(model, {there.run}, begin) : follow_orbit(model, there, begin);
+      if (next.found) found.push_back(std::move(next));
+    }
+  }
+}
+
 }  // namespace
 
-Outcome follow(const FollowRequest& request, const Report& report) {
+Outcome follow(const FollowRequest& given, const Report& report) {
+  const FollowRequest request = given.label.empty() ? given : at_label(given);
   const OrbitRequest& start = request.start;
   start.output.check();
-  ModelOptions given = start.model;
-  given.as_given = true;
-  Model model = load_model(given, start.solve.from);
+  ModelOptions chosen = start.model;
+  chosen.as_given = true;
+  Model model = load_model(chosen, start.solve.from);
   if (model.name.empty()) model.name = short_name(start.model.model);
   if (start.solve.engine && engine_of(start.solve, model) != "event")
     misuse(fmt::format("branches are followed by the engine 'event', not '{}'", *start.solve.engine),
@@ -215,15 +316,18 @@ Outcome follow(const FollowRequest& request, const Report& report) {
   std::vector<Range> ranges;
   for (const std::string& text : request.ranges) ranges.push_back(read_parameter_range(text, model));
   check_measure(request.measure, model, start.equilibrium);
-  if (ranges.size() > 1 || !request.label.empty() || request.all)
-    misuse("special points are not followed yet", "give one range, without --label and --all");
+  if (ranges.size() > 2) misuse("more than two ranges", "give one, or two to follow a special point");
+  if (ranges.size() == 2 && request.seek.empty())
+    misuse("two ranges follow a special point, and none is named",
+           "follow the branch in one parameter first, then: saltus follow FOLDER/run.toml --label PD1 A=.. B=..");
+  if (ranges.size() == 2 && request.all) misuse("--all goes with one range", "leave out --all");
 
   SolveOptions solve = start.solve;
   solve.engine = "event";
   RunOptions options =
       run_options(solve, model, model.run.until ? std::optional<double>() : std::optional<double>(100.0));
   double& present = options.parameters[static_cast<size_t>(ranges[0].parameter)];
-  if (present < ranges[0].low || present > ranges[0].high) {
+  if (request.seek.empty() && (present < ranges[0].low || present > ranges[0].high)) {
     present = ranges[0].start;
     options.parameters =
         parameter_values(model, std::vector<GivenParameter>{{ranges[0].parameter, ranges[0].start}});
@@ -236,6 +340,15 @@ Outcome follow(const FollowRequest& request, const Report& report) {
     branch.on_point = [&](const BranchPoint& p) {
       return report({ranges[0].name, ranges[0].low, p.values[0], ranges[0].high});
     };
+  if (!request.seek.empty()) {
+    const Setting s = read_setting(request.seek, "--seek");
+    branch.seek = {s.name, read_number(s.value, "--seek")};
+  }
+  if (ranges.size() == 2) {
+    branch.second = ranges[1].parameter;
+    branch.second_low = ranges[1].low;
+    branch.second_high = ranges[1].high;
+  }
 
   Outcome outcome;
   std::ostringstream text;
@@ -243,30 +356,47 @@ Outcome follow(const FollowRequest& request, const Report& report) {
   Results results{.past = past_of(request, options, model)};
   const ResultFolder folder = open_folder(start.output, results.past);
   begin(folder, results.past);
-  const Branch found = start.equilibrium ? follow_equilibrium(model, {options}, branch)
-                                         : follow_orbit(model, orbit_options(start, model, options), branch);
-  if (!found.found) {
-    json.object().member("kind", "none").member("why", found.why).member("message", found.message).end();
+  const OrbitOptions orbit = start.equilibrium ? OrbitOptions{.run = options} : orbit_options(start, model, options);
+  std::vector<Branch> found{start.equilibrium ? follow_equilibrium(model, {options}, branch)
+                                              : follow_orbit(model, orbit, branch)};
+  if (request.all && found[0].found) follow_all(model, orbit, branch, found);
+  if (!found[0].found) {
+    json.object().member("kind", "none").member("why", found[0].why).member("message", found[0].message).end();
     outcome.status = Status::ended_badly;
+  } else if (request.all) {
+    json.object().key("branches").rows();
+    for (const Branch& b : found) BranchJson(json, model, ranges).write(b, given.label);
+    json.end().end();
   } else {
-    BranchJson(json, model, ranges).write(found, request.label);
+    BranchJson(json, model, ranges).write(found[0], given.label);
   }
   json.flush();
-  if (found.found) {
+  std::string summary;
+  for (const Branch& b : found) summary += branch_words(model, ranges, b);
+  size_t rows = 0;
+  if (found[0].found) {
     const BranchAxes axes = axes_of(ranges, model, request.measure);
-    results.tables = {branch_table(model, found, axes), special_table(model, found, axes)};
-    Picturing picturing = picture_branches(model, {found}, axes, request.over);
+    for (size_t k = 0; k < found.size(); ++k) {
+      const std::string suffix = k == 0 ? "" : fmt::format("-{}", k + 1);
+      results.tables.push_back(branch_table(model, found[k], axes, "data" + suffix));
+      rows += results.tables.back().rows();
+      results.tables.push_back(special_table(model, found[k], axes, "special" + suffix));
+    }
+    Picturing picturing = picture_branches(model, found, axes, request.over);
     results.figure = std::move(picturing.figure);
     results.drawn = std::move(picturing.tables);
-    keep_special(results.past, model, found);
+    keep_special(results.past, model, found[0]);
   }
   begin(folder, results.past);
   Saved saved;
-  if (found.found && (folder || !start.output.picture.empty())) saved = save(std::move(results), folder, start.output);
+  if (found[0].found && (folder || !start.output.picture.empty()))
+    saved = save(std::move(results), folder, start.output);
   if (start.output.json) {
     outcome.text = text.str();
   } else if (!start.output.quiet) {
-    outcome.text = branch_words(model, ranges, found) + files_line(saved, found.points.size());
+    outcome.text = summary + files_line(saved, rows);
+  } else if (outcome.status != Status::done) {
+    outcome.talk += summary;
   }
   tell(saved, outcome);
   return outcome;

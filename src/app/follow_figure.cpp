@@ -86,8 +86,8 @@ void check_measure(const std::string& measure, const Model& model, bool equilibr
   if (equilibria && m.state < 0) misuse("--measure period: equilibria have none", "choose a state");
 }
 
-Table branch_table(const Model& model, const Branch& branch, const BranchAxes& axes) {
-  Table table("data", "points in order along the branch");
+Table branch_table(const Model& model, const Branch& branch, const BranchAxes& axes, const std::string& called) {
+  Table table(called, "points in order along the branch");
   for (size_t k = 0; k < axes.names.size(); ++k) {
     Numbers values;
     for (const BranchPoint& p : branch.points) values.push_back(axes.value(k, p.values[k]));
@@ -125,8 +125,8 @@ Table branch_table(const Model& model, const Branch& branch, const BranchAxes& a
       .add_texts("signature", std::move(signatures));
 }
 
-Table special_table(const Model& model, const Branch& branch, const BranchAxes& axes) {
-  Table table("special", "special points");
+Table special_table(const Model& model, const Branch& branch, const BranchAxes& axes, const std::string& called) {
+  Table table(called, "special points");
   Texts labels, types, details;
   for (const SpecialPoint& s : branch.special) {
     labels.push_back(s.label);

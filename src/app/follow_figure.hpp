@@ -21,8 +21,10 @@ struct BranchAxes {
 void check_measure(const std::string& measure, const Model& model, bool equilibria);
 
 /// All points in order: values, states, extremes over a period, period, largest multiplier, label, signature.
-Table branch_table(const Model& model, const Branch& branch, const BranchAxes& axes);
-Table special_table(const Model& model, const Branch& branch, const BranchAxes& axes);
+Table branch_table(const Model& model, const Branch& branch, const BranchAxes& axes,
+                    const std::string& name);
+Table special_table(const Model& model, const Branch& branch, const BranchAxes& axes,
+                    const std::string& name);
 
 /// Stable solid, unstable dashed, special points marked and labelled; several branches in one picture. `over`: the
 /// folder of a sweep whose points lie below.

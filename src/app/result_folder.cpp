@@ -124,12 +124,13 @@ bool is_result_file(const std::string& name) {
                                     "events_step.csv", "pieces.csv",      "points.csv",    "groups.csv",
                                     "cycles.csv",      "plot.gp",         "plot.dat",      "legs.csv",
                                     "multipliers.csv", "eigenvalues.csv", "exponents.csv", "sensitivity.csv",
+                                    "special.csv",
                                     "attractors.csv",  "plot.svg",        "plot.png",      "plot.pdf"};
   if (std::find(names.begin(), names.end(), name) != names.end()) return true;
-  // data-2.csv and events-2.csv of several runs
+  // data-2.csv and events-2.csv of several runs, special-2.csv of several branches
   const size_t dash = name.find('-'), digits = name.find_first_not_of("0123456789", dash + 1);
   return dash != name.npos && digits != name.npos && digits > dash + 1 && name.substr(digits) == ".csv" &&
-         (name.substr(0, dash) == "data" || name.substr(0, dash) == "events");
+         (name.substr(0, dash) == "data" || name.substr(0, dash) == "events" || name.substr(0, dash) == "special");
 }
 
 void begin(const ResultFolder& folder, const Past& past) {

@@ -243,5 +243,82 @@ TEST(OrbitBranch, EndsOnTheRangeOrSaysWhy) {
   EXPECT_EQ(b.ends[1].value, 0.8);
 }
 
+TEST(EquilibriumBranch, FoldsOfACubicMeetInACusp) {  // mu + a x - x^3: folds at mu = +-2 (a/3)^(3/2)
+  const Model model = read_model_text(R"M(
+equations = "x' = mu + a*x - x^3"
+[parameters]
+mu = 0.3
+a = 1
+[initial]
+x = -0.7
+)M");
+  BranchOptions options{.parameter = 0, .low = -1, .high = 1, .second = 1, .second_low = -1, .second_high = 2};
+  options.seek = {"fold", 2 / (3 * std::sqrt(3.0))};
+  const Branch b = follow_equilibrium(model, {run_of(model)}, options);
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_GT(b.points.size(), 20u);
+  for (const BranchPoint& p : b.points) {
+    ASSERT_EQ(p.values.size(), 2u);
+    EXPECT_NEAR(std::abs(p.values[0]), 2 * std::pow(std::max(p.values[1], 0.0) / 3, 1.5), 1e-9);
+  }
+  const auto cusps = of_type(b, "cusp");
+  ASSERT_EQ(cusps.size(), 1u);
+  EXPECT_NEAR(cusps[0]->values[0], 0, 1e-9);
+  EXPECT_NEAR(cusps[0]->values[1], 0, 1e-9);
+}
+
+TEST(OrbitBranch, IsBornAtAHopfPointWithTheRadiusOfTheNormalForm) {  // r^2 = mu, period 2 pi
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = mu*x - y - x*(x^2 + y^2)
+  y' = x + mu*y - y*(x^2 + y^2)
+"""
+[parameters]
+mu = -0.1
+[initial]
+x = 0
+y = 0
+)M");
+  BranchOptions options{.parameter = 0, .low = -0.5, .high = 0.5};
+  options.seek = {"hopf", 0.0};
+  const Branch b = follow_equilibrium(model, {run_of(model)}, options);
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_FALSE(b.equilibria);
+  ASSERT_GT(b.points.size(), 10u);
+  EXPECT_EQ(b.points.back().values[0], 0.5);
+  for (const BranchPoint& p : b.points) {
+    EXPECT_NEAR(p.period, 2 * M_PI, 1e-9);
+    EXPECT_NEAR(p.state[0] * p.state[0] + p.state[1] * p.state[1], p.values[0], 1e-9);
+    EXPECT_TRUE(p.stable);
+    EXPECT_NEAR(p.spectrum[0].real(), std::exp(-4 * M_PI * p.values[0]), 1e-8);
+  }
+}
+
+TEST(OrbitBranch, OfDoublePeriodBeginsAtRoesslersFirstFlip) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = -y - z
+  y' = x + 0.2*y
+  z' = 0.2 + z*(x - c)
+"""
+[parameters]
+c = 2.75
+[initial]
+x = 4
+y = 0
+z = 0.1
+[section.up]
+on = "y"
+direction = "rising"
+)M");
+  BranchOptions options{.parameter = 0, .low = 2.5, .high = 4};
+  options.seek = {"flip", 2.832445027862369};
+  RunOptions run = run_of(model, 400);
+  const Branch b = follow_orbit(model, {.run = run, .section = 0}, options);
+  ASSERT_TRUE(b.found) << b.message;
+  expect_special(b, "flip", 3.8373581684099323, 1e-9);
+  EXPECT_NEAR(b.points.front().period, 2 * 5.769820016506556, 1e-2);
+}
+
 }  // namespace
 }  // namespace saltus
