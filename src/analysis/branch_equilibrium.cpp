@@ -75,11 +75,14 @@ class EquilibriumCurve {
   /// Down first; what is found is turned round, so that points are in order along the curve.
   void both_ways(const CurvePoint& first) {
     const Arc arc = arc_;
+    const Vec scale = scale_;
     const CurveEnd low = curve_->walk(first.reversed());
     std::reverse(branch_->points.begin(), branch_->points.end());
     std::reverse(branch_->special.begin(), branch_->special.end());
     arc_ = arc;
     basis_.resize(0, 0);
+    scale_ = scale;
+    curve_->refresh_scale();
     point(first);
     const CurveEnd high = curve_->walk(first);
     branch_->ends = {{-1, low.why, low.detail, low.value}, {1, high.why, high.detail, high.value}};
@@ -182,20 +185,23 @@ class EquilibriumCurve {
     for (const std::complex<double>& e : eigenvalues_at(l.point.z)) {
       if (e.imag() > 0 && std::abs(e.real()) <= 1e-5 * std::abs(e)) frequency = e.imag();
     }
-    // The plane of the pair: where A^2 + w^2 vanishes.
-    const Mat plane = null_space(A * A + frequency * frequency * Mat::Identity(n(), n()), 1e-6);
-    if (plane.cols() == 0 || frequency == 0) {
+    if (frequency == 0) {
       branch_->found = false;
       branch_->why = "special";
       branch_->message = "the plane in which cycles are born is not found";
       return;
     }
+    // The plane of the pair: where A^2 + w^2 vanishes, by inverse iteration.
+    const double square = frequency * frequency;
+    const Lu lu(A * A + (1 + 1e-9) * square * Mat::Identity(n(), n()));
+    Vec direction = Vec::LinSpaced(n(), 1.0, 1.7);
+    for (int k = 0; k < 4; ++k) direction = lu.solve(direction).normalized();
     OrbitOptions start{.run = start_.run};
     start.run.parameters = parameters_;
     start.run.initial = x;
     BranchOptions options = options_;
     options.seek.reset();
-    *branch_ = follow_cycles(model_, start, {x, plane.col(0), 2 * M_PI / frequency}, options);
+    *branch_ = follow_cycles(model_, start, {x, direction, 2 * M_PI / frequency}, options);
   }
 
   /// Both ways from a point on a direction that is no tangent of the curve it lies on.

@@ -116,6 +116,7 @@ class OrbitCurve {
     std::reverse(branch_->points.begin(), branch_->points.end());
     std::reverse(branch_->special.begin(), branch_->special.end());
     problem_.restore(frozen);
+    curve_->refresh_scale();
     point(first);
     const BranchEnd high = walk(first, 1);
     branch_->ends = {low, high};
@@ -294,14 +295,13 @@ class OrbitCurve {
     }
     if (kept_ == "torus") {
       // The angle of the pair on the circle.
-      double nearest = HUGE_VAL, cosine = 0, sine = 0;
+      double nearest = HUGE_VAL, cosine = 0;
       for (const std::complex<double>& mu : v.roots) {
         if (std::abs(std::abs(mu) - 1) < nearest) {
           nearest = std::abs(std::abs(mu) - 1);
-          cosine = mu.real(), sine = mu.imag();
+          cosine = mu.real();
         }
       }
-      (void)sine;
       out.push_back({"resonance 1:3", cosine + 0.5});
       out.push_back({"resonance 1:4", cosine});
     }
@@ -381,6 +381,7 @@ class OrbitCurve {
   bool point(const CurvePoint& p) {
     if (looking_ > 0) return --looking_ > 0;
     branch_->points.push_back(told(p));
+    problem_.widen(branch_->points.back().lowest, branch_->points.back().highest);
     homoclinic_ = branch_->points.back().period > longest_;
     if (homoclinic_) return false;
     return !options_.on_point || options_.on_point(branch_->points.back());
@@ -418,7 +419,7 @@ class OrbitCurve {
     if (l.test.name == "torus" && !on_circle(v.roots)) return true;  // a neutral saddle
     std::string type = l.test.name;
     // Where curves meet the fold of one of them is no fold: a branch that ends on a symmetric one.
-    const bool pitchfork = type == "fold" && std::abs(l.point.orientation) < 0.1 * std::abs(l.before.orientation);
+    const bool pitchfork = type == "fold" && l.meets;
     if (pitchfork) type = "branch";
     if (looking_ > 0) {
       if (!is_sought(l, type)) return true;

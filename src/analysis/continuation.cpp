@@ -147,7 +147,7 @@ std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoin
     }
     if (k > 2 && moved < 1e-14 * step) break;
   }
-  return Located{from, best, a, best_s};
+  return Located{from, best, a, best_s, a.orientation * b.orientation < 0};
 }
 
 CurveEnd Continuation::walk(CurvePoint from) {
@@ -223,7 +223,7 @@ CurveEnd Continuation::walk(CurvePoint from) {
     });
     int places = 0;
     for (size_t k = 0; k < found.size(); ++k) places += k == 0 || found[k].distance - found[k - 1].distance > near;
-    if ((lost || places > 2) && made > 1e-5 && made > 100 * options_.smallest_step) {
+    if (((lost && found.empty()) || places > 2) && made > 1e-5 && made > 100 * options_.smallest_step) {
       step = made / 2;
       --count;
       continue;

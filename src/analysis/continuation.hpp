@@ -45,6 +45,7 @@ struct Located {
   Test test;
   CurvePoint point, before;
   double distance = 0;  ///< from `before`
+  bool meets = false;   ///< the orientation changes sign between the points on both sides: another curve is met there
 };
 
 /// How a curve goes on behind a special point at which the problem changes.

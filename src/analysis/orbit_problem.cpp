@@ -590,6 +590,15 @@ void OrbitProblem::extremes(const OrbitView& view, std::vector<double>& low, std
   }
 }
 
+void OrbitProblem::widen(const std::vector<double>& low, const std::vector<double>& high) {
+  const Vec before = size_;
+  for (Eigen::Index i = 0; i < size_.size(); ++i) {
+    const double most = std::max(std::abs(low[ux(i)]), std::abs(high[ux(i)]));
+    if (std::isfinite(most)) size_[i] = std::max(size_[i], most);
+  }
+  if (size_ != before) set_scale();
+}
+
 std::vector<std::string> OrbitProblem::signature() const {
   std::vector<std::string> out;
   const int visible = model_.form.visible;

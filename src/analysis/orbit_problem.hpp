@@ -104,6 +104,8 @@ class OrbitProblem {
   std::vector<double> told_state(const OrbitView& view, double& t);
   /// Lowest and highest value of each state.
   void extremes(const OrbitView& view, std::vector<double>& low, std::vector<double>& high) const;
+  /// States that have become larger have a larger size from now on.
+  void widen(const std::vector<double>& low, const std::vector<double>& high);
   /// Modes in the order they are met, as users see them.
   std::vector<std::string> signature() const;
   /// Whether a switch changes anything near a point: the rates of modes that differ in it, or in what is zero there.
