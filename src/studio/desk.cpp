@@ -58,7 +58,7 @@ void Desk::take(StudioModel model) {
   now_ = std::move(model);
 }
 
-void Desk::answer(const Message& m, const std::stop_token& stop) {
+void Desk::answer(const PageRequest& m, const std::stop_token& stop) {
   if (m.verb == "open") return open(m);
   if (m.verb == "check") return check(m);
   if (m.verb == "run") return run(m, stop);
@@ -75,7 +75,7 @@ void Desk::answer(const Message& m, const std::stop_token& stop) {
 
 // ---- the model -----------------------------------------------------------------------------------------------------
 
-void Desk::open(const Message& m) {
+void Desk::open(const PageRequest& m) {
   StudioModel model = first_;
   if (m.text) {
     model = {source_of(*m.text, "model"), "model.toml", {}, {}};
@@ -103,7 +103,7 @@ void Desk::open(const Message& m) {
        false);
 }
 
-void Desk::check(const Message& m) {
+void Desk::check(const PageRequest& m) {
   StudioModel model = now();
   model.source.text = m.text.value_or("");
   const System system = make_system(model);
@@ -111,9 +111,11 @@ void Desk::check(const Message& m) {
   send(note_to_page(m.id, "checked", [&](JsonWriter& json) { write_model_card(json, system.model()); }), false);
 }
 
-System Desk::system_of(const Message& m) const { return make_system(now(), {m.parameters, m.initial, false, m.from}); }
+System Desk::system_of(const PageRequest& m) const {
+  return make_system(now(), {m.parameters, m.initial, false, m.from});
+}
 
-SolveOptions Desk::solve_options(const Message& m) const {
+SolveOptions Desk::solve_options(const PageRequest& m) const {
   return {.from = m.from,
           .until = m.until,
           .tolerance = m.tolerance,
@@ -124,7 +126,7 @@ SolveOptions Desk::solve_options(const Message& m) const {
 
 // ---- a run ---------------------------------------------------------------------------------------------------------
 
-void Desk::run(const Message& m, const std::stop_token& stop) {
+void Desk::run(const PageRequest& m, const std::stop_token& stop) {
   const Clock::time_point begin = Clock::now();
   const auto patience = m.drag ? std::chrono::milliseconds(25) : std::chrono::milliseconds(20'000);
   const System system = system_of(m);
@@ -152,7 +154,7 @@ void Desk::run(const Message& m, const std::stop_token& stop) {
 }
 
 /// The same run with rows in a stretch of time only, as close as a screen shows.
-void Desk::window(const Message& m, const std::stop_token& stop) {
+void Desk::window(const PageRequest& m, const std::stop_token& stop) {
   constexpr int rows = 2000;
   const System system = system_of(m);
   RunQuestion question{.system = system, .solve = saltus::solve_of(solve_options(m), system.model()), .dense = false};
@@ -171,7 +173,7 @@ void Desk::window(const Message& m, const std::stop_token& stop) {
 
 // ---- the plane -----------------------------------------------------------------------------------------------------
 
-void Desk::plane(const Message& m) {
+void Desk::plane(const PageRequest& m) {
   const System system = system_of(m);
   const Model& model = system.model();
   const auto& names = model.state_names();
@@ -207,9 +209,9 @@ void Desk::plane(const Message& m) {
 
 // ---- points of a section -------------------------------------------------------------------------------------------
 
-void Desk::section(const Message& m, const std::stop_token& stop) {
+void Desk::section(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
-  Message without = m;
+  PageRequest without = m;
   without.until.reset();  // as many points as are asked for
   const SectionAnswer answer = ask(SectionQuestion{.system = system,
                                                    .solve = saltus::solve_of(solve_options(without), system.model()),
@@ -247,7 +249,7 @@ void Desk::finish(long id, const std::stop_token& stop, const std::string& why, 
 
 // ---- what leaves ---------------------------------------------------------------------------------------------------
 
-void Desk::export_as(const Message& m) {
+void Desk::export_as(const PageRequest& m) {
   if (!last_) throw Error(ErrorKind::usage, "there is no run to take along yet");
   std::string text;
   if (m.what == "toml") {
@@ -265,7 +267,7 @@ void Desk::export_as(const Message& m) {
        false);
 }
 
-void Desk::save(const Message& m) {
+void Desk::save(const PageRequest& m) {
   const StudioModel model = now();
   if (!model.file || !m.text)
     throw Error(ErrorKind::usage, "the model comes from no file", {}, "take it along: Export, model.toml");

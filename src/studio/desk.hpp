@@ -28,27 +28,27 @@ class Desk {
       : first_(model), now_(model), threads_(threads), outbox_(std::move(outbox)) {}
 
   /// Throws Error for what cannot be answered.
-  void answer(const Message& message, const std::stop_token& stop);
+  void answer(const PageRequest& message, const std::stop_token& stop);
 
  private:
-  void open(const Message& message);
-  void check(const Message& message);
-  void run(const Message& message, const std::stop_token& stop);
-  void window(const Message& message, const std::stop_token& stop);
-  void plane(const Message& message);
-  void section(const Message& message, const std::stop_token& stop);
-  void sweep(const Message& message, const std::stop_token& stop);
-  void basins(const Message& message, const std::stop_token& stop);
-  void orbit(const Message& message, const std::stop_token& stop);
-  void export_as(const Message& message);
-  void save(const Message& message);
+  void open(const PageRequest& message);
+  void check(const PageRequest& message);
+  void run(const PageRequest& message, const std::stop_token& stop);
+  void window(const PageRequest& message, const std::stop_token& stop);
+  void plane(const PageRequest& message);
+  void section(const PageRequest& message, const std::stop_token& stop);
+  void sweep(const PageRequest& message, const std::stop_token& stop);
+  void basins(const PageRequest& message, const std::stop_token& stop);
+  void orbit(const PageRequest& message, const std::stop_token& stop);
+  void export_as(const PageRequest& message);
+  void save(const PageRequest& message);
 
   void send(std::string bytes, bool binary = true) const { outbox_.send(std::move(bytes), binary); }
   StudioModel now() const;
   void take(StudioModel model);
   /// The model with the values of the request.
-  System system_of(const Message& message) const;
-  SolveOptions solve_options(const Message& message) const;
+  System system_of(const PageRequest& message) const;
+  SolveOptions solve_options(const PageRequest& message) const;
   Report progress_to(long id) const;
   /// The last message of a job.
   void finish(long id, const std::stop_token& stop, const std::string& why, const std::string& message) const;
@@ -59,7 +59,7 @@ class Desk {
   mutable std::mutex mutex_;
   StudioModel now_;  // guarded
   std::optional<RunAnswer> last_;
-  Message last_asked_;
+  PageRequest last_asked_;
   double seconds_per_run_ = 0;        // of the last one, as if it had reached its end
   std::optional<std::string> saved_;  // what the file held when it was read or written
   int threads_;

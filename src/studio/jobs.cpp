@@ -66,7 +66,7 @@ class Dots {
   size_t runs_ = 0;
 };
 
-SweepPlan plan_of(const Message& m, const Model& model, const RunOptions& run) {
+SweepPlan plan_of(const PageRequest& m, const Model& model, const RunOptions& run) {
   if (m.vary.size() != 1) throw Error(ErrorKind::usage, "one parameter is varied", {}, "name it and its range");
   const Setting s = read_setting(m.vary.front(), "vary");
   if (s.value.find('@') != s.value.npos)
@@ -180,7 +180,7 @@ std::string cells_frame(long id, const Model& model, const Mesh& mesh, const Bas
 
 }  // namespace
 
-void Desk::sweep(const Message& m, const std::stop_token& stop) {
+void Desk::sweep(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
   const Model& model = system.model();
   SolveOptions solve = solve_options(m);
@@ -203,7 +203,7 @@ void Desk::sweep(const Message& m, const std::stop_token& stop) {
   finish(m.id, stop, "count", "");
 }
 
-void Desk::orbit(const Message& m, const std::stop_token& stop) {
+void Desk::orbit(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
   const Model& model = system.model();
   const OrbitRequest request{.solve = solve_options(m),
@@ -216,7 +216,7 @@ void Desk::orbit(const Message& m, const std::stop_token& stop) {
   finish(m.id, stop, "count", "");
 }
 
-void Desk::basins(const Message& m, const std::stop_token& stop) {
+void Desk::basins(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
   const Model& model = system.model();
   SolveOptions solve = solve_options(m);

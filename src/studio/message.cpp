@@ -98,11 +98,11 @@ class Reader {
 
 }  // namespace
 
-Message read_message(std::string_view text) {
+PageRequest read_message(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) refuse("the request is no JSON object");
   const Reader reader(json);
-  Message m;
+  PageRequest m;
   reader.read("do", m.verb);
   reader.read("id", m.id);
   reader.read("name", m.name);

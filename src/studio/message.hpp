@@ -1,4 +1,4 @@
-// What the page asks: JSON text in, a Message out. The only file that knows nlohmann/json.
+// What the page asks: JSON text in, a PageRequest out. The only file that knows nlohmann/json.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace saltus {
 
 /// Every request in one struct: what a request does not use is empty.
-struct Message {
+struct PageRequest {
   std::string verb;  ///< "do": open, check, run, window, plane, section, sweep, basins, orbit, stop, export, save
   long id = 0;
 
@@ -45,6 +45,6 @@ struct Message {
 };
 
 /// Throws Error(usage) for what is no request.
-Message read_message(std::string_view text);
+PageRequest read_message(std::string_view text);
 
 }  // namespace saltus

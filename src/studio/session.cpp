@@ -9,20 +9,22 @@ namespace saltus {
 
 // ---- lanes ---------------------------------------------------------------------------------------------------------
 
-Lane::Lane(Work work) : work_(std::move(work)), thread_([this](const std::stop_token& ended) { loop(ended); }) {}
+RequestLane::RequestLane(Work work)
+    : work_(std::move(work)), thread_([this](const std::stop_token& ended) { loop(ended); }) {}
 
-Lane::~Lane() {
-  stop([](const Message&) { return true; });
+RequestLane::~RequestLane() {
+  stop([](const PageRequest&) { return true; });
   thread_.request_stop();
   thread_.join();
 }
 
-std::vector<Message> Lane::put(Message message, const std::function<bool(const Message&)>& gives_way) {
-  std::vector<Message> dropped;
+std::vector<PageRequest> RequestLane::put(PageRequest message,
+                                          const std::function<bool(const PageRequest&)>& gives_way) {
+  std::vector<PageRequest> dropped;
   {
     const std::scoped_lock lock(mutex_);
-    std::deque<Message> kept;
-    for (Message& m : waiting_) {
+    std::deque<PageRequest> kept;
+    for (PageRequest& m : waiting_) {
       if (gives_way(m)) {
         dropped.push_back(std::move(m));
       } else {
@@ -36,12 +38,12 @@ std::vector<Message> Lane::put(Message message, const std::function<bool(const M
   return dropped;
 }
 
-void Lane::stop(const std::function<bool(const Message&)>& meant) {
+void RequestLane::stop(const std::function<bool(const PageRequest&)>& meant) {
   const std::scoped_lock lock(mutex_);
   if (current_ && meant(*current_)) stop_.request_stop();
 }
 
-void Lane::loop(const std::stop_token& ended) {
+void RequestLane::loop(const std::stop_token& ended) {
   while (true) {
     std::stop_token stop;
     {
@@ -61,12 +63,12 @@ void Lane::loop(const std::stop_token& ended) {
 
 namespace {
 
-bool is_job(const Message& m) {
+bool is_job(const PageRequest& m) {
   return m.verb == "section" || m.verb == "sweep" || m.verb == "basins" || m.verb == "orbit";
 }
 
 /// What is of no use once a newer one is there.
-bool is_fleeting(const Message& m) {
+bool is_fleeting(const PageRequest& m) {
   return m.verb == "run" || m.verb == "window" || m.verb == "plane" || m.verb == "check";
 }
 
@@ -88,8 +90,8 @@ void write_error(JsonWriter& json, const Error& error) {
 Session::Session(const StudioModel& model, int threads, Outbox outbox)
     : outbox_(outbox),
       desk_(model, threads, std::move(outbox)),
-      quick_([this](const Message& m, const std::stop_token& stop) { answer(m, stop); }),
-      jobs_([this](const Message& m, const std::stop_token& stop) { answer(m, stop); }) {}
+      quick_([this](const PageRequest& m, const std::stop_token& stop) { answer(m, stop); }),
+      jobs_([this](const PageRequest& m, const std::stop_token& stop) { answer(m, stop); }) {}
 
 void Session::receive(std::string text) {
   try {
@@ -99,28 +101,28 @@ void Session::receive(std::string text) {
   }
 }
 
-void Session::take(Message message) {
+void Session::take(PageRequest message) {
   if (message.verb == "stop") {
-    const auto meant = [of = message.of](const Message& m) { return m.id == of; };
+    const auto meant = [of = message.of](const PageRequest& m) { return m.id == of; };
     jobs_.stop(meant);
     quick_.stop(meant);
     return;
   }
-  std::vector<Message> dropped;
+  std::vector<PageRequest> dropped;
   const std::string verb = message.verb;
-  const auto is_older = [id = message.id](const Message& m) { return m.id != id; };
+  const auto is_older = [id = message.id](const PageRequest& m) { return m.id != id; };
   if (is_job(message)) {
-    dropped = jobs_.put(std::move(message), [](const Message&) { return true; });
+    dropped = jobs_.put(std::move(message), [](const PageRequest&) { return true; });
     jobs_.stop(is_older);
   } else {
-    dropped = quick_.put(std::move(message), [&](const Message& m) { return m.verb == verb && is_fleeting(m); });
+    dropped = quick_.put(std::move(message), [&](const PageRequest& m) { return m.verb == verb && is_fleeting(m); });
     if (verb == "run" || verb == "open")
-      quick_.stop([&](const Message& m) { return m.verb == "run" && !m.drag && is_older(m); });
+      quick_.stop([&](const PageRequest& m) { return m.verb == "run" && !m.drag && is_older(m); });
   }
-  for (const Message& m : dropped) outbox_.send(note_to_page(m.id, "dropped"), false);
+  for (const PageRequest& m : dropped) outbox_.send(note_to_page(m.id, "dropped"), false);
 }
 
-void Session::answer(const Message& message, const std::stop_token& stop) {
+void Session::answer(const PageRequest& message, const std::stop_token& stop) {
   const auto complain = [&](const Error& error) {
     outbox_.send(note_to_page(message.id, "error", [&](JsonWriter& json) { write_error(json, error); }), false);
   };

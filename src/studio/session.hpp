@@ -19,18 +19,18 @@
 
 namespace saltus {
 
-class Lane {
+class RequestLane {
  public:
-  using Work = std::function<void(const Message&, const std::stop_token&)>;
+  using Work = std::function<void(const PageRequest&, const std::stop_token&)>;
 
-  explicit Lane(Work work);
+  explicit RequestLane(Work work);
   /// Stops what is going on and waits for it.
-  ~Lane();
+  ~RequestLane();
 
   /// Gives the requests that will not be answered: those waiting for which `gives_way` says so.
-  std::vector<Message> put(Message message, const std::function<bool(const Message&)>& gives_way);
+  std::vector<PageRequest> put(PageRequest message, const std::function<bool(const PageRequest&)>& gives_way);
   /// Asks the request that is going on to stop, if `meant` says so.
-  void stop(const std::function<bool(const Message&)>& meant);
+  void stop(const std::function<bool(const PageRequest&)>& meant);
 
  private:
   void loop(const std::stop_token& ended);
@@ -38,8 +38,8 @@ class Lane {
   Work work_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<Message> waiting_;
-  std::optional<Message> current_;
+  std::deque<PageRequest> waiting_;
+  std::optional<PageRequest> current_;
   std::stop_source stop_;
   std::jthread thread_;
 };
@@ -50,12 +50,12 @@ class Session : public Guest {
   void receive(std::string text) override;
 
  private:
-  void answer(const Message& message, const std::stop_token& stop);
-  void take(Message message);
+  void answer(const PageRequest& message, const std::stop_token& stop);
+  void take(PageRequest message);
 
   Outbox outbox_;
   Desk desk_;
-  Lane quick_, jobs_;  // last: they use the others
+  RequestLane quick_, jobs_;  // last: they use the others
 };
 
 }  // namespace saltus

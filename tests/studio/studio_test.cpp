@@ -66,8 +66,9 @@ TEST(Frame, PutsArraysAtMultiplesOfEight) {
   EXPECT_NE(bytes.find(R"("offset": 16)"), std::string::npos);
 }
 
-TEST(Message, ReadsNumbersAndFormulas) {
-  const Message m = read_message(R"({"do": "run", "id": 3, "p": {"b": 0.1, "a": "1/3"}, "until": 60, "drag": true})");
+TEST(PageRequest, ReadsNumbersAndFormulas) {
+  const PageRequest m =
+      read_message(R"({"do": "run", "id": 3, "p": {"b": 0.1, "a": "1/3"}, "until": 60, "drag": true})");
   EXPECT_EQ(m.verb, "run");
   EXPECT_EQ(m.id, 3);
   ASSERT_EQ(m.parameters.size(), 2u);
@@ -78,7 +79,7 @@ TEST(Message, ReadsNumbersAndFormulas) {
   EXPECT_TRUE(m.drag);
 }
 
-TEST(Message, RefusesWhatIsNone) {
+TEST(PageRequest, RefusesWhatIsNone) {
   for (const char* text :
        {"", "[]", "{", "{}", R"({"do": 3})", R"({"do": "run", "id": 0.5})", R"({"do": "run", "p": 3})",
         R"({"do": "plane", "box": [1, 2]})", R"({"do": "basins", "levels": ["x"]})"})
