@@ -192,7 +192,7 @@ function askSurfaces() {
   looking = true;
   link.ask(question, (answer) => {
     looking = false;
-    if (answer.kind !== 'plane') return;
+    if (answer.kind !== 'plane' || !state.run) return;
     plane.setSurfaces(answer);
     if (!state.run.drag) plane.drawCaption();
     schedule(NaN, false);
@@ -206,7 +206,7 @@ function askCloser() {
   closing = true;
   link.ask({ do: 'window', ...settings(), window: wanted.window }, (answer) => {
     closing = false;
-    if (answer.kind !== 'run') return;
+    if (answer.kind !== 'run' || !state.run) return;
     series.setClose(answer, wanted.zoom);
     schedule();
   });
