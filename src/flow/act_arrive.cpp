@@ -217,6 +217,7 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
   if (auto fate = leaves_table(model_, now)) return fate;
   series_.set_mode(now.mode);
   series_.project(now.x, now.t(), now.counters);
+  now.guess = event.guess = series_.guessed();
   return std::nullopt;
 }
 

@@ -54,8 +54,8 @@ Chooser::Chooser(Series& series, Rounding& point, std::span<const double> x, dou
   choice_.mode = current;
   before_ = current;
   choice_.leading.assign(at(program_.unknowns()), 0);
-  choice_.sigma.assign(at(program_.unknowns()), 0.0);
   for (int u = 0; u < program_.unknowns(); ++u) previous_.push_back(options.at_start ? 0.0 : series.unknown(u)[0]);
+  choice_.sigma = previous_;
 }
 
 Choice Chooser::run() {

@@ -399,8 +399,12 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   const Vec pushed = c.directions(best.sigma).cwiseAbs() * best.impulse.cwiseAbs();  // before impulses cancel
   for (size_t a = 0; a < n; ++a) {
     const double size = std::abs(c.gap_rate[ix(a)]) + c.gap_gradient.row(ix(a)).cwiseAbs().dot(pushed);
+    // The rate of what was closed is zero up to rounding: it stays closed where the others do not move it.
+    double left = std::abs(after[ix(a)]);
+    if (mode.constraints[at(contacts[a])] == 'c')
+      left = std::min(left, std::abs(c.gap_gradient.row(ix(a)).dot(best.change)));
     result.impulse.push_back(best.impulse[ix(a)]);
-    result.closed.push_back(std::abs(after[ix(a)]) <= 16 * eps * size);
+    result.closed.push_back(left <= 16 * eps * size);
   }
   result.solved = true;
   return result;

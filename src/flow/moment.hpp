@@ -35,6 +35,7 @@ struct Moment {
   std::vector<double> counters;  ///< whole numbers of the model's mod and floor, pieces of its tables
   Mode mode;                     ///< all switches, hidden ones included
   std::vector<int> known;        ///< per unknown: leading coefficients of what is watched that are known to be zero
+  std::vector<double> guess{};   ///< of all unknowns, where the mode is not affine in them
 
   double t() const { return clock.now(); }
 };

@@ -127,7 +127,7 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   if (options_.on_transition) options_.on_transition(transition);
   if (options_.keep_transitions) result_.transitions.push_back(transition);
   if (options_.keep_events || options_.on_event) {
-    const Arc after{transition.after, transition.counters};
+    const Arc after{transition.after, transition.counters, {}, transition.guess};
     for (Event& event : events_of(transition, model_)) emit(std::move(event), after);
   }
   for (size_t s = 0; s < model_.sections.size(); ++s) {
@@ -194,10 +194,11 @@ void Recorder::emit(Event event, const Arc& after) {
 void Recorder::keep(Piece& piece, const Moment& now, std::vector<std::pair<int, double>> held) {
   if (!wants_pieces()) return;
   const bool same = !result_.arcs.empty() && result_.arcs.back().mode == now.mode &&
-                    result_.arcs.back().counters == now.counters && result_.arcs.back().held == held;
+                    result_.arcs.back().counters == now.counters && result_.arcs.back().held == held &&
+                    result_.arcs.back().guess == now.guess;
   if (!same) {
     if (!options_.keep_pieces) result_.arcs.clear();
-    result_.arcs.push_back({now.mode, now.counters, std::move(held)});
+    result_.arcs.push_back({now.mode, now.counters, std::move(held), now.guess});
   }
   piece.arc = static_cast<int>(result_.arcs.size()) - 1;
   if (options_.on_piece) options_.on_piece(piece, result_.arcs.back());

@@ -97,6 +97,8 @@ class Series {
   const std::vector<int>& active() const { return plan_->active; }
   /// Starting values for the unknowns of a mode that is not affine in them.
   void guess(std::span<const double> unknowns) { guess_.assign(unknowns.begin(), unknowns.end()); }
+  /// Those of the current mode; none where it is affine.
+  std::vector<double> guessed() const { return tape_->slope_affine ? std::vector<double>{} : guess_; }
 
   /// Unknowns that depend on each other, with d residual / d unknown among them at the last point.
   struct Block {

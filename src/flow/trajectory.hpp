@@ -72,6 +72,7 @@ struct Transition {
   long count = 0;                                 ///< events summed by a chatter
   std::vector<int> resting{};                     ///< unknowns that a chatter has brought to rest
   bool silent = false;                            ///< nothing has changed that a user could see
+  std::vector<double> guess{};                    ///< as Arc::guess, of the mode after it
 };
 
 struct Event {
@@ -101,6 +102,7 @@ struct Arc {
   Mode mode;                                   ///< all switches, hidden ones included
   std::vector<double> counters;                ///< whole numbers of mod and floor
   std::vector<std::pair<int, double>> held{};  ///< redundant forces that stand at a bound: (unknown, value)
+  std::vector<double> guess{};                 ///< of all unknowns, where the mode is not affine in them
 
   friend bool operator==(const Arc&, const Arc&) = default;
 };

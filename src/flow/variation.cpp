@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -104,6 +106,7 @@ void Variation::load(Jet<double>& jet, double t, std::span<const double> counter
 void Variation::enter(const Arc& arc) {
   Series& series = *memory_.series;
   series.set_mode(arc.mode);
+  series.guess(arc.guess);
   if (!arc.held.empty()) series.hold_at(arc.held);
 }
 
@@ -224,7 +227,10 @@ void Variation::expand_tangents(int order) {
 
 // ---- along pieces --------------------------------------------------------------------------------------------------
 
-void Variation::along(const Piece& piece, const Arc& arc) { x_ = within(piece, arc, piece.length); }
+void Variation::along(const Piece& piece, const Arc& arc) {
+  x_ = within(piece, arc, piece.length);
+  if (!(last_arc_ == arc)) last_arc_ = arc;
+}
 
 Mat Variation::within(const Piece& piece, const Arc& arc, double tau) {
   const int n = program_.states(), d = static_cast<int>(x_.cols());
@@ -533,14 +539,12 @@ Mat Variation::formula_shift(const Expr& e) const {
   return out;
 }
 
-/// How the time of an event moves. The series of the mode before are at the event.
-Mat Variation::shift_of(const Transition& event) {
+/// How the time at which a guard is met moves. The series of the mode are at the event (event_point).
+Mat Variation::shift_of(const Guard& g, const Arc& arc, double t) {
   const Series& series = *memory_.series;
-  const Arc before{event.before, event.counters_before};
   const int m = program_.switches();
-  const TangentTape& tape = program_.tangent(event.before.switches);
+  const TangentTape& tape = program_.tangent(arc.mode.switches);
   const Jet<double>& jet = *jets_.at(&tape.event.tape);
-  const Eigen::Index d = x_.cols();
   const auto row = [&](int r) {
     Mat out = row_tangent(r, jet, tape, x_, nullptr);
     for (const SlopeEntry& e : tape.event.by_unknown) {
@@ -548,63 +552,164 @@ Mat Variation::shift_of(const Transition& event) {
     }
     return out;
   };
-  Mat shift;
-  bool several = false;
-  for (const Guard& g : event.guards) {
-    Mat moved;
-    double rate = 0;
-    switch (g.kind) {
-      case GuardKind::surface:
-        moved = row(program_.event_surface(g.item));
-        rate = series.surface(g.item)[1];
-        break;
-      case GuardKind::gap:
-        moved = row(program_.event_gap(g.item));
-        rate = series.gap(g.item)[1];
-        break;
-      case GuardKind::jump:
-        // What another event carried over its condition happens with that event.
-        if (g.side == 0 && event.t == last_time_) {
-          moved = -last_shift_;
-          rate = 1;
-          break;
-        }
-        moved = row(program_.event_jump(g.item));
-        rate = series.jump(g.item)[1];
-        break;
-      case GuardKind::clock: {
-        const LoweredJump& jump = model_.form.jumps[at(g.item)];
-        const double every = constant_value(*jump.every, options_.parameters);
-        const double phase = jump.phase ? constant_value(*jump.phase, options_.parameters) : 0.0;
-        moved = -std::round((event.t - phase) / every) * formula_shift(*jump.every);
-        if (jump.phase) moved -= formula_shift(*jump.phase);
-        rate = 1;
-        break;
-      }
-      case GuardKind::sigma:
-        moved = unknown_tangent(g.item);
-        if (p_.size() > 0) moved -= g.side * formula_shift(model_.form.switches[at(g.item)].hold);
-        rate = series.unknown(g.item)[1];
-        break;
-      case GuardKind::slip:
-        moved = unknown_tangent(g.item);
-        rate = series.unknown(g.item)[1];
-        break;
-      case GuardKind::lambda:
-        moved = unknown_tangent(m + g.item);
-        rate = series.unknown(m + g.item)[1];
-        break;
-      case GuardKind::slope: continue;
+  switch (g.kind) {
+    case GuardKind::surface: return -row(program_.event_surface(g.item)) / series.surface(g.item)[1];
+    case GuardKind::gap: return -row(program_.event_gap(g.item)) / series.gap(g.item)[1];
+    case GuardKind::jump:
+      // What another event carried over its condition happens with that event.
+      if (g.side == 0 && t == last_time_) return last_shift_;
+      return -row(program_.event_jump(g.item)) / series.jump(g.item)[1];
+    case GuardKind::clock: {
+      const LoweredJump& jump = model_.form.jumps[at(g.item)];
+      const double every = constant_value(*jump.every, options_.parameters);
+      const double phase = jump.phase ? constant_value(*jump.phase, options_.parameters) : 0.0;
+      const Mat ticks = std::round((t - phase) / every) * formula_shift(*jump.every);
+      return jump.phase ? Mat(ticks + formula_shift(*jump.phase)) : ticks;
     }
-    const Mat candidate = -moved / rate;
-    if (shift.size() == 0) {
-      shift = candidate;
-    } else if (!((candidate - shift).cwiseAbs().maxCoeff() <= 1e-7 * (1e-300 + shift.cwiseAbs().maxCoeff()))) {
-      several = true;
-    }
+    case GuardKind::sigma:
+      return -(unknown_tangent(g.item) - g.side * formula_shift(model_.form.switches[at(g.item)].hold)) /
+             series.unknown(g.item)[1];
+    case GuardKind::slip: return -unknown_tangent(g.item) / series.unknown(g.item)[1];
+    case GuardKind::lambda: return -unknown_tangent(m + g.item) / series.unknown(m + g.item)[1];
+    case GuardKind::slope: break;
   }
-  if (several) note(fmt::format("two events meet at t = {}: the derivative there is one-sided", event.t));
-  return shift.size() == 0 ? Mat(Mat::Zero(1, d)) : shift;
+  return Mat::Zero(1, x_.cols());
+}
+
+/// Of all guards of an event, a row each.
+Mat Variation::shifts_of(const Transition& event, const Arc& before) {
+  std::vector<Mat> rows;
+  for (const Guard& g : event.guards) {
+    if (g.kind != GuardKind::slope) rows.push_back(shift_of(g, before, event.t));
+  }
+  Mat out = Mat::Zero(std::max<Eigen::Index>(1, ix(rows.size())), x_.cols());
+  for (size_t k = 0; k < rows.size(); ++k) out.row(ix(k)) = rows[k];
+  return out;
+}
+
+/// Tangents through guards that are met at one instant, as if one after the other. Nothing where that leads elsewhere.
+std::optional<Mat> Variation::one_by_one(const Transition& event, const Arc& before, std::span<const size_t> order) {
+  const int n = program_.states();
+  const Mat keep = x_;
+  std::vector<double> x = event.x_minus;
+  Arc arc = before;
+  bool arrives = event.jumps.empty();
+  for (size_t k = 0; k < order.size() && arrives; ++k) {
+    const Guard& g = event.guards[order[k]];
+    event_point(arc, x, event.t);
+    expand_tangents(0);
+    const Mat dt = shift_of(g, arc, event.t);
+    Mat z = x_;
+    for (int i = 0; i < n; ++i) z.row(i) += memory_.series->rate(i)[0] * dt;
+    for (const Hit& hit : event.hits) {
+      const auto found = std::find(hit.contacts.begin(), hit.contacts.end(), g.item);
+      if (g.kind != GuardKind::gap || found == hit.contacts.end()) continue;
+      Hit alone = hit;
+      alone.contacts = {g.item};
+      alone.impulse = {hit.impulse[static_cast<size_t>(found - hit.contacts.begin())]};
+      arrives = arrives && hit.switches.empty() && pass_hit(alone, x, event.t, z, dt);
+    }
+    if (k + 1 == order.size()) {
+      arc = {event.after, event.counters, {}, event.guess};
+    } else if (g.kind == GuardKind::surface || g.kind == GuardKind::sigma || g.kind == GuardKind::slip) {
+      arc.mode.switches[at(g.item)] = event.after.switches[at(g.item)];
+    } else if (g.kind == GuardKind::gap || g.kind == GuardKind::lambda) {
+      arc.mode.constraints[at(g.item)] = event.after.constraints[at(g.item)];
+    }
+    x_ = z - rates(arc, x, event.t) * dt;
+  }
+  Mat out = std::exchange(x_, keep);
+  for (int i = 0; i < n; ++i)
+    arrives = arrives && std::abs(x[at(i)] - event.x_plus[at(i)]) <= 1e-9 * (1 + std::abs(event.x_plus[at(i)]));
+  if (!arrives || !out.allFinite()) return std::nullopt;
+  return out;
+}
+
+/// Several guards at one instant, which do not move together: each tangent meets them in its own order. False where
+/// one after the other leads elsewhere than all at once.
+bool Variation::through_several(const Transition& event, const Arc& before, const Mat& shifts) {
+  const Eigen::Index count = shifts.rows();
+  const bool together =
+      ((shifts.rowwise() - shifts.row(0)).array().abs() <= 1e-7 * shifts.array().abs().maxCoeff()).all();
+  if (count < 2 || together || !shifts.allFinite()) return false;
+  std::map<std::vector<size_t>, Mat> passed;
+  const auto pass = [&](const std::vector<size_t>& order) {
+    if (passed.contains(order)) return true;
+    const std::optional<Mat> x = one_by_one(event, before, order);
+    if (x) passed.emplace(order, *x);
+    return x.has_value();
+  };
+  Mat out(x_.rows(), x_.cols());
+  bool one_sided = false;
+  for (Eigen::Index c = 0; c < x_.cols(); ++c) {
+    std::vector<size_t> order(ux(count));
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return direction_ * shifts(ix(a), c) < direction_ * shifts(ix(b), c); });
+    std::vector<size_t> reverse(order.rbegin(), order.rend());
+    if (!pass(order)) return false;
+    out.col(c) = passed.at(order).col(c);
+    one_sided =
+        one_sided || !pass(reverse) || (passed.at(reverse).col(c) - out.col(c)).norm() > 1e-7 * (1 + out.col(c).norm());
+  }
+  if (one_sided) note(fmt::format("two events meet at t = {}: the derivative there is one-sided", event.t));
+  x_ = out;
+  last_time_ = event.t;
+  last_shift_ = shifts.row(0);
+  return true;
+}
+
+/// Whether all that changes at an event is one switch, which begins to slide.
+bool Variation::only_starts_to_slide(const Transition& event) const {
+  int changed = -1;
+  for (size_t i = 0; i < event.before.switches.size(); ++i) {
+    if (event.before.switches[i] == event.after.switches[i]) continue;
+    if (changed >= 0 || event.after.switches[i] != '0') return false;
+    changed = static_cast<int>(i);
+  }
+  return changed >= 0 && event.before.constraints == event.after.constraints && event.guards.size() == 1 &&
+         event.guards[0] == Guard{GuardKind::surface, changed, event.guards[0].side};
+}
+
+/// What was constant before an event: as on the last piece, if there was one.
+Arc Variation::arc_before(const Transition& event) const {
+  if (last_arc_.mode == event.before && last_arc_.counters == event.counters_before) return last_arc_;
+  return {event.before, event.counters_before};
+}
+
+/// The limit of a chatter. All that chattered comes to rest there (mode s), whatever follows:
+///   X+ = P X + (f_s - f+) dt,   P onto what rests along its forces,   dt the limit of the shifts of its events
+void Variation::accumulate(const Transition& event) {
+  const int m = program_.switches(), unknowns = program_.unknowns();
+  const Arc after{event.after, event.counters, {}, event.guess};
+  Arc resting = after;
+  for (const int u : event.resting) {
+    if (u >= unknowns) continue;
+    char& letter = u < m ? resting.mode.switches[at(u)] : resting.mode.constraints[at(u - m)];
+    if (letter != '=') letter = u < m ? '0' : 'c';
+  }
+  rest(resting, event.x_plus, event.t);
+  first_ = false;
+  if (resting.mode != after.mode) {
+    const Vec leap = rates(resting, event.x_plus, event.t) - rates(after, event.x_plus, event.t);
+    if (leap.allFinite()) x_ += leap * limit_of_shifts();
+  }
+  shifts_.clear();
+}
+
+/// Where the shifts of a sequence of events go: the last three on one guard lie on a geometric sequence.
+Mat Variation::limit_of_shifts() const {
+  std::vector<const Mat*> last;
+  for (auto it = shifts_.rbegin(); it != shifts_.rend() && last.size() < 3; ++it) {
+    if (it->first == shifts_.back().first && it->second.cols() == x_.cols()) last.push_back(&it->second);
+  }
+  if (last.empty()) return Mat::Zero(1, x_.cols());
+  Mat limit = *last[0];
+  for (Eigen::Index c = 0; c < limit.cols() && last.size() == 3; ++c) {
+    const double d = (*last[0])(0, c) - (*last[1])(0, c), former = (*last[1])(0, c) - (*last[2])(0, c);
+    if (std::abs(d) < std::abs(former)) limit(0, c) += d * d / (former - d);
+  }
+  return limit;
 }
 
 /// Whether all that changes at an event is one switch, which begins to slide.
@@ -621,14 +726,10 @@ bool Variation::only_starts_to_slide(const Transition& event) const {
 
 void Variation::through(const Transition& event) {
   if (event.silent) return;
-  if (!event.resting.empty()) {
-    rest({event.after, event.counters}, event.x_plus, event.t);
-    first_ = false;
-    return;
-  }
+  if (!event.resting.empty()) return accumulate(event);
   const bool resets = !event.jumps.empty() || !event.hits.empty();
   if (!resets && event.before == event.after && event.counters_before == event.counters) return;  // touched
-  const Arc before{event.before, event.counters_before}, after{event.after, event.counters};
+  const Arc before = arc_before(event), after{event.after, event.counters, {}, event.guess};
   if (!resets && event.counters_before == event.counters && only_starts_to_slide(event)) {
     // (f+ - f-)/h' is -D/(h_x D) with D = df/dsigma: a projection, also where h' is zero.
     rest(after, event.x_plus, event.t);
@@ -648,9 +749,13 @@ void Variation::through(const Transition& event) {
     for (int i = 0; i < program_.states(); ++i) f0[i] = series.rate(i)[0];
     // Where nothing jumps, neither state nor rate, the time of the event does not matter (a tangential exit).
     if (!resets && ((f1 - f0).array().abs() <= 1e-12 * (f1.array().abs() + f0.array().abs())).all()) return;
-    dt = shift_of(event);
-    if (!dt.allFinite())
+    const Mat shifts = shifts_of(event, before);
+    if (shifts.rows() > 1 && event.guards.size() == ux(shifts.rows()) && through_several(event, before, shifts)) return;
+    dt = shifts.row(0);
+    if (!dt.allFinite()) {
       note(fmt::format("an event at t = {} is met without speed: the derivative is infinite", event.t));
+      return rest(after, event.x_plus, event.t);
+    }
     z += f0 * dt;
     if (resets) {
       std::vector<double> x = event.x_minus;
@@ -664,6 +769,10 @@ void Variation::through(const Transition& event) {
   }
   last_time_ = event.t;
   last_shift_ = dt;
+  if (event.guards.empty()) return;
+  constexpr size_t most_shifts = 32;
+  if (shifts_.size() == most_shifts) shifts_.erase(shifts_.begin(), shifts_.begin() + most_shifts / 2);
+  shifts_.emplace_back(event.guards.front(), dt);
 }
 
 bool Variation::reset(const Transition& event, const Arc& arc, std::span<double> x, double t, Mat& z, const Mat& dt) {

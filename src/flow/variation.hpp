@@ -14,6 +14,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -101,9 +102,15 @@ class Variation {
   const Jet<double>& event_point(const Arc& arc, std::span<const double> x, double t);
   Mat row_tangent(int row, const Jet<double>& jet, const TangentTape& tape, const Mat& z, const Mat* dt) const;
   Mat unknown_tangent(int u) const;
-  Mat shift_of(const Transition& event);
   Mat formula_shift(const Expr& e) const;
   bool only_starts_to_slide(const Transition& event) const;
+  Mat shift_of(const Guard& g, const Arc& arc, double t);
+  Mat shifts_of(const Transition& event, const Arc& before);
+  std::optional<Mat> one_by_one(const Transition& event, const Arc& before, std::span<const size_t> order);
+  bool through_several(const Transition& event, const Arc& before, const Mat& shifts);
+  Arc arc_before(const Transition& event) const;
+  void accumulate(const Transition& event);
+  Mat limit_of_shifts() const;
   bool pass_jump(const JumpDone& jump, std::span<const double> lambda, std::span<double> x, double t, Mat& z,
                  const Mat& dt, const Mat& dlambda);
   bool pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt);
@@ -124,10 +131,12 @@ class Variation {
   double direction_, tolerance_;
   int order_;
   Mat x_, p_;
-  bool first_ = true;       // nothing has been passed yet
-  double last_time_ = 0;    // of the last transition
-  Mat last_shift_;          // how it moved
-  std::vector<int> stand_;  // per unknown: position among the active ones, or -1
+  bool first_ = true;                          // nothing has been passed yet
+  Arc last_arc_;                               // of the last piece
+  double last_time_ = 0;                       // of the last transition
+  Mat last_shift_;                             // how it moved
+  std::vector<std::pair<Guard, Mat>> shifts_;  // of the latest transitions, by their guard
+  std::vector<int> stand_;                     // per unknown: position among the active ones, or -1
   std::vector<double> stand_sign_;
   std::vector<double> xs_, us_, fx_, fr_;  // series: [(row * directions + direction) * (order + 1) + k]
   std::unordered_map<const Tape*, std::unique_ptr<Jet<double>>> jets_;
