@@ -712,26 +712,14 @@ Mat Variation::limit_of_shifts() const {
   return limit;
 }
 
-/// Whether all that changes at an event is one switch, which begins to slide.
-bool Variation::only_starts_to_slide(const Transition& event) const {
-  int changed = -1;
-  for (size_t i = 0; i < event.before.switches.size(); ++i) {
-    if (event.before.switches[i] == event.after.switches[i]) continue;
-    if (changed >= 0 || event.after.switches[i] != '0') return false;
-    changed = static_cast<int>(i);
-  }
-  return changed >= 0 && event.before.constraints == event.after.constraints && event.guards.size() == 1 &&
-         event.guards[0] == Guard{GuardKind::surface, changed, event.guards[0].side};
-}
-
 void Variation::through(const Transition& event) {
   if (event.silent) return;
   if (!event.resting.empty()) return accumulate(event);
   const bool resets = !event.jumps.empty() || !event.hits.empty();
   if (!resets && event.before == event.after && event.counters_before == event.counters) return;  // touched
   const Arc before = arc_before(event), after{event.after, event.counters, {}, event.guess};
-  if (!resets && event.counters_before == event.counters && only_starts_to_slide(event)) {
-    // (f+ - f-)/h' is -D/(h_x D) with D = df/dsigma: a projection, also where h' is zero.
+  if (!resets && event.counters_before == event.counters && event.guess.empty() && only_starts_to_slide(event)) {
+    // (f+ - f-)/h' is -D/(h_x D) with D = df/dsigma, if switches only add up: a projection, also where h' is zero.
     rest(after, event.x_plus, event.t);
     first_ = false;
     last_time_ = event.t;
