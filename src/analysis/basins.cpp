@@ -27,13 +27,13 @@ constexpr std::size_t coarsest = 16;  ///< distance of the cells that refinement
 constexpr std::size_t least_checked = 200;
 constexpr int most_checks = 10;           ///< more than enough to run every cell
 constexpr std::size_t coarse_cells = 50;  ///< along each axis, which refinement begins with on small ones
-constexpr CellIndex not_mapped = Fate::not_computed - 1;  ///< as an image
+constexpr CellIndex not_mapped = CellFate::not_computed - 1;  ///< as an image
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int32_t fate_of(const End& end) {
-  if (end.why == Why::time) return Fate::no_return;
-  return Fate::ended - static_cast<std::int32_t>(end.why);
+  if (end.why == Why::time) return CellFate::no_return;
+  return CellFate::ended - static_cast<std::int32_t>(end.why);
 }
 
 // ---- one run -------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class Shooter {
     run(cell);
   }
 
-  /// Where a cell settles: 1 + the number of a known attractor, a Fate, or an attractor of its own.
+  /// Where a cell settles: 1 + the number of a known attractor, a CellFate, or an attractor of its own.
   struct Settled {
     std::int32_t code = 0;
     std::optional<Attractor> attractor;
@@ -124,16 +124,16 @@ class Shooter {
   /// 0 if the run ended because it was told to.
   std::int32_t run(std::size_t cell) {
     mesh_.centre(cell, values_);
-    if (!start_state(map_, mesh_, values_, run_.initial)) return Fate::no_start;
+    if (!start_state(map_, mesh_, values_, run_.initial)) return CellFate::no_start;
     quiet_ = passed_ = 0;
     try {
       const Trajectory trajectory = simulator_.run(run_);
       if (trajectory.end.why == Why::stop) return 0;
       if (stopped_) throw Stopped{};
-      if (trajectory.end.why == Why::cancelled) return Fate::no_return;
+      if (trajectory.end.why == Why::cancelled) return CellFate::no_return;
       return fate_of(trajectory.end);
     } catch (const Error&) {
-      return Fate::no_start;
+      return CellFate::no_start;
     }
   }
 
@@ -254,7 +254,7 @@ std::int32_t place_of(Study& study, const Attractor& attractor, std::size_t from
   return static_cast<std::int32_t>(study.found.size()) - 1;
 }
 
-/// Runs cells until they settle. Gives for each a place in study.found plus 1, or a Fate; the same whatever the order.
+/// Runs cells until they settle. Gives for each a place in study.found plus 1, or a CellFate; the same whatever the order.
 std::vector<std::int32_t> settle_cells(Study& study, std::string_view name, std::span<const CellIndex> cells) {
   const std::size_t known = study.known.size();
   const auto run = [&](Shooter& shooter, std::size_t from, std::size_t to) {
@@ -278,7 +278,7 @@ std::vector<std::int32_t> settle_cells(Study& study, std::string_view name, std:
   };
   const auto items = run_stage(study, name, cells.size(), runs_per_item, run);
 
-  std::vector<std::int32_t> result(cells.size(), Fate::not_computed);
+  std::vector<std::int32_t> result(cells.size(), CellFate::not_computed);
   for (std::size_t item = 0; item < items.size(); ++item) {
     if (!items[item]) continue;
     Unpacker unpacker(*items[item]);
@@ -293,7 +293,7 @@ std::vector<std::int32_t> settle_cells(Study& study, std::string_view name, std:
       std::int32_t code = codes[i];
       if (code > static_cast<std::int32_t>(known)) {
         const std::int32_t place = places[at(code) - known - 1];
-        code = place < 0 ? Fate::unsettled : place + 1;
+        code = place < 0 ? CellFate::unsettled : place + 1;
       }
       result[item * runs_per_item + i] = code;
     }
@@ -430,7 +430,7 @@ std::vector<std::int32_t> run_cycles(Study& study, const std::vector<CellCycle>&
   for (std::size_t i = 0; i < outcome.size(); ++i) {
     // No cycle of cells can stand for what does not stay in the box: such a cycle is an artefact of the cells.
     const std::int32_t g = outcome[i];
-    ++votes[owner[i]][g >= 1 && !leaves_box(study, study.found[at(g) - 1]) ? g : Fate::sink];
+    ++votes[owner[i]][g >= 1 && !leaves_box(study, study.found[at(g) - 1]) ? g : CellFate::sink];
   }
   std::vector<std::int32_t> group;
   for (const auto& vote : votes) {
@@ -506,14 +506,14 @@ void by_cells(Study& study, Basins& result) {
       --result.computed;
     }
     result.mapping = follow_cells(followed);
-    result.group_of_cycle.assign(result.mapping.cycles.size(), Fate::not_computed);
+    result.group_of_cycle.assign(result.mapping.cycles.size(), CellFate::not_computed);
   } else {
     result.mapping = follow_cells(result.images);
     result.group_of_cycle = join_cycles(study, result.mapping.cycles);
   }
   result.group.reserve(result.images.size());
   for (const std::int32_t cycle : result.mapping.cycle)
-    result.group.push_back(cycle < 0 ? Fate::sink : result.group_of_cycle[at(cycle)]);
+    result.group.push_back(cycle < 0 ? CellFate::sink : result.group_of_cycle[at(cycle)]);
 }
 
 // ---- direct runs ---------------------------------------------------------------------------------------------------
@@ -555,8 +555,8 @@ class Refinement {
   void take(const std::vector<CellIndex>& cells, const std::vector<std::int32_t>& codes) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       result_.group[at(cells[i])] = codes[i];
-      result_.was_run[at(cells[i])] = codes[i] != Fate::not_computed;
-      result_.computed += codes[i] != Fate::not_computed;
+      result_.was_run[at(cells[i])] = codes[i] != CellFate::not_computed;
+      result_.computed += codes[i] != CellFate::not_computed;
     }
   }
 
@@ -569,9 +569,9 @@ class Refinement {
       std::vector<CellIndex> wanted;
       for_all(places, [&](const std::vector<std::size_t>& place) {
         const std::size_t cell = cell_at(place);
-        if (result_.group[cell] != Fate::not_computed) return;
-        const std::int32_t around = stride == first ? Fate::not_computed : agreed(place, 2 * stride);
-        if (around == Fate::not_computed) {
+        if (result_.group[cell] != CellFate::not_computed) return;
+        const std::int32_t around = stride == first ? CellFate::not_computed : agreed(place, 2 * stride);
+        if (around == CellFate::not_computed) {
           wanted.push_back(static_cast<CellIndex>(cell));
         } else {
           result_.group[cell] = around;
@@ -610,7 +610,7 @@ class Refinement {
       same = same && (!common || *common == g);
       common = g;
     });
-    return same && common ? *common : Fate::not_computed;
+    return same && common ? *common : CellFate::not_computed;
   }
 
   bool differs_from_a_neighbour(std::size_t cell) const {
@@ -668,7 +668,7 @@ class Refinement {
   /// What was only filled in is not known before the end.
   void forget() {
     for (std::size_t i = 0; i < result_.was_run.size(); ++i) {
-      if (result_.was_run[i] == 0) result_.group[i] = Fate::not_computed;
+      if (result_.was_run[i] == 0) result_.group[i] = CellFate::not_computed;
     }
   }
 
@@ -679,7 +679,7 @@ class Refinement {
 
 void by_runs(Study& study, Basins& result) {
   const std::size_t cells = study.mesh.cells();
-  result.group.assign(cells, Fate::not_computed);
+  result.group.assign(cells, CellFate::not_computed);
   std::vector<CellIndex> first;
   std::vector<std::int32_t> codes;
   if (cells > 4 * first_runs) {
@@ -696,7 +696,7 @@ void by_runs(Study& study, Basins& result) {
   std::vector<CellIndex> all(cells);
   std::iota(all.begin(), all.end(), 0);
   result.group = settle_cells(study, "cells", all);
-  for (const std::int32_t g : result.group) result.computed += g != Fate::not_computed;
+  for (const std::int32_t g : result.group) result.computed += g != CellFate::not_computed;
 }
 
 /// Groups in their final order; attractors that no cell goes to are left out.
@@ -720,7 +720,7 @@ void order_basins(Study& study, Basins& result) {
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return period(a) != period(b) ? period(a) < period(b) : places[a].first < places[b].first;
   });
-  std::vector<std::int32_t> number(places.size(), Fate::sink);
+  std::vector<std::int32_t> number(places.size(), CellFate::sink);
   for (std::size_t i = 0; i < order.size(); ++i) {
     number[order[i]] = static_cast<std::int32_t>(i) + 1;
     result.basins.push_back({.attractor = std::move(study.found[order[i]]), .cells = places[order[i]].cells});
@@ -738,12 +738,12 @@ void order_basins(Study& study, Basins& result) {
 
 std::string_view fate_name(std::int32_t group) {
   switch (group) {
-    case Fate::sink: return "leaves the box";
-    case Fate::no_start: return "no start";
-    case Fate::no_return: return "no return";
-    case Fate::unsettled: return "other";
-    case Fate::not_computed: return "not computed";
-    default: return why_name(static_cast<Why>(Fate::ended - group));
+    case CellFate::sink: return "leaves the box";
+    case CellFate::no_start: return "no start";
+    case CellFate::no_return: return "no return";
+    case CellFate::unsettled: return "other";
+    case CellFate::not_computed: return "not computed";
+    default: return why_name(static_cast<Why>(CellFate::ended - group));
   }
 }
 

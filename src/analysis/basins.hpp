@@ -51,7 +51,7 @@ struct SectionMap {
 };
 
 /// What becomes of a cell that goes to no attractor. Numbers of a group in Basins::group.
-struct Fate {
+struct CellFate {
   static constexpr std::int32_t sink = 0;           ///< it leaves the box (cell mapping)
   static constexpr std::int32_t no_start = -1;      ///< a gap is violated there, or the state is not finite
   static constexpr std::int32_t no_return = -2;     ///< it does not come back to the section
@@ -93,7 +93,7 @@ struct Basin {
 };
 
 struct Basins {
-  std::vector<std::int32_t> group;     ///< per cell: 1 + the place of its basin in `basins`, or a Fate
+  std::vector<std::int32_t> group;     ///< per cell: 1 + the place of its basin in `basins`, or a CellFate
   std::vector<Basin> basins;           ///< shortest periods first, none last; then by first cell
   std::vector<double> tolerance;       ///< used, per state
   std::size_t computed = 0;            ///< cells run or mapped, not filled in by refinement

@@ -466,7 +466,7 @@ std::vector<Category> categories(const Basins& basins) {
   const char* const greys[] = {"#ededed", "#c4c4c4", "#9a9a9a", "#707070"};
   std::size_t used = 0;
   for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
-    if (it->first >= 1 || it->first == Fate::not_computed) continue;
+    if (it->first >= 1 || it->first == CellFate::not_computed) continue;
     const double value = it->first;
     list.push_back({value, fmt::format("{}, {:.3g} %", fate_name(it->first), percent(it->first)),
                     greys[std::min<std::size_t>(used++, 3)]});
@@ -569,8 +569,8 @@ std::string summary(const Model& model, const Mesh& mesh, const Basins& basins, 
   if (basins.basins.empty()) out += "attractor  none found\n";
   for (const auto& [g, count] : count_groups(basins)) {
     if (g < 1)
-      out += fmt::format("{:11}{}{:.6g}\n", g == Fate::sink ? "sink" : "none",
-                         g == Fate::sink ? "fraction " : fmt::format("{}, fraction ", fate_name(g)),
+      out += fmt::format("{:11}{}{:.6g}\n", g == CellFate::sink ? "sink" : "none",
+                         g == CellFate::sink ? "fraction " : fmt::format("{}, fraction ", fate_name(g)),
                          basins.fraction(count));
   }
   out += fmt::format("cost       {:.3g} s, {:.3g} {} per s", seconds,
@@ -688,7 +688,7 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
   if (folder && !found.interrupted && !saved.lost) fs::remove_all(checkpoint.path, ignored);
 
   const bool badly =
-      std::all_of(found.group.begin(), found.group.end(), [](std::int32_t g) { return g <= Fate::ended; });
+      std::all_of(found.group.begin(), found.group.end(), [](std::int32_t g) { return g <= CellFate::ended; });
   Outcome outcome{.text = "",
                   .status = found.interrupted ? Status::interrupted
                             : badly           ? Status::ended_badly

@@ -104,12 +104,12 @@ TEST(Basins, CountCellsFromWhichRunsDiverge) {
   const Basins d = system.basins(mesh, {.method = direct});
   ASSERT_EQ(d.basins.size(), 1u);
   EXPECT_EQ(d.basins[0].cells, 80u);
-  EXPECT_EQ(counts(d)[Fate::ended - static_cast<std::int32_t>(Why::diverged)], 80u);
+  EXPECT_EQ(counts(d)[CellFate::ended - static_cast<std::int32_t>(Why::diverged)], 80u);
   const Basins c = system.basins(mesh, {});
   ASSERT_EQ(c.basins.size(), 1u);
   EXPECT_EQ(c.basins[0].cells, 80u);
-  EXPECT_EQ(counts(c)[Fate::sink], 80u);
-  EXPECT_EQ(c.images[0], Fate::ended - static_cast<std::int32_t>(Why::diverged) - 1);
+  EXPECT_EQ(counts(c)[CellFate::sink], 80u);
+  EXPECT_EQ(c.images[0], CellFate::ended - static_cast<std::int32_t>(Why::diverged) - 1);
 }
 
 TEST(Basins, KnowCellsWhereNothingCanStart) {
@@ -131,7 +131,7 @@ every = "1"
   const Basins b = system.basins(mesh, {.method = direct});
   ASSERT_EQ(b.basins.size(), 1u);
   EXPECT_EQ(b.basins[0].cells, 150u);
-  EXPECT_EQ(counts(b)[Fate::no_start], 50u);
+  EXPECT_EQ(counts(b)[CellFate::no_start], 50u);
 }
 
 TEST(Basins, KnowCellsThatNeverReturn) {
@@ -149,7 +149,7 @@ on = "x"
   system.map.run.until = 100;
   const Mesh mesh({uniform_axis(0, -1, 1, 4), uniform_axis(1, -1, 1, 4)});
   const Basins b = system.basins(mesh, {.method = direct});
-  EXPECT_EQ(counts(b)[Fate::no_return], 16u);
+  EXPECT_EQ(counts(b)[CellFate::no_return], 16u);
 }
 
 TEST(Basins, FollowStatesGivenByFormulas) {
@@ -307,7 +307,7 @@ every = "1"
     ASSERT_EQ(b.basins.size(), 1u);
     EXPECT_EQ(b.basins[0].attractor.period, 1);
     EXPECT_NEAR(std::hypot(b.basins[0].attractor.points[0], b.basins[0].attractor.points[1]), 0, 2e-5);
-    EXPECT_EQ(b.basins[0].cells, mesh.cells() - counts(b)[Fate::sink]);
+    EXPECT_EQ(b.basins[0].cells, mesh.cells() - counts(b)[CellFate::sink]);
   }
 }
 
@@ -332,7 +332,7 @@ TEST(Interruption, KeepsWhatIsDoneAndGoesOnToTheSameResult) {
       calls = 0;
       part = system.basins(mesh, o);
       if (part.interrupted) {
-        EXPECT_GT(counts(part)[Fate::not_computed], 0u);
+        EXPECT_GT(counts(part)[CellFate::not_computed], 0u);
       }
     } while (part.interrupted && ++rounds < 200);
     EXPECT_GT(rounds, 0);

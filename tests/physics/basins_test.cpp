@@ -21,7 +21,7 @@ struct Result {
   }
   double sink() const {
     std::size_t cells = 0;
-    for (const std::int32_t g : basins.group) cells += g == Fate::sink;
+    for (const std::int32_t g : basins.group) cells += g == CellFate::sink;
     return basins.fraction(cells);
   }
 };
