@@ -40,7 +40,8 @@ double Singularity::operator()(const Mat& A) {
   const Eigen::Index n = A.rows();
   if (b_.size() != n) {
     // Inverse iteration from both sides.
-    const Mat shifted = A + 1e-10 * (1e-300 + A.norm()) * Mat::Identity(n, n);
+    const double size = A.norm() > 1e-200 ? A.norm() : 1.0;  // one equation at its fold is zero as a whole
+    const Mat shifted = A + 1e-10 * size * Mat::Identity(n, n);
     const Lu lu(shifted), transposed(Mat(shifted.transpose()));
     c_ = b_ = Vec::LinSpaced(n, 1.0, 1.3);
     for (int k = 0; k < 4; ++k) {
