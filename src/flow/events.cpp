@@ -157,7 +157,9 @@ bool Events::extrapolate(const Accumulation& found, const std::vector<int>& rest
     now.x[i] = chatter_.limit(found, i).value_or(now.x[i] + moved);
   }
   now.clock.advance(direction_ * found.rest);
-  series_.project(now.x, now.t(), now.counters);
+  // Surfaces at an angle to each other are reached by and by: until it comes no nearer.
+  double off = HUGE_VAL;
+  for (double next = 0; (next = series_.project(now.x, now.t(), now.counters)) < off;) off = next;
   return true;
 }
 

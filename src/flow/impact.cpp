@@ -423,7 +423,8 @@ bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t
   Collision c(series, hit.contacts, switches, x.size());
   Vec aim(ix(hit.contacts.size()));
   for (Eigen::Index a = 0; a < aim.size(); ++a)
-    aim[a] = -(direction > 0 ? c.restitution[a] : 1 / c.restitution[a]) * c.gap_rate[a];
+    aim[a] = -(direction > 0 ? c.restitution[a] : 1 / c.restitution[a]) * direction *
+             std::min(direction * c.gap_rate[a], 0.0);
   Answer answer;
   if (!solve_assignment(c, aim, assignment, answer)) return false;
   for (size_t i = 0; i < x.size(); ++i) x[i] += answer.change[ix(i)];

@@ -647,7 +647,13 @@ bool Variation::through_several(const Transition& event, const Arc& before, cons
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return direction_ * shifts(ix(a), c) < direction_ * shifts(ix(b), c); });
     std::vector<size_t> reverse(order.rbegin(), order.rend());
-    if (!pass(order)) return false;
+    if (!pass(order)) {
+      note(fmt::format(
+          "contacts hit together at t = {} where one by one they end elsewhere: no derivative exists there; "
+          "it goes on as that of hitting together",
+          event.t));
+      return false;
+    }
     out.col(c) = passed.at(order).col(c);
     one_sided =
         one_sided || !pass(reverse) || (passed.at(reverse).col(c) - out.col(c)).norm() > 1e-7 * (1 + out.col(c).norm());
@@ -677,8 +683,20 @@ Arc Variation::arc_before(const Transition& event) const {
   return {event.before, event.counters_before};
 }
 
+/// The limit of a geometric sequence, given its last values; the last one where it is not to be seen.
+Mat limit_of(const Mat& last, const Mat& former, const Mat& before) {
+  Mat limit = last;
+  for (Eigen::Index i = 0; i < limit.size(); ++i) {
+    const double d = last(i) - former(i), d1 = former(i) - before(i);
+    if (std::abs(d1) > 64 * eps * std::abs(last(i)) && std::abs(d) < 0.99995 * std::abs(d1))
+      limit(i) += d * d / (d1 - d);
+  }
+  return limit;
+}
+
 /// The limit of a chatter. All that chattered comes to rest there (mode s), whatever follows:
-///   X+ = P X + (f_s - f+) dt,   P onto what rests along its forces,   dt the limit of the shifts of its events
+///   X+ = P X + (f_s - f+) dt,   P onto what rests along its forces,
+/// X and dt the limits of the tangents and of the shifts at its events.
 void Variation::accumulate(const Transition& event) {
   const int m = program_.switches(), unknowns = program_.unknowns();
   const Arc after{event.after, event.counters, {}, event.guess};
@@ -688,33 +706,47 @@ void Variation::accumulate(const Transition& event) {
     char& letter = u < m ? resting.mode.switches[at(u)] : resting.mode.constraints[at(u - m)];
     if (letter != '=') letter = u < m ? '0' : 'c';
   }
+  const auto [last, former, before] = last_in_step();
+  if (before) x_ = limit_of(last->after, former->after, before->after);
   rest(resting, event.x_plus, event.t);
   first_ = false;
-  if (resting.mode != after.mode) {
+  if (resting.mode != after.mode && last) {
     const Vec leap = rates(resting, event.x_plus, event.t) - rates(after, event.x_plus, event.t);
-    if (leap.allFinite()) x_ += leap * limit_of_shifts();
+    if (leap.allFinite()) x_ += leap * (before ? limit_of(last->shift, former->shift, before->shift) : last->shift);
   }
-  shifts_.clear();
+  passages_.clear();
 }
 
-/// Where the shifts of a sequence of events go: the last three on one guard lie on a geometric sequence.
-Mat Variation::limit_of_shifts() const {
-  std::vector<const Mat*> last;
-  for (auto it = shifts_.rbegin(); it != shifts_.rend() && last.size() < 3; ++it) {
-    if (it->first == shifts_.back().first && it->second.cols() == x_.cols()) last.push_back(&it->second);
+/// The last event, and the two before it that repeat it with the smallest period; empty where nothing repeats.
+std::array<const Variation::Passage*, 3> Variation::last_in_step() const {
+  const auto from_end = [this](size_t i) { return &passages_[passages_.size() - 1 - i]; };
+  if (passages_.empty() || passages_.back().after.cols() != x_.cols()) return {};
+  for (size_t period = 1; 3 * period <= passages_.size(); ++period) {
+    bool repeats = true;
+    for (size_t i = 0; i < 2 * period && repeats; ++i) {
+      const Passage &one = *from_end(i), &former = *from_end(i + period);
+      repeats = one.guard == former.guard && one.before == former.before && former.after.cols() == x_.cols();
+    }
+    if (repeats) return {from_end(0), from_end(period), from_end(2 * period)};
   }
-  if (last.empty()) return Mat::Zero(1, x_.cols());
-  Mat limit = *last[0];
-  for (Eigen::Index c = 0; c < limit.cols() && last.size() == 3; ++c) {
-    const double d = (*last[0])(0, c) - (*last[1])(0, c), former = (*last[1])(0, c) - (*last[2])(0, c);
-    if (std::abs(d) < std::abs(former)) limit(0, c) += d * d / (former - d);
-  }
-  return limit;
+  return {from_end(0), nullptr, nullptr};
 }
 
 void Variation::through(const Transition& event) {
   if (event.silent) return;
   if (!event.resting.empty()) return accumulate(event);
+  pass(event);
+  remember(event);
+}
+
+void Variation::remember(const Transition& event) {
+  if (event.guards.empty()) return;
+  constexpr size_t most_passages = 64;
+  if (passages_.size() == most_passages) passages_.erase(passages_.begin(), passages_.begin() + most_passages / 2);
+  passages_.push_back({event.guards.front(), event.before, last_shift_, x_});
+}
+
+void Variation::pass(const Transition& event) {
   const bool resets = !event.jumps.empty() || !event.hits.empty();
   if (!resets && event.before == event.after && event.counters_before == event.counters) return;  // touched
   const Arc before = arc_before(event), after{event.after, event.counters, {}, event.guess};
@@ -757,10 +789,6 @@ void Variation::through(const Transition& event) {
   }
   last_time_ = event.t;
   last_shift_ = dt;
-  if (event.guards.empty()) return;
-  constexpr size_t most_shifts = 32;
-  if (shifts_.size() == most_shifts) shifts_.erase(shifts_.begin(), shifts_.begin() + most_shifts / 2);
-  shifts_.emplace_back(event.guards.front(), dt);
 }
 
 bool Variation::reset(const Transition& event, const Arc& arc, std::span<double> x, double t, Mat& z, const Mat& dt) {
@@ -910,9 +938,12 @@ bool Variation::pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, 
     const double factor = value_of(*a, program_.event_restitution(j));
     const double back = direction_ > 0 ? factor : 1 / factor;
     J.row(k) = gradient_of(*b, rate).transpose() * unknowns;
+    r.row(k) = row_tangent(rate, *b, tape, moved, &dt);
+    // A contact that was about to open and is pressed by the others ends without velocity.
+    if (direction_ * value_of(*a, rate) > 0) continue;
     const Mat dfactor = row_tangent(program_.event_restitution(j), *a, tape, z, &dt);
-    r.row(k) = row_tangent(rate, *b, tape, moved, &dt) + back * row_tangent(rate, *a, tape, z, &dt) +
-               (direction_ > 0 ? 1.0 : -back * back) * value_of(*a, rate) * dfactor;
+    r.row(k) += back * row_tangent(rate, *a, tape, z, &dt) +
+                (direction_ > 0 ? 1.0 : -back * back) * value_of(*a, rate) * dfactor;
   }
   for (Eigen::Index s = 0; s < slid; ++s) {
     const int row = program_.event_surface(stuck[ux(s)]);

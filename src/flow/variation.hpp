@@ -13,6 +13,7 @@
 // docs/method/variations.md
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,7 +37,10 @@ class Variation {
   /// The tangents from here on: a column per direction, rows by state and by parameter.
   void begin(Mat x, Mat p = {});
   const Mat& tangents() const { return x_; }
-  void set_tangents(Mat x) { x_ = std::move(x); }
+  void set_tangents(Mat x) {
+    x_ = std::move(x);
+    passages_.clear();
+  }
   /// Only the first so many directions from here on.
   void shrink(Eigen::Index directions) {
     p_ = Mat(p_.leftCols(directions));
@@ -110,7 +114,14 @@ class Variation {
   bool through_several(const Transition& event, const Arc& before, const Mat& shifts);
   Arc arc_before(const Transition& event) const;
   void accumulate(const Transition& event);
-  Mat limit_of_shifts() const;
+  void pass(const Transition& event);
+  void remember(const Transition& event);
+  struct Passage {  // an event, and how times and states move with the tangents there
+    Guard guard;
+    Mode before;
+    Mat shift, after;
+  };
+  std::array<const Passage*, 3> last_in_step() const;
   bool pass_jump(const JumpDone& jump, std::span<const double> lambda, std::span<double> x, double t, Mat& z,
                  const Mat& dt, const Mat& dlambda);
   bool pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt);
@@ -131,12 +142,12 @@ class Variation {
   double direction_, tolerance_;
   int order_;
   Mat x_, p_;
-  bool first_ = true;                          // nothing has been passed yet
-  Arc last_arc_;                               // of the last piece
-  double last_time_ = 0;                       // of the last transition
-  Mat last_shift_;                             // how it moved
-  std::vector<std::pair<Guard, Mat>> shifts_;  // of the latest transitions, by their guard
-  std::vector<int> stand_;                     // per unknown: position among the active ones, or -1
+  bool first_ = true;              // nothing has been passed yet
+  Arc last_arc_;                   // of the last piece
+  double last_time_ = 0;           // of the last transition
+  Mat last_shift_;                 // how it moved
+  std::vector<Passage> passages_;  // the latest events
+  std::vector<int> stand_;         // per unknown: position among the active ones, or -1
   std::vector<double> stand_sign_;
   std::vector<double> xs_, us_, fx_, fr_;  // series: [(row * directions + direction) * (order + 1) + k]
   std::unordered_map<const Tape*, std::unique_ptr<Jet<double>>> jets_;

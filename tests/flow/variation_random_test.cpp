@@ -109,7 +109,7 @@ std::string row_of_balls(Draw& draw) {
   const int n = draw.whole(2, 3);
   std::string equations, constraints, start;
   for (int i = 0; i < n; ++i) {
-    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = -k*x{0} + {1}*sin(w*t + {0}) + (N{0} - N{2})/{3}\n", i,
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = -k*x{0} + {1}*sin(w*t) + (N{0} - N{2})/{3}\n", i,
                              draw.number(-1, 1), i + 1, draw.number(0.5, 2));
     start += fmt::format("x{0} = {1}\nv{0} = {2}\n", i, fmt::format("{:.3f}", i + draw.between(0.1, 0.9)),
                          draw.number(-2, 2));
@@ -179,7 +179,7 @@ std::string jumping(Draw& draw) {
 using Generator = std::string (*)(Draw&);
 
 struct Tally {
-  int compared = 0, skipped = 0;
+  int compared = 0, skipped = 0, told = 0;
   std::map<std::string, int> kinds;
 };
 
@@ -228,6 +228,12 @@ Tally compare(Generator generate, int models, double until, unsigned seed) {
     tally.kinds["degree 1"] += !has(text, "R*") && has(events, "close(") ? 1 : 0;
     tally.kinds["clock"] += has(events, "jump(tick)") ? 1 : 0;
     tally.kinds["wrap"] += derivatives->wraps > 0 ? 1 : 0;
+    // Where it is told that contacts hit together, differences of runs are no derivative.
+    if (std::any_of(derivatives->notes.begin(), derivatives->notes.end(),
+                    [&](const std::string& note) { return has(note, "no derivative exists"); })) {
+      ++tally.told;
+      continue;
+    }
     const double size = 1 + fine->cwiseAbs().maxCoeff();
     const double doubt = (*coarse - *fine).cwiseAbs().maxCoeff();
     const double error = (exact - *fine).cwiseAbs().maxCoeff();
@@ -247,6 +253,7 @@ Tally compare(Generator generate, int models, double until, unsigned seed) {
 /// Every kind that is named was met, and differentiated, in three models at least.
 void expect_kinds(const Tally& tally, int compared, std::initializer_list<const char*> kinds) {
   EXPECT_GE(tally.compared, compared);
+  EXPECT_LE(tally.told, tally.compared / 50);
   for (const char* kind : kinds) EXPECT_GE(tally.kinds.contains(kind) ? tally.kinds.at(kind) : 0, 3) << kind;
 }
 
@@ -260,7 +267,7 @@ TEST(RandomVariation, HitsWallsWithAndWithoutFriction) {
   expect_kinds(compare(walls, 120, 5, 3), 100, {"impact", "close", "open", "chatter", "slide", "leave"});
 }
 TEST(RandomVariation, HitsBallsInARow) {
-  expect_kinds(compare(row_of_balls, 60, 3, 4), 50, {"impact", "close", "open"});
+  expect_kinds(compare(row_of_balls, 300, 3, 4), 270, {"impact", "close", "open"});
 }
 TEST(RandomVariation, ConductsAndBlocks) {
   expect_kinds(compare(circuit, 60, 6, 5), 50, {"close", "open", "degree 0", "degree 1"});

@@ -83,7 +83,8 @@ z = 0
 [table.q]
 points = [[-3, 0.4], [-1.2, 0.3], [-0.4, -0.5], [0.3, 0.7], [0.9, 0.1], [2.5, 0.6]]
 outside = "hold"
-between = ")M" + between + "\"\n",
+between = ")M" + between +
+                     "\"\n",
                  8, "");
   }
 }
@@ -309,6 +310,37 @@ v = 1
 u = 0
 )M",
                6, "close");
+}
+
+/// The inner ball is caught between the wall and the other ball until both lie still.
+TEST(Variation, PressesAContactThatWasAboutToOpen) {
+  expect_equal(R"M(
+equations = """
+  x0' = v0
+  v0' = -k*x0 + 0.8124*sin(w*t) + (N0 - N1)/1.8486
+  x1' = v1
+  v1' = -k*x1 + 0.9359*sin(w*t) + (N1 - N2)/0.5118
+"""
+[parameters]
+k = 0.4
+w = 1.7
+r = 0.8
+[constraint.N0]
+gap = "x0"
+restitution = "r"
+[constraint.N1]
+gap = "x1 - x0"
+restitution = "0"
+[constraint.N2]
+gap = "2 - x1"
+restitution = "r"
+[initial]
+x0 = 0.482
+v0 = -1.7957
+x1 = 1.265
+v1 = -0.7291
+)M",
+               3, "close");
 }
 
 TEST(Variation, Jumps) {
