@@ -6,17 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "model/read.hpp"
+#include "run_of.hpp"
 
 namespace saltus {
 namespace {
-
-RunOptions run_of(const Model& model, double until = 100) {
-  RunOptions o;
-  o.parameters = parameter_values(model);
-  o.initial = initial_values(model, o.parameters);
-  o.until = until;
-  return o;
-}
 
 std::vector<const SpecialPoint*> of_type(const Branch& branch, const std::string& type) {
   std::vector<const SpecialPoint*> out;

@@ -8,17 +8,10 @@
 #include "analysis/equilibrium.hpp"
 #include "analysis/exponents.hpp"
 #include "model/read.hpp"
+#include "run_of.hpp"
 
 namespace saltus {
 namespace {
-
-RunOptions run_of(const Model& model, double until = 100) {
-  RunOptions o;
-  o.parameters = parameter_values(model);
-  o.initial = initial_values(model, o.parameters);
-  o.until = until;
-  return o;
-}
 
 const char* const friction = R"M(
 equations = """

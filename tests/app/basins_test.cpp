@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include "scratch.hpp"
+#include "json_of.hpp"
 
 namespace saltus {
 namespace {
@@ -20,13 +19,7 @@ using nlohmann::json;
 
 class BasinsCommand : public Scratch {
  protected:
-  static json ask(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "basins");
-    arguments.push_back("--json");
-    const Ran r = saltus_line(arguments);
-    EXPECT_EQ(r.status, 0) << r.talk;
-    return json::parse(r.out);
-  }
+  static json ask(const std::vector<std::string>& arguments) { return json_of("basins", arguments); }
   static std::string complaint(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "basins");
     const Ran r = saltus_line(arguments);

@@ -12,9 +12,8 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include "scratch.hpp"
+#include "json_of.hpp"
 
 namespace saltus {
 namespace {
@@ -24,13 +23,7 @@ using nlohmann::json;
 
 class SweepCommand : public Scratch {
  protected:
-  static json ask(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "sweep");
-    arguments.push_back("--json");
-    const Ran r = saltus_line(arguments);
-    EXPECT_EQ(r.status, 0) << r.talk;
-    return json::parse(r.out);
-  }
+  static json ask(const std::vector<std::string>& arguments) { return json_of("sweep", arguments); }
   static std::vector<double> values_of(const json& j) {
     std::vector<double> values;
     for (const json& row : j["rows"]) values.push_back(row["value"].get<double>());
