@@ -3,10 +3,11 @@ JOBS := $(shell nproc)
 BUILD := build/release
 SALTUS := $(BUILD)/saltus
 
-.PHONY: help program python demo test bench asan tsan fuzz clean
+.PHONY: help program native python demo test bench asan tsan fuzz clean
 
 help:
 	@echo "make demo     build, run the friction model and draw it"
+	@echo "make native   build the program with the compiler of machine code for long runs (LLVM)"
 	@echo "make python   build the Python package: build/python"
 	@echo "make test     build, and run all tests"
 	@echo "make bench    build, and run the benchmarks"
@@ -22,6 +23,12 @@ program:
 	@cmake --preset release $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log,-DSALTUS_TESTS=OFF)
 	@cmake --build --preset release -j $(JOBS) --target saltus_cli
 
+# The program and the module that makes machine code.
+native:
+	@cmake/packages packages.txt native
+	@$(MAKE) --no-print-directory program
+	@echo "Long runs use machine code from now on; docs/method/native.md tells when."
+
 # The Python package; its module holds all of saltus, so it needs no other part.
 python:
 	@cmake/packages packages.txt build python
@@ -35,13 +42,13 @@ demo: program
 	@echo "The picture is build/demo/plot.svg; 'saltus help' lists what else there is."
 
 test:
-	@cmake/packages packages.txt build draw ranks python test web
+	@cmake/packages packages.txt build draw ranks native python test web
 	@cmake --preset release -DSALTUS_TESTS=ON -DSALTUS_PYTHON=ON $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log)
 	@cmake --build --preset release -j $(JOBS)
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
 
 bench:
-	@cmake/packages packages.txt build bench
+	@cmake/packages packages.txt build native bench
 	@cmake --preset release -B build/bench -DSALTUS_BENCH=ON -DSALTUS_TESTS=OFF
 	@cmake --build build/bench -j $(JOBS)
 	@for program in build/bench/bench/*_bench; do echo "== $$program"; $$program || exit 1; done

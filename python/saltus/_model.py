@@ -201,6 +201,7 @@ class Model:
             tolerance: Optional[float] = None, engine: Optional[str] = None, dt: Optional[float] = None,
             adaptive: Optional[bool] = None, theta: Optional[float] = None, flow: Optional[str] = None,
             leave: Optional[Mapping[str, Any]] = None, attract: Optional[float] = None, zeno: Optional[str] = None,
+            native: Optional[str] = None,
             dense: Optional[bool] = None, sample: Any = None, max_events: Optional[int] = None,
             sensitivity: Union[bool, Sequence[str], None] = None, progress: Progress = None, stop: Any = None,
             values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
@@ -217,6 +218,7 @@ class Model:
         leave        {"v": +1}: the side to leave a surface to where several are possible
         attract      hold slid surfaces by the term -C h grad h instead of projection
         zeno         where events accumulate: "complete" or "stop" ("complete")
+        native       machine code: "auto" (in long runs), "on" or "off"; the results are the same ("auto")
         dense        keep the dense output, for `path(t)` (True)
         sample       rows: "smooth", "steps", an interval, or an array of times ("smooth")
         max_events   the run ends there
@@ -229,7 +231,8 @@ class Model:
         Never raises for what the system does: see `.end`.
         """
         named = dict(until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive,
-                     theta=theta, flow=flow, leave=leave, attract=attract, zeno=zeno, dense=dense, sample=sample,
+                     theta=theta, flow=flow, leave=leave, attract=attract, zeno=zeno,
+                     native=native, dense=dense, sample=sample,
                      max_events=max_events, sensitivity=sensitivity, progress=progress, stop=stop)
         given, settings = sort_keywords(self._names, named, values, options, more, "run")
         model = self._with(settings, "run")
@@ -253,7 +256,8 @@ class Model:
                 start: Any = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
                 engine: Optional[str] = None, dt: Optional[float] = None, adaptive: Optional[bool] = None,
                 theta: Optional[float] = None, flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None,
-                attract: Optional[float] = None, zeno: Optional[str] = None, progress: Progress = None,
+                attract: Optional[float] = None, zeno: Optional[str] = None,
+                native: Optional[str] = None, progress: Progress = None,
                 stop: Any = None, values: Optional[Mapping[str, Value]] = None,
                 options: Optional[Mapping[str, Any]] = None, **more: Value) -> Section:
         """Points of a Poincaré or stroboscopic map.
@@ -264,7 +268,7 @@ class Model:
         until    an upper limit; the other options are those of `run`
         """
         named = dict(until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive,
-                     theta=theta, flow=flow, leave=leave, attract=attract, zeno=zeno, section=section,
+                     theta=theta, flow=flow, leave=leave, attract=attract, zeno=zeno, native=native, section=section,
                      progress=progress, stop=stop)
         given, settings = sort_keywords(self._names, named, values, options, more, "section")
         model = self._with(settings, "section")
@@ -284,7 +288,8 @@ class Model:
               until: Optional[Value] = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
               engine: Optional[str] = None, dt: Optional[float] = None, adaptive: Optional[bool] = None,
               theta: Optional[float] = None, flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None,
-              attract: Optional[float] = None, zeno: Optional[str] = None, progress: Progress = None, stop: Any = None,
+              attract: Optional[float] = None, zeno: Optional[str] = None,
+              native: Optional[str] = None, progress: Progress = None, stop: Any = None,
               values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
               **more: Value) -> Sweep:
         """Attractors against one parameter, or periods against two.
@@ -305,7 +310,7 @@ class Model:
         named = dict(count=count, skip=skip, settle=settle, longest=longest, start=start, starts=starts, box=box,
                      continue_=continue_, exponent=exponent, near=near, section=section, seed=seed, threads=threads,
                      until=until, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive, theta=theta,
-                     flow=flow, leave=leave, attract=attract, zeno=zeno, progress=progress, stop=stop)
+                     flow=flow, leave=leave, attract=attract, zeno=zeno, native=native, progress=progress, stop=stop)
         given, settings = sort_keywords(self._names, named, values, options, more, "sweep")
         model = self._with(settings, "sweep")
         axes = [(name, range_values(name, wanted)) for name, wanted in vary.items()]
@@ -335,7 +340,8 @@ class Model:
                until: Optional[Value] = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
                engine: Optional[str] = None, dt: Optional[float] = None, adaptive: Optional[bool] = None,
                theta: Optional[float] = None, flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None,
-               attract: Optional[float] = None, zeno: Optional[str] = None, progress: Progress = None, stop: Any = None,
+               attract: Optional[float] = None, zeno: Optional[str] = None,
+               native: Optional[str] = None, progress: Progress = None, stop: Any = None,
                values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
                **more: Value) -> Basins:
         """Which initial states go to which attractor.
@@ -353,7 +359,7 @@ class Model:
         named = dict(method=method, join=join, refine=refine, section=section, period=period, random=random, seed=seed,
                      points=points, longest=longest, near=near, threads=threads, until=until, from_=from_,
                      tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive, theta=theta, flow=flow, leave=leave,
-                     attract=attract, zeno=zeno, progress=progress, stop=stop)
+                     attract=attract, zeno=zeno, native=native, progress=progress, stop=stop)
         given, settings = sort_keywords(self._names, named, values, options, more, "basins")
         model = self._with(settings, "basins")
         edges = {name: cell_edges(name, wanted, model.states, "random" in given) for name, wanted in axes.items()}
@@ -381,7 +387,7 @@ class Model:
     def exponents(self, until: Optional[Value] = None, *, start: Any = None, from_: Optional[Value] = None,
                   tolerance: Optional[float] = None, engine: Optional[str] = None, flow: Optional[str] = None,
                   leave: Optional[Mapping[str, Any]] = None, attract: Optional[float] = None,
-                  zeno: Optional[str] = None, progress: Progress = None, stop: Any = None,
+                  zeno: Optional[str] = None, native: Optional[str] = None, progress: Progress = None, stop: Any = None,
                   values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
                   **more: Value) -> Exponents:
         """All Lyapunov exponents of one run, exactly differentiated through every event.
@@ -391,7 +397,7 @@ class Model:
         The other options are those of `run`.
         """
         named = dict(until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, flow=flow, leave=leave,
-                     attract=attract, zeno=zeno, progress=progress, stop=stop)
+                     attract=attract, zeno=zeno, native=native, progress=progress, stop=stop)
         given, settings = sort_keywords(self._names, named, values, options, more, "exponents")
         model = self._with(settings, "exponents")
         start_state = state_vector(given.get("start"), model.states, model.initial)

@@ -15,7 +15,8 @@ from ._errors import usage
 Value = Union[float, int, str, np.number]
 
 # What every question takes, under its name in Python.
-SOLVE = ("until", "from_", "tolerance", "engine", "dt", "adaptive", "theta", "flow", "leave", "attract", "zeno", "threads")
+SOLVE = ("until", "from_", "tolerance", "engine", "dt", "adaptive", "theta", "flow", "leave", "attract", "zeno", "native",
+         "threads")
 
 
 def formula(value: Any, name: str) -> str:

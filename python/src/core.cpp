@@ -211,6 +211,7 @@ Solve solve_of(const py::dict& options, const Model& model) {
   take(options, "flow", o.flow);
   take(options, "attract", o.attract);
   take(options, "zeno", o.zeno);
+  take(options, "native", o.native);
   if (options.contains("leave")) o.leave = settings(options["leave"].cast<py::dict>());
   return saltus::solve_of(o, model);
 }

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/module.hpp"
 
 namespace saltus {
 namespace {
@@ -27,22 +27,19 @@ bool started_by_mpi() {
 }
 
 Mpi load_mpi() {
-  std::error_code failed;
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
-  for (const auto& path : {folder / "libsaltus_mpi.so", folder / "../lib/saltus/libsaltus_mpi.so"}) {
-    if (!std::filesystem::exists(path, failed)) continue;
-    void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);  // Open MPI loads parts of itself that look for it
-    if (module == nullptr)
-      throw Error(ErrorKind::file, fmt::format("cannot use MPI: {}", ::dlerror()), {},
-                  "install the MPI library saltus was built with (Debian: libopenmpi3)");
-    const auto start = reinterpret_cast<decltype(&saltus_start_mpi)>(::dlsym(module, "saltus_start_mpi"));
-    if (start == nullptr) throw Error(ErrorKind::file, fmt::format("'{}' is not saltus's", path.string()));
-    Mpi mpi;
-    start(mpi);
-    return mpi;
-  }
-  throw Error(ErrorKind::usage, "this saltus was built without MPI", {},
-              "run it without mpirun, or build it where libopenmpi-dev is installed");
+  const auto path = find_module("libsaltus_mpi.so");
+  if (path.empty())
+    throw Error(ErrorKind::usage, "this saltus was built without MPI", {},
+                "run it without mpirun, or build it where libopenmpi-dev is installed");
+  void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);  // Open MPI loads parts of itself that look for it
+  if (module == nullptr)
+    throw Error(ErrorKind::file, fmt::format("cannot use MPI: {}", ::dlerror()), {},
+                "install the MPI library saltus was built with (Debian: libopenmpi3)");
+  const auto start = reinterpret_cast<decltype(&saltus_start_mpi)>(::dlsym(module, "saltus_start_mpi"));
+  if (start == nullptr) throw Error(ErrorKind::file, fmt::format("'{}' is not saltus's", path.string()));
+  Mpi mpi;
+  start(mpi);
+  return mpi;
 }
 
 }  // namespace

@@ -624,7 +624,7 @@ Past record(const BasinsRequest& request, const Model& model, const Axes& axes, 
 
 /// What the computation depends on: pictures, formats and joining do not count.
 std::string identity_of(Past past) {
-  for (const char* idle : {"format", "no-plot", "show", "at"})
+  for (const char* idle : {"format", "no-plot", "show", "at", "native"})
     std::erase_if(past.options, [&](const Past::Option& o) { return o.first == idle; });
   return write_past(past);
 }

@@ -81,6 +81,8 @@ void declare(CLI::App& app, SolveOptions& o) {
   declare_settings(app, "--leave", o.leave, "NAME=+1|-1|0", "side to leave a surface to where several are possible");
   declare_number(app, "--attract", o.attract, "hold slid surfaces by the term -C h grad h instead of projection");
   app.add_option("--zeno", o.zeno, "where events accumulate: go on, or end there")->type_name("complete|stop");
+  app.add_option("--native", o.native, "machine code in long runs, from the start, or never; the results are the same")
+      ->type_name("auto|on|off");
 }
 
 void declare(CLI::App& app, OutputOptions& o) {

@@ -17,6 +17,7 @@ std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& 
                                  {"engine", {options.step ? "step" : "event"}},
                                  {"flow", {solve.flow}},
                                  {"zeno", {solve.zeno}}};
+  if (!options.step) list.push_back({"native", {solve.native}});
   if (options.step) {
     list.push_back({"theta", {print_number(options.step->theta)}});
     if (options.step->dt > 0) list.push_back({"dt", {print_number(options.step->dt)}});

@@ -43,9 +43,9 @@ std::string as_flags(std::string_view message) {
   using Spelling = std::pair<std::string_view, std::string_view>;
   constexpr std::array<Spelling, 5> short_flags{
       {{"parameter", "-p"}, {"initial", "-x"}, {"points", "-n"}, {"threads", "-j"}, {"folder", "-o"}}};
-  constexpr std::array<std::string_view, 18> long_flags{
+  constexpr std::array<std::string_view, 19> long_flags{
       "adaptive", "from", "until",  "tolerance",   "engine",  "dt",   "theta",  "flow",   "leave",
-      "attract",  "zeno", "sample", "sensitivity", "section", "skip", "settle", "format", "equilibrium"};
+      "attract",  "zeno", "native", "sample", "sensitivity", "section", "skip", "settle", "format", "equilibrium"};
   constexpr std::array<std::string_view, 4> commands{"check", "examples", "again", "run"};
   const auto is_in = [](const auto& list, std::string_view name) {
     return std::find(list.begin(), list.end(), name) != list.end();

@@ -610,7 +610,7 @@ Past record(const SweepRequest& request, const SweepPlan& plan, const Model& mod
 /// What the runs depend on: pictures and formats do not count, nor colours that cost nothing.
 std::string identity_of(Past past) {
   const auto idle = [](const Past::Option& o) {
-    return o.first == "format" || o.first == "no-plot" || o.first == "show" ||
+    return o.first == "format" || o.first == "native" || o.first == "no-plot" || o.first == "show" ||
            (o.first == "colour" && o.second != std::vector<std::string>{"exponent"});
   };
   std::erase_if(past.options, idle);

@@ -28,6 +28,7 @@ void SolveOptions::check() const {
     misuse("`dt` and `adaptive` exclude each other", "give a fixed step, or let the engine choose it");
   if (engine) check_word(*engine, {"event", "step", "both"}, "engine");
   check_word(flow, {"taylor", "stiff"}, "flow");
+  check_word(native, {"auto", "on", "off"}, "choice for `native`");
   check_word(zeno, {"complete", "stop"}, "choice for `zeno`");
   if (attract && !(*attract >= 0 && *attract <= 1e12))
     throw Error(ErrorKind::usage, fmt::format("`attract` {}", *attract), {}, "give a number from 0 to 1e12");
@@ -63,6 +64,9 @@ Solve solve_of(const SolveOptions& solve, const Model& model) {
             .leave = solve.leave,
             .attract = solve.attract.value_or(0),
             .zeno_stop = solve.zeno == "stop",
+            .native = solve.native == "on"    ? Native::on
+                      : solve.native == "off" ? Native::off
+                                              : Native::automatic,
             .threads = solve.threads};
   if (engine == "step") {
     out.engine = TimeStepping{.dt = solve.adaptive ? 0.0 : solve.dt, .theta = solve.theta.value_or(0.5)};

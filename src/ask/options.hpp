@@ -24,6 +24,7 @@ struct SolveOptions {
   std::vector<Setting> leave;         ///< surface=+1|-1|0: the way to go where the solution is not unique
   std::optional<double> attract;      ///< C of the term -C h grad h instead of projection
   std::string zeno = "complete";      ///< where events accumulate: "complete" or "stop"
+  std::string native = "auto";        ///< machine code: "auto" (in long runs), "on" or "off"; no result depends on it
 
   void check() const;
 };

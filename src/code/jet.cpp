@@ -34,6 +34,32 @@ struct rules::Elementary<double> {
 };
 
 template struct rules::Interpreter<double>;
+
+const NativeFunctions& native_functions() {
+  using F = rules::Elementary<double>;
+  static const NativeFunctions functions{.sqrt = F::sqrt,
+                                         .cbrt = F::cbrt,
+                                         .exp = F::exp,
+                                         .log = F::log,
+                                         .expm1 = F::expm1,
+                                         .log1p = F::log1p,
+                                         .tan = F::tan,
+                                         .sinh = F::sinh,
+                                         .cosh = F::cosh,
+                                         .tanh = F::tanh,
+                                         .atan = F::atan,
+                                         .asin = F::asin,
+                                         .acos = F::acos,
+                                         .atan2 = F::atan2,
+                                         .pow = F::pow,
+                                         .sin_cos = F::sin_cos,
+                                         .extend = [](const Operation& o, double* series, size_t stride, int k) {
+                                           rules::Interpreter<double>::extend(rules::Operations(&o, 1), series, stride,
+                                                                              k);
+                                         }};
+  return functions;
+}
+
 // In code/jet_lanes.cpp, which is compiled for machines that have the registers.
 extern template struct rules::Interpreter<Lanes4>;
 
@@ -108,8 +134,51 @@ void Jet<V>::set_time(const V& t, int order) {
     (*this)[tape_->time][0] = t;
     if (order_ > 0) (*this)[tape_->time][1] = V{} + 1.0;
   }
-  rules::Interpreter<V>::extend_to(linear_, series(), stride_, known + 1, std::min(order, 1));
-  rules::Interpreter<V>::extend_to(timed_, series(), stride_, known + 1, order);
+  const int native = run_native(time_code_, known + 1, order);
+  rules::Interpreter<V>::extend_to(linear_, series(), stride_, native + 1, std::min(order, 1));
+  rules::Interpreter<V>::extend_to(timed_, series(), stride_, native + 1, order);
+}
+
+template <class V>
+int Jet<V>::run_native(const NativeCode& code, int first, int last) {
+  if constexpr (std::same_as<V, double>) {
+    if (const int reached = std::min(last, code.order); first <= reached) {
+      code.run(series(), first, reached);
+      return reached;
+    }
+  }
+  return first - 1;
+}
+
+template <class V>
+bool Jet<V>::compile(Schedule& schedule, int order) {
+  if constexpr (std::same_as<V, double>) {
+    const auto code = [&](NativeSource source) {
+      if (source.operations[0].empty()) return NativeCode{};
+      for (const auto& [slot, value] : tape_->numbers)
+        source.numbers.emplace_back(slot * static_cast<int>(stride_), value);
+      source.stride = static_cast<int>(stride_);
+      source.order = std::min(order, order_);
+      return native_code(std::move(source));
+    };
+    std::vector<Operation> time = linear_;
+    time.insert(time.end(), timed_.begin(), timed_.end());
+    time_code_ = code({.operations = {time, time, timed_}});
+    const auto both = [](const std::vector<Operation>& start, const std::vector<Operation>& next) {
+      return std::array{start, next, next};
+    };
+    if (schedule.bound_start.empty()) {
+      NativeSource source{.operations = both(schedule.free_start, schedule.free_next), .rates = rates_};
+      for (const int slot : schedule.wanted) source.wanted.push_back(slot * static_cast<int>(stride_));
+      for (const auto& [x, rate] : rates_) source.wanted.push_back(x);
+      schedule.expand_code = code(std::move(source));
+      return schedule.expand_code.run != nullptr;
+    }
+    schedule.free_code = code({.operations = both(schedule.free_start, schedule.free_next)});
+    schedule.bound_code = code({.operations = both(schedule.bound_start, schedule.bound_next)});
+    return schedule.bound_code.run != nullptr;
+  }
+  return false;
 }
 
 template <class V>
@@ -153,17 +222,23 @@ void Jet<V>::enter(const Schedule& schedule) {
 
 template <class V>
 void Jet<V>::free(const Schedule& schedule, int k) {
+  if (run_native(schedule.free_code, k, k) == k) return;
   rules::Interpreter<V>::extend(k == 0 ? schedule.free_start : schedule.free_next, series(), stride_, k);
 }
 
 template <class V>
 void Jet<V>::bound(const Schedule& schedule, int k) {
+  if (run_native(schedule.bound_code, k, k) == k) return;
   rules::Interpreter<V>::extend(k == 0 ? schedule.bound_start : schedule.bound_next, series(), stride_, k);
 }
 
 template <class V>
 void Jet<V>::expand(const Schedule& schedule, int order) {
-  rules::Interpreter<V>::expand(schedule.free_start, schedule.free_next, rates_, series(), stride_, order);
+  if (order <= schedule.expand_code.order) {
+    run_native(schedule.expand_code, 0, order);
+  } else {
+    rules::Interpreter<V>::expand(schedule.free_start, schedule.free_next, rates_, series(), stride_, order);
+  }
 }
 
 template <class V>

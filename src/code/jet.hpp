@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "code/native_code.hpp"
 #include "code/schedule.hpp"
 #include "code/tape.hpp"
 
@@ -72,6 +73,9 @@ class Jet {
   void bound(const Schedule& schedule, int k);
   /// free and integrate for k = 0..order; needs no bound.
   void expand(const Schedule& schedule, int order);
+  /// Makes machine code for a schedule of this jet, up to an order; above it the schedule is interpreted as before. The
+  /// bits of all results stay the same. False where there is none (lanes, no compiler, too long).
+  bool compile(Schedule& schedule, int order);
   /// Coefficient k+1 of every state from its rate, if output i is the rate of state i.
   void integrate(int k);
 
@@ -84,12 +88,15 @@ class Jet {
   V* series() { return reinterpret_cast<V*>(c_.data()); }
   const V* series() const { return reinterpret_cast<const V*>(c_.data()); }
   void bind_lane(size_t lane, std::span<const double> parameters);
+  /// Coefficients first..last as far as there is code for them; the last one done.
+  int run_native(const NativeCode& code, int first, int last);
 
   const Tape* tape_;
   int order_;
   size_t stride_;
   std::vector<Operation> linear_, timed_, free_, bound_;  // of the tape, with places in c_ instead of slots
   std::vector<std::pair<int, int>> rates_;                // (state, rate), places in c_
+  NativeCode time_code_;                                  // of linear_ and timed_
   std::vector<Line> c_;
   std::vector<double> constants_;  // scratch of bind
   std::array<double, sizeof(V) / sizeof(double)> time_{};

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 #include <cstddef>
+#include <limits>
 #include <type_traits>
 
 #include "code/jet.hpp"
@@ -27,8 +27,8 @@ struct Interpreter {
   static void extend(Operations operations, V* c, size_t stride, int k);
   /// Coefficients first..order.
   static void extend_to(Operations operations, V* c, size_t stride, int first, int order);
-  /// Coefficients 0..order of the operations `first` (at 0) and `later` (above), with integrate between.
-  static void expand(Operations first, Operations later, Rates rates, V* c, size_t stride, int order);
+  /// Coefficients 0..order of the operations `start` (at 0) and `later` (above), with integrate between.
+  static void expand(Operations start, Operations later, Rates rates, V* c, size_t stride, int order);
   /// x[k+1] = rate[k]/(k+1) for pairs (x, rate) of places.
   static void integrate(Rates rates, V* c, int k);
 };
@@ -39,7 +39,7 @@ void Interpreter<Lanes8>::extend(Operations operations, Lanes8* c, size_t stride
 template <>
 void Interpreter<Lanes8>::extend_to(Operations operations, Lanes8* c, size_t stride, int first, int order);
 template <>
-void Interpreter<Lanes8>::expand(Operations start, Operations next, Rates rates, Lanes8* c, size_t stride, int order);
+void Interpreter<Lanes8>::expand(Operations start, Operations later, Rates rates, Lanes8* c, size_t stride, int order);
 template <>
 void Interpreter<Lanes8>::integrate(Rates rates, Lanes8* c, int k);
 
@@ -54,11 +54,22 @@ constexpr auto inverse = [] {
 template <class V>
 struct Elementary;
 
-/// term(first) + ... + term(last), as four sums that do not wait for each other.
+// Coefficient k of a product waits for the coefficients k of its factors, which are ready last: their terms are added
+// last, and what is divided by is inverted meanwhile. So the orders, which wait for each other, follow closely.
+
+/// term(first) + ... + term(last), as four sums that do not wait for each other; 0 if there is none.
 template <class Term>
 inline auto sum(int first, int last, Term term) {
-  decltype(term(first)) s0{}, s1{}, s2{}, s3{};
-  int j = first;
+  using V = decltype(term(first));
+  if (last < first) return V{};
+  V s0 = term(first);
+  if (last == first) return s0;
+  V s1 = term(first + 1);
+  if (last == first + 1) return s0 + s1;
+  V s2 = term(first + 2);
+  if (last == first + 2) return (s0 + s1) + s2;
+  V s3 = term(first + 3);
+  int j = first + 4;
   for (; j + 3 <= last; j += 4) {
     s0 += term(j);
     s1 += term(j + 1);
@@ -77,13 +88,41 @@ inline auto convolve(const A& a, const B& b, int k, int first, int last) {
   return sum(first, last, [&](int j) { return a[j] * b[k - j]; });
 }
 
+/// sum of a[j] b[k-j], j = 0..k, for k > 0
+template <class A, class B>
+inline auto product(const A& a, const B& b, int k) {
+  const auto ends = a[0] * b[k] + a[k] * b[0];
+  return k > 1 ? convolve(a, b, k, 1, k - 1) + ends : ends;
+}
+
 /// sum of a[j] a[k-j], j = first..k-first
 template <class A>
 inline auto convolve_itself(const A& a, int k, int first) {
-  auto half = sum(first, (k + 1) / 2 - 1, [&](int j) { return a[j] * a[k - j]; });
+  auto half = convolve(a, a, k, first, (k + 1) / 2 - 1);
   half += half;
   if (k % 2 == 0) half += a[k / 2] * a[k / 2];
   return half;
+}
+
+/// sum of a[j] a[k-j], j = 0..k, for k > 0
+template <class A>
+inline auto product_with_itself(const A& a, int k) {
+  const auto ends = (a[0] + a[0]) * a[k];
+  return k > 1 ? convolve_itself(a, k, 1) + ends : ends;
+}
+
+/// sum of a[j] b[k-j], j = 1..k, for k > 0
+template <class A, class B>
+inline auto product_above(const A& a, const B& b, int k) {
+  const auto newest = a[k] * b[0];
+  return k > 1 ? convolve(a, b, k, 1, k - 1) + newest : newest;
+}
+
+/// c of c' = a' b, for k > 0, with Da = D a:  a[k] b[0] + (sum of Da[j] b[k-j], j = 1..k-1)/k
+template <class V, class B>
+inline V next_by_slope(const V* a, const V* Da, const B& b, int k) {
+  const V newest = a[k] * b[0];
+  return k > 1 ? inverse[static_cast<size_t>(k)] * convolve(Da, b, k, 1, k - 1) + newest : newest;
 }
 
 /// c = sqrt(a); a series that is zero so far stays zero (sliding on the edge of a square root's domain).
@@ -95,8 +134,8 @@ inline V next_root(const V* a, const V* c, int k) {
 /// c with D c = (sign D a)/w; Dc holds its derivative.
 template <class V>
 inline void next_integral(V* c, V* Dc, double sign, const V* a, const V* w, int k) {
-  Dc[k] = (sign * k * a[k] - convolve(Dc, w, k, 1, k - 1)) / w[0];
-  c[k] = Dc[k] / static_cast<double>(k);
+  Dc[k] = (sign * k * a[k] - convolve(Dc, w, k, 1, k - 1)) * (1.0 / w[0]);
+  c[k] = Dc[k] * inverse[static_cast<size_t>(k)];
 }
 
 /// c = a^r by a D c = r c D a:  k a[0] c[k] = sum of (r j - (k-j)) a[j] c[k-j]
@@ -110,24 +149,25 @@ inline auto next_power(const C& c, const A& a, double r, int k) {
       return largest == 0 ? 0.0 : std::numeric_limits<double>::quiet_NaN();
     }
   }
-  return sum(1, k, [&](int j) { return (r * j - (k - j)) * a[j] * c[k - j]; }) / (static_cast<double>(k) * a[0]);
+  return sum(1, k, [&](int j) { return (r * j - (k - j)) * a[j] * c[k - j]; }) *
+         (1.0 / (static_cast<double>(k) * a[0]));
 }
 
 /// c = a^n, n > 0 whole, by squares and products kept in series(1), series(2), ...
 template <class Series>
 inline auto next_whole_power(Series series, const decltype(series(0))& a, unsigned n, int k) {
-  auto product = a;
+  auto power = a;
   int used = 0;
   for (int bit = std::bit_width(n) - 2; bit >= 0; --bit) {
     const auto square = series(++used);
-    square[k] = convolve_itself(product, k, 0);
-    product = square;
+    square[k] = k > 0 ? product_with_itself(power, k) : power[0] * power[0];
+    power = square;
     if ((n >> bit) % 2 == 0) continue;
     const auto longer = series(++used);
-    longer[k] = convolve(square, a, k, 0, k);
-    product = longer;
+    longer[k] = k > 0 ? product(square, a, k) : square[0] * a[0];
+    power = longer;
   }
-  return std::remove_cvref_t<decltype(a[0])>(product[k]);
+  return std::remove_cvref_t<decltype(a[0])>(power[k]);
 }
 
 /// c = a^r for k > 0, with c = series(0). Whole powers must work through a[0] = 0, where the recurrence divides by it;
@@ -242,47 +282,47 @@ template <class V>
     case Instr::pow: {  // c = exp(b l), l = log a
       V *l = c1, *Dl = c2, *Dp = c3;
       next_integral(l, Dl, 1.0, a, a, k);
-      Dp[k] = n * convolve(b, l, k, 0, k);
-      c[k] = convolve(Dp, c, k, 1, k) / n;
+      Dp[k] = n * product(b, l, k);
+      c[k] = product_above(Dp, c, k) * inverse[static_cast<size_t>(k)];
       break;
     }
     case Instr::sqrt: c[k] = next_root(a, c, k); break;
     case Instr::cbrt:  // as next_power with r = 1/3, its weights times 3 and so exact
-      c[k] = sum(1, k, [&](int j) { return (4.0 * j - 3.0 * k) * a[j] * c[k - j]; }) / (3.0 * n * a[0]);
+      c[k] = sum(1, k, [&](int j) { return (4.0 * j - 3.0 * k) * a[j] * c[k - j]; }) * (1.0 / (3.0 * n * a[0]));
       break;
     case Instr::sin_cos: {
       V *s = c, *cos = c1, *Da = c2;
       Da[k] = n * a[k];
-      s[k] = convolve(Da, cos, k, 1, k) / n;
-      cos[k] = -convolve(Da, s, k, 1, k) / n;
+      s[k] = next_by_slope(a, Da, cos, k);
+      cos[k] = -next_by_slope(a, Da, s, k);
       break;
     }
     case Instr::sinh_cosh: {
       V *s = c, *cosh = c1, *Da = c2;
       Da[k] = n * a[k];
-      s[k] = convolve(Da, cosh, k, 1, k) / n;
-      cosh[k] = convolve(Da, s, k, 1, k) / n;
+      s[k] = next_by_slope(a, Da, cosh, k);
+      cosh[k] = next_by_slope(a, Da, s, k);
       break;
     }
     case Instr::tan: {  // c' = a' (1 + c^2)
       V *slope = c1, *Da = c2;
       Da[k] = n * a[k];
-      c[k] = convolve(Da, slope, k, 1, k) / n;
-      slope[k] = convolve_itself(c, k, 0);
+      c[k] = next_by_slope(a, Da, slope, k);
+      slope[k] = product_with_itself(c, k);
       break;
     }
     case Instr::tanh: {  // c' = a' (1 - c^2)
       V *slope = c1, *Da = c2;
       Da[k] = n * a[k];
-      c[k] = convolve(Da, slope, k, 1, k) / n;
-      slope[k] = -convolve_itself(c, k, 0);
+      c[k] = next_by_slope(a, Da, slope, k);
+      slope[k] = -product_with_itself(c, k);
       break;
     }
     case Instr::log: next_integral(c, c1, 1.0, a, a, k); break;
     case Instr::expm1: {
       V *exp = c1, *Da = c2;
       Da[k] = n * a[k];
-      c[k] = exp[k] = convolve(Da, exp, k, 1, k) / n;
+      c[k] = exp[k] = next_by_slope(a, Da, exp, k);
       break;
     }
     case Instr::log1p: next_integral(c, c1, 1.0, a, b, k); break;
@@ -291,10 +331,10 @@ template <class V>
     case Instr::acos: next_integral(c, c1, -1.0, a, b, k); break;
     case Instr::atan2: {  // D c = (b D a - a D b)/(a^2 + b^2)
       V *radius = c1, *Dc = c2;
-      radius[k] = convolve_itself(a, k, 0) + convolve_itself(b, k, 0);
+      radius[k] = product_with_itself(a, k) + product_with_itself(b, k);
       const V turn = sum(0, k, [&](int j) { return (2.0 * j - n) * a[j] * b[k - j]; });
-      Dc[k] = (turn - convolve(Dc, radius, k, 1, k - 1)) / radius[0];
-      c[k] = Dc[k] / n;
+      Dc[k] = (turn - convolve(Dc, radius, k, 1, k - 1)) * (1.0 / radius[0]);
+      c[k] = Dc[k] * inverse[static_cast<size_t>(k)];
       break;
     }
     default: __builtin_unreachable();
@@ -314,16 +354,16 @@ template <class V>
     case Instr::add_c: c[k] = a[k]; break;
     case Instr::rsub_c: c[k] = -a[k]; break;
     case Instr::scale: c[k] = b[0] * a[k]; break;
-    case Instr::mul: c[k] = convolve(a, b, k, 0, k); break;
-    case Instr::square: c[k] = convolve_itself(a, k, 0); break;
-    case Instr::one_minus_square: c[k] = -convolve_itself(a, k, 0); break;
-    case Instr::div: c[k] = (a[k] - convolve(b, c, k, 1, k)) / b[0]; break;
-    case Instr::div_c: c[k] = a[k] / b[0]; break;
-    case Instr::recip: c[k] = -convolve(a, c, k, 1, k) / a[0]; break;
+    case Instr::mul: c[k] = product(a, b, k); break;
+    case Instr::square: c[k] = product_with_itself(a, k); break;
+    case Instr::one_minus_square: c[k] = -product_with_itself(a, k); break;
+    case Instr::div: c[k] = (a[k] - product_above(b, c, k)) * (1.0 / b[0]); break;
+    case Instr::div_c: c[k] = a[k] * (1.0 / b[0]); break;
+    case Instr::recip: c[k] = product_above(a, c, k) * (-1.0 / a[0]); break;
     case Instr::exp: {
       V* const Da = c + stride;
       Da[k] = static_cast<double>(k) * a[k];
-      c[k] = convolve(Da, c, k, 1, k) / static_cast<double>(k);
+      c[k] = next_by_slope(a, Da, c, k);
       break;
     }
     case Instr::sin_cos_t: {
@@ -355,8 +395,8 @@ void Interpreter<V>::extend_to(Operations operations, V* c, size_t stride, int f
 }
 
 template <class V>
-void Interpreter<V>::expand(Operations first, Operations later, Rates rates, V* c, size_t stride, int order) {
-  for (const Operation& o : first) start(o, c, stride);
+void Interpreter<V>::expand(Operations start, Operations later, Rates rates, V* c, size_t stride, int order) {
+  for (const Operation& o : start) rules::start(o, c, stride);
   for (int k = 1; k <= order; ++k) {
     const double factor = inverse[static_cast<size_t>(k)];
     for (const auto& [x, rate] : rates) c[x + k] = c[rate + k - 1] * factor;

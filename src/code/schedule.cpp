@@ -35,6 +35,7 @@ Schedule make_schedule(const Tape& tape, std::span<const size_t> outputs, std::s
   want(tape.free, keep_free);
 
   Schedule out;
+  for (const size_t i : outputs) out.wanted.push_back(tape.outputs[i]);
   const auto add = [&](const std::vector<Operation>& operations, const std::vector<bool>& keep,
                        std::vector<Operation>& start, std::vector<Operation>& next) {
     for (size_t k = 0; k < operations.size(); ++k) {

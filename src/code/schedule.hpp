@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "code/native_code.hpp"
 #include "code/tape.hpp"
 
 namespace saltus {
@@ -12,7 +13,9 @@ namespace saltus {
 struct Schedule {
   std::vector<Operation> free_start, free_next;    ///< order 0; the orders above
   std::vector<Operation> bound_start, bound_next;  ///< the same for what depends on unknowns
+  std::vector<int> wanted;                         ///< slots of the outputs
   std::vector<int> still;                          ///< slots whose series end at order 0
+  NativeCode expand_code, free_code, bound_code;   ///< made by Jet::compile
 };
 
 /// What `outputs` need if the given sigma and lambda slots vary and the others do not. With no unknown varying, all of

@@ -249,6 +249,22 @@ void Series::make_schedule(Plan& plan) {
   plan.scheduled = true;
 }
 
+/// A mode that is expanded often gets its schedule, and machine code for it. When the schedule is made does not depend
+/// on `native`: so no result does.
+void Series::consider_native() {
+  constexpr long often = 100, worthwhile = 10'000;  // compiling takes as long as some 10 000 expansions
+  ++plan_->expansions;
+  native_expansions_ += plan_->compiled;
+  if (!plan_->scheduled && plan_->expansions >= often) {
+    make_schedule(*plan_);
+    work_->flow.enter(plan_->schedule);
+  }
+  if (plan_->compile_tried || !plan_->scheduled || native_ == Native::off) return;
+  if (native_ == Native::automatic && plan_->expansions < worthwhile) return;
+  plan_->compile_tried = true;
+  plan_->compiled = work_->flow.compile(plan_->schedule, order_);
+}
+
 /// Each unknown is solved from its own residual, except an algebraic gap none of whose multipliers is active: it is
 /// kept by its rate.
 void Series::choose_rows(Plan& plan, const std::vector<int>& position) const {
@@ -740,6 +756,7 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
   assert(order <= order_);
   t_ = t;
   counters_.assign(counters.begin(), counters.end());
+  consider_native();
   load(x, t, counters, order);
   Jet<double>& jet = work_->flow;
   const int n = program_.states();

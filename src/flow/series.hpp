@@ -16,6 +16,7 @@
 
 #include "base/linear.hpp"
 #include "code/jet.hpp"
+#include "code/native.hpp"
 #include "code/rounding.hpp"
 #include "flow/trajectory.hpp"
 #include "model/program.hpp"
@@ -41,6 +42,10 @@ class Series {
   void set_mode(const Mode& mode);
   /// Other parameters; everything learnt from a past run is forgotten.
   void bind(std::span<const double> parameters);
+  /// Machine code for the modes that come back often, or for all that come back.
+  void use_native(Native native) { native_ = native; }
+  /// How many expansions machine code did so far.
+  long native_expansions() const { return native_expansions_; }
   /// As new, with the same parameters.
   void reset();
 
@@ -183,12 +188,15 @@ class Series {
     int order = 0;    ///< that served it best
     size_t uses = 0;  ///< a schedule is made for modes that come back
     bool scheduled = false;
+    long expansions = 0;
+    bool compile_tried = false, compiled = false;
     bool slope_known = false;  ///< constant slopes are formed once
   };
 
   Plan make_plan(const Mode& mode);
   std::vector<int> held_states(const Plan& plan) const;
   void make_schedule(Plan& plan);
+  void consider_native();
   void choose_rows(Plan& plan, const std::vector<int>& position) const;
   void extend_free(int k);
   void extend_bound(int k);
@@ -226,6 +234,8 @@ class Series {
   bool any_held_ = false;
   std::vector<double> guess_;
   std::vector<double> counters_;
+  Native native_ = Native::automatic;
+  long native_expansions_ = 0;
   double t_ = 0;
   Vec residual_, step_;
   std::vector<double> scratch_;

@@ -56,6 +56,9 @@ void RunOptions::check(const Model& model) const {
       fail(fmt::format("the step {} is longer than the run, which lasts {}", step->dt, until - from),
            "give a smaller `dt`");
   }
+  if (step && native == Native::on)
+    fail("`native` on belongs to the engine 'event'", "leave out `native`, or `engine` step");
+  check_native(native);
   check_start(model, parameters, initial, from);
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "code/native.hpp"
 #include "flow/trajectory.hpp"
 #include "model/program.hpp"
 
@@ -44,6 +45,7 @@ struct RunOptions {
   bool stiff = false;                 ///< SUNDIALS instead of Taylor series for the smooth flow
   std::map<std::string, char> leave;  ///< surface name -> '+', '-' or '0' where the solution is not unique
   bool zeno_stop = false;             ///< end at an accumulation of events instead of completing it
+  Native native = Native::automatic;  ///< machine code for the series; no result depends on it
   bool keep_pieces = false;           ///< keep the dense output
   bool keep_events = true;            ///< keep the events (they are counted in any case)
   bool keep_transitions = false;      ///< keep what happened at each event as values

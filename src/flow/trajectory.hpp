@@ -119,6 +119,7 @@ struct Cost {
   long steps = 0;
   long events = 0;
   double seconds = 0;
+  long native = 0;  ///< series that machine code computed
 };
 
 /// How long a surface was slid on and how far from it the states were at most.

@@ -76,7 +76,7 @@ std::string run_as_json(const Model& model, const RunOptions& options, const Tra
   json.key("events").rows();
   for (const Event& e : trajectory.events) write_event(json, model, e);
   json.end().key("cost").object().member("steps", trajectory.cost.steps).member("events", trajectory.cost.events);
-  json.member("seconds", trajectory.cost.seconds).end();
+  json.member("seconds", trajectory.cost.seconds).member("native", trajectory.cost.native).end();
   if (sensitivity) write_sensitivity(json, *sensitivity);
   json.end().flush();
   return text.str();

@@ -406,12 +406,16 @@ void EngineMemory::prepare(const RunOptions& options) {
   }
   series->tie(ties);
   series->reset();
+  series->use_native(options.native);
   chatter.clear();
 }
 
 Trajectory simulate_event_driven(EngineMemory& memory, const RunOptions& options) {
   memory.prepare(options);
-  return Engine(memory, options).run();
+  const long native = memory.series->native_expansions();
+  Trajectory result = Engine(memory, options).run();
+  result.cost.native = memory.series->native_expansions() - native;
+  return result;
 }
 
 }  // namespace saltus

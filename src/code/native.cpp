@@ -1,0 +1,111 @@
+#include "code/native.hpp"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include <dlfcn.h>
+
+#include "base/error.hpp"
+#include "base/module.hpp"
+#include "code/native_code.hpp"
+
+namespace saltus {
+namespace {
+
+decltype(&saltus_compile) load_compiler() {
+  const auto path = find_module("libsaltus_native.so");
+  if (path.empty()) return nullptr;
+  void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  return module == nullptr ? nullptr : reinterpret_cast<decltype(&saltus_compile)>(::dlsym(module, "saltus_compile"));
+}
+
+decltype(&saltus_compile) compiler() {
+  static const auto loaded = load_compiler();
+  return loaded;
+}
+
+/// Equal sources have equal keys, and only they.
+std::string key_of(const NativeSource& source) {
+  std::string key;
+  const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
+  add(source.stride);
+  add(source.order);
+  for (const auto& list : source.operations) {
+    add(list.size());
+    for (const Operation& o : list) {
+      add(o.instr);
+      for (const int place : {o.out, o.a, o.b}) add(place);
+    }
+  }
+  add(source.rates.size());
+  for (const auto& [x, rate] : source.rates) {
+    add(x);
+    add(rate);
+  }
+  add(source.numbers.size());
+  for (const auto& [place, value] : source.numbers) {
+    add(place);
+    add(value);
+  }
+  for (const int place : source.wanted) add(place);
+  return key;
+}
+
+/// About how many instructions coefficient k takes.
+double length(const NativeSource& source, int k) {
+  double sum = 0;
+  for (const Operation& o : source.operations[static_cast<size_t>(std::min(k, 2))]) {
+    const bool simple = o.instr <= Instr::scale || o.instr == Instr::div_c || o.instr == Instr::sin_cos_t;
+    sum += simple ? 2 : 2.0 * (k + 2) * std::min(slots_of(o.instr), 4);
+  }
+  return sum + static_cast<double>(source.rates.size());
+}
+
+/// What was compiled so far. Code is small; a program that asks for more than `most` of it goes on interpreted.
+struct NativeCache {
+  static constexpr size_t most = 4000;
+  struct Entry {
+    NativeSource source;
+    NativeCode code;
+  };
+  std::mutex mutex;
+  std::list<Entry> entries;
+  std::unordered_map<std::string, const Entry*> by_key;
+};
+
+NativeCache& compiled() {
+  static NativeCache all;
+  return all;
+}
+
+}  // namespace
+
+bool native_available() { return compiler() != nullptr; }
+
+void check_native(Native native) {
+  if (native == Native::on && !native_available())
+    throw Error(ErrorKind::usage, "this saltus has no compiler for machine code (libsaltus_native.so)", {},
+                "build it with 'make native', or leave `native` at auto");
+}
+
+NativeCode native_code(NativeSource source) {
+  constexpr double longest = 20'000;  // instructions: compiling takes about 2 us for each
+  double sum = 0;
+  for (int k = 0; k <= source.order; ++k) sum += length(source, k);
+  if (sum > longest) return {};
+  NativeCache& all = compiled();
+  const std::lock_guard lock(all.mutex);
+  if (!compiler()) return {};
+  std::string key = key_of(source);
+  if (const auto known = all.by_key.find(key); known != all.by_key.end()) return known->second->code;
+  if (all.entries.size() >= NativeCache::most) return {};
+  NativeCache::Entry& entry = all.entries.emplace_back(std::move(source));
+  entry.code = compiler()(entry.source, native_functions());
+  all.by_key.emplace(std::move(key), &entry);
+  return entry.code;
+}
+
+}  // namespace saltus
