@@ -577,7 +577,7 @@ bool Series::invert_basis(Block& block) {
   const Vec scale = row_scales(block.slope);
   const Mat scaled = scale.asDiagonal() * block.slope;
   independent_columns(scaled, order, columns, rows);
-  if (columns.size() != basic) return false;
+  if (columns.size() != basic || !std::equal(columns.begin(), columns.end(), order.begin())) return false;
   const Eigen::Index r = static_cast<Eigen::Index>(basic);
   Mat square(r, r);
   for (Eigen::Index i = 0; i < r; ++i) {

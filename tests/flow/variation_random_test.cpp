@@ -176,6 +176,63 @@ std::string jumping(Draw& draw) {
   return text + initial(draw, n);
 }
 
+/// Blocks that rub on the ground and on each other: forces that are not unique while they stick together.
+std::string friction_network(Draw& draw) {
+  const int n = draw.whole(2, 4);
+  std::vector<std::string> force(static_cast<size_t>(n));
+  std::string equations, rubbing, start = "[initial]\n";
+  int count = 0;
+  const auto rub = [&](int i, const std::string& speed, int other) {
+    const std::string size = draw.number(0.1, 0.9);
+    rubbing += fmt::format("  s{} = sign(v{} - {})\n", count, i, speed);
+    force[static_cast<size_t>(i)] += fmt::format(" - {}*c*s{}", size, count);
+    if (other >= 0) force[static_cast<size_t>(other)] += fmt::format(" + {}*c*s{}", size, count);
+    ++count;
+  };
+  for (int i = 0; i < n; ++i) {
+    if (draw.whole(0, 2)) rub(i, "b", -1);
+    for (int j = i + 1; j < n; ++j) {
+      if (draw.whole(0, 1)) rub(i, fmt::format("v{}", j), j);
+    }
+  }
+  for (int i = 0; i < n; ++i) {
+    equations +=
+        fmt::format("  x{0}' = v{0}\n  v{0}' = ({1}*sin({2}*t + {3}) - k*x{0}{4})/{5}\n", i, draw.number(0.5, 2),
+                    draw.number(0.5, 2), draw.number(0, 3), force[static_cast<size_t>(i)], draw.number(0.5, 1.5));
+    start += fmt::format("x{0} = {1}\nv{0} = {2}\n", i, draw.number(-1, 1), draw.number(-1, 1));
+  }
+  return "equations = \"\"\"\n" + equations + rubbing + "\"\"\"\n[parameters]\nk = 0.5\nc = 1\nb = 0.05\n" + start;
+}
+
+std::string nested_formula(Draw& draw, int depth, int n) {
+  if (depth == 0) {
+    const int kind = draw.whole(0, 3);
+    if (kind == 0) return fmt::format("{}*sin({}*t)", draw.number(-2, 2), draw.number(0.5, 2));
+    if (kind == 1) return "p";
+    return fmt::format("({}*x{} + {})", draw.number(-1.5, 1.5), draw.whole(0, n - 1), draw.number(-1, 1));
+  }
+  const std::string a = nested_formula(draw, depth - 1, n), b = nested_formula(draw, depth - 1, n);
+  switch (draw.whole(0, 5)) {
+    case 0: return "max(" + a + ", " + b + ")";
+    case 1: return "min(" + a + ", " + b + ")";
+    case 2: return "abs(" + a + " + " + b + ")";
+    case 3: return "sat(" + a + ", -1, 1)";
+    case 4: return "if(" + a + " > " + b + ", " + a + ", " + b + ")";
+    default: return "0.5*sign(" + a + ")*abs(" + b + ")";
+  }
+}
+
+/// Kinks and switches inside each other.
+std::string nested(Draw& draw) {
+  const int n = draw.whole(1, 3);
+  std::string equations, start = "[initial]\n";
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  x{0}' = -x{0} + {1}\n", i, nested_formula(draw, draw.whole(1, 3), n));
+    start += fmt::format("x{0} = {1}\n", i, draw.number(-1, 1));
+  }
+  return "equations = \"\"\"\n" + equations + "\"\"\"\n[parameters]\np = 0.4\n" + start;
+}
+
 using Generator = std::string (*)(Draw&);
 
 struct Tally {
@@ -268,6 +325,12 @@ TEST(RandomVariation, HitsWallsWithAndWithoutFriction) {
 }
 TEST(RandomVariation, HitsBallsInARow) {
   expect_kinds(compare(row_of_balls, 300, 3, 4), 270, {"impact", "close", "open"});
+}
+TEST(RandomVariation, SticksByForcesThatAreNotUnique) {
+  expect_kinds(compare(friction_network, 60, 6, 7), 55, {"cross", "slide", "leave", "mode", "intersection"});
+}
+TEST(RandomVariation, PassesKinksInsideEachOther) {
+  expect_kinds(compare(nested, 150, 5, 8), 140, {"cross", "slide"});
 }
 TEST(RandomVariation, ConductsAndBlocks) {
   expect_kinds(compare(circuit, 60, 6, 5), 50, {"close", "open", "degree 0", "degree 1"});
