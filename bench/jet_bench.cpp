@@ -120,19 +120,6 @@ void run_scheduled(benchmark::State& state, const Field& field, bool native) {
                                               benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-/// The time it takes to compile, LLVM loaded.
-void compile(benchmark::State& state, const Field& field) {
-  const int order = static_cast<int>(state.range(0));
-  int room_left = largest_order - order;
-  std::vector<size_t> outputs;
-  for (size_t i = 0; i < field.tape.outputs.size(); ++i) outputs.push_back(i);
-  for (auto _ : state) {
-    Jet<double> jet(field.tape, order + room_left--);  // other places: code that is not in memory yet
-    Schedule schedule = jet.schedule(outputs, {});
-    if (!jet.compile(schedule, order)) state.SkipWithError("no compiler: make native");
-  }
-}
-
 constexpr size_t room = largest_order + 1;
 
 struct HandFriction {
@@ -221,14 +208,12 @@ void friction_by_hand(benchmark::State& state) { run_by_hand<HandFriction>(state
 void friction_scalar(benchmark::State& state) { run_interpreted<double>(state, friction()); }
 void friction_scheduled(benchmark::State& state) { run_scheduled(state, friction(), false); }
 void friction_native(benchmark::State& state) { run_scheduled(state, friction(), true); }
-void friction_compile(benchmark::State& state) { compile(state, friction()); }
 void friction_4_lanes(benchmark::State& state) { run_interpreted<Lanes4>(state, friction()); }
 void friction_8_lanes(benchmark::State& state) { run_interpreted<Lanes8>(state, friction()); }
 void drill_by_hand(benchmark::State& state) { run_by_hand<HandDrill>(state, drill()); }
 void drill_scalar(benchmark::State& state) { run_interpreted<double>(state, drill()); }
 void drill_scheduled(benchmark::State& state) { run_scheduled(state, drill(), false); }
 void drill_native(benchmark::State& state) { run_scheduled(state, drill(), true); }
-void drill_compile(benchmark::State& state) { compile(state, drill()); }
 void drill_4_lanes(benchmark::State& state) { run_interpreted<Lanes4>(state, drill()); }
 void drill_8_lanes(benchmark::State& state) { run_interpreted<Lanes8>(state, drill()); }
 
@@ -236,14 +221,12 @@ BENCHMARK(friction_by_hand)->Arg(12)->Arg(20);
 BENCHMARK(friction_scalar)->Arg(12)->Arg(20);
 BENCHMARK(friction_scheduled)->Arg(12)->Arg(20);
 BENCHMARK(friction_native)->Arg(12)->Arg(20);
-BENCHMARK(friction_compile)->Arg(12)->Arg(20)->Iterations(10)->Unit(benchmark::kMillisecond);
 BENCHMARK(friction_4_lanes)->Arg(12)->Arg(20);
 BENCHMARK(friction_8_lanes)->Arg(12)->Arg(20);
 BENCHMARK(drill_by_hand)->Arg(12)->Arg(20);
 BENCHMARK(drill_scalar)->Arg(12)->Arg(20);
 BENCHMARK(drill_scheduled)->Arg(12)->Arg(20);
 BENCHMARK(drill_native)->Arg(12)->Arg(20);
-BENCHMARK(drill_compile)->Arg(12)->Arg(20)->Iterations(10)->Unit(benchmark::kMillisecond);
 BENCHMARK(drill_4_lanes)->Arg(12)->Arg(20);
 BENCHMARK(drill_8_lanes)->Arg(12)->Arg(20);
 

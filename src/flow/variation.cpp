@@ -19,10 +19,10 @@ size_t at(int i) { return static_cast<size_t>(i); }
 size_t ux(Eigen::Index i) { return static_cast<size_t>(i); }
 Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
 
-/// sum of a[j] b[k-j], j = first..k
-double convolve(const double* a, const double* b, int k, int first = 0) {
+/// Coefficient k of the product of a series with a row of tangents, in direction c
+double product(const double* a, const TangentRows& rows, size_t row, Eigen::Index c, int k) {
   double sum = 0;
-  for (int j = first; j <= k; ++j) sum += a[j] * b[k - j];
+  for (int j = 0; j <= k; ++j) sum += a[j] * rows(row, at(k - j))[c];
   return sum;
 }
 
@@ -39,7 +39,7 @@ Variation::Variation(const Program& program, const RunOptions& options)
       options_(options),
       memory_(program),
       direction_(options.until < options.from ? -1.0 : 1.0),
-      tolerance_(local_tolerance(options.tolerance)) {
+      tolerance_(0.1 * options.tolerance) {
   options_.on_piece = {};
   options_.on_transition = {};
   options_.on_event = {};
@@ -80,14 +80,17 @@ Jet<double>& Variation::jet_of(const Tape& tape, int order) {
   return *jet;
 }
 
-/// Inputs of a tape from the series of the current mode, all orders.
-void Variation::load(Jet<double>& jet, double t, std::span<const double> counters, int order) {
+/// Inputs of a tape from the series of the current mode, all orders; the states from a piece that starts here, if
+/// given.
+void Variation::load(Jet<double>& jet, double t, std::span<const double> counters, int order, const Piece* piece) {
   const Series& series = *memory_.series;
   const Tape& tape = jet.tape();
   const int m = program_.switches();
   const size_t count = at(order) + 1;
-  for (size_t i = 0; i < tape.states.size(); ++i)
-    std::copy_n(series.state(static_cast<int>(i)), count, jet[tape.states[i]]);
+  for (size_t i = 0; i < tape.states.size(); ++i) {
+    const double* state = piece ? &piece->coefficients[i * count] : series.state(static_cast<int>(i));
+    std::copy_n(state, count, jet[tape.states[i]]);
+  }
   for (size_t i = 0; i < tape.sigmas.size(); ++i)
     std::copy_n(series.unknown(static_cast<int>(i)), count, jet[tape.sigmas[i]]);
   for (size_t i = 0; i < tape.lambdas.size(); ++i)
@@ -102,7 +105,6 @@ void Variation::load(Jet<double>& jet, double t, std::span<const double> counter
   }
 }
 
-/// The mode, and what stands for each unknown: its position among the active ones, its own or that of a multiple.
 void Variation::enter(const Arc& arc) {
   Series& series = *memory_.series;
   series.set_mode(arc.mode);
@@ -111,9 +113,15 @@ void Variation::enter(const Arc& arc) {
 }
 
 bool Variation::expand(std::span<const double> x, double t, const Arc& arc, int order) {
-  Series& series = *memory_.series;
   enter(arc);
-  const SeriesStatus status = series.expand(x, t, arc.counters, order);
+  const SeriesStatus status = memory_.series->expand(x, t, arc.counters, order);
+  find_standing(arc);
+  return status == SeriesStatus::ok;
+}
+
+/// What stands for each unknown: its position among the active ones, its own or that of a multiple.
+void Variation::find_standing(const Arc& arc) {
+  const Series& series = *memory_.series;
   const std::string& switches = arc.mode.switches;
   stand_.assign(at(program_.unknowns()), -1);
   stand_sign_.assign(at(program_.unknowns()), 1.0);
@@ -126,101 +134,119 @@ bool Variation::expand(std::span<const double> x, double t, const Arc& arc, int 
     stand_[at(u)] = stand_[at(tie.first)];
     stand_sign_[at(u)] = tie.second;
   }
-  return status == SeriesStatus::ok;
 }
 
-/// Series of the tangents beside those of the states: coefficients 0..order of X, 0..order-1 (at least 0) of U.
-void Variation::expand_tangents(int order) {
-  const Series& series = *memory_.series;
-  const TangentTape& tape = program_.tangent(series.mode().switches);
-  const Jet<double>& jet = *jets_.at(&tape.arc.tape);
-  const int n = program_.states(), d = static_cast<int>(x_.cols());
-  const int active = static_cast<int>(series.active().size());
-  const size_t stride = at(order) + 1;
-  const auto place = [&](int row, int c) { return (at(row) * at(d) + at(c)) * stride; };
-  xs_.assign(at(n) * at(d) * stride, 0.0);
-  us_.assign(at(active) * at(d) * stride, 0.0);
-  fx_.assign(xs_.size(), 0.0);
-  fr_.assign(us_.size(), 0.0);
-  for (int i = 0; i < n; ++i) {
-    for (int c = 0; c < d; ++c) xs_[place(i, c)] = x_(i, c);
+const TangentTape& Variation::tangent_tape() {
+  const std::string& switches = memory_.series->mode().switches;
+  if (!tape_ || tape_switches_ != switches) {
+    tape_ = &program_.tangent(switches);
+    tape_switches_ = switches;
   }
+  return *tape_;
+}
 
-  std::vector<int> position(at(program_.unknowns() + program_.constraints()), -1);  // by residual
+/// The derivatives of the mode by rows of what they are added to, where the last standing puts them.
+void Variation::sort_terms(const TangentTape& tape) {
+  const Series& series = *memory_.series;
+  const Jet<double>& jet = *jets_.at(&tape.arc.tape);
+  const int n = program_.states(), active = static_cast<int>(series.active().size());
+  position_.assign(at(program_.unknowns() + program_.constraints()), -1);  // by residual
   for (int a = 0; a < active; ++a) {
     const int u = series.active()[at(a)];
-    position[at(series.raised(u) ? program_.unknowns() + u - program_.switches() : u)] = a;
+    position_[at(series.raised(u) ? program_.unknowns() + u - program_.switches() : u)] = a;
   }
-  std::vector<Term> rate_state, rate_unknown, residual_state, residual_unknown;
-  const auto sort = [&](const std::vector<SlopeEntry>& entries, bool unknown, std::vector<Term>& rates,
-                        std::vector<Term>& residuals) {
+  rate_terms_.clear();
+  residual_terms_.clear();
+  const auto sort = [&](const std::vector<SlopeEntry>& entries, bool unknown) {
     for (const SlopeEntry& e : entries) {
-      Term term{e.row, e.column, 1, jet.output(at(e.output)), tape.arc.tape.constant[at(e.output)]};
-      if (!std::isfinite(term.series[0])) continue;
+      TangentTerm term{e.row, e.column, unknown, 1, jet.output(at(e.output)), tape.arc.tape.constant[at(e.output)]};
       if (unknown) {
         if (stand_[at(e.column)] < 0) continue;
         term.column = stand_[at(e.column)];
         term.sign = stand_sign_[at(e.column)];
       }
-      if (e.row < n) {
-        rates.push_back(term);
-      } else if (position[at(e.row - n)] >= 0) {
-        term.row = position[at(e.row - n)];
-        residuals.push_back(term);
-      }
+      if (e.row >= n && position_[at(e.row - n)] < 0) continue;
+      if (e.row >= n) term.row = position_[at(e.row - n)];
+      (e.row < n ? rate_terms_ : residual_terms_).push_back(term);
     }
   };
-  sort(tape.arc.by_state, false, rate_state, residual_state);
-  sort(tape.arc.by_unknown, true, rate_unknown, residual_unknown);
-  if (!p_.isZero(0)) {
-    const Jet<double>& by = *jets_.at(&tape.arc_parameter.tape);
-    for (const SlopeEntry& e : tape.arc_parameter.by_parameter) {
-      const double* s = by.output(at(e.output));
-      const int row = e.row < n ? e.row : position[at(e.row - n)];
-      if (row < 0 || !std::isfinite(s[0])) continue;
-      std::vector<double>& to = e.row < n ? fx_ : fr_;
-      for (int c = 0; c < d; ++c) {
-        if (p_(e.column, c) == 0) continue;
-        for (int k = 0; k <= order; ++k) to[place(row, c) + at(k)] += s[k] * p_(e.column, c);
-      }
+  sort(tape.arc.by_state, false);
+  sort(tape.arc.by_unknown, true);
+}
+
+/// What parameters add to rates and residuals, all orders.
+void Variation::add_parameters(const TangentTape& tape, int order) {
+  const int n = program_.states();
+  const size_t active = memory_.series->active().size();
+  for (auto [rows, count] : {std::pair{&fx_, at(n)}, {&fr_, active}}) {
+    rows->resize(count, at(order) + 1, ux(x_.cols()));
+    std::fill(rows->numbers.begin(), rows->numbers.end(), 0.0);
+  }
+  const Jet<double>& by = *jets_.at(&tape.arc_parameter.tape);
+  for (const SlopeEntry& e : tape.arc_parameter.by_parameter) {
+    const double* s = by.output(at(e.output));
+    const int row = e.row < n ? e.row : position_[at(e.row - n)];
+    if (row < 0 || !std::isfinite(s[0])) continue;
+    TangentRows& to = e.row < n ? fx_ : fr_;
+    for (Eigen::Index c = 0; c < x_.cols(); ++c) {
+      if (p_(e.column, c) == 0) continue;
+      for (int k = 0; k <= order; ++k) to(at(row), at(k))[c] += s[k] * p_(e.column, c);
     }
   }
+}
 
-  std::vector<double> r(at(active));
+/// Series of the tangents beside those of the states: coefficients 0..order of X, 0..order-1 (at least 0) of U.
+void Variation::expand_tangents(int order) {
+  const size_t n = at(program_.states()), active = memory_.series->active().size(), d = ux(x_.cols());
+  const TangentTape& tape = tangent_tape();
+  if (active > 0 || sorted_ != &tape) sort_terms(tape);
+  sorted_ = active > 0 ? nullptr : &tape;
+  const bool parameters = moves_parameters();
+  if (parameters) add_parameters(tape, order);
+  xs_.resize(n, at(order) + 1, d);
+  us_.resize(active, at(order) + 1, d);
+  const size_t lanes = xs_.lanes;
+  for (size_t i = 0; i < n; ++i) {
+    std::fill_n(xs_(i, 0), lanes, 0.0);
+    for (size_t c = 0; c < d; ++c) xs_(i, 0)[c] = x_(ix(i), ix(c));
+  }
+  // The right sides of order k: what parameters add, then the terms.
+  const auto add = [&](size_t rows, const TangentRows& given, std::span<const TangentTerm> terms, int k, bool open) {
+    sums_.resize(rows, 1, d);
+    for (size_t r = 0; r < rows; ++r) {
+      if (parameters) std::copy_n(given(r, at(k)), lanes, sums_(r, 0));
+      if (!parameters) std::fill_n(sums_(r, 0), lanes, 0.0);
+    }
+    add_terms(terms, xs_, us_, k, open, sums_);
+  };
   for (int k = 0; k <= std::max(0, order - 1); ++k) {
-    for (int c = 0; c < d && active > 0; ++c) {
-      for (int a = 0; a < active; ++a) r[at(a)] = fr_[place(a, c) + at(k)];
-      for (const Term& e : residual_state) {
-        const double* x = &xs_[place(e.column, c)];
-        r[at(e.row)] += e.constant ? e.series[0] * x[k] : convolve(e.series, x, k);
-      }
-      for (const Term& e : residual_unknown) {
-        if (!e.constant && k > 0) r[at(e.row)] += e.sign * convolve(e.series, &us_[place(e.column, c)], k, 1);
-      }
-      for (const Series::Single& s : series.singles()) us_[place(s.member, c) + at(k)] = -s.inverse * r[at(s.member)];
-      for (const Series::Block& b : series.blocks()) {
-        for (size_t i = 0; i < b.members.size(); ++i) {
-          double sum = 0;
-          for (size_t j = 0; j < b.members.size(); ++j) sum += b.inverse(ix(i), ix(j)) * r[at(b.members[j])];
-          us_[place(b.members[i], c) + at(k)] = -sum;
-        }
-      }
+    if (active > 0) {
+      add(active, fr_, residual_terms_, k, true);
+      solve_unknowns(k);
     }
     if (order == 0) break;
-    for (const Term& e : rate_state) {
-      for (int c = 0; c < d; ++c) {
-        const double* x = &xs_[place(e.column, c)];
-        fx_[place(e.row, c) + at(k)] += e.constant ? e.series[0] * x[k] : convolve(e.series, x, k);
-      }
+    add(n, fx_, rate_terms_, k, false);
+    const double factor = 1.0 / (k + 1);
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t l = 0; l < lanes; ++l) xs_(i, at(k) + 1)[l] = factor * sums_(i, 0)[l];
     }
-    for (const Term& e : rate_unknown) {
-      for (int c = 0; c < d; ++c) {
-        const double* u = &us_[place(e.column, c)];
-        fx_[place(e.row, c) + at(k)] += e.sign * (e.constant ? e.series[0] * u[k] : convolve(e.series, u, k));
+  }
+}
+
+/// Coefficient k of the tangents of the unknowns, from the residuals without them.
+void Variation::solve_unknowns(int k) {
+  const Series& series = *memory_.series;
+  const size_t lanes = us_.lanes;
+  for (const Series::Single& s : series.singles()) {
+    for (size_t l = 0; l < lanes; ++l) us_(at(s.member), at(k))[l] = -s.inverse * sums_(at(s.member), 0)[l];
+  }
+  for (const Series::Block& b : series.blocks()) {
+    for (size_t i = 0; i < b.members.size(); ++i) {
+      double* u = us_(at(b.members[i]), at(k));
+      std::fill_n(u, lanes, 0.0);
+      for (size_t j = 0; j < b.members.size(); ++j) {
+        for (size_t l = 0; l < lanes; ++l) u[l] -= b.inverse(ix(i), ix(j)) * sums_(at(b.members[j]), 0)[l];
       }
-    }
-    for (int i = 0; i < n; ++i) {
-      for (int c = 0; c < d; ++c) xs_[place(i, c) + at(k) + 1] = fx_[place(i, c) + at(k)] / (k + 1);
     }
   }
 }
@@ -233,62 +259,25 @@ void Variation::along(const Piece& piece, const Arc& arc) {
 }
 
 Mat Variation::within(const Piece& piece, const Arc& arc, double tau) {
-  const int n = program_.states(), d = static_cast<int>(x_.cols());
-  std::vector<double> x(at(n));
+  const int n = program_.states();
+  point_.resize(at(n));
   if (std::exchange(first_, false)) {
-    Trajectory::evaluate(piece, n, 0, x.data());
-    rest(arc, x, piece.start);
+    Trajectory::evaluate(piece, n, 0, point_.data());
+    rest(arc, point_, piece.start);
   }
   const Mat start = x_;
   double done = 0;
   for (int step = 0; done != tau && step < 100'000; ++step) {
-    Trajectory::evaluate(piece, n, done, x.data());
-    const double left = tau - done;
-    if (!expand(x, piece.start + done, arc, order_)) {  // where sliding ends or a field begins: nothing moves so fast
-      done = tau;
-      break;
-    }
-    const TangentTape& tape = program_.tangent(arc.mode.switches);
-    load(jet_of(tape.arc.tape, order_), piece.start + done, arc.counters, order_);
-    if (!p_.isZero(0)) load(jet_of(tape.arc_parameter.tape, order_), piece.start + done, arc.counters, order_);
-    expand_tangents(order_);
-    // The last two terms shrink to the tolerance, each tangent on its own scale.
-    const size_t stride = at(order_) + 1;
-    double h = std::abs(left);
-    bool finite = true;
-    for (int e = 0; e < n * d; ++e) {
-      const double* c = &xs_[at(e) * stride];
-      const double scale = std::max({std::abs(c[0]), std::abs(c[1] * left), std::abs(c[2] * left * left)});
-      finite = finite && std::isfinite(c[order_]) && std::isfinite(c[order_ - 1]);
-      for (const int k : {order_ - 1, order_}) {
-        const double last = std::abs(c[k]);
-        if (last * std::pow(std::abs(left), k) > tolerance_ * scale && scale > 0)
-          h = std::min(h, std::pow(tolerance_ * scale / last, 1.0 / k));
-      }
-    }
-    if (!finite) {
-      done = tau;
-      break;
-    }
-    if (h < std::abs(left)) {  // the scale of a shorter step is smaller
-      double again = h;
-      for (int e = 0; e < n * d; ++e) {
-        const double* c = &xs_[at(e) * stride];
-        const double scale = std::max({std::abs(c[0]), std::abs(c[1] * h), std::abs(c[2] * h * h)});
-        for (const int k : {order_ - 1, order_}) {
-          const double last = std::abs(c[k]);
-          if (last * std::pow(h, k) > tolerance_ * scale && scale > 0)
-            again = std::min(again, std::pow(tolerance_ * scale / last, 1.0 / k));
-        }
-      }
-      h = again;
-    }
-    const double move = h >= std::abs(left) ? left : std::copysign(h, left);
+    const int order = expand_along(piece, arc, done);
+    if (order == 0) break;  // where sliding ends or a field begins: nothing moves so fast
+    expand_tangents(order);
+    const double left = tau - done, length = trusted_length(std::abs(left), order);
+    if (!(length > 0)) break;
+    const double move = length >= std::abs(left) ? left : std::copysign(length, left);
     for (int i = 0; i < n; ++i) {
-      for (int c = 0; c < d; ++c) {
-        const double* s = &xs_[(at(i) * at(d) + at(c)) * stride];
-        double sum = s[order_];
-        for (int k = order_ - 1; k >= 0; --k) sum = sum * move + s[k];
+      for (Eigen::Index c = 0; c < x_.cols(); ++c) {
+        double sum = 0;
+        for (int k = order; k >= 0; --k) sum = sum * move + xs_(at(i), at(k))[c];
         x_(i, c) = sum;
       }
     }
@@ -297,6 +286,64 @@ Mat Variation::within(const Piece& piece, const Arc& arc, double tau) {
   Mat end = x_;
   x_ = start;
   return end;
+}
+
+/// Series of states, unknowns and derivatives at a place of a piece; their order, 0 where there are none. A piece made
+/// of series is that of its states, and where nothing is solved for no more is needed.
+int Variation::expand_along(const Piece& piece, const Arc& arc, double done) {
+  Series& series = *memory_.series;
+  enter(arc);
+  const int n = program_.states();
+  int order = order_;
+  const Piece* given = nullptr;
+  if (done == 0 && series.active().empty() && !options_.stiff && is_series(piece)) {
+    given = &piece;
+    order = static_cast<int>(piece.coefficients.size()) / n - 1;
+    find_standing(arc);
+  } else {
+    Trajectory::evaluate(piece, n, done, point_.data());
+    if (!expand(point_, piece.start + done, arc, order)) return 0;
+  }
+  const TangentTape& tape = tangent_tape();
+  load(jet_of(tape.arc.tape, order_), piece.start + done, arc.counters, order, given);
+  if (moves_parameters()) load(jet_of(tape.arc_parameter.tape, order_), piece.start + done, arc.counters, order, given);
+  return order;
+}
+
+/// Whether the polynomials of a piece are the series of its states, as far as those of the tangents go: a step without
+/// series is a straight line.
+bool Variation::is_series(const Piece& piece) const {
+  const size_t n = at(program_.states()), count = piece.coefficients.size() / n;
+  if (count < 4 || count > at(order_) + 1) return false;
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t k = 2; k < 4; ++k) {
+      if (piece.coefficients[i * count + k] != 0) return true;
+    }
+  }
+  return false;
+}
+
+/// The length over which the last two terms shrink to the tolerance, each tangent on its own scale: at most `left`; 0
+/// where they are no numbers.
+double Variation::trusted_length(double left, int order) {
+  double length = left;
+  for (int round = 0; round < 2; ++round) {  // the scale of a shorter step is smaller
+    const double reach = length, last = std::pow(reach, order), second = std::pow(reach, order - 1);
+    for (int i = 0; i < program_.states(); ++i) {
+      for (Eigen::Index c = 0; c < x_.cols(); ++c) {
+        const auto term = [&](int k) { return std::abs(xs_(at(i), at(k))[c]); };
+        const double scale = std::max({term(0), term(1) * reach, term(2) * reach * reach});
+        if (!std::isfinite(term(order)) || !std::isfinite(term(order - 1))) return 0;
+        if (scale == 0) continue;
+        if (term(order) * last > tolerance_ * scale)
+          length = std::min(length, std::pow(tolerance_ * scale / term(order), 1.0 / order));
+        if (term(order - 1) * second > tolerance_ * scale)
+          length = std::min(length, std::pow(tolerance_ * scale / term(order - 1), 1.0 / (order - 1)));
+      }
+    }
+    if (length == reach) break;
+  }
+  return length;
 }
 
 Mat Variation::rate_slopes(const Arc& arc, std::span<const double> x, double t, const Mat& P) {
@@ -313,7 +360,7 @@ Mat Variation::rate_slopes(const Arc& arc, std::span<const double> x, double t, 
   expand_tangents(1);
   Mat out(n, d);
   for (int i = 0; i < n; ++i) {
-    for (Eigen::Index c = 0; c < d; ++c) out(i, c) = xs_[(at(i) * ux(d) + ux(c)) * 2 + 1];
+    for (Eigen::Index c = 0; c < d; ++c) out(i, c) = xs_(at(i), 1)[c];
   }
   x_ = keep_x;
   p_ = keep_p;
@@ -336,7 +383,7 @@ const Jet<double>& Variation::event_point(const Arc& arc, std::span<const double
   expand(x, t, arc, 1);
   const TangentTape& tape = program_.tangent(arc.mode.switches);
   load(jet_of(tape.arc.tape, order_), t, arc.counters, 0);
-  if (!p_.isZero(0)) load(jet_of(tape.arc_parameter.tape, order_), t, arc.counters, 0);
+  if (moves_parameters()) load(jet_of(tape.arc_parameter.tape, order_), t, arc.counters, 0);
   Jet<double>& jet = jet_of(tape.event.tape, 0);
   load(jet, t, arc.counters, 0);
   return jet;
@@ -365,7 +412,7 @@ Mat Variation::unknown_tangent(int u) const {
   const Eigen::Index d = x_.cols();
   Mat out = Mat::Zero(1, d);
   if (stand_[at(u)] < 0) return out;
-  for (Eigen::Index c = 0; c < d; ++c) out(0, c) = stand_sign_[at(u)] * us_[at(stand_[at(u)]) * ux(d) + ux(c)];
+  for (Eigen::Index c = 0; c < d; ++c) out(0, c) = stand_sign_[at(u)] * us_(at(stand_[at(u)]), 0)[c];
   return out;
 }
 
@@ -439,7 +486,6 @@ Variation::GuardSeries Variation::guard_series(const Guard& g, const Arc& arc, s
   if (!p_.isZero(0)) load(jet_of(tape.arc_parameter.tape, order_), t, arc.counters, order + 1);
   expand_tangents(order + 1);  // gives those of the unknowns up to `order`
   const Series& series = *memory_.series;
-  const size_t stride = at(order) + 2;
   GuardSeries out{Vec::Zero(order + 1), Mat::Zero(order + 1, d)};
   const auto values = [&](const double* c) {
     for (int k = 0; k <= order; ++k) out.value[k] = c[k];
@@ -450,16 +496,16 @@ Variation::GuardSeries Variation::guard_series(const Guard& g, const Arc& arc, s
     for (const SlopeEntry& e : tape.event.by_state) {
       if (e.row != r) continue;
       for (Eigen::Index c = 0; c < d; ++c) {
-        const double* tangent = &xs_[(at(e.column) * ux(d) + ux(c)) * stride];
-        for (int k = 0; k <= order; ++k) out.tangent(k, c) += convolve(jet.output(at(e.output)), tangent, k);
+        for (int k = 0; k <= order; ++k)
+          out.tangent(k, c) += product(jet.output(at(e.output)), xs_, at(e.column), c, k);
       }
     }
     for (const SlopeEntry& e : tape.event.by_unknown) {
       if (e.row != r || stand_[at(e.column)] < 0) continue;
       for (Eigen::Index c = 0; c < d; ++c) {
-        const double* tangent = &us_[(at(stand_[at(e.column)]) * ux(d) + ux(c)) * stride];
         for (int k = 0; k <= order; ++k)
-          out.tangent(k, c) += stand_sign_[at(e.column)] * convolve(jet.output(at(e.output)), tangent, k);
+          out.tangent(k, c) +=
+              stand_sign_[at(e.column)] * product(jet.output(at(e.output)), us_, at(stand_[at(e.column)]), c, k);
       }
     }
     for (const SlopeEntry& e : tape.event.by_parameter) {
@@ -471,8 +517,7 @@ Variation::GuardSeries Variation::guard_series(const Guard& g, const Arc& arc, s
     values(series.unknown(u));
     if (stand_[at(u)] < 0) return;
     for (Eigen::Index c = 0; c < d; ++c) {
-      for (int k = 0; k <= order; ++k)
-        out.tangent(k, c) = stand_sign_[at(u)] * us_[(at(stand_[at(u)]) * ux(d) + ux(c)) * stride + at(k)];
+      for (int k = 0; k <= order; ++k) out.tangent(k, c) = stand_sign_[at(u)] * us_(at(stand_[at(u)]), at(k))[c];
     }
   };
   switch (g.kind) {

@@ -25,6 +25,7 @@
 #include "code/plain.hpp"
 #include "flow/event/event_driven.hpp"
 #include "flow/simulate.hpp"
+#include "flow/tangent_lanes.hpp"
 #include "flow/trajectory.hpp"
 
 namespace saltus {
@@ -92,17 +93,18 @@ class Variation {
   void land(const Arc& arc, std::span<double> x, double t);
 
  private:
-  struct Term {  // one derivative: its series, where it is in a tape
-    int row = 0, column = 0;
-    double sign = 1;
-    const double* series = nullptr;
-    bool constant = false;
-  };
-  struct Work;  // jets of one tape
-
   void enter(const Arc& arc);
   bool expand(std::span<const double> x, double t, const Arc& arc, int order);
+  void find_standing(const Arc& arc);
+  const TangentTape& tangent_tape();
+  bool moves_parameters() const { return p_.size() > 0 && !p_.isZero(0); }
+  void sort_terms(const TangentTape& tape);
+  void add_parameters(const TangentTape& tape, int order);
   void expand_tangents(int order);
+  void solve_unknowns(int k);
+  int expand_along(const Piece& piece, const Arc& arc, double done);
+  bool is_series(const Piece& piece) const;
+  double trusted_length(double left, int order);
   const Jet<double>& event_point(const Arc& arc, std::span<const double> x, double t);
   Mat row_tangent(int row, const Jet<double>& jet, const TangentTape& tape, const Mat& z, const Mat* dt) const;
   Mat unknown_tangent(int u) const;
@@ -132,7 +134,7 @@ class Variation {
   };
   Ground ground(const Arc& arc, std::span<const double> x, double t);
   Jet<double>& jet_of(const Tape& tape, int order);
-  void load(Jet<double>& jet, double t, std::span<const double> counters, int order);
+  void load(Jet<double>& jet, double t, std::span<const double> counters, int order, const Piece* piece = nullptr);
   void note(std::string text);
 
   const Program& program_;
@@ -149,7 +151,14 @@ class Variation {
   std::vector<Passage> passages_;  // the latest events
   std::vector<int> stand_;         // per unknown: position among the active ones, or -1
   std::vector<double> stand_sign_;
-  std::vector<double> xs_, us_, fx_, fr_;  // series: [(row * directions + direction) * (order + 1) + k]
+  TangentRows xs_, us_, fx_, fr_;  // series of X, of U, and of what parameters add to rates and residuals
+  TangentRows sums_;               // of one order
+  std::vector<double> point_;
+  std::vector<int> position_;  // by residual: position among the active unknowns, or -1
+  std::vector<TangentTerm> rate_terms_, residual_terms_;
+  const TangentTape* sorted_ = nullptr;  // whose terms they are, where nothing is solved for
+  const TangentTape* tape_ = nullptr;    // of the last mode
+  std::string tape_switches_;
   std::unordered_map<const Tape*, std::unique_ptr<Jet<double>>> jets_;
   std::vector<std::string> notes_;
   struct JumpSlope {
