@@ -8,6 +8,8 @@
 
 #include <dlfcn.h>
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "base/module.hpp"
 #include "code/native_code.hpp"
@@ -15,16 +17,22 @@
 namespace saltus {
 namespace {
 
-decltype(&saltus_compile) load_compiler() {
+struct NativeModule {
+  decltype(&saltus_compile) compile = nullptr;
+  std::string trouble{};  ///< why it cannot be used although it is there
+};
+
+NativeModule load_module() {
   const auto path = find_module("libsaltus_native.so");
-  if (path.empty()) return nullptr;
+  if (path.empty()) return {};
   void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  return module == nullptr ? nullptr : reinterpret_cast<decltype(&saltus_compile)>(::dlsym(module, "saltus_compile"));
+  if (module == nullptr) return {.trouble = ::dlerror()};
+  return {.compile = reinterpret_cast<decltype(&saltus_compile)>(::dlsym(module, "saltus_compile"))};
 }
 
-decltype(&saltus_compile) compiler() {
-  static const auto loaded = load_compiler();
-  return loaded;
+const NativeModule& loaded() {
+  static const NativeModule module = load_module();
+  return module;
 }
 
 /// Equal sources have equal keys, and only they.
@@ -66,7 +74,7 @@ double length(const NativeSource& source, int k) {
 
 /// What was compiled so far. Code is small; a program that asks for more than `most` of it goes on interpreted.
 struct NativeCache {
-  static constexpr size_t most = 4000;
+  static constexpr size_t most = 1000;
   struct Entry {
     NativeSource source;
     NativeCode code;
@@ -83,12 +91,15 @@ NativeCache& compiled() {
 
 }  // namespace
 
-bool native_available() { return compiler() != nullptr; }
+bool native_available() { return loaded().compile != nullptr; }
 
 void check_native(Native native) {
-  if (native == Native::on && !native_available())
-    throw Error(ErrorKind::usage, "this saltus has no compiler for machine code (libsaltus_native.so)", {},
-                "build it with 'make native', or leave `native` at auto");
+  if (native != Native::on || native_available()) return;
+  if (!loaded().trouble.empty())
+    throw Error(ErrorKind::usage, fmt::format("cannot load the compiler of machine code: {}", loaded().trouble), {},
+                "install LLVM 19 (Debian: libllvm19), or leave `native` at auto");
+  throw Error(ErrorKind::usage, "this saltus has no compiler for machine code (libsaltus_native.so)", {},
+              "build it with 'make native', or leave `native` at auto");
 }
 
 NativeCode native_code(NativeSource source) {
@@ -98,12 +109,12 @@ NativeCode native_code(NativeSource source) {
   if (sum > longest) return {};
   NativeCache& all = compiled();
   const std::lock_guard lock(all.mutex);
-  if (!compiler()) return {};
+  if (!native_available()) return {};
   std::string key = key_of(source);
   if (const auto known = all.by_key.find(key); known != all.by_key.end()) return known->second->code;
   if (all.entries.size() >= NativeCache::most) return {};
   NativeCache::Entry& entry = all.entries.emplace_back(std::move(source));
-  entry.code = compiler()(entry.source, native_functions());
+  entry.code = loaded().compile(entry.source, native_functions());
   all.by_key.emplace(std::move(key), &entry);
   return entry.code;
 }
