@@ -66,7 +66,10 @@ void declare_text(CLI::App& app, const std::string& flag, std::optional<std::str
       ->type_name(type);
 }
 
-void declare(CLI::App& app, SolveOptions& o) {
+/// What says how a run is computed; commands that one engine alone serves do not offer what belongs to the other.
+enum class Serving { both_engines, event_driven };
+
+void declare(CLI::App& app, SolveOptions& o, Serving serving = Serving::both_engines) {
   declare_text(app, "--from", o.from, "TIME", "start time (0)");
   declare_text(app, "--until", o.until, "TIME", "end time; below the start runs backward");
   declare_number(app, "--tolerance", o.tolerance, "local error allowed (1e-10)");
@@ -83,6 +86,8 @@ void declare(CLI::App& app, SolveOptions& o) {
   app.add_option("--zeno", o.zeno, "where events accumulate: go on, or end there")->type_name("complete|stop");
   app.add_option("--native", o.native, "machine code in long runs, from the start, or never; the results are the same")
       ->type_name("auto|on|off");
+  if (serving == Serving::both_engines) return;
+  for (const char* other : {"--engine", "--dt", "--adaptive", "--theta", "--attract"}) app.get_option(other)->group("");
 }
 
 void declare(CLI::App& app, OutputOptions& o) {
@@ -256,7 +261,7 @@ std::function<Outcome()> prepare_orbit(CLI::App& app) {
       ->type_name("NAME=A:B")
       ->allow_extra_args(false);
   app.add_option("--seed", o->seed, "of the random starts (1)")->type_name("S");
-  declare(app, o->solve);
+  declare(app, o->solve, Serving::event_driven);
   declare(app, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);
@@ -288,8 +293,9 @@ std::function<Outcome()> prepare_follow(CLI::App& app) {
   declare_text(app, "--longest-time", o->longest, "TIME", "a longer period counts as homoclinic (100 of the first)");
   app.add_option("--measure", o->measure, "ordinate of the picture")->type_name("NAME|max(NAME)|min(NAME)|period");
   app.add_option("--over", o->over, "draw it over this sweep")->type_name("DIR");
-  declare(app, start.solve);
+  declare(app, start.solve, Serving::event_driven);
   declare(app, start.output);
+  app.get_option("--show")->group("");  // --measure
   return [o] {
     Terminal terminal(o->start.output.quiet);
     return follow(*o, terminal.report());
@@ -301,7 +307,7 @@ std::function<Outcome()> prepare_exponents(CLI::App& app) {
   declare(app, o->model);
   app.add_option("--section", o->section, "a section of the model; exponents are per unit of time all the same")
       ->type_name("NAME");
-  declare(app, o->solve);
+  declare(app, o->solve, Serving::event_driven);
   declare(app, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);

@@ -10,6 +10,26 @@ RunOptions run_options(const SolveOptions& solve, const Model& model, std::optio
   return run_options(solve_of(solve, model), model, until);
 }
 
+SolveOptions event_driven(const SolveOptions& solve, const std::string& what) {
+  if (solve.engine && *solve.engine != "event")
+    throw Error(ErrorKind::usage, fmt::format("{} come from the engine 'event', not '{}'", what, *solve.engine), {},
+                "leave out --engine");
+  if (solve.dt || solve.theta || solve.adaptive)
+    throw Error(ErrorKind::usage,
+                fmt::format("{} belongs to the engine 'step', and {} come from 'event'",
+                            solve.dt      ? "--dt"
+                            : solve.theta ? "--theta"
+                                          : "--adaptive",
+                            what),
+                {}, "leave it out");
+  if (solve.attract)
+    throw Error(ErrorKind::usage, fmt::format("--attract does not go with {}: they slide exactly", what), {},
+                "leave it out, or use it with 'run'");
+  SolveOptions out = solve;
+  out.engine = "event";
+  return out;
+}
+
 std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& options) {
   std::vector<Past::Option> list{{"from", {print_number(options.from)}},
                                  {"until", {print_number(options.until)}},

@@ -55,13 +55,8 @@ Figure picture(const Model& model, const Exponents& e) {
 Outcome exponents(const ExponentsRequest& request, const Report& report) {
   request.output.check();
   const System system = load_system(request.model, request.solve.from);
-  if (request.solve.engine && *request.solve.engine != "event")
-    throw Error(ErrorKind::usage,
-                fmt::format("exponents come from the engine 'event', not '{}'", *request.solve.engine), {},
-                "leave out --engine");
   if (!request.section.empty()) find_section(system.model(), request.section);
-  SolveOptions solve = request.solve;
-  solve.engine = "event";
+  const SolveOptions solve = event_driven(request.solve, "exponents");
   const ExponentsPlan planned = plan(ExponentsQuestion{.system = system, .solve = solve_of(solve, system.model())});
   const Model& model = planned.model;
   Past past{.version = this_version(),
@@ -84,26 +79,18 @@ Outcome exponents(const ExponentsRequest& request, const Report& report) {
     results.tables.push_back(exponents_table(found));
     saved = save(std::move(results), folder, request.output);
   }
-  Outcome outcome{.text = "", .status = status_of(found.end)};
-  if (request.output.json) {
-    outcome.text = as_json(found);
-    tell(saved, outcome);
-    return outcome;
-  }
   std::vector<std::string> texts;
   for (size_t k = 0; k < std::min<size_t>(8, found.exponents.size()); ++k) {
     texts.push_back(
         std::isinf(found.exponents[k]) ? "-inf" : fmt::format("{:.5g} ± {:.2g}", found.exponents[k], found.error[k]));
   }
-  const std::string words = fmt::format("exponents  {} over a time of {:.6g}\n", fmt::join(texts, ", "), found.time) +
-                            end_line(model, found.end) + note_lines(found.messages) + cost_line(found.cost);
-  if (!request.output.quiet) {
-    outcome.text = words + files_line(saved, found.times.size());
-  } else if (outcome.status != Status::done) {
-    outcome.talk += end_line(model, found.end);
-  }
-  tell(saved, outcome);
-  return outcome;
+  return conclude(
+      status_of(found.end), request.output, saved,
+      {.json = [&] { return as_json(found); },
+       .words = fmt::format("exponents  {} over a time of {:.6g}\n", fmt::join(texts, ", "), found.time) +
+                end_line(model, found.end) + note_lines(found.messages) + cost_line(found.cost),
+       .briefly = end_line(model, found.end),
+       .rows = found.times.size()});
 }
 
 }  // namespace saltus

@@ -13,6 +13,7 @@
 #include "app/orbit_words.hpp"
 #include "app/range.hpp"
 #include "app/result_folder.hpp"
+#include "app/view.hpp"
 #include "model/read.hpp"
 #include "out/json.hpp"
 
@@ -278,7 +279,7 @@ void follow_all(const Model& model, const OrbitOptions& start, const BranchOptio
   for (size_t k = 0; k < found.size() && found.size() < most; ++k) {
     const Branch from = found[k];
     for (const SpecialPoint& s : from.special) {
-      if (!branches_at(s.type) || found.size() >= most) continue;
+      if (!branches_at(s) || found.size() >= most) continue;
       const auto same = [&](const auto& d) {
         return d.first == s.type && std::abs(d.second - s.values[0]) < 1e-6 * (options.high - options.low);
       };
@@ -310,9 +311,9 @@ Outcome follow(const FollowRequest& given, const Report& report) {
   chosen.as_given = true;
   Model model = load_model(chosen, start.solve.from);
   if (model.name.empty()) model.name = short_name(start.model.model);
-  if (start.solve.engine && engine_of(start.solve, model) != "event")
-    misuse(fmt::format("branches are followed by the engine 'event', not '{}'", *start.solve.engine),
-           "leave out --engine");
+  const SolveOptions solve = event_driven(start.solve, "branches");
+  if (!start.output.show.empty()) misuse("--show does not go with branches", "--measure chooses what is drawn");
+  check_view(start.output, model);
   std::vector<Range> ranges;
   for (const std::string& text : request.ranges) ranges.push_back(read_parameter_range(text, model));
   check_measure(request.measure, model, start.equilibrium);
@@ -322,8 +323,6 @@ Outcome follow(const FollowRequest& given, const Report& report) {
            "follow the branch in one parameter first, then: saltus follow FOLDER/run.toml --label PD1 A=.. B=..");
   if (ranges.size() == 2 && request.all) misuse("--all goes with one range", "leave out --all");
 
-  SolveOptions solve = start.solve;
-  solve.engine = "event";
   RunOptions options =
       run_options(solve, model, model.run.until ? std::optional<double>() : std::optional<double>(100.0));
   double& present = options.parameters[static_cast<size_t>(ranges[0].parameter)];
@@ -350,7 +349,7 @@ Outcome follow(const FollowRequest& given, const Report& report) {
     branch.second_high = ranges[1].high;
   }
 
-  Outcome outcome;
+  Status status = Status::done;
   std::ostringstream text;
   JsonWriter json(text);
   Results results{.past = past_of(request, options, model)};
@@ -362,7 +361,7 @@ Outcome follow(const FollowRequest& given, const Report& report) {
   if (request.all && found[0].found) follow_all(model, orbit, branch, found);
   if (!found[0].found) {
     json.object().member("kind", "none").member("why", found[0].why).member("message", found[0].message).end();
-    outcome.status = Status::ended_badly;
+    status = Status::ended_badly;
   } else if (request.all) {
     json.object().key("branches").rows();
     for (const Branch& b : found) BranchJson(json, model, ranges).write(b, given.label);
@@ -373,6 +372,7 @@ Outcome follow(const FollowRequest& given, const Report& report) {
   json.flush();
   std::string summary;
   for (const Branch& b : found) summary += branch_words(model, ranges, b);
+  std::string view_notes;
   size_t rows = 0;
   if (found[0].found) {
     const BranchAxes axes = axes_of(ranges, model, request.measure);
@@ -385,20 +385,16 @@ Outcome follow(const FollowRequest& given, const Report& report) {
     Picturing picturing = picture_branches(model, found, axes, request.over);
     results.figure = std::move(picturing.figure);
     results.drawn = std::move(picturing.tables);
+    view_notes = set_view(results.figure, start.output, model);
     keep_special(results.past, model, found[0]);
   }
   begin(folder, results.past);
   Saved saved;
   if (found[0].found && (folder || !start.output.picture.empty()))
     saved = save(std::move(results), folder, start.output);
-  if (start.output.json) {
-    outcome.text = text.str();
-  } else if (!start.output.quiet) {
-    outcome.text = summary + files_line(saved, rows);
-  } else if (outcome.status != Status::done) {
-    outcome.talk += summary;
-  }
-  tell(saved, outcome);
+  Outcome outcome = conclude(status, start.output, saved,
+                             {.json = [&] { return text.str(); }, .words = summary, .briefly = summary, .rows = rows});
+  outcome.talk += view_notes;
   return outcome;
 }
 

@@ -296,7 +296,7 @@ std::vector<Orbit> many_orbits(const OrbitRequest& request, const Model& model, 
     // Near each start both what it settles on and what lies close by, stable or not.
     for (const bool guess : {options.guess, true}) {
       one.guess = guess;
-      Orbit orbit = find_orbit(model, one);
+      Orbit orbit = try_orbit(model, one);
       if (!orbit.found) continue;
       if (std::none_of(found.begin(), found.end(), [&](const Orbit& o) { return same_orbit(o, orbit); }))
         found.push_back(std::move(orbit));
@@ -318,11 +318,7 @@ Outcome orbit(const OrbitRequest& request, const Report& report) {
   given.as_given = true;  // `again` repeats the search
   Model model = load_model(given, request.solve.from);
   if (model.name.empty()) model.name = short_name(request.model.model);
-  if (engine_of(request.solve, model) != "event" && request.solve.engine)
-    misuse(fmt::format("orbits are found by the engine 'event', not '{}'", *request.solve.engine),
-           "leave out --engine");
-  SolveOptions solve = request.solve;
-  solve.engine = "event";
+  const SolveOptions solve = event_driven(request.solve, "orbits");
   RunOptions options =
       run_options(solve, model, model.run.until ? std::optional<double>() : std::optional<double>(100.0));
   if (report) options.progress = [&](double) { return report({"t", 0, 0, 1}); };
@@ -330,11 +326,11 @@ Outcome orbit(const OrbitRequest& request, const Report& report) {
   for (const State& state : model.states) columns.push_back(state.name);
   const std::vector<std::string> shown = find_columns(request.output.show, columns);
 
-  Outcome outcome;
+  Status status = Status::done;
   std::ostringstream text;
   JsonWriter json(text);
   Results results{.past = past_of(request, options, model)};
-  const Program program(model, request.solve.attract.value_or(0));
+  const Program program(model);
   const ResultFolder folder = open_folder(request.output, results.past);
   begin(folder, results.past);
   const bool saves = folder || !request.output.picture.empty();
@@ -344,7 +340,7 @@ Outcome orbit(const OrbitRequest& request, const Report& report) {
     const Equilibrium rest = find_equilibrium(program, {options});
     write_equilibrium(json, model, rest, options.from);
     summary = equilibrium_words(model, rest);
-    if (rest.kind == Equilibrium::Kind::none) outcome.status = Status::ended_badly;
+    if (rest.kind == Equilibrium::Kind::none) status = Status::ended_badly;
     Table data("data", "the equilibrium");
     for (size_t i = 0; i < model.states.size(); ++i)
       data.add_numbers(model.states[i].name, rest.state.empty() ? Numbers{} : Numbers{rest.state[i]});
@@ -372,7 +368,7 @@ Outcome orbit(const OrbitRequest& request, const Report& report) {
     }
     if (found.empty()) {
       summary = "none       no start led to an orbit\n";
-      outcome.status = Status::ended_badly;
+      status = Status::ended_badly;
     }
     data.add_numbers("period", std::move(periods)).add_numbers("stable", std::move(stable));
     data.add_numbers("largest", std::move(largest), "modulus of the largest multiplier");
@@ -391,7 +387,7 @@ Outcome orbit(const OrbitRequest& request, const Report& report) {
     const Orbit found = find_orbit(model, orbit_options(request, model, options));
     write_orbit(json, model, found);
     summary = orbit_words(model, found);
-    if (!found.found) outcome.status = Status::ended_badly;
+    if (!found.found) status = Status::ended_badly;
     if (found.found && saves) {
       results.tables.push_back(orbit_rows(program, options, found));
       rows = results.tables.back().rows();
@@ -410,15 +406,8 @@ Outcome orbit(const OrbitRequest& request, const Report& report) {
   Saved saved;
   begin(folder, results.past);  // with the orbit
   if (saves) saved = save(std::move(results), folder, request.output);
-  if (request.output.json) {
-    outcome.text = text.str();
-  } else if (!request.output.quiet) {
-    outcome.text = summary + files_line(saved, rows);
-  } else if (outcome.status != Status::done) {
-    outcome.talk += summary;
-  }
-  tell(saved, outcome);
-  return outcome;
+  return conclude(status, request.output, saved,
+                  {.json = [&] { return text.str(); }, .words = summary, .briefly = summary, .rows = rows});
 }
 
 }  // namespace saltus

@@ -188,6 +188,19 @@ void tell(const Saved& saved, Outcome& outcome) {
   if (saved.lost) outcome.status = Status::file_trouble;
 }
 
+Outcome conclude(Status status, const OutputOptions& output, const Saved& saved, const Telling& telling) {
+  Outcome outcome{.text = "", .status = status};
+  if (output.json) {
+    outcome.text = telling.json();
+  } else if (!output.quiet) {
+    outcome.text = telling.words + files_line(saved, telling.rows);
+  } else if (status != Status::done) {
+    outcome.talk = telling.briefly;
+  }
+  tell(saved, outcome);
+  return outcome;
+}
+
 std::string files_line(const Saved& saved, size_t rows) {
   if (saved.folder.empty()) return "";
   std::vector<std::string> files = saved.files;

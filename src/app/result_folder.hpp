@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -69,6 +70,17 @@ Saved save(Results results, const ResultFolder& folder, const OutputOptions& out
 
 /// What could not be written, in the outcome of a command; its summary or JSON stays.
 void tell(const Saved& saved, Outcome& outcome);
+
+/// What a command has to say at its end.
+struct Telling {
+  std::function<std::string()> json;
+  std::string words;    ///< the summary
+  std::string briefly;  ///< with -q: why it ended badly
+  size_t rows = 0;      ///< of the data
+};
+
+/// The end of a command: its JSON, its summary with the files, or with -q only why it ended badly.
+Outcome conclude(Status status, const OutputOptions& output, const Saved& saved, const Telling& telling);
 
 /// "files      dry_friction-run-001: data.csv (801 rows), ..." for the summary.
 std::string files_line(const Saved& saved, size_t rows);

@@ -92,18 +92,15 @@ Outcome run(const RunRequest& request, const Report& report) {
     saved = save(std::move(results), folder, request.output);
   }
 
-  Outcome outcome{.text = "", .status = status_of(trajectory.end)};
-  tell(saved, outcome);
+  Outcome outcome = conclude(
+      status_of(trajectory.end), request.output, saved,
+      {.json = [&] { return run_as_json(model, answer.options, trajectory, answer.notes, answer.sensitivity); },
+       .words = end_line(model, trajectory.end) + events_line(answer.rows.counts) + sliding_line(model, trajectory) +
+                (answer.sensitivity ? sensitivity_line(model, *answer.sensitivity) : "") + note_lines(answer.notes) +
+                cost_line(trajectory.cost),
+       .briefly = end_line(model, trajectory.end),
+       .rows = answer.rows.count()});
   outcome.talk += view_notes;
-  if (request.output.json) {
-    outcome.text = run_as_json(model, answer.options, trajectory, answer.notes, answer.sensitivity);
-  } else if (!request.output.quiet) {
-    outcome.text = end_line(model, trajectory.end) + events_line(answer.rows.counts) + sliding_line(model, trajectory) +
-                   (answer.sensitivity ? sensitivity_line(model, *answer.sensitivity) : "") + note_lines(answer.notes) +
-                   cost_line(trajectory.cost) + files_line(saved, answer.rows.count());
-  } else if (outcome.status != Status::done) {
-    outcome.talk += end_line(model, trajectory.end);
-  }
   return outcome;
 }
 

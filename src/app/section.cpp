@@ -60,19 +60,15 @@ Outcome section(const SectionRequest& request, const Report& report) {
   }
 
   const Trajectory& run = answer.trajectory;
-  Outcome outcome{.text = "", .status = status_of(run.end)};
-  tell(saved, outcome);
+  Outcome outcome = conclude(
+      status_of(run.end), request.output, saved,
+      {.json = [&] { return section_as_json(answer); },
+       .words = fmt::format("points     {} of '{}'{}\n", answer.times.size(), answer.section,
+                            request.skip > 0 ? fmt::format(" after the first {}", request.skip) : "") +
+                end_line(model, run.end) + sliding_line(model, run) + note_lines(run.messages) + cost_line(run.cost),
+       .briefly = end_line(model, run.end),
+       .rows = answer.times.size()});
   outcome.talk += view_notes;
-  if (request.output.json) {
-    outcome.text = section_as_json(answer);
-  } else if (!request.output.quiet) {
-    outcome.text = fmt::format("points     {} of '{}'{}\n", answer.times.size(), answer.section,
-                               request.skip > 0 ? fmt::format(" after the first {}", request.skip) : "") +
-                   end_line(model, run.end) + sliding_line(model, run) + note_lines(run.messages) +
-                   cost_line(run.cost) + files_line(saved, answer.times.size());
-  } else if (outcome.status != Status::done) {
-    outcome.talk += end_line(model, run.end);
-  }
   return outcome;
 }
 
