@@ -24,7 +24,8 @@ bool changes(const Test& a, const Test& b) {
 }  // namespace
 
 /// Newton on [F(z); border.z = value]. The tangent of the answer points along `along`.
-std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double value, const Vec& along) const {
+std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double value, const Vec& along,
+                                               bool rough) const {
   if (scale_.size() != z.size()) scale_ = followed_.scale();
   const Vec& scale = scale_;
   const Eigen::Index n = z.size();
@@ -44,7 +45,8 @@ std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double 
     const double size = step.cwiseQuotient(scale).norm();
     if (size > 0.5 || (iteration > 2 && size > 2 * last && size > 1e-9)) return std::nullopt;
     z += step;
-    const bool done = size < 1e-13 || (size < 1e-8 && size > 0.2 * last) || (last < 1e-6 && size < 1e-11);
+    const bool done = size < 1e-13 || (size < 1e-8 && size > 0.2 * last) || (last < 1e-6 && size < 1e-11) ||
+                      (rough && size < 1e-7 && size < 1e-2 * last);
     last = size;
     if (!done) continue;
     CurvePoint out{.z = z, .tangent = Vec::Zero(n), .iterations = iteration + 1};
@@ -76,9 +78,9 @@ std::optional<CurvePoint> Continuation::start(Vec z) const {
   return newton(z, border, z[n - 1], border);
 }
 
-std::optional<CurvePoint> Continuation::correct(const CurvePoint& from, double s, Vec guess) const {
+std::optional<CurvePoint> Continuation::correct(const CurvePoint& from, double s, Vec guess, bool rough) const {
   const Vec border = from.tangent.cwiseQuotient(scale_);
-  return newton(std::move(guess), border, border.dot(from.z) + s, from.tangent);
+  return newton(std::move(guess), border, border.dot(from.z) + s, from.tangent, rough);
 }
 
 std::optional<CurvePoint> Continuation::correct_at(const CurvePoint& along, Vec guess, Eigen::Index kept) const {
@@ -97,6 +99,12 @@ Eigen::Index Continuation::outside(const Vec& z, const Vec& tangent) const {
     if ((z[i] == b.low && tangent[i] < 0) || (z[i] == b.high && tangent[i] > 0)) return i;
   }
   return -1;
+}
+
+std::optional<CurvePoint> Continuation::at_bound(const CurvePoint& along, Vec guess, Eigen::Index out) const {
+  const Bound& limits = options_.bounds[options_.bounds.size() - static_cast<size_t>(guess.size() - out)];
+  guess[out] = std::abs(guess[out] - limits.low) < std::abs(guess[out] - limits.high) ? limits.low : limits.high;
+  return correct_at(along, std::move(guess), out);
 }
 
 /// The cubic through two points and their tangents, at a share s/step of the way.
@@ -118,7 +126,7 @@ std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoin
   double low = 0, high = step, f_low = from.value, f_high = to.value;
   double weight_low = 1, weight_high = 1;  // an end that stays twice counts half (Illinois)
   int side = 0;                            // which end was moved last
-  CurvePoint best = b;
+  CurvePoint best = b, before = a, behind = b;  // of the bracket
   double best_s = step, best_f = std::abs(f_high);
   for (int k = 0; k < 80; ++k) {
     if (high - low < 4e-16 * step || best_f == 0) break;
@@ -126,22 +134,30 @@ std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoin
     double s = low - wl * (high - low) / (wh - wl);
     if (k % 8 == 7 || !(s > low && s < high)) s = 0.5 * (low + high);
     std::optional<CurvePoint> here = correct(a, s, between(a, b, s, step));
-    if (!here) {
-      s = 0.5 * (low + high);
+    for (const double share : {0.5, 0.25, 0.75}) {
+      if (here) break;
+      s = low + share * (high - low);
       here = correct(a, s, between(a, b, s, step));
-      if (!here) return std::nullopt;
     }
+    if (!here && high - low < 0.05 * step) {  // where curves meet there is no Newton; they do so on a straight line
+      const double share = f_low / (f_low - f_high);
+      best = before;
+      best.z += share * (behind.z - before.z);
+      best_s = low + share * (high - low);
+      break;
+    }
+    if (!here) return std::nullopt;
     const std::vector<Test> tests = followed_.tests(*here);
     const Test* t = find(tests, from.name);
     if (!t || !std::isfinite(t->value)) return std::nullopt;
     const double moved = std::abs(s - best_s);
     if (std::abs(t->value) <= best_f) best = *here, best_s = s, best_f = std::abs(t->value);
     if ((t->value > 0) == (f_low > 0)) {
-      low = s, f_low = t->value, weight_low = 1;
+      low = s, f_low = t->value, weight_low = 1, before = *here;
       if (side == -1) weight_high *= 0.5;
       side = -1;
     } else {
-      high = s, f_high = t->value, weight_high = 1;
+      high = s, f_high = t->value, weight_high = 1, behind = *here;
       if (side == 1) weight_low *= 0.5;
       side = 1;
     }
@@ -168,8 +184,9 @@ CurveEnd Continuation::walk(CurvePoint from) {
     double made = 0;
     for (;; step /= 2) {
       if (step < options_.smallest_step) return {"failed", "Newton's method does not converge", from.z[n - 1]};
-      next = correct(from, step, from.z + step * from.tangent.cwiseProduct(scale));
+      next = correct(from, step, from.z + step * from.tangent.cwiseProduct(scale), true);
       if (!next || next->tangent.dot(from.tangent) < options_.bend || next->iterations > hard) continue;
+      if (followed_.near && !followed_.near(*next)) continue;
       made = step;
       break;
     }
@@ -184,8 +201,7 @@ CurveEnd Continuation::walk(CurvePoint from) {
         guess = between(from, *next, s, made);
         ((guess[out] - bound) * (from.z[out] - bound) > 0 ? a : b) = s;
       }
-      guess[out] = bound;
-      const std::optional<CurvePoint> end = correct_at(from, guess, out);
+      const std::optional<CurvePoint> end = at_bound(from, guess, out);
       if (!end) {
         step = made / 2;
         if (step < options_.smallest_step) return {"failed", "Newton's method does not converge", from.z[n - 1]};
@@ -239,6 +255,8 @@ CurveEnd Continuation::walk(CurvePoint from) {
       std::optional<CurvePoint> again = start(passage.z);
       if (!again) return {"failed", "Newton's method does not converge behind the special point", l.point.z[n - 1]};
       from = again->last_slope() * passage.along < 0 ? again->reversed() : *again;
+      if (const Eigen::Index out = outside(from.z, Vec::Zero(from.z.size())); out >= 0)
+        from = at_bound(from, from.z, out).value_or(from);
       broken = true;
       same_problem = false;
       break;
@@ -263,8 +281,9 @@ CurveEnd Continuation::walk(CurvePoint from) {
     if (followed_.renew) {
       if (std::optional<Vec> z = followed_.renew(from)) {
         const double along = from.tangent[n - 1];
-        if (std::optional<CurvePoint> again = start(*z)) {
-          from = again->last_slope() * along < 0 ? again->reversed() : *again;
+        const bool same_unknowns = z->size() == n && *z == from.z;
+        if (std::optional<CurvePoint> again = same_unknowns ? correct(from, 0, *z) : start(*z)) {
+          from = !same_unknowns && again->last_slope() * along < 0 ? again->reversed() : *again;
           tests = followed_.tests(from);
           same_problem = false;
         }

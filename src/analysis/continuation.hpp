@@ -63,6 +63,8 @@ struct Followed {
   /// The size of each unknown; it may change from step to step.
   std::function<Vec()> scale;
   std::function<std::vector<Test>(const CurvePoint&)> tests;
+  /// Whether a corrected point is near enough to the last one for the problem as it stands; else the step is shortened.
+  std::function<bool(const CurvePoint&)> near;
   /// A new point has been accepted. False: enough.
   std::function<bool(const CurvePoint&)> point;
   /// A zero of a test that does not break the problem. False: enough.
@@ -103,14 +105,17 @@ class Continuation {
   /// The sizes of the unknowns as they are now, for those who correct points without walking.
   void refresh_scale() { scale_ = followed_.scale(); }
   /// z with t.(z - from) = s, near a guess.
-  std::optional<CurvePoint> correct(const CurvePoint& from, double s, Vec guess) const;
+  std::optional<CurvePoint> correct(const CurvePoint& from, double s, Vec guess, bool rough = false) const;
   /// The same with one unknown kept.
   std::optional<CurvePoint> correct_at(const CurvePoint& along, Vec guess, Eigen::Index kept) const;
 
  private:
   /// The unknown that has left its bounds, or at them points out of them: -1 if none.
   Eigen::Index outside(const Vec& z, const Vec& tangent) const;
-  std::optional<CurvePoint> newton(Vec z, const Vec& border, double value, const Vec& along) const;
+  /// `rough`: the last step, whose square is rounding, need not be checked.
+  std::optional<CurvePoint> newton(Vec z, const Vec& border, double value, const Vec& along, bool rough = false) const;
+  /// Onto the bound that an unknown has left; nothing if that fails.
+  std::optional<CurvePoint> at_bound(const CurvePoint& along, Vec guess, Eigen::Index out) const;
   Vec between(const CurvePoint& a, const CurvePoint& b, double s, double step) const;
   std::optional<Located> locate(const CurvePoint& a, const CurvePoint& b, double step, const Test& from,
                                 const Test& to) const;

@@ -6,8 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "analysis/lookout.hpp"
 #include "analysis/settle.hpp"
 #include "analysis/signature.hpp"
+#include "analysis/spectrum.hpp"
+#include "analysis/symmetry.hpp"
 #include "flow/recorder.hpp"
 #include "flow/variation.hpp"
 #include "model/period.hpp"
@@ -219,7 +222,10 @@ class Search {
     };
     RunOptions o = base(begin.t, forced_ ? clock_ * (static_cast<double>(options_.most_returns) + 0.5) : 1e12);
     o.initial = begin.x;
+    std::optional<Lookout> lookout;
+    if (section_ >= 0) lookout.emplace(model_, o, section_);
     o.on_piece = [&](const Piece& piece, const Arc&) {
+      if (lookout && lookout->watches()) lookout->along(piece);
       const size_t stride = piece.coefficients.size() / n;
       for (size_t i = 0; i < n; ++i) scale[i] = std::max(scale[i], std::abs(piece.coefficients[i * stride]));
     };
@@ -228,10 +234,11 @@ class Search {
     o.on_section = [&](const Passing& p) {
       if (p.section != section_) return true;
       reports = 0;
+      lookout->met();
       return add(p.t, p.state) && ++seen < options_.most_returns;
     };
     o.progress = [&](double) {
-      gave_up = ++reports > 4000;
+      gave_up = ++reports > 4000 || (lookout && !lookout->verdict().empty());
       return !gave_up && (!options_.run.progress || options_.run.progress(0));
     };
     if (section_ < 0) {  // by the clock: one run after the other, on a clock that does not drift
@@ -249,6 +256,8 @@ class Search {
       }
     } else {
       const Trajectory run = simulator_->run(o);
+      if (lookout->verdict().starts_with("comes to rest"))
+        throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try `equilibrium`"};
       if (times.size() < 2 && run.end.why != Why::stop)
         throw Failure{"section", run.end.message.empty() || gave_up
                                      ? fmt::format("the run does not return to the section '{}'",
@@ -540,6 +549,7 @@ class Search {
             open_by(begin, now)};
       }
     }
+    require_motion(begin, now);
     shorten(begin, now, orbit);
     if (wanted_section_ >= 0) to_section(begin, now);
     tell(begin, now, orbit);
@@ -550,6 +560,18 @@ class Search {
     throw Failure{"section", lap.run.end.why == Why::time || lap.run.end.why == Why::cancelled
                                  ? "the run does not return to the section"
                                  : "the run ends before it closes: " + lap.run.end.message};
+  }
+
+  /// A point at which an autonomous system rests closes after any time.
+  void require_motion(const Begin& begin, const Lap& now) {
+    if (forced_) return;
+    const Arc arc = now.run.arcs.empty() ? now.run.last : now.run.arcs.front();
+    const Vec f = variation_->rates(arc, begin.x, begin.t);
+    const double period = std::abs(now.run.end.t - begin.t);
+    for (size_t i = 0; i < begin.x.size(); ++i) {
+      if (!left_out_[i] && std::abs(f[ix(i)]) * period > 1e-9 * std::max(size_[i], 1e-300)) return;
+    }
+    throw Failure{"equilibrium", "what is found is a point at rest: try `equilibrium`, or start farther from it"};
   }
 
   /// The smallest number of returns after which it closes.
@@ -601,7 +623,9 @@ class Search {
     orbit.free = left_out_;
     orbit.shift = shift_;
     multipliers(begin, now, orbit);
-    orbit.symmetric = is_symmetric(now, orbit.period);
+    orbit.symmetric = now.run.dense() && find_symmetry(*program_, *variation_,
+                                                      {&now.run, direction_ * orbit.period, left_out_, shift_,
+                                                       Eigen::Map<const Vec>(size_.data(), ix(size_.size()))});
     const int visible = model_.form.visible;
     double t = begin.t;
     size_t k = 0;
@@ -623,68 +647,59 @@ class Search {
     orbit.trajectory = std::move(now.run);
   }
 
+  /// The monodromy as the product of what its legs do, with the rates where each begins; as a whole where the run counts
+  /// more than its legs (a section on a surface, chatter).
+  std::vector<Mat> factors_of(const Begin& begin, const Lap& now, std::vector<Vec>& flow) {
+    const std::vector<Leg> legs = legs_of(begin, now);
+    Vec r;
+    Mat J;
+    Shot shot;
+    std::vector<Mat> out;
+    Mat product = Mat::Identity(now.monodromy.rows(), now.monodromy.cols());
+    const Eigen::Index n = product.rows();
+    const Closing closing{.free = left_out_, .sign = Vec::Ones(n), .shift = Vec::Zero(n)};
+    if (shooting_->equations(legs, closing, begin.t, {}, section_, r, J, &shot)) {
+      out = shooting_->factors(legs, shot);
+      double t = begin.t;
+      for (size_t i = 0; i < legs.size(); ++i) {
+        product = out[i] * product;
+        flow.push_back(variation_->rates(legs[i].arc, std::vector<double>(legs[i].x.begin(), legs[i].x.end()), t));
+        t += legs[i].length;
+      }
+    }
+    if (!out.empty() && (product - now.monodromy).norm() <= 1e-7 * now.monodromy.norm()) return out;
+    const Arc arc = now.run.arcs.empty() ? now.run.last : now.run.arcs.front();
+    flow = {variation_->rates(arc, begin.x, begin.t)};
+    return {now.monodromy};
+  }
+
   void multipliers(const Begin& begin, const Lap& now, Orbit& orbit) {
     std::vector<Eigen::Index> kept;
     for (size_t i = 0; i < left_out_.size(); ++i) {
       if (!left_out_[i]) kept.push_back(ix(i));
     }
-    Mat M = now.monodromy(kept, kept);
     // States may have very different sizes: compare them on their own scales.
-    Vec scale(M.rows());
-    for (Eigen::Index i = 0; i < M.rows(); ++i) scale[i] = std::max(size_[ux(kept[ux(i)])], 1e-300);
-    M = scale.cwiseInverse().asDiagonal() * M * scale.asDiagonal();
+    Vec scale(ix(kept.size()));
+    for (size_t i = 0; i < kept.size(); ++i) scale[ix(i)] = std::max(size_[ux(kept[i])], 1e-300);
+    std::vector<Vec> flow;
+    std::vector<Mat> factors = factors_of(begin, now, flow);
+    for (Mat& M : factors) M = Mat(scale.cwiseInverse().asDiagonal() * Mat(M(kept, kept)) * scale.asDiagonal());
     if (!forced_) {
-      const Arc arc = now.run.arcs.empty() ? now.run.last : now.run.arcs.front();
-      const Vec rates = variation_->rates(arc, begin.x, begin.t);
-      Vec f(M.rows());
-      for (Eigen::Index i = 0; i < M.rows(); ++i) f[i] = rates[kept[ux(i)]] / scale[i];
-      f.normalize();
-      orbit.trivial = {f.dot(M * f), 0};
-      // The flow is an eigenvector: what is left lives on its complement.
-      const Mat across = null_space(f.transpose());
-      M = Mat(across.transpose() * M * across);
+      for (Vec& f : flow) f = Vec(f(kept).cwiseQuotient(scale)).normalized();
+      Vec carried = flow[0];
+      for (const Mat& M : factors) carried = M * carried;
+      orbit.trivial = {flow[0].dot(carried), 0};
+      // The flow is carried along: what is left lives on its complement.
+      factors = across(factors, flow);
     }
-    if (M.rows() > 0) {
-      for (const std::complex<double>& mu : eigenvalues(M)) orbit.multipliers.push_back(mu);
-    }
+    orbit.multipliers = spectrum_of_product(factors);
     if (options_.backward) {
       for (std::complex<double>& mu : orbit.multipliers)
         mu = std::abs(mu) < 1e-13 ? std::complex<double>(HUGE_VAL, 0) : 1.0 / mu;
     }
-    std::stable_sort(orbit.multipliers.begin(), orbit.multipliers.end(), [](const auto& a, const auto& b) {
-      if (std::abs(std::abs(a) - std::abs(b)) > 1e-12 * std::abs(a)) return std::abs(a) > std::abs(b);
-      return a.imag() > b.imag();
-    });
+    sort_multipliers(orbit.multipliers);
     orbit.stable = std::all_of(orbit.multipliers.begin(), orbit.multipliers.end(),
                                [](const std::complex<double>& mu) { return std::abs(mu) < 1; });
-  }
-
-  /// Whether the second half is the first with some signs changed.
-  bool is_symmetric(const Lap& now, double period) const {
-    const size_t n = model_.states.size();
-    const Trajectory& run = now.run;
-    if (!run.dense() || period == 0) return false;
-    constexpr int samples = 16;
-    std::vector<bool> same(n, true), opposite(n, true);
-    for (int k = 0; k < samples; ++k) {
-      const double tau = direction_ * period * 0.5 * (k + 0.37) / samples;
-      const double last = run.end.t;
-      double later = run.start_time + tau + direction_ * period / 2;
-      if (direction_ * (later - last) > 0) later = last;
-      const std::vector<double> x = run(run.start_time + tau), y = run(later);
-      for (size_t i = 0; i < n; ++i) {
-        if (left_out_[i]) continue;
-        const double tolerance = 1e-7 * std::max(size_[i], 1e-300);
-        same[i] = same[i] && std::abs(x[i] - y[i]) <= tolerance;
-        opposite[i] = opposite[i] && std::abs(x[i] + y[i]) <= tolerance;
-      }
-    }
-    bool any = false;
-    for (size_t i = 0; i < n; ++i) {
-      if (!same[i] && !opposite[i]) return false;
-      any = any || !same[i];
-    }
-    return any;
   }
 
   OrbitOptions options_;
@@ -706,5 +721,13 @@ class Search {
 }  // namespace
 
 Orbit find_orbit(const Model& model, const OrbitOptions& options) { return Search(model, options).find(); }
+
+Orbit try_orbit(const Model& model, const OrbitOptions& options) {
+  try {
+    return find_orbit(model, options);
+  } catch (const Error& error) {
+    return {.found = false, .why = "start", .message = error.what()};
+  }
+}
 
 }  // namespace saltus

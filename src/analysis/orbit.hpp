@@ -62,6 +62,9 @@ struct Orbit {
   std::vector<double> shift;   ///< how much states that may grow do so in a period
 };
 
+/// Throws Error where no run can start from the initial values.
 Orbit find_orbit(const Model& model, const OrbitOptions& options);
+/// The same from values that nobody gave: not found where no run can start from them.
+Orbit try_orbit(const Model& model, const OrbitOptions& options);
 
 }  // namespace saltus

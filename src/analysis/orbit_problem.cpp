@@ -138,9 +138,11 @@ void OrbitProblem::set_scale() {
   if (legs_.empty()) return;
   const Eigen::Index n = program_.states(), d = ix(followed_.size());
   scale_.resize((n + 1) * ix(legs_.size()) + d);
+  // However many legs there are, they count together as one orbit.
+  const double share = std::sqrt(static_cast<double>(legs_.size()));
   for (size_t i = 0; i < legs_.size(); ++i) {
-    scale_.segment((n + 1) * ix(i), n) = size_;
-    scale_[(n + 1) * ix(i) + n] = period_;
+    scale_.segment((n + 1) * ix(i), n) = share * size_;
+    scale_[(n + 1) * ix(i) + n] = share * period_;
   }
   for (Eigen::Index k = 0; k < d; ++k) scale_[scale_.size() - d + k] = ranges_[ux(k)];
   shooting_->set_size(size_, period_);
@@ -205,7 +207,9 @@ std::optional<Vec> OrbitProblem::take(const Orbit& orbit) {
   closing_ = {.free = orbit.free, .sign = Vec::Ones(n), .shift = Eigen::Map<const Vec>(orbit.shift.data(), n)};
   told_ = orbit.state;
   symmetry_.reset();
-  if (orbit.symmetric) symmetry_ = find_symmetry(orbit);
+  if (orbit.symmetric && model_.form.jumps.empty())
+    symmetry_ = find_symmetry(program_, shooting_->variation(),
+                              {&orbit.trajectory, direction_ * orbit.period, orbit.free, orbit.shift, size_});
   if (symmetry_) closing_.sign = symmetry_->sign;
   const double t = quiet_time(orbit.trajectory);
   legs_.assign(1, Leg{.arc = orbit.trajectory.arcs[at(orbit.trajectory.pieces[orbit.trajectory.piece_at(t)].arc)]});
@@ -262,14 +266,7 @@ std::optional<Vec> OrbitProblem::take_run(std::vector<double> x, double t, doubl
   if (!forced_) {
     const Arc arc = run.arcs.empty() ? run.last : run.arcs.front();
     shooting_->bind(o.parameters, directions_);
-    const Vec f = shooting_->variation().rates(arc, x, t);
-    anchor_.through = Eigen::Map<const Vec>(x.data(), f.size());
-    anchor_.normal = f.cwiseQuotient(size_.cwiseProduct(size_));
-    for (Eigen::Index i = 0; i < f.size(); ++i) {
-      if (closing_.free[ux(i)]) anchor_.normal[i] = 0;
-    }
-    closing_.normal = anchor_.normal;
-    closing_.through = anchor_.through;
+    put_phase(Eigen::Map<const Vec>(x.data(), ix(x.size())), shooting_->variation().rates(arc, x, t));
   }
   values_ = o.parameters;
   prepare_legs();
@@ -277,6 +274,46 @@ std::optional<Vec> OrbitProblem::take_run(std::vector<double> x, double t, doubl
   bind(values);
   set_scale();
   return pack(values);
+}
+
+std::optional<Vec> OrbitProblem::take_near(const Orbit& orbit, const std::vector<double>& parameters, double t) {
+  std::vector<double> values;
+  for (const int p : followed_) values.push_back(parameters[at(p)]);
+  const Trajectory& run = orbit.trajectory;
+  if (!forced_) t = quiet_time(run);
+  const double since = std::fmod(direction_ * (t - run.start_time), orbit.period);
+  const double here = run.start_time + direction_ * (since < 0 ? since + orbit.period : since);
+  legs_.assign(1, Leg{.arc = run.arcs[at(run.pieces[run.piece_at(here)].arc)]});
+  return take_run(run(here), forced_ ? t : here, orbit.period * (symmetry_ ? 0.5 : 1.0), values);
+}
+
+void OrbitProblem::put_phase(const Vec& x, const Vec& f) {
+  anchor_.through = x;
+  anchor_.normal = f.cwiseQuotient(size_.cwiseProduct(size_));
+  for (Eigen::Index i = 0; i < f.size(); ++i) {
+    if (closing_.free[ux(i)]) anchor_.normal[i] = 0;
+  }
+  closing_.normal = anchor_.normal;
+  closing_.through = anchor_.through;
+}
+
+double OrbitProblem::straightness(const Vec& z) {
+  if (forced_) return 1;
+  put(z);
+  const Vec along = in_units(flow_at_cut()), normal = in_units(anchor_.normal.cwiseProduct(size_).cwiseProduct(size_));
+  return normal.dot(along) / (normal.norm() * along.norm());
+}
+
+Vec OrbitProblem::flow_at_cut() {
+  const std::vector<double> x(legs_[0].x.begin(), legs_[0].x.end());
+  return shooting_->variation().rates(legs_[0].arc, x, t0_);
+}
+
+bool OrbitProblem::renew_phase(const Vec& z) {
+  constexpr double straight = 0.9;
+  if (straightness(z) > straight) return false;
+  put_phase(legs_[0].x, flow_at_cut());
+  return true;
 }
 
 Vec OrbitProblem::unfold(const Mat& matrix) {
@@ -290,12 +327,7 @@ Vec OrbitProblem::unfold(const Mat& matrix) {
     if (!closing_.free[ux(i)]) kept.push_back(i);
   }
   if (!forced_) {
-    const std::vector<double> x(legs_[0].x.begin(), legs_[0].x.end());
-    const Vec rates = shooting_->variation().rates(legs_[0].arc, x, t0_);
-    Vec f(ix(kept.size()));
-    for (size_t i = 0; i < kept.size(); ++i) f[ix(i)] = rates[kept[i]] / size_[kept[i]];
-    f.normalize();
-    v = Vec(null_space(f.transpose()) * v);
+    v = Vec(null_space(in_units(flow_at_cut()).normalized().transpose()) * v);
   }
   Vec out = Vec::Zero(n);
   for (size_t i = 0; i < kept.size(); ++i) out[kept[i]] = v[ix(i)] * size_[kept[i]];
@@ -392,8 +424,29 @@ void OrbitProblem::restore(const Frozen& frozen) {
 
 // ---- what a solution is like ---------------------------------------------------------------------------------------
 
+/// States that come back, each in units of its size.
+Vec OrbitProblem::in_units(const Vec& x) const {
+  std::vector<double> out;
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    if (!closing_.free[ux(i)]) out.push_back(x[i] / size_[i]);
+  }
+  return Eigen::Map<const Vec>(out.data(), ix(out.size()));
+}
+
+/// The maps of the legs in those units; S with the last one.
+std::vector<Mat> OrbitProblem::factors_of(const Shot& shot) {
+  std::vector<Mat> factors = shooting_->factors(legs_, shot);
+  factors.back() = closing_.sign.asDiagonal() * factors.back();  // S is its own inverse
+  std::vector<Eigen::Index> kept;
+  for (Eigen::Index i = 0; i < size_.size(); ++i) {
+    if (!closing_.free[ux(i)]) kept.push_back(i);
+  }
+  const Vec size = size_(kept);
+  for (Mat& M : factors) M = Mat(size.cwiseInverse().asDiagonal() * Mat(M(kept, kept)) * size.asDiagonal());
+  return factors;
+}
+
 bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
-  const Eigen::Index n = program_.states();
   Vec r;
   Mat J;
   put(z);
@@ -401,29 +454,24 @@ bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
   out.legs = legs_;
   out.t0 = t0_;
   out.period = period_of(z);
-  const std::vector<Mat> factors = shooting_->factors(legs_, out.shot);
-  Mat M = Mat::Identity(n, n);
-  for (const Mat& factor : factors) M = factor * M;
-  M = closing_.sign.asDiagonal() * M;  // S is its own inverse
-  std::vector<Eigen::Index> kept;
-  for (Eigen::Index i = 0; i < n; ++i) {
-    if (!closing_.free[ux(i)]) kept.push_back(i);
-  }
-  Vec size(ix(kept.size()));
-  for (size_t i = 0; i < kept.size(); ++i) size[ix(i)] = size_[kept[i]];
-  M = Mat(size.cwiseInverse().asDiagonal() * Mat(M(kept, kept)) * size.asDiagonal());
+  std::vector<Mat> factors = factors_of(out.shot);
   if (!forced_) {
-    const std::vector<double> x(legs_[0].x.begin(), legs_[0].x.end());
-    const Vec rates = shooting_->variation().rates(legs_[0].arc, x, t0_);
-    Vec f(ix(kept.size()));
-    for (size_t i = 0; i < kept.size(); ++i) f[ix(i)] = rates[kept[i]] / size[ix(i)];
-    f.normalize();
-    out.trivial = f.dot(M * f);
-    const Mat across = null_space(f.transpose());
-    M = Mat(across.transpose() * M * across);
+    std::vector<Vec> flow;
+    double t = t0_;
+    for (const Leg& leg : legs_) {
+      flow.push_back(in_units(shooting_->variation().rates(leg.arc, std::vector<double>(leg.x.begin(), leg.x.end()), t)));
+      flow.back().normalize();
+      t += leg.length;
+    }
+    Mat whole = factors.front();
+    for (size_t i = 1; i < factors.size(); ++i) whole = factors[i] * whole;
+    out.trivial = flow.front().dot(whole * flow.front());
+    factors = across(factors, flow);
   }
-  out.matrix = M;
-  out.roots = M.allFinite() ? spectrum_of(M) : Spectrum(ux(M.rows()), std::complex<double>(HUGE_VAL, 0));
+  out.matrix = factors.front();
+  for (size_t i = 1; i < factors.size(); ++i) out.matrix = factors[i] * out.matrix;
+  out.roots = out.matrix.allFinite() ? spectrum_of_product(factors)
+                                     : Spectrum(ux(out.matrix.rows()), std::complex<double>(HUGE_VAL, 0));
   out.multipliers = out.roots;
   if (symmetry_) {
     for (std::complex<double>& mu : out.multipliers) mu *= mu;
@@ -461,6 +509,26 @@ bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
 }
 
 // ---- what is told --------------------------------------------------------------------------------------------------
+
+bool OrbitProblem::repeats(const OrbitView& view) const {
+  if (symmetry_) return false;
+  constexpr double same = 1e-4;  // at a place where two orbits meet they do so with a square root
+  const double middle = view.t0 + direction_ * view.period / 2;
+  std::vector<double> x(at(program_.states()));
+  for (const LegTrace& trace : view.traces) {
+    for (const LegTrace::Stretch& s : trace.stretches) {
+      const double tau = middle - s.piece.start;
+      if (direction_ * tau < 0 || direction_ * (tau - s.piece.length) > 0) continue;
+      Trajectory::evaluate(s.piece, program_.states(), tau, x.data());
+      for (Eigen::Index i = 0; i < size_.size(); ++i) {
+        const double shifted = view.legs[0].x[i] + closing_.shift[i] / 2;
+        if (!closing_.free[ux(i)] && std::abs(x[ux(i)] - shifted) > same * size_[i]) return false;
+      }
+      return true;
+    }
+  }
+  return false;
+}
 
 std::vector<double> OrbitProblem::told_state(const OrbitView& view, double& t) {
   const size_t n = at(program_.states());
@@ -590,11 +658,17 @@ void OrbitProblem::extremes(const OrbitView& view, std::vector<double>& low, std
   }
 }
 
-void OrbitProblem::widen(const std::vector<double>& low, const std::vector<double>& high) {
+void OrbitProblem::resize(const std::vector<double>& low, const std::vector<double>& high) {
   const Vec before = size_;
-  for (Eigen::Index i = 0; i < size_.size(); ++i) {
-    const double most = std::max(std::abs(low[ux(i)]), std::abs(high[ux(i)]));
-    if (std::isfinite(most)) size_[i] = std::max(size_[i], most);
+  const auto most = [&](size_t i) { return std::max(std::abs(low[i]), std::abs(high[i])); };
+  double share = 0;  // how far the state moves that moves most, of its size
+  for (size_t i = 0; i < low.size(); ++i) {
+    if (!closing_.free[i] && most(i) > 0) share = std::max(share, std::min(1.0, (high[i] - low[i]) / most(i)));
+  }
+  for (size_t i = 0; i < low.size(); ++i) {
+    if (!std::isfinite(most(i)) || most(i) == 0) continue;
+    double& size = size_[ix(i)];
+    size = forced_ || closing_.free[i] ? std::max(size, most(i)) : std::max(high[i] - low[i], share * most(i));
   }
   if (size_ != before) set_scale();
 }
@@ -655,100 +729,6 @@ bool OrbitProblem::acts(const Arc& arc, const std::vector<double>& x, double t, 
     }
   }
   return false;
-}
-
-// ---- symmetry ------------------------------------------------------------------------------------------------------
-
-std::optional<Symmetry> OrbitProblem::find_symmetry(const Orbit& orbit) {
-  const size_t n = at(program_.states());
-  const Trajectory& run = orbit.trajectory;
-  Symmetry out{.sign = Vec::Ones(ix(n)), .switches = {}};
-  constexpr int samples = 12;
-  const double half = direction_ * orbit.period / 2;
-  for (size_t i = 0; i < n; ++i) {
-    double with = 0, against = 0;
-    for (int k = 0; k < samples; ++k) {
-      const double t = run.start_time + half * (k + 0.37) / samples;
-      const double a = run(t)[i], b = run(t + half)[i];
-      with += std::abs(a - b), against += std::abs(a + b);
-    }
-    if (against < with) out.sign[ix(i)] = -1;
-    if (closing_.free[i]) out.sign[ix(i)] = 1;
-    if (!closing_.free[i] && std::min(with, against) > 1e-6 * samples * size_[ix(i)]) return std::nullopt;
-    if (closing_.shift[ix(i)] != 0) return std::nullopt;
-  }
-  // The model itself must have it: its surfaces, gaps and rates at points on and off the orbit.
-  Variation& v = shooting_->variation();
-  const int m = program_.switches(), q = program_.constraints();
-  if (!model_.form.jumps.empty()) return std::nullopt;
-  struct Look {
-    std::vector<double> surfaces, gaps;
-    Vec f;
-  };
-  const auto look = [&](const Arc& arc, const std::vector<double>& x, double t) {
-    Look l;
-    l.f = v.rates(arc, x, t);
-    const Series& series = v.series();
-    for (int i = 0; i < m; ++i) l.surfaces.push_back(series.surface(i)[0]);
-    for (int j = 0; j < q; ++j) l.gaps.push_back(series.gap(j)[0]);
-    return l;
-  };
-  std::vector<std::vector<int>> possible(at(m));  // signed and counted from 1: what each switch may become
-  for (int i = 0; i < m; ++i) {
-    for (int j = 1; j <= m; ++j) possible[at(i)].push_back(j), possible[at(i)].push_back(-j);
-  }
-  std::vector<std::vector<int>> gap_to(at(q));
-  for (int i = 0; i < q; ++i) {
-    for (int j = 0; j < q; ++j) gap_to[at(i)].push_back(j);
-  }
-  std::vector<std::pair<Arc, Arc>> arcs;
-  std::vector<std::pair<std::vector<double>, double>> points;
-  for (int k = 0; k < samples; ++k) {
-    const double t = run.start_time + half * (k + 0.37) / samples;
-    const Arc& a = run.arcs[at(run.pieces[run.piece_at(t)].arc)];
-    const Arc& b = run.arcs[at(run.pieces[run.piece_at(t + half)].arc)];
-    for (int shift = 0; shift < 2; ++shift) {
-      std::vector<double> x = run(t), y(n);
-      for (size_t i = 0; i < n; ++i) {
-        x[i] += shift * 0.3 * size_[ix(i)] * std::sin(1.7 + 3.1 * static_cast<double>(i) + k);
-        y[i] = out.sign[ix(i)] * x[i];
-      }
-      const bool slides = a.mode.switches.find('0') != std::string::npos ||
-                          a.mode.constraints.find('c') != std::string::npos;
-      if (shift == 1 && slides) continue;
-      const Look here = look(a, x, t), there = look(b, y, t + half);
-      for (int i = 0; i < m; ++i) {
-        if (!program_.moves(i)) continue;
-        std::erase_if(possible[at(i)], [&](int j) {
-          const double want = (j > 0 ? 1 : -1) * here.surfaces[at(i)], got = there.surfaces[at(std::abs(j) - 1)];
-          return std::abs(want - got) > 1e-6 * (std::abs(want) + std::abs(got) + 1e-9);
-        });
-      }
-      for (int i = 0; i < q; ++i) {
-        std::erase_if(gap_to[at(i)], [&](int j) {
-          return std::abs(here.gaps[at(i)] - there.gaps[at(j)]) > 1e-6 * (std::abs(here.gaps[at(i)]) + 1e-9);
-        });
-      }
-      for (size_t i = 0; i < n; ++i) {
-        if (closing_.free[i]) continue;
-        const double want = out.sign[ix(i)] * here.f[ix(i)], got = there.f[ix(i)];
-        if (!(std::abs(want - got) <= 1e-6 * (here.f.cwiseAbs().maxCoeff() + 1e-12))) return std::nullopt;
-      }
-    }
-  }
-  for (int i = 0; i < m; ++i) {
-    if (!program_.moves(i)) {
-      out.switches.emplace_back(i, 1);
-      continue;
-    }
-    if (possible[at(i)].empty()) return std::nullopt;
-    const int j = possible[at(i)].front();
-    out.switches.emplace_back(std::abs(j) - 1, j > 0 ? 1 : -1);
-  }
-  for (const std::vector<int>& to : gap_to) {
-    if (to.empty()) return std::nullopt;
-  }
-  return out;
 }
 
 }  // namespace saltus

@@ -11,14 +11,9 @@
 #include "analysis/orbit.hpp"
 #include "analysis/signature.hpp"
 #include "analysis/spectrum.hpp"
+#include "analysis/symmetry.hpp"
 
 namespace saltus {
-
-/// A sign change of states that maps the model onto itself half a period later.
-struct Symmetry {
-  Vec sign;
-  std::vector<std::pair<int, int>> switches;  ///< switch -> (switch, sign) it becomes
-};
 
 /// Where the orbit is cut.
 struct Anchor {
@@ -55,6 +50,8 @@ class OrbitProblem {
 
   /// Takes a found orbit as the present signature; its unknowns.
   std::optional<Vec> take(const Orbit& orbit);
+  /// Takes the signature of an orbit close by, at the phase of the present cut (forced), with the present closing.
+  std::optional<Vec> take_near(const Orbit& orbit, const std::vector<double>& parameters, double t);
   /// Takes the signature of a run from a point: the unknowns, or nothing if the run does not close in time.
   std::optional<Vec> take_run(std::vector<double> x, double t, double duration, const std::vector<double>& values);
   /// Of a map near -1, or of the half map: the direction in states that it turns round, of unit length in their sizes.
@@ -68,6 +65,11 @@ class OrbitProblem {
   /// Cuts the orbit elsewhere: in the middle of its longest leg.
   std::optional<Vec> cut_anew(const Vec& z);
   bool needs_cut(const Vec& z) const;
+  /// Of an autonomous orbit that no longer passes straight through the plane of its phase: the plane put anew, through
+  /// the point where it is, across the flow. Whether that was needed.
+  bool renew_phase(const Vec& z);
+  /// The cosine of the angle between that plane's normal and the flow; 1 where there is none.
+  double straightness(const Vec& z);
   /// The signature with all that belongs to it, to come back to.
   struct Frozen {
     std::vector<Leg> legs;
@@ -100,12 +102,15 @@ class OrbitProblem {
   double direction() const { return direction_; }
   const std::vector<double>& parameters() const { return values_; }
 
+  /// Whether it is an orbit of half the period, counted twice.
+  bool repeats(const OrbitView& view) const;
   /// The state on the model's section, near the one told last; where there is none, at the cut.
   std::vector<double> told_state(const OrbitView& view, double& t);
   /// Lowest and highest value of each state.
   void extremes(const OrbitView& view, std::vector<double>& low, std::vector<double>& high) const;
-  /// States that have become larger have a larger size from now on.
-  void widen(const std::vector<double>& low, const std::vector<double>& high);
+  /// The sizes of the states from now on: those that have become larger have a larger one. Of an autonomous orbit, which may
+  /// shrink to a point, they shrink with the state that moves most.
+  void resize(const std::vector<double>& low, const std::vector<double>& high);
   /// Modes in the order they are met, as users see them.
   std::vector<std::string> signature() const;
   /// Whether a switch changes anything near a point: the rates of modes that differ in it, or in what is zero there.
@@ -116,8 +121,11 @@ class OrbitProblem {
   void set_scale();
   void bind(const std::vector<double>& values);
   void prepare_legs();
+  Vec flow_at_cut();
+  Vec in_units(const Vec& x) const;
+  std::vector<Mat> factors_of(const Shot& shot);
+  void put_phase(const Vec& x, const Vec& f);
   Vec pack(const std::vector<double>& values) const;
-  std::optional<Symmetry> find_symmetry(const Orbit& orbit);
   std::optional<Vec> cut_run(const std::vector<double>& x, double t, double duration, const std::vector<double>& values);
 
   Model bare_;

@@ -64,6 +64,7 @@ void passages(const std::function<Spectrum(double)>& at, const Counts& beyond, d
 void sort_multipliers(Spectrum& multipliers) {
   std::stable_sort(multipliers.begin(), multipliers.end(), [](const Complex& a, const Complex& b) {
     if (std::abs(std::abs(a) - std::abs(b)) > 1e-12 * std::abs(a)) return std::abs(a) > std::abs(b);
+    if (std::abs(a.real() - b.real()) > 1e-12 * std::abs(a)) return a.real() > b.real();
     return a.imag() > b.imag();
   });
 }
@@ -79,6 +80,59 @@ Spectrum spectrum_of(const Mat& A) {
   Spectrum out;
   if (A.rows() == 0) return out;
   for (const Complex& z : eigenvalues(A)) out.push_back(z);
+  return out;
+}
+
+Spectrum spectrum_of_product(const std::vector<Mat>& factors) {
+  constexpr int most_sweeps = 12;
+  constexpr double apart = 1e-13;      // subspaces that no longer turn into each other
+  constexpr double forgotten = 1e-14;  // of a factor's size
+  const Eigen::Index n = factors.front().rows();
+  if (n == 0) return {};
+  Mat Q = Mat::Identity(n, n), turned, R;
+  std::vector<Mat> triangles(factors.size());
+  std::vector<bool> splits(static_cast<size_t>(n), false);  // below row k nothing comes back up
+  for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+    const Mat before = Q;
+    for (size_t i = 0; i < factors.size(); ++i) {
+      Qr next = qr(factors[i] * Q);
+      triangles[i] = std::move(next.R);
+      Q = std::move(next.Q);
+    }
+    turned = before.transpose() * Q;
+    bool all = true;
+    for (Eigen::Index k = 1; k < n; ++k) {
+      splits[static_cast<size_t>(k)] = turned.bottomLeftCorner(n - k, k).norm() < apart;
+      all = all && splits[static_cast<size_t>(k)];
+    }
+    if (all) break;
+  }
+  Spectrum out;
+  for (Eigen::Index first = 0, next; first < n; first = next) {
+    next = first + 1;
+    while (next < n && !splits[static_cast<size_t>(next)]) ++next;
+    const Eigen::Index size = next - first;
+    Mat block = Mat::Identity(size, size);
+    for (size_t i = 0; i < factors.size(); ++i) {
+      Mat step = triangles[i].block(first, first, size, size);
+      for (Eigen::Index k = 0; k < size; ++k) {
+        if (std::abs(step(k, k)) <= forgotten * factors[i].norm()) step.row(k).tail(size - k).setZero();
+      }
+      block = step * block;
+    }
+    for (const Complex& z : spectrum_of(turned.block(first, first, size, size) * block)) out.push_back(z);
+  }
+  return out;
+}
+
+std::vector<Mat> across(const std::vector<Mat>& factors, const std::vector<Vec>& flow) {
+  std::vector<Mat> out;
+  Mat before = null_space(flow.front().transpose());
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const Mat after = i + 1 == factors.size() ? null_space(flow.front().transpose()) : null_space(flow[i + 1].transpose());
+    out.push_back(after.transpose() * factors[i] * before);
+    before = after;
+  }
   return out;
 }
 

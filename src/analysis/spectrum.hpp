@@ -16,6 +16,12 @@ void sort_multipliers(Spectrum& multipliers);
 /// By real part, largest first.
 void sort_eigenvalues(Spectrum& eigenvalues);
 Spectrum spectrum_of(const Mat& A);
+/// Of the product of square matrices, the first applied first: each eigenvalue to its own size where their moduli differ,
+/// which the product itself would lose. By orthogonal iteration through the factors (periodic QR); a direction that a
+/// factor forgets has the eigenvalue 0.
+Spectrum spectrum_of_product(const std::vector<Mat>& factors);
+/// Factors across a direction that they carry along, flow[i] to a multiple of flow[i + 1]: one row and column less.
+std::vector<Mat> across(const std::vector<Mat>& factors, const std::vector<Vec>& flow);
 
 /// Vanishes where two eigenvalues add up to zero: Hopf points and neutral saddles.
 double hopf_test(const Spectrum& eigenvalues);

@@ -287,15 +287,15 @@ y = 0
   }
 }
 
-TEST(OrbitBranch, OfDoublePeriodBeginsAtRoesslersFirstFlip) {
-  const Model model = read_model_text(R"M(
+Model roessler(const std::string& c) {
+  return read_model_text(R"M(
 equations = """
   x' = -y - z
   y' = x + 0.2*y
   z' = 0.2 + z*(x - c)
 """
 [parameters]
-c = 2.75
+c = )M" + c + R"M(
 [initial]
 x = 4
 y = 0
@@ -304,6 +304,10 @@ z = 0.1
 on = "y"
 direction = "rising"
 )M");
+}
+
+TEST(OrbitBranch, OfDoublePeriodBeginsAtRoesslersFirstFlip) {
+  const Model model = roessler("2.75");
   BranchOptions options{.parameter = 0, .low = 2.5, .high = 4};
   options.seek = {"flip", 2.832445027862369};
   RunOptions run = run_of(model, 400);
@@ -311,6 +315,151 @@ direction = "rising"
   ASSERT_TRUE(b.found) << b.message;
   expect_special(b, "flip", 3.8373581684099323, 1e-9);
   EXPECT_NEAR(b.points.front().period, 2 * 5.769820016506556, 1e-2);
+}
+
+const char* const stick_slip = R"M(
+equations = """
+  x' = v
+  v' = -x - 2*z*v - (mk + (ms - mk)*exp(-abs(v - vb)/vs))*sign(v - vb)
+"""
+[parameters]
+vb = 0.3
+z = 0.05
+mk = 0.4
+ms = 0.8
+vs = 0.3
+[initial]
+x = 0.1
+v = 0
+)M";
+
+TEST(OrbitBranch, OfStickSlipTurnsWhereItGrazesAndShrinksOntoItsHopfPoint) {
+  // The damping of the slipping equilibrium vanishes where (ms - mk)/vs exp(-vb/vs) = 2 z.
+  const Model model = read_model_text(stick_slip);
+  const Branch b = follow_orbit(model, {.run = run_of(model)}, {.parameter = 0, .low = 0.05, .high = 2});
+  ASSERT_TRUE(b.found) << b.message;
+  const auto touch = of_type(b, "grazing-sliding");
+  ASSERT_EQ(touch.size(), 1u);
+  EXPECT_EQ(touch[0]->persists, false);
+  EXPECT_EQ(touch[0]->crosses, std::vector<std::string>{"+1"});
+  EXPECT_TRUE(of_type(b, "fold").empty());
+  expect_special(b, "hopf", 0.3 * std::log(0.4 / (0.3 * 2 * 0.05)), 1e-11);
+  ASSERT_EQ(b.ends.size(), 2u);
+  EXPECT_EQ(b.ends[0].why, "range");
+  EXPECT_NE(b.ends[1].detail.find("shrinks onto an equilibrium"), std::string::npos);
+}
+
+TEST(OrbitBranch, PassesAnOrbitThatTouchesASurfaceWithItsWholeLength) {  // a rotor that whirls in a circle
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = u
+  u' = -2*z*u - x - F*x/r + q*w^2*cos(w*t)
+  y' = v
+  v' = -2*z*v - y - F*y/r + q*w^2*sin(w*t)
+  r = sqrt(x^2 + y^2)
+  F = if(r > 1, k*(r - 1), 0)
+"""
+[parameters]
+w = 0.6
+z = 0.1
+k = 10
+q = 0.5
+[initial]
+x = 0.3
+u = 0
+y = 0
+v = 0.1
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model)}, {.parameter = 0, .low = 0.5, .high = 1.2});
+  ASSERT_TRUE(b.found) << b.message;
+  // The radius is 1 where (1 - w^2)^2 + (2 z w)^2 = (q w^2)^2.
+  const double z = 0.1, q = 0.5, a = 1 - q * q, half = 1 - 2 * z * z;
+  expect_special(b, "grazing", std::sqrt((half - std::sqrt(half * half - a)) / a), 1e-11);
+  EXPECT_EQ(b.points.back().values[0], 1.2);
+}
+
+const char* const kinked = R"M(
+equations = """
+  x' = if(x < 0, -0.5, 0.4)*x - y
+  y' = x - mu
+"""
+[parameters]
+mu = 0.1
+[initial]
+x = 0.1
+y = 0.04
+)M";
+
+TEST(EquilibriumBranch, BearsACycleWhereItPassesAKink) {
+  // Nothing but mu has a size: the cycle grows in proportion to it and keeps its period.
+  const Model model = read_model_text(kinked);
+  BranchOptions options{.parameter = 0, .low = -1, .high = 1};
+  const Branch rest = follow_equilibrium(model, {run_of(model)}, options);
+  const auto kink = of_type(rest, "boundary-equilibrium");
+  ASSERT_EQ(kink.size(), 1u);
+  EXPECT_NE(kink[0]->detail.find("a stable cycle is born"), std::string::npos) << kink[0]->detail;
+  options.seek = {"boundary-equilibrium", 0.0};
+  const Branch b = follow_equilibrium(model, {run_of(model)}, options);
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_FALSE(b.equilibria);
+  ASSERT_GT(b.points.size(), 20u);
+  EXPECT_EQ(b.points.back().values[0], 1);
+  for (const BranchPoint& p : b.points) {
+    if (!p.label.empty()) continue;
+    EXPECT_NEAR(p.period, b.points.back().period, 1e-8);
+    EXPECT_NEAR(p.highest[0], p.values[0] * b.points.back().highest[0], 1e-3 * p.values[0]);
+  }
+  expect_special(b, "boundary-equilibrium", 0, 1e-11);
+}
+
+TEST(OrbitBranch, EndsWhereTheOrbitGrowsBeyondBounds) {  // a relay around a linear part that oscillates at a2 a3 = a1
+  const Model model = read_model_text(R"M(
+equations = """
+  x1' = x2
+  x2' = x3
+  x3' = -x1 - a2*x2 - 2*x3 - sign(x1)
+"""
+[parameters]
+a2 = 2
+[initial]
+x1 = 0.2
+x2 = 0
+x3 = 0
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model)}, {.parameter = 0, .low = 0.3, .high = 3});
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_NE(b.ends[0].detail.find("beyond all bounds"), std::string::npos);
+  EXPECT_NEAR(b.ends[0].value, 0.5, 1e-5);
+  EXPECT_EQ(b.ends[1].why, "range");
+}
+
+TEST(OrbitBranch, OfTheVanDerPolOscillatorMeetsTheFamilyOfTheHarmonicOne) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = mu*(1 - x^2)*v - x
+"""
+[parameters]
+mu = 0.5
+[initial]
+x = 2
+v = 0
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model)}, {.parameter = 0, .low = -0.5, .high = 1});
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(b.special.size(), 1u);
+  expect_special(b, "branch", 0, 1e-6);
+  EXPECT_NEAR(b.special[0].period, 2 * M_PI, 1e-6);
+}
+
+TEST(OrbitBranch, OfDoublePeriodEndsWhereItIsTheSingleOne) {
+  const Model model = roessler("3");
+  const Branch b =
+      follow_orbit(model, {.run = run_of(model, 400), .section = 0}, {.parameter = 0, .low = 2.5, .high = 3.1});
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_EQ(b.ends[0].why, "closed");
+  EXPECT_NEAR(b.ends[0].value, 2.832445027862, 1e-7);  // the flip of the single orbit
+  EXPECT_EQ(b.ends[1].why, "range");
 }
 
 }  // namespace

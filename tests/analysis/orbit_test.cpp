@@ -1,4 +1,5 @@
 #include "analysis/orbit.hpp"
+#include "analysis/spectrum.hpp"
 
 #include <cmath>
 #include <string>
@@ -148,6 +149,65 @@ TEST(Orbit, SaysWhyThereIsNone) {
 Equilibrium rest_of(const std::string& text) {
   const Program program(read_model_text(text));
   return find_equilibrium(program, {run_of(program.model(), 10)});
+}
+
+TEST(Orbit, IsSymmetricOnlyIfTheModelIs) {
+  // Far from its one stop the oscillator moves as one without; far from both as well, but there the model is symmetric.
+  const auto found = [](const std::string& stops) {
+    const Model model = read_model_text("equations = \"\"\"\nx' = v\nv' = -0.1*v - x + 0.5*cos(0.8*t) - " + stops +
+                                        "\n\"\"\"\n[initial]\nx = 0\nv = 0\n");
+    return find_orbit(model, {.run = run_of(model)});
+  };
+  EXPECT_FALSE(found("max(x - 2, 0)").symmetric);
+  EXPECT_TRUE(found("max(x - 2, 0) + max(-x - 2, 0)").symmetric);
+}
+
+TEST(Orbit, IsNoPointAtRest) {  // a focus: Newton's method closes after any time
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -x - 0.1*v
+"""
+[initial]
+x = 1
+v = 0
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model)});
+  EXPECT_FALSE(orbit.found);
+  EXPECT_EQ(orbit.why, "equilibrium");
+}
+
+TEST(Spectrum, OfAProductHasEachEigenvalueToItsOwnSize) {
+  constexpr int count = 6;
+  const auto turn = [](double angle) {
+    Mat Q(3, 3);
+    Q << std::cos(angle), -std::sin(angle), 0, std::sin(angle), std::cos(angle), 0, 0, 0, 1;
+    Mat P(3, 3);
+    P << 1, 0, 0, 0, std::cos(2 * angle), -std::sin(2 * angle), 0, std::sin(2 * angle), std::cos(2 * angle);
+    return Mat(Q * P);
+  };
+  Vec sizes(3);
+  sizes << 100, -0.5, 1e-3;
+  std::vector<Mat> factors;
+  for (int k = 0; k < count; ++k)
+    factors.push_back(turn((k + 1) % count) * sizes.asDiagonal() * turn(k % count).transpose());
+  Spectrum s = spectrum_of_product(factors);
+  sort_multipliers(s);
+  for (int i = 0; i < 3; ++i) EXPECT_NEAR(s[static_cast<size_t>(i)].real() / std::pow(sizes[i], count), 1, 1e-11);
+  factors[2] = factors[2] * turn(2) * Vec(Vec::Unit(3, 0) + Vec::Unit(3, 1)).asDiagonal() * turn(2).transpose();
+  s = spectrum_of_product(factors);
+  sort_multipliers(s);
+  EXPECT_EQ(std::abs(s[2]), 0.0);
+}
+
+TEST(Spectrum, OfAProductKeepsComplexPairs) {
+  Mat A(2, 2), B(2, 2);
+  A << 0, -2, 3, 0;
+  B << 1, 0.5, 0, 1;
+  Spectrum s = spectrum_of_product({A, B}), direct = spectrum_of(B * A);
+  sort_multipliers(s);
+  sort_multipliers(direct);
+  for (size_t i = 0; i < 2; ++i) EXPECT_LT(std::abs(s[i] - direct[i]), 1e-13);
 }
 
 TEST(Equilibrium, IsFoundInItsMode) {

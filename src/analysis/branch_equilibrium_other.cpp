@@ -1,0 +1,286 @@
+#include "analysis/equilibrium_curve.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
+
+}  // namespace
+
+void EquilibriumCurve::begin_at_special(const CurvePoint& first) {
+  const Arc arc = arc_;
+  const bool up = (options_.seek->value > first.last()) == (first.last_slope() > 0);
+  for (const bool forward : {up, !up}) {
+    arc_ = arc;
+    basis_.resize(0, 0);
+    sought_.reset();
+    looking_ = 60;
+    curve_.emplace(following_, curve_options());
+    curve_->refresh_scale();
+    curve_->walk(forward ? first : first.reversed());
+    looking_ = 0;
+    if (sought_) break;
+  }
+  curve_.emplace(following_, curve_options());
+  curve_->refresh_scale();
+  branch_->points.clear();
+  branch_->special.clear();
+  if (!sought_) {
+    branch_->found = false;
+    branch_->why = "special";
+    branch_->message = fmt::format("the special point '{}' is not found again near its place", options_.seek->type);
+    return;
+  }
+  const Located l = *sought_;
+  sought_.reset();
+  if (options_.second >= 0)
+    follow_special(l);
+  else
+    follow_other(l);
+}
+
+bool EquilibriumCurve::is_sought(const Located& l, const std::string& type) {
+  if (!options_.seek || looking_ == 0) return false;
+  const bool same = type == options_.seek->type &&
+                    std::abs(l.point.last() - options_.seek->value) < 1e-5 * scale_[n()];
+  if (same) sought_ = l;
+  return same;
+}
+
+void EquilibriumCurve::follow_other(const Located& l) {
+  if (options_.seek->type == "branch") {
+    Vec r;
+    Mat J;
+    equations(l.point.z, r, J);
+    const Vec scale = scale_;
+    // Of the two directions at a branch point the one that is not the tangent.
+    Mat scaled = J * scale.asDiagonal();
+    for (Eigen::Index i = 0; i < scaled.rows(); ++i) scaled.row(i) /= std::max(scaled.row(i).norm(), 1e-300);
+    scaled.conservativeResize(scaled.rows() + 1, Eigen::NoChange);
+    scaled.row(scaled.rows() - 1) = l.point.tangent.transpose();
+    const Mat rest = null_space(scaled, 1e-5);
+    if (rest.cols() > 0) {
+      CurvePoint along = l.point;
+      along.tangent = rest.col(0);
+      both_sides_of(along);
+      return;
+    }
+  }
+  if (options_.seek->type == "hopf") {
+    follow_born(l);
+    return;
+  }
+  if (options_.seek->type == "boundary-equilibrium") {
+    (void)pass(l);
+    if (!branch_->special.empty() && !branch_->special.front().others.empty()) {
+      const SpecialPoint::Other other = branch_->special.front().others.front();
+      branch_->points.clear();
+      branch_->special.clear();
+      begin(other.arc, other.state);
+      Vec z(n() + 1);
+      z << Eigen::Map<const Vec>(other.state.data(), n()), other.value;
+      if (const std::optional<CurvePoint> first = curve_->start(z)) {
+        both_ways(*first);
+        return;
+      }
+    }
+    if (const std::optional<OrbitOptions> cycle = cycle_beside(l)) {
+      BranchOptions options = options_;
+      options.seek.reset();
+      *branch_ = follow_orbit(model_, *cycle, options);
+      return;
+    }
+  }
+  branch_->found = false;
+  branch_->why = "special";
+  branch_->message = fmt::format("no other branch begins at this point of type '{}'", options_.seek->type);
+  branch_->points.clear();
+  branch_->special.clear();
+}
+
+std::optional<OrbitOptions> EquilibriumCurve::cycle_beside(const Located& l) {
+  if (!model_.autonomous() || n() < 2) return std::nullopt;
+  const double value = l.point.last(), range = options_.high - options_.low;
+  for (const bool backward : {false, true}) {
+    if (backward && !model_.form.jumps.empty()) continue;
+    for (const double side : {1.0, -1.0}) {
+      double extent = 0;
+      for (const double distance : {5e-4, 1e-3}) {
+        OrbitOptions o{.run = start_.run, .backward = backward, .most_returns = 300};
+        o.run.parameters = parameter_values(
+            model_, std::vector<GivenParameter>{{options_.parameter, value + side * distance * range}});
+        o.run.initial = state_of(l.point.z);
+        o.run.progress = [calls = 0](double) mutable { return ++calls < 200; };
+        const Orbit orbit = try_orbit(model_, o);
+        if (!orbit.found) break;
+        const double before = std::exchange(extent, extent_of(orbit));
+        if (before == 0) continue;
+        if (!(extent > 1.8 * before && extent < 2.2 * before)) break;
+        o.run.initial = orbit.state;
+        o.run.from = orbit.t;
+        o.guess = true;
+        o.time = orbit.period;
+        return o;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+double EquilibriumCurve::extent_of(const Orbit& orbit) {
+  constexpr int samples = 64;
+  const Trajectory& run = orbit.trajectory;
+  double largest = 0;
+  for (size_t i = 0; i < orbit.state.size(); ++i) {
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (int k = 0; k < samples; ++k) {
+      const double x = run(run.start_time + (run.end.t - run.start_time) * k / samples)[i];
+      low = std::min(low, x), high = std::max(high, x);
+    }
+    largest = std::max(largest, high - low);
+  }
+  return largest;
+}
+
+void EquilibriumCurve::follow_born(const Located& l) {
+  bind(l.point.z);
+  const std::vector<double> x = state_of(l.point.z);
+  const Mat A = variation_.rate_slopes(arc_, x, time(), Mat(ix(parameters_.size()), 0)).leftCols(n());
+  double frequency = 0;
+  for (const std::complex<double>& e : eigenvalues_at(l.point.z)) {
+    if (e.imag() > 0 && std::abs(e.real()) <= 1e-5 * std::abs(e)) frequency = e.imag();
+  }
+  if (frequency == 0) {
+    branch_->found = false;
+    branch_->why = "special";
+    branch_->message = "the plane in which cycles are born is not found";
+    return;
+  }
+  // The plane of the pair: where A^2 + w^2 vanishes, by inverse iteration.
+  const double square = frequency * frequency;
+  const Lu lu(A * A + (1 + 1e-9) * square * Mat::Identity(n(), n()));
+  Vec direction = Vec::LinSpaced(n(), 1.0, 1.7);
+  for (int k = 0; k < 4; ++k) direction = lu.solve(direction).normalized();
+  OrbitOptions start{.run = start_.run};
+  start.run.parameters = parameters_;
+  start.run.initial = x;
+  BranchOptions options = options_;
+  options.seek.reset();
+  *branch_ = follow_cycles(model_, start, {x, direction, 2 * M_PI / frequency}, options);
+}
+
+void EquilibriumCurve::both_sides_of(const CurvePoint& along) {
+  constexpr double distance = 2e-3;
+  std::vector<BranchEnd> ends;
+  for (const double side : {-1.0, 1.0}) {
+    CurvePoint from = along;
+    from.tangent *= side;
+    const std::optional<CurvePoint> first =
+        curve_->correct(from, distance, from.z + distance * from.tangent.cwiseProduct(scale_));
+    if (!first) {
+      ends.push_back({side > 0 ? 1 : -1, "failed", "no point on the other branch is found", along.last()});
+    } else {
+      point(*first);
+      ends.push_back(walk(*first, side > 0 ? 1 : -1));
+    }
+    if (side < 0) {
+      std::reverse(branch_->points.begin(), branch_->points.end());
+      std::reverse(branch_->special.begin(), branch_->special.end());
+    }
+  }
+  branch_->ends = ends;
+}
+
+void EquilibriumCurve::follow_special(const Located& l) {
+  kept_ = l.test.name;
+  followed_.push_back(options_.second);
+  const double other = start_.run.parameters[at(options_.second)];
+  scale_.conservativeResize(n() + 2);
+  scale_[n() + 1] = std::max(options_.second_high - options_.second_low, 1e-300);
+  parameters_.clear();
+  Vec z(n() + 2);
+  z << l.point.z, other;
+  const KeptTest kept([this](const Vec& u, Vec& r, Mat& J) { return equations(u, r, J); },
+                      [this](const Vec& u) { return kept_value(u); }, [this] { return scale_; });
+  following_ = problem();
+  Followed& followed = following_;
+  followed.equations = kept;
+  followed.tests = [this](const CurvePoint& p) { return curve_tests(p); };
+  followed.special = [this](const Located& at_point) { return curve_special(at_point); };
+  followed.pass = [this](const Located& at_point) {
+    add(place("degenerate", at_point.point, at_point.before));
+    return Passage{.why = "signature", .detail = "another guard is zero here: the point is of another kind beyond"};
+  };
+  curve_.emplace(followed, curve_options());
+  const std::optional<CurvePoint> first = curve_->start(z);
+  if (!first) {
+    branch_->found = false;
+    branch_->why = "newton";
+    branch_->message = "Newton's method does not converge on the curve of the special point";
+    return;
+  }
+  both_ways(*first);
+}
+
+double EquilibriumCurve::kept_value(const Vec& z) {
+  Vec r;
+  Mat J;
+  if (!equations(z, r, J)) return std::nan("");
+  if (kept_ == "fold" || kept_ == "branch") return singular_(J.leftCols(n()));
+  if (kept_ == "hopf") return hopf_test(eigenvalues_at(z));
+  for (const GuardValue& g : guards(arc_, state_of(z))) {
+    if (name_of(g.guard) == kept_) return g.value;
+  }
+  return std::nan("");
+}
+
+std::vector<Test> EquilibriumCurve::curve_tests(const CurvePoint& p) {
+  std::vector<Test> out;
+  Vec r;
+  Mat J;
+  if (!equations(p.z, r, J)) return out;
+  const Spectrum e = eigenvalues_at(p.z);
+  if (kept_ == "fold") {
+    singular_(J.leftCols(n()));
+    // Along a fold the parameters move across the direction that removes the equilibria; at a cusp they turn.
+    const Vec normal = J.rightCols(2).transpose() * singular_.left();
+    const Vec moved = p.tangent.tail(2).cwiseProduct(scale_.tail(2));
+    out.push_back({"cusp", (normal[0] * moved[1] - normal[1] * moved[0]) / std::max(normal.norm(), 1e-300)});
+    std::complex<double> product = 1;
+    size_t zero = 0;
+    for (size_t i = 1; i < e.size(); ++i) {
+      if (std::abs(e[i]) < std::abs(e[zero])) zero = i;
+    }
+    for (size_t i = 0; i < e.size(); ++i) {
+      if (i != zero) product *= e[i] / (1e-300 + std::abs(e[i]));
+    }
+    double least = HUGE_VAL;
+    for (size_t i = 0; i < e.size(); ++i) {
+      if (i != zero) least = std::min(least, std::abs(e[i]));
+    }
+    if (e.size() > 1) out.push_back({"bogdanov-takens", product.real() * least});
+  }
+  if (kept_ == "hopf") {
+    double least = HUGE_VAL, product = 0;
+    for (size_t i = 0; i < e.size(); ++i) {
+      for (size_t j = i + 1; j < e.size(); ++j) {
+        const double sum = std::abs(e[i] + e[j]) / (1e-300 + std::abs(e[i]) + std::abs(e[j]));
+        if (sum < least) least = sum, product = (e[i] * e[j]).real();
+      }
+    }
+    out.push_back({"bogdanov-takens", product});
+  }
+  for (const GuardValue& g : guards(arc_, state_of(p.z))) {
+    if (name_of(g.guard) != kept_) out.push_back({name_of(g.guard), g.value, true});
+  }
+  return out;
+}
+
+}  // namespace saltus

@@ -1,0 +1,283 @@
+#include "analysis/orbit_curve.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+Mat OrbitCurve::limit(const std::vector<double>& u, std::vector<Mat> m) {
+  for (size_t k = 1; k < m.size(); ++k) {
+    for (size_t i = 0; i + k < m.size(); ++i) m[i] = (u[i] * m[i + 1] - u[i + k] * m[i]) / (u[i] - u[i + k]);
+  }
+  return m[0];
+}
+
+Spectrum OrbitCurve::multipliers_of(const Mat& M) const {
+  Spectrum s = spectrum_of(M);
+  const double rounding = 1e-15 * M.norm();
+  for (std::complex<double>& mu : s) mu = std::abs(mu) < rounding ? 0 : mu;
+  if (problem_.symmetry()) {
+    for (std::complex<double>& mu : s) mu *= mu;
+  }
+  if (problem_.direction() < 0) {
+    for (std::complex<double>& mu : s) mu = std::abs(mu) < 1e-13 ? std::complex<double>(HUGE_VAL, 0) : 1.0 / mu;
+  }
+  sort_multipliers(s);
+  return s;
+}
+
+OrbitCurve::OneSided OrbitCurve::one_sided(const std::vector<double>& u, const std::vector<Mat>& m) {
+  OneSided out;
+  const double first = m.front().norm(), last = m.back().norm();
+  out.infinite = !m.back().allFinite() || last > 1.25 * first * std::pow(u.front() / u.back(), 0.25);
+  out.matrix = limit(u, m);
+  if (out.infinite) {
+    out.multipliers.assign(static_cast<size_t>(out.matrix.rows()), {0, 0});
+    out.multipliers[0] = {HUGE_VAL, 0};
+  } else {
+    out.multipliers = multipliers_of(out.matrix);
+  }
+  return out;
+}
+
+OrbitCurve::OneSided OrbitCurve::matrix_before(const Located& l) {
+  const OrbitView& v = view(l.point);
+  const Mat direct = v.matrix;
+  std::vector<double> u;
+  std::vector<Mat> m;
+  const double reach = std::min(3e-4, 0.5 * l.distance);
+  for (const double share : {1.0, 0.5, 0.25, 0.125}) {
+    const double s = l.distance - share * reach;
+    const double w = s / l.distance;
+    const std::optional<CurvePoint> p = curve_->correct(l.before, s, (1 - w) * l.before.z + w * l.point.z);
+    if (!p) continue;
+    OrbitView there;
+    if (!problem_.view(p->z, there, false) || !there.matrix.allFinite()) continue;
+    u.push_back(share * reach);
+    m.push_back(there.matrix);
+  }
+  if (u.size() < 3) return {direct, !direct.allFinite(), v.multipliers};
+  OneSided out = one_sided(u, m);
+  if (!out.infinite && direct.allFinite() && (direct - out.matrix).norm() < 1e-7 * (1 + direct.norm()))
+    return {direct, false, multipliers_of(direct)};
+  return out;
+}
+
+std::optional<OrbitCurve::Side> OrbitCurve::try_side(const OrbitProblem::Frozen& legs, Vec z, double value, double side,
+                             const Located& l) {
+  problem_.restore(legs);
+  z[z.size() - 1] = value;
+  const std::optional<CurvePoint> p = curve_->start(z);
+  if (!p) return std::nullopt;
+  OrbitView v;
+  if (!problem_.view(p->z, v, true) || !admissible(v)) return std::nullopt;
+  // Near the special point, not some other orbit.
+  const Eigen::Index n = problem_.program().states();
+  const Vec moved = (p->z.head(n) - l.point.z.head(n)).cwiseQuotient(problem_.shooting().size());
+  if (moved.norm() > 0.2) return std::nullopt;
+  return Side{p->z, problem_.frozen_signature(), side};
+}
+
+std::optional<Vec> OrbitCurve::without(const Vanishing& gone, const Located& l) {
+  problem_.put(l.point.z);
+  std::vector<Leg> legs = problem_.legs();
+  Leg& before = legs[gone.first - 1];
+  const Leg& after = legs[gone.last + 1];
+  if (before.arc.mode == after.arc.mode && before.arc.counters == after.arc.counters) {
+    Leg joined = after;
+    joined.x = before.x;
+    joined.arc = before.arc;
+    for (size_t k = gone.first - 1; k <= gone.last; ++k) joined.length += legs[k].length;
+    before = joined;
+    legs.erase(legs.begin() + static_cast<long>(gone.first), legs.begin() + static_cast<long>(gone.last) + 2);
+  } else {
+    // What is left of the events is the one of the letter that differs.
+    const auto differs = [&](const Guard& g) {
+      if (g.kind == GuardKind::surface || g.kind == GuardKind::sigma)
+        return before.arc.mode.switches[at(g.item)] != after.arc.mode.switches[at(g.item)];
+      return g.kind != GuardKind::slope;
+    };
+    for (size_t k = gone.first - 1; k <= gone.last; ++k) {
+      if (!differs(legs[k].guard)) continue;
+      Transition event = legs[k].event;
+      event.before = before.arc.mode;
+      event.counters_before = before.arc.counters;
+      before.guard = legs[k].guard;
+      if (before.guard.kind == GuardKind::sigma && before.arc.mode.switches[at(before.guard.item)] != '0')
+        before.guard = {GuardKind::surface, before.guard.item,
+                        before.arc.mode.switches[at(before.guard.item)] == '+' ? 1 : -1};
+      event.guards = {before.guard};
+      before.event = event;
+      before.end = legs[k].end;
+      break;
+    }
+    before.event.after = after.arc.mode;
+    before.event.counters = after.arc.counters;
+    legs.erase(legs.begin() + static_cast<long>(gone.first), legs.begin() + static_cast<long>(gone.last) + 1);
+  }
+  return problem_.take_legs(std::move(legs));
+}
+
+std::optional<OrbitCurve::Side> OrbitCurve::both_sides(const Vec& z, double value, double eps, double incoming, const Located& l) {
+  const OrbitProblem::Frozen fresh = problem_.frozen_signature();
+  for (const double side : {-incoming, incoming}) {
+    if (std::optional<Side> s = try_side(fresh, z, value + side * eps, side, l)) return s;
+  }
+  return std::nullopt;
+}
+
+std::optional<OrbitCurve::Side> OrbitCurve::other_side(const Located& l, double incoming) {
+  const OrbitProblem::Frozen old = problem_.frozen_signature();
+  const double value = l.point.last(), range = options_.high - options_.low;
+  const Vanishing gone = vanishing(view(l.point), l.test.name);
+  for (const double reach : {1e-5, 1e-4, 1e-6, 1e-3}) {
+    problem_.restore(old);
+    const Vec scale = problem_.scale();
+    const std::optional<CurvePoint> beyond =
+        curve_->correct(l.point, reach, l.point.z + reach * l.point.tangent.cwiseProduct(scale));
+    const double eps = std::max(beyond ? std::abs(beyond->last() - value) : 0.0, 1e-2 * reach * range);
+    if (beyond) {
+      problem_.put(beyond->z);
+      const std::vector<double> x(problem_.legs()[0].x.begin(), problem_.legs()[0].x.end());
+      const double duration = problem_.period_of(beyond->z) * (problem_.symmetry() ? 0.5 : 1.0);
+      const std::optional<Vec> z = problem_.take_run(x, problem_.start_time(), duration, {beyond->last()});
+      if (z && !same_signature(problem_.legs(), old.legs)) {
+        if (std::optional<Side> s = both_sides(*z, value, eps, incoming, l)) return s;
+      }
+    }
+    if (!gone.any()) continue;
+    problem_.restore(old);
+    if (const std::optional<Vec> z = without(gone, l)) {
+      if (std::optional<Side> s = both_sides(*z, value, eps, incoming, l)) return s;
+    }
+  }
+  problem_.restore(old);
+  if (std::optional<Side> s = settled_side(l, incoming)) return s;
+  problem_.restore(old);
+  return std::nullopt;
+}
+
+std::optional<OrbitCurve::Side> OrbitCurve::settled_side(const Located& l, double incoming) {
+  const double value = l.point.last(), eps = 1e-4 * (options_.high - options_.low);
+  const OrbitProblem::Frozen old = problem_.frozen_signature();
+  const auto modes = [this] {  // wherever the orbit is cut
+    std::vector<std::string> out = problem_.signature();
+    std::sort(out.begin(), out.end());
+    return out;
+  };
+  const std::vector<std::string> old_modes = modes();
+  for (const double side : {-incoming, incoming}) {
+    problem_.restore(old);
+    const OrbitOptions there = settling_from(l, value + side * eps);
+    const double period = problem_.period_of(l.point.z), t = problem_.start_time();
+    const Orbit orbit = try_orbit(model_, there);
+    if (!orbit.found || std::abs(orbit.period - period) > 1e-2 * period) continue;
+    const std::optional<Vec> z = problem_.take_near(orbit, there.run.parameters, t);
+    if (!z || modes() == old_modes) continue;
+    if (std::optional<Side> s = try_side(problem_.frozen_signature(), *z, value + side * eps, side, l)) return s;
+  }
+  return std::nullopt;
+}
+
+OrbitCurve::OneSided OrbitCurve::matrix_after(const Side& side, double value) {
+  std::vector<double> u;
+  std::vector<Mat> m;
+  Vec z = side.z;
+  const double eps = z[z.size() - 1] - value;
+  for (int k = 0; k < 4; ++k) {
+    Vec guess = z;
+    guess[guess.size() - 1] = value + eps * std::pow(0.5, k);
+    const std::optional<CurvePoint> p = curve_->start(guess);
+    if (!p) break;
+    z = p->z;
+    OrbitView v;
+    if (!problem_.view(z, v, false) || !v.matrix.allFinite()) break;
+    // Smooth in the shortest leg, where that is one that has just appeared.
+    double shortest = HUGE_VAL;
+    for (size_t i = 1; i + 1 < v.legs.size(); ++i) shortest = std::min(shortest, std::abs(v.legs[i].length));
+    u.push_back(shortest);
+    m.push_back(v.matrix);
+  }
+  if (u.size() < 2) {
+    OrbitView v;
+    problem_.view(side.z, v, false);
+    return {v.matrix, !v.matrix.allFinite(), v.multipliers};
+  }
+  if (!(u.back() < 0.8 * u.front())) {
+    for (size_t k = 0; k < u.size(); ++k) u[k] = std::pow(0.5, static_cast<double>(k));
+  }
+  return one_sided(u, m);
+}
+
+bool OrbitCurve::meets_backward(const SpecialPoint& s, double value) {
+  if (start_.backward || !model_.form.jumps.empty()) return false;
+  OrbitOptions there = start_;
+  there.backward = true;
+  there.guess = false;
+  there.returns = 0;
+  there.run.parameters = parameter_values(model_, std::vector<GivenParameter>{{options_.parameter, value}});
+  there.run.initial = s.state;
+  there.run.from = s.t;
+  const Orbit orbit = try_orbit(model_, there);
+  return orbit.found && std::any_of(orbit.multipliers.begin(), orbit.multipliers.end(),
+                                    [](const auto& mu) { return std::isinf(std::abs(mu)); });
+}
+
+Passage OrbitCurve::pass(const Located& l) {
+  const double value = l.point.z[l.point.z.size() - 1];
+  // Where a leg vanishes with a square root the parameter turns there: its slope is rounding.
+  const double slope = l.point.last_slope(), moved = value - l.before.last();
+  const double incoming = (std::abs(slope) > 1e-4 || moved == 0 ? slope : moved) > 0 ? -1 : 1;
+  const std::string type = type_of(l);
+  if (looking_ > 0 && is_sought(l, type)) {
+    sought_signature_ = problem_.frozen_signature();
+    return {.why = "stopped"};
+  }
+  SpecialPoint s = place(type, l);
+  const BranchPoint here = told(l.point);
+  const OneSided before = matrix_before(l);
+  const std::optional<Side> on = other_side(l, incoming);
+  if (type.empty() && on) {
+    return {.goes_on = true, .z = on->z, .along = on->side};
+  }
+  s.spectrum = before.multipliers;
+  const bool squared = problem_.symmetry().has_value();
+  if (on) {
+    const OneSided after = matrix_after(*on, value);
+    problem_.restore(on->frozen);
+    s.after = after.multipliers;
+    s.persists = on->side != incoming;
+    s.detail = *s.persists ? "persistence" : "nonsmooth fold";
+    if (before.infinite || after.infinite) {
+      s.detail += ", the multiplier is infinite on one side (square root)";
+    } else if (before.matrix.rows() == after.matrix.rows()) {
+      s.crosses = circle_passages(before.matrix, after.matrix, squared);
+      std::vector<std::string> roots = squared ? circle_passages(before.matrix, after.matrix, false) : *s.crosses;
+      for (const std::string& c : roots) {
+        if (c == "+1") s.detail += ", discontinuous fold";
+        if (c == "-1") s.detail += squared ? ", discontinuous symmetry breaking" : ", discontinuous flip";
+        if (c == "complex") s.detail += ", discontinuous torus";
+      }
+    }
+  } else if (meets_backward(s, value + incoming * 1e-4 * (options_.high - options_.low))) {
+    s.persists = false;
+    s.after = Spectrum{{HUGE_VAL, 0}};
+    s.detail = "nonsmooth fold with an infinitely unstable orbit, which is followed backward in time";
+  } else {
+    s.detail = "no admissible orbit goes on from here";
+    if (s.type.empty()) s.type = "degenerate";
+  }
+  const std::string detail = s.detail;
+  if (looking_ == 0) keep(std::move(s), here);
+  if (!on) return {.why = "signature", .detail = detail};
+  problem_.restore(on->frozen);
+  seen_.resize(0);
+  return {.goes_on = true, .z = on->z, .along = on->side};
+}
+
+}  // namespace saltus

@@ -1,0 +1,230 @@
+#include "analysis/orbit_curve.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace saltus {
+
+void OrbitCurve::begin_at_special(const CurvePoint& first) {
+  const OrbitProblem::Frozen frozen = problem_.frozen_signature();
+  const bool up = (options_.seek->value > first.last()) == (first.last_slope() > 0);
+  for (const bool forward : {up, !up}) {
+    problem_.restore(frozen);
+    looking_ = 60;
+    curve_.emplace(followed_, curve_options());
+    curve_->refresh_scale();
+    walk(forward ? first : first.reversed(), 1);
+    looking_ = 0;
+    if (sought_) break;
+  }
+  curve_.emplace(followed_, curve_options());
+  branch_->points.clear();
+  branch_->special.clear();
+  if (!sought_) {
+    not_found(fmt::format("the special point '{}' is not found again near its place", options_.seek->type));
+    return;
+  }
+  const Located l = *sought_;
+  if (options_.second >= 0)
+    follow_special(l);
+  else
+    follow_other(l);
+}
+
+void OrbitCurve::not_found(const std::string& message) {
+  branch_->found = false;
+  branch_->why = "special";
+  branch_->message = message;
+}
+
+bool OrbitCurve::is_sought(const Located& l, const std::string& type) {
+  const bool same = type == options_.seek->type &&
+                    std::abs(l.point.last() - options_.seek->value) < 1e-5 * (options_.high - options_.low);
+  if (same) sought_ = l;
+  return same;
+}
+
+void OrbitCurve::follow_other(const Located& l) {
+  const std::string& type = options_.seek->type;
+  problem_.put(l.point.z);
+  if (type == "flip" || type == "symmetry") {
+    OrbitView v;
+    problem_.view(l.point.z, v, false);
+    const Vec direction = problem_.unfold(v.matrix);
+    for (const double share : {5e-3, 2e-2, 1e-3}) {
+      problem_.restore(sought_signature_);
+      problem_.put(l.point.z);
+      const std::optional<Vec> z = problem_.take_other(direction * share, type == "flip");
+      if (!z) continue;
+      CurvePoint from{.z = *z, .tangent = Vec::Zero(z->size())};
+      from.tangent.head(direction.size()) = direction.cwiseQuotient(problem_.shooting().size());
+      from.tangent.normalize();
+      if (std::optional<CurvePoint> first = kept_apart(from)) {
+        one_way(*first);
+        return;
+      }
+    }
+  }
+  if (type == "branch") {
+    Vec r;
+    Mat J;
+    if (problem_.equations(l.point.z, r, J)) {
+      Mat scaled = J * problem_.scale().asDiagonal();
+      for (Eigen::Index i = 0; i < scaled.rows(); ++i) scaled.row(i) /= std::max(scaled.row(i).norm(), 1e-300);
+      scaled.conservativeResize(scaled.rows() + 1, Eigen::NoChange);
+      scaled.row(scaled.rows() - 1) = l.point.tangent.transpose();
+      const Mat rest = null_space(scaled, 1e-5);
+      for (Eigen::Index k = 0; k < std::min<Eigen::Index>(rest.cols(), 1); ++k) {
+        constexpr double distance = 3e-3;
+        CurvePoint from{.z = l.point.z, .tangent = rest.col(k)};
+        from.z += distance * from.tangent.cwiseProduct(problem_.scale());
+        if (std::optional<CurvePoint> first = kept_apart(from)) {
+          one_way(*first);
+          return;
+        }
+      }
+    }
+  }
+  if (const std::optional<OrbitOptions> beside = orbit_beside(l)) {
+    BranchOptions options = options_;
+    options.seek.reset();
+    *branch_ = follow_orbit(model_, *beside, options);
+    return;
+  }
+  not_found(fmt::format("no other branch is found to begin at this point of type '{}'", type));
+}
+
+std::optional<OrbitOptions> OrbitCurve::orbit_beside(const Located& l) {
+  const double value = l.point.last(), range = options_.high - options_.low;
+  problem_.put(l.point.z);
+  const double period = problem_.period_of(l.point.z);
+  for (const double distance : {1e-4, 1e-3, 1e-2}) {
+    for (const double side : {1.0, -1.0}) {
+      OrbitOptions there = settling_from(l, value + side * distance * range);
+      const Orbit orbit = try_orbit(model_, there);
+      if (!orbit.found) continue;
+      const double times = orbit.period / period;
+      const bool multiple = times > 1.5 && std::abs(times - std::round(times)) < 0.05;
+      const bool broken = problem_.symmetry() && !orbit.symmetric && std::abs(times - 1) < 0.05;
+      if (!multiple && !broken) continue;
+      there.run.initial = orbit.state;
+      there.run.from = orbit.t;
+      there.guess = true;
+      there.time = orbit.period;
+      return there;
+    }
+  }
+  return std::nullopt;
+}
+
+OrbitOptions OrbitCurve::settling_from(const Located& l, double value) {
+  problem_.put(l.point.z);
+  const Vec& x = problem_.legs()[0].x;
+  OrbitOptions there = start_;
+  there.guess = false;
+  there.returns = 0;
+  there.time = 0;
+  there.most_returns = 300;
+  there.run.parameters = parameter_values(model_, std::vector<GivenParameter>{{options_.parameter, value}});
+  there.run.initial.assign(x.begin(), x.end());
+  there.run.from = problem_.start_time();
+  there.run.until = there.run.from + problem_.direction() * 10 * problem_.period_of(l.point.z);
+  return there;
+}
+
+void OrbitCurve::follow_special(const Located& l) {
+  problem_.restore(sought_signature_);
+  kept_ = l.test.name;
+  const Vec z = problem_.follow_also(l.point.z, options_.second, options_.second_high - options_.second_low);
+  followed_ = functions();
+  followed_.equations = KeptTest([this](const Vec& u, Vec& r, Mat& J) { return problem_.equations(u, r, J); },
+                                 [this](const Vec& u) { return kept_value(u); }, [this] { return problem_.scale(); });
+  followed_.tests = [this](const CurvePoint& p) { return curve_tests(p); };
+  followed_.special = [this](const Located& at_point) {
+    return add(place(at_point.test.name, at_point), at_point.point);
+  };
+  followed_.pass = [this](const Located& at_point) {
+    add(place("degenerate", at_point), at_point.point);
+    return Passage{.why = "signature", .detail = "another guard is zero here: the point is of another kind beyond"};
+  };
+  followed_.renew = {};
+  curve_.emplace(followed_, curve_options());
+  const std::optional<CurvePoint> first = curve_->start(z);
+  if (!first) {
+    not_found("Newton's method does not converge on the curve of the special point");
+    return;
+  }
+  both_ways(*first);
+}
+
+double OrbitCurve::kept_value(const Vec& z) {
+  const bool by_matrix = kept_ == "flip" || kept_ == "symmetry" || kept_ == "torus";
+  if (kept_ == "fold" || kept_ == "branch") {
+    Vec r;
+    Mat J;
+    if (!problem_.equations(z, r, J)) return std::nan("");
+    const Eigen::Index size = J.rows();
+    Mat scaled = J.leftCols(size) * problem_.scale().head(size).asDiagonal();
+    for (Eigen::Index i = 0; i < size; ++i) scaled.row(i) /= std::max(scaled.row(i).norm(), 1e-300);
+    return singular_(scaled);
+  }
+  if (kept_.starts_with("time ")) {
+    const Eigen::Index n = problem_.program().states();
+    return z[(n + 1) * static_cast<Eigen::Index>(std::stoul(kept_.substr(5))) + n] * problem_.direction();
+  }
+  OrbitView v;
+  if (!problem_.view(z, v, !by_matrix)) return std::nan("");
+  if (kept_ == "torus") return torus_test(v.roots);
+  if (by_matrix) return flip_test(v.roots);
+  for (const Monitor& m : v.monitors) {
+    if (m.name == kept_) return m.lowest.value;
+  }
+  return std::nan("");
+}
+
+std::vector<Test> OrbitCurve::curve_tests(const CurvePoint& p) {
+  const OrbitView& v = view(p);
+  std::vector<Test> out;
+  if (!fine_) return out;
+  if (kept_ == "fold") {
+    Vec r;
+    Mat J;
+    if (!problem_.equations(p.z, r, J)) return out;
+    const Eigen::Index size = J.rows();
+    const Vec scale = problem_.scale();
+    Mat scaled = J * scale.asDiagonal();
+    for (Eigen::Index i = 0; i < size; ++i) scaled.row(i) /= std::max(J.row(i).head(size).cwiseProduct(scale.head(size).transpose()).norm(), 1e-300);
+    singular_(scaled.leftCols(size));
+    const Vec normal = scaled.rightCols(2).transpose() * singular_.left();
+    const Vec moved = p.tangent.tail(2);
+    out.push_back({"cusp", (normal[0] * moved[1] - normal[1] * moved[0]) / std::max(normal.norm(), 1e-300)});
+  }
+  if (kept_ == "torus") {
+    // The angle of the pair on the circle.
+    double nearest = HUGE_VAL, cosine = 0;
+    for (const std::complex<double>& mu : v.roots) {
+      if (std::abs(std::abs(mu) - 1) < nearest) {
+        nearest = std::abs(std::abs(mu) - 1);
+        cosine = mu.real();
+      }
+    }
+    out.push_back({"resonance 1:3", cosine + 0.5});
+    out.push_back({"resonance 1:4", cosine});
+  }
+  for (size_t i = 0; i < v.legs.size(); ++i) {
+    const std::string name = fmt::format("time {}", i);
+    if (name != kept_ && !shares_zero(v, i)) out.push_back({name, v.legs[i].length * problem_.direction(), true});
+  }
+  for (const Monitor& m : v.monitors) {
+    if (m.name != kept_ && std::abs(m.lowest.value) > 1e-7) out.push_back({m.name, m.lowest.value, true});
+  }
+  return out;
+}
+
+bool OrbitCurve::shares_zero(const OrbitView& v, size_t leg) const {
+  return std::abs(v.legs[leg].length) < vanished * v.period;
+}
+
+}  // namespace saltus

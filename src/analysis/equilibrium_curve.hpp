@@ -1,0 +1,110 @@
+// A branch of equilibria as it is followed: rest in one mode, what is special on it, how it goes on where a letter changes.
+//
+//   branch_equilibrium            the curve: start, equations, tests, what is told of a point
+//   branch_equilibrium_other      from a special point: another branch, cycles born there, or its curve in two parameters
+//   branch_equilibrium_boundary   where a guard is zero: the letters that take over
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/branch.hpp"
+#include "analysis/kept_test.hpp"
+#include "analysis/spectrum.hpp"
+#include "flow/variation.hpp"
+
+namespace saltus {
+
+/// A guard at an equilibrium: the sign it must have, its value.
+struct GuardValue {
+  Guard guard;
+  double value = 0;  ///< positive: admissible
+};
+
+class EquilibriumCurve {
+ public:
+  EquilibriumCurve(const Model& model, const EquilibriumOptions& start, const BranchOptions& options)
+      : program_(model), model_(program_.model()), start_(start), options_(options), variation_(program_, start.run) {
+    followed_ = {options.parameter};
+  }
+  Branch follow();
+
+ private:
+  Eigen::Index n() const { return program_.states(); }
+  CurveOptions curve_options() const;
+  /// Down first; what is found is turned round, so that points are in order along the curve.
+  void both_ways(const CurvePoint& first);
+  /// Ends in terms of the first parameter.
+  BranchEnd walk(const CurvePoint& from, int direction);
+  Followed problem();
+  std::vector<double> values_of(const Vec& z) const { return {z.begin() + n(), z.end()}; }
+  void begin(const Arc& arc, const std::vector<double>& x);
+  void bind(const Vec& z);
+  double time() const { return start_.run.from; }
+  std::vector<double> state_of(const Vec& z) const { return {z.begin(), z.begin() + program_.states()}; }
+  /// [F; Q^T f] with F what is slid on and closed, Q along it.
+  bool equations(const Vec& z, Vec& r, Mat& J);
+  /// The flow's matrix in the mode, on what it slides on.
+  Mat matrix(const Arc& arc, const std::vector<double>& x);
+  Spectrum eigenvalues_at(const Vec& z);
+  std::vector<GuardValue> guards(const Arc& arc, const std::vector<double>& x);
+  static std::string name_of(const Guard& g);
+  std::vector<Test> tests(const CurvePoint& p);
+  bool slides() const;
+  bool point(const CurvePoint& p);
+  SpecialPoint place(const std::string& type, const CurvePoint& p, const CurvePoint& before);
+  bool add(SpecialPoint s);
+  bool special(const Located& l);
+
+  // ---- from a special point -----------------------------------------------------------------------------------------
+
+  void begin_at_special(const CurvePoint& first);
+  /// Whether this is the point sought; if so it is kept and the walk ends.
+  bool is_sought(const Located& l, const std::string& type);
+  void follow_other(const Located& l);
+  /// A cycle that is born where an equilibrium meets a boundary: one that runs settle on, forward or backward, and whose
+  /// size grows in proportion to the distance from there.
+  std::optional<OrbitOptions> cycle_beside(const Located& l);
+  static double extent_of(const Orbit& orbit);
+  /// The cycles born at a Hopf point.
+  void follow_born(const Located& l);
+  /// Both ways from a point on a direction that is no tangent of the curve it lies on.
+  void both_sides_of(const CurvePoint& along);
+  /// The curve of the special point in two parameters.
+  void follow_special(const Located& l);
+  double kept_value(const Vec& z);
+  /// Where the curve of a special point is special itself.
+  std::vector<Test> curve_tests(const CurvePoint& p);
+  bool curve_special(const Located& l) { return add(place(l.test.name, l.point, l.before)); }
+
+  // ---- boundary equilibria ------------------------------------------------------------------------------------------
+
+  /// An equilibrium in a mode near a special one, at another value of the parameter.
+  std::optional<std::vector<double>> rest_in(const Arc& arc, const std::vector<double>& x, double value);
+  /// All modes in which what is at zero here has another letter.
+  std::vector<Arc> neighbours(const std::vector<Guard>& zero) const;
+  bool admissible(const Arc& arc, const std::vector<double>& x);
+  Passage pass(const Located& l);
+
+  Program program_;
+  const Model& model_;
+  EquilibriumOptions start_;
+  BranchOptions options_;
+  Variation variation_;
+  Followed following_;
+  std::optional<Continuation> curve_;
+  Branch* branch_ = nullptr;
+  Arc arc_;
+  Mat basis_;
+  Vec scale_;
+  std::vector<double> parameters_;
+  Mat directions_;
+  std::vector<int> followed_;
+  int looking_ = 0;  ///< points still to be looked at for a special point sought
+  std::optional<Located> sought_;
+  std::string kept_;  ///< the test kept at zero on a curve in two parameters
+  Singularity singular_;
+};
+
+}  // namespace saltus

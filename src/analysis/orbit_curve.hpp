@@ -1,0 +1,160 @@
+// A branch of periodic orbits as it is followed: the orbit's zero problem, what is special on it, how it goes on where its
+// signature changes.
+//
+//   branch_orbit          the curve: start, tests, what is told of a point, where it ends
+//   branch_orbit_other    from a special point: another branch, or its curve in two parameters
+//   branch_orbit_kind     what it means that a guard or the length of a leg vanishes
+//   branch_orbit_change   the signature behind such a place, the matrices on both sides, the passage
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/branch.hpp"
+#include "analysis/kept_test.hpp"
+#include "analysis/orbit_problem.hpp"
+
+namespace saltus {
+
+/// A leg shorter than this share of the period has gone at a special point.
+constexpr double vanished = 1e-5;
+
+class OrbitCurve {
+ public:
+  OrbitCurve(const Model& model, const OrbitOptions& start, const BranchOptions& options)
+      : model_(model), start_(start), options_(options), problem_(model, start, {options.parameter}) {}
+  Branch follow();
+  /// Cycles born at an equilibrium: small ones first, away from it.
+  Branch follow_cycles(const Birth& birth);
+
+ private:
+  CurveOptions curve_options() const;
+  std::optional<Vec> prepare(const Orbit& orbit);
+  std::optional<CurvePoint> begin(const Orbit& orbit);
+  void both_ways(const CurvePoint& first);
+  /// From a point near the special one at which the branch begins, away from it.
+  void one_way(const CurvePoint& first);
+  /// Newton's method on the hyperplane through a point across its direction; that direction is the way to go.
+  std::optional<CurvePoint> kept_apart(const CurvePoint& from);
+  Followed functions();
+  /// Ends in terms of the first parameter.
+  BranchEnd walk(const CurvePoint& from, int direction);
+  const OrbitView& view(const CurvePoint& p);
+  std::vector<Test> tests(const CurvePoint& p);
+  BranchPoint told(const CurvePoint& p);
+  bool point(const CurvePoint& p);
+  /// How far states move on an orbit, in units of their sizes at the start.
+  double extent_of(const BranchPoint& p) const;
+  /// Where an orbit is none any more: its period, its size, its extent.
+  bool ends_at(const BranchPoint& p);
+  /// Near a homoclinic orbit the period grows with the logarithm of the distance in the parameter: that ends first. On a
+  /// family of orbits at one value of the parameter multipliers stay near 1.
+  bool grows_on_the_spot(const BranchPoint& p);
+  /// What an orbit that has shrunk to a point has shrunk onto: the special point of equilibria there.
+  void add_equilibrium(const BranchPoint& p);
+  SpecialPoint place(const std::string& type, const Located& l);
+  void keep(SpecialPoint s, BranchPoint p);
+  bool add(SpecialPoint s, const CurvePoint& at_point);
+  bool special(const Located& l);
+
+  // ---- from a special point -----------------------------------------------------------------------------------------
+
+  void begin_at_special(const CurvePoint& first);
+  void not_found(const std::string& message);
+  /// Whether this is the point sought; if so it is kept and the walk ends.
+  bool is_sought(const Located& l, const std::string& type);
+  void follow_other(const Located& l);
+  /// Where multipliers jump over the unit circle: another orbit that runs settle on close by, of a multiple of the period
+  /// or without the symmetry.
+  std::optional<OrbitOptions> orbit_beside(const Located& l);
+  /// A run from the orbit at a special point that settles at another value of the parameter.
+  OrbitOptions settling_from(const Located& l, double value);
+  /// The curve of the special point in two parameters.
+  void follow_special(const Located& l);
+  double kept_value(const Vec& z);
+  /// Where the curve of a special point is special itself.
+  std::vector<Test> curve_tests(const CurvePoint& p);
+  /// A leg that vanishes all along the curve.
+  bool shares_zero(const OrbitView& v, size_t leg) const;
+
+  // ---- what a change is ---------------------------------------------------------------------------------------------
+
+  /// Legs next to each other that have no length at a special point: [first, last], none if first > last.
+  struct Vanishing {
+    size_t first = 1, last = 0;
+    bool any() const { return first <= last; }
+  };
+  Vanishing vanishing(const OrbitView& v, const std::string& test) const;
+  static bool met(const Transition& event, int item);
+  /// What legs that vanish mean, from the letters before, on and after them.
+  std::string type_of_vanishing(const OrbitView& v, const Vanishing& gone);
+  /// Whether the field behind a surface pushes back where the orbit touches it.
+  bool pushes_back(const OrbitView& v, const Monitor& m, const std::vector<double>& x, double t);
+  /// Whether a surface is met without speed, in a mode.
+  bool without_speed(const Arc& arc, int item, const std::vector<double>& x, double t, double period);
+  std::string type_of_monitor(const OrbitView& v, const Monitor& m, const std::vector<double>& x, double t);
+  /// What the zero of a breaking test means; empty: nothing that matters.
+  std::string type_of(const Located& l);
+  bool admissible(const OrbitView& v) const;
+
+  // ---- behind a change ----------------------------------------------------------------------------------------------
+
+  struct OneSided {
+    Mat matrix;
+    bool infinite = false;
+    Spectrum multipliers;
+  };
+  /// A point of another signature: legs from a run near the change, then Newton with the parameter kept.
+  struct Side {
+    Vec z;
+    OrbitProblem::Frozen frozen;
+    double side = 0;
+  };
+  /// The limit of matrices at u -> 0 by the polynomial through them.
+  static Mat limit(const std::vector<double>& u, std::vector<Mat> m);
+  Spectrum multipliers_of(const Mat& M) const;
+  OneSided one_sided(const std::vector<double>& u, const std::vector<Mat>& m);
+  /// The matrix on the side from which the branch comes.
+  OneSided matrix_before(const Located& l);
+  std::optional<Side> try_side(const OrbitProblem::Frozen& legs, Vec z, double value, double side,
+                               const Located& l);
+  /// The signature without the legs that vanish, at the special point.
+  std::optional<Vec> without(const Vanishing& gone, const Located& l);
+  std::optional<Side> both_sides(const Vec& z, double value, double eps, double incoming, const Located& l);
+  /// The signature that takes over behind a change, and on which side of the parameter it is admissible: what a run
+  /// from just beyond does, or the same without the legs that have gone.
+  std::optional<Side> other_side(const Located& l, double incoming);
+  /// What a run settles on close by, where that is an orbit of the same period: an orbit that touches a surface with its
+  /// whole length has another signature than a run that starts on it.
+  std::optional<Side> settled_side(const Located& l, double incoming);
+  OneSided matrix_after(const Side& side, double value);
+  /// Whether an orbit that exists backward in time only ends at the same place.
+  bool meets_backward(const SpecialPoint& s, double value);
+  Passage pass(const Located& l);
+
+  const Model& model_;
+  OrbitOptions start_;
+  BranchOptions options_;
+  OrbitProblem problem_;
+  Followed followed_;
+  std::optional<Continuation> curve_;
+  Branch* branch_ = nullptr;
+  int looking_ = 0;  ///< points still to be looked at for a special point sought
+  std::optional<Located> sought_;
+  OrbitProblem::Frozen sought_signature_;
+  std::string kept_;  ///< the test kept at zero on a curve in two parameters
+  Singularity singular_;
+  double longest_ = 0;
+  Vec first_size_;
+  double largest_extent_ = 0;
+  std::optional<BranchEnd> stop_;  ///< why the walk was stopped
+  int growing_ = 0;                ///< points in succession at which the period grows and the parameter rests
+  double last_period_ = 0, last_value_ = 0;
+  OrbitView view_;
+  Vec seen_;
+  size_t seen_legs_ = 0;
+  bool fine_ = false;
+};
+
+}  // namespace saltus
