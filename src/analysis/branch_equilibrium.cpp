@@ -90,10 +90,11 @@ void EquilibriumCurve::begin(const Arc& arc, const std::vector<double>& x) {
   basis_.resize(0, 0);
   scale_.resize(ix(x.size()) + 1);
   double largest = 0;
-  for (const double v : x) largest = std::max(largest, std::abs(v));
+  const auto size = [&](size_t i) { return std::max(std::abs(x[i]), std::abs(start_.run.initial[i])); };
+  for (size_t i = 0; i < x.size(); ++i) largest = std::max(largest, size(i));
   if (largest == 0) largest = 1;
   // A state that is zero here has no size of its own yet.
-  for (size_t i = 0; i < x.size(); ++i) scale_[ix(i)] = std::abs(x[i]) > 1e-6 * largest ? std::abs(x[i]) : largest;
+  for (size_t i = 0; i < x.size(); ++i) scale_[ix(i)] = size(i) > 1e-6 * largest ? size(i) : largest;
   scale_[ix(x.size())] = std::max(options_.high - options_.low, 1e-300);
 }
 

@@ -21,7 +21,7 @@ void EquilibriumCurve::begin_at_special(const CurvePoint& first) {
     arc_ = arc;
     basis_.resize(0, 0);
     sought_.reset();
-    looking_ = 60;
+    looking_ = 400;
     curve_.emplace(following_, curve_options());
     curve_->refresh_scale();
     curve_->walk(forward ? first : first.reversed());

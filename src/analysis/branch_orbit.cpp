@@ -134,8 +134,15 @@ Followed OrbitCurve::functions() {
           .pass = [this](const Located& l) { return pass(l); },
           .renew =
               [this](const CurvePoint& p) {
-                const bool at_fold = std::abs(p.tangent[p.tangent.size() - 1]) < 0.02;
-                if (!at_fold && problem_.needs_cut(p.z)) return problem_.cut_anew(p.z);
+                // Near a fold the parameter does not say where on the curve it is.
+                const bool at_fold = std::abs(p.last_slope()) < 1e-6;
+                if (!at_fold && problem_.needs_cut(p.z)) {
+                  const OrbitProblem::Frozen frozen = problem_.frozen_signature();
+                  const std::optional<Vec> z = problem_.cut_anew(p.z);
+                  if (z && curve_->start(*z)) return z;
+                  problem_.restore(frozen);
+                  curve_->refresh_scale();
+                }
                 return problem_.renew_phase(p.z) ? std::optional<Vec>(p.z) : std::nullopt;
               }};
 }
@@ -310,6 +317,9 @@ Branch follow_cycles(const Model& model, const OrbitOptions& start, const Birth&
 }
 
 Branch follow_orbit(const Model& model, const OrbitOptions& start, const BranchOptions& options) {
+  // What an orbit has shrunk onto is special on the branch of equilibria.
+  if (options.seek && (options.seek->type == "hopf" || options.seek->type == "boundary-equilibrium"))
+    return follow_equilibrium(model, {start.run}, options);
   return OrbitCurve(model, start, options).follow();
 }
 

@@ -256,7 +256,7 @@ class Search {
       }
     } else {
       const Trajectory run = simulator_->run(o);
-      if (lookout->verdict().starts_with("comes to rest"))
+      if (plane_start_ && lookout->verdict().starts_with("comes to rest"))
         throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try `equilibrium`"};
       if (times.size() < 2 && run.end.why != Why::stop)
         throw Failure{"section", run.end.message.empty() || gave_up

@@ -661,9 +661,12 @@ void OrbitProblem::extremes(const OrbitView& view, std::vector<double>& low, std
 void OrbitProblem::resize(const std::vector<double>& low, const std::vector<double>& high) {
   const Vec before = size_;
   const auto most = [&](size_t i) { return std::max(std::abs(low[i]), std::abs(high[i])); };
-  double share = 0;  // how far the state moves that moves most, of its size
+  if (widest_.size() != size_.size()) widest_ = Vec::Zero(size_.size());
+  double share = 0;  // how far states move, of the farthest they have moved
   for (size_t i = 0; i < low.size(); ++i) {
-    if (!closing_.free[i] && most(i) > 0) share = std::max(share, std::min(1.0, (high[i] - low[i]) / most(i)));
+    double& widest = widest_[ix(i)];
+    widest = std::max(widest, high[i] - low[i]);
+    if (!closing_.free[i] && widest > 0) share = std::max(share, (high[i] - low[i]) / widest);
   }
   for (size_t i = 0; i < low.size(); ++i) {
     if (!std::isfinite(most(i)) || most(i) == 0) continue;

@@ -109,7 +109,7 @@ class OrbitProblem {
   /// Lowest and highest value of each state.
   void extremes(const OrbitView& view, std::vector<double>& low, std::vector<double>& high) const;
   /// The sizes of the states from now on: those that have become larger have a larger one. Of an autonomous orbit, which may
-  /// shrink to a point, they shrink with the state that moves most.
+  /// shrink to a point, they shrink with how far it moves.
   void resize(const std::vector<double>& low, const std::vector<double>& high);
   /// Modes in the order they are met, as users see them.
   std::vector<std::string> signature() const;
@@ -146,7 +146,7 @@ class OrbitProblem {
   Mat directions_;
   double t0_ = 0, period_ = 0;
   Vec start_by_;
-  Vec scale_, size_;
+  Vec scale_, size_, widest_;
   std::vector<double> ranges_;
   std::vector<double> told_;
 };
