@@ -152,6 +152,12 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
   largest_extent_ = 0;
   growing_ = 0;
   const CurveEnd end = curve_->walk(from);
+  // Where steps are lost in rounding before the orbit has quite shrunk.
+  if (!stop_ && end.why == "failed" && branch_->autonomous && kept_.empty() && !branch_->points.empty() &&
+      extent_of(branch_->points.back()) < 1e-2 * largest_extent_) {
+    stop_ = {.why = "closed", .detail = "the orbit shrinks onto an equilibrium"};
+    add_equilibrium(BranchPoint(branch_->points.back()));
+  }
   const double value = kept_.empty() || branch_->points.empty() ? end.value : branch_->points.back().values[0];
   if (stop_) return {direction, stop_->why, stop_->detail, value};
   return {direction, end.why, end.detail, value};

@@ -214,18 +214,27 @@ OrbitCurve::OneSided OrbitCurve::matrix_after(const Side& side, double value) {
   return one_sided(u, m);
 }
 
-bool OrbitCurve::meets_backward(const SpecialPoint& s, double value) {
+bool OrbitCurve::meets_backward(const BranchPoint& p, double value) {
   if (start_.backward || !model_.form.jumps.empty()) return false;
   OrbitOptions there = start_;
   there.backward = true;
   there.guess = false;
   there.returns = 0;
+  there.most_returns = 300;
   there.run.parameters = parameter_values(model_, std::vector<GivenParameter>{{options_.parameter, value}});
-  there.run.initial = s.state;
-  there.run.from = s.t;
-  const Orbit orbit = try_orbit(model_, there);
-  return orbit.found && std::any_of(orbit.multipliers.begin(), orbit.multipliers.end(),
-                                    [](const auto& mu) { return std::isinf(std::abs(mu)); });
+  there.run.from = p.t;
+  for (const double share : {0.9, 0.5, 1.1}) {  // inside the orbit, and outside
+    for (size_t i = 0; i < p.state.size(); ++i) {
+      const double centre = 0.5 * (p.lowest[i] + p.highest[i]);
+      there.run.initial[i] = centre + share * (p.state[i] - centre);
+    }
+    const Orbit orbit = try_orbit(model_, there);
+    if (orbit.found && std::abs(orbit.period - p.period) < 0.1 * p.period &&
+        std::any_of(orbit.multipliers.begin(), orbit.multipliers.end(),
+                    [](const auto& mu) { return std::isinf(std::abs(mu)); }))
+      return true;
+  }
+  return false;
 }
 
 Passage OrbitCurve::pass(const Located& l) {
@@ -264,7 +273,7 @@ Passage OrbitCurve::pass(const Located& l) {
         if (c == "complex") s.detail += ", discontinuous torus";
       }
     }
-  } else if (meets_backward(s, value + incoming * 1e-4 * (options_.high - options_.low))) {
+  } else if (meets_backward(here, value + incoming * 1e-4 * (options_.high - options_.low))) {
     s.persists = false;
     s.after = Spectrum{{HUGE_VAL, 0}};
     s.detail = "nonsmooth fold with an infinitely unstable orbit, which is followed backward in time";

@@ -130,7 +130,7 @@ class OrbitCurve {
   std::optional<Side> settled_side(const Located& l, double incoming);
   OneSided matrix_after(const Side& side, double value);
   /// Whether an orbit that exists backward in time only ends at the same place.
-  bool meets_backward(const SpecialPoint& s, double value);
+  bool meets_backward(const BranchPoint& p, double value);
   Passage pass(const Located& l);
 
   const Model& model_;
