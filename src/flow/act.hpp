@@ -69,6 +69,7 @@ class Act {
   bool approaching(const Moment& now, const std::vector<AtZero>& zeros);
   std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros);
   std::optional<Fate> settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth = 0);
+  const AtZero* alone_at_zero(const Moment& now, const std::vector<AtZero>& zeros) const;
   std::optional<Fate> choose(Moment& now, const Transition& event, std::vector<AtZero>& zeros, bool at_start);
   /// Closed contacts whose wall has changed its velocity with a switch: they open, or are hit.
   std::vector<AtZero> walls_that_moved(Moment& now);

@@ -221,13 +221,30 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
   return std::nullopt;
 }
 
+/// The only one that takes part in the event, if what rests besides neither feels its sigma nor is felt.
+const AtZero* Act::alone_at_zero(const Moment& now, const std::vector<AtZero>& zeros) const {
+  const auto fresh = [](const AtZero& z) { return z.fresh; };
+  const auto found = std::find_if(zeros.begin(), zeros.end(), fresh);
+  if (found == zeros.end() || std::any_of(found + 1, zeros.end(), fresh)) return nullptr;
+  const int u = found->unknown;
+  if (u < program_.switches() && !program_.dependents(u).empty()) return nullptr;
+  if (zeros.size() == 1) return &*found;
+  if (u >= program_.switches() || !series_.ties().empty()) return nullptr;
+  for (const SlopeEntry& e : program_.tape(now.mode.switches).slope_entries) {
+    const int row = e.row < program_.unknowns() ? e.row : e.row - program_.constraints();
+    if (row != e.column && ((row == u && lists(zeros, e.column)) || (e.column == u && lists(zeros, row))))
+      return nullptr;
+  }
+  return &*found;
+}
+
 std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vector<AtZero>& zeros, bool at_start) {
   choice_.time_scale = time_scale;
   choice_.at_start = at_start;
-  if (zeros.size() == 1 && (zeros[0].unknown >= program_.switches() || program_.dependents(zeros[0].unknown).empty())) {
-    const int u = zeros[0].unknown;
+  if (const AtZero* alone = alone_at_zero(now, zeros)) {
+    const int u = alone->unknown;
     if (const std::optional<SimpleChoice> simple =
-            choose_simply(series_, now.x, now.t(), now.counters, now.mode, zeros[0], choice_)) {
+            choose_simply(series_, now.x, now.t(), now.counters, now.mode, *alone, choice_)) {
       now.mode.switches[at(u)] = simple->letter;
       now.known[at(u)] = simple->leading;
       return std::nullopt;

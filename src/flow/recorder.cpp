@@ -98,7 +98,9 @@ Recorder::Recorder(const Program& program, const RunOptions& options)
   section_sign_.assign(model_.sections.size(), 0);
   section_seen_.assign(model_.sections.size(), -HUGE_VAL);
   for (size_t s = 0; s < model_.sections.size(); ++s) {
-    has_surface_sections_ = has_surface_sections_ || model_.sections[s].kind == Section::Kind::on;
+    const Section::Kind kind = model_.sections[s].kind;
+    has_surface_sections_ = has_surface_sections_ || kind == Section::Kind::on;
+    has_item_sections_ = has_item_sections_ || kind == Section::Kind::jump || kind == Section::Kind::constraint;
     if (model_.sections[s].kind != Section::Kind::every) continue;
     every_.push_back({static_cast<int>(s), constant_value(model_.sections[s].value, options.parameters), 1});
   }
@@ -119,11 +121,11 @@ void Recorder::step() { ++result_.cost.steps; }
 
 void Recorder::happened(const Transition& transition, const Moment& now) {
   if (transition.silent) return;
-  ++result_.cost.events;
-  at_once_ = transition.t == last_event_ ? at_once_ + 1 + static_cast<long>(transition.jumps.size()) : 0;
-  last_event_ = transition.t;
+  long slides = 0;
   for (int i = 0; i < model_.form.visible; ++i)
-    slides_ += transition.after.switches[at(i)] == '0' && transition.before.switches[at(i)] != '0' ? 1 : 0;
+    slides += transition.after.switches[at(i)] == '0' && transition.before.switches[at(i)] != '0' ? 1 : 0;
+  count(transition.t, slides);
+  if (at_once_ > 0) at_once_ += static_cast<long>(transition.jumps.size());
   if (options_.on_transition) options_.on_transition(transition);
   if (options_.keep_transitions) result_.transitions.push_back(transition);
   if (options_.keep_events || options_.on_event) {
@@ -157,6 +159,19 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
            fmt::format("more than {} events at t = {} (the last on {})", most_events_at_once, transition.t, names),
            now);
   }
+}
+
+bool Recorder::tells(double t) const {
+  return options_.on_transition || options_.keep_transitions || options_.keep_events || options_.on_event ||
+         has_item_sections_ || result_.cost.events + 1 >= options_.max_events ||
+         (t == last_event_ && at_once_ >= most_events_at_once);
+}
+
+void Recorder::count(double t, long slides) {
+  ++result_.cost.events;
+  at_once_ = t == last_event_ ? at_once_ + 1 : 0;
+  last_event_ = t;
+  slides_ += slides;
 }
 
 void Recorder::say(const std::string& message) {
@@ -209,6 +224,15 @@ void Recorder::slid(const Mode& mode, double length) {
   for (size_t i = 0; i < result_.sliding.size(); ++i) {
     if (mode.switches[i] == '0') result_.sliding[i].time += length;
   }
+}
+
+void Recorder::slid(int i, double length) {
+  if (at(i) < result_.sliding.size()) result_.sliding[at(i)].time += length;
+}
+
+void Recorder::drifted(int i, double error) {
+  if (at(i) >= result_.sliding.size()) return;
+  result_.sliding[at(i)].largest_error = std::max(result_.sliding[at(i)].largest_error, error);
 }
 
 void Recorder::drifted(const Mode& mode, double error) {

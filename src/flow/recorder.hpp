@@ -34,6 +34,9 @@ class Recorder {
   void step();
   /// A transition has happened; it is counted, told and kept, and sections on its contacts and jumps are passed.
   void happened(const Transition& transition, const Moment& now);
+  /// Whether a transition is told to anybody or may be the last; otherwise it is enough to `count` it.
+  bool tells(double t) const;
+  void count(double t, long slides);
   void say(const std::string& message);
   void finish(Why why, std::string message, const Moment& now);
   bool ended() const { return ended_; }
@@ -47,8 +50,10 @@ class Recorder {
   void keep(Piece& piece, const Moment& now, std::vector<std::pair<int, double>> held = {});
   /// Sliding went on for so long.
   void slid(const Mode& mode, double length);
+  void slid(int i, double length);
   /// States were so far from what they slid on.
   void drifted(const Mode& mode, double error);
+  void drifted(int i, double error);
 
   // ---- sections -----------------------------------------------------------------------------------------------------
 
@@ -92,7 +97,7 @@ class Recorder {
   double last_event_ = 0;
   long at_once_ = 0;
   std::vector<Every> every_;
-  bool has_surface_sections_ = false;
+  bool has_surface_sections_ = false, has_item_sections_ = false;
   std::vector<int> section_sign_;
   std::vector<double> section_seen_;
   std::vector<Point> points_;  // of sections on one piece

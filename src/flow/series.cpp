@@ -365,6 +365,11 @@ const double* Series::unknown(int u) const {
   return work_->flow[u < m ? tape_->flow.sigmas[at(u)] : tape_->flow.lambdas[at(u - m)]];
 }
 
+void Series::drive(int i, std::span<const double> series) {
+  double* rate = work_->flow[tape_->flow.outputs[program_.rate(i)]];
+  for (size_t k = 0; k <= at(order_); ++k) rate[k] = k + 1 < series.size() ? static_cast<double>(k + 1) * series[k + 1] : 0;
+}
+
 double Series::value_of_letter(int u, char letter) const {
   if (letter == '=') return program_.model().form.switches[at(u)].at_zero;
   return letter == '+' ? 1.0 : letter == '-' ? -1.0 : 0.0;

@@ -154,6 +154,10 @@ class Series {
   /// Bound of the rounding error in the rate of a state at the point of the last expand or evaluate.
   double rate_noise(int i);
 
+  /// The rate of a state that no formula gives (model/subsystem): the derivative of this series, 0 behind it. It stays
+  /// until it is driven otherwise.
+  void drive(int i, std::span<const double> series);
+
   double hold(int i) const { return hold_[static_cast<size_t>(i)]; }
 
  private:

@@ -222,7 +222,35 @@ Program::Program(Model model, double attract)
   }
   dependents_.resize(form.switches.size());
   if (any_nested_) find_dependents();
+  number_actions();
+}
 
+Program::Program(Model model, ProgramPart part)
+    : model_(std::make_shared<const Model>(std::move(model))),
+      n_(static_cast<int>(model_->states.size())),
+      m_(static_cast<int>(model_->form.switches.size())),
+      q_(static_cast<int>(model_->form.gaps.size())),
+      jumps_(0),
+      sections_(0),
+      counters_(0),
+      plain_(at(m_), true),
+      moves_(std::move(part.moves)),
+      nested_(at(m_), false),
+      timed_(std::move(part.timed)),
+      dependents_(at(m_)),
+      impact_switches_(std::move(part.impact_switches)),
+      points_(std::move(part.points)),
+      point_degree_(std::move(part.point_degree)) {
+  for (const int degree : point_degree_) {
+    point_start_.push_back(point_jumps_);
+    point_jumps_ += at(degree);
+  }
+  number_actions();
+  tapes_.emplace(std::string(at(m_), '*'), std::make_unique<ModeTape>(std::move(part.mode)));
+}
+
+void Program::number_actions() {
+  const Form& form = model_->form;
   size_t next = form.definitions.size();
   restitutions_ = next;
   next += form.gaps.size();

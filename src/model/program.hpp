@@ -69,10 +69,22 @@ struct TangentTape {
 /// of its two sides, '*' as they are. Fields that modes do not change (names, directions) are left empty.
 Form specialised_form(const Model& model, const std::string& key);
 
+/// What a program that is a part of another one is made of (model/subsystem), besides its model: the tape of all its
+/// modes, and what cannot be read from formulas that are not there.
+struct ProgramPart {
+  ModeTape mode;
+  Tape points;
+  std::vector<int> point_degree;   ///< per unknown
+  std::vector<bool> moves, timed;  ///< per switch
+  std::vector<std::vector<int>> impact_switches{};
+};
+
 class Program {
  public:
   /// `attract`: C of the term -C h grad h that holds a state on what it slides on, instead of projection; 0 for none.
   explicit Program(Model model, double attract = 0);
+  /// A part of another program; it has no rates as formulas.
+  Program(Model model, ProgramPart part);
 
   const Model& model() const { return *model_; }
   int states() const { return n_; }
@@ -148,6 +160,7 @@ class Program {
 
  private:
   static size_t at(int i) { return static_cast<size_t>(i); }
+  void number_actions();
   void find_dependents();
   std::unique_ptr<ModeTape> specialise(const std::string& key) const;
   std::unique_ptr<JacobianTape> differentiate_mode(const std::string& key) const;

@@ -1,5 +1,6 @@
 #include "out/json.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -9,6 +10,25 @@
 #include "out/write.hpp"
 
 namespace saltus {
+
+namespace {
+
+/// Whether the text stands in quotes as it is.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; });
+}
+
+void append_string(std::string& out, std::string_view text) {
+  if (is_plain(text)) {
+    out += '"';
+    out += text;
+    out += '"';
+  } else {
+    out += json_string(text);
+  }
+}
+
+}  // namespace
 
 std::string json_string(std::string_view text) {
   std::string out = "\"";
@@ -76,7 +96,7 @@ JsonWriter& JsonWriter::end() {
 JsonWriter& JsonWriter::key(std::string_view name) {
   assert(!levels_.empty() && levels_.back().close == '}' && !after_key_);
   separate();
-  buffer_ += json_string(name);
+  append_string(buffer_, name);
   buffer_ += ": ";
   after_key_ = true;
   return *this;
@@ -97,7 +117,13 @@ JsonWriter& JsonWriter::value(double number) {
   return *this;
 }
 
-JsonWriter& JsonWriter::value(std::string_view text) { return word(json_string(text)); }
+JsonWriter& JsonWriter::value(std::string_view text) {
+  assert(levels_.empty() || levels_.back().close == ']' || after_key_);
+  separate();
+  append_string(buffer_, text);
+  return *this;
+}
+
 JsonWriter& JsonWriter::integer(int64_t number) { return word(fmt::to_string(number)); }
 
 JsonWriter& JsonWriter::value(std::span<const double> numbers) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "flow/event/clusters.hpp"
 #include "flow/event/watches.hpp"
 #include "flow/events.hpp"
 #include "flow/recorder.hpp"
@@ -28,7 +29,8 @@ class Engine {
         smooth_(*memory.series, memory.order, memory.step_ratio, options),
         watches_(program_, direction_),
         recorder_(program_, options),
-        events_(*memory.series, *memory.point, memory.chatter, recorder_, options) {
+        events_(*memory.series, *memory.point, memory.chatter, recorder_, options),
+        clusters_(memory, options, recorder_) {
     now_.clock.set(options.from);
     now_.x = options.initial;
   }
@@ -38,7 +40,9 @@ class Engine {
     start();
     while (!recorder_.ended() && !finished()) {
       guards_.clear();
-      step();
+      const Clusters::Outcome outcome = clusters_.run(now_, guards_, time_scale());
+      if (outcome == Clusters::Outcome::end) continue;
+      if (outcome == Clusters::Outcome::step) step();
       if (!guards_.empty() && !recorder_.ended()) {
         rough_steps_ = 0;
         after_event_ = true;
@@ -321,6 +325,7 @@ class Engine {
   Watches watches_;
   Recorder recorder_;
   Events events_;
+  Clusters clusters_;
   Moment now_;
   std::vector<Guard> guards_;  // zero at the end of the last piece
   double first_scale_ = 1;     // time scale before the first step

@@ -1,0 +1,118 @@
+#include "flow/event/cluster.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "flow/taylor.hpp"
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+double time_resolution(double t, double scale) {
+  return same_time_bits * eps * std::max(std::abs(t), scale * same_time_share);
+}
+
+ClusterRoom::ClusterRoom(std::unique_ptr<Program> made, SubsystemCode from, const std::vector<double>& parameters,
+                         const RunOptions& run)
+    : program(std::move(made)), code(std::move(from)), direction(run.until < run.from ? -1.0 : 1.0) {
+  options.from = run.from;
+  options.until = run.until;
+  options.tolerance = run.tolerance;
+  options.parameters = parameters;
+  options.initial.assign(at(program->states()), 0.0);
+  const double local = local_tolerance(run.tolerance);
+  order = cheapest_order(local, code.mode.flow);
+  step_ratio.assign(1, 1.0);
+  for (int n = 1; n <= order; ++n) step_ratio.push_back(std::pow(local, 1.0 / taylor_order(local) - 1.0 / n));
+  series.emplace(*program, options.parameters, order);
+  point.emplace(program->points(), options.parameters);
+  smooth.emplace(*series, order, step_ratio, options);
+  watches.emplace(*program, direction);
+  act.emplace(*series, *point, options);
+  moment.mode = {std::string(at(program->switches()), '+'), std::string(at(program->constraints()), 'o')};
+  series->set_mode(moment.mode);
+  driven.assign(at(program->states()), 0);
+}
+
+void ClusterRoom::enter(const Cluster& c) {
+  if (c.part.parameters != options.parameters) {
+    options.parameters = c.part.parameters;
+    series->bind(options.parameters);
+    point.emplace(program->points(), options.parameters);
+  }
+  moment.clock = c.clock;
+  moment.x = c.x;
+  for (size_t k = c.part.states.size(); k < driven.size(); ++k) {
+    if (driven[k]) drive(static_cast<int>(k), {});
+  }
+}
+
+void ClusterRoom::drive(int state, std::span<const double> of) {
+  driven[at(state)] = !of.empty();
+  series->drive(state, of);
+}
+
+void ClusterRoom::expand(Cluster& c, double until, double first_scale) {
+  c.guards.clear();
+  c.last = c.waits = false;
+  c.whole = !make_step(c, until);
+  if (c.whole) {
+    c.piece = {.start = c.clock.now(), .length = 0, .coefficients = {}};
+    c.guards.clear();
+    c.due = c.clock.now();
+  }
+  c.scale = smooth->time_scale() > 0 ? smooth->time_scale() : first_scale;
+}
+
+/// As a step of the whole engine; what is out of the ordinary is left to that.
+bool ClusterRoom::make_step(Cluster& c, double until) {
+  Moment& now = moment;
+  if (smooth->begin(now) != SeriesStatus::ok || series->redundant_mode()) return false;
+  watches->list(now, *smooth, act->jumps(), true);
+  std::span<const WatchedSeries> watched = watches->series(*smooth);
+  const double natural = smooth->natural(watched);
+  const double whole = std::abs(now.clock.until(until));
+  const double longest = c.drives.empty() ? whole : std::min(whole, std::abs(now.clock.until(c.horizon)));
+  double length = std::min(natural, longest);
+  if (!(length > 0) || !std::isfinite(length)) length = longest;
+  const double shortest = std::max(shortest_step_bits * eps * std::abs(now.t()), 1e-300);
+  const double resolution = time_resolution(now.t(), smooth->time_scale());
+  if (natural < shortest) return false;
+  const Watch* first = nullptr;
+  for (;;) {
+    first = watches->find_first(*smooth, act->jumps(), direction * length, resolution, false);
+    const double tau = first ? first->root : direction * length;
+    smooth->cut(now, tau);
+    if (c.moving.empty() || smooth->trusts(now, tau)) break;
+    length = std::abs(tau) / 2;
+    if (length < shortest) return false;
+    smooth->begin(now);
+    if (watches->find_touch(*smooth, tau, resolution) != 0) return false;
+    watches->list(now, *smooth, act->jumps(), true);
+    watched = watches->series(*smooth);
+  }
+  const Piece& piece = smooth->piece();
+  const double tau = piece.length;
+  const size_t stride = piece.coefficients.size() / now.x.size();
+  c.piece.start = piece.start;
+  c.piece.length = tau;
+  c.piece.coefficients.resize(c.moving.size() * stride);
+  for (size_t k = 0; k < c.moving.size(); ++k)
+    std::copy_n(&piece.coefficients[at(c.moving[k]) * stride], stride, &c.piece.coefficients[k * stride]);
+  c.end = smooth->end();
+  smooth->accept(c.end, std::abs(tau), natural, watched);
+  if (first) c.guards = watches->found_at(tau, resolution);
+  c.last = !first && std::abs(tau) >= whole;
+  c.waits = !first && !c.last && std::abs(tau) >= longest;
+  Clock end = c.clock;
+  end.advance(tau);
+  c.due = c.last ? until : end.now();
+  return std::all_of(c.end.begin(), c.end.end(), [](double v) { return std::abs(v) < largest_state; });
+}
+
+}  // namespace saltus

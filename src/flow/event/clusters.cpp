@@ -1,0 +1,622 @@
+#include "flow/event/clusters.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+/// Below this many states the whole is as fast as its parts; and where each piece of the whole is wanted.
+constexpr int fewest_states = 24, fewest_observed = 200;
+/// Steps that the whole makes before clusters are tried again where they are not worth while.
+constexpr long not_worth_while = 256;
+
+/// p(tau) -> p(tau + by).
+void shift_polynomial(std::vector<double>& c, double by) {
+  if (by == 0) return;
+  for (size_t from = 0; from + 1 < c.size(); ++from) {
+    for (size_t k = c.size() - 1; k-- > from;) c[k] += by * c[k + 1];
+  }
+}
+
+void clear(Transition& event) {
+  event.guards.clear();
+  event.impulse.clear();
+  event.hits.clear();
+  event.silent = false;
+}
+
+}  // namespace
+
+Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& recorder)
+    : memory_(memory),
+      program_(memory.program),
+      options_(options),
+      recorder_(recorder),
+      direction_(options.until < options.from ? -1.0 : 1.0),
+      n_(program_.states()),
+      m_(program_.switches()),
+      observed_(recorder.wants_pieces() || std::isfinite(recorder.shortest_interval())) {
+  if (!possible()) return;
+  mode_tape_ = &program_.tape(std::string(at(m_), '+'));
+  if (!mode_tape_->slope_affine || !mode_tape_->slope_constant) return;
+  parts_ = std::make_unique<Subsystems>(program_, *mode_tape_, options.parameters);
+  reads_ = find_dependence(program_, *mode_tape_, *parts_);
+  if (!reads_) return;
+  const size_t n = at(n_), unknowns = at(program_.unknowns());
+  moving_.assign(n, 1);
+  pin_.assign(n, -1);
+  cluster_of_state_.assign(n, -1);
+  cluster_of_unknown_.assign(unknowns, -1);
+  judged_.assign(n, 0);
+  listed_.assign(n, 0);
+  place_.assign(n + unknowns, -1);
+  known_parts_.resize(n + unknowns);
+  last_events_.assign(unknowns, {NAN, NAN, NAN});
+}
+
+/// Whether one tape serves all modes and events are what clusters can do.
+bool Clusters::possible() const {
+  const Form& form = program_.model().form;
+  if (!options_.clusters || n_ < fewest_states || options_.stiff || program_.attract() > 0 || program_.any_nested()) return false;
+  if (!memory_.ties.empty() || form.counter_values > 0 || !form.jumps.empty()) return false;
+  if (recorder_.has_surface_sections() || (observed_ && n_ < fewest_observed)) return false;
+  for (int i = 0; i < m_; ++i) {
+    if (!program_.plain(i)) return false;
+  }
+  return std::all_of(form.gaps.begin(), form.gaps.end(), [](const Gap& g) { return g.degree == 2; });
+}
+
+// ---- the run -------------------------------------------------------------------------------------------------------
+
+Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double time_scale) {
+  if (!reads_) return Outcome::step;
+  if (holiday_ > 0) {
+    --holiday_;
+    return Outcome::step;
+  }
+  first_scale_ = time_scale;
+  told_ = now.clock;
+  if (!(built_ ? resume(now) : build(now))) return give_up(now.clock, now, not_worth_while);
+  for (;;) {
+    Cluster* c = next();
+    if (observed_) tell_piece(c, now);
+    if (recorder_.ended()) return Outcome::end;
+    if (!c || c->last) {
+      end_all(now);
+      return Outcome::end;
+    }
+    if (c->whole) return leave_to_whole(c->clock, now);
+    if (c->guards.empty()) {
+      go_on(*c);
+    } else {
+      const std::vector<int> due = due_with(*c);
+      if (due.size() > 1 || accumulates(*c)) return hand_over(due, now, guards);
+      switch (act(*c, now)) {
+        case Acted::done: break;
+        case Acted::not_alone: return hand_over(due, now, guards);
+        case Acted::too_large: return give_up(clock_, now, not_worth_while);
+      }
+      if (recorder_.ended()) return Outcome::end;
+    }
+    recorder_.step();
+    if (limits(now)) return Outcome::end;
+  }
+}
+
+/// The cluster that is due next, which stays in the queue.
+Cluster* Clusters::next() {
+  while (!queue_.empty()) {
+    const Due& top = queue_.top();
+    Cluster& c = *clusters_[at(top.cluster)];
+    if (c.alive && c.stamp == top.stamp) return &c;
+    queue_.pop();
+  }
+  return nullptr;
+}
+
+/// The cluster and those whose events are at the same time as its own, as far as time can tell.
+std::vector<int> Clusters::due_with(const Cluster& first) {
+  const double latest = direction_ * first.due + time_resolution(first.due, first.scale);
+  std::vector<int> out{first.place};
+  std::vector<Due> kept;
+  while (Cluster* c = next()) {
+    const Due due = queue_.top();
+    if (due.key > latest) break;
+    queue_.pop();
+    kept.push_back(due);
+    if (c != &first && (!c->guards.empty() || c->whole)) out.push_back(c->place);
+  }
+  for (const Due& due : kept) queue_.push(due);
+  return out;
+}
+
+/// The series of a cluster have ended without an event.
+void Clusters::go_on(Cluster& c) {
+  for (const int u : c.part.unknowns) {
+    if (u < m_ && letter(u) == '0') recorder_.slid(u, std::abs(c.piece.length));
+    known_[at(u)] = 0;
+  }
+  c.clock.advance(c.piece.length);
+  clock_ = c.clock;
+  c.x = c.end;
+  start(c);
+  for (const auto& [place, birth] : std::vector(c.driven)) {
+    Cluster& other = *clusters_[at(place)];
+    if (!other.alive || other.birth != birth) continue;
+    const double tau = other.clock.until(clock_.now());
+    for (const int u : other.part.unknowns) {
+      if (u < m_ && letter(u) == '0') recorder_.slid(u, std::abs(tau));
+      if (tau != 0) known_[at(u)] = 0;
+    }
+    other.clock = c.clock;
+    start(other);
+  }
+}
+
+/// A cluster begins where it is.
+void Clusters::start(Cluster& c) {
+  ClusterRoom& room = *c.room;
+  room.enter(c);
+  Moment& moment = room.moment;
+  moment.mode.switches.clear();
+  moment.mode.constraints.clear();
+  moment.known.clear();
+  bool solves = false;
+  for (const int u : c.part.unknowns) {
+    (u < m_ ? moment.mode.switches : moment.mode.constraints) += letter(u);
+    moment.known.push_back(known_[at(u)]);
+    solves = solves || active(u);
+  }
+  if (solves && !c.moving.empty()) {
+    room.series->set_mode(moment.mode);
+    const double error = room.series->project(moment.x, moment.t(), {});
+    for (const int k : c.moving) c.x[at(k)] = moment.x[at(k)];
+    moment.x = c.x;  // what rests stays where it is
+    for (const int u : c.part.unknowns) {
+      if (u < m_ && letter(u) == '0') recorder_.drifted(u, error);
+    }
+  }
+  if (!c.drives.empty()) drive(c);
+  room.expand(c, options_.until, first_scale_);
+  c.stamp = ++stamps_;
+  if (!c.waits) queue_.push({direction_ * c.due, c.last, c.place, c.stamp});
+}
+
+/// The series of what a cluster reads, from where it begins, and how far they are known.
+void Clusters::drive(Cluster& c) {
+  c.horizon = direction_ * HUGE_VAL;
+  for (const Drive& d : c.drives) {
+    const Cluster& source = *clusters_[at(d.source)];
+    const size_t stride = source.piece.coefficients.size() / std::max<size_t>(source.moving.size(), 1);
+    if (direction_ * source.due < direction_ * c.horizon) c.horizon = source.due;
+    values_.assign(1, source.x[at(source.moving[at(d.row)])]);
+    if (stride > 0) {
+      const double* row = &source.piece.coefficients[at(d.row) * stride];
+      values_.assign(row, row + stride);
+      shift_polynomial(values_, source.clock.until(c.clock.now()));
+    }
+    c.x[at(d.state)] = c.room->moment.x[at(d.state)] = values_[0];
+    values_.resize(std::max<size_t>(values_.size(), 2), 0.0);
+    c.room->drive(d.state, values_);
+  }
+}
+
+/// Events of one surface that come ever faster: whether they accumulate is for the whole to say.
+bool Clusters::accumulates(const Cluster& c) {
+  bool found = false;
+  for (const Guard& g : c.guards) {
+    std::array<double, 3>& last = last_events_[at(whole_unknown(c, g))];
+    const double d0 = std::abs(c.due - last[0]), d1 = std::abs(last[0] - last[1]), d2 = std::abs(last[1] - last[2]);
+    found = found || (d0 < d1 && d1 < d2 && d0 < 1e-3 * c.scale);
+    last = {c.due, last[0], last[1]};
+  }
+  if (found) holiday_ = 64;
+  return found;
+}
+
+bool Clusters::limits(Moment& now) {
+  const bool spent = recorder_.steps() >= options_.max_steps;
+  const bool ask = recorder_.steps() % 256 == 0 && options_.progress;
+  if (!spent && !ask) return false;
+  const double t = clock_.now();
+  if (spent) {
+    assemble(clock_, now);
+    recorder_.finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps), now);
+  } else if (!options_.progress(t)) {
+    assemble(clock_, now);
+    recorder_.finish(Why::cancelled, "interrupted", now);
+  }
+  return recorder_.ended();
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+/// The clusters that the choice of a mode at the event of a cluster looks at.
+void Clusters::find_acting(const Cluster& first) {
+  acting_.assign(1, first.place);
+  const auto state = [&](int j) {
+    if (moving_[at(j)]) add_acting(cluster_of_state_[at(j)]);
+  };
+  for (const Guard& g : first.guards) {
+    const int u = whole_unknown(first, g);
+    for (const int j : reads_->watch_states[u]) state(j);
+    for (const int j : reads_->choice_states[u]) state(j);
+    for (const int v : reads_->choice_unknowns[u]) {
+      if (active(v)) add_acting(cluster_of_unknown_[at(v)]);
+    }
+    for (const int reader : reads_->unknown_readers[u]) {
+      if (reader >= n_ && active(reader - n_)) add_acting(cluster_of_unknown_[at(reader - n_)]);
+    }
+    for (const int d : reads_->hits[u]) {
+      state(d);
+      if (!moving_[at(d)] && pin_[at(d)] >= 0) add_acting(cluster_of_unknown_[at(pin_[at(d)])]);
+    }
+  }
+}
+
+void Clusters::add_acting(int place) {
+  if (place >= 0 && std::find(acting_.begin(), acting_.end(), place) == acting_.end()) acting_.push_back(place);
+}
+
+/// Several clusters as one, at the time of the event.
+Cluster& Clusters::merge_acting(const Cluster& first) {
+  Subsystem& part = merged_.part;
+  for (size_t count = 0; count != acting_.size();) {
+    count = acting_.size();
+    part.states.clear();
+    part.unknowns.clear();
+    for (const int place : acting_) {
+      const Subsystem& own = clusters_[at(place)]->part;
+      part.states.insert(part.states.end(), own.states.begin(), own.states.end());
+      part.unknowns.insert(part.unknowns.end(), own.unknowns.begin(), own.unknowns.end());
+    }
+    for (std::vector<int>* list : {&part.states, &part.unknowns}) {
+      std::sort(list->begin(), list->end());
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+    merged_.room = find_room(part);
+    for (const int i : part.outside) {
+      if (moving_[at(i)]) add_acting(cluster_of_state_[at(i)]);
+    }
+    for (const int u : part.fixed) {
+      if (active(u)) add_acting(cluster_of_unknown_[at(u)]);
+    }
+  }
+  for (const int place : acting_) read_states(*clusters_[at(place)], clusters_[at(place)]->clock.until(clock_.now()), x_);
+  merged_.x.clear();
+  for (const int i : part.states) merged_.x.push_back(x_[at(i)]);
+  for (const int i : part.outside) merged_.x.push_back(x_[at(i)]);
+  for (const int u : part.fixed) merged_.x.push_back(value_of(u));
+  merged_.guards = whole_guards(first);
+  for (Guard& g : merged_.guards) {
+    const bool is_switch = g.kind != GuardKind::gap && g.kind != GuardKind::lambda;
+    const auto own = std::lower_bound(part.unknowns.begin(), part.unknowns.end(), is_switch ? g.item : m_ + g.item);
+    const int place = static_cast<int>(own - part.unknowns.begin());
+    g.item = is_switch ? place : place - merged_.room->program->switches();
+  }
+  return merged_;
+}
+
+/// The event of a cluster, in it and what it looks at alone.
+Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
+  clock_ = first.clock;
+  clock_.advance(first.piece.length);
+  find_acting(first);
+  const bool alone = acting_.size() == 1 && first.drives.empty();
+  const Cluster& c = alone ? first : merge_acting(first);
+  ClusterRoom& room = *c.room;
+  room.enter(c);
+  Moment& moment = room.moment;
+  moment.clock = clock_;
+  if (alone) moment.x = c.end;
+  moment.mode.switches.clear();
+  moment.mode.constraints.clear();
+  for (const int u : c.part.unknowns) (u < m_ ? moment.mode.switches : moment.mode.constraints) += letter(u);
+  moment.known.assign(c.part.unknowns.size(), 0);
+  clear(event_);
+  event_.guards = c.guards;
+  room.act->time_scale = first.scale;
+  const std::optional<Fate> fate = room.act->happen(moment, event_);
+  const bool told = !room.act->take_messages().empty();
+  if (fate || told || moment.mode.switches.find('=') != std::string::npos) return Acted::not_alone;
+  room.series->set_mode(moment.mode);
+  if (room.series->evaluate(moment.x, moment.t(), {}) != SeriesStatus::ok) return Acted::not_alone;
+  if (!event_.silent) tell(c, now);
+  if (recorder_.ended()) return Acted::done;
+  ++events_;
+  clock_ = moment.clock;
+
+  Change change;
+  for (size_t k = 0; k < c.part.states.size(); ++k) {
+    const int i = c.part.states[k];
+    if (!acts_on(i)) continue;
+    change.states.push_back(i);
+    change.rates.push_back(room.series->rate(static_cast<int>(k))[0]);
+    change.moved.push_back(!moving_[at(i)] && moment.x[k] != x_[at(i)]);
+    x_[at(i)] = moment.x[k];
+  }
+  change.unknowns = c.part.unknowns;
+  dissolve(acting_);
+  const size_t own_switches = moment.mode.switches.size();
+  for (size_t k = 0; k < change.unknowns.size(); ++k) {
+    const int u = change.unknowns[k];
+    const char after = k < own_switches ? moment.mode.switches[k] : moment.mode.constraints[k - own_switches];
+    if (after != letter(u)) change.letters.push_back(u);
+    set_letter(u, after);
+    known_[at(u)] = moment.known[k];
+  }
+  return apply(change) ? Acted::done : Acted::too_large;
+}
+
+/// Whether a state rests or moves in one of the clusters of the event.
+bool Clusters::acts_on(int i) const {
+  const int owner = cluster_of_state_[at(i)];
+  return owner < 0 || std::find(acting_.begin(), acting_.end(), owner) != acting_.end();
+}
+
+/// What an event has changed: which states rest now, what that wakes, and the clusters that follow.
+bool Clusters::apply(const Change& change) {
+  before_.clear();
+  for (const int i : change.states) before_.push_back(moving_[at(i)]);
+  settle(change.states, change.rates, change.unknowns);
+  pool_unknowns_.insert(pool_unknowns_.end(), change.unknowns.begin(), change.unknowns.end());
+  for (const int i : change.states) {
+    if (moving_[at(i)]) pool_states_.push_back(i);
+  }
+  for (size_t k = 0; k < change.states.size(); ++k) {
+    const int i = change.states[k];
+    if (change.moved[k] || (!before_[k] && moving_[at(i)])) wake_readers_of_state(i);
+  }
+  for (const int u : change.letters) wake_readers_of_unknown(u);
+  return regroup();
+}
+
+/// What all states do until the series of a cluster end (without one: the run).
+void Clusters::tell_piece(const Cluster* c, Moment& now) {
+  Clock end{options_.until};
+  if (c && !c->last) {
+    end = c->clock;
+    if (!c->whole) end.advance(c->piece.length);
+  }
+  Piece& piece = observed_piece_;
+  piece.start = told_.now();
+  piece.length = told_.until(end.now());
+  if (direction_ * piece.length <= 0) return;
+  size_t stride = 2;
+  for (const std::unique_ptr<Cluster>& own : clusters_) {
+    if (own->alive && !own->moving.empty())
+      stride = std::max(stride, own->piece.coefficients.size() / own->moving.size());
+  }
+  piece.coefficients.assign(at(n_) * stride, 0.0);
+  for (size_t i = 0; i < at(n_); ++i) piece.coefficients[i * stride] = x_[i];
+  for (const std::unique_ptr<Cluster>& own : clusters_) {
+    if (!own->alive || own->moving.empty()) continue;
+    const size_t count = own->piece.coefficients.size() / own->moving.size();
+    const double by = own->clock.until(piece.start);
+    for (size_t k = 0; k < own->moving.size(); ++k) {
+      values_.assign(1, own->x[at(own->moving[k])]);
+      if (count > 0) values_.assign(&own->piece.coefficients[k * count], &own->piece.coefficients[k * count] + count);
+      shift_polynomial(values_, by);
+      const int i = own->part.states[at(own->moving[k])];
+      std::copy(values_.begin(), values_.end(), &piece.coefficients[at(i) * stride]);
+    }
+  }
+  now.clock = told_;
+  now.mode = mode_;
+  now.x = x_;
+  std::vector<Crossing> crossings;
+  recorder_.pass(piece, crossings, now, time_resolution(piece.start, first_scale_));
+  if (!recorder_.ended()) recorder_.keep(piece, now);
+  told_ = end;
+}
+
+/// Tells the recorder; the state of the whole is made only if somebody wants it.
+void Clusters::tell(const Cluster& c, Moment& now) {
+  const Moment& local = c.room->moment;
+  long slides = 0;
+  for (size_t k = 0; k < local.mode.switches.size(); ++k)
+    slides += local.mode.switches[k] == '0' && letter(c.part.unknowns[k]) != '0';
+  if (!recorder_.tells(local.t())) return recorder_.count(local.t(), slides);
+  assemble(clock_, now);
+  now.clock = local.clock;
+  Transition whole{.t = local.t(), .before = mode_, .after = mode_};
+  whole.silent = false;
+  const auto spread_mode = [&](const Mode& part, Mode& to) {
+    for (size_t k = 0; k < part.switches.size(); ++k) to.switches[at(c.part.unknowns[k])] = part.switches[k];
+    for (size_t k = 0; k < part.constraints.size(); ++k)
+      to.constraints[at(c.part.unknowns[part.switches.size() + k] - m_)] = part.constraints[k];
+  };
+  const auto spread = [&](const std::vector<double>& part) {
+    std::vector<double> out = now.x;
+    for (size_t k = 0; k < c.part.states.size(); ++k) {
+      if (acts_on(c.part.states[k])) out[at(c.part.states[k])] = part[k];
+    }
+    return out;
+  };
+  const auto constraint = [&](int j) { return c.part.unknowns[local.mode.switches.size() + at(j)] - m_; };
+  spread_mode(event_.after, whole.after);
+  whole.guards = whole_guards(c);
+  whole.x_minus = spread(event_.x_minus);
+  whole.x_plus = spread(event_.x_plus);
+  for (const auto& [j, impulse] : event_.impulse) whole.impulse.emplace_back(constraint(j), impulse);
+  for (const Hit& h : event_.hits) {
+    Hit& hit = whole.hits.emplace_back(h);
+    hit.mode = mode_;
+    spread_mode(h.mode, hit.mode);
+    for (int& j : hit.contacts) j = constraint(j);
+    for (auto& [i, character] : hit.switches) i = c.part.unknowns[at(i)];
+    hit.before = spread(h.before);
+    hit.after = spread(h.after);
+  }
+  now.x = whole.x_plus;
+  now.mode = whole.after;
+  recorder_.happened(whole, now);
+}
+
+std::vector<Guard> Clusters::whole_guards(const Cluster& c) const {
+  std::vector<Guard> out = c.guards;
+  for (Guard& g : out) {
+    const int u = whole_unknown(c, g);
+    g.item = u < m_ ? u : u - m_;
+  }
+  return out;
+}
+
+int Clusters::whole_unknown(const Cluster& c, const Guard& g) {
+  const bool is_switch = g.kind != GuardKind::gap && g.kind != GuardKind::lambda;
+  return c.part.unknowns[at(is_switch ? g.item : g.item + c.room->program->switches())];
+}
+
+// ---- the whole -----------------------------------------------------------------------------------------------------
+
+/// The moment of the whole at a time that no cluster has passed and none ends before.
+void Clusters::assemble(const Clock& clock, Moment& now) {
+  now.clock = clock;
+  now.mode = mode_;
+  now.x = x_;
+  now.known = known_;
+  for (const std::unique_ptr<Cluster>& cluster : clusters_) {
+    const Cluster& c = *cluster;
+    if (!c.alive) continue;
+    const double tau = c.clock.until(clock.now());
+    read_states(c, tau, now.x);
+    if (tau == 0) continue;
+    for (const int u : c.part.unknowns) now.known[at(u)] = 0;
+  }
+}
+
+/// The states that move in a cluster, so long after its clock, in their places among all states.
+void Clusters::read_states(const Cluster& c, double tau, std::vector<double>& x) {
+  values_.resize(c.moving.size());
+  if (!c.piece.coefficients.empty() && tau != 0) {
+    Trajectory::evaluate(c.piece, static_cast<int>(c.moving.size()), tau, values_.data());
+  } else {
+    for (size_t k = 0; k < values_.size(); ++k) values_[k] = c.x[at(c.moving[k])];
+  }
+  for (size_t k = 0; k < values_.size(); ++k) x[at(c.part.states[at(c.moving[k])])] = values_[k];
+}
+
+Clusters::Outcome Clusters::hand_over(const std::vector<int>& due, Moment& now, std::vector<Guard>& guards) {
+  const Cluster& first = *clusters_[at(due[0])];
+  clock_ = first.clock;
+  clock_.advance(first.piece.length);
+  assemble(clock_, now);
+  std::fill(now.known.begin(), now.known.end(), 0);
+  guards.clear();
+  for (const int place : due) {
+    const std::vector<Guard> own = whole_guards(*clusters_[at(place)]);
+    guards.insert(guards.end(), own.begin(), own.end());
+  }
+  handed_over_ = due;
+  state_before_ = now.x;
+  if (holiday_ > 0) forget(clock_);
+  return Outcome::event;
+}
+
+/// Clusters cannot go on for now: the whole makes some steps.
+Clusters::Outcome Clusters::give_up(const Clock& clock, Moment& now, long steps) {
+  if (built_) assemble(clock, now);
+  forget(clock);
+  holiday_ = steps;
+  return Outcome::step;
+}
+
+/// Something that only the whole can do; the more often, the longer clusters rest.
+Clusters::Outcome Clusters::leave_to_whole(const Clock& clock, Moment& now) {
+  penalty_ = events_ > 16 * penalty_ ? 8 : std::min(2 * penalty_, 4096L);
+  events_ = 0;
+  return give_up(clock, now, penalty_);
+}
+
+void Clusters::forget(const Clock& clock) {
+  clock_ = clock;
+  for (const std::unique_ptr<Cluster>& c : clusters_) {
+    if (c->alive) remove(*c);
+  }
+  pool_states_.clear();
+  pool_unknowns_.clear();
+  queue_ = {};
+  built_ = false;
+}
+
+void Clusters::end_all(Moment& now) {
+  Clock end{options_.until};
+  assemble(end, now);
+  forget(end);
+}
+
+/// All anew, from a moment of the whole.
+bool Clusters::build(const Moment& now) {
+  forget(now.clock);
+  x_ = now.x;
+  mode_ = now.mode;
+  known_ = now.known;
+  built_ = true;
+  if (mode_.switches.find('=') != std::string::npos) return false;
+  memory_.series->set_mode(mode_);
+  if (memory_.series->evaluate(x_, now.t(), now.counters) != SeriesStatus::ok) return false;
+  Change change;
+  for (int i = 0; i < n_; ++i) {
+    change.states.push_back(i);
+    change.rates.push_back(memory_.series->rate(i)[0]);
+    change.moved.push_back(false);
+    moving_[at(i)] = 1;
+  }
+  for (int u = 0; u < program_.unknowns(); ++u) {
+    if (u >= m_ || program_.moves(u)) change.unknowns.push_back(u);
+  }
+  return apply(change);
+}
+
+/// The whole has acted on the event of some clusters: only what it changed is made anew.
+bool Clusters::resume(const Moment& now) {
+  if (now.clock.now() != clock_.now()) return build(now);
+  if (now.mode.switches.find('=') != std::string::npos) return false;
+  memory_.series->set_mode(now.mode);
+  if (memory_.series->evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return false;
+  Change change;
+  std::vector<int> touched = handed_over_;
+  for (int u = 0; u < program_.unknowns(); ++u) {
+    const char after = u < m_ ? now.mode.switches[at(u)] : now.mode.constraints[at(u - m_)];
+    if (after == letter(u)) continue;
+    change.letters.push_back(u);
+    touched.push_back(cluster_of_unknown_[at(u)]);
+  }
+  for (int i = 0; i < n_; ++i) {
+    // What projection moved by its last bits stays where its own cluster has it.
+    const double moved = std::abs(now.x[at(i)] - state_before_[at(i)]);
+    if (moved > 64 * eps * std::abs(now.x[at(i)]) && moving_[at(i)]) touched.push_back(cluster_of_state_[at(i)]);
+  }
+  std::sort(touched.begin(), touched.end());
+  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  ++listing_;
+  for (const int place : touched) {
+    if (place < 0) continue;
+    const Cluster& c = *clusters_[at(place)];
+    for (const int i : c.part.states) {
+      const int owner = cluster_of_state_[at(i)];
+      if (listed_[at(i)] == listing_ || (owner >= 0 && !std::binary_search(touched.begin(), touched.end(), owner)))
+        continue;
+      listed_[at(i)] = listing_;
+      change.states.push_back(i);
+      change.rates.push_back(memory_.series->rate(i)[0]);
+      change.moved.push_back(owner < 0 && now.x[at(i)] != x_[at(i)]);
+    }
+    change.unknowns.insert(change.unknowns.end(), c.part.unknowns.begin(), c.part.unknowns.end());
+  }
+  std::erase(touched, -1);
+  dissolve(touched);
+  for (const int i : change.states) x_[at(i)] = now.x[at(i)];
+  for (const int u : change.letters) set_letter(u, u < m_ ? now.mode.switches[at(u)] : now.mode.constraints[at(u - m_)]);
+  for (const int u : change.unknowns) known_[at(u)] = now.known[at(u)];
+  return apply(change);
+}
+
+}  // namespace saltus

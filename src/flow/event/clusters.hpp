@@ -1,0 +1,199 @@
+// Clusters with their own clock: what moves falls apart where states rest, and each part goes on by itself.
+//
+//   partition   which states rest; which of the others, with what they read, belong together
+//   until the end:
+//     c     = the cluster whose series end first
+//     end of its series: it goes on from there
+//     event: x+, mode = act(event, x-) in the cluster alone; then partition anew, near it: what it woke, what came to
+//            rest, what reads either
+//     two clusters at once, anything out of the ordinary: the whole takes over, for that event or some steps
+//
+// docs/method/clusters.md
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+#include <vector>
+
+#include "flow/event/cluster.hpp"
+#include "flow/event/dependence.hpp"
+#include "flow/event/event_driven.hpp"
+#include "flow/recorder.hpp"
+
+namespace saltus {
+
+class Clusters {
+ public:
+  Clusters(EngineMemory& memory, const RunOptions& options, Recorder& recorder);
+
+  enum class Outcome {
+    step,   ///< the whole makes a step from `now`
+    event,  ///< at `now` the guards are zero: the whole acts on them
+    end,    ///< of the run, or the recorder has ended it
+  };
+  /// Moves `now` on by clusters, as far as they go.
+  Outcome run(Moment& now, std::vector<Guard>& guards, double time_scale);
+
+ private:
+  struct Due {
+    double key = 0;  // direction * time
+    bool last = false;
+    int cluster = 0;
+    unsigned stamp = 0;
+    bool operator>(const Due& o) const {
+      return key != o.key ? key > o.key : last != o.last ? last : cluster > o.cluster;
+    }
+  };
+
+  /// What an event has changed.
+  struct Change {
+    std::vector<int> states;    ///< that it may have set in motion or brought to rest
+    std::vector<double> rates;  ///< theirs
+    std::vector<char> moved;    ///< whether they rested and stand elsewhere now
+    std::vector<int> unknowns;  ///< of the clusters it happened in
+    std::vector<int> letters;   ///< unknowns with new letters
+  };
+  /// A cluster before it is made.
+  struct Draft {
+    std::vector<int> moving;
+    Subsystem part{};
+    ClusterRoom* room = nullptr;
+  };
+  /// A part that has been cut out before.
+  struct KnownPart {
+    Subsystem part;
+    ClusterRoom* room = nullptr;
+  };
+
+  // ---- the run ------------------------------------------------------------------------------------------------------
+
+  enum class Acted { done, not_alone, too_large };
+
+  bool possible() const;
+  Cluster* next();
+  std::vector<int> due_with(const Cluster& first);
+  void go_on(Cluster& c);
+  void start(Cluster& c);
+  void drive(Cluster& c);
+  bool accumulates(const Cluster& c);
+  bool limits(Moment& now);
+  void find_acting(const Cluster& first);
+  void add_acting(int place);
+  Cluster& merge_acting(const Cluster& first);
+  bool acts_on(int i) const;
+  Acted act(const Cluster& first, Moment& now);
+  bool apply(const Change& change);
+  void tell(const Cluster& c, Moment& now);
+  void tell_piece(const Cluster* c, Moment& now);
+  std::vector<Guard> whole_guards(const Cluster& c) const;
+  static int whole_unknown(const Cluster& c, const Guard& g);
+
+  // ---- the whole ----------------------------------------------------------------------------------------------------
+
+  void assemble(const Clock& clock, Moment& now);
+  void read_states(const Cluster& c, double tau, std::vector<double>& x);
+  Outcome hand_over(const std::vector<int>& due, Moment& now, std::vector<Guard>& guards);
+  Outcome give_up(const Clock& clock, Moment& now, long steps);
+  Outcome leave_to_whole(const Clock& clock, Moment& now);
+  void forget(const Clock& clock);
+  void end_all(Moment& now);
+  bool build(const Moment& now);
+  bool resume(const Moment& now);
+
+  // ---- partition ----------------------------------------------------------------------------------------------------
+
+  char letter(int u) const;
+  void set_letter(int u, char c);
+  double value_of(int u) const;
+  /// Whether an unknown is solved for.
+  bool active(int u) const;
+  /// Which of the candidates rest, now that their rates are these: kept by one of the unknowns, or moved by nothing.
+  void settle(std::span<const int> candidates, std::span<const double> rates, std::span<const int> unknowns);
+  /// What reads a state that has begun to move or stands elsewhere, or a switch that has changed, joins the pool.
+  void wake_readers_of_state(int j);
+  void wake_readers_of_unknown(int u);
+  void wake(int reader);
+  void set_moving(int i);
+  void absorb(int cluster);
+  void absorb_driven(const Cluster& c);
+  void dissolve(std::span<const int> places);
+  void remove(Cluster& c);
+  // Elements are numbered like readers: states, then unknowns.
+  template <class Visit>
+  void bonds_of_unknown(int u, const Visit& visit) const;
+  template <class Visit>
+  void bonds_of_state(int i, const Visit& visit) const;
+  bool moves_something(int u) const;
+  template <class Visit>
+  void watched_by(int u, const Visit& visit) const;
+  int cluster_of(int element) const;
+  void complete_pool();
+  void group_pool();
+  size_t root(size_t i);
+  /// The clusters of the pool begin. False where one of them is so large that they are not worth while.
+  bool regroup();
+  bool complete(Draft& draft);
+  void make_cluster(Draft& draft);
+  void add_drive(Cluster& c, int i);
+  /// The rest of a part of which states and unknowns are given, and the room for it.
+  ClusterRoom* find_room(Subsystem& part);
+
+  EngineMemory& memory_;
+  const Program& program_;
+  const RunOptions& options_;
+  Recorder& recorder_;
+  double direction_;
+  int n_, m_;
+  bool observed_;  // somebody wants pieces of the whole
+  const ModeTape* mode_tape_ = nullptr;
+  std::unique_ptr<Subsystems> parts_;
+  std::optional<Dependence> reads_;
+
+  bool built_ = false;
+  long holiday_ = 0, penalty_ = 8, events_ = 0;  // steps left to the whole; how many next time; events since then
+  double first_scale_ = 1;
+  Clock told_{0};                     // where the next piece of the whole begins
+  Piece observed_piece_;
+  std::vector<int> handed_over_;      // clusters at whose event the whole acts
+  std::vector<double> state_before_;  // of the whole, at that event
+  Clock clock_{0};                // of the event being worked on
+  std::vector<double> x_;         // of states that rest; of the others where their clusters begin
+  Mode mode_;
+  std::vector<int> known_;
+  std::vector<char> moving_;  // per state
+  std::vector<int> pin_;      // per state that rests: the unknown that keeps it, or -1
+  std::vector<int> cluster_of_state_, cluster_of_unknown_;
+  std::vector<std::array<double, 3>> last_events_;  // per unknown
+
+  std::vector<std::unique_ptr<Cluster>> clusters_;
+  std::vector<int> free_;
+  unsigned births_ = 0, stamps_ = 0;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> queue_;
+  std::unordered_map<uint64_t, std::vector<std::unique_ptr<ClusterRoom>>> rooms_;
+  std::vector<KnownPart> known_parts_;  // by a key of states and unknowns; a newer one takes the place of an older
+
+  // The pool: what belongs to no cluster while the partition is made anew.
+  std::vector<int> pool_states_, pool_unknowns_;
+  std::vector<unsigned> judged_;  // per state: when its rest was last judged
+  unsigned judging_ = 0;
+  std::vector<size_t> parent_;
+  std::vector<int> place_;                  // per element: in the pool, or -1
+  std::vector<size_t> order_;
+  std::vector<int> reads_group_;
+  std::vector<char> moves_;
+  std::vector<std::pair<int, int>> bonds_;  // elements that must be together besides
+  std::vector<Draft> drafts_;
+  std::vector<unsigned> listed_;
+  unsigned listing_ = 0;
+  std::vector<int> woken_;
+  std::vector<char> before_;
+  std::vector<int> acting_;  // clusters at whose event we are
+  Cluster merged_;           // those as one
+  std::vector<double> values_;
+  Transition event_;
+};
+
+}  // namespace saltus

@@ -1,0 +1,225 @@
+// Runs by clusters against runs of the whole: chains, lattices and networks whose parts come together and fall apart.
+#include <cmath>
+#include <random>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "flow/simulate.hpp"
+#include "model/read.hpp"
+
+namespace saltus {
+namespace {
+
+class Draw {
+ public:
+  explicit Draw(unsigned seed) : engine_(seed) {}
+  double between(double a, double b) { return std::uniform_real_distribution<double>(a, b)(engine_); }
+  std::string number(double a, double b) { return fmt::format("{:.6f}", between(a, b)); }
+  int whole(int a, int b) { return std::uniform_int_distribution<int>(a, b)(engine_); }
+
+ private:
+  std::mt19937 engine_;
+};
+
+std::string model_of(const std::string& equations, const std::string& rest, const std::string& initial) {
+  return "equations = \"\"\"\n" + equations + "\"\"\"\n" + rest + "[initial]\n" + initial;
+}
+
+/// Blocks between springs of random stiffness on a rough floor, dragged by a plate.
+std::string chain(Draw& draw, int n, double hold) {
+  std::string equations, initial;
+  std::vector<std::string> spring;
+  for (int i = 0; i <= n; ++i) spring.push_back(draw.number(0.6, 1.6));
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = 0.1*t - x{0}", i);
+    if (i > 0) equations += fmt::format(" - {}*(x{} - x{})", spring[static_cast<size_t>(i)], i, i - 1);
+    if (i + 1 < n) equations += fmt::format(" - {}*(x{} - x{})", spring[static_cast<size_t>(i) + 1], i, i + 1);
+    equations += fmt::format(" - {}*sign(v{}, {})\n", draw.number(0.5, 0.9), i, hold);
+    initial += fmt::format("x{0} = {1}\nv{0} = 0\n", i, draw.number(-0.15, 0.15));
+  }
+  return model_of(equations, "", initial);
+}
+
+/// The same in two dimensions.
+std::string lattice(Draw& draw, int side) {
+  std::string equations, initial;
+  const auto name = [&](int i, int j) { return i * side + j; };
+  for (int i = 0; i < side; ++i) {
+    for (int j = 0; j < side; ++j) {
+      const int k = name(i, j);
+      equations += fmt::format("  x{0}' = v{0}\n  v{0}' = 0.05*t - x{0}", k);
+      if (i > 0) equations += fmt::format(" - 0.3*(x{} - x{})", k, name(i - 1, j));
+      if (i + 1 < side) equations += fmt::format(" - 0.3*(x{} - x{})", k, name(i + 1, j));
+      if (j > 0) equations += fmt::format(" - 0.2*(x{} - x{})", k, name(i, j - 1));
+      if (j + 1 < side) equations += fmt::format(" - 0.2*(x{} - x{})", k, name(i, j + 1));
+      equations += fmt::format(" - {}*sign(v{}, 1.3) - 0.2*v{}\n", draw.number(0.6, 0.9), k, k);
+      initial += fmt::format("x{0} = {1}\nv{0} = 0\n", k, draw.number(-0.3, 0.3));
+    }
+  }
+  return model_of(equations, "", initial);
+}
+
+/// Units that decay and are switched by a few others; some slide where they inhibit themselves.
+std::string relays(Draw& draw, int n) {
+  std::string equations, initial;
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  x{0}' = -{1}*x{0}", i, draw.number(0.5, 1.5));
+    for (int k = 0; k < 3; ++k)
+      equations += fmt::format(" + {}*sign(x{} - {})", draw.number(-0.8, 0.8), draw.whole(0, n - 1),
+                               draw.number(-0.2, 0.2));
+    if (i % 5 == 0) equations += fmt::format(" - {}*sign(x{})", draw.number(0.2, 0.8), i);
+    if (i % 7 == 0) equations += fmt::format(" + {}*sin({}*t)", draw.number(0.2, 0.8), draw.number(0.5, 2));
+    equations += "\n";
+    initial += fmt::format("x{} = {}\n", i, draw.number(-1, 1));
+  }
+  return model_of(equations, "", initial);
+}
+
+/// Balls over tables of their own.
+std::string balls(Draw& draw, int n) {
+  std::string equations, rest, initial;
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = -1 + N{0}\n", i);
+    rest += fmt::format("[constraint.N{0}]\ngap = \"x{0} - {1}*sin({2}*t)\"\nrestitution = {3}\n", i,
+                        draw.number(0.01, 0.1), draw.number(2, 5), draw.number(0.7, 0.95));
+    initial += fmt::format("x{0} = {1}\nv{0} = {2}\n", i, draw.number(0.5, 2), draw.number(-0.5, 0.5));
+  }
+  return model_of(equations, rest, initial);
+}
+
+/// Beads on a line that fly freely and hit their neighbours.
+std::string beads(Draw& draw, int n) {
+  std::string equations, rest, initial;
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = (N{0} - N{1})/{2}\n", i, i + 1, draw.number(0.5, 2));
+    initial += fmt::format("x{0} = {1}\nv{0} = {2}\n", i, fmt::format("{:.6f}", i + draw.between(0.1, 0.9)),
+                           draw.number(-1, 1));
+  }
+  for (int i = 0; i <= n; ++i) {
+    const std::string gap = i == 0   ? "x0"
+                            : i == n ? fmt::format("{} - x{}", n, n - 1)
+                                     : fmt::format("x{} - x{}", i, i - 1);
+    rest += fmt::format("[constraint.N{}]\ngap = \"{}\"\nrestitution = 0.95\n", i, gap);
+  }
+  return model_of(equations, rest, initial);
+}
+
+Trajectory run(const Program& program, double until, bool clusters, double tolerance = 1e-12) {
+  RunOptions options;
+  options.parameters = parameter_values(program.model());
+  options.initial = initial_values(program.model(), options.parameters);
+  options.until = until;
+  options.tolerance = tolerance;
+  options.clusters = clusters;
+  return simulate(program, options);
+}
+
+/// `grown`: how much rounding may have grown in these systems by then.
+void expect_same(const std::string& text, double until, double grown) {
+  const Program program(read_model_text(text, "random"));
+  const Trajectory parts = run(program, until, true), whole = run(program, until, false);
+  EXPECT_EQ(parts.end.why, whole.end.why) << parts.end.message;
+  EXPECT_EQ(parts.end.mode, whole.end.mode);
+  EXPECT_EQ(parts.cost.events, whole.cost.events);
+  ASSERT_EQ(parts.events.size(), whole.events.size());
+  const auto near = [&](const std::vector<double>& a, const std::vector<double>& b) {
+    double worst = 0;
+    for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i])));
+    return worst;
+  };
+  for (size_t k = 0; k < whole.events.size(); ++k) {
+    const Event &a = parts.events[k], &b = whole.events[k];
+    ASSERT_EQ(a.kind, b.kind) << k;
+    ASSERT_EQ(a.on, b.on) << k;
+    ASSERT_EQ(a.before, b.before) << k;
+    ASSERT_EQ(a.after, b.after) << k;
+    ASSERT_EQ(a.jumped.has_value(), b.jumped.has_value()) << k;
+    ASSERT_NEAR(a.t, b.t, grown * until) << k;
+    ASSERT_LE(near(a.state, b.state), grown) << k;
+    if (a.jumped) ASSERT_LE(near(*a.jumped, *b.jumped), grown) << k;
+  }
+  EXPECT_LE(near(parts.end.state, whole.end.state), grown);
+  for (size_t i = 0; i < whole.sliding.size(); ++i)
+    EXPECT_NEAR(parts.sliding[i].time, whole.sliding[i].time, 1e-9 * until);
+}
+
+TEST(Clusters, OfChainsOfBlocks) {
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    Draw draw(seed);
+    expect_same(chain(draw, 40, seed % 2 ? 1.25 : 1.1), 12, 1e-13);
+  }
+}
+
+TEST(Clusters, OfLatticesOfBlocks) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    Draw draw(seed);
+    expect_same(lattice(draw, 6), 25, 1e-13);
+  }
+}
+
+TEST(Clusters, OfRelays) {
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    Draw draw(seed);
+    expect_same(relays(draw, 40), 12, 1e-13);
+  }
+}
+
+TEST(Clusters, OfBallsOverTables) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    Draw draw(seed);
+    expect_same(balls(draw, 15), 4, 1e-13);
+  }
+}
+
+TEST(Clusters, OfBeadsOnALine) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    Draw draw(seed);
+    expect_same(beads(draw, 16), 3, 1e-12);
+  }
+}
+
+// Blocks that are all alike slip at once: everything happens to the whole.
+TEST(Clusters, ThatDoTheSameAtTheSameTime) {
+  std::string equations, initial;
+  for (int i = 0; i < 20; ++i) {
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = 0.1*t - x{0} - 0.8*sign(v{0}, 1.25)\n", i);
+    initial += fmt::format("x{0} = 0\nv{0} = 0\n", i);
+  }
+  expect_same(model_of(equations, "", initial), 30, 1e-13);
+}
+
+// Each block alone is the friction oscillator with a closed form: it sticks until 0.1 t = D s, then swings about D with
+// the frequency one until its velocity is zero again.
+TEST(Clusters, OfSingleBlocksReleaseAndStopInClosedForm) {
+  std::string equations, initial;
+  for (int i = 0; i < 30; ++i) {
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = f*t - x{0} - {1}*sign(v{0}, 1.5)\n", i, 0.5 + 0.01 * i);
+    initial += fmt::format("x{0} = 0\nv{0} = 0\n", i);
+  }
+  const Program program(read_model_text(model_of(equations, "[parameters]\nf = 0.1\n", initial), "blocks"));
+  const Trajectory trajectory = run(program, 20, true);
+  ASSERT_GE(trajectory.events.size(), 60u);
+  std::vector<double> released(30, 0);
+  int seen = 0;
+  for (const Event& e : trajectory.events) {
+    const int i = std::stoi(e.on[0].substr(1));
+    const double D = 0.5 + 0.01 * i;
+    double& t0 = released[static_cast<size_t>(i)];
+    if (t0 == 0) {
+      EXPECT_EQ(e.kind, EventKind::leave);
+      EXPECT_NEAR(e.t, 1.5 * D / 0.1, 1e-12);
+      t0 = e.t;
+    } else if (seen < 30) {
+      // x = f t - D - f sin(s) + D/2 ... : v(s) = f (1 - cos s) + D/2 sin s, s since the release
+      const double s = e.t - t0;
+      EXPECT_EQ(e.kind, EventKind::slide);
+      EXPECT_NEAR(0.1 * (1 - std::cos(s)) + 0.5 * D * std::sin(s), 0, 1e-12);
+      ++seen;
+    }
+  }
+  EXPECT_EQ(seen, 30);
+}
+
+}  // namespace
+}  // namespace saltus
