@@ -33,6 +33,7 @@ BENCHMARK(chain)
     ->Args({10, 100})
     ->Args({100, 100})
     ->Args({1000, 100})
+    ->Args({10'000, 100})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

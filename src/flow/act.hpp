@@ -52,6 +52,7 @@ class Act {
   std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
 
   double time_scale = 1;  ///< in which the flow changes: set by the engine
+  bool simply = false;    ///< decide only what the rates of one surface tell; anything else ends as `inconsistent`
 
   /// How many of h, h', ... vanish for something that rests on its surface.
   int rest_of(int u) const;

@@ -250,6 +250,7 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
       return std::nullopt;
     }
   }
+  if (simply) return Fate{Why::inconsistent, ""};
   if (!at_start && zeros.size() == 1 && switch_in_time(now, zeros[0])) return std::nullopt;
   if (!at_start) {
     land_on_kinks(now, zeros);

@@ -16,6 +16,10 @@ size_t at(int i) { return static_cast<size_t>(i); }
 constexpr int fewest_states = 24, fewest_observed = 200;
 /// Steps that the whole makes before clusters are tried again where they are not worth while.
 constexpr long not_worth_while = 256;
+/// Events of a surface that come ever faster and are this close, in units of the time scale, may accumulate: so many
+/// steps are left to the whole, which sees them all.
+constexpr double close_events = 1e-3;
+constexpr long accumulation_steps = 256;
 
 /// p(tau) -> p(tau + by).
 void shift_polynomial(std::vector<double>& c, double by) {
@@ -57,7 +61,7 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   judged_.assign(n, 0);
   listed_.assign(n, 0);
   place_.assign(n + unknowns, -1);
-  known_parts_.resize(n + unknowns);
+  known_parts_.resize(4 * (n + unknowns));
   last_events_.assign(unknowns, {NAN, NAN, NAN});
 }
 
@@ -83,6 +87,7 @@ Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double 
   }
   first_scale_ = time_scale;
   told_ = now.clock;
+  memory_.chatter.clear();  // it does not see the events of clusters
   if (!(built_ ? resume(now) : build(now))) return give_up(now.clock, now, not_worth_while);
   for (;;) {
     Cluster* c = next();
@@ -97,7 +102,10 @@ Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double 
       go_on(*c);
     } else {
       const std::vector<int> due = due_with(*c);
-      if (due.size() > 1 || accumulates(*c)) return hand_over(due, now, guards);
+      bool accumulating = false;
+      for (const int place : due) accumulating = accumulates(*clusters_[at(place)]) || accumulating;
+      if (accumulating) holiday_ = accumulation_steps;
+      if (accumulating || due.size() > 1) return hand_over(due, now, guards);
       switch (act(*c, now)) {
         case Acted::done: break;
         case Acted::not_alone: return hand_over(due, now, guards);
@@ -214,10 +222,9 @@ bool Clusters::accumulates(const Cluster& c) {
   for (const Guard& g : c.guards) {
     std::array<double, 3>& last = last_events_[at(whole_unknown(c, g))];
     const double d0 = std::abs(c.due - last[0]), d1 = std::abs(last[0] - last[1]), d2 = std::abs(last[1] - last[2]);
-    found = found || (d0 < d1 && d1 < d2 && d0 < 1e-3 * c.scale);
+    found = found || (d0 < d1 && d1 < d2 && d0 < close_events * c.scale);
     last = {c.due, last[0], last[1]};
   }
-  if (found) holiday_ = 64;
   return found;
 }
 
@@ -294,6 +301,7 @@ Cluster& Clusters::merge_acting(const Cluster& first) {
   for (const int i : part.states) merged_.x.push_back(x_[at(i)]);
   for (const int i : part.outside) merged_.x.push_back(x_[at(i)]);
   for (const int u : part.fixed) merged_.x.push_back(value_of(u));
+  merged_.scale = first.scale;
   merged_.guards = whole_guards(first);
   for (Guard& g : merged_.guards) {
     const bool is_switch = g.kind != GuardKind::gap && g.kind != GuardKind::lambda;
@@ -308,32 +316,51 @@ Cluster& Clusters::merge_acting(const Cluster& first) {
 Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
   clock_ = first.clock;
   clock_.advance(first.piece.length);
+  if (!first.drives.empty()) {  // what drives it feels it later than such a decision looks
+    acting_.assign(1, first.place);
+    if (act_in(first, true, now)) return finish_event(first);
+  }
   find_acting(first);
   const bool alone = acting_.size() == 1 && first.drives.empty();
   const Cluster& c = alone ? first : merge_acting(first);
+  return act_in(c, false, now) ? finish_event(c) : Acted::not_alone;
+}
+
+/// Whether what happens is decided in these clusters; it has then been told. `simply`: as Act::simply.
+bool Clusters::act_in(const Cluster& c, bool simply, Moment& now) {
   ClusterRoom& room = *c.room;
   room.enter(c);
   Moment& moment = room.moment;
   moment.clock = clock_;
-  if (alone) moment.x = c.end;
+  if (&c != &merged_) moment.x = c.end;
   moment.mode.switches.clear();
   moment.mode.constraints.clear();
   for (const int u : c.part.unknowns) (u < m_ ? moment.mode.switches : moment.mode.constraints) += letter(u);
   moment.known.assign(c.part.unknowns.size(), 0);
   clear(event_);
   event_.guards = c.guards;
-  room.act->time_scale = first.scale;
+  room.act->time_scale = c.scale;
+  room.act->simply = simply;
   const std::optional<Fate> fate = room.act->happen(moment, event_);
   const bool told = !room.act->take_messages().empty();
-  if (fate || told || moment.mode.switches.find('=') != std::string::npos) return Acted::not_alone;
+  if (fate || told || moment.mode.switches.find('=') != std::string::npos) return false;
   room.series->set_mode(moment.mode);
-  if (room.series->evaluate(moment.x, moment.t(), {}) != SeriesStatus::ok) return Acted::not_alone;
+  if (room.series->evaluate(moment.x, moment.t(), {}) != SeriesStatus::ok) return false;
   if (!event_.silent) tell(c, now);
-  if (recorder_.ended()) return Acted::done;
   ++events_;
-  clock_ = moment.clock;
+  return true;
+}
 
-  Change change;
+/// The clusters that follow, from what has just happened in one.
+Clusters::Acted Clusters::finish_event(const Cluster& c) {
+  if (recorder_.ended()) return Acted::done;
+  const ClusterRoom& room = *c.room;
+  const Moment& moment = room.moment;
+  clock_ = moment.clock;
+  Change& change = change_;
+  for (std::vector<int>* list : {&change.states, &change.letters}) list->clear();
+  change.rates.clear();
+  change.moved.clear();
   for (size_t k = 0; k < c.part.states.size(); ++k) {
     const int i = c.part.states[k];
     if (!acts_on(i)) continue;

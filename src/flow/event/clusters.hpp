@@ -85,6 +85,8 @@ class Clusters {
   Cluster& merge_acting(const Cluster& first);
   bool acts_on(int i) const;
   Acted act(const Cluster& first, Moment& now);
+  bool act_in(const Cluster& c, bool simply, Moment& now);
+  Acted finish_event(const Cluster& c);
   bool apply(const Change& change);
   void tell(const Cluster& c, Moment& now);
   void tell_piece(const Cluster* c, Moment& now);
@@ -186,6 +188,7 @@ class Clusters {
   std::vector<char> moves_;
   std::vector<std::pair<int, int>> bonds_;  // elements that must be together besides
   std::vector<Draft> drafts_;
+  size_t draft_count_ = 0;
   std::vector<unsigned> listed_;
   unsigned listing_ = 0;
   std::vector<int> woken_;
@@ -194,6 +197,7 @@ class Clusters {
   Cluster merged_;           // those as one
   std::vector<double> values_;
   Transition event_;
+  Change change_;
 };
 
 }  // namespace saltus

@@ -91,8 +91,8 @@ void Clusters::wake_readers_of_state(int j) {
 void Clusters::wake_readers_of_unknown(int u) {
   woken_.clear();
   for (const int reader : reads_->unknown_readers[u]) wake(reader);
-  const std::vector<int> woken = woken_;
-  for (const int i : woken) wake_readers_of_state(i);
+  if (woken_.empty()) return;
+  for (const int i : std::vector<int>(woken_)) wake_readers_of_state(i);
 }
 
 void Clusters::wake(int reader) {
@@ -272,10 +272,13 @@ bool Clusters::regroup() {
     std::iota(order_.begin(), order_.end(), size_t{0});
     std::sort(order_.begin(), order_.end(),
               [&](size_t a, size_t b) { return parent_[a] != parent_[b] ? parent_[a] < parent_[b] : a < b; });
-    drafts_.clear();
+    draft_count_ = 0;
     for (size_t first = 0; first < count;) {
-      Draft& draft = drafts_.emplace_back();
+      if (draft_count_ == drafts_.size()) drafts_.emplace_back();
+      Draft& draft = drafts_[draft_count_++];
       std::vector<int>& unknowns = draft.part.unknowns;
+      draft.moving.clear();
+      unknowns.clear();
       size_t last = first;
       for (; last < count && parent_[order_[last]] == parent_[order_[first]]; ++last) {
         const size_t k = order_[last];
@@ -289,10 +292,10 @@ bool Clusters::regroup() {
   }
   pool_states_.clear();
   pool_unknowns_.clear();
-  for (Draft& draft : drafts_) {
+  for (Draft& draft : std::span(drafts_).first(draft_count_)) {
     if (!draft.moving.empty()) make_cluster(draft);
   }
-  for (Draft& draft : drafts_) {  // what they drive
+  for (Draft& draft : std::span(drafts_).first(draft_count_)) {  // what they drive
     if (draft.moving.empty()) make_cluster(draft);
   }
   return true;
