@@ -1,5 +1,6 @@
 // Slices of tapes: the same values and series as the whole, and equal slices for equal parts.
-#include <cmath>
+#include <algorithm>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -23,6 +24,12 @@ std::vector<Expr> ring(int n) {
   return out;
 }
 
+SliceInputs inputs_of(const TapeSupport& support) {
+  SliceInputs inputs;
+  inputs.states = support.states;
+  return inputs;
+}
+
 TEST(Slice, HasTheSeriesOfTheWhole) {
   const int n = 6, order = 9;
   const Tape whole = build_tape(ring(n), {n, 0, 0, 0});
@@ -41,7 +48,7 @@ TEST(Slice, HasTheSeriesOfTheWhole) {
   Tape part;
   std::vector<double> constants;
   const std::vector<int> outputs{2, -1};
-  slicer.write(outputs, {.states = support.states}, part, constants);
+  slicer.write(outputs, inputs_of(support), part, constants);
   EXPECT_LT(part.free.size(), whole.free.size() / 3);
   Jet<double> small(part, order);
   small.bind(constants);
@@ -62,7 +69,7 @@ TEST(Slice, OfEqualPartsAreEqual) {
     slicer.gather(static_cast<size_t>(i), support);
     std::sort(support.states.begin(), support.states.end());
     Tape part;
-    slicer.write(std::vector<int>{i}, {.states = support.states}, part, constants);
+    slicer.write(std::vector<int>{i}, inputs_of(support), part, constants);
     return part;
   };
   std::vector<double> a, b, c;

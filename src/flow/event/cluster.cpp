@@ -30,6 +30,7 @@ ClusterRoom::ClusterRoom(std::unique_ptr<Program> made, SubsystemCode from, cons
   step_ratio.assign(1, 1.0);
   for (int n = 1; n <= order; ++n) step_ratio.push_back(std::pow(local, 1.0 / taylor_order(local) - 1.0 / n));
   series.emplace(*program, options.parameters, order);
+  series->use_native(Native::off);  // no mode of a part comes back often enough
   point.emplace(program->points(), options.parameters);
   smooth.emplace(*series, order, step_ratio, options);
   watches.emplace(*program, direction);
