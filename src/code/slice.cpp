@@ -62,7 +62,9 @@ bool same_operations(const std::vector<Operation>& a, const std::vector<Operatio
   });
 }
 
-uint64_t mix(uint64_t key, int word) { return (key ^ static_cast<uint64_t>(word + 1)) * 0x9e3779b97f4a7c15 + (key >> 29); }
+uint64_t mix(uint64_t key, int word) {
+  return (key ^ static_cast<uint64_t>(word + 1)) * 0x9e3779b97f4a7c15 + (key >> 29);
+}
 
 }  // namespace
 
@@ -147,7 +149,8 @@ int Slicer::place(int slot, Tape& out, std::vector<double>& parameters) {
   return put(slot, out.slots++);
 }
 
-void Slicer::write(std::span<const int> outputs, const SliceInputs& inputs, Tape& out, std::vector<double>& parameters) {
+void Slicer::write(std::span<const int> outputs, const SliceInputs& inputs, Tape& out,
+                   std::vector<double>& parameters) {
   out.slots = 0;
   for (auto* list : {&out.states, &out.sigmas, &out.lambdas, &out.outputs}) list->clear();
   for (auto* list : {&out.linear, &out.timed, &out.free, &out.bound}) list->clear();

@@ -37,8 +37,8 @@ class Slicer {
   void gather(size_t output, TapeSupport& support);
   /// How many operations have been gathered.
   size_t gathered() const { return operations_.size(); }
-  /// The slice of what has been gathered, with these outputs (-1: zero, a slot of its own); begins anew. The values of its parameters are
-  /// appended to `parameters`.
+  /// The slice of what has been gathered, with these outputs (-1: zero, a slot of its own); begins anew. The values of
+  /// its parameters are appended to `parameters`.
   void write(std::span<const int> outputs, const SliceInputs& inputs, Tape& out, std::vector<double>& parameters);
   /// Begins anew without writing.
   void forget();

@@ -367,7 +367,8 @@ const double* Series::unknown(int u) const {
 
 void Series::drive(int i, std::span<const double> series) {
   double* rate = work_->flow[tape_->flow.outputs[program_.rate(i)]];
-  for (size_t k = 0; k <= at(order_); ++k) rate[k] = k + 1 < series.size() ? static_cast<double>(k + 1) * series[k + 1] : 0;
+  for (size_t k = 0; k <= at(order_); ++k)
+    rate[k] = k + 1 < series.size() ? static_cast<double>(k + 1) * series[k + 1] : 0;
 }
 
 double Series::value_of_letter(int u, char letter) const {

@@ -58,7 +58,9 @@ class Subsystems {
   void gather(const Subsystem& part);
   void write_mode(const Subsystem& part, const SliceInputs& inputs, std::vector<double>& parameters);
   void note_shape(const Subsystem& part);
-  int local_state(int i) const { return state_mark_[static_cast<size_t>(i)] == mark_ ? state_place_[static_cast<size_t>(i)] : -1; }
+  int local_state(int i) const {
+    return state_mark_[static_cast<size_t>(i)] == mark_ ? state_place_[static_cast<size_t>(i)] : -1;
+  }
   int local_unknown(int u) const {
     return unknown_mark_[static_cast<size_t>(u)] == mark_ ? unknown_place_[static_cast<size_t>(u)] : -1;
   }
@@ -67,7 +69,7 @@ class Subsystems {
   const Program& whole_;
   const ModeTape& mode_;
   Slicer flow_, slope_, manifold_, actions_, points_;
-  std::vector<double> hold_;                     // per switch
+  std::vector<double> hold_;                      // per switch
   std::vector<std::vector<int>> entries_of_row_;  // slope entries
   std::vector<unsigned> state_mark_, unknown_mark_;
   std::vector<int> state_place_, unknown_place_;

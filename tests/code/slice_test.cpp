@@ -18,8 +18,8 @@ std::vector<Expr> ring(int n) {
   std::vector<Expr> out;
   for (int i = 0; i < n; ++i) {
     const Expr a = state((i + n - 1) % n), b = state(i), c = state((i + 1) % n);
-    out.push_back(make(Op::cos, a * b) * p + make(Op::exp, c - b) * Expr(0.5 + i) +
-                  make(Op::sin, t * p) - make(Op::sqrt, b * b + Expr(1.0)));
+    out.push_back(make(Op::cos, a * b) * p + make(Op::exp, c - b) * Expr(0.5 + i) + make(Op::sin, t * p) -
+                  make(Op::sqrt, b * b + Expr(1.0)));
   }
   return out;
 }
@@ -76,7 +76,7 @@ TEST(Slice, OfEqualPartsAreEqual) {
   const Tape third = cut(3, a), fifth = cut(5, b), first = cut(0, c);
   EXPECT_TRUE(same_tape(third, fifth));
   EXPECT_EQ(tape_key(third), tape_key(fifth));
-  EXPECT_NE(a, b);  // their numbers differ
+  EXPECT_NE(a, b);                        // their numbers differ
   EXPECT_FALSE(same_tape(third, first));  // the neighbours of the first are not in order
 }
 

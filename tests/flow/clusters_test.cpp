@@ -66,8 +66,8 @@ std::string relays(Draw& draw, int n) {
   for (int i = 0; i < n; ++i) {
     equations += fmt::format("  x{0}' = -{1}*x{0}", i, draw.number(0.5, 1.5));
     for (int k = 0; k < 3; ++k)
-      equations += fmt::format(" + {}*sign(x{} - {})", draw.number(-0.8, 0.8), draw.whole(0, n - 1),
-                               draw.number(-0.2, 0.2));
+      equations +=
+          fmt::format(" + {}*sign(x{} - {})", draw.number(-0.8, 0.8), draw.whole(0, n - 1), draw.number(-0.2, 0.2));
     if (i % 5 == 0) equations += fmt::format(" - {}*sign(x{})", draw.number(0.2, 0.8), i);
     if (i % 7 == 0) equations += fmt::format(" + {}*sin({}*t)", draw.number(0.2, 0.8), draw.number(0.5, 2));
     equations += "\n";
@@ -125,7 +125,8 @@ void expect_same(const std::string& text, double until, double grown) {
   ASSERT_EQ(parts.events.size(), whole.events.size());
   const auto near = [&](const std::vector<double>& a, const std::vector<double>& b) {
     double worst = 0;
-    for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i])));
+    for (size_t i = 0; i < a.size(); ++i)
+      worst = std::max(worst, std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i])));
     return worst;
   };
   for (size_t k = 0; k < whole.events.size(); ++k) {

@@ -30,23 +30,23 @@ struct Drive {
 struct Cluster {
   Subsystem part;
   ClusterRoom* room = nullptr;
-  Clock clock{0};              ///< where its series begin
-  std::vector<double> x;       ///< there, of all states of its program
-  std::vector<int> moving;     ///< places in part.states of those that move
-  std::vector<Drive> drives;   ///< states outside that move: it has none of its own that do
-  Piece piece;                 ///< of those; ends at the next event or where the series do
-  std::vector<double> end;     ///< all states at its end
-  std::vector<Guard> guards;   ///< zero there, with the numbers of its program; none: the series end
-  double scale = 0;            ///< the time in which it changes
-  double due = 0;              ///< the time of its end
-  double horizon = 0;          ///< as far as what drives it is known
+  Clock clock{0};             ///< where its series begin
+  std::vector<double> x;      ///< there, of all states of its program
+  std::vector<int> moving;    ///< places in part.states of those that move
+  std::vector<Drive> drives;  ///< states outside that move: it has none of its own that do
+  Piece piece;                ///< of those; ends at the next event or where the series do
+  std::vector<double> end;    ///< all states at its end
+  std::vector<Guard> guards;  ///< zero there, with the numbers of its program; none: the series end
+  double scale = 0;           ///< the time in which it changes
+  double due = 0;             ///< the time of its end
+  double horizon = 0;         ///< as far as what drives it is known
   std::vector<std::pair<int, unsigned>> driven{};  ///< clusters that read it: places, births
-  bool last = false;           ///< it ends with the run
-  bool whole = false;          ///< only the whole can go on from here
-  int place = 0;               ///< among all clusters
-  unsigned birth = 0;          ///< which of the clusters that have had this place
-  unsigned stamp = 0;          ///< which of its series
-  bool waits = false;          ///< it ends where what drives it does, and goes on with that
+  bool last = false;                               ///< it ends with the run
+  bool whole = false;                              ///< only the whole can go on from here
+  int place = 0;                                   ///< among all clusters
+  unsigned birth = 0;                              ///< which of the clusters that have had this place
+  unsigned stamp = 0;                              ///< which of its series
+  bool waits = false;                              ///< it ends where what drives it does, and goes on with that
   bool alive = false;
 };
 
@@ -59,7 +59,8 @@ struct ClusterRoom {
   void enter(const Cluster& c);
   /// The series of a state that drives the cluster, in the time since its clock; none: it rests.
   void drive(int state, std::span<const double> series);
-  /// The series of the cluster from its clock to its next event or as far as they carry; `moment` holds mode and `known`.
+  /// The series of the cluster from its clock to its next event or as far as they carry; `moment` holds mode and
+  /// `known`.
   void expand(Cluster& c, double until, double first_scale);
 
   std::unique_ptr<Program> program;

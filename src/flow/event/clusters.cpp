@@ -68,7 +68,8 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
 /// Whether one tape serves all modes and events are what clusters can do.
 bool Clusters::possible() const {
   const Form& form = program_.model().form;
-  if (!options_.clusters || n_ < fewest_states || options_.stiff || program_.attract() > 0 || program_.any_nested()) return false;
+  if (!options_.clusters || n_ < fewest_states || options_.stiff || program_.attract() > 0 || program_.any_nested())
+    return false;
   if (!memory_.ties.empty() || form.counter_values > 0 || !form.jumps.empty()) return false;
   if (recorder_.has_surface_sections() || (observed_ && n_ < fewest_observed)) return false;
   for (int i = 0; i < m_; ++i) {
@@ -296,7 +297,8 @@ Cluster& Clusters::merge_acting(const Cluster& first) {
       if (active(u)) add_acting(cluster_of_unknown_[at(u)]);
     }
   }
-  for (const int place : acting_) read_states(*clusters_[at(place)], clusters_[at(place)]->clock.until(clock_.now()), x_);
+  for (const int place : acting_)
+    read_states(*clusters_[at(place)], clusters_[at(place)]->clock.until(clock_.now()), x_);
   merged_.x.clear();
   for (const int i : part.states) merged_.x.push_back(x_[at(i)]);
   for (const int i : part.outside) merged_.x.push_back(x_[at(i)]);
@@ -641,7 +643,8 @@ bool Clusters::resume(const Moment& now) {
   std::erase(touched, -1);
   dissolve(touched);
   for (const int i : change.states) x_[at(i)] = now.x[at(i)];
-  for (const int u : change.letters) set_letter(u, u < m_ ? now.mode.switches[at(u)] : now.mode.constraints[at(u - m_)]);
+  for (const int u : change.letters)
+    set_letter(u, u < m_ ? now.mode.switches[at(u)] : now.mode.constraints[at(u - m_)]);
   for (const int u : change.unknowns) known_[at(u)] = now.known[at(u)];
   return apply(change);
 }

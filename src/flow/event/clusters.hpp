@@ -157,12 +157,12 @@ class Clusters {
   bool built_ = false;
   long holiday_ = 0, penalty_ = 8, events_ = 0;  // steps left to the whole; how many next time; events since then
   double first_scale_ = 1;
-  Clock told_{0};                     // where the next piece of the whole begins
+  Clock told_{0};  // where the next piece of the whole begins
   Piece observed_piece_;
   std::vector<int> handed_over_;      // clusters at whose event the whole acts
   std::vector<double> state_before_;  // of the whole, at that event
-  Clock clock_{0};                // of the event being worked on
-  std::vector<double> x_;         // of states that rest; of the others where their clusters begin
+  Clock clock_{0};                    // of the event being worked on
+  std::vector<double> x_;             // of states that rest; of the others where their clusters begin
   Mode mode_;
   std::vector<int> known_;
   std::vector<char> moving_;  // per state
@@ -182,7 +182,7 @@ class Clusters {
   std::vector<unsigned> judged_;  // per state: when its rest was last judged
   unsigned judging_ = 0;
   std::vector<size_t> parent_;
-  std::vector<int> place_;                  // per element: in the pool, or -1
+  std::vector<int> place_;  // per element: in the pool, or -1
   std::vector<size_t> order_;
   std::vector<int> reads_group_;
   std::vector<char> moves_;

@@ -376,8 +376,8 @@ void Clusters::make_cluster(Draft& draft) {
 void Clusters::add_drive(Cluster& c, int i) {
   const int place = cluster_of_state_[at(i)];
   Cluster& source = *clusters_[at(place)];
-  const auto row = std::find_if(source.moving.begin(), source.moving.end(),
-                                [&](int k) { return source.part.states[at(k)] == i; });
+  const auto row =
+      std::find_if(source.moving.begin(), source.moving.end(), [&](int k) { return source.part.states[at(k)] == i; });
   c.drives.push_back({static_cast<int>(c.x.size()), place, static_cast<int>(row - source.moving.begin())});
   if (source.driven.empty() || source.driven.back().first != c.place || source.driven.back().second != c.birth)
     source.driven.emplace_back(c.place, c.birth);
