@@ -27,7 +27,10 @@ void Lu::solve_in_place(Vec& b) const {
   lu_->matrixLU().triangularView<Eigen::Upper>().solveInPlace(b);
 }
 
-Mat Lu::solve_columns(const Mat& B) const { return lu_->solve(B); }
+Mat Lu::solve_columns(const Mat& B) const {
+  if (B.size() == 0) return B;  // Eigen would take the address of its first entry
+  return lu_->solve(B);
+}
 Mat Lu::inverse() const { return lu_->inverse(); }
 
 namespace {

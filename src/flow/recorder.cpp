@@ -113,11 +113,27 @@ void Recorder::start(const Moment& now, const Transition& first) {
   result_.start_state = options_.initial;
   result_.start_mode = visible_mode(now.mode, model_.form.visible);
   slides_ = std::count(result_.start_mode.switches.begin(), result_.start_mode.switches.end(), '0');
-  last_event_ = options_.from;
+  last_event_ = paced_from_ = options_.from;
   if (!first.impulse.empty()) happened(first, now);
 }
 
-void Recorder::step() { ++result_.cost.steps; }
+void Recorder::step(const Moment& now) {
+  const long steps = ++result_.cost.steps;
+  if (steps >= options_.max_steps)
+    finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps), now);
+  if (steps % 256 == 0 && options_.progress && !options_.progress(now.t())) finish(Why::cancelled, "interrupted", now);
+  if (steps % pace_steps == 0) look_at_pace(now);
+}
+
+/// Ends a run that would never reach its end. One that a section ends has no such time: its past is its measure.
+void Recorder::look_at_pace(const Moment& now) {
+  const double moved = std::abs(now.clock.until(paced_from_));
+  const bool timed = !options_.on_section && options_.section_count == 0;
+  const double left = std::abs(now.clock.until(timed ? options_.until : options_.from));
+  if (moved * (hopeless_steps / pace_steps) < left)
+    finish(Why::stalled, fmt::format("the last {} steps have moved time by no more than {:.3g}", pace_steps, moved), now);
+  paced_from_ = now.t();
+}
 
 void Recorder::happened(const Transition& transition, const Moment& now) {
   if (transition.silent) return;

@@ -31,7 +31,8 @@ class Recorder {
   // ---- the run ------------------------------------------------------------------------------------------------------
 
   void start(const Moment& now, const Transition& first);
-  void step();
+  /// A step has been made that ends here. Limits are looked after: steps, the pace, who asks to stop.
+  void step(const Moment& now);
   /// A transition has happened; it is counted, told and kept, and sections on its contacts and jumps are passed.
   void happened(const Transition& transition, const Moment& now);
   /// Whether a transition is told to anybody or may be the last; otherwise it is enough to `count` it.
@@ -84,6 +85,7 @@ class Recorder {
   };
 
   bool point(int section, double t, const std::vector<double>& x, const Arc& arc);
+  void look_at_pace(const Moment& now);
   void emit(Event event, const Arc& after);
   double time_of(const Every& e, long k) const;
 
@@ -96,6 +98,7 @@ class Recorder {
   long slides_ = 0, section_points_ = 0;
   double last_event_ = 0;
   long at_once_ = 0;
+  double paced_from_ = 0;  // time at the last look at the pace
   std::vector<Every> every_;
   bool has_surface_sections_ = false, has_item_sections_ = false;
   std::vector<int> section_sign_;

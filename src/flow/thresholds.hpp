@@ -30,6 +30,16 @@ inline constexpr int most_rough_steps = 4;
 /// A step along the tangent is long enough for time to see the series that follows.
 inline constexpr double tangent_bits = 512;
 
+/// A step is blind where the defect allows less than this share of the length its series promises.
+inline constexpr double blind_share = 1e-3;
+/// Blind steps in a row before a run ends as stalled: around a singularity that series do not see they never end, on
+/// the flank of a saturating function there are a few.
+inline constexpr int most_blind_steps = 1000;
+/// Steps over which the pace of a run is measured.
+inline constexpr long pace_steps = 32768;
+/// Steps that no run makes: one that would need as many at its present pace has stalled.
+inline constexpr double hopeless_steps = 1e11;
+
 /// Coefficients that are looked at before something is said to stay zero.
 inline constexpr int decision_order = 8;
 

@@ -32,6 +32,12 @@ TEST(Lu, SolvesARegularSystemInEveryForm) {
   EXPECT_GT(lu.rcond(), 0.01);
 }
 
+TEST(Lu, SolvesForNoColumnsAtAll) {
+  const Mat none = Lu(regular).solve_columns(Mat(3, 0));
+  EXPECT_EQ(none.rows(), 3);
+  EXPECT_EQ(none.cols(), 0);
+}
+
 TEST(Lu, TellsASingularMatrixByItsCondition) { EXPECT_LT(Lu(rank_two).rcond(), 1e-14); }
 
 TEST(Lu, IsAValueThatCanBeCopiedAndFactoredAgain) {

@@ -49,8 +49,7 @@ class Engine {
         smooth_.restart();
         events_.happen(now_, guards_, time_scale(), resolution());
       }
-      recorder_.step();
-      look_after_limits();
+      recorder_.step(now_);
     }
     recorder_.finish(Why::time, "", now_);
     if (smooth_.idle_steps() > 1000 && 2 * smooth_.idle_steps() > recorder_.steps())
@@ -74,13 +73,6 @@ class Engine {
   }
 
   bool finished() const { return direction_ * now_.clock.until(options_.until) <= 0; }
-
-  void look_after_limits() {
-    if (recorder_.steps() >= options_.max_steps)
-      recorder_.finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps), now_);
-    if (recorder_.steps() % 256 == 0 && options_.progress && !options_.progress(now_.t()))
-      recorder_.finish(Why::cancelled, "interrupted", now_);
-  }
 
   double time_scale() const { return smooth_.time_scale() > 0 ? smooth_.time_scale() : first_scale_; }
   double resolution() const {
@@ -140,6 +132,8 @@ class Engine {
       watches_.list(now_, smooth_, events_.jumps(), true);
       watched = watches_.series(smooth_);
     }
+    blind_steps_ = length < blind_share * std::min(natural, longest_step()) ? blind_steps_ + 1 : 0;
+    if (blind_steps_ > most_blind_steps) return stall(length);
     if (!determinants_.empty()) {
       read_determinants(determinants_at_end_);
       for (size_t b = 0; b < determinants_.size(); ++b) {
@@ -329,6 +323,7 @@ class Engine {
   Moment now_;
   std::vector<Guard> guards_;  // zero at the end of the last piece
   double first_scale_ = 1;     // time scale before the first step
+  int blind_steps_ = 0;        // in a row: the defect allows but a small share of what the series promises
   int rough_steps_ = 0;        // made without a series since the last one that had one
   bool after_event_ = true;    // the step after an event is a Taylor step: it knows which coefficients vanish
   std::vector<int> determinants_, determinants_at_end_;

@@ -75,11 +75,8 @@ class Stepper {
       } else {
         advance_to(std::min(options_.until, t() + dt_));
       }
-      recorder_.step();
-      if (recorder_.steps() >= options_.max_steps)
-        finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps));
-      if (recorder_.steps() % 256 == 0 && options_.progress && !options_.progress(t()))
-        finish(Why::cancelled, "interrupted");
+      moment_.x = values(x_);
+      recorder_.step(moment_);
     }
     finish(Why::time, "");
     Trajectory result = recorder_.take();
