@@ -204,6 +204,46 @@ void Recorder::finish(Why why, std::string message, const Moment& now) {
   result_.last = {now.mode, now.counters};
 }
 
+void Recorder::stall(std::string cause, const Moment& now) {
+  const auto largest = [](const std::vector<double>& x, double at_least) {
+    for (const double v : x) at_least = std::max(at_least, std::abs(v));
+    return at_least;
+  };
+  const double size = largest(now.x, 0);
+  if (size > blow_up * largest(options_.initial, 1))
+    return finish(Why::diverged, fmt::format("the state grows without bound: |x| = {:.3g}", size), now);
+  finish(Why::stalled, std::move(cause), now);
+}
+
+void Recorder::end_sliding(std::span<const int> active, bool slope_varies, const Moment& now) {
+  std::string names;
+  for (const int u : active) {
+    if (u < program_.switches()) names += (names.empty() ? "'" : ", '") + model_.form.switches[at(u)].name + "'";
+  }
+  if (names.empty() || !slope_varies)
+    return finish(Why::inconsistent, "the sliding equations have no solution any more", now);
+  finish(Why::nonunique,
+         fmt::format("sliding on {} stops being attractive at t = {}: the solution is not unique; `leave` chooses", names,
+                     now.t()),
+         now);
+}
+
+void Recorder::end_undefined(std::span<const double> rates, const Moment& now) {
+  for (size_t i = 0; i < rates.size(); ++i) {
+    if (!std::isfinite(rates[i]))
+      return finish(Why::undefined,
+                    fmt::format("the rate of '{}' is not a finite number here", model_.states[i].name), now);
+  }
+  finish(Why::undefined, "the equations have no finite value here", now);
+}
+
+bool Recorder::has_grown(const Moment& now) {
+  for (const double v : now.x) {
+    if (!(std::abs(v) < largest_state)) finish(Why::diverged, "the state grows without bound", now);
+  }
+  return ended_;
+}
+
 Trajectory Recorder::take() { return std::move(result_); }
 
 // ---- events --------------------------------------------------------------------------------------------------------

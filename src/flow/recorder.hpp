@@ -40,6 +40,15 @@ class Recorder {
   void count(double t, long slides);
   void say(const std::string& message);
   void finish(Why why, std::string message, const Moment& now);
+  /// Steps cannot go on for this reason; where the state has grown large meanwhile, that is the end.
+  void stall(std::string cause, const Moment& now);
+  /// The equations of sliding on these unknowns have no solution any more; where their slope varies, because it has become
+  /// zero: sliding stops being attractive.
+  void end_sliding(std::span<const int> active, bool slope_varies, const Moment& now);
+  /// One of the rates, if any, is not a finite number.
+  void end_undefined(std::span<const double> rates, const Moment& now);
+  /// Ends the run if a state is too large to go on.
+  bool has_grown(const Moment& now);
   bool ended() const { return ended_; }
   /// Takes the result out, once.
   Trajectory take();

@@ -93,6 +93,26 @@ inline constexpr double limit_error = 0.01;
 /// Events closer than this many times what time can tell apart are not worth following one by one.
 inline constexpr double exhausted_bits = 1e3;
 
+// ---- time stepping -------------------------------------------------------------------------------------------------
+
+/// Splits of one step; what changes more often is left to its complementarity problem. A split costs several
+/// factorisations: where they are cheap, there are enough for a sequence that accumulates to be recognised.
+inline constexpr int most_splits_of_few = 100, most_splits_of_many = 8;
+/// Unknowns of a system that may be split that often, and at all.
+inline constexpr int split_often_up_to = 48, split_up_to = 2000;
+/// Share of a change over a step that is zero: what is located shares its place with it, what starts there is there.
+inline constexpr double located_share = 1e-9;
+/// How often a step is shortened, by a quarter at a time, before its equations count as unsolvable.
+inline constexpr int most_halvings = 100;
+/// Up to a surface at which a field ends, what is shorter than this share of a step is gone along a straight line.
+inline constexpr double tangent_share_of_step = 1e-7;
+/// Points of a grid that differ by less than this share of a step are one.
+inline constexpr double same_grid_point = 1e-9;
+/// Share of a run in which forces that cancel would move states by the size that is given to these.
+inline constexpr double resting_share = 1e-6;
+/// Steps in a row that are as short as steps can be and not accurate, before a run ends as stalled.
+inline constexpr int most_forced_steps = 100;
+
 // ---- states --------------------------------------------------------------------------------------------------------
 
 /// A state beyond this has grown without bound: squares still fit a double.

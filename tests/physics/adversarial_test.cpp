@@ -19,22 +19,22 @@ System parabola(double y0) {
   return system("x' = 1\ny' = x\nz' = sign(y)", fmt::format("x = -1\ny = {:.17g}\nz = 0", y0));
 }
 
-TEST(Touching, FromAboveChangesNothing) { expect_end(parabola(0.5).run(2), {1, 0.5, 2}, 1e-6); }
+TEST(Touching, FromAboveChangesNothing) { expect_end(parabola(0.5).run_both(2), {1, 0.5, 2}, 1e-6); }
 
 TEST(Touching, FromBelowChangesNothing) {
   const System s = system("x' = 1\ny' = -x\nz' = sign(y)", "x = -1\ny = -0.5\nz = 0");
-  expect_end(s.run(2), {1, -0.5, -2}, 1e-6);
+  expect_end(s.run_both(2), {1, -0.5, -2}, 1e-6);
 }
 
 TEST(Touching, MissByABillionthIsNoEvent) {
-  const Trajectory run = parabola(0.5 + 1e-9).run(2);
+  const Trajectory run = parabola(0.5 + 1e-9).run_both(2);
   expect_events(run, {}, 0);
   expect_end(run, {1, 0.5 + 1e-9, 2}, 1e-12);
 }
 
 TEST(Touching, HitByABillionthIsTwoEvents) {
   const double d = 1e-9, half = std::sqrt(2 * d);
-  const Trajectory run = parabola(0.5 - d).run(2);
+  const Trajectory run = parabola(0.5 - d).run_both(2);
   expect_events(run, {{1 - half, cross}, {1 + half, cross}}, 1e-10);
   expect_end(run, {1, 0.5 - d, 2 - 4 * half}, 1e-9);
 }
@@ -43,26 +43,26 @@ TEST(Touching, HitByABillionthAtLooseToleranceIsTwoEvents) {
   // The flow is polynomial, so that a loose tolerance loses nothing.
   const double half = std::sqrt(2e-9);
   for (const double tolerance : {1e-3, 1e-6, 1e-9})
-    expect_events(parabola(0.5 - 1e-9).run(2, tolerance), {{1 - half, cross}, {1 + half, cross}}, 1e-10);
+    expect_events(parabola(0.5 - 1e-9).run_both(2, tolerance), {{1 - half, cross}, {1 + half, cross}}, 1e-10);
 }
 
 TEST(Touching, CubicSurfaceIsCrossedOnce) {
   const System s = system("x' = 1\nz' = sign(x^3)", "x = -1\nz = 0");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   expect_events(run, {{1, cross}}, 1e-9);
   expect_end(run, {1, 0}, 1e-9);
 }
 
 TEST(Touching, QuarticSurfaceIsTouched) {
   const System s = system("x' = 1\nz' = sign(x^4)", "x = -1\nz = 0");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   expect_events(run, {}, 0);
   expect_end(run, {1, 2}, 1e-9);
 }
 
 TEST(Touching, DoubleThenSimpleRoot) {
   const System s = system("x' = 1\nz' = sign(x^2*(x - 1))", "x = -1\nz = 0");
-  const Trajectory run = s.run(3);
+  const Trajectory run = s.run_both(3);
   expect_events(run, {{2, cross}}, 1e-10);
   expect_end(run, {2, -1}, 1e-9);
 }
@@ -71,7 +71,7 @@ TEST(Touching, DoubleThenSimpleRoot) {
 // leaves as y = x^4/4.
 TEST(Touching, SlidingLeavesAtATangencyOfThirdOrder) {
   const System s = system("x' = 1\ny' = if(y > 0, x^3, 1)", "x = -1\ny = 0");
-  const Trajectory run = s.run(2.5);
+  const Trajectory run = s.run_both(2.5);
   expect_events(run, {{1, leave}}, 1e-4);  // sigma - 1 has a triple root: rounding moves it by its cube root
   expect_end(run, {1.5, std::pow(1.5, 4) / 4}, 1e-9);
 }
@@ -79,7 +79,7 @@ TEST(Touching, SlidingLeavesAtATangencyOfThirdOrder) {
 // Field (1, -x^2) above: sigma = (1 - x^2)/(1 + x^2) touches 1 at x = 0 and goes back, so sliding goes on.
 TEST(Touching, SigmaTouchesItsBoundAndSlidingGoesOn) {
   const System s = system("x' = 1\ny' = if(y > 0, -x^2, 1)\nz' = sign(y)", "x = -1\ny = 0\nz = 0");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   expect_events(run, {}, 0);
   expect_end(run, {1, 0, pi - 2}, 1e-10);  // integral of 2/(1 + x^2) - 1 over (-1, 1)
 }
@@ -87,7 +87,7 @@ TEST(Touching, SigmaTouchesItsBoundAndSlidingGoesOn) {
 // The lower field (1, -x) has a visible fold at x = 0: the motion leaves downward as y = -x^2/2.
 TEST(Touching, SlidingLeavesDownwardAtAVisibleFold) {
   const System s = system("x' = 1\ny' = if(y > 0, -1, -x)", "x = -1\ny = 0");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   expect_events(run, {{1, leave}}, 1e-11);
   expect_end(run, {1, -0.5}, 1e-11);
 }
@@ -95,7 +95,7 @@ TEST(Touching, SlidingLeavesDownwardAtAVisibleFold) {
 // ---- corners ----------------------------------------------------------------------------------------------------
 
 TEST(Corners, StartPassingThrough) {
-  const Trajectory run = system("x' = 1\ny' = 1\nz' = sign(x) + sign(y)", "x = 0\ny = 0\nz = 0").run(1);
+  const Trajectory run = system("x' = 1\ny' = 1\nz' = sign(x) + sign(y)", "x = 0\ny = 0\nz = 0").run_both(1);
   EXPECT_EQ(run.start_mode.text(), "++");
   expect_end(run, {1, 1, 2}, 1e-12);
 }
@@ -109,39 +109,39 @@ TEST(Corners, StartPassingThroughBackward) {
 TEST(Corners, AttractingCornerHolds) {
   const System s =
       system("x' = -sign(x) + 0.5*sign(y) + 0.1\ny' = -sign(y) - 0.5*sign(x)\nz' = sign(x)", "x = 0\ny = 0\nz = 0");
-  const Trajectory run = s.run(5);
+  const Trajectory run = s.run_both(5);
   EXPECT_EQ(run.start_mode.text(), "00");
   expect_end(run, {0, 0, 0.4}, 1e-12);  // a = 0.1 + 0.5*b, b = -0.5*a: a = 0.08
 }
 
 TEST(Corners, RepellingCornerIsNotUnique) {
-  const Trajectory run = system("x' = sign(x)\ny' = sign(y)", "x = 0\ny = 0").run(1);
+  const Trajectory run = system("x' = sign(x)\ny' = sign(y)", "x = 0\ny = 0").run_both(1);
   EXPECT_TRUE(says_not_unique(run)) << story(run);
 }
 
 TEST(Corners, SaddleCornerIsNotUnique) {
-  const Trajectory run = system("x' = sign(x)\ny' = -sign(y)", "x = 0\ny = 0").run(1);
+  const Trajectory run = system("x' = sign(x)\ny' = -sign(y)", "x = 0\ny = 0").run_both(1);
   EXPECT_TRUE(says_not_unique(run)) << story(run);
 }
 
 TEST(Corners, StartOnOneSurfaceOfACorner) {
   // x slides while y falls; at y = 0 the drive changes and x leaves.
   const System s = system("x' = -sign(x) + if(y > 0, 0.5, 2)\ny' = -1", "x = 0\ny = 1");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   expect_events(run, {{1, EventKind::mode}}, 1e-12);
   expect_end(run, {1, -1}, 1e-12);
 }
 
 TEST(Corners, ThreeSurfacesInOnePoint) {
   const System s = system("x' = -1\ny' = -2\nz' = sign(x) + 10*sign(y) + 100*sign(x + y)", "x = 1\ny = 2\nz = 0");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   expect_events(run, {{1, EventKind::mode}}, 1e-12);
   expect_end(run, {-1, -2, 0}, 1e-11);
 }
 
 TEST(Corners, TwoEventsAPicosecondApart) {
   const System s = system("x' = 1\ny' = 1\nz' = sign(x) + sign(y)", "x = -1\ny = -1.000000000001\nz = 0");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   EXPECT_LE(changes(run).size(), 2u) << story(run);
   EXPECT_GE(changes(run).size(), 1u) << story(run);
   expect_end(run, {1, 1 - 1e-12, 0}, 1e-11);
@@ -157,7 +157,7 @@ System spiral(double b, double a) {
 
 TEST(Spirals, IntoACornerEndsThere) {
   // b = 1/2: q = 1/3, times 2/3 (1/3)^k, in all 1; z = 2/3 (1 + 1/3 - 1/9 - 1/27 + ...) = 4/5
-  const Trajectory run = spiral(0.5, 1).run(3);
+  const Trajectory run = spiral(0.5, 1).run_both(3);
   EXPECT_EQ(count(run, chatter), 1) << story(run);
   EXPECT_NEAR(changes(run).back().t, 1, 1e-9) << story(run);
   EXPECT_EQ(run.end.mode.text(), "00");
@@ -166,13 +166,13 @@ TEST(Spirals, IntoACornerEndsThere) {
 
 TEST(Spirals, SlowSpiralIsCompletedToo) {
   // b = 0.01: q = 0.99/1.01; the limit is at a/(2 b) = 50
-  const Trajectory run = spiral(0.01, 1).run(60);
+  const Trajectory run = spiral(0.01, 1).run_both(60);
   EXPECT_NEAR(changes(run).back().t, 50, 1e-8) << story(run);
   expect_end(run, {0, 0, run.end.state[2]}, 1e-9);
 }
 
 TEST(Spirals, ClosedPolygonIsNoChatter) {
-  const Trajectory run = spiral(0, 1).run(4000.5);
+  const Trajectory run = spiral(0, 1).run_both(4000.5);
   EXPECT_EQ(count(run, chatter), 0);
   EXPECT_EQ(count(run, cross), 4000);
   expect_end(run, {0.5, 0.5, 0.5}, 1e-9);
@@ -180,7 +180,7 @@ TEST(Spirals, ClosedPolygonIsNoChatter) {
 
 TEST(Spirals, GrowingSpiralIsNoChatter) {
   // b = -0.5: every quarter is 3 times as wide; from (0, 1e-6) quarter k takes 2e-6 3^k
-  const Trajectory run = spiral(-0.5, 1e-6).run(1);
+  const Trajectory run = spiral(-0.5, 1e-6).run_both(1);
   EXPECT_EQ(count(run, chatter), 0);
   double t = 0;
   const auto found = changes(run);
@@ -208,7 +208,7 @@ TEST(Spirals, TwistingControllerReachesTheOrigin) {
     const double q = std::sqrt((a - b) / (a + b));           // ratio of one half turn to the next
     const System system_ =
         system("x1' = x2\nx2' = -5*sign(x1) - b*sign(x2)", "x1 = 1\nx2 = 0", fmt::format("[parameters]\nb = {}", b));
-    const Trajectory run = system_.run(30);
+    const Trajectory run = system_.run_both(30);
     EXPECT_NEAR(changes(run).back().t, (first + second) / (1 - q), 1e-7) << "b = " << b << "\n" << story(run);
     expect_end(run, {0, 0}, 1e-9);
   }
@@ -216,14 +216,14 @@ TEST(Spirals, TwistingControllerReachesTheOrigin) {
 
 TEST(Spirals, TwistingControllerHoldsAgainstADisturbance) {
   const System s = system("x1' = x2\nx2' = -5*sign(x1) - 3*sign(x2) + 0.5*sin(10*t)", "x1 = 1\nx2 = 0");
-  const Trajectory run = s.run(10);
+  const Trajectory run = s.run_both(10);
   expect_end(run, {0, 0}, 1e-8);
   EXPECT_EQ(run.end.mode.text(), "00") << story(run);
 }
 
 TEST(Spirals, TwistingWithTooMuchFrictionSticksBesideTheOrigin) {
   // b > a: from (0, 1) down to x2 = 0 at x1 = 1/(2 (a + b)), where friction holds.
-  const Trajectory run = system("x1' = x2\nx2' = -2*sign(x1) - 3*sign(x2)", "x1 = 0\nx2 = 1").run(1);
+  const Trajectory run = system("x1' = x2\nx2' = -2*sign(x1) - 3*sign(x2)", "x1 = 0\nx2 = 1").run_both(1);
   expect_events(run, {{0.2, slide}}, 1e-11);
   expect_end(run, {0.1, 0}, 1e-11);
 }
@@ -232,7 +232,7 @@ TEST(Spirals, ChatterOfABoundedSequenceIsNotCutOff) {
   // Twisting whose gain vanishes at t = 0.75 (the limit would be at 2.5): the run must go on to the end without
   // chatter.
   const System s = system("x1' = x2\nx2' = if(t < 2, -5*sign(x1) - 3*sign(x2), 1)", "x1 = 1\nx2 = 0");
-  const Trajectory run = s.run(4);
+  const Trajectory run = s.run_both(4);
   EXPECT_EQ(count(run, chatter), 0) << story(run);
   // Half turns end at 5/4, 15/8: at (-1/4, 0), (1/16, 0); from there 1/8 at -2 (a - b = 2): (1/16 - 1/64, -1/4)
   const double x = 1.0 / 16 - 1.0 / 64, v = -0.25;
@@ -244,7 +244,7 @@ TEST(Spirals, ChatterOfABoundedSequenceIsNotCutOff) {
 TEST(TwoFolds, FusedCentreTurnsForEver) {
   // Above y' = -x, x' = 1; below x' = -1: from (-1, 0) to (1, 0) and back, two each.
   const System s = system("x' = if(y > 0, 1, -1)\ny' = -x", "x = -1\ny = 0");
-  const Trajectory run = s.run(401);
+  const Trajectory run = s.run_both(401);
   EXPECT_EQ(count(run, cross), 200) << story(run);
   EXPECT_EQ(changes(run).size(), 200u);
   expect_end(run, {0, 0.5}, 1e-9);
@@ -252,7 +252,7 @@ TEST(TwoFolds, FusedCentreTurnsForEver) {
 
 TEST(TwoFolds, InvisibleInvisibleSlidesAwayFromTheFold) {
   const System s = system("x' = 1\ny' = if(y > 0, -x, x)", "x = -1\ny = 0.5");
-  const Trajectory run = s.run(5);
+  const Trajectory run = s.run_both(5);
   expect_events(run, {{1 + std::sqrt(2.0), slide}}, 1e-11);
   expect_end(run, {4, 0}, 1e-11);
 }
@@ -260,7 +260,7 @@ TEST(TwoFolds, InvisibleInvisibleSlidesAwayFromTheFold) {
 TEST(TwoFolds, SlidingIntoAnInvisibleInvisibleFoldBranches) {
   // x' = -1: sliding for x > 0 reaches the fold at t = 1, beyond which the surface repels.
   const System s = system("x' = -1\ny' = if(y > 0, -x, x)", "x = 1\ny = 0");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   EXPECT_TRUE(says_not_unique(run)) << story(run);
   EXPECT_NEAR(run.end.t, 1, 1e-9) << story(run);
 }
@@ -268,7 +268,7 @@ TEST(TwoFolds, SlidingIntoAnInvisibleInvisibleFoldBranches) {
 TEST(TwoFolds, OrdinaryFoldLeavesOnItsSide) {
   // Above (1, x) has a visible fold at x = 0, below (1, 1) has none: leaves upward there.
   const System s = system("x' = 1\ny' = if(y > 0, x, 1)", "x = -2\ny = 0");
-  const Trajectory run = s.run(3);
+  const Trajectory run = s.run_both(3);
   expect_events(run, {{2, leave}}, 1e-11);
   expect_end(run, {1, 0.5}, 1e-11);
 }
@@ -277,14 +277,14 @@ TEST(TwoFolds, OrdinaryFoldLeavesOnItsSide) {
 
 TEST(Redundant, FactorThatIsZeroIsCrossedWithoutFuss) {
   const System s = system("x' = cos(t)\ny' = 0\nz' = y*sign(x)", "x = 0\ny = 0\nz = 0");
-  const Trajectory run = s.run(10);
+  const Trajectory run = s.run_both(10);
   expect_events(run, {{pi, cross}, {2 * pi, cross}, {3 * pi, cross}}, 1e-10);
   expect_end(run, {std::sin(10.0), 0, 0}, 1e-10);
 }
 
 TEST(Redundant, SameSurfaceWithAParameterFactorSlides) {
   const System s = system("x' = 0.5 - sign(x) - sign(K*x)", "x = 1", "[parameters]\nK = 3");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   ASSERT_GE(changes(run).size(), 1u);
   EXPECT_NEAR(changes(run)[0].t, 2.0 / 3, 1e-12);
   EXPECT_EQ(changes(run).size(), 1u) << story(run);
@@ -293,7 +293,7 @@ TEST(Redundant, SameSurfaceWithAParameterFactorSlides) {
 
 TEST(Redundant, OppositeSurfacesThatCancelAreCrossed) {
   const System s = system("x' = 0.5 - sign(x) - sign(K*x)", "x = -1", "[parameters]\nK = -3");
-  const Trajectory run = s.run(4);
+  const Trajectory run = s.run_both(4);
   expect_events(run, {{2, EventKind::mode}}, 1e-12);
   expect_end(run, {1}, 1e-12);
 }
@@ -301,7 +301,7 @@ TEST(Redundant, OppositeSurfacesThatCancelAreCrossed) {
 TEST(Redundant, OneOfTwoEqualSurfacesIsStronger) {
   // 3 sign(x) against sign(-2x): the sum 2 sign(x) attracts; x = 0 from 1/1.5.
   const System s = system("x' = 0.5 - 3*sign(x) - sign(K*x)", "x = 1", "[parameters]\nK = -2");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   EXPECT_NEAR(changes(run).at(0).t, 2.0 / 3, 1e-12);
   expect_end(run, {0}, 1e-12);
 }
@@ -309,7 +309,7 @@ TEST(Redundant, OneOfTwoEqualSurfacesIsStronger) {
 TEST(Redundant, FrictionTwiceOnOneBlockWithParameterFactor) {
   // v' = 2 sin t - sign(v) - 0.5 sign(K v): sticks while |2 sin t| <= 1.5
   const System s = system("v' = 2*sin(t) - sign(v) - 0.5*sign(K*v)", "v = 0", "[parameters]\nK = 7");
-  const Trajectory run = s.run(1.5);
+  const Trajectory run = s.run_both(1.5);
   const double t0 = std::asin(0.75);
   ASSERT_EQ(changes(run).size(), 1u) << story(run);
   EXPECT_NEAR(changes(run)[0].t, t0, 1e-11);
@@ -326,7 +326,7 @@ TEST(Redundant, RingOfRubbingMassesSticksTogether) {
         fmt::format("v{}' = sign(v{} - v{}) - sign(v{} - v{}) + {}\n", i, last, i, i, next, i % 2 ? 0.5 : -0.5);
     initial += fmt::format("v{} = 0.25\n", i);
   }
-  const Trajectory run = system(equations, initial).run(3);
+  const Trajectory run = system(equations, initial).run_both(3);
   expect_end(run, std::vector<double>(n, 0.25), 1e-10);
   EXPECT_EQ(changes(run).size(), 0u) << story(run);
 }
@@ -340,7 +340,7 @@ TEST(Redundant, RingOfSixtyRelays) {
     initial += fmt::format("x{} = 0\n", i);
     sum += fmt::format(" + sign(x{})", i);
   }
-  const Trajectory run = system(equations + "z' = " + sum, initial + "z = 0").run(2);
+  const Trajectory run = system(equations + "z' = " + sum, initial + "z = 0").run_both(2);
   std::vector<double> wanted(n, 0.0);
   wanted.push_back(0.5 * n * 2);
   expect_end(run, wanted, 1e-9);
@@ -359,7 +359,7 @@ TEST(Redundant, FiftySurfacesCrossedAtOnce) {
     initial.insert(end, "\"");
     initial.insert(at + 2, "\"");
   }
-  const Trajectory run = system(equations + "z' = " + sum, initial + "z = 0").run(2);
+  const Trajectory run = system(equations + "z' = " + sum, initial + "z = 0").run_both(2);
   EXPECT_NEAR(run.end.state.back(), 0, 1e-9);
   for (const Event& e : changes(run)) EXPECT_NEAR(e.t, 1, 1e-12);
   EXPECT_EQ(run.end.mode.text(), std::string(50, '+'));
@@ -371,7 +371,7 @@ TEST(Redundant, FiftyRelaysStopAtOnce) {
     equations += fmt::format("x{}' = 0.5 - sign(x{})\n", i, i);
     initial += fmt::format("x{} = 1\n", i);
   }
-  const Trajectory run = system(equations, initial).run(3);
+  const Trajectory run = system(equations, initial).run_both(3);
   expect_events(run, {{2, EventKind::mode}}, 1e-12);
   expect_end(run, std::vector<double>(50, 0.0), 1e-12);
 }
@@ -380,7 +380,7 @@ TEST(Redundant, FiftyRelaysStopAtOnce) {
 
 TEST(Curved, CircleForALongTime) {
   const System s = system("x' = -y - sign(x^2 + y^2 - 1)*x\ny' = x - sign(x^2 + y^2 - 1)*y", "x = 1\ny = 0");
-  const Trajectory run = s.run(2000);
+  const Trajectory run = s.run_both(2000);
   expect_end(run, {std::cos(2000.0), std::sin(2000.0)}, 1e-9);
   EXPECT_NEAR(std::hypot(run.end.state[0], run.end.state[1]), 1, 1e-14);
 }
@@ -388,13 +388,13 @@ TEST(Curved, CircleForALongTime) {
 TEST(Curved, EllipseForALongTime) {
   // Without its relay the field keeps x^2/4 + y^2: on the ellipse sigma = 0 and the motion is (2 cos t, sin t).
   const System s = system("x' = -2*y - x*sign(h)\ny' = x/2 - y*sign(h)\nh = x^2/4 + y^2 - 1", "x = 2\ny = 0");
-  const Trajectory run = s.run(1000);
+  const Trajectory run = s.run_both(1000);
   expect_end(run, {2 * std::cos(1000.0), std::sin(1000.0)}, 1e-9);
 }
 
 TEST(Curved, MovingLine) {
   const System s = system("x' = -3*sign(x + y - sin(3*t))\ny' = 1 - 3*sign(x + y - sin(3*t))", "x = 1\ny = -1");
-  const Trajectory run = s.run(50);
+  const Trajectory run = s.run_both(50);
   expect_events(run, {}, 0);
   expect_end(run, {1 - 25 + std::sin(150.0) / 2, -1 + 25 + std::sin(150.0) / 2}, 1e-9);
 }
@@ -403,7 +403,7 @@ TEST(Curved, SphereInThreeDimensions) {
   // Rotation about z plus attraction to the sphere: the latitude and the angle are known.
   const System s = system("x' = -y - x*sign(h)\ny' = x - y*sign(h)\nz' = -z*sign(h)\nh = x^2 + y^2 + z^2 - 1",
                           "x = 0.6\ny = 0\nz = 0.8");
-  expect_end(s.run(300), {0.6 * std::cos(300.0), 0.6 * std::sin(300.0), 0.8}, 1e-9);
+  expect_end(s.run_both(300), {0.6 * std::cos(300.0), 0.6 * std::sin(300.0), 0.8}, 1e-9);
 }
 
 TEST(Curved, SphereAndPlaneMeetInACircle) {
@@ -411,7 +411,7 @@ TEST(Curved, SphereAndPlaneMeetInACircle) {
   const System s =
       system("x' = -y - x*sign(h)\ny' = x - y*sign(h)\nz' = -z*sign(h) - sign(z - 0.6)\nh = x^2 + y^2 + z^2 - 1",
              "x = 1.6\ny = 0\nz = 1.2");
-  const Trajectory run = s.run(200);
+  const Trajectory run = s.run_both(200);
   EXPECT_EQ(run.end.mode.text(), "00") << story(run);
   EXPECT_NEAR(std::hypot(run.end.state[0], run.end.state[1]), 0.8, 1e-12);
   EXPECT_NEAR(run.end.state[2], 0.6, 1e-13);
@@ -423,20 +423,20 @@ TEST(Curved, SphereAndPlaneMeetInACircle) {
 TEST(Friction, SigmaExactlyOneStaysAtRest) {
   for (const double y : {-1.0, 1.0}) {
     const System s = system("y' = v\nv' = -y - sign(v)", fmt::format("y = {}\nv = 0", y));
-    expect_end(s.run(10), {y, 0}, 1e-12);
+    expect_end(s.run_both(10), {y, 0}, 1e-12);
   }
 }
 
 TEST(Friction, ComesToRestWithSigmaExactlyOne) {
   // Each half turn moves the turning point by 2: 3 -> -1, where the spring is as strong as friction.
   const System s = system("y' = v\nv' = -y - sign(v)", "y = 3\nv = 0");
-  expect_end(s.run(10), {-1, 0}, 1e-6);
+  expect_end(s.run_both(10), {-1, 0}, 1e-6);
 }
 
 TEST(Friction, ReleasesAtTheSameTimeAtEveryTolerance) {
   // v' = 2 sin t - sign(v) from rest: releases at pi/6, then v = sqrt(3) - 2 cos t - (t - pi/6) until it is 0 again.
   for (const double tolerance : {1e-3, 1e-4, 1e-5, 1e-6, 1e-9, 1e-12}) {
-    const Trajectory run = system("v' = 2*sin(t) - sign(v)", "v = 0").run(3, tolerance);
+    const Trajectory run = system("v' = 2*sin(t) - sign(v)", "v = 0").run_both(3, tolerance);
     ASSERT_EQ(changes(run).size(), 1u) << tolerance << story(run);
     EXPECT_NEAR(changes(run)[0].t, pi / 6, 10 * tolerance);
     EXPECT_NEAR(run.end.state[0], std::sqrt(3.0) - 2 * std::cos(3.0) - (3 - pi / 6), 30 * tolerance);
@@ -444,26 +444,26 @@ TEST(Friction, ReleasesAtTheSameTimeAtEveryTolerance) {
 }
 
 TEST(Friction, HoldsUntilTheStaticBound) {
-  const Trajectory run = system("v' = t - sign(v, 2)", "v = 0").run(4);
+  const Trajectory run = system("v' = t - sign(v, 2)", "v = 0").run_both(4);
   expect_events(run, {{2, leave}}, 1e-12);
   expect_end(run, {4}, 1e-11);  // integral of t - 1 from 2 to 4
 }
 
 TEST(Friction, PassesThroughWhereStaticFrictionCannotHold) {
-  const Trajectory run = system("v' = 3 - sign(v, 2)", "v = -4").run(2);
+  const Trajectory run = system("v' = 3 - sign(v, 2)", "v = -4").run_both(2);
   expect_events(run, {{1, cross}}, 1e-12);
   expect_end(run, {2}, 1e-12);
 }
 
 TEST(Friction, SticksWherePassingWouldBeConsistentToo) {
-  const Trajectory run = system("v' = 1.5 - sign(v, 2)", "v = -2.5").run(2);
+  const Trajectory run = system("v' = 1.5 - sign(v, 2)", "v = -2.5").run_both(2);
   expect_events(run, {{1, slide}}, 1e-12);
   expect_end(run, {0}, 1e-12);
 }
 
 TEST(Friction, HoldingRatioOneIsPlainFriction) {
-  const Trajectory a = system("v' = 2*sin(t) - sign(v, 1)", "v = 0.3").run(30);
-  const Trajectory b = system("v' = 2*sin(t) - sign(v)", "v = 0.3").run(30);
+  const Trajectory a = system("v' = 2*sin(t) - sign(v, 1)", "v = 0.3").run_both(30);
+  const Trajectory b = system("v' = 2*sin(t) - sign(v)", "v = 0.3").run_both(30);
   ASSERT_EQ(a.events.size(), b.events.size());
   for (size_t i = 0; i < a.events.size(); ++i) EXPECT_NEAR(a.events[i].t, b.events[i].t, 1e-12);
 }
@@ -471,14 +471,14 @@ TEST(Friction, HoldingRatioOneIsPlainFriction) {
 TEST(Friction, TwoBlocksStickToEachOtherAndToTheFloor) {
   // Upper block rubs on the lower one (1), the lower one on the floor (3): a pull of 0.5 on the upper moves nothing.
   const System s = system("v1' = 0.5 - sign(v1 - v2)\nv2' = sign(v1 - v2) - 3*sign(v2)", "v1 = 0\nv2 = 0");
-  expect_end(s.run(3), {0, 0}, 1e-13);
+  expect_end(s.run_both(3), {0, 0}, 1e-13);
 }
 
 TEST(Friction, AttractingOnlyTogether) {
   // Mass ratio makes the pair of surfaces non-nodal: pull 2.5 on the lower block (friction 1 on top, 3 below): all
   // rest.
   const System s = system("v1' = -sign(v1 - v2)\nv2' = (2.5 + sign(v1 - v2) - 3*sign(v2))/0.1", "v1 = 0\nv2 = 0");
-  expect_end(s.run(3), {0, 0}, 1e-13);
+  expect_end(s.run_both(3), {0, 0}, 1e-13);
 }
 
 // ---- scales -----------------------------------------------------------------------------------------------------
@@ -487,7 +487,7 @@ TEST(Scales, TinyAndHugeTimes) {
   for (const double k : {1e-9, 1e-6, 1e6, 1e9}) {  // time runs 1/k times as fast
     const System s =
         system("y' = v/k\nv' = (-y - 0.3*sign(v))/k", "y = 1\nv = 0", fmt::format("[parameters]\nk = {:.17g}", k));
-    const Trajectory run = s.run(12 * k);
+    const Trajectory run = s.run_both(12 * k);
     // Every half turn brings the turning point 0.6 nearer: 1, -0.4, and -0.2 on the other side, where friction holds.
     expect_events(run, {{pi * k, cross}, {2 * pi * k, slide}}, 1e-9 * k);
     expect_end(run, {-0.2, 0}, 1e-9);
@@ -505,7 +505,7 @@ TEST(Scales, StartAtTimeAHundredMillion) {
 
 TEST(Scales, StatesOfVeryDifferentSize) {
   const System s = system("x' = 1e12\ny' = 1e-12*sign(x)\nw' = -1e-6*sign(y - 1e-13)", "x = -1e12\ny = 0\nw = 0");
-  const Trajectory run = s.run(3);
+  const Trajectory run = s.run_both(3);
   // y falls to -1e-12 at t = 1, then rises to 1e-12 at t = 3 and passes 1e-13 at 2.1.
   expect_events(run, {{1, cross}, {2.1, cross}}, 1e-10);
   EXPECT_NEAR(run.end.state[1], 1e-12, 1e-22);
@@ -516,7 +516,7 @@ TEST(Scales, SurfaceOfAlmostNoSize) {
     const System s =
         system(fmt::format("x' = 0.5 - sign({}*x^3 + {}*x)\nz' = sign({}*x^3 + {}*x)", factor, factor, factor, factor),
                "x = 1\nz = 0");
-    const Trajectory run = s.run(4);
+    const Trajectory run = s.run_both(4);
     expect_events(run, {{2, slide}}, 1e-11);
     expect_end(run, {0, 3}, 1e-10);
   }
@@ -524,12 +524,12 @@ TEST(Scales, SurfaceOfAlmostNoSize) {
 
 TEST(Scales, SteepSurface) {
   const System s = system("x' = 1\nz' = sign(exp(40*x) - 1)", "x = -1\nz = 0");
-  expect_events(s.run(2), {{1, cross}}, 1e-10);
+  expect_events(s.run_both(2), {{1, cross}}, 1e-10);
 }
 
 TEST(Scales, ManyCrossingsPerUnitOfTime) {
   const System s = system("x' = 1\nz' = sign(sin(1000*x))", "x = 0.0001\nz = 0");
-  const Trajectory run = s.run(10);
+  const Trajectory run = s.run_both(10);
   EXPECT_EQ(count(run, cross), static_cast<long>(std::floor(1000 * 10.0001 / pi)));
 }
 
@@ -537,52 +537,52 @@ TEST(Scales, ManyCrossingsPerUnitOfTime) {
 
 TEST(Ends, ExactlyOnAnEvent) {
   const System s = system("x' = 1\nz' = sign(x)", "x = -1\nz = 0");
-  expect_end(s.run(1), {0, -1}, 1e-14);
+  expect_end(s.run_both(1), {0, -1}, 1e-14);
 }
 
 TEST(Ends, RunOfNoLength) {
   const System s = system("x' = 1 - 2*sign(x)\nz' = sign(x)", "x = 0\nz = 3");
-  const Trajectory run = s.run(0);
+  const Trajectory run = s.run_both(0);
   expect_end(run, {0, 3}, 0);
   EXPECT_EQ(run.events.size(), 0u);
 }
 
-TEST(Ends, ConstantFieldForAMillionUnits) { expect_end(system("x' = 3", "x = 1").run(1e6), {3e6 + 1}, 1e-9); }
+TEST(Ends, ConstantFieldForAMillionUnits) { expect_end(system("x' = 3", "x = 1").run_both(1e6), {3e6 + 1}, 1e-9); }
 
-TEST(Ends, NoMotionAtAll) { expect_end(system("x' = 0\ny' = 0*x", "x = 1\ny = -2").run(1e9), {1, -2}, 0); }
+TEST(Ends, NoMotionAtAll) { expect_end(system("x' = 0\ny' = 0*x", "x = 1\ny = -2").run_both(1e9), {1, -2}, 0); }
 
 TEST(Ends, NoMotionOnASurface) {
   // Nothing determines sigma here but its bounds.
-  expect_end(system("x' = 0\ny' = sign(x)", "x = 0\ny = 0").run(1), {0, 0}, 1);
+  expect_end(system("x' = 0\ny' = sign(x)", "x = 0\ny = 0").run_both(1), {0, 0}, 1);
 }
 
 TEST(Ends, StartAHairBeforeTheSurface) {
   const System s = system("x' = 1\nz' = sign(x)", "x = -1e-14\nz = 0");
-  expect_end(s.run(1), {1 - 1e-14, 1}, 1e-12);
+  expect_end(s.run_both(1), {1 - 1e-14, 1}, 1e-12);
 }
 
 TEST(Ends, SurfaceThatNeverMoves) {
   const System s = system("x' = sign(a)\nz' = if(a > 3, 1, 2)", "x = 0\nz = 0", "[parameters]\na = 2");
-  const Trajectory run = s.run(1);
+  const Trajectory run = s.run_both(1);
   expect_events(run, {}, 0);
   expect_end(run, {1, 2}, 1e-13);
 }
 
 TEST(Ends, BlowUpEndsWithItsTime) {
-  const Trajectory run = system("x' = x^2", "x = 1").run(2);
+  const Trajectory run = system("x' = x^2", "x = 1").run_both(2);
   EXPECT_NE(run.end.why, Why::time);
   EXPECT_NEAR(run.end.t, 1, 1e-6);
   EXPECT_FALSE(run.end.message.empty());
 }
 
 TEST(Ends, SingularFieldEndsWithItsTime) {
-  const Trajectory run = system("x' = -1/x", "x = 1").run(2);  // x = sqrt(1 - 2 t)
+  const Trajectory run = system("x' = -1/x", "x = 1").run_both(2);  // x = sqrt(1 - 2 t)
   EXPECT_NE(run.end.why, Why::time);
   EXPECT_NEAR(run.end.t, 0.5, 1e-6);
 }
 
 TEST(Ends, OutOfTheDomainOfALogarithm) {
-  const Trajectory run = system("x' = -1\ny' = log(x)", "x = 1\ny = 0").run(2);
+  const Trajectory run = system("x' = -1\ny' = log(x)", "x = 1\ny = 0").run_both(2);
   EXPECT_NE(run.end.why, Why::time) << story(run);
   EXPECT_NEAR(run.end.t, 1, 1e-6);
 }
@@ -593,26 +593,26 @@ TEST(Undefined, LogarithmsOnBothSidesAreEvaluatedWhereTheyHold) {
   const System s = system("x' = 1\ny' = if(x < 1, log(1.5 - x), log(x - 0.5))", "x = 0\ny = 0");
   // 2 * integral of log(1.5 - x) over (0, 1): u log u - u from 0.5 to 1.5
   const auto f = [](double u) { return u * std::log(u) - u; };
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   expect_events(run, {{1, cross}}, 1e-12);
   expect_end(run, {2, 2 * (f(1.5) - f(0.5))}, 1e-10);
 }
 
 TEST(Undefined, SquareRootEndsAtItsSurface) {
   const System s = system("x' = 1\ny' = if(x < 1, sqrt(1 - x), 0)", "x = 0\ny = 0");
-  expect_end(s.run(2), {2, 2.0 / 3}, 1e-9);
+  expect_end(s.run_both(2), {2, 2.0 / 3}, 1e-9);
 }
 
 TEST(Undefined, SlidingBesideANotANumber) {
   // Above y > 0 the field is log(y + 0.2) < 0 near 0; below it is 1.
   const System s = system("y' = if(y > 0, log(y + 0.2), 1)\nz' = sign(y)", "y = 0\nz = 0");
   const double l = std::log(0.2), sigma = (1 + l) / (1 - l);  // (1+s)/2 l + (1-s)/2 = 0
-  expect_end(s.run(2), {0, 2 * sigma}, 1e-11);
+  expect_end(s.run_both(2), {0, 2 * sigma}, 1e-11);
 }
 
 TEST(Undefined, SuperTwistingReachesTheOrigin) {
   const System s = system("x1' = -2*sqrt(abs(x1))*sign(x1) + x2\nx2' = -3*sign(x1)", "x1 = 1\nx2 = 0");
-  const Trajectory run = s.run(10);
+  const Trajectory run = s.run_both(10);
   EXPECT_NEAR(run.end.state[0], 0, 1e-6) << story(run);
   EXPECT_NEAR(run.end.state[1], 0, 1e-4) << story(run);
 }
@@ -620,32 +620,32 @@ TEST(Undefined, SuperTwistingReachesTheOrigin) {
 // ---- functions of the language ----------------------------------------------------------------------------------
 
 TEST(Language, SaturationIsAKink) {
-  const Trajectory run = system("x' = -sat(x, -1, 1)", "x = 3").run(5);
+  const Trajectory run = system("x' = -sat(x, -1, 1)", "x = 3").run_both(5);
   expect_events(run, {{2, cross}}, 1e-11);
   expect_end(run, {std::exp(-3.0)}, 1e-11);
 }
 
 TEST(Language, MinOfMax) {
-  const Trajectory run = system("x' = max(min(x, 2), 1)", "x = 0").run(3);
+  const Trajectory run = system("x' = max(min(x, 2), 1)", "x = 0").run_both(3);
   // x' = 1 to x = 1 at t = 1, e^(t-1) to 2 at 1 + ln 2, then 2
   expect_end(run, {2 + 2 * (2 - std::log(2.0))}, 1e-10);
 }
 
 TEST(Language, TriangleWaveFromMod) {
-  const Trajectory run = system("x' = if(mod(t, 2) < 1, 1, -1)", "x = 0").run(100.5);
+  const Trajectory run = system("x' = if(mod(t, 2) < 1, 1, -1)", "x = 0").run_both(100.5);
   EXPECT_EQ(count(run, cross), 100) << story(run);
   EXPECT_EQ(changes(run).size(), 100u);
   expect_end(run, {0.5}, 1e-10);
 }
 
 TEST(Language, StaircaseFromFloor) {
-  const Trajectory run = system("x' = floor(t)", "x = 0").run(10);
+  const Trajectory run = system("x' = floor(t)", "x = 0").run_both(10);
   expect_end(run, {45}, 1e-10);
 }
 
 TEST(Language, ClockOfAStateFromMod) {
   // phase grows as t^2/2; mod(phase, 1) saws; x gathers it.
-  const Trajectory run = system("w' = 1\nphase' = w\nx' = w*mod(phase, 1)", "w = 0.5\nphase = 0\nx = 0").run(3);
+  const Trajectory run = system("w' = 1\nphase' = w\nx' = w*mod(phase, 1)", "w = 0.5\nphase = 0\nx = 0").run_both(3);
   const double p = 0.5 * 3 + 4.5;  // = 6 teeth of 1/2
   expect_end(run, {3.5, p, 3}, 1e-9);
 }
@@ -653,7 +653,7 @@ TEST(Language, ClockOfAStateFromMod) {
 TEST(Language, SwitchInsideASwitch) {
   // Surface x - sign(y)/2: for y < 0 it is x = -1/2, for y > 0 x = 1/2.
   const System s = system("x' = 1\ny' = 1\nz' = sign(x - sign(y)/2)", "x = -1\ny = -0.75\nz = 0");
-  const Trajectory run = s.run(3);
+  const Trajectory run = s.run_both(3);
   // x passes -1/2 at 0.5 (z to +), y passes 0 at 0.75 where x = -1/4 < 1/2 (z to -), x passes 1/2 at 1.5.
   ASSERT_EQ(run.end.why, Why::time) << story(run);
   EXPECT_NEAR(run.end.state[2], -0.5 + 0.25 - 0.75 + 1.5, 1e-11) << story(run);
@@ -663,41 +663,41 @@ TEST(Language, SwitchInsideASwitch) {
 
 TEST(Odd, SurfaceOfAProductHasTwoBranches) {
   // x = t - 1, y = t - 2: + - +
-  const Trajectory run = system("x' = 1\ny' = 1\nz' = sign(x*y)", "x = -1\ny = -2\nz = 0").run(3);
+  const Trajectory run = system("x' = 1\ny' = 1\nz' = sign(x*y)", "x = -1\ny = -2\nz = 0").run_both(3);
   expect_events(run, {{1, cross}, {2, cross}}, 1e-11);
   expect_end(run, {2, 1, 1}, 1e-11);
 }
 
 TEST(Odd, ProductTouchesWhereBothFactorsVanish) {
-  const Trajectory run = system("x' = 1\ny' = 2\nz' = sign(x*y)", "x = -1\ny = -2\nz = 0").run(3);
+  const Trajectory run = system("x' = 1\ny' = 2\nz' = sign(x*y)", "x = -1\ny = -2\nz = 0").run_both(3);
   expect_end(run, {2, 4, 3}, 1e-6);
 }
 
 TEST(Odd, SlidesAlongTheDiagonalOfACross) {
   // h = x^2 - y^2 attracts to its branch x = y and slides through the crossing of the branches at the origin.
   const System s = system("x' = 1 - sign(x - y)\ny' = 1 + sign(x - y)\nz' = sign(x^2 - y^2)", "x = -1\ny = -1\nz = 0");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   EXPECT_NEAR(run.end.state[0], 1, 1e-10) << story(run);
   EXPECT_NEAR(run.end.state[1], 1, 1e-10);
 }
 
 TEST(Odd, TwoRelaysOnParallelSurfaces) {
   // 1 below 0, 1/2 between 0 and 1, -1/2 above: crosses 0 at t = 1 and stops at 1 at t = 3.
-  const Trajectory run = system("x' = 1 - 0.5*step(x) - step(x - 1)", "x = -1").run(6);
+  const Trajectory run = system("x' = 1 - 0.5*step(x) - step(x - 1)", "x = -1").run_both(6);
   expect_events(run, {{1, cross}, {3, slide}}, 1e-12);
   expect_end(run, {1}, 1e-12);
 }
 
 TEST(Odd, SlidingSurfaceEndsInTime) {
   // The relay is switched off at t = 2 by another switch; what held is let go.
-  const Trajectory run = system("x' = 0.5 - if(t < 2, sign(x), 0)", "x = 1").run(4);
+  const Trajectory run = system("x' = 0.5 - if(t < 2, sign(x), 0)", "x = 1").run_both(4);
   ASSERT_EQ(run.end.why, Why::time) << story(run);
   EXPECT_NEAR(changes(run).at(0).t, 2, 1e-11);  // 1 - t/2 reaches 0 just then
   EXPECT_NEAR(run.end.state[0], 1, 1e-10) << story(run);
 }
 
 TEST(Odd, SlidingIsLetGoByAnotherSwitch) {
-  const Trajectory run = system("x' = 0.5 - if(t < 3, sign(x), 0)", "x = 1").run(5);
+  const Trajectory run = system("x' = 0.5 - if(t < 3, sign(x), 0)", "x = 1").run_both(5);
   ASSERT_EQ(run.end.why, Why::time) << story(run);
   EXPECT_NEAR(changes(run).at(0).t, 2, 1e-12);
   EXPECT_NEAR(run.end.state[0], 1, 1e-11) << story(run);
@@ -706,7 +706,7 @@ TEST(Odd, SlidingIsLetGoByAnotherSwitch) {
 TEST(Odd, RelayBehindALagHasEverShorterTurns) {
   // p lags behind x: every turn is smaller than the last, but only infinite time would end them. No chatter, no
   // sliding.
-  const Trajectory run = system("x' = -sign(p)\np' = x - p", "x = 1\np = 1").run(12);
+  const Trajectory run = system("x' = -sign(p)\np' = x - p", "x = 1\np = 1").run_both(12);
   EXPECT_EQ(run.end.why, Why::time);
   EXPECT_EQ(count(run, slide) + count(run, chatter), 0) << story(run);
   const auto turns = changes(run);
@@ -716,14 +716,14 @@ TEST(Odd, RelayBehindALagHasEverShorterTurns) {
 
 TEST(Odd, FrictionlessPendulumOverManyTurns) {
   // Harmonic motion cut by a switch that does nothing to it: 2000 crossings at multiples of pi.
-  const Trajectory run = system("x' = v\nv' = -x\nz' = sign(x)", "x = 0\nv = 1\nz = 0").run(2000 * pi + 1);
+  const Trajectory run = system("x' = v\nv' = -x\nz' = sign(x)", "x = 0\nv = 1\nz = 0").run_both(2000 * pi + 1);
   ASSERT_EQ(count(run, cross), 2000);
   EXPECT_NEAR(changes(run).back().t, 2000 * pi, 1e-9);
 }
 
 TEST(Odd, CrossingWithinTheFirstStepOfAStiffLookingField) {
   const System s = system("x' = -1000*(x - cos(t)) - 50*sign(y)\ny' = -1", "x = 0\ny = 0.5");
-  const Trajectory run = s.run(2, 1e-10);
+  const Trajectory run = s.run_both(2, 1e-10);
   expect_events(run, {{0.5, cross}}, 1e-10);
   // Settled solution of x' = -k (x - cos t) + c: k^2/(k^2+1) cos t + k/(k^2+1) sin t + c/k
   const double k = 1000, settled = (k * k * std::cos(2.0) + k * std::sin(2.0)) / (k * k + 1) + 50 / k;
@@ -732,12 +732,12 @@ TEST(Odd, CrossingWithinTheFirstStepOfAStiffLookingField) {
 
 TEST(Odd, NarrowBumpIsNotOverlooked) {
   // y rises above 0 only for |t - 7| < 0.001.
-  const Trajectory run = system("x' = 1\nz' = sign(1e-6 - (x - 7)^2)", "x = 0\nz = 0").run(20);
+  const Trajectory run = system("x' = 1\nz' = sign(1e-6 - (x - 7)^2)", "x = 0\nz = 0").run_both(20);
   expect_events(run, {{7 - 1e-3, cross}, {7 + 1e-3, cross}}, 1e-9);
 }
 
 TEST(Odd, RepellingSurfaceMissedByABillionth) {
-  const Trajectory run = system("x' = sign(x)", "x = 1e-9").run(1);
+  const Trajectory run = system("x' = sign(x)", "x = 1e-9").run_both(1);
   EXPECT_FALSE(says_not_unique(run));
   expect_end(run, {1 + 1e-9}, 1e-14);
 }
@@ -745,7 +745,7 @@ TEST(Odd, RepellingSurfaceMissedByABillionth) {
 TEST(Odd, StartOnASurfaceThatMovesAway) {
   // The surface x = sin t leaves upward faster than x' = 0.5 - 0.2 sign: x falls behind at once, is overtaken later.
   const System s = system("x' = 0.5 - 0.2*sign(x - sin(t))", "x = 0");
-  const Trajectory run = s.run(1);
+  const Trajectory run = s.run_both(1);
   EXPECT_EQ(run.start_mode.text(), "-") << story(run);
   expect_end(run, {0.7}, 1e-12);
 }
@@ -756,7 +756,7 @@ TEST(Odd, FiveHundredStates) {
     equations += fmt::format("x{}' = -0.1*sign(x{})\n", i, i);
     initial += fmt::format("x{} = {:.17g}\n", i, 0.01 * (i + 1));
   }
-  const Trajectory run = system(equations, initial).run(20);
+  const Trajectory run = system(equations, initial).run_both(20);
   // x_i reaches 0 at 0.1 (i + 1): 199 or 200 of them within 20.
   EXPECT_NEAR(static_cast<double>(count(run, slide)), 200, 1);
   EXPECT_NEAR(run.end.state[499], 3, 1e-11);
@@ -800,7 +800,7 @@ TEST(Backward, UserChoosesTheSide) {
 }  // namespace
 TEST(Odd, TanhThatLooksConstant) {
   // Saturated at the start: a series there sees a constant; the flank is at t = 50.
-  const Trajectory run = system("x' = 1\ny' = tanh(20*(x - 50))\nz' = sign(y)", "x = 0\ny = 10\nz = 0").run(100);
+  const Trajectory run = system("x' = 1\ny' = tanh(20*(x - 50))\nz' = sign(y)", "x = 0\ny = 10\nz = 0").run_both(100);
   // y = 10 + integral of tanh: -(50) + 50 by symmetry; it falls through 0 at t = 10 and comes back through it at 90.
   ASSERT_EQ(changes(run).size(), 2u) << story(run);
   EXPECT_NEAR(changes(run)[0].t, 10, 1e-9);

@@ -1,4 +1,6 @@
 // Runs that would never end: each ends by itself, soon, and says why.
+#include <optional>
+
 #include <gtest/gtest.h>
 
 #include "physics.hpp"
@@ -6,9 +8,10 @@
 namespace saltus::physics {
 namespace {
 
-void expect_stall(const System& s, double from, double until, long steps) {
+void expect_stall(const System& s, double from, double until, long steps, std::optional<StepOptions> step = {}) {
   RunOptions o = s.options(until, 1e-10);
   o.from = from;
+  o.step = step;
   o.keep_events = false;
   const Trajectory run = s.run(o);
   EXPECT_EQ(run.end.why, Why::stalled) << story(run);
@@ -29,6 +32,14 @@ TEST(Bounded, EventsThatAccumulateInNoSequence) {
 TEST(Bounded, RootsThatDoNotSayWhatFollows) {
   expect_stall(system("x' = -sqrt(x)", "x = 1"), 0, 10, 100'000);
   expect_stall(system("x' = -cbrt(x)", "x = 1"), 0, 10, 100'000);
+}
+
+TEST(Bounded, StepsThatAreTooShortForTheTimeOfTheRun) {
+  const System s = gallery_system("dry_friction");
+  expect_stall(s, 0, 60, 100'000, StepOptions{.dt = 1e-300});
+  expect_stall(s, 0, 60, 100'000, StepOptions{.dt = 1e-12});
+  expect_stall(s, 1e17, 1e17 + 1e4, 100'000, StepOptions{.dt = 1e-3});
+  expect_stall(system("x' = mod(t, 1e-12)", "x = 0"), 0, 1, 100'000, StepOptions{.dt = 0.01});
 }
 
 TEST(Bounded, ManyEventsThatGetAheadAreNoStall) {

@@ -35,7 +35,7 @@ long double next_zero(F f, long double from, long double step) {
 
 TEST(BouncingBall, ImpactsEndAtTheLimitOfTheirSum) {
   for (const double r : {0.1, 0.5, 0.8, 0.95}) {
-    const Trajectory run = ball(r, 1, 0).run(30);
+    const Trajectory run = ball(r, 1, 0).run_both(30);
     const double first = std::sqrt(2 / 9.81), limit = first * (1 + r) / (1 - r);
     const auto found = changes(run);
     EXPECT_EQ(kind_name(found.back().kind), "chatter") << story(run);
@@ -55,7 +55,7 @@ TEST(BouncingBall, ImpactsEndAtTheLimitOfTheirSum) {
 }
 
 TEST(BouncingBall, CountsWhatItSums) {
-  const Trajectory run = ball(0.8, 1, 0).run(5);
+  const Trajectory run = ball(0.8, 1, 0).run_both(5);
   EXPECT_GT(changes(run).back().count, 0);
 }
 
@@ -70,7 +70,7 @@ TEST(BouncingBall, StopsAtTheAccumulationIfAsked) {
 
 TEST(BouncingBall, LooseToleranceFindsTheSameLimit) {
   for (const double tolerance : {1e-3, 1e-6, 1e-9}) {
-    const Trajectory run = ball(0.8, 1, 0).run(5, tolerance);
+    const Trajectory run = ball(0.8, 1, 0).run_both(5, tolerance);
     EXPECT_NEAR(changes(run).back().t, std::sqrt(2 / 9.81) * 9, 100 * tolerance) << story(run);
   }
 }
@@ -93,7 +93,7 @@ TEST(BouncingBall, AlmostElasticBallIsNotCutOff) {
 }
 
 TEST(BouncingBall, RestitutionZeroIsOneClosing) {
-  const Trajectory run = ball(0, 1, 0).run(2);
+  const Trajectory run = ball(0, 1, 0).run_both(2);
   expect_events(run, {{std::sqrt(2 / 9.81), close}}, 1e-12);
   EXPECT_NEAR(run.end.state[0], 0, 1e-14);
   EXPECT_EQ(run.end.mode.text(), "|c");
@@ -101,33 +101,33 @@ TEST(BouncingBall, RestitutionZeroIsOneClosing) {
 
 TEST(BouncingBall, StartOnTheFloorFalling) {
   // Bounces at once to v = 0.5; g = 10: flights 0.1, 0.05, ...
-  const Trajectory run = ball(0.5, 0, -1, "q", 10).run(0.05);
+  const Trajectory run = ball(0.5, 0, -1, "q", 10).run_both(0.05);
   EXPECT_NEAR(run.end.state[0], 0.5 * 0.05 - 5 * 0.0025, 1e-13) << story(run);
   EXPECT_NEAR(run.end.state[1], 0, 1e-13);
 }
 
 TEST(BouncingBall, StartOnTheFloorFallingWithoutRestitution) {
-  const Trajectory run = ball(0, 0, -1).run(1);
+  const Trajectory run = ball(0, 0, -1).run_both(1);
   EXPECT_EQ(run.end.mode.text(), "|c") << story(run);
   EXPECT_NEAR(run.end.state[0], 0, 1e-14);
   EXPECT_NEAR(run.end.state[1], 0, 1e-14);
 }
 
 TEST(BouncingBall, StartAtRestOnTheFloor) {
-  const Trajectory run = ball(0.8, 0, 0).run(1);
+  const Trajectory run = ball(0.8, 0, 0).run_both(1);
   expect_events(run, {}, 0);
   EXPECT_EQ(run.end.mode.text(), "|c");
 }
 
 TEST(BouncingBall, StartOnTheFloorRising) {
-  const Trajectory run = ball(0.8, 0, 9.81).run(1.5);
+  const Trajectory run = ball(0.8, 0, 9.81).run_both(1.5);
   expect_events(run, {}, 0);
   EXPECT_NEAR(run.end.state[0], 9.81 * 1.5 - 9.81 / 2 * 2.25, 1e-12);
 }
 
 TEST(BouncingBall, StartBelowTheFloorIsAModelError) {
   try {
-    ball(0.8, -0.1, 0).run(1);
+    ball(0.8, -0.1, 0).run_both(1);
     FAIL() << "no error";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::model);
@@ -136,7 +136,7 @@ TEST(BouncingBall, StartBelowTheFloorIsAModelError) {
 
 TEST(BouncingBall, BackwardOverImpactsReturns) {
   const System s = ball(0.8, 1, 0);
-  const Trajectory there = s.run(2.5);
+  const Trajectory there = s.run_both(2.5);
   ASSERT_GE(count(there, impact), 3);
   RunOptions o = s.options(0);
   o.from = 2.5;
@@ -152,7 +152,7 @@ TEST(BouncingBall, UnderASpringThatPresses) {
                           "[constraint.N]\ngap = \"q\"\nrestitution = \"0.6\"");
   double limit = 0;
   for (double v = 2; v > 1e-18; v *= 0.6) limit += 2 * std::atan(v);
-  const Trajectory run = s.run(10);
+  const Trajectory run = s.run_both(10);
   EXPECT_NEAR(changes(run).back().t, limit, 1e-9) << story(run);
   expect_end(run, {0, 0, 10}, 1e-10);
 }
@@ -176,7 +176,7 @@ TEST(BouncingBall, InATurningFieldLeavesBeforeTheAccumulation) {
   }
   ASSERT_GT(times.size(), 3u);
   ASSERT_LT(times.size(), 100u);
-  const Trajectory run = s.run(4);
+  const Trajectory run = s.run_both(4);
   ASSERT_EQ(changes(run).size(), times.size()) << story(run);
   for (size_t i = 0; i < times.size(); ++i) EXPECT_NEAR(run.events[i].t, static_cast<double>(times[i]), 1e-10);
   EXPECT_EQ(count(run, chatter), 0);
@@ -259,7 +259,7 @@ TEST(Table, BouncesInStep) {
 TEST(ImpactOscillator, TenThousandImpactsAsInClosedForm) {
   const System s = gallery_system("impact_oscillator");
   const long double w = 2.6L, r = 0.8L;
-  const Trajectory run = s.run(30000, 1e-13);
+  const Trajectory run = s.run_both(30000, 1e-13);
   const auto hits = of_kind(run, impact);
   ASSERT_GT(hits.size(), 10'000u) << story(run);
   long double t = 0, u = 2.1L, v = -0.3L;
@@ -279,7 +279,7 @@ TEST(ImpactOscillator, TenThousandImpactsAsInClosedForm) {
 
 TEST(ImpactOscillator, EnergyChangesAtImpactsOnly) {
   const System s = gallery_system("impact_oscillator");
-  const Trajectory run = s.run(2000, 1e-13);
+  const Trajectory run = s.run_both(2000, 1e-13);
   double energy = (2.1 * 2.1 + 0.3 * 0.3) / 2;
   for (const Event& e : run.events) {
     if (e.kind != impact) continue;
@@ -295,7 +295,7 @@ TEST(ImpactOscillator, SettlesToEighteenSines) {
   // w = 2: impacts at multiples of pi, u = 18 sin t between them up to its sign.
   System s = gallery_system("impact_oscillator");
   s.set({{"w", 2}}).start({{"u", 1}, {"v", 0}});
-  const Trajectory run = s.run(400);
+  const Trajectory run = s.run_both(400);
   const auto hits = of_kind(run, impact);
   EXPECT_NEAR(std::remainder(hits.back().t, pi), 0, 1e-6);
   EXPECT_NEAR(hits.back().state[1], 18, 1e-6);
@@ -344,7 +344,7 @@ TEST(Balls, EqualElasticBallsExchangeVelocities) {
 
 TEST(Balls, MomentumAndEnergyOfUnequalElasticBalls) {
   const std::vector<double> mass{1, 3, 0.2, 5, 0.7}, x{0, 1, 2, 3, 4}, v{2, -1, 0.5, -0.7, -3};
-  const Trajectory run = line_of_balls(mass, x, v, 1).run(10);
+  const Trajectory run = line_of_balls(mass, x, v, 1).run_both(10);
   double p = 0, e = 0, p0 = 0, e0 = 0;
   for (size_t i = 0; i < mass.size(); ++i) {
     p0 += mass[i] * v[i], e0 += mass[i] * v[i] * v[i];
@@ -357,7 +357,7 @@ TEST(Balls, MomentumAndEnergyOfUnequalElasticBalls) {
 
 TEST(Balls, InelasticBallsEndAsOne) {
   // r = 0: everything meets the slow heavy ball and sticks; the common velocity is momentum over mass.
-  const Trajectory run = line_of_balls({1, 1, 10}, {0, 1, 2}, {3, 2, -1}, 0).run(10);
+  const Trajectory run = line_of_balls({1, 1, 10}, {0, 1, 2}, {3, 2, -1}, 0).run_both(10);
   for (const size_t i : {1u, 3u, 5u}) EXPECT_NEAR(run.end.state[i], (3 + 2 - 10) / 12.0, 1e-12) << story(run);
   EXPECT_NEAR(run.end.state[0], run.end.state[4], 1e-11);
 }
@@ -365,7 +365,7 @@ TEST(Balls, InelasticBallsEndAsOne) {
 TEST(Balls, CradleOfTheGallery) {
   const System s = gallery_system("newton_cradle");
   const double w = std::sqrt(9.81 / 0.2);
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   const auto hits = of_kind(run, impact);
   EXPECT_EQ(hits.size(), 36u);
   EXPECT_NEAR(hits.front().t, (pi / 2 + std::asin(0.002)) / w, 1e-12);
@@ -389,7 +389,7 @@ TEST(Balls, StackFallsAndComesToRest) {
                           "[constraint.N1]\ngap = \"a\"\nrestitution = \"0.5\"\n[constraint.N2]\ngap = \"b - a - "
                           "0.3\"\nrestitution = \"0.5\"\n"
                           "[constraint.N3]\ngap = \"c - b - 0.3\"\nrestitution = \"0.5\"");
-  const Trajectory run = s.run(10);
+  const Trajectory run = s.run_both(10);
   expect_end(run, {0, 0, 0.3, 0, 0.6, 0}, 1e-8);
   EXPECT_EQ(run.end.mode.text(), "|ccc") << story(run);
 }
@@ -410,7 +410,7 @@ TEST(Balls, IntoACornerBothWallsAtOnce) {
   const System s =
       system("x' = u\nu' = A\ny' = v\nv' = B", "x = 1\nu = -1\ny = 2\nv = -2",
              "[constraint.A]\ngap = \"x\"\nrestitution = \"1\"\n[constraint.B]\ngap = \"y\"\nrestitution = \"0.5\"");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   EXPECT_EQ(changes(run).size(), 1u) << story(run);
   expect_end(run, {1, 1, 1, 1}, 1e-12);
 }
@@ -419,7 +419,7 @@ TEST(Balls, BetweenTwoStopsWithoutForce) {
   // Distance 1 from stop to stop, speed r^k: impacts at 1/2, 1/2 + 1/r, ...
   System s = gallery_system("end_stops");
   s.set({{"k", 0}, {"c", 0}, {"f0", 0}}).start({{"v", 1}});
-  const Trajectory run = s.run(40);
+  const Trajectory run = s.run_both(40);
   double t = 0.5;
   const auto hits = of_kind(run, impact);
   ASSERT_GE(hits.size(), 6u);
@@ -450,7 +450,7 @@ TEST(Contact, OpensWhereItsForceWouldPull) {
   // q'' = -cos t + N: closed with N = cos t until pi/2, then q = cos t + t - pi/2.
   const System s =
       system("q' = v\nv' = -cos(t) + N", "q = 0\nv = 0", "[constraint.N]\ngap = \"q\"\nrestitution = \"0.5\"");
-  const Trajectory run = s.run(4);
+  const Trajectory run = s.run_both(4);
   expect_events(run, {{pi / 2, open}}, 1e-11);
   expect_end(run, {std::cos(4.0) + 4 - pi / 2, 1 - std::sin(4.0)}, 1e-11);
 }
@@ -461,7 +461,7 @@ TEST(Contact, FrictionFollowsTheNormalForce) {
     const System s =
         system("y' = w\nw' = -3 + N\nx' = v\nv' = 2 - N*sign(v)", fmt::format("y = 0\nw = 0\nx = 0\nv = {}", v),
                "[constraint.N]\ngap = \"y\"\nrestitution = \"0\"");
-    const Trajectory run = s.run(3);
+    const Trajectory run = s.run_both(3);
     expect_events(run, {{t, slide}}, 1e-12);
     EXPECT_NEAR(run.end.state[3], 0, 1e-14);
   }
@@ -471,7 +471,7 @@ TEST(Contact, NoFrictionInTheAir) {
   // Falls from 1 with g = 2 for t = 1; without normal force v = t until then.
   const System s = system("y' = w\nw' = -2 + N\nx' = v\nv' = 1 - N*sign(v)", "y = 1\nw = 0\nx = 0\nv = 0",
                           "[constraint.N]\ngap = \"y\"\nrestitution = \"0\"");
-  const Trajectory run = s.run(1.5);
+  const Trajectory run = s.run_both(1.5);
   const auto found = changes(run);
   ASSERT_FALSE(found.empty());
   EXPECT_NEAR(found[0].t, 1, 1e-12);
@@ -484,7 +484,7 @@ TEST(Contact, NoFrictionInTheAir) {
 TEST(Contact, PushedAgainstAWallByTheOtherSide) {
   // A multiplier that pulls towards its wall cannot hold: the run says so and ends.
   const System s = system("q' = v\nv' = -1 - N", "q = 1\nv = 0", "[constraint.N]\ngap = \"q\"\nrestitution = \"0.5\"");
-  const Trajectory run = s.run(3);
+  const Trajectory run = s.run_both(3);
   EXPECT_NE(run.end.why, Why::time) << story(run);
   EXPECT_NEAR(run.end.t, std::sqrt(2.0), 1e-9);
   EXPECT_FALSE(run.end.message.empty());
@@ -506,7 +506,7 @@ TEST(Diode, CurrentStopsAndStartsAgain) {
 
 TEST(Diode, RectifierOpensAndClosesWhereTheVoltagesAreEqual) {
   const System s = gallery_system("rectifier");
-  const Trajectory run = s.run(0.5);
+  const Trajectory run = s.run_both(0.5);
   ASSERT_GT(changes(run).size(), 50u);
   const Event* opened = nullptr;
   for (const Event& e : changes(run)) {
@@ -541,7 +541,7 @@ TEST(Diode, BothFormsOfTheResonantConverterAgree) {
   for (const double load : {3.0, 33.0}) {  // with and without sliding on vr = 0
     System a = gallery_system("prc"), b = gallery_system("prc_diodes");
     a.set({{"Rl", load}}), b.set({{"Rl", load}});
-    const Trajectory ra = a.run(1e-3), rb = b.run(1e-3);
+    const Trajectory ra = a.run_both(1e-3), rb = b.run_both(1e-3);
     for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(ra.end.state[i], rb.end.state[i], 1e-9) << story(ra) << story(rb);
   }
 }
@@ -549,7 +549,7 @@ TEST(Diode, BothFormsOfTheResonantConverterAgree) {
 // ---- jumps ------------------------------------------------------------------------------------------------------
 
 TEST(Jumps, ThermostatHasItsPeriod) {
-  const Trajectory run = gallery_system("thermostat").run(300);
+  const Trajectory run = gallery_system("thermostat").run_both(300);
   const auto found = of_kind(run, jump);
   ASSERT_GE(found.size(), 20u);
   EXPECT_NEAR(found[0].t, 60 * std::log(20.0 / 14), 1e-10);
@@ -558,18 +558,18 @@ TEST(Jumps, ThermostatHasItsPeriod) {
 }
 
 TEST(Jumps, NeuronFiresRegularly) {
-  const Trajectory run = gallery_system("integrate_and_fire").run(1000);
+  const Trajectory run = gallery_system("integrate_and_fire").run_both(1000);
   const auto found = of_kind(run, jump);
   EXPECT_EQ(found.size(), 72u);
   for (size_t i = 0; i < found.size(); ++i)
     EXPECT_NEAR(found[i].t, 10 * std::log(4.0) * static_cast<double>(i + 1), 1e-9);
   System silent = gallery_system("integrate_and_fire");
   silent.set({{"I", 1.4}});
-  EXPECT_EQ(count(silent.run(1000), jump), 0);
+  EXPECT_EQ(count(silent.run_both(1000), jump), 0);
 }
 
 TEST(Jumps, RimlessWheelFindsItsGait) {
-  const Trajectory run = gallery_system("rimless_wheel").run(60, 1e-13);
+  const Trajectory run = gallery_system("rimless_wheel").run_both(60, 1e-13);
   const auto found = of_kind(run, jump);
   ASSERT_GE(found.size(), 50u);
   const double steady = 1 / std::tan(pi / 4) * std::sqrt(4 * 9.81 * std::sin(pi / 8) * std::sin(0.08));
@@ -585,7 +585,7 @@ TEST(Jumps, LoopWithoutTimeEndsWithAMessage) {
   const System s = system("p' = 1\nq' = 0", "p = 0\nq = 0",
                           "[jump.a]\non = \"p - 0.5\"\ndirection = \"rising\"\nset = { p = \"0\", q = \"1\" }\n"
                           "[jump.b]\non = \"q - 0.5\"\ndirection = \"rising\"\nset = { q = \"0\", p = \"1\" }");
-  const Trajectory run = s.run(3);
+  const Trajectory run = s.run_both(3);
   EXPECT_NE(run.end.why, Why::time) << story(run);
   EXPECT_NEAR(run.end.t, 0.5, 1e-9);
   EXPECT_FALSE(run.end.message.empty());
@@ -596,7 +596,7 @@ TEST(Jumps, JumpsDueAtOnceHappenOneAfterTheOther) {
   const System s = system("x' = 1\ny' = 1", "x = 0\ny = 10",
                           "[jump.a]\non = \"x - 1\"\ndirection = \"rising\"\nset = { x = \"y\" }\n"
                           "[jump.b]\non = \"y - 11\"\ndirection = \"rising\"\nset = { y = \"x\" }");
-  const Trajectory run = s.run(1.5);
+  const Trajectory run = s.run_both(1.5);
   expect_end(run, {11.5, 11.5}, 1e-12);
   EXPECT_EQ(of_kind(run, EventKind::jump).size(), 2u);
 }
@@ -606,7 +606,7 @@ TEST(Jumps, AJumpThatTriggersAnother) {
   const System s = system("x' = 1\ny' = 0", "x = 0\ny = 0",
                           "[jump.a]\non = \"x - 1\"\ndirection = \"rising\"\nset = { x = \"5\" }\n"
                           "[jump.b]\non = \"x - 3\"\ndirection = \"rising\"\nset = { y = \"7\" }");
-  const Trajectory run = s.run(2);
+  const Trajectory run = s.run_both(2);
   expect_end(run, {6, 7}, 1e-12);
 }
 
@@ -614,14 +614,14 @@ TEST(Jumps, OverASwitchingSurface) {
   // x falls from 1, is thrown from -1 to 3: the switch flips there without being crossed by the flow.
   const System s = system("x' = -1\nz' = sign(x)", "x = 1\nz = 0",
                           "[jump.up]\non = \"x + 1\"\ndirection = \"falling\"\nset = { x = \"3\" }");
-  const Trajectory run = s.run(3);
+  const Trajectory run = s.run_both(3);
   expect_end(run, {2, 1 - 1 + 1}, 1e-12);
 }
 
 TEST(Jumps, OntoASwitchingSurface) {
   const System s = system("x' = 0.5 - sign(x)\ny' = 1\nz' = sign(x)", "x = 5\ny = 0\nz = 0",
                           "[jump.down]\non = \"y - 1\"\ndirection = \"rising\"\nset = { x = \"0\" }");
-  const Trajectory run = s.run(3);
+  const Trajectory run = s.run_both(3);
   expect_end(run, {0, 3, 1 + 0.5 * 2}, 1e-12);
   EXPECT_EQ(run.end.mode.text(), "0") << story(run);
 }
@@ -629,7 +629,7 @@ TEST(Jumps, OntoASwitchingSurface) {
 TEST(Jumps, ComparatorAgainstARampThatResets) {
   // On while mod(t, 1) < 0.3: on at every wrap, off 0.3 later.
   const System s = system("x' = 0\nz' = step(x - mod(t, 1))", "x = 0.3\nz = 0");
-  const Trajectory run = s.run(100);
+  const Trajectory run = s.run_both(100);
   EXPECT_NEAR(run.end.state[1], 30, 1e-9);
   EXPECT_NEAR(static_cast<double>(count(run, cross)), 200, 1) << story(run);
 }

@@ -57,6 +57,8 @@ struct System {
   }
   Trajectory run(double until, double tolerance = 1e-12) const { return run(options(until, tolerance)); }
   Trajectory run(const RunOptions& o) const { return simulate(program, o); }
+  /// The same, after the time-stepping engine has come to the same end at its own accuracy.
+  Trajectory run_both(double until, double tolerance = 1e-12, double accuracy = 1e-5) const;
 };
 
 /// The text of a model file from equations and initial values; `more` holds further tables.
@@ -111,6 +113,21 @@ inline std::string story(const Trajectory& run) {
                       run.end.mode.text(), fmt::join(run.end.state, ", "), run.end.message);
   for (const auto& m : run.messages) text += "message: " + m + "\n";
   return text;
+}
+
+inline Trajectory System::run_both(double until, double tolerance, double accuracy) const {
+  const Trajectory run = this->run(until, tolerance);
+  RunOptions o = options(until, 1e-9);
+  o.step.emplace();
+  const Trajectory steps = this->run(o);
+  EXPECT_EQ(why_name(steps.end.why), why_name(run.end.why)) << "by steps:\n" << story(steps) << "by events:\n" << story(run);
+  EXPECT_NEAR(steps.end.t, run.end.t, accuracy * until) << "by steps:\n" << story(steps) << "by events:\n" << story(run);
+  double size = 1;
+  for (const double v : run.end.state) size = std::max(size, std::abs(v));
+  for (size_t i = 0; i < run.end.state.size(); ++i)
+    EXPECT_NEAR(steps.end.state[i], run.end.state[i], accuracy * size)
+        << "state " << i << "\nby steps:\n" << story(steps) << "by events:\n" << story(run);
+  return run;
 }
 
 struct Expected {

@@ -342,7 +342,7 @@ void compare(Twin (*make)(unsigned), unsigned first_seed) {
     events += static_cast<int>(wanted.events.size());
     for (const auto& e : wanted.events) ++kinds[e.kind];
     const System s(read_model_text(twin.text));
-    const Trajectory run = s.run(until);
+    const Trajectory run = s.run_both(until);
     const std::string wrong = difference(wanted, run, twin.linear.states);
     if (!wrong.empty()) {
       ++failed;

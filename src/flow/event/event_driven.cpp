@@ -172,10 +172,7 @@ class Engine {
     if (!guards_.empty()) return;
     smooth_.series().set_mode(now_.mode);
     recorder_.drifted(now_.mode, smooth_.series().project(now_.x, now_.t(), now_.counters));
-    for (const double v : now_.x) {
-      if (!(std::abs(v) < largest_state)) recorder_.finish(Why::diverged, "the state grows without bound", now_);
-    }
-    if (events_.jumps().size() > 0 && !recorder_.ended()) guards_ = events_.crossed(now_);
+    if (!recorder_.has_grown(now_) && events_.jumps().size() > 0) guards_ = events_.crossed(now_);
   }
 
   void found_here() { guards_ = watches_.found_at(0, resolution()); }
@@ -218,43 +215,15 @@ class Engine {
 
   void fail(SeriesStatus status) {
     if (status == SeriesStatus::undefined) {
-      std::string name;
-      for (int i = 0; i < program_.states() && name.empty(); ++i) {
-        if (!std::isfinite(smooth_.series().rate(i)[0])) name = model_.states[at(i)].name;
-      }
-      recorder_.finish(Why::undefined,
-                       name.empty() ? "the equations have no finite value here"
-                                    : fmt::format("the rate of '{}' is not a finite number here", name),
-                       now_);
-      return;
+      std::vector<double> rates;
+      for (int i = 0; i < program_.states(); ++i) rates.push_back(smooth_.series().rate(i)[0]);
+      return recorder_.end_undefined(rates, now_);
     }
-    std::string names;
-    for (const int u : smooth_.series().active()) {
-      if (u < program_.switches()) names += (names.empty() ? "'" : ", '") + model_.form.switches[at(u)].name + "'";
-    }
-    if (names.empty() || !smooth_.series().slope_varies()) {
-      recorder_.finish(Why::inconsistent, "the sliding equations have no solution any more", now_);
-    } else {
-      recorder_.finish(Why::nonunique,
-                       fmt::format("sliding on {} stops being attractive at t = {}: the solution is not unique; "
-                                   "`leave` chooses",
-                                   names, now_.t()),
-                       now_);
-    }
+    recorder_.end_sliding(smooth_.series().active(), smooth_.series().slope_varies(), now_);
   }
 
   void stall(double length) {
-    double largest = 0, start = 1;
-    for (size_t i = 0; i < now_.x.size(); ++i) {
-      largest = std::max(largest, std::abs(now_.x[i]));
-      start = std::max(start, std::abs(options_.initial[i]));
-    }
-    if (largest > blow_up * start) {
-      recorder_.finish(Why::diverged, fmt::format("the state grows without bound: |x| = {:.3g}", largest), now_);
-    } else {
-      recorder_.finish(Why::stalled,
-                       fmt::format("steps have shrunk to {:.3g}: the rates have a singularity here", length), now_);
-    }
+    recorder_.stall(fmt::format("steps have shrunk to {:.3g}: the rates have a singularity here", length), now_);
   }
 
   /// Signs of the determinants of the coupled sliding equations at the point of the last evaluation.

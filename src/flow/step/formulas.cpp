@@ -1,6 +1,7 @@
 #include "flow/step/formulas.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/derive.hpp"
 
@@ -9,13 +10,47 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
+bool is_multiple(const Expr& e, const Expr& of) {
+  if (e == of) return true;
+  if (e.op() == Op::neg) return is_multiple(e.argument(0), of);
+  if (e.op() == Op::mul && e.argument(0).is_number()) return is_multiple(e.argument(1), of);
+  return e.op() == Op::mul && e.argument(1).is_number() && is_multiple(e.argument(0), of);
+}
+
+bool is_root(const Expr& e) {
+  if (e.op() == Op::sqrt || e.op() == Op::cbrt) return true;
+  return e.op() == Op::pow && e.argument(1).is_number() && e.argument(1).value() > 0 && e.argument(1).value() < 1;
+}
+
+/// On a surface that is slid on, roots of it are zero: they have no slope on it, and beside it no value.
+void drop_roots_of_slid(const std::string& key, Form& form) {
+  std::vector<Expr> slid;
+  for (size_t i = 0; i < form.switches.size(); ++i) {
+    if (key[i] == '0') slid.push_back(form.switches[i].surface);
+  }
+  if (slid.empty()) return;
+  Rebuild rebuild([&](const Expr& node, std::span<const Expr> arguments) {
+    if (arguments.empty()) return node;
+    const auto vanishes = [&](const Expr& h) { return is_multiple(node.argument(0), h); };
+    if (is_root(node) && std::any_of(slid.begin(), slid.end(), vanishes)) return Expr(0.0);
+    return make(node.op(), arguments);
+  });
+  for (Expr& f : form.f) f = rebuild(f);
+}
+
 }  // namespace
 
+TestLayout test_layout(const Program& program) {
+  const Form& form = program.model().form;
+  return {program.switches(), program.constraints(), static_cast<int>(form.jumps.size()),
+          static_cast<int>(form.sections.size()), static_cast<int>(form.counters.size())};
+}
+
 StepFormulas::StepFormulas(const Program& program, const std::string& key, std::span<const double> parameters) {
-  const Form form = specialised_form(program.model(), key);
+  Form form = specialised_form(program.model(), key);
+  drop_roots_of_slid(key, form);
   const int n = program.states(), m = program.switches(), q = program.constraints();
-  layout_ = {m, q, static_cast<int>(form.jumps.size()), static_cast<int>(form.sections.size()),
-             static_cast<int>(form.counters.size())};
+  layout_ = test_layout(program);
   const TapeInputs inputs{n, m, q, form.counter_values};
 
   std::vector<Expr> tests, conditions;
@@ -113,7 +148,11 @@ const StepSlopes& StepFormulas::slopes(double t, const Vec& x, const Vec& u, std
     SparseMat* const matrices[] = {&slopes_now_.J, &slopes_now_.G, &slopes_now_.C, &slopes_now_.D, &slopes_now_.P};
     for (size_t b = 0; b < blocks_.size(); ++b) {
       std::vector<Eigen::Triplet<double>> entries;
-      for (const Entry& e : blocks_[b].entries) entries.emplace_back(e.row, e.column, jets_[2].output(at(e.output))[0]);
+      for (const Entry& e : blocks_[b].entries) {
+        // A slope is infinite where a root of something vanishes: what rests there does not move by it.
+        const double slope = jets_[2].output(at(e.output))[0];
+        entries.emplace_back(e.row, e.column, std::isfinite(slope) ? slope : 0.0);
+      }
       matrices[b]->resize(blocks_[b].rows, blocks_[b].columns);
       matrices[b]->setFromTriplets(entries.begin(), entries.end());
     }

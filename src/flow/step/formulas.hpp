@@ -26,6 +26,8 @@ struct TestLayout {
   int size() const { return switches + 2 * constraints + jumps + sections + counters; }
 };
 
+TestLayout test_layout(const Program& program);
+
 /// Derivatives at a point: J = df/dx, G = df/du, C = dc/dx, D = dc/du, P = dg/dx.
 struct StepSlopes {
   SparseMat J, G, C, D, P;

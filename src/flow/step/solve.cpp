@@ -130,7 +130,18 @@ void StepSolver::assemble_dense(double h, double theta, const StepSlopes& s, Fac
       M(n_ + k + a, n_ + b) = D;
       M(n_ + k + a, n_ + k + b) = -h / 8 * CG;
     }
-    f.higher_degree = f.higher_degree || (simpson && !entered);
+    if (entered) continue;
+    // What nothing moves by (friction under no force) keeps its value; what moves something else is of higher degree.
+    const bool idle = d.G.col(i).isZero() && d.D.col(i).isZero();
+    if (idle) {
+      M.row(n_ + a).setZero();
+      M(n_ + a, n_ + a) = 1;
+      if (simpson) {
+        M.row(n_ + k + a).setZero();
+        M(n_ + k + a, n_ + k + a) = 1;
+      }
+    }
+    f.higher_degree = f.higher_degree || (simpson && !idle);
   }
   f.regular = M.allFinite();
   if (!f.regular || f.higher_degree) return;
@@ -243,7 +254,7 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
     const bool rate = item >= m_ && program_.model().form.gaps[at(item - m_)].degree == 2;
     return tests[rate ? item + items_ - m_ : item];
   };
-  bool fresh = false;
+  bool fresh = false, moved = false;
   double before = HUGE_VAL;
   for (int iteration = 0;; ++iteration) {
     set_items();
@@ -253,7 +264,14 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
     rates(tm, xm_, um_, fm_);
     r_.resize(n_ + 2 * k);
     r_.head(n_) = x0 - out.x + h / 6 * (f0_ + 4 * fm_ + f1_);
-    if (!std::isfinite(r_.head(n_).sum())) return iteration == 0 ? StepFate::undefined : StepFate::not_converged;
+    if (!std::isfinite(r_.head(n_).sum())) {
+      if (iteration > 0) return StepFate::not_converged;
+      if (moved || !f0_.allFinite()) return StepFate::undefined;
+      out.x += h * f0_;  // from the edge of where rates are defined, away from it
+      moved = true;
+      --iteration;
+      continue;
+    }
     if (k > 0) {
       tests(t1, out.x, out.u1, out.tests);
       tests(tm, xm_, um_, tests_m_);
@@ -430,9 +448,11 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
       const Vec free = lu.solve(r);
       BoxProblem problem{C * W + Mat(s.D), c + C * free, bounds.lo, bounds.hi};
       problem.q -= problem.M * out.u1;
-      for (int i = 0; i < m_; ++i) {
-        problem.M.row(i) *= -1;
-        problem.q[i] *= -1;
+      for (int i = 0; i < items_; ++i) {  // on a surface of higher degree a row is of the size of h^2
+        const double size = problem.M.row(i).cwiseAbs().maxCoeff();
+        const double factor = sign(i) / (size > 0 && std::isfinite(size) ? size : 1.0);
+        problem.M.row(i) *= factor;
+        problem.q[i] *= factor;
       }
       box = solve_box(problem, {.x0 = out.u1});
       if (box.x.size() == items_) {

@@ -60,6 +60,8 @@ class StepSolver {
   void set_counters(const std::vector<double>& counters) { counters_ = counters; }
   const TestLayout& layout() const { return formulas_->layout(); }
   bool affine() const { return formulas_->affine(); }
+  /// Items of the mode that slide or are closed.
+  const std::vector<int>& active() const { return active_; }
   /// Unknowns of the largest problem.
   int size() const { return n_ + items_; }
 

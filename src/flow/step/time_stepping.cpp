@@ -10,73 +10,62 @@
 #include "flow/events.hpp"
 #include "flow/recorder.hpp"
 #include "flow/smooth.hpp"
-#include "flow/step/solve.hpp"
+#include "flow/step/attraction.hpp"
+#include "flow/step/dense.hpp"
+#include "flow/step/length.hpp"
+#include "flow/step/locate.hpp"
+#include "flow/step/unknown_mode.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
 namespace {
 
-constexpr int most_splits = 8;          // of one step; what changes more often is left to the complementarity problem
-constexpr int split_up_to = 2000;       // unknowns; a split costs several factorisations
-constexpr double close_enough = 1e-14;  // of a located zero, in units of the change over the step
-constexpr double no_distance = 1e-9;    // a disagreement that starts this close to zero is there from the beginning
-constexpr int most_halvings = 40;
+constexpr double tangent_speed = 0.01;  // share of the speed of approach that is left on a surface reached tangentially
 
 size_t at(int i) { return static_cast<size_t>(i); }
 int sign_of(double v) { return v > 0 ? 1 : v < 0 ? -1 : 0; }
 std::vector<double> values(const Vec& x) { return {x.data(), x.data() + x.size()}; }
 
-/// Something that does not agree with the mode at the end of a step; `value` is negative (or a zero that was crossed).
-struct Disagreement {
-  Guard guard;
-  double start = 0, value = 0;
-
-  /// How much it changes over the step: what counts as zero is measured by that.
-  double range() const { return std::max(start, 0.0) - value; }
-};
-
 class Stepper {
  public:
   Stepper(EngineMemory& memory, StepSolver& solver, const RunOptions& options)
-      : program_(memory.program),
-        model_(program_.model()),
+      : model_(memory.program.model()),
         options_(options),
-        step_(*options.step),
         series_(*memory.series),
         smooth_(series_, memory.order, memory.step_ratio, options),
         solver_(solver),
-        recorder_(program_, options),
+        recorder_(memory.program, options),
         events_(series_, *memory.point, memory.chatter, recorder_, options),
-        m_(program_.switches()),
-        q_(program_.constraints()) {
-    moment_.clock.set(options.from);
-    moment_.x = options.initial;
-    for (const Switch& s : model_.form.switches) hold_.push_back(constant_value(s.hold, options.parameters));
-    is_step_.assign(at(m_), 0);
-    for (const Counter& c : model_.form.counters) is_step_[at(c.below)] = is_step_[at(c.above)] = 1;
-    for (int i = 0; i < m_; ++i) any_timed_ = any_timed_ || (program_.timed(i) && program_.moves(i));
-    for (const Gap& g : model_.form.gaps) degree_two_ = degree_two_ || g.degree == 2;
-    wants_pieces_ = recorder_.wants_pieces() || !model_.sections.empty();
-    dt_ = step_.dt > 0 ? step_.dt : (options.until - options.from) / 100;
-  }
+        judge_(memory.program, options.parameters, events_.jumps()),
+        length_(memory.program, options, solver),
+        unknown_(memory.program, series_, solver, judge_),
+        wants_pieces_(recorder_.wants_pieces() || !model_.sections.empty()),
+        rule_{options.step->theta, wants_pieces_ || length_.adaptive()},
+        most_splits_(solver.size() <= split_often_up_to ? most_splits_of_few
+                     : solver.size() <= split_up_to     ? most_splits_of_many
+                                                        : 0) {}
 
   Trajectory run() {
     const auto begin = std::chrono::steady_clock::now();
-    moment_.mode.switches.assign(at(m_), '+');
-    moment_.mode.constraints.assign(at(q_), 'o');
-    moment_.counters.assign(at(model_.form.counter_values), 0.0);
-    events_.start(moment_, smooth_.estimate_scale(moment_));
-    take_over();
-    if (step_.dt == 0 && !recorder_.ended()) first_step();
-    for (double k = 1; !recorder_.ended() && t() < options_.until; ++k) {
-      if (step_.dt > 0) {
-        const double next = options_.from + step_.dt * k;
-        advance_to(next > options_.until - 1e-9 * step_.dt ? options_.until : next);
-      } else {
-        advance_to(std::min(options_.until, t() + dt_));
+    start();
+    while (!recorder_.ended() && t() < options_.until) {
+      if (t() >= end_) next_step();
+      const Part part = next_part();
+      if (t() + part.h == t() && part.h > 0) {
+        stall(part.h);
+      } else if (part.h > 0) {
+        const StepFate fate = step_in_mode(solver_, rule_, here_, part.h, step_);
+        if (fate == StepFate::ok && !length_.allows(here_, step_)) {
+          end_ = t() + length_.dt();
+        } else if (fate == StepFate::ok && agrees()) {
+          accept_sliding(part);
+        } else if (!(fate == StepFate::ok && splits()) && !shortens(fate, part.h)) {
+          step_across(part, fate);
+        }
       }
-      moment_.x = values(x_);
-      recorder_.step(moment_);
+      tick_clocks();
+      here_.moment.x = values(here_.x);
+      recorder_.step(here_.moment);
     }
     finish(Why::time, "");
     Trajectory result = recorder_.take();
@@ -85,397 +74,189 @@ class Stepper {
   }
 
  private:
-  double t() const { return moment_.t(); }
-  const Mode& mode() const { return moment_.mode; }
-  bool simpson() const { return step_.theta == 0.5; }
-  double resolution() const { return same_time_bits * eps * std::max(std::abs(t()), dt_ * same_time_share); }
+  /// Of a step that is split, or shortened for Newton's method: its length, and the time at its end.
+  struct Part {
+    double h = 0, end = 0;
+  };
+
+  double t() const { return here_.t(); }
+  double resolution() const { return same_time_bits * eps * std::max(std::abs(t()), length_.dt() * same_time_share); }
+
+  // ---- start and ends -----------------------------------------------------------------------------------------------
+
+  void start() {
+    Moment& now = here_.moment;
+    now.clock.set(options_.from);
+    now.x = options_.initial;
+    now.mode.switches.assign(model_.form.switches.size(), '+');
+    now.mode.constraints.assign(model_.form.gaps.size(), 'o');
+    now.counters.assign(at(model_.form.counter_values), 0.0);
+    end_ = options_.from;
+    events_.start(now, smooth_.estimate_scale(now));
+    take_over();
+    if (!recorder_.ended() && !length_.start(here_)) end_undefined();
+  }
 
   void finish(Why why, std::string message) {
-    moment_.x = values(x_);
-    recorder_.finish(why, std::move(message), moment_);
+    here_.moment.x = values(here_.x);
+    recorder_.finish(why, std::move(message), here_.moment);
+  }
+
+  void stall(double h) {
+    here_.moment.x = values(here_.x);
+    recorder_.stall(fmt::format("steps have shrunk to {:.3g}: the rates have a singularity here", h), here_.moment);
+  }
+
+  void end_undefined() {
+    Vec f;
+    solver_.rates(t(), here_.x, here_.u, f);
+    here_.moment.x = values(here_.x);
+    recorder_.end_undefined({f.data(), static_cast<size_t>(f.size())}, here_.moment);
   }
 
   /// After an event: state, mode and what is held are those of the moment.
   void take_over() {
-    x_ = Eigen::Map<const Vec>(moment_.x.data(), static_cast<Eigen::Index>(moment_.x.size()));
+    Moment& now = here_.moment;
+    here_.x = Eigen::Map<const Vec>(now.x.data(), static_cast<Eigen::Index>(now.x.size()));
     if (recorder_.ended()) return;
-    held_.clear();
-    series_.set_mode(mode());
-    if (series_.evaluate(moment_.x, t(), moment_.counters) == SeriesStatus::ok) held_ = series_.held_values();
-    solver_.set_counters(moment_.counters);
-    u_.resize(m_ + q_);
-    for (int i = 0; i < m_ + q_; ++i) u_[i] = series_.unknown(i)[0];
-    solver_.set_mode(mode(), held_);
-    solver_.guess(u_);
-    solver_.tests(t(), x_, u_, tests_);
-  }
-
-  /// A first guess of the step from the size of states and rates.
-  void first_step() {
-    Vec f;
-    solver_.rates(t(), x_, u_, f);
-    const double all = std::max(x_.cwiseAbs().maxCoeff(), 1e-12);
-    double shortest = (options_.until - options_.from) / 100;
-    for (Eigen::Index i = 0; i < f.size(); ++i) {
-      if (f[i] != 0) shortest = std::min(shortest, 1e-2 * (std::abs(x_[i]) + 1e-2 * all) / std::abs(f[i]));
-    }
-    if (!f.allFinite()) return end_undefined();
-    dt_ = std::max(shortest, 1e-12 * (options_.until - options_.from));
+    here_.held.clear();
+    series_.set_mode(now.mode);
+    if (series_.evaluate(now.x, t(), now.counters) == SeriesStatus::ok) here_.held = series_.held_values();
+    solver_.set_counters(now.counters);
+    here_.u.resize(series_.program().unknowns());
+    for (int i = 0; i < here_.u.size(); ++i) here_.u[i] = series_.unknown(i)[0];
+    solver_.set_mode(now.mode, here_.held);
+    solver_.guess(here_.u);
+    solver_.tests(t(), here_.x, here_.u, here_.tests);
   }
 
   // ---- one step -----------------------------------------------------------------------------------------------------
 
-  void advance_to(double end) {
-    int splits = 0, halvings = 0;
-    double longest = HUGE_VAL;  // of a part, where Newton's method or the error wants short ones
-    while (!recorder_.ended() && t() < end) {
-      double h = moment_.clock.until(end);
-      // The steps of a grid differ in their last bits; the same h keeps the factors.
-      if (step_.dt > 0 && std::abs(h - step_.dt) < 1e-9 * step_.dt) h = step_.dt;
-      bool whole = h <= longest;
-      h = std::min(h, longest);
-      if (step_.dt == 0) h = std::min(h, first_timed(h));
-      const double tick = events_.jumps().next_tick();
-      if (std::isfinite(tick) && moment_.clock.until(tick) <= h + resolution()) {
-        h = std::max(moment_.clock.until(tick), 0.0);
-        whole = std::abs(tick - end) <= resolution();
-      }
-      if (h > 0 && t() + h == t()) return finish(Why::stalled, fmt::format("a step of {:.3g} does not move time", h));
-      if (h == 0) {
-        tick_clocks();
-        continue;
-      }
-      StepFate fate = in_mode(h);
-      if (fate == StepFate::ok && step_.dt == 0 && !error_allows(h)) {
-        end = t() + dt_;
-        continue;
-      }
-      if (fate == StepFate::ok) {
-        disagreements(now_, found_);
-        if (found_.empty()) {
-          accept(now_, whole ? end : t() + h);
-          tick_clocks();
-          longest *= 2;
-          continue;
-        }
-        const bool splittable = simpson() && splits < most_splits && solver_.size() <= split_up_to;
-        const bool must = std::any_of(found_.begin(), found_.end(), [&](const Disagreement& d) { return located(d); });
-        if (splittable || must) {
-          const Located where = locate(h, must);
-          if (where == Located::ahead) {
-            ++splits;
-            const double at_event = std::abs(t() + now_.h - end) <= 4 * eps * std::abs(end) ? end : t() + now_.h;
-            accept(now_, at_event);
-            if (!recorder_.ended() && happen()) continue;
-          } else if (where == Located::here) {
-            ++splits;
-            if (happen()) continue;
-          }
-          if (recorder_.ended()) return;
-        }
-      }
-      // A field that ends at its surface may be undefined beyond it.
-      if ((fate == StepFate::undefined || fate == StepFate::not_converged) && ++halvings < most_halvings) {
-        longest = h / 4;
-        continue;
-      }
-      // Only backward Euler settles on a surface of higher degree.
-      h = std::min(h, moment_.clock.until(end));
-      if (!(h > 0)) continue;
-      fate = unknown_mode(h, fate == StepFate::higher_degree ? 1.0 : step_.theta);
-      if (fate == StepFate::ok) {
-        tick_clocks();
-        longest *= 2;
-        continue;
-      }
-      if (fate == StepFate::undefined) return end_undefined();
-      if (fate == StepFate::unsolved) return finish(Why::inconsistent, trouble_);
-      if (fate == StepFate::not_converged && ++halvings < most_halvings) {
-        longest = h / 4;
-        continue;
-      }
-      if (!recorder_.ended())
-        finish(Why::stalled, fmt::format("the equations of a step of {:.3g} could not be solved", h));
-    }
-  }
-
-  /// An adaptive step must not leap over switches of time alone, which no error of states tells: it ends just after the
-  /// first of a few points at which one of them has turned.
-  double first_timed(double h) {
-    if (!any_timed_) return h;
-    constexpr int looks = 16;
-    Vec tests;
-    for (int k = 1; k < looks; ++k) {
-      const double tau = h * k / looks;
-      solver_.tests(t() + tau, x_, u_, tests);
-      for (int i = 0; i < m_; ++i) {
-        const char c = mode().switches[at(i)];
-        if (program_.timed(i) && ((c == '+' && tests[i] < 0) || (c == '-' && tests[i] > 0))) return tau;
-      }
-    }
-    return h;
-  }
-
-  StepFate in_mode(double h) {
-    solver_.set_mode(mode(), held_);
-    if (simpson()) return solver_.simpson(x_, t(), h, wants_pieces_ || step_.dt == 0, now_);
-    return solver_.theta_step(x_, t(), h, step_.theta, now_);
-  }
-
-  void end_undefined() {
-    const double largest = x_.cwiseAbs().maxCoeff();
-    if (!(largest < 1e100)) return finish(Why::diverged, fmt::format("a state has grown beyond {:.3g}", largest));
-    finish(Why::undefined, "a rate is not a finite number here");
-  }
-
-  /// Adaptive: compares the step just made with its defect; sets the next step. False: it must be shorter.
-  bool error_allows(double h) {
-    Vec error;
-    if (now_.cubic) {  // |p' - f(p)| at three quarters of the step, where the cubic does not collocate
-      const double s = 0.75;
-      const Vec slope = (now_.x - x_) / h;
-      const Vec p = x_ + h * s * now_.f0 + h * s * s * (3 * slope - 2 * now_.f0 - now_.f1) +
-                    h * s * s * s * (now_.f0 + now_.f1 - 2 * slope);
-      const Vec rate =
-          now_.f0 + 2 * s * (3 * slope - 2 * now_.f0 - now_.f1) + 3 * s * s * (now_.f0 + now_.f1 - 2 * slope);
-      Vec f;
-      const Vec u = now_.u0 + s * (now_.u1 - now_.u0);
-      solver_.rates(t() + s * h, p, u, f);
-      error = h * (rate - f);
+  /// To the next point of the grid, or as far as the error of the last step allows.
+  void next_step() {
+    splits_ = shortened_ = 0;
+    longest_ = HUGE_VAL;
+    began_ = t();
+    if (length_.adaptive()) {
+      end_ = std::min(options_.until, t() + length_.dt());
     } else {
-      Vec f0, f1;
-      solver_.rates(t(), x_, now_.u1, f0);
-      solver_.rates(t() + h, now_.x, now_.u1, f1);
-      error = h / 2 * (f1 - f0);
+      const double next = options_.from + length_.dt() * ++grid_;
+      end_ = next > options_.until - same_grid_point * length_.dt() ? options_.until : next;
     }
-    largest_ = largest_.size() == 0 ? Vec(x_.cwiseAbs()) : Vec(largest_.cwiseMax(x_.cwiseAbs()));
-    const double all = std::max({largest_.maxCoeff(), now_.x.cwiseAbs().maxCoeff(), 1e-12});
-    double ratio = 0;
-    for (Eigen::Index i = 0; i < error.size(); ++i) {
-      const double scale = std::max({std::abs(now_.x[i]), largest_[i], 1e-3 * all});
-      ratio = std::max(ratio, std::abs(error[i]) / (options_.tolerance * scale));
+    if (length_.forced() > most_forced_steps) return stall(length_.dt());
+    if (!(end_ > t())) recorder_.stall(fmt::format("a step of {:.3g} does not move time", length_.dt()), here_.moment);
+  }
+
+  /// As far as the end of the step, a clock, a switch of time alone and Newton's method let it go.
+  Part next_part() {
+    Part part{here_.moment.clock.until(end_), end_};
+    // The steps of a grid differ in their last bits; the same h keeps the factors.
+    if (!length_.adaptive() && std::abs(part.h - length_.dt()) < same_grid_point * length_.dt()) part.h = length_.dt();
+    const double longest = std::min(longest_, length_.until_timed(here_, std::min(part.h, longest_)));
+    if (longest < part.h) part = {longest, t() + longest};
+    const double tick = events_.jumps().next_tick();
+    if (std::isfinite(tick) && here_.moment.clock.until(tick) <= part.h + resolution())
+      part = {std::max(here_.moment.clock.until(tick), 0.0), std::abs(tick - end_) <= resolution() ? end_ : tick};
+    return part;
+  }
+
+  /// At its end; and a long step, whose length nothing but its error limits, inside too.
+  bool agrees() {
+    judge_.look(here_, step_, false, found_);
+    if (!found_.empty() || !length_.adaptive()) return found_.empty();
+    const double dip = find_dip(solver_, judge_, here_, step_);
+    Step inside;
+    if (dip == 0 || step_in_mode(solver_, rule_, here_, dip, inside) != StepFate::ok) return true;
+    judge_.look(here_, inside, false, found_);
+    if (!found_.empty()) step_ = std::move(inside);
+    return found_.empty();
+  }
+
+  /// Up to where something slid on stops being attractive.
+  void accept_sliding(const Part& part) {
+    if (here_.mode() != slid_in_) {
+      slid_in_ = here_.mode();
+      series_.set_mode(slid_in_);
+      slope_varies_ = series_.slope_varies();
     }
-    if (std::isnan(ratio)) ratio = 1e6;
-    const double order = now_.cubic ? 4 : 2;
-    const double factor = std::clamp(0.9 * std::pow(std::max(ratio, 1e-10), -1 / order), 0.2, 3.0);
-    const double shortest = 64 * eps * std::max(std::abs(t()), 1e-3 * (options_.until - options_.from));
-    if (ratio > 1 && h > shortest) {
-      dt_ = std::max(shortest, h * std::min(factor, 0.9));
-      return false;
+    std::vector<Guard> lost;
+    if (slope_varies_) lost = find_lost_attraction(series_, solver_, rule_, here_, step_);
+    accept(step_, lost.empty() ? part.end : t() + step_.h);
+    longest_ *= 2;
+    if (lost.empty() || recorder_.ended()) return;
+    const Mode before = here_.mode();
+    happen_at(lost);
+    if (here_.mode() == before && !recorder_.ended())
+      recorder_.end_sliding(series_.active(), series_.slope_varies(), here_.moment);
+  }
+
+  /// Goes to the first disagreement and lets happen what happens there. False: nothing has changed by that, or nothing
+  /// is to be located.
+  bool splits() {
+    const bool must = std::any_of(found_.begin(), found_.end(), [&](const auto& d) { return judge_.must_locate(d); });
+    const bool may = rule_.simpson() && splits_ < most_splits_;
+    if (!may && !must) return shortened_for_events();
+    if (!rule_.simpson()) std::erase_if(found_, [&](const auto& d) { return !judge_.must_locate(d); });
+    const OnStep where = locate(solver_, rule_, judge_, here_, step_, found_);
+    if (where == OnStep::nowhere) return false;
+    ++splits_;
+    if (where == OnStep::ahead) {
+      const double event = t() + step_.h;
+      accept(step_, std::abs(event - end_) <= 4 * eps * std::abs(end_) ? end_ : event);
     }
-    // A step cut short by the end or an event says little about the next.
-    if (h >= 0.5 * dt_ || factor < 1) dt_ = std::min(h >= 0.5 * dt_ ? h * factor : dt_, options_.until - options_.from);
+    return recorder_.ended() || happen();
+  }
+
+  /// Adaptive: where a step has had all the splits it may have, the next ones are as long as it has come.
+  bool shortened_for_events() {
+    if (!length_.adaptive() || !rule_.simpson() || splits_ == 0 || !(t() > began_)) return false;
+    length_.shorten(t() - began_);
+    end_ = t();
     return true;
   }
 
-  // ---- where mode and signs disagree --------------------------------------------------------------------------------
-
-  /// Jumps and the steps of floor are located whatever theta is: a counter moves by one step at a time.
-  bool located(const Disagreement& d) const {
-    return d.guard.kind == GuardKind::jump || (d.guard.kind == GuardKind::surface && is_step_[at(d.guard.item)]);
+  /// Where a rate has no value at the end of the step, or Newton's method fails, the step is too long: a field that
+  /// ends at its surface is followed up to it. False: that is not the trouble.
+  bool shortens(StepFate fate, double h) {
+    if (fate != StepFate::undefined && fate != StepFate::not_converged) return false;
+    if (++shortened_ > most_halvings) return false;
+    longest_ = h / 4;
+    if (h <= std::max(tangent_share_of_step * length_.dt(), tangent_bits * eps * std::abs(t()))) arrive(h);
+    return true;
   }
 
-  /// What does not agree with the mode at the end of a step.
-  void disagreements(const Step& s, std::vector<Disagreement>& found) const {
-    const TestLayout& layout = solver_.layout();
-    found.clear();
-    for (int i = 0; i < m_; ++i) {
-      const char c = mode().switches[at(i)];
-      if (!program_.moves(i) || c == '=') continue;
-      if (c == '0') {
-        const double room = hold_[at(i)] - std::abs(s.u1[i]);
-        const int side = s.u1[i] > 0 ? 1 : -1;
-        if (room < -bound_margin && !holds(i))
-          found.push_back({{GuardKind::sigma, i, side}, hold_[at(i)] - side * s.u0[i], room});
-        continue;
-      }
-      const int side = c == '+' ? 1 : -1;
-      if (side * s.tests[i] < 0) found.push_back({{GuardKind::surface, i, side}, side * tests_[i], side * s.tests[i]});
-    }
-    const double strongest = q_ > 0 ? s.u1.tail(q_).cwiseAbs().maxCoeff() : 0;
-    for (int j = 0; j < q_; ++j) {
-      if (mode().constraints[at(j)] == 'o') {
-        const double g = s.tests[layout.gap(j)];
-        if (g < 0) found.push_back({{GuardKind::gap, j, 1}, tests_[layout.gap(j)], g});
-      } else if (s.u1[m_ + j] < -bound_margin * strongest && !holds(m_ + j)) {
-        found.push_back({{GuardKind::lambda, j, 1}, s.u0[m_ + j], s.u1[m_ + j]});
-      }
-    }
-    find_jumps(s, found);
-  }
-
-  bool holds(int item) const {
-    return std::any_of(held_.begin(), held_.end(), [item](const auto& h) { return h.first == item; });
-  }
-
-  void find_jumps(const Step& s, std::vector<Disagreement>& found) const {
-    const TestLayout& layout = solver_.layout();
-    const Jumps& jumps = events_.jumps();
-    for (int k = 0; k < layout.jumps; ++k) {
-      const int side = jumps.side(at(k));
-      const double c = s.tests[layout.jump(k)];
-      if (jumps.has_clock(at(k)) || side == 0 || side * c >= 0 || !jumps.wanted(at(k), -side)) continue;
-      found.push_back({{GuardKind::jump, k, side}, side * tests_[layout.jump(k)], side * c});
-    }
-  }
-
-  enum class Located {
-    ahead,   ///< now_ has been shortened to the first disagreement
-    here,    ///< it is there from the beginning
-    nowhere  ///< it could not be found
-  };
-
-  /// Shortens the step in now_ to the first disagreement in found_ (with theta above 1/2 only what must be located).
-  Located locate(double h, bool must) {
-    const bool only_some = must && !simpson();
-    const auto look = [&](const Step& s, std::vector<Disagreement>& found) {
-      disagreements(s, found);
-      if (only_some) std::erase_if(found, [&](const Disagreement& d) { return !located(d); });
+  /// The last bit up to a surface along a straight line.
+  void arrive(double h) {
+    Vec f;
+    solver_.rates(t(), here_.x, here_.u, f);
+    const auto reach = [&](double tau) {
+      step_ = {.h = tau, .x = here_.x + tau * f, .u0 = here_.u, .u1 = here_.u, .f0 = {}, .f1 = {}, .tests = {}};
+      solver_.tests(t() + tau, step_.x, step_.u1, step_.tests);
     };
-    look(now_, found_);
-    double lo = 0, hi = h;
-    std::vector<Disagreement> at_hi = found_, at_try;
-    double least_range = HUGE_VAL;
-    for (const Disagreement& d : at_hi) least_range = std::min(least_range, d.range());
-    Step last = now_;
-    const auto same = [](const Disagreement& a, const Disagreement& b) { return a.guard == b.guard; };
-    // From a surface just left, the first part of the step may be free of what is found at its end.
-    const bool from_zero = std::any_of(at_hi.begin(), at_hi.end(),
-                                       [](const Disagreement& d) { return !(d.start > no_distance * -d.value); });
-    if (from_zero) {
-      const std::vector<Disagreement> at_whole = at_hi;
-      double tau = h;
-      for (int k = 0; k < 18; ++k) {
-        tau /= 4;
-        if (in_mode(tau) != StepFate::ok) return Located::nowhere;
-        look(now_, at_try);
-        if (at_try.empty()) break;
-        at_hi = at_try;
-        last = now_;
-        hi = tau;
-      }
-      if (!at_try.empty()) {
-        const double range = at_whole.front().range();
-        found_ = at_try;
-        std::erase_if(found_, [&](const Disagreement& d) {
-          const auto whole = std::find_if(at_whole.begin(), at_whole.end(), [&](const auto& w) { return same(w, d); });
-          return d.start > no_distance * (whole == at_whole.end() ? range : whole->range());
-        });
-        return found_.empty() ? Located::nowhere : Located::here;
-      }
-      lo = tau;
-      for (Disagreement& d : at_hi) d.start = value_of(d, now_);
+    reach(8 * h);
+    judge_.look(here_, step_, false, found_);
+    double first = 1;
+    for (const Disagreement& d : found_) first = std::min(first, std::max(d.start, 0.0) / d.range());
+    std::erase_if(found_,
+                  [&](const auto& d) { return std::max(d.start, 0.0) > first * (1 + located_share) * d.range(); });
+    if (found_.empty()) return;
+    reach(first * step_.h);
+    for (Disagreement& d : found_) {
+      if (is_tangent(d)) d.guard.side = 0;
     }
-    int side = 0;
-    double weight_lo = 1, weight_hi = 1, tau_tried = hi, tau_before = lo;
-    Disagreement tried{.guard = {GuardKind::surface, -1, 0}};
-    for (int k = 0; k < 100; ++k) {
-      double tau = hi;
-      const Disagreement* first = nullptr;
-      for (const Disagreement& d : at_hi) {
-        const double a = std::max(d.start, 0.0) * weight_lo, b = -d.value * weight_hi;
-        const double estimate = a + b > 0 ? lo + (hi - lo) * a / (a + b) : hi;
-        if (!first || estimate < tau) {
-          first = &d;
-          tau = estimate;
-        }
-      }
-      const double least = 2 * eps * std::max(std::abs(t() + hi), hi);
-      if (hi - lo <= least || -first->value <= close_enough * least_range) break;
-      if (k == 0 && last.cubic) tau = root_on_cubic(*first, last, lo, hi, tau);
-      if (k > 0 && same(*first, tried) && tried.value != tried.start) {  // secant through the last two trials
-        const double secant = tau_tried - tried.value * (tau_tried - tau_before) / (tried.value - tried.start);
-        if (secant > lo && secant < hi) tau = secant;
-      }
-      tau = std::clamp(tau, lo + 1e-3 * (hi - lo) * 1e-6, hi - 1e-3 * (hi - lo) * 1e-6);
-      if (k > 40) tau = (lo + hi) / 2;
-      if (tau <= lo || tau >= hi) break;
-      const Disagreement target = *first;
-      if (!same(target, tried)) {
-        tried = target;  // the trial before: the end of the step
-        tau_tried = hi;
-      }
-      if (in_mode(tau) != StepFate::ok) return Located::nowhere;
-      look(now_, at_try);
-      tried.start = tried.value;
-      tried.value = value_of(target, now_);
-      tau_before = tau_tried;
-      tau_tried = tau;
-      if (at_try.empty()) {
-        lo = tau;
-        for (Disagreement& d : at_hi) d.start = value_of(d, now_);
-        const double left = value_of(target, now_);
-        if (left <= close_enough * least_range) {  // close enough from this side
-          last = now_;
-          hi = tau;
-          for (Disagreement& d : at_hi) d.value = value_of(d, now_);
-          break;
-        }
-        weight_hi = side == -1 ? weight_hi / 2 : 1;
-        weight_lo = 1;
-        side = -1;
-      } else {
-        for (Disagreement& d : at_try) {
-          const auto before =
-              std::find_if(at_hi.begin(), at_hi.end(), [&](const Disagreement& o) { return same(o, d); });
-          if (before != at_hi.end()) d.start = before->start;
-        }
-        at_hi = at_try;
-        hi = tau;
-        last = now_;
-        weight_lo = side == 1 ? weight_lo / 2 : 1;
-        weight_hi = 1;
-        side = 1;
-      }
-    }
-    // What is at zero here takes part; a disagreement that is still ahead of the point does not.
-    now_ = last;
-    found_.clear();
-    for (const Disagreement& d : at_hi) {
-      if (d.value <= no_distance * least_range) found_.push_back(d);
-    }
-    return found_.empty() ? Located::nowhere : Located::ahead;
+    if (step_.h > 0) accept(step_, t() + step_.h);
+    if (!recorder_.ended()) happen();
   }
 
-  /// Where the dense output of a step from here makes a disagreement vanish; `guess` where that is not to be seen.
-  double root_on_cubic(const Disagreement& d, const Step& s, double lo, double hi, double guess) {
-    if (d.guard.kind == GuardKind::sigma || d.guard.kind == GuardKind::lambda) return guess;
-    Vec f0, f1;
-    solver_.rates(t(), x_, s.u0, f0);
-    solver_.rates(t() + s.h, s.x, s.u1, f1);
-    const Vec slope = (s.x - x_) / s.h;
-    const Vec c2 = (3 * slope - 2 * f0 - f1) / s.h, c3 = (f0 + f1 - 2 * slope) / (s.h * s.h);
-    Step point;
-    double a = std::max(d.start, 0.0), b = -d.value;
-    for (int k = 0, side = 0; k < 12 && a + b > 0; ++k) {
-      const double tau = lo + (hi - lo) * a / (a + b);
-      if (!(tau > lo && tau < hi)) break;
-      guess = tau;
-      point.x = x_ + tau * (f0 + tau * (c2 + tau * c3));
-      point.u1 = s.u0 + tau / s.h * (s.u1 - s.u0);
-      solver_.tests(t() + tau, point.x, point.u1, point.tests);
-      const double value = value_of(d, point);
-      if (!std::isfinite(value) || std::abs(value) <= 1e-12 * (d.start - d.value)) break;
-      (value > 0 ? lo : hi) = tau;
-      (value > 0 ? a : b) = std::abs(value);
-      if (value > 0 && side > 0) b /= 2;
-      if (value < 0 && side < 0) a /= 2;
-      side = value > 0 ? 1 : -1;
-    }
-    return guess;
-  }
-
-  /// The value of a disagreement at the end of another step from the same point.
-  double value_of(const Disagreement& d, const Step& s) const {
-    const TestLayout& layout = solver_.layout();
-    const int i = d.guard.item;
-    switch (d.guard.kind) {
-      case GuardKind::surface: return d.guard.side * s.tests[i];
-      case GuardKind::sigma: return hold_[at(i)] - d.guard.side * s.u1[i];
-      case GuardKind::gap: return s.tests[layout.gap(i)];
-      case GuardKind::lambda: return s.u1[m_ + i];
-      default: return d.guard.side * s.tests[layout.jump(i)];
-    }
+  /// Whether what arrives at zero at the end of the step has lost its speed by then.
+  bool is_tangent(const Disagreement& d) {
+    Step on{.h = step_.h, .x = {}, .u0 = {}, .u1 = step_.u1, .f0 = {}, .f1 = {}, .tests = {}};
+    Vec f;
+    solver_.rates(t() + step_.h, step_.x, step_.u1, f);
+    if (!f.allFinite()) return false;
+    on.x = step_.x + step_.h * f;
+    solver_.tests(t() + 2 * step_.h, on.x, on.u1, on.tests);
+    return std::abs(judge_.value(d, on) - judge_.value(d, step_)) < tangent_speed * d.start;
   }
 
   // ---- at a located point -------------------------------------------------------------------------------------------
@@ -488,30 +269,20 @@ class Stepper {
   }
 
   bool happen_at(std::vector<Guard> guards) {
-    const Mode before = mode();
-    const std::vector<std::pair<int, double>> held = held_;
-    const std::vector<double> counters = moment_.counters;
-    moment_.x = values(x_);
+    const Moment before = here_.moment;
+    const std::vector<std::pair<int, double>> held = here_.held;
+    Moment& now = here_.moment;
+    now.x = values(here_.x);
     std::sort(guards.begin(), guards.end(), [](const Guard& a, const Guard& b) { return a.item < b.item; });
-    const bool seen = events_.happen(moment_, guards, smooth_.estimate_scale(moment_), resolution(), true);
+    const std::vector<double> x = now.x;
+    const bool seen = events_.happen(now, guards, smooth_.estimate_scale(now), resolution(), true);
     take_over();
-    const bool moved = mode() != before || moment_.counters != counters || moment_.x != values_before_;
-    return (seen && moved) || held != held_;
-  }
-
-  /// Conditions that are zero here up to the accuracy of a step are due together with a clock that ticks.
-  void add_jumps_here(std::vector<Guard>& guards) {
-    const TestLayout& layout = solver_.layout();
-    Vec f, later;
-    solver_.rates(t(), x_, u_, f);
-    const double soon = no_distance * dt_;
-    const Vec ahead = x_ + soon * f;
-    solver_.tests(t() + soon, ahead, u_, later);
-    for (int k = 0; k < layout.jumps; ++k) {
-      const int side = events_.jumps().side(at(k));
-      if (events_.jumps().has_clock(at(k)) || side == 0 || !events_.jumps().wanted(at(k), -side)) continue;
-      if (side * later[layout.jump(k)] < 0) guards.push_back({GuardKind::jump, k, side});
+    const bool moved = now.mode != before.mode || now.counters != before.counters || now.x != x;
+    if (moved) {  // another field
+      shortened_ = 0;
+      longest_ = HUGE_VAL;
     }
+    return (seen && moved) || held != here_.held;
   }
 
   void tick_clocks() {
@@ -523,318 +294,155 @@ class Stepper {
     happen_at(std::move(guards));
   }
 
+  /// Conditions that are zero here up to the accuracy of a step are due together with a clock that ticks.
+  void add_jumps_here(std::vector<Guard>& guards) {
+    const TestLayout& layout = judge_.layout();
+    Vec f, later;
+    solver_.rates(t(), here_.x, here_.u, f);
+    const double soon = located_share * length_.dt();
+    solver_.tests(t() + soon, here_.x + soon * f, here_.u, later);
+    for (int k = 0; k < layout.jumps; ++k) {
+      const int side = events_.jumps().side(at(k));
+      if (events_.jumps().has_clock(at(k)) || side == 0 || !events_.jumps().wanted(at(k), -side)) continue;
+      if (side * later[layout.jump(k)] < 0) guards.push_back({GuardKind::jump, k, side});
+    }
+  }
+
   // ---- the step in an unknown mode ----------------------------------------------------------------------------------
 
   /// A complementarity step over the rest: what changes, changes inside it without being located.
-  StepFate unknown_mode(double h, double theta) {
-    Step s;
-    Mode next;
-    StepFate fate = solve_unknown(h, theta, s, next);
-    if (fate == StepFate::not_converged) fate = solve_unknown(h, 1.0, s, next);
-    if (fate != StepFate::ok) return fate;
-    std::vector<Disagreement> crossed;
-    const auto look = [&] {
-      disagreements(s, crossed);
-      std::erase_if(crossed, [&](const Disagreement& d) { return !located(d); });
-    };
-    look();
-    if (!crossed.empty()) {  // always located, on this step by its linear output
-      double first = 1;
-      for (const Disagreement& d : crossed) {
-        if (d.start > 0) first = std::min(first, d.start / (d.start - d.value));
-      }
-      if (first < 1 - 1e-12 && first > 1e-12) {
-        fate = solve_unknown(first * h, theta, s, next);
-        if (fate != StepFate::ok) return fate;
-      }
+  void step_across(const Part& part, StepFate in_mode) {
+    const double left = std::min(part.h, here_.moment.clock.until(part.end));
+    const double h = std::min(left, length_.longest_unjudged());
+    if (!(h > 0)) return;
+    UnknownStep across;
+    const StepFate fate = solve_across(h, in_mode, across);
+    if (fate == StepFate::undefined) return end_undefined();
+    if (fate == StepFate::unsolved) return finish(Why::inconsistent, across.trouble);
+    if (fate != StepFate::ok) {
+      if (!shortens(fate, h)) stall(h);
+      return;
     }
-    Transition event{.before = mode(), .x_minus = values(x_), .counters_before = moment_.counters};
-    const Vec tests_before = tests_;
+    Transition event{.before = here_.mode(), .x_minus = values(here_.x), .counters_before = here_.moment.counters};
+    const Vec tests_before = here_.tests;
     const double t_before = t();
-    for (const int j : rebounded_) event.impulse.emplace_back(j, s.h * s.u1[m_ + j]);
-    held_.clear();
-    accept(s, t() + s.h);
-    if (recorder_.ended()) return StepFate::ok;
-    moment_.mode = next;
-    u_ = s.u1;
+    for (const int j : across.rebounded)
+      event.impulse.emplace_back(j, across.step.h * across.step.u1[judge_.layout().switches + j]);
+    here_.held.clear();
+    accept(across.step, across.step.h == left ? part.end : t() + across.step.h);
+    longest_ *= 2;
+    length_.crossed();
+    if (recorder_.ended()) return;
+    here_.moment.mode = across.mode;
+    here_.u = across.step.u1;
     project();
-    moment_.x = values(x_);
-    event.after = next;
-    event.counters = moment_.counters;
+    here_.moment.x = values(here_.x);
+    event.after = across.mode;
+    event.counters = here_.moment.counters;
     if (event.before != event.after || !event.impulse.empty()) {
       place(event, tests_before, t_before);
-      recorder_.happened(event, moment_);
+      recorder_.happened(event, here_.moment);
     }
-    if (!recorder_.ended() && !crossed.empty()) {
-      found_ = crossed;
-      happen();
+    if (!recorder_.ended() && !found_.empty()) happen();
+  }
+
+  /// Solves it; what must be located, is, by the linear output of the step: `found_`.
+  StepFate solve_across(double h, StepFate in_mode, UnknownStep& across) {
+    // Only backward Euler settles on a surface of higher degree.
+    double theta = in_mode == StepFate::higher_degree ? 1.0 : rule_.theta;
+    StepFate fate = unknown_.solve(here_, h, theta, across);
+    if (fate == StepFate::not_converged) fate = unknown_.solve(here_, h, theta = 1.0, across);
+    if (fate != StepFate::ok) return fate;
+    judge_.look(here_, across.step, true, found_);
+    double first = 1;
+    for (const Disagreement& d : found_) {
+      if (d.start > 0) first = std::min(first, d.start / d.range());
     }
-    return StepFate::ok;
+    return first < 1 - 1e-12 && first > 1e-12 ? unknown_.solve(here_, first * h, theta, across) : StepFate::ok;
   }
 
   /// A change inside a step without being located: a crossing is put where a straight line crosses, the others at the
   /// end.
   void place(Transition& event, const Vec& tests_before, double t_before) const {
     double s = 1;
-    for (int i = 0; i < m_; ++i) {
-      const double a = tests_before[i], b = tests_[i];
+    for (int i = 0; i < judge_.layout().switches; ++i) {
+      const double a = tests_before[i], b = here_.tests[i];
       if (event.before.switches[at(i)] != event.after.switches[at(i)] && a * b < 0) s = std::min(s, a / (a - b));
     }
     event.t = t_before + s * (t() - t_before);
     event.x_plus.resize(event.x_minus.size());
     for (size_t i = 0; i < event.x_plus.size(); ++i)
-      event.x_plus[i] = event.x_minus[i] + s * (moment_.x[i] - event.x_minus[i]);
+      event.x_plus[i] = event.x_minus[i] + s * (here_.moment.x[i] - event.x_minus[i]);
   }
 
-  /// Complementarity with what the problem itself cannot say: which formulas hold for switches inside them, which gaps
-  /// close, which static friction still holds.
-  StepFate solve_unknown(double h, double theta, Step& s, Mode& next) {
-    const int items = m_ + q_;
-    std::vector<char> open_formula(at(m_), 0), near(at(q_), 0), may_hold(at(m_), 0), left(at(m_), 0);
-    for (int i = 0; i < m_; ++i) may_hold[at(i)] = mode().switches[at(i)] == '0';
-    for (int j = 0; j < q_; ++j) near[at(j)] = model_.form.gaps[at(j)].degree != 2 || mode().constraints[at(j)] == 'c';
-    const std::vector<double> r = restitutions();
-    std::vector<double> rate(at(q_), 0.0);
-    if (degree_two_) {
-      for (int j = 0; j < q_; ++j) rate[at(j)] = tests_[m_ + q_ + j];
-    }
-    std::vector<BoundState> state;
-    for (int round = 0; round < 2 * items + 10; ++round) {
-      Mode key = mode();
-      for (int i = 0; i < m_; ++i) {
-        if (open_formula[at(i)] && !program_.plain(i)) key.switches[at(i)] = '0';
-      }
-      solver_.set_mode(key);
-      ItemBounds bounds{Vec(items), Vec(items), Vec::Zero(items)};
-      for (int i = 0; i < m_; ++i) {
-        const bool fixed = !program_.moves(i) || is_step_[at(i)] || mode().switches[at(i)] == '=' ||
-                           (!program_.plain(i) && key.switches[at(i)] != '0');
-        const double value = solver_.items()[i];
-        const double limit = may_hold[at(i)] && !left[at(i)] ? hold_[at(i)] : 1.0;
-        bounds.lo[i] = fixed ? value : -limit;
-        bounds.hi[i] = fixed ? value : limit;
-      }
-      for (int j = 0; j < q_; ++j) {
-        bounds.lo[m_ + j] = 0;
-        bounds.hi[m_ + j] = near[at(j)] ? HUGE_VAL : 0.0;
-        if (model_.form.gaps[at(j)].degree == 2) bounds.offset[m_ + j] = r[at(j)] * std::min(rate[at(j)], 0.0);
-      }
-      const StepFate fate = solver_.complementarity(x_, t(), h, theta, bounds, s, state, trouble_);
-      if (fate != StepFate::ok) return fate;
-      bool changed = false;
-      const auto set = [&](char& flag) {
-        changed = changed || !flag;
-        flag = 1;
-      };
-      for (int i = 0; i < m_; ++i) {
-        if (!program_.moves(i)) continue;
-        if (is_step_[at(i)] || mode().switches[at(i)] == '=') continue;
-        if (bounds.lo[i] == bounds.hi[i]) {
-          if (s.tests[i] * s.u1[i] < 0) set(open_formula[at(i)]);
-          continue;
-        }
-        if (hold_[at(i)] > 1) {
-          const bool stays = (state[at(i)] == BoundState::upper && mode().switches[at(i)] == '+') ||
-                             (state[at(i)] == BoundState::lower && mode().switches[at(i)] == '-');
-          if (!may_hold[at(i)] && !stays)
-            set(may_hold[at(i)]);
-          else if (may_hold[at(i)] && state[at(i)] != BoundState::inside)
-            set(left[at(i)]);
-        }
-      }
-      for (int j = 0; j < q_; ++j) {
-        if (!near[at(j)] && s.tests[solver_.layout().gap(j)] < 0) set(near[at(j)]);
-      }
-      if (!changed) break;
-    }
-    next = mode();
-    for (int i = 0; i < m_; ++i) {
-      if (!program_.moves(i) || is_step_[at(i)] || mode().switches[at(i)] == '=') continue;
-      const bool fixed = !program_.plain(i) && !open_formula[at(i)] && mode().switches[at(i)] != '0';
-      if (fixed) continue;
-      next.switches[at(i)] = state[at(i)] == BoundState::upper ? '+' : state[at(i)] == BoundState::lower ? '-' : '0';
-    }
-    rebounded_.clear();
-    for (int j = 0; j < q_; ++j) {
-      const bool pressed = near[at(j)] && state[at(m_ + j)] == BoundState::inside;
-      next.constraints[at(j)] = pressed ? 'c' : 'o';
-      if (model_.form.gaps[at(j)].degree != 2) continue;
-      if (pressed && mode().constraints[at(j)] == 'o') rebounded_.push_back(j);
-      if (pressed && r[at(j)] * std::min(rate[at(j)], 0.0) < 0) next.constraints[at(j)] = 'o';
-    }
-    return StepFate::ok;
-  }
-
-  /// Restitutions at the start of the step: they may depend on states.
-  std::vector<double> restitutions() {
-    std::vector<double> out(at(q_), 0.0);
-    if (!degree_two_) return out;
-    Mode open = mode();
-    open.constraints.assign(at(q_), 'o');
-    series_.set_mode(open);
-    const std::vector<double> x = values(x_);
-    series_.evaluate_with(x, t(), moment_.counters, {});
-    const Jet<double>& actions = series_.actions();
-    for (int j = 0; j < q_; ++j) {
-      if (model_.form.gaps[at(j)].restitution) out[at(j)] = actions.output(program_.restitution(j))[0];
-    }
-    return out;
-  }
-
-  /// Closed contacts go back to their gaps: a few sweeps along the gradients.
   void project() {
-    if (!step_.projection || !degree_two_ || mode().constraints.find('c') == std::string::npos) return;
-    const TestLayout& layout = solver_.layout();
-    const double least = 16 * eps * (1 + x_.cwiseAbs().maxCoeff());
-    solver_.set_mode(mode(), held_);
-    for (int sweep = 0; sweep < 3; ++sweep) {
-      solver_.tests(t(), x_, u_, tests_);
-      bool any = false;
-      Eigen::SparseMatrix<double, Eigen::RowMajor> P;
-      for (int j = 0; j < q_; ++j) {
-        if (mode().constraints[at(j)] != 'c' || model_.form.gaps[at(j)].degree != 2) continue;
-        const double g = tests_[layout.gap(j)];
-        if (std::abs(g) <= least) continue;
-        if (!any) P = solver_.slopes(t(), x_, u_).P;
-        any = true;
-        double square = 0;
-        for (Eigen::SparseMatrix<double, Eigen::RowMajor>::InnerIterator it(P, j); it; ++it)
-          square += it.value() * it.value();
-        if (square == 0) continue;
-        for (Eigen::SparseMatrix<double, Eigen::RowMajor>::InnerIterator it(P, j); it; ++it)
-          x_[it.col()] -= it.value() * g / square;
-      }
-      if (!any) return;
-    }
-    solver_.tests(t(), x_, u_, tests_);
+    if (options_.step->projection) unknown_.project(here_);
   }
 
   // ---- what is kept -------------------------------------------------------------------------------------------------
 
   /// The state moves to the end of the step; sections on the way are reported.
   void accept(const Step& s, double end) {
-    if (wants_pieces_) make_piece(s, end);
-    recorder_.slid(mode(), s.h);
+    if (wants_pieces_) make_piece(here_, s, end, piece_);
+    recorder_.slid(here_.mode(), s.h);
     for (int i = 0; i < model_.form.visible; ++i) {
-      if (mode().switches[at(i)] == '0') recorder_.drifted(mode(), std::abs(s.tests[i]));
+      if (here_.mode().switches[at(i)] == '0') recorder_.drifted(here_.mode(), std::abs(s.tests[i]));
     }
+    Moment& now = here_.moment;
+    now.x = values(here_.x);
     if (!model_.sections.empty()) {
-      find_sections(s);
-      moment_.x = values(x_);
-      recorder_.pass(piece_, crossings_, moment_, resolution());
+      find_crossings(solver_, model_, recorder_, here_, s, piece_, crossings_);
+      recorder_.pass(piece_, crossings_, now, resolution());
       if (recorder_.ended()) {
-        x_ = Eigen::Map<const Vec>(moment_.x.data(), x_.size());
+        here_.x = Eigen::Map<const Vec>(now.x.data(), here_.x.size());
         return;
       }
     }
-    if (recorder_.wants_pieces()) recorder_.keep(piece_, moment_, held_);
-    x_ = s.x;
-    u_ = s.u1;
-    tests_ = s.tests;
-    moment_.clock.set(end);
-    if (!(x_.cwiseAbs().maxCoeff() < largest_state)) return finish(Why::diverged, "a state grows without bound");
+    if (recorder_.wants_pieces()) recorder_.keep(piece_, now, here_.held);
+    here_.x = s.x;
+    here_.u = s.u1;
+    here_.tests = s.tests;
+    now.clock.set(end);
+    now.x = values(here_.x);
+    if (recorder_.has_grown(now)) return;
     note_signs();
     project();
-    values_before_ = values(x_);
-  }
-
-  void make_piece(const Step& s, double end) {
-    const size_t n = static_cast<size_t>(x_.size());
-    const size_t stride = s.cubic ? 4 : 2;
-    piece_.start = t();
-    piece_.length = end - t();
-    piece_.coefficients.assign(n * stride, 0.0);
-    for (size_t i = 0; i < n; ++i) {
-      const Eigen::Index e = static_cast<Eigen::Index>(i);
-      double* c = &piece_.coefficients[i * stride];
-      const double slope = (s.x[e] - x_[e]) / s.h;
-      c[0] = x_[e];
-      c[1] = slope;
-      if (!s.cubic) continue;
-      c[1] = s.f0[e];
-      c[2] = (3 * slope - 2 * s.f0[e] - s.f1[e]) / s.h;
-      c[3] = (s.f0[e] + s.f1[e] - 2 * slope) / (s.h * s.h);
-    }
   }
 
   void note_signs() {
-    const TestLayout& layout = solver_.layout();
+    const TestLayout& layout = judge_.layout();
     for (int k = 0; k < layout.jumps; ++k) {
       // A zero here is judged where it is left or stays.
-      if (const int s = sign_of(tests_[layout.jump(k)]); s != 0) events_.jumps().note(at(k), s, 0);
+      if (const int s = sign_of(here_.tests[layout.jump(k)]); s != 0) events_.jumps().note(at(k), s, 0);
     }
     for (int s = 0; s < layout.sections; ++s) {
-      if (const int sign = sign_of(tests_[layout.section(s)]); sign != 0) recorder_.set_section_sign(at(s), sign);
+      if (const int sign = sign_of(here_.tests[layout.section(s)]); sign != 0) recorder_.set_section_sign(at(s), sign);
     }
   }
 
-  // ---- sections -----------------------------------------------------------------------------------------------------
-
-  void find_sections(const Step& s) {
-    crossings_.clear();
-    const TestLayout& layout = solver_.layout();
-    for (int k = 0; k < layout.sections; ++k) {
-      const int side = recorder_.section_sign(at(k));
-      const double last = s.tests[layout.section(k)];
-      if (model_.sections[at(k)].kind != Section::Kind::on || side * last >= 0) continue;
-      crossings_.push_back({k, passage(k, s), -side});
-    }
-  }
-
-  /// Where the dense output meets a section whose sign has changed: regula falsi along the piece.
-  double passage(int section, const Step& s) {
-    const int output = solver_.layout().section(section);
-    double lo = 0, hi = piece_.length;
-    double a = std::abs(tests_[output]) + 1e-300, b = std::abs(s.tests[output]);
-    const int side = recorder_.section_sign(at(section));
-    std::vector<double> x(static_cast<size_t>(x_.size()));
-    Vec tests;
-    int last = 0;
-    for (int k = 0; k < 60 && hi - lo > 4 * eps * std::abs(t() + hi); ++k) {
-      const double tau = k > 40 ? (lo + hi) / 2 : lo + (hi - lo) * a / (a + b);
-      if (tau <= lo || tau >= hi) break;
-      Trajectory::evaluate(piece_, program_.states(), tau, x.data());
-      const Vec u = s.u0 + tau / piece_.length * (s.u1 - s.u0);
-      solver_.tests(t() + tau, Eigen::Map<const Vec>(x.data(), x_.size()), u, tests);
-      const double v = side * tests[output];
-      if (v == 0) return tau;
-      if (v > 0) {
-        lo = tau, a = v;
-        if (last == 1) b /= 2;
-        last = 1;
-      } else {
-        hi = tau, b = -v;
-        if (last == -1) a /= 2;
-        last = -1;
-      }
-    }
-    return hi;
-  }
-
-  const Program& program_;
   const Model& model_;
   const RunOptions& options_;
-  StepOptions step_;
   Series& series_;
   Smooth smooth_;  // for the time scale of the flow at events
   StepSolver& solver_;
   Recorder recorder_;
   Events events_;
-  int m_, q_;
-  double dt_ = 0;
-  Moment moment_;
-  Vec x_, u_, tests_;
-  std::vector<std::pair<int, double>> held_;
-  std::vector<double> hold_, values_before_;
-  std::vector<char> is_step_;  // switches that are steps of floor
-  std::vector<int> rebounded_;
-  Step now_;
-  std::vector<Disagreement> found_;
+  Judge judge_;
+  StepLength length_;
+  UnknownMode unknown_;
+  bool wants_pieces_;
+  StepRule rule_;
+  int most_splits_;
+  Here here_;
+  Step step_;                              // the last one solved in a known mode
+  std::vector<Disagreement> found_;        // on it
+  double grid_ = 0, began_ = 0, end_ = 0;  // the number of the present step, where it begins and ends
+  int splits_ = 0, shortened_ = 0;         // of the present step
+  double longest_ = HUGE_VAL;              // part of it that Newton's method is given
+  Mode slid_in_;                           // the mode in which
+  bool slope_varies_ = false;              // d(h')/dsigma varies
   Piece piece_;
   std::vector<Crossing> crossings_;
-  Vec largest_;
-  std::string trouble_;
-  bool degree_two_ = false, wants_pieces_ = false, any_timed_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,66 @@
+#include "flow/step/dense.hpp"
+
+#include <cmath>
+
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+/// Regula falsi along the piece of a step for a section that leaves the sign `side`.
+double passage(StepSolver& solver, const Here& here, const Step& step, const Piece& piece, int output, int side) {
+  const double t = here.t();
+  double lo = 0, hi = piece.length;
+  double a = std::abs(here.tests[output]) + 1e-300, b = std::abs(step.tests[output]);
+  Vec x(here.x.size()), tests;
+  int last = 0;
+  for (int k = 0; k < 60 && hi - lo > 4 * eps * std::abs(t + hi); ++k) {
+    const double tau = k > 40 ? (lo + hi) / 2 : lo + (hi - lo) * a / (a + b);
+    if (tau <= lo || tau >= hi) break;
+    Trajectory::evaluate(piece, static_cast<int>(x.size()), tau, x.data());
+    solver.tests(t + tau, x, step.u0 + tau / piece.length * (step.u1 - step.u0), tests);
+    const double v = side * tests[output];
+    if (v == 0) return tau;
+    (v > 0 ? lo : hi) = tau;
+    (v > 0 ? a : b) = std::abs(v);
+    if (v > 0 && last == 1) b /= 2;
+    if (v < 0 && last == -1) a /= 2;
+    last = v > 0 ? 1 : -1;
+  }
+  return hi;
+}
+
+}  // namespace
+
+void make_piece(const Here& here, const Step& step, double end, Piece& piece) {
+  const size_t n = static_cast<size_t>(here.x.size()), stride = step.cubic ? 4 : 2;
+  piece.start = here.t();
+  piece.length = end - here.t();
+  piece.coefficients.assign(n * stride, 0.0);
+  for (size_t i = 0; i < n; ++i) {
+    const Eigen::Index e = static_cast<Eigen::Index>(i);
+    double* c = &piece.coefficients[i * stride];
+    const double slope = (step.x[e] - here.x[e]) / step.h;
+    c[0] = here.x[e];
+    c[1] = slope;
+    if (!step.cubic) continue;
+    c[1] = step.f0[e];
+    c[2] = (3 * slope - 2 * step.f0[e] - step.f1[e]) / step.h;
+    c[3] = (step.f0[e] + step.f1[e] - 2 * slope) / (step.h * step.h);
+  }
+}
+
+void find_crossings(StepSolver& solver, const Model& model, const Recorder& recorder, const Here& here,
+                    const Step& step, const Piece& piece, std::vector<Crossing>& crossings) {
+  crossings.clear();
+  const TestLayout& layout = solver.layout();
+  for (int k = 0; k < layout.sections; ++k) {
+    const int side = recorder.section_sign(at(k)), output = layout.section(k);
+    if (model.sections[at(k)].kind != Section::Kind::on || side * step.tests[output] >= 0) continue;
+    crossings.push_back({k, passage(solver, here, step, piece, output, side), -side});
+  }
+}
+
+}  // namespace saltus

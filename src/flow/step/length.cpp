@@ -1,0 +1,123 @@
+#include "flow/step/length.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "flow/thresholds.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+StepLength::StepLength(const Program& program, const RunOptions& options, StepSolver& solver)
+    : program_(program),
+      options_(options),
+      solver_(solver),
+      adaptive_(options.step->dt == 0),
+      dt_(adaptive_ ? (options.until - options.from) / 100 : options.step->dt) {
+  for (int i = 0; i < program.switches(); ++i) any_timed_ = any_timed_ || (program.timed(i) && program.moves(i));
+}
+
+bool StepLength::start(const Here& here) {
+  if (!adaptive_) return true;
+  Vec f;
+  solver_.rates(here.t(), here.x, here.u, f);
+  const double all = std::max(here.x.cwiseAbs().maxCoeff(), 1e-12);
+  for (Eigen::Index i = 0; i < f.size(); ++i) {
+    if (f[i] != 0) dt_ = std::min(dt_, 1e-2 * (std::abs(here.x[i]) + 1e-2 * all) / std::abs(f[i]));
+  }
+  dt_ = std::max(dt_, 1e-12 * (options_.until - options_.from));
+  return f.allFinite();
+}
+
+/// |p' - f(p)| of the cubic at three quarters of the step, where it does not collocate; else the change of the rates.
+Vec StepLength::defect(const Here& here, const Step& step) {
+  const double h = step.h, t = here.t();
+  Vec f0, f1;
+  if (!step.cubic) {
+    solver_.rates(t, here.x, step.u1, f0);
+    solver_.rates(t + h, step.x, step.u1, f1);
+    return h / 2 * (f1 - f0);
+  }
+  const double s = 0.75;
+  const Vec slope = (step.x - here.x) / h;
+  const Vec second = 3 * slope - 2 * step.f0 - step.f1, third = step.f0 + step.f1 - 2 * slope;
+  const Vec p = here.x + h * s * (step.f0 + s * (second + s * third));
+  const Vec rate = step.f0 + s * (2 * second + 3 * s * third);
+  solver_.rates(t + s * h, p, step.u0 + s * (step.u1 - step.u0), f0);
+  return h * (rate - f0);
+}
+
+/// Takes out what active items would undo: with C e = h C G du, the part h G du is an error of forces, not of the
+/// motion. Gives that error, in units of the root of the tolerance: forces decide when something moves, and are of
+/// lower order.
+double StepLength::leave_to_forces(const StepSlopes& slopes, const Step& step, Vec& error) const {
+  if (solver_.size() > split_often_up_to) return 0;
+  const Mat D = slopes.D;
+  std::vector<int> forces;
+  for (const int item : solver_.active()) {
+    if ((D.row(item).array() == 0).all()) forces.push_back(item);
+  }
+  if (forces.empty()) return 0;
+  const Mat C = Mat(slopes.C)(forces, Eigen::all), G = Mat(slopes.G)(Eigen::all, forces);
+  const Vec du = Orthogonal(C * G).solve(C * error);
+  error -= G * du;
+  const double size = std::max(1.0, step.u1.cwiseAbs().maxCoeff());
+  return du.cwiseAbs().maxCoeff() / (step.h * size * std::sqrt(options_.tolerance));
+}
+
+/// The defect in units of what the tolerance allows.
+double StepLength::ratio(const Here& here, const Step& step) {
+  Vec error = defect(here, step);
+  if (!error.allFinite()) return 1e6;
+  Vec least = Vec::Zero(error.size());
+  double ratio = 0;
+  if (!solver_.active().empty()) {
+    const StepSlopes& slopes = solver_.slopes(here.t() + step.h, step.x, step.u1);
+    ratio = std::pow(leave_to_forces(slopes, step, error), 2);
+    // A stack that rests has no other size to measure errors by than that of its forces.
+    least = resting_share * (options_.until - options_.from) * (slopes.G.cwiseAbs() * step.u1.cwiseAbs());
+  }
+  largest_ = largest_.size() == 0 ? Vec(here.x.cwiseAbs()) : Vec(largest_.cwiseMax(here.x.cwiseAbs()));
+  const double all = std::max({largest_.maxCoeff(), step.x.cwiseAbs().maxCoeff(), least.maxCoeff(), 1e-12});
+  for (Eigen::Index i = 0; i < error.size(); ++i) {
+    const double scale = std::max({std::abs(step.x[i]), largest_[i], 1e-3 * all, least[i]});
+    ratio = std::max(ratio, std::abs(error[i]) / (options_.tolerance * scale));
+  }
+  return ratio;
+}
+
+bool StepLength::allows(const Here& here, const Step& step) {
+  if (!adaptive_) return true;
+  const double ratio = this->ratio(here, step), h = step.h, span = options_.until - options_.from;
+  const double factor = std::clamp(0.9 * std::pow(std::max(ratio, 1e-10), -1 / (step.cubic ? 4.0 : 2.0)), 0.2, 3.0);
+  const double shortest = 64 * eps * std::max(std::abs(here.t()), 1e-3 * span);
+  if (ratio > 1 && h > 1.1 * shortest) {
+    dt_ = std::max(shortest, h * std::min(factor, 0.9));
+    return false;
+  }
+  forced_ = ratio > 1 ? forced_ + 1 : 0;
+  // A step cut short by the end or an event says little about the next.
+  if (h >= 0.5 * dt_ || factor < 1) dt_ = std::min(h >= 0.5 * dt_ ? h * factor : dt_, span);
+  return true;
+}
+
+double StepLength::until_timed(const Here& here, double h) {
+  if (!adaptive_ || !any_timed_) return h;
+  constexpr int looks = 16;
+  Vec tests;
+  for (int k = 1; k < looks; ++k) {
+    const double tau = h * k / looks;
+    solver_.tests(here.t() + tau, here.x, here.u, tests);
+    for (int i = 0; i < program_.switches(); ++i) {
+      const char c = here.mode().switches[at(i)];
+      if (program_.timed(i) && ((c == '+' && tests[i] < 0) || (c == '-' && tests[i] > 0))) return tau;
+    }
+  }
+  return h;
+}
+
+}  // namespace saltus

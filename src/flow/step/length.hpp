@@ -1,0 +1,52 @@
+// How long a step may be: as given, or so that its defect stays below the tolerance.
+#pragma once
+
+#include <cmath>
+
+#include "flow/simulate.hpp"
+#include "flow/step/judge.hpp"
+
+namespace saltus {
+
+class StepLength {
+  static constexpr double unjudged_share = 1.0 / 2000;  // of the run
+
+ public:
+  StepLength(const Program& program, const RunOptions& options, StepSolver& solver);
+
+  bool adaptive() const { return adaptive_; }
+  /// Of the present step.
+  double dt() const { return dt_; }
+  /// Adaptive: a first guess from the size of states and rates. False: a rate is not a finite number.
+  bool start(const Here& here);
+  /// Adaptive: compares a step with its defect and sets the next. False: it must be shorter.
+  bool allows(const Here& here, const Step& step);
+  /// Adaptive: a step without a mode, which has no error to judge by, is at most so long.
+  double longest_unjudged() const { return adaptive_ ? unjudged_share * (options_.until - options_.from) : HUGE_VAL; }
+  /// Adaptive: one has been made.
+  void crossed() {
+    if (adaptive_) dt_ = std::max(dt_, std::min(2 * dt_, longest_unjudged()));
+  }
+  /// Adaptive: steps are at most this long, until they grow again.
+  void shorten(double longest) { dt_ = std::min(dt_, longest); }
+  /// Steps in a row that were as short as steps can be, and still not accurate.
+  int forced() const { return forced_; }
+  /// Adaptive: a step must not leap over switches of time alone, which no error of states tells: it ends just after the
+  /// first of a few points at which one of them has turned.
+  double until_timed(const Here& here, double h);
+
+ private:
+  Vec defect(const Here& here, const Step& step);
+  double leave_to_forces(const StepSlopes& slopes, const Step& step, Vec& error) const;
+  double ratio(const Here& here, const Step& step);
+
+  const Program& program_;
+  const RunOptions& options_;
+  StepSolver& solver_;
+  bool adaptive_, any_timed_ = false;
+  double dt_;
+  int forced_ = 0;
+  Vec largest_;  // of each state so far
+};
+
+}  // namespace saltus

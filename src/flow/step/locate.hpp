@@ -1,0 +1,35 @@
+// Where on a step the first disagreement with its mode begins.
+#pragma once
+
+#include <vector>
+
+#include "flow/step/judge.hpp"
+
+namespace saltus {
+
+/// How steps are made in a known mode.
+struct StepRule {
+  double theta = 0.5;
+  bool rates = false;  ///< a Simpson step has its rates at both ends
+
+  bool simpson() const { return theta == 0.5; }
+};
+
+/// The step from here over h in the mode of here.
+StepFate step_in_mode(StepSolver& solver, const StepRule& rule, const Here& here, double h, Step& out);
+
+enum class OnStep {
+  ahead,   ///< the step has been shortened to the first disagreement
+  here,    ///< it is there from the beginning
+  nowhere  ///< it could not be found
+};
+
+/// Shortens `step` to the first of the disagreements in `found`; leaves those that are zero there.
+OnStep locate(StepSolver& solver, const StepRule& rule, const Judge& judge, const Here& here, Step& step,
+              std::vector<Disagreement>& found);
+
+/// Where inside a cubic step that agrees at its end something watched falls below zero and comes back, by the quartic
+/// through five of its values; 0 if nothing does.
+double find_dip(StepSolver& solver, const Judge& judge, const Here& here, const Step& step);
+
+}  // namespace saltus
