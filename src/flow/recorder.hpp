@@ -33,6 +33,8 @@ class Recorder {
   void start(const Moment& now, const Transition& first);
   /// A step has been made that ends here. Limits are looked after: steps, the pace, who asks to stop.
   void step(const Moment& now);
+  /// Counts it alone: where the moment of the whole costs too much to have at every step.
+  void count_step() { ++result_.cost.steps; }
   /// A transition has happened; it is counted, told and kept, and sections on its contacts and jumps are passed.
   void happened(const Transition& transition, const Moment& now);
   /// Whether a transition is told to anybody or may be the last; otherwise it is enough to `count` it.

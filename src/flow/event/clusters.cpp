@@ -114,7 +114,7 @@ Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double 
       }
       if (recorder_.ended()) return Outcome::end;
     }
-    recorder_.step();
+    recorder_.count_step();
     if (limits(now)) return Outcome::end;
   }
 }
