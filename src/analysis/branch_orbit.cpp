@@ -293,6 +293,9 @@ bool OrbitCurve::add(SpecialPoint s, const CurvePoint& at_point) {
 bool OrbitCurve::special(const Located& l) {
   const OrbitView& v = view(l.point);
   if (l.test.name == "torus" && !on_circle(v.roots)) return true;  // a neutral saddle
+  const bool flips = l.test.name == "flip" || l.test.name == "symmetry";
+  const auto turned = [](const std::complex<double>& mu) { return std::abs(mu + 1.0) < 1e-3; };
+  if (flips && std::none_of(v.roots.begin(), v.roots.end(), turned)) return true;  // it passed -1 through infinity
   std::string type = l.test.name;
   // Where curves meet the fold of one of them is no fold: a branch that ends on a symmetric one.
   const bool pitchfork = type == "fold" && l.meets;

@@ -135,11 +135,11 @@ std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoin
     if (k % 8 == 7 || !(s > low && s < high)) s = 0.5 * (low + high);
     std::optional<CurvePoint> here = correct(a, s, between(a, b, s, step));
     for (const double share : {0.5, 0.25, 0.75}) {
-      if (here) break;
+      if (here || (from.breaks && share != 0.5)) break;
       s = low + share * (high - low);
       here = correct(a, s, between(a, b, s, step));
     }
-    if (!here && high - low < 0.05 * step) {  // where curves meet there is no Newton; they do so on a straight line
+    if (!here && !from.breaks && high - low < 0.05 * step) {  // curves that meet do so on a straight line
       const double share = f_low / (f_low - f_high);
       best = before;
       best.z += share * (behind.z - before.z);

@@ -422,9 +422,11 @@ bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t
   series.evaluate_with(x, t, hit.counters, switches);
   Collision c(series, hit.contacts, switches, x.size());
   Vec aim(ix(hit.contacts.size()));
-  for (Eigen::Index a = 0; a < aim.size(); ++a)
-    aim[a] = -(direction > 0 ? c.restitution[a] : 1 / c.restitution[a]) * direction *
-             std::min(direction * c.gap_rate[a], 0.0);
+  for (Eigen::Index a = 0; a < aim.size(); ++a) {
+    // One that parts is pressed by the others; alone it parts where an orbit is continued past its grazing.
+    const bool pressed = aim.size() > 1 && direction * c.gap_rate[a] > 0;
+    aim[a] = pressed ? 0.0 : -(direction > 0 ? c.restitution[a] : 1 / c.restitution[a]) * c.gap_rate[a];
+  }
   Answer answer;
   if (!solve_assignment(c, aim, assignment, answer)) return false;
   for (size_t i = 0; i < x.size(); ++i) x[i] += answer.change[ix(i)];

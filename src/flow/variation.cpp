@@ -985,7 +985,8 @@ bool Variation::pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, 
     J.row(k) = gradient_of(*b, rate).transpose() * unknowns;
     r.row(k) = row_tangent(rate, *b, tape, moved, &dt);
     // A contact that was about to open and is pressed by the others ends without velocity.
-    if (direction_ * value_of(*a, rate) > 0) continue;
+    // (Alone it does so only where an orbit is continued past its grazing: there the law of the impact stays.)
+    if (count > 1 && direction_ * value_of(*a, rate) > 0) continue;
     const Mat dfactor = row_tangent(program_.event_restitution(j), *a, tape, z, &dt);
     r.row(k) += back * row_tangent(rate, *a, tape, z, &dt) +
                 (direction_ > 0 ? 1.0 : -back * back) * value_of(*a, rate) * dfactor;

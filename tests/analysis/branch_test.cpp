@@ -225,6 +225,26 @@ every = "2*pi/w"
   expect_special(b, "flip", 2.653347727855323, 1e-11);
 }
 
+TEST(OrbitBranch, OfAnImpactOscillatorGrazesWhereItsFreeOrbitTouchesTheStop) {  // followed with its impacts
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -0.2*v - x + F*cos(0.8*t) - N
+"""
+[parameters]
+F = 0.55
+[constraint.N]
+gap = "1 - x"
+restitution = 0.8
+[initial]
+x = 0
+v = 0
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model)}, {.parameter = 0, .low = 0.3, .high = 0.6});
+  ASSERT_TRUE(b.found) << b.message;
+  expect_special(b, "impact-grazing", std::hypot(1 - 0.64, 0.16), 1e-10);
+}
+
 TEST(OrbitBranch, EndsOnTheRangeOrSaysWhy) {
   const Model model = read_model_text(friction);
   const Branch b =
