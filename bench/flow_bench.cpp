@@ -1,7 +1,8 @@
 // What a trajectory costs for the accuracy it has. Dry friction over 1000 periods: saltus from the text of the
-// gallery's model against Boost.odeint and CVODE with the model, its events and its sticking written by hand. Drill
-// string: the same against Boost.odeint, per cycle of sticking and slipping. Pendulum: the smooth flow alone against
-// Boost.odeint and CVODE. The argument d of a row is the tolerance 10^-d; `error` is what it led to.
+// gallery's model against Boost.odeint, CVODE and Taylor series with the model, its events and its sticking written by
+// hand. Drill string: the same against Boost.odeint and Taylor series, per cycle of sticking and slipping. Pendulum:
+// the smooth flow alone against Boost.odeint and CVODE. The argument d of a row is the tolerance 10^-d; `error` is what
+// it led to.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -176,6 +177,73 @@ Times friction_by_odeint(double until, double tolerance) {
   });
 }
 
+// ---- Taylor series by hand: fixed order, the step from the last two terms, an event by its sign at the end of a step
+
+constexpr size_t taylor_terms = 20;
+using Jet20 = std::array<double, taylor_terms + 1>;
+
+double value_of(const Jet20& c, double h) {
+  double value = c[taylor_terms];
+  for (size_t k = taylor_terms; k-- > 0;) value = value * h + c[k];
+  return value;
+}
+
+/// A step that leaves out no more than the tolerance of any of the series.
+double taylor_step(std::initializer_list<const Jet20*> series, double tolerance) {
+  double length = std::numeric_limits<double>::infinity();
+  for (const Jet20* c : series) {
+    const double scale = std::abs((*c)[0]) + std::abs((*c)[1]) + std::abs((*c)[2]);
+    for (const size_t k : {taylor_terms - 1, taylor_terms})
+      length = std::min(length, std::pow(tolerance * scale / std::abs((*c)[k]), 1.0 / static_cast<double>(k)));
+  }
+  return length;
+}
+
+/// Newton's method for a zero before h, where c has the sign `before` until then; it may begin at zero.
+double zero_before(const Jet20& c, double h, double before) {
+  double lo = h / 2, hi = h;
+  for (int halving = 0; halving < 60 && before * value_of(c, lo) <= 0; ++halving) lo /= 2;
+  double s = lo + (hi - lo) * value_of(c, lo) / (value_of(c, lo) - value_of(c, hi));
+  for (int iteration = 0; iteration < 20; ++iteration) {
+    double value = c[taylor_terms], slope = 0;
+    for (size_t k = taylor_terms; k-- > 0;) {
+      slope = slope * s + value;
+      value = value * s + c[k];
+    }
+    (before * value > 0 ? lo : hi) = s;
+    const double step = value / slope;
+    s -= step;
+    if (!(s >= lo && s <= hi)) s = (lo + hi) / 2;
+    if (std::abs(step) <= 1e-15 * h) break;
+  }
+  return s;
+}
+
+Times friction_by_taylor(double until, double tolerance) {
+  return friction_by_hand(until, [=](double t, State2& x, double sign) {
+    while (t < until) {
+      Jet20 y, v, s, c;
+      y[0] = x[0], v[0] = x[1], s[0] = std::sin(omega * t), c[0] = std::cos(omega * t);
+      for (size_t k = 0; k < taylor_terms; ++k) {
+        const double over = 1 / static_cast<double>(k + 1);
+        y[k + 1] = v[k] * over;
+        v[k + 1] = (s[k] - y[k] - (k == 0 ? F * sign : 0)) * over;
+        s[k + 1] = omega * c[k] * over;
+        c[k + 1] = -omega * s[k] * over;
+      }
+      const double h = taylor_step({&y, &v}, tolerance);
+      if (sign * value_of(v, h) <= 0) {
+        const double hit = zero_before(v, h, sign);
+        x = {value_of(y, hit), 0};
+        return t + hit;
+      }
+      x = {value_of(y, h), value_of(v, h)};
+      t += h;
+    }
+    return until;
+  });
+}
+
 Times friction_by_cvode(double until, double tolerance) {
   struct Ours {
     double sign = 1;
@@ -321,6 +389,60 @@ Times drill_by_odeint(double until, double tolerance) {
   });
 }
 
+/// The field that holds and the event that ends it are told apart by where the lower disc is: at rest, or turning.
+Times drill_by_taylor(double until, double tolerance) {
+  using D = Drill<double>;
+  const auto flow = [=](const auto&, const auto& event, double t, D::State& x) {
+    const bool stuck = event == D::left_to_hold;
+    while (t < until) {
+      Jet20 twist, wu, wl, e1, e2, q1, q2;
+      twist[0] = x[0], wu[0] = x[1], wl[0] = stuck ? 0 : x[2];
+      for (size_t k = 0; k < taylor_terms; ++k) {
+        const double n = static_cast<double>(k), over = 1 / (n + 1);
+        twist[k + 1] = (wu[k] - wl[k]) * over;
+        wu[k + 1] = ((k == 0 ? D::km * D::u - D::Tsup : 0) - D::k * twist[k] - D::bu * wu[k]) / D::Ju * over;
+        if (stuck) {
+          wl[k + 1] = 0;
+          continue;
+        }
+        if (k == 0) {
+          e1[0] = std::exp(D::beta1 * wl[0]), e2[0] = std::exp(D::beta2 * wl[0]);
+          q1[0] = 1 / (1 + e1[0]), q2[0] = 1 / (1 + e2[0]);
+        } else {
+          double s1 = 0, s2 = 0, r1 = 0, r2 = 0;
+          for (size_t j = 1; j <= k; ++j) {
+            const double w = static_cast<double>(j) * wl[j];
+            s1 += w * e1[k - j];
+            s2 += w * e2[k - j];
+          }
+          e1[k] = D::beta1 * s1 / n;
+          e2[k] = D::beta2 * s2 / n;
+          for (size_t j = 1; j <= k; ++j) {
+            r1 += e1[j] * q1[k - j];
+            r2 += e2[j] * q2[k - j];
+          }
+          q1[k] = -r1 * q1[0];
+          q2[k] = -r2 * q2[0];
+        }
+        const double brake = (k == 0 ? D::Tsl + D::T1 + D::T2 : 0) - 2 * (D::T1 * q1[k] + D::T2 * q2[k]);
+        wl[k + 1] = (D::k * twist[k] - brake - D::bl * wl[k]) / D::Jl * over;
+      }
+      Jet20 watched = wl;
+      if (stuck) {
+        for (size_t k = 0; k <= taylor_terms; ++k) watched[k] = (k == 0 ? D::Tsl : 0) - D::k * twist[k];
+      }
+      const double h = stuck ? taylor_step({&twist, &wu}, tolerance) : taylor_step({&twist, &wu, &wl}, tolerance);
+      const double end = value_of(watched, h);
+      const double length = end > 0 ? h : zero_before(watched, h, 1);
+      x = {value_of(twist, length), value_of(wu, length), stuck ? 0 : value_of(wl, length)};
+      t += length;
+      if (end <= 0) return t;
+    }
+    return until;
+  };
+  return drill_by_hand<double>(until, flow);
+}
+
 void drill(benchmark::State& state, Times (*run)(double until, double tolerance)) {
   static const Times exact = drill_exactly();
   const double tolerance = tolerance_of(state);
@@ -403,9 +525,11 @@ void pendulum_cvode(benchmark::State& state) {
 }
 
 BENCHMARK_CAPTURE(friction, saltus, friction_by_saltus)->DenseRange(2, 14)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(friction, taylor, friction_by_taylor)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(friction, odeint, friction_by_odeint)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(friction, cvode, friction_by_cvode)->DenseRange(6, 14, 2)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(drill, saltus, drill_by_saltus)->DenseRange(2, 14)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(drill, taylor, drill_by_taylor)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(drill, odeint, drill_by_odeint)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
 BENCHMARK(pendulum_saltus)->DenseRange(2, 14)->Unit(benchmark::kMicrosecond);
 BENCHMARK(pendulum_odeint)->DenseRange(6, 14)->Unit(benchmark::kMicrosecond);

@@ -245,13 +245,14 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
     const int u = alone->unknown;
     if (const std::optional<SimpleChoice> simple =
             choose_simply(series_, now.x, now.t(), now.counters, now.mode, *alone, choice_)) {
-      now.mode.switches[at(u)] = simple->letter;
+      const int m = program_.switches();
+      (u < m ? now.mode.switches[at(u)] : now.mode.constraints[at(u - m)]) = simple->letter;
       now.known[at(u)] = simple->leading;
       return std::nullopt;
     }
   }
   if (simply) return Fate{Why::inconsistent, ""};
-  if (!at_start && zeros.size() == 1 && switch_in_time(now, zeros[0])) return std::nullopt;
+  if (zeros.size() == 1 && switch_in_time(now, zeros[0])) return std::nullopt;
   if (!at_start) {
     land_on_kinks(now, zeros);
     arrive_for_good(now, zeros);
@@ -495,6 +496,7 @@ void Act::add_ties(std::vector<AtZero>& zeros) const {
 
 bool Act::redistributes(Moment& now) {
   series_.set_mode(now.mode);
+  if (series_.blocks().empty()) return false;
   const int order = std::min(decision_order, series_.order());
   if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok || !series_.redundant_mode()) return false;
   series_.share_evenly(false);

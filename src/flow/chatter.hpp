@@ -51,7 +51,7 @@ class Chatter {
   static constexpr size_t memory = 40;
 
   /// The event `back` events ago.
-  const Mark& mark(size_t back) const { return marks_[(next_ + 2 * memory - 1 - back) % memory]; }
+  const Mark& mark(size_t back) const { return marks_[next_ > back ? next_ - 1 - back : next_ + memory - 1 - back]; }
   bool repeats(size_t period) const;
 
   std::array<Mark, memory> marks_;

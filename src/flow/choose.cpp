@@ -338,11 +338,30 @@ Candidate* Chooser::most_slid(std::vector<Candidate>& kept) {
                             [&](const Candidate& a, const Candidate& b) { return slid(a) < slid(b); });
 }
 
+namespace {
+
+/// A contact that touches and moves apart is open, whatever its force would be.
+std::optional<SimpleChoice> choose_open(Series& series, std::span<const double> x, double t,
+                                        std::span<const double> counters, const Mode& current, const AtZero& zero,
+                                        const ChoiceOptions& options) {
+  const int j = zero.unknown - series.program().switches();
+  if (series.program().model().form.gaps[at(j)].degree != 2 || current.constraints[at(j)] != 'o' || zero.leaving)
+    return std::nullopt;
+  series.set_mode(current);
+  if (series.expand(x, t, counters, 2) != SeriesStatus::ok) return std::nullopt;
+  const double* gap = series.gap(j);
+  const bool apart = gap[1] * options.direction > clear_rate * std::abs(gap[2]) * options.time_scale;
+  return apart ? std::optional(SimpleChoice{'o', 1}) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double> x, double t,
                                           std::span<const double> counters, const Mode& current, const AtZero& zero,
                                           const ChoiceOptions& options) {
   const int u = zero.unknown;
-  if (u >= series.program().switches() || zero.known != 1) return std::nullopt;
+  if (zero.known != 1) return std::nullopt;
+  if (u >= series.program().switches()) return choose_open(series, x, t, counters, current, zero, options);
   Mode mode = current;
   const auto coefficient = [&](char letter, int k) {
     mode.switches[at(u)] = letter;
@@ -350,9 +369,14 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
     if (series.expand(x, t, counters, k) != SeriesStatus::ok) return std::nan("");
     return series.surface(u)[k];
   };
+  // Where h' is affine in sigma with a known slope, one side tells the other.
+  const char before = current.switches[at(u)];
+  series.set_mode(current);
+  const std::optional<double> slope = series.side_slope(u);
   if (zero.leaving) {
     const char other = zero.leaving == '+' ? '-' : '+';
-    const double sign = zero.leaving == '+' ? 1 : -1, jump = std::abs(coefficient(other, 1));
+    const double sign = zero.leaving == '+' ? 1 : -1;
+    const double jump = slope ? std::abs(*slope) * (1 + series.hold(u)) : std::abs(coefficient(other, 1));
     if (zero.released) {  // let go with a jump of its rate
       if (!(coefficient(zero.leaving, 1) * sign * options.direction > 1e-6 * jump)) return std::nullopt;
       return SimpleChoice{zero.leaving, 1};
@@ -361,9 +385,17 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
     if (!(coefficient(zero.leaving, 2) * sign * options.time_scale > 1e-6 * jump)) return std::nullopt;
     return SimpleChoice{zero.leaving, 2};
   }
-  const double above = coefficient('+', 1) * options.direction, below = coefficient('-', 1) * options.direction;
+  double above = 0, below = 0;
+  if (slope && (before == '+' || before == '-')) {
+    const double here = coefficient(before, 1), across = here - (before == '+' ? 2 : -2) * *slope;
+    above = (before == '+' ? here : across) * options.direction;
+    below = (before == '-' ? here : across) * options.direction;
+  } else {
+    above = coefficient('+', 1) * options.direction;
+    below = coefficient('-', 1) * options.direction;
+  }
   const std::optional<SimpleChoice> choice = by_sides(above, below, series.hold(u));
-  if (choice && choice->letter == '0') {
+  if (choice && choice->letter == '0' && !slope) {
     mode.switches[at(u)] = '0';
     series.set_mode(mode);
     if (series.tape().degree[at(u)] != 1) return std::nullopt;

@@ -66,7 +66,8 @@ struct SimpleChoice {
   char letter = '+';
   int leading = 0;  ///< leading zero coefficients of what is watched
 };
-/// The ordinary cases of one surface alone, by the signs of h' on both sides; nothing if more must be looked at.
+/// The ordinary cases of one surface alone, by the signs of h' on both sides, and of a contact that moves apart;
+/// nothing if more must be looked at.
 std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double> x, double t,
                                           std::span<const double> counters, const Mode& current, const AtZero& zero,
                                           const ChoiceOptions& options);

@@ -305,6 +305,42 @@ double work(Collision& c, const Answer& answer) {
 
 }  // namespace
 
+namespace {
+
+/// One contact without friction in closed form: Lambda = (aim - w) / (grad w . D). False, with nothing changed, where
+/// the law has no such answer.
+bool hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double direction, Impact& result) {
+  const Program& program = series.program();
+  const ManifoldFunction& function = series.tape().manifolds[at(program.switches() + contact)][1];
+  const auto& along = program.model().form.gaps[at(contact)].direction;
+  const Jet<double>& manifold = series.manifold();
+  const Jet<double>& actions = series.actions();
+  const auto D = [&](size_t d) { return actions.output(program.direction(contact, static_cast<int>(d)))[0]; };
+  const double rate = manifold.output(at(function.value))[0], w = direction * rate;
+  const double r = actions.output(program.restitution(contact))[0];
+  double W = 0, size = 0;
+  for (const auto& [i, output] : function.gradient) {
+    for (size_t d = 0; d < along.size(); ++d) {
+      if (along[d].state != i) continue;
+      const double product = manifold.output(at(output))[0] * D(d);
+      W += product;
+      size += std::abs(product);
+    }
+  }
+  const double back = direction > 0 ? r : 1 / r;
+  if (!(w < 0 && W > 0 && r >= 0 && std::isfinite(back))) return false;
+  const double impulse = -(1 + back) * rate / W;
+  for (size_t d = 0; d < along.size(); ++d) x[at(along[d].state)] += D(d) * impulse;
+  double left = std::abs(rate + W * impulse);
+  if (mode.constraints[at(contact)] == 'c') left = std::min(left, std::abs(W * impulse));
+  result.impulse.push_back(impulse);
+  result.closed.push_back(left <= 16 * eps * (std::abs(rate) + size * std::abs(impulse)));
+  result.solved = true;
+  return true;
+}
+
+}  // namespace
+
 Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
                     std::span<const double> counters, double direction) {
   const Program& program = series.program();
@@ -316,8 +352,9 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   for (const int i : switches) open.switches[at(i)] = '0';
   series.set_mode(open);
   series.evaluate_with(x, t, counters, switches);
-  Collision c(series, contacts, switches, x.size());
   result.mode = open;
+  if (n == 1 && switches.empty() && hit_one(series, mode, contacts[0], x, direction, result)) return result;
+  Collision c(series, contacts, switches, x.size());
 
   Vec aim(ix(n));  // gap rates after, where hit
   for (size_t a = 0; a < n; ++a) {

@@ -3,77 +3,14 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <numeric>
+#include <utility>
 
-#include "flow/leading.hpp"
+#include "flow/thresholds.hpp"
 
 namespace saltus {
 namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
-
-/// Groups of positions that are connected by slope entries.
-std::vector<int> find_groups(size_t count, const std::vector<SlopeEntry>& entries) {
-  std::vector<int> parent(count);
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root = [&](int i) {
-    while (parent[at(i)] != i) i = parent[at(i)] = parent[at(parent[at(i)])];
-    return i;
-  };
-  for (const SlopeEntry& e : entries) parent[at(root(e.row))] = root(e.column);
-  for (size_t i = 0; i < count; ++i) parent[i] = root(static_cast<int>(i));
-  return parent;
-}
-
-Vec row_scales(const Mat& slope) {
-  Vec scale = slope.cwiseAbs().rowwise().maxCoeff();
-  for (Eigen::Index i = 0; i < scale.size(); ++i) scale[i] = scale[i] > 0 ? 1 / scale[i] : 1;
-  return scale;
-}
-
-void invert(Series::Block& block) {
-  if (block.slope.rows() == 1) {
-    const double b = block.slope(0, 0);
-    block.singular = b == 0;
-    block.determinant = b;
-    block.inverse.resize(1, 1);
-    block.inverse(0, 0) = block.singular ? 0 : 1 / b;
-    return;
-  }
-  // Rows are surfaces with units of their own: scale them before judging the rank.
-  const Vec scale = row_scales(block.slope);
-  const Mat scaled = scale.asDiagonal() * block.slope;
-  const Lu lu(scaled);
-  block.singular = !(lu.rcond() > singular_rcond);
-  block.determinant = lu.determinant();
-  if (!block.singular) {
-    block.inverse = lu.inverse() * scale.asDiagonal();
-    return;
-  }
-  block.inverse.resize(0, 0);
-}
-
-/// Columns that are independent of those before them, in the given order, with the row in which each was eliminated.
-void independent_columns(Mat a, const std::vector<int>& order, std::vector<int>& columns, std::vector<int>& rows) {
-  columns.clear();
-  rows.clear();
-  const Eigen::Index n = a.rows();
-  const Vec size = a.cwiseAbs().colwise().maxCoeff().transpose();
-  std::vector<char> used(static_cast<size_t>(n), 0);
-  for (const int c : order) {
-    Eigen::Index best = -1;
-    for (Eigen::Index r = 0; r < n; ++r) {
-      if (!used[static_cast<size_t>(r)] && (best < 0 || std::abs(a(r, c)) > std::abs(a(best, c)))) best = r;
-    }
-    if (best < 0 || !(std::abs(a(best, c)) > independent_column * size[c])) continue;
-    used[static_cast<size_t>(best)] = 1;
-    columns.push_back(c);
-    rows.push_back(static_cast<int>(best));
-    for (Eigen::Index r = 0; r < n; ++r) {
-      if (!used[static_cast<size_t>(r)] && a(r, c) != 0) a.row(r) -= a(r, c) / a(best, c) * a.row(best);
-    }
-  }
-}
 
 }  // namespace
 
@@ -90,6 +27,7 @@ void Series::bind(std::span<const double> parameters) {
   for (auto& [tape, work] : works_) {
     for (Jet<double>* jet : {&work->flow, &work->slope, &work->manifold, &work->actions}) jet->bind(parameters_);
     work->rounding.reset();
+    work->side_slopes.clear();
   }
   for (auto& [mode, plan] : plans_) plan->slope_known = false;
   reset();
@@ -111,173 +49,15 @@ void Series::reset() {
 void Series::tie(Ties ties) {
   if (ties == ties_) return;
   ties_ = std::move(ties);
+  forget_plans();
+}
+
+void Series::forget_plans() {
+  for (auto& [tape, work] : works_) work->last = nullptr;
   plans_.clear();
   plan_size_ = 0;
   plan_ = nullptr;
-}
-
-Series::Plan Series::make_plan(const Mode& mode) {
-  Plan plan{.mode = mode, .tape = &program_.tape(mode.switches)};
-  const ModeTape& tape = *plan.tape;
-  std::unique_ptr<Work>& work = works_[plan.tape];
-  if (!work) {
-    work =
-        std::make_unique<Work>(Work{{tape.flow, order_}, {tape.slope, order_}, {tape.manifold, 0}, {tape.actions, 0}});
-    for (Jet<double>* jet : {&work->flow, &work->slope, &work->manifold, &work->actions}) jet->bind(parameters_);
-  }
-  plan.work = work.get();
-
-  const int m = program_.switches(), all = program_.unknowns();
-  std::vector<int> position(at(all), -1);
-  for (int u = 0; u < all; ++u) {
-    const bool slid = u < m ? mode.switches[at(u)] == '0' : mode.constraints[at(u - m)] == 'c';
-    if (u < m && mode.switches[at(u)] == '=') plan.still.push_back(u);
-    if (!slid || tape.degree[at(u)] < 0) continue;
-    if (const auto tie = ties_.find(u); tie != ties_.end() && mode.switches[at(tie->second.first)] == '0') {
-      plan.followers.push_back({u, tie->second.first, static_cast<double>(tie->second.second)});
-      continue;
-    }
-    position[at(u)] = static_cast<int>(plan.active.size());
-    plan.active.push_back(u);
-  }
-  if (plan.active.empty()) return plan;
-  choose_rows(plan, position);
-  Jet<double>& jet = work->flow;
-  const auto output = [&](size_t i) { return jet[tape.flow.outputs[i]]; };
-  for (const int u : plan.active)
-    plan.unknowns.push_back(jet[u < m ? tape.flow.sigmas[at(u)] : tape.flow.lambdas[at(u - m)]]);
-  for (const size_t i : plan.outputs) plan.residuals.push_back(output(i));
-  std::vector<bool> depends(at(tape.flow.slots), false);
-  for (const Operation& o : tape.flow.bound) depends[at(o.out)] = true;
-  for (const int i : held_states(plan)) {
-    const size_t rate = program_.rate(i);
-    plan.pinned.push_back(output(rate));
-    depends[at(tape.flow.outputs[rate])] = false;
-  }
-  for (int i = 0; i < program_.states(); ++i) {
-    const size_t rate = program_.rate(i);
-    if (depends[at(tape.flow.outputs[rate])]) plan.bound_rates.push_back(output(rate));
-  }
-  std::unordered_map<int, int> position_of_row;
-  for (size_t a = 0; a < plan.rows.size(); ++a) position_of_row.emplace(plan.rows[a], static_cast<int>(a));
-
-  std::vector<SlopeEntry> entries;
-  for (const SlopeEntry& e : tape.slope_entries) {
-    const auto row = position_of_row.find(e.row);
-    if (row == position_of_row.end()) continue;
-    if (position[at(e.column)] >= 0) entries.push_back({row->second, position[at(e.column)], e.output});
-    for (const Follower& f : plan.followers) {
-      if (f.unknown == e.column) entries.push_back({row->second, position[at(f.leader)], e.output, f.sign});
-    }
-  }
-  const std::vector<int> group = find_groups(plan.active.size(), entries);
-  std::vector<int> size(plan.active.size(), 0), block_of(plan.active.size(), -1), within(plan.active.size(), 0);
-  for (const int g : group) ++size[at(g)];
-  for (size_t i = 0; i < plan.active.size(); ++i) {
-    const size_t g = at(group[i]);
-    if (size[g] == 1) {
-      block_of[g] = static_cast<int>(plan.singles.size());
-      plan.singles.push_back({.member = static_cast<int>(i)});
-      continue;
-    }
-    if (block_of[g] < 0) {
-      block_of[g] = static_cast<int>(plan.blocks.size());
-      plan.blocks.emplace_back();
-    }
-    within[i] = static_cast<int>(plan.blocks[at(block_of[g])].members.size());
-    plan.blocks[at(block_of[g])].members.push_back(static_cast<int>(i));
-  }
-  for (const SlopeEntry& e : entries) {
-    const size_t g = at(group[at(e.row)]);
-    if (size[g] == 1) {
-      Single& single = plan.singles[at(block_of[g])];
-      single.entries.emplace_back(e.output, e.factor);
-      single.output = single.entries.size() == 1 && e.factor == 1 ? e.output : -1;
-    } else {
-      plan.blocks[at(block_of[g])].entries.push_back({within[at(e.row)], within[at(e.column)], e.output, e.factor});
-    }
-  }
-  return plan;
-}
-
-/// States whose rates are exactly zero: a surface kept at zero pins its last state that is not pinned yet.
-std::vector<int> Series::held_states(const Plan& plan) const {
-  std::vector<char> pinned(at(program_.states()), 0);
-  std::vector<std::vector<int>> rows_of(at(program_.states()));
-  std::vector<int> left(plan.rows.size(), 0), ready, out;
-  for (size_t r = 0; r < plan.rows.size(); ++r) {
-    const std::vector<int>& states = plan.tape->moves[at(plan.rows[r])];
-    left[r] = static_cast<int>(states.size());
-    for (const int i : states) rows_of[at(i)].push_back(static_cast<int>(r));
-    if (left[r] == 1) ready.push_back(static_cast<int>(r));
-  }
-  while (!ready.empty()) {
-    const std::vector<int>& states = plan.tape->moves[at(plan.rows[at(ready.back())])];
-    ready.pop_back();
-    const auto last = std::find_if(states.begin(), states.end(), [&](int i) { return !pinned[at(i)]; });
-    if (last == states.end()) continue;
-    pinned[at(*last)] = 1;
-    out.push_back(*last);
-    for (const int r : rows_of[at(*last)]) {
-      if (--left[at(r)] == 1) ready.push_back(r);
-    }
-  }
-  return out;
-}
-
-/// What a mode that comes back needs of the tape: rates, what is watched, and the residuals it solves.
-void Series::make_schedule(Plan& plan) {
-  const Model& model = program_.model();
-  std::vector<size_t> outputs = plan.outputs;
-  const auto add = [&](size_t count, auto output) {
-    for (size_t i = 0; i < count; ++i) outputs.push_back(output(static_cast<int>(i)));
-  };
-  add(at(program_.states()), [&](int i) { return program_.rate(i); });
-  add(at(program_.switches()), [&](int i) { return program_.surface(i); });
-  add(at(program_.constraints()), [&](int j) { return program_.gap(j); });
-  add(model.form.jumps.size(), [&](int k) { return program_.jump(k); });
-  add(model.sections.size(), [&](int s) { return program_.section(s); });
-  add(model.form.counters.size(), [&](int c) { return program_.phase(c); });
-  std::vector<int> varying;
-  const auto vary = [&](int u) {
-    const int m = program_.switches();
-    varying.push_back(u < m ? plan.tape->flow.sigmas[at(u)] : plan.tape->flow.lambdas[at(u - m)]);
-  };
-  for (const int u : plan.active) vary(u);
-  for (const Follower& f : plan.followers) vary(f.unknown);
-  plan.schedule = plan.work->flow.schedule(outputs, varying);
-  plan.scheduled = true;
-}
-
-/// A mode that is expanded often gets its schedule, and machine code for it. When the schedule is made does not depend
-/// on `native`: so no result does.
-void Series::consider_native() {
-  constexpr long often = 100, worthwhile = 10'000;  // compiling takes as long as some 10 000 expansions
-  ++plan_->expansions;
-  native_expansions_ += plan_->compiled;
-  if (!plan_->scheduled && plan_->expansions >= often) {
-    make_schedule(*plan_);
-    work_->flow.enter(plan_->schedule);
-  }
-  if (plan_->compile_tried || !plan_->scheduled || native_ == Native::off) return;
-  if (native_ == Native::automatic && plan_->expansions < worthwhile) return;
-  plan_->compile_tried = true;
-  plan_->compiled = work_->flow.compile(plan_->schedule, order_);
-}
-
-/// Each unknown is solved from its own residual, except an algebraic gap none of whose multipliers is active: it is
-/// kept by its rate.
-void Series::choose_rows(Plan& plan, const std::vector<int>& position) const {
-  const int m = program_.switches();
-  std::vector<bool> influenced(at(program_.unknowns()), false);
-  for (const SlopeEntry& e : plan.tape->slope_entries) {
-    if (e.row < program_.unknowns() && position[at(e.column)] >= 0) influenced[at(e.row)] = true;
-  }
-  for (const int u : plan.active) {
-    const bool raise = u >= m && plan.tape->degree[at(u)] == 0 && !influenced[at(u)];
-    plan.rows.push_back(raise ? program_.unknowns() + u - m : u);
-    plan.outputs.push_back(raise ? program_.raised(u - m) : program_.residual(u));
-  }
+  recent_ = {};
 }
 
 bool Series::idle(int u) const {
@@ -323,36 +103,100 @@ double Series::raised_value(int u) {
   return manifold().output(at(function.value))[0];
 }
 
-void Series::set_mode(const Mode& mode) {
-  if (plan_ && mode == plan_->mode) return;
-  const int order = plan_ ? plan_->order : order_;
-  constexpr size_t most = 200'000;
-  if (plan_size_ > most) {
-    plans_.clear();
-    plan_size_ = 0;
+Series::Plan& Series::plan_of(const Mode& mode) {
+  for (Plan* plan : recent_) {
+    if (plan && plan->mode == mode) return *plan;
   }
+  constexpr size_t most = 200'000;
+  if (plan_size_ > most) forget_plans();
   std::unique_ptr<Plan>& plan = plans_[mode.switches + mode.constraints];
   if (!plan) {
     plan = std::make_unique<Plan>(make_plan(mode));
     plan_size_ += at(program_.unknowns()) + 100;
   }
-  if (plan->order == 0) plan->order = order;  // first time in this run
-  plan_ = plan.get();
+  recent_[next_recent_] = plan.get();
+  next_recent_ = (next_recent_ + 1) % recent_.size();
+  return *plan;
+}
+
+void Series::set_mode(const Mode& mode) {
+  if (plan_ && mode == plan_->mode) return;
+  const int order = plan_ ? plan_->order : order_;
+  plan_ = &plan_of(mode);
   tape_ = plan_->tape;
   work_ = plan_->work;
-  const int m = program_.switches();
-  for (int u = 0; u < program_.unknowns(); ++u) {
-    double* slot = unknown_slot(u);
-    slot[0] = u < m ? value_of_letter(u, mode.switches[at(u)]) : 0.0;
-    std::fill(slot + 1, slot + order_ + 1, 0.0);
+  if (plan_->order == 0) plan_->order = order;  // first time in this run
+  // Unknowns of the last mode with these formulas have left their series.
+  const auto clear = [&](int u) { std::fill_n(unknown_slot(u) + 1, order_, 0.0); };
+  const Plan* const last = std::exchange(work_->last, plan_);
+  if (last) {
+    for (const int u : last->active) clear(u);
+    for (const Follower& f : last->followers) clear(f.unknown);
+  } else {
+    for (int u = 0; u < program_.unknowns(); ++u) clear(u);
   }
-  const size_t often = 4 + (tape_->flow.free.size() + tape_->flow.bound.size()) / 50;
-  if (!plan_->scheduled && ++plan_->uses >= often) make_schedule(*plan_);
-  if (plan_->scheduled) work_->flow.enter(plan_->schedule);
+  for (int u = 0; u < program_.unknowns(); ++u) unknown_slot(u)[0] = plan_->values[at(u)];
+  if (plan_->scheduled) enter_schedule(last);
   if (any_held_) held_.assign(at(program_.unknowns()), false);
   any_held_ = false;
   residual_.resize(static_cast<Eigen::Index>(plan_->active.size()));
   step_.resize(static_cast<Eigen::Index>(plan_->active.size()));
+}
+
+/// A mode that is expanded often gets a schedule, and machine code for it. When the schedule is made does not depend on
+/// `native`: so no result does.
+void Series::note_use() {
+  ++plan_->uses;
+  if (!plan_->scheduled) {
+    const size_t often = 8 + (tape_->flow.free.size() + tape_->flow.bound.size()) / 50;
+    if (plan_->uses < often) return;
+    make_schedule(*plan_);
+    work_->flow.enter(plan_->schedule);
+  }
+  if (native_ != Native::off) consider_native();
+}
+
+void Series::consider_native() {
+  constexpr size_t worthwhile = 10'000;  // compiling takes as long as some 10 000 expansions
+  native_expansions_ += plan_->compiled;
+  if (plan_->compile_tried || (native_ == Native::automatic && plan_->uses < worthwhile)) return;
+  plan_->compile_tried = true;
+  plan_->compiled = work_->flow.compile(plan_->has_formula ? plan_->formula : plan_->schedule, order_);
+}
+
+/// What the schedule takes for constant has no series but those that the last mode with these formulas left.
+void Series::enter_schedule(const Plan* last) {
+  if (!last || !last->scheduled) return work_->flow.enter(plan_->schedule);
+  for (const auto& [before, slots] : plan_->left_by) {
+    if (before != last) continue;
+    for (const int slot : slots) std::fill_n(work_->flow[slot] + 1, order_, 0.0);
+    return;
+  }
+  std::vector<int> left, constant = last->schedule.still;
+  std::sort(constant.begin(), constant.end());
+  for (const int slot : plan_->schedule.still) {
+    if (!std::binary_search(constant.begin(), constant.end(), slot)) left.push_back(slot);
+  }
+  constexpr size_t most_neighbours = 8;
+  if (plan_->left_by.size() < most_neighbours) plan_->left_by.emplace_back(last, std::move(left));
+  work_->flow.enter(plan_->schedule);
+}
+
+std::optional<double> Series::side_slope(int u) {
+  std::vector<double>& slopes = work_->side_slopes;
+  if (slopes.empty()) {
+    slopes.assign(at(program_.switches()), HUGE_VAL);
+    const bool numbers = tape_->slope_constant && tape_->slope_affine;
+    for (size_t i = 0; i < slopes.size(); ++i) {
+      const bool enters = tape_->degree[i] == 1;  // otherwise h' is the same on both sides
+      if (program_.plain(static_cast<int>(i)) && tape_->degree[i] != 0 && (!enters || numbers)) slopes[i] = 0;
+    }
+    for (const SlopeEntry& e : tape_->slope_entries) {
+      const bool own = e.row == e.column && e.row < program_.switches() && tape_->degree[at(e.row)] == 1;
+      if (own) slopes[at(e.row)] += e.factor * slope_series(e.output)[0];
+    }
+  }
+  return std::isfinite(slopes[at(u)]) ? std::optional(slopes[at(u)]) : std::nullopt;
 }
 
 double* Series::unknown_slot(int u) {
@@ -405,49 +249,6 @@ void Series::copy_inputs(Jet<double>& to, int order) const {
   for (size_t i = 0; i < tape.sigmas.size(); ++i) copy(tape_->flow.sigmas[i], tape.sigmas[i]);
   for (size_t i = 0; i < tape.lambdas.size(); ++i) copy(tape_->flow.lambdas[i], tape.lambdas[i]);
   for (size_t c = 0; c < tape.counters.size(); ++c) to.set_counter(c, counters_[c]);
-}
-
-void Series::form_slope() {
-  if (plan_->slope_known && tape_->slope_constant) return;
-  Jet<double>& jet = work_->slope;
-  if (!tape_->slope_constant) {
-    copy_inputs(jet, 0);
-    jet.set_time(t_, 0);
-    jet.free(0);
-    jet.bound(0);
-  }
-  for (Single& single : plan_->singles) {
-    single.slope = 0;
-    for (const auto& [output, factor] : single.entries) single.slope += factor * jet.output(at(output))[0];
-    single.inverse = single.slope == 0 ? 0 : 1 / single.slope;
-  }
-  for (Block& block : plan_->blocks) {
-    const Eigen::Index n = static_cast<Eigen::Index>(block.members.size());
-    block.slope.setZero(n, n);
-    for (const SlopeEntry& e : block.entries) block.slope(e.row, e.column) += e.factor * jet.output(at(e.output))[0];
-    invert(block);
-    if (!block.singular) {
-      block.held.clear();
-    } else if (block.even) {
-      const Vec scale = row_scales(block.slope);
-      block.held.assign(block.members.size(), 0);
-      block.inverse =
-          Orthogonal(scale.asDiagonal() * block.slope, independent_column).pseudo_inverse() * scale.asDiagonal();
-    } else if (block.held.empty() || !invert_basis(block)) {
-      choose_basis(block);
-    }
-  }
-  plan_->slope_known = true;
-}
-
-void Series::expand_slope(int order) {
-  Jet<double>& jet = work_->slope;
-  copy_inputs(jet, order);
-  jet.set_time(t_, order);
-  for (int k = 0; k <= order; ++k) {
-    jet.free(k);
-    jet.bound(k);
-  }
 }
 
 void Series::solve_blocks() {
@@ -545,206 +346,6 @@ bool Series::residual_is_rounding() const {
   return true;
 }
 
-// ---- redundant forces ----------------------------------------------------------------------------------------------
-//
-// Where the slope A of a block is singular, the forces that keep the mode are not unique: {u in bounds : A u = b(t)} is
-// a polytope. The series follow one of its vertices: as many basic unknowns as A has rank, the others held at a bound.
-// docs/method/redundant_forces.md
-
-/// A first basis: columns in order of the members; the others are held at the bound next to their last value.
-void Series::choose_basis(Block& block) {
-  const size_t n = block.members.size();
-  std::vector<int> order(n), columns, rows;
-  std::iota(order.begin(), order.end(), 0);
-  const Mat scaled = row_scales(block.slope).asDiagonal() * block.slope;
-  independent_columns(scaled, order, columns, rows);
-  block.held.assign(n, 1);
-  for (const int c : columns) block.held[at(c)] = 0;
-  block.held_at.assign(n, 0.0);
-  for (size_t i = 0; i < n; ++i) {
-    const int u = plan_->active[at(block.members[i])];
-    if (u < program_.switches()) block.held_at[i] = unknown_slot(u)[0] < 0 ? -hold_[at(u)] : hold_[at(u)];
-  }
-  if (!invert_basis(block))  // slopes that are no numbers
-    block.inverse.setZero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
-}
-
-/// The inverse of the basis inside a matrix of zeros. False where the basis does not fit the slope (any more).
-bool Series::invert_basis(Block& block) {
-  const size_t n = block.members.size();
-  std::vector<int> order, columns, rows;
-  for (size_t i = 0; i < n; ++i) {
-    if (!block.held[i]) order.push_back(static_cast<int>(i));
-  }
-  const size_t basic = order.size();
-  for (size_t i = 0; i < n; ++i) {
-    if (block.held[i]) order.push_back(static_cast<int>(i));
-  }
-  const Vec scale = row_scales(block.slope);
-  const Mat scaled = scale.asDiagonal() * block.slope;
-  independent_columns(scaled, order, columns, rows);
-  if (columns.size() != basic || !std::equal(columns.begin(), columns.end(), order.begin())) return false;
-  const Eigen::Index r = static_cast<Eigen::Index>(basic);
-  Mat square(r, r);
-  for (Eigen::Index i = 0; i < r; ++i) {
-    for (Eigen::Index j = 0; j < r; ++j)
-      square(i, j) = scaled(rows[static_cast<size_t>(i)], columns[static_cast<size_t>(j)]);
-  }
-  const Mat inverse = Lu(square).inverse();
-  block.inverse.setZero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
-  for (Eigen::Index i = 0; i < r; ++i) {
-    for (Eigen::Index j = 0; j < r; ++j) {
-      const int row = rows[static_cast<size_t>(j)];
-      block.inverse(columns[static_cast<size_t>(i)], row) = inverse(i, j) * scale[row];
-    }
-  }
-  return true;
-}
-
-void Series::share_evenly(bool even) {
-  for (Block& block : plan_->blocks) {
-    if (block.even == even) continue;
-    block.even = even;
-    block.held.clear();
-    plan_->slope_known = false;
-  }
-}
-
-void Series::take_held_values() {
-  for (const Block& block : plan_->blocks) {
-    if (!block.singular) continue;
-    for (size_t i = 0; i < block.members.size(); ++i) {
-      if (!block.held[i]) continue;
-      const int u = plan_->active[at(block.members[i])];
-      held_[at(u)] = any_held_ = true;
-      unknown_slot(u)[0] = block.held_at[i];
-    }
-  }
-}
-
-/// The side on which an unknown leaves its bounds just after the point, 0 if it stays inside.
-int Series::violated_bound(int u, double time_scale, double direction, int order) const {
-  const double* c = unknown(u);
-  const auto leaves = [&](double bound, double side) {  // side * (bound - u) must stay positive
-    const double size = u < program_.switches() ? 1.0 : std::max(std::abs(c[0]), std::abs(c[1]) * time_scale);
-    const double margin = side * (bound - c[0]);
-    if (std::abs(margin) > bound_margin * size) return margin < 0;
-    std::vector<double> rest(at(order) + 1, 0.0);
-    for (int k = 1; k <= order; ++k) rest[at(k)] = -side * c[k];
-    return leading_coefficient(rest.data(), 1, order, time_scale, direction, sigma_rate_noise * size / time_scale)
-               .sign < 0;
-  };
-  if (u >= program_.switches()) return leaves(0.0, -1) ? -1 : 0;
-  if (leaves(hold_[at(u)], 1)) return 1;
-  return leaves(-hold_[at(u)], -1) ? -1 : 0;
-}
-
-int Series::leading_at_bound(int u, int order, double time_scale, double direction) const {
-  const double* c = unknown(u);
-  const double bound = u < program_.switches() ? hold_[at(u)] : 0.0;
-  const double size = u < program_.switches() ? 1.0 : std::max(std::abs(c[0]), std::abs(c[1]) * time_scale);
-  if (std::abs(std::abs(c[0]) - bound) > bound_margin * size) return 0;
-  return leading_coefficient(c, 1, order, time_scale, direction, sigma_rate_noise * size / time_scale).index;
-}
-
-/// One pivot of a basis that leaves its bounds (least indices, so that it ends). False if nothing is left to do;
-/// `feasible` then says whether the basis stays inside.
-bool Series::pivot(double time_scale, double direction, int order, bool& feasible) {
-  const int m = program_.switches();
-  for (Block& block : plan_->blocks) {
-    if (!block.singular || block.even) continue;
-    for (size_t k = 0; k < block.members.size(); ++k) {
-      if (block.held[k]) continue;
-      const int u = plan_->active[at(block.members[k])];
-      const int side = violated_bound(u, time_scale, direction, order);
-      if (side == 0) continue;
-      const Eigen::RowVectorXd row = block.inverse.row(static_cast<Eigen::Index>(k));
-      for (size_t j = 0; j < block.members.size(); ++j) {
-        if (!block.held[j]) continue;
-        const int other = plan_->active[at(block.members[j])];
-        // How u changes if the other one moves off its bound, into its range.
-        const double into = other >= m || block.held_at[j] < 0 ? 1 : -1;
-        const double change = -into * row.dot(block.slope.col(static_cast<Eigen::Index>(j)));
-        const double size = row.cwiseAbs().dot(block.slope.col(static_cast<Eigen::Index>(j)).cwiseAbs());
-        if (!(change * side < -independent_column * size) || size == 0) continue;
-        block.held[k] = 1;
-        block.held_at[k] = u < m ? side * hold_[at(u)] : 0.0;
-        block.held[j] = 0;
-        if (invert_basis(block)) return true;
-        block.held[k] = 0;
-        block.held[j] = 1;
-        invert_basis(block);
-      }
-      feasible = false;
-      return false;
-    }
-  }
-  feasible = true;
-  return false;
-}
-
-SeriesStatus Series::distribute(std::span<const double> x, double t, std::span<const double> counters, int order,
-                                double time_scale, double direction) {
-  const size_t most = 100 + 20 * plan_->active.size();
-  for (size_t round = 0; round < most; ++round) {
-    const SeriesStatus status = expand(x, t, counters, order);
-    if (status != SeriesStatus::ok || !any_held_) return status;
-    bool feasible = true;
-    if (!pivot(time_scale, direction, order, feasible)) return feasible ? status : SeriesStatus::unsolved;
-  }
-  return SeriesStatus::unsolved;
-}
-
-std::vector<std::pair<int, double>> Series::held_values() const {
-  std::vector<std::pair<int, double>> out;
-  for (const int u : plan_->active) {
-    if (held_[at(u)]) out.emplace_back(u, unknown(u)[0]);
-  }
-  return out;
-}
-
-void Series::hold_at(const std::vector<std::pair<int, double>>& values) {
-  if (values.empty()) return;
-  for (Block& block : plan_->blocks) {
-    std::vector<char> held(block.members.size(), 0);
-    std::vector<double> held_at(block.members.size(), 0.0);
-    bool any = false;
-    for (size_t i = 0; i < block.members.size(); ++i) {
-      for (const auto& [u, value] : values) {
-        if (plan_->active[at(block.members[i])] != u) continue;
-        held[i] = 1;
-        held_at[i] = value;
-        any = true;
-      }
-    }
-    if (!any) continue;
-    block.held = held;
-    block.held_at = held_at;
-    plan_->slope_known = false;
-  }
-}
-
-bool Series::linear_system(std::span<const double> x, double t, std::span<const double> counters, Mat& A, Vec& r) {
-  t_ = t;
-  counters_.assign(counters.begin(), counters.end());
-  load(x, t, counters, 0);
-  for (const int u : plan_->active) unknown_slot(u)[0] = 0;
-  extend_free(0);
-  read_residual(0);
-  form_slope();
-  const Eigen::Index n = static_cast<Eigen::Index>(plan_->active.size());
-  A.setZero(n, n);
-  r = residual_;
-  for (const Single& single : plan_->singles) A(single.member, single.member) = single.slope;
-  for (const Block& block : plan_->blocks) {
-    for (size_t i = 0; i < block.members.size(); ++i) {
-      for (size_t j = 0; j < block.members.size(); ++j)
-        A(block.members[i], block.members[j]) = block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
-    }
-  }
-  return A.allFinite() && r.allFinite();
-}
-
 /// Coefficient k of the unknowns: the residual with u_k = 0, then one solve with the slope at the point.
 void Series::solve_order(int k) {
   for (double* u : plan_->unknowns) u[k] = 0;
@@ -760,9 +361,9 @@ void Series::solve_order(int k) {
 
 SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const double> counters, int order) {
   assert(order <= order_);
+  note_use();
   t_ = t;
   counters_.assign(counters.begin(), counters.end());
-  consider_native();
   load(x, t, counters, order);
   Jet<double>& jet = work_->flow;
   const int n = program_.states();
@@ -775,6 +376,13 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
   if (plan_->scheduled && plan_->active.empty()) {
     jet.expand(plan_->schedule, order);
     return finite() ? SeriesStatus::ok : SeriesStatus::undefined;
+  }
+  if (plan_->has_formula) form_slope();
+  if (plan_->has_formula && plan_->solvable) {
+    jet.expand(plan_->formula, order);
+    const bool solved = std::all_of(plan_->unknowns.begin(), plan_->unknowns.end(),
+                                    [](const double* u) { return std::isfinite(u[0]); });
+    return solved && finite() ? SeriesStatus::ok : SeriesStatus::undefined;
   }
   for (int k = 0; k <= order; ++k) {
     extend_free(k);

@@ -7,9 +7,15 @@
 //                                        matrix
 //   bound(k)                             what depends on u
 //   x_{k+1} = f_k / (k+1)
+//
+// Unknowns that stand alone with a constant slope (a block that sticks) are formulas in the list of operations, and the
+// series of their mode are as plain as those of any other. What a mode needs is found once (series_plan); slopes, and
+// forces that are redundant, are in series_forces.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -96,6 +102,9 @@ class Series {
   /// residual = A u + r of the active unknowns at the point, for a mode that is affine in them. False if not finite.
   bool linear_system(std::span<const double> x, double t, std::span<const double> counters, Mat& A, Vec& r);
 
+  /// d h' / d sigma of a switch alone, where that is a number in the formulas of the current mode and sigma moves h'.
+  std::optional<double> side_slope(int u);
+
   /// The order that served the current mode best so far; yours to set.
   int& usual_order() { return plan_->order; }
 
@@ -161,9 +170,12 @@ class Series {
   double hold(int i) const { return hold_[static_cast<size_t>(i)]; }
 
  private:
+  struct Plan;
   struct Work {
     Jet<double> flow, slope, manifold, actions;
     std::unique_ptr<Rounding> rounding{};
+    const Plan* last = nullptr;         ///< the mode whose series are there
+    std::vector<double> side_slopes{};  ///< per switch, once asked for; infinite where there is none
   };
 
   /// A slid sigma that equals another one up to sign.
@@ -188,19 +200,28 @@ class Series {
     std::vector<double*> unknowns, residuals;  ///< of the active unknowns
     std::vector<double*> bound_rates;          ///< rates that depend on an active unknown
     std::vector<double*> pinned;               ///< rates of the states that are held: exactly zero
-    Schedule schedule;
+    std::vector<double> values{};              ///< of all unknowns as far as the mode fixes them
+    Schedule schedule{};
     int order = 0;    ///< that served it best
-    size_t uses = 0;  ///< a schedule is made for modes that come back
+    size_t uses = 0;  ///< a schedule is made for modes that are used often
     bool scheduled = false;
-    long expansions = 0;
     bool compile_tried = false, compiled = false;
-    bool slope_known = false;  ///< constant slopes are formed once
+    bool slope_known = false;                                         ///< constant slopes are formed once
+    std::vector<std::pair<const Plan*, std::vector<int>>> left_by{};  ///< by the mode before: slots to be cleared
+    Schedule formula{};  ///< of a mode whose unknowns are formulas: all of it
+    bool has_formula = false;
+    bool solvable = false;  ///< no slope of a single unknown is zero
   };
 
+  Plan& plan_of(const Mode& mode);
+  void forget_plans();
+  void note_use();
+  void consider_native();
+  void enter_schedule(const Plan* last);
   Plan make_plan(const Mode& mode);
   std::vector<int> held_states(const Plan& plan) const;
   void make_schedule(Plan& plan);
-  void consider_native();
+  void make_formula(Plan& plan, std::span<const size_t> outputs, std::span<const int> varying) const;
   void choose_rows(Plan& plan, const std::vector<int>& position) const;
   void extend_free(int k);
   void extend_bound(int k);
@@ -232,6 +253,8 @@ class Series {
   std::unordered_map<std::string, std::unique_ptr<Plan>> plans_;
   size_t plan_size_ = 0;  // unknowns in all plans: a bound of their memory
   Plan* plan_ = nullptr;
+  std::array<Plan*, 4> recent_{};  // the last ones: modes come back soon
+  size_t next_recent_ = 0;
   const ModeTape* tape_ = nullptr;
   Work* work_ = nullptr;
   std::vector<bool> held_;

@@ -1,6 +1,7 @@
 #include "flow/simulate.hpp"
 
 #include <cmath>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -18,7 +19,12 @@ void StepOptions::check() const {
                 "theta lies between 0.5 (accurate) and 1 (backward Euler)");
 }
 
-void RunOptions::check(const Model& model) const {
+namespace {
+
+/// All but the start.
+void check_values(const RunOptions& options, const Model& model) {
+  const auto& [parameters, initial, from, until] =
+      std::tie(options.parameters, options.initial, options.from, options.until);
   const auto fail = [](std::string message, std::string hint) {
     throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
   };
@@ -36,9 +42,9 @@ void RunOptions::check(const Model& model) const {
   }
   if (!std::isfinite(from) || !std::isfinite(until))
     fail("the times of the run are not finite", "give `from` and `until` as finite numbers");
-  if (!(tolerance >= 1e-15 && tolerance <= 0.1))
-    fail(fmt::format("the tolerance is {}", tolerance), "a tolerance lies between 1e-15 and 0.1");
-  for (const auto& [name, side] : leave) {
+  if (!(options.tolerance >= 1e-15 && options.tolerance <= 0.1))
+    fail(fmt::format("the tolerance is {}", options.tolerance), "a tolerance lies between 1e-15 and 0.1");
+  for (const auto& [name, side] : options.leave) {
     std::vector<std::string> names;
     for (const Switch& s : model.form.switches) names.push_back(s.name);
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
@@ -48,7 +54,7 @@ void RunOptions::check(const Model& model) const {
   }
   if (until < from && !model.jumps.empty())
     fail("a model with jumps cannot run backward", "a jump forgets where it came from; choose `until` above `from`");
-  if (step) {
+  if (const auto& step = options.step) {
     step->check();
     if (until < from)
       fail("the time-stepping engine runs forward only", "use `engine` event, or choose `until` above `from`");
@@ -56,9 +62,15 @@ void RunOptions::check(const Model& model) const {
       fail(fmt::format("the step {} is longer than the run, which lasts {}", step->dt, until - from),
            "give a smaller `dt`");
   }
-  if (step && native == Native::on)
+  if (options.step && options.native == Native::on)
     fail("`native` on belongs to the engine 'event'", "leave out `native`, or `engine` step");
-  check_native(native);
+  check_native(options.native);
+}
+
+}  // namespace
+
+void RunOptions::check(const Model& model) const {
+  check_values(*this, model);
   check_start(model, parameters, initial, from);
 }
 
@@ -70,7 +82,9 @@ Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 
 Trajectory Simulator::run(const RunOptions& options) {
-  options.check(memory_->program.model());
+  const Model& model = memory_->program.model();
+  check_values(options, model);
+  if (!memory_->start_is_clear(options)) check_start(model, options.parameters, options.initial, options.from);
   if (options.step) return simulate_time_stepping(*memory_, *steps_, options);
   return simulate_event_driven(*memory_, options);
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "flow/thresholds.hpp"
+#include "solve/polynomial.hpp"
 
 namespace saltus {
 namespace {
@@ -27,6 +29,7 @@ Smooth::Smooth(Series& series, int most_order, std::span<const double> step_rati
 SeriesStatus Smooth::begin(const Moment& now) {
   series_.set_mode(now.mode);
   order_ = stiff_ ? most_order_ : series_.usual_order();
+  if (std::exchange(ahead_, false) && now.x == end_) return SeriesStatus::ok;
   return series_.expand(now.x, now.t(), now.counters, order_);
 }
 
@@ -120,20 +123,27 @@ void Smooth::cut_rough(const Moment& now, double tau) {
   for (size_t i = 0; i < now.x.size(); ++i) std::fill_n(&piece_.coefficients[i * stride + 2], stride - 2, 0.0);
 }
 
-bool Smooth::trusts(const Moment& now, double tau) {
-  const bool blind = series_.tape().flow.may_hide;
-  if (blind && !defect_small(now, tau * 0.5)) return false;
-  return defect_small(now, tau);
+bool Smooth::trusts(const Moment& now, double tau, bool goes_on) {
+  const Tape& tape = series_.tape().flow;
+  if (tape.may_hide && !defect_small(now, tau * 0.5, false)) return false;
+  // What projection or the last bit of time may still change is not worth a series.
+  return defect_small(now, tau, goes_on && tape.time < 0 && series_.active().empty() && !stiff_);
 }
 
-bool Smooth::defect_small(const Moment& now, double tau) {
-  end_.resize(now.x.size());
-  Trajectory::evaluate(piece_, series_.program().states(), tau, end_.data());
+bool Smooth::defect_small(const Moment& now, double tau, bool goes_on) {
+  const size_t n = now.x.size(), stride = at(order_) + 1;
+  end_.resize(n);
+  slopes_.resize(n);
+  for (size_t i = 0; i < n; ++i)
+    evaluate_with_slope({&piece_.coefficients[i * stride], stride}, tau, end_[i], slopes_[i]);
   end_tau_ = tau;
-  const SeriesStatus status = series_.evaluate(end_, piece_.start + tau, now.counters);
+  const SeriesStatus status = series_.expand(end_, piece_.start + tau, now.counters, goes_on ? next_order() : 0);
+  ahead_ = goes_on && status == SeriesStatus::ok;
   if (status == SeriesStatus::unsolved) return true;  // sliding ends here; the events say how
   if (status == SeriesStatus::undefined) return false;
-  return control_.defect_small(piece_, series_, tau, order_);
+  const bool small = control_.defect_small(piece_, slopes_, series_, tau, order_);
+  ahead_ = ahead_ && small;
+  return small;
 }
 
 const std::vector<double>& Smooth::end() {
@@ -150,8 +160,8 @@ void Smooth::accept(std::span<const double> x, double length, double natural, st
   if (stiff_ || !(natural > 0)) return;
   int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {
-    idle_steps_ += control_.idle(series_, length);
-    usual = std::min(usual + 4, most_order_);
+    idle_steps_ += control_.idle(piece_, length);
+    usual = next_order();
   } else if (length < 0.8 * natural) {
     const int enough = control_.enough(series_, order_, watched, length) + 1;
     usual = std::min(most_order_, std::max({enough, 8, usual - 3}));

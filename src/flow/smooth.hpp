@@ -7,6 +7,7 @@
 //   trusts    whether it solves the equations at its end (the defect), and inside where the series may be blind
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,7 +43,8 @@ class Smooth {
   double tangent_length(const Moment& now, double longest, double direction);
 
   void cut(const Moment& now, double tau);
-  bool trusts(const Moment& now, double tau);
+  /// `goes_on`: the next step is to begin there in the same mode; its series are then made at once.
+  bool trusts(const Moment& now, double tau, bool goes_on = false);
   /// A first step where the field has no series (a square root at zero): along the tangent, too short to matter.
   void cut_rough(const Moment& now, double tau);
   Piece& piece() { return piece_; }
@@ -67,7 +69,8 @@ class Smooth {
   }
 
  private:
-  bool defect_small(const Moment& now, double tau);
+  bool defect_small(const Moment& now, double tau, bool goes_on);
+  int next_order() const { return std::min(series_.usual_order() + 4, most_order_); }
 
   Series& series_;
   int most_order_, order_;
@@ -76,8 +79,9 @@ class Smooth {
   StepControl control_;
   std::optional<StiffFlow> stiff_;
   Piece piece_;
-  std::vector<double> end_;
+  std::vector<double> end_, slopes_;
   double end_tau_ = 0;  // where on the piece end_ is
+  bool ahead_ = false;  // the series are those of a step from end_
   double scale_ = 0;
   long idle_steps_ = 0;
   std::vector<double> sampled_;

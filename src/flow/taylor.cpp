@@ -16,7 +16,7 @@ int taylor_order(double tolerance) {
 
 int cheapest_order(double tolerance, const Tape& tape) {
   // Instructions, roughly: what a step costs whatever its order; per operation and order; per product of series.
-  constexpr double step = 3000, operation = 15, product = 1.5;
+  constexpr double step = 3000, operation = 15, product = 2;
   double linear = 0, products = 2;  // the search for roots
   for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
     for (const Operation& o : *list) {
@@ -35,7 +35,11 @@ int cheapest_order(double tolerance, const Tape& tape) {
   return best;
 }
 
-double local_tolerance(double tolerance) { return std::min(tolerance, std::max(1e-4 * tolerance, 1e-12)); }
+double local_tolerance(double tolerance) {
+  constexpr double enough_for_events = 1e-10;  // a touch must be told from a hit
+  const double wanted = std::max(std::min(0.02 * tolerance, enough_for_events), 1e-4 * tolerance);
+  return std::max(wanted, std::min(tolerance, 1e-12));
+}
 
 StepControl::StepControl(int states, double tolerance, double horizon)
     : tolerance_(tolerance),
@@ -126,23 +130,23 @@ int StepControl::enough(const Series& series, int order, std::span<const Watched
   return order;
 }
 
-bool StepControl::idle(const Series& series, double length) const {
+bool StepControl::idle(const Piece& piece, double length) const {
+  const size_t stride = piece.coefficients.size() / states_;
   for (size_t i = 0; i < states_; ++i) {
-    const double* c = series.state(static_cast<int>(i));
+    const double* c = &piece.coefficients[i * stride];
     if (!((std::abs(c[2]) + std::abs(c[3]) * length) * length * length <= 1e-3 * scale_[i])) return false;
   }
   return true;
 }
 
-bool StepControl::defect_small(const Piece& piece, Series& series, double tau, int order) const {
+bool StepControl::defect_small(const Piece& piece, std::span<const double> slopes, Series& series, double tau,
+                               int order) const {
   const double allowed = 8.0 * order * tolerance_;
   const size_t stride = at(order) + 1;
   for (size_t i = 0; i < states_; ++i) {
-    const double* c = &piece.coefficients[i * stride];
-    double slope = order * c[order];
-    for (int k = order - 1; k >= 1; --k) slope = slope * tau + k * c[k];
+    const double start = piece.coefficients[i * stride], slope = slopes[i];
     const double rate = series.rate(static_cast<int>(i))[0];
-    const double rounding = 64 * 2.2e-16 * (std::abs(rate * tau) + std::abs(slope * tau) + std::abs(c[0]));
+    const double rounding = 64 * 2.2e-16 * (std::abs(rate * tau) + std::abs(slope * tau) + std::abs(start));
     const double defect = std::abs(slope - rate);
     if (defect * std::abs(tau) <= allowed * scale_[i] + rounding) continue;
     // Large forces that cancel leave a rate that is rounding: no shorter step makes it better.

@@ -26,8 +26,8 @@ struct WatchedSeries {
   double scale = 0;  ///< least size its values are compared with
 };
 
-/// The error allowed in one step so that what a run accumulates stays near the tolerance: four digits below it, as far
-/// as doubles go. With series that costs a few orders, not shorter steps.
+/// The error allowed in one step so that what a run accumulates stays below the tolerance, as far as doubles go: a
+/// fiftieth of it (docs/method/event_driven.md).
 double local_tolerance(double tolerance);
 
 class StepControl {
@@ -42,11 +42,11 @@ class StepControl {
   /// The order that would have been enough for a step of this length, after `step` with the same series.
   int enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length) const;
   /// Whether the states hardly bend on a step of this length: stability, not accuracy, makes it short.
-  bool idle(const Series& series, double length) const;
+  bool idle(const Piece& piece, double length) const;
   /// The largest |x_i| accepted so far.
   double largest(size_t i) const { return largest_[i]; }
-  /// Whether the polynomial solves the equations at tau; `series` holds the rates there.
-  bool defect_small(const Piece& piece, Series& series, double tau, int order) const;
+  /// Whether polynomials with these slopes at tau solve the equations there; `series` holds the rates.
+  bool defect_small(const Piece& piece, std::span<const double> slopes, Series& series, double tau, int order) const;
   void accept(std::span<const double> x);
 
  private:

@@ -33,16 +33,17 @@ struct ManifoldFunction {
 /// Unknowns of a mode are numbered: switch i is i, constraint j is (number of switches) + j. Residuals have the numbers
 /// of their unknowns; the raised residual of an algebraic gap j is (number of unknowns) + j.
 struct ModeTape {
-  Tape flow;   ///< outputs by Program::rate, surface, residual, gap, jump, section, phase
-  Tape slope;  ///< d residual / d unknown
+  Tape flow;      ///< outputs by Program::rate, surface, residual, gap, jump, section, phase
+  int spare = 0;  ///< slots of the flow tape that none of its operations uses: one per unknown and one more
+  Tape slope;     ///< d residual / d unknown
   std::vector<SlopeEntry> slope_entries;
   bool slope_constant = true;  ///< the slope depends on parameters only
   bool slope_affine = true;    ///< residuals are affine in all unknowns together: one linear solve gives them
   Tape manifold;
   std::vector<std::vector<ManifoldFunction>> manifolds;  ///< per unknown: what must stay zero
   std::vector<std::vector<int>> moves;  ///< per residual: states with fixed weights whose rates add up to it, if so
-  std::vector<int> degree;  ///< per unknown: derivative of h or g in which unknowns appear; -1 never
-  Tape actions;             ///< definitions, restitutions, impact directions
+  std::vector<int> degree;              ///< per unknown: derivative of h or g in which unknowns appear; -1 never
+  Tape actions;                         ///< definitions, restitutions, impact directions
 };
 
 /// What the Jacobian of the rates is made of in a mode, the dependence of sigma and lambda on the states included.

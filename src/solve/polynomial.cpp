@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "solve/one_box.hpp"
+
 namespace saltus {
 namespace {
 
@@ -42,25 +44,6 @@ double magnitude(std::span<const double> c, double s) {
     k -= 2;
   }
   return even + s * odd;
-}
-
-struct ValueAndSlope {
-  double value, slope;
-};
-
-/// p and p' at s as p = E(s^2) + s O(s^2): four chains that do not wait for each other.
-ValueAndSlope value_and_slope(std::span<const double> c, double s) {
-  const double s2 = s * s;
-  double even = 0, even_slope = 0, odd = 0, odd_slope = 0;
-  std::size_t k = c.size();
-  if (k % 2 == 1) even = c[--k];
-  for (; k > 0; k -= 2) {
-    odd_slope = odd_slope * s2 + odd;
-    odd = odd * s2 + c[k - 1];
-    even_slope = even_slope * s2 + even;
-    even = even * s2 + c[k - 2];
-  }
-  return {even + s * odd, odd + 2 * (s * even_slope + s2 * odd_slope)};
 }
 
 /// Coefficients of y(t + a) from those of y(t), in place.
@@ -129,7 +112,8 @@ double polish(std::span<const double> c, double lo, double hi, int before) {
   double s = lo == 0 && c.size() > 1 ? -c[0] / c[1] : lo, last_step = hi - lo;
   if (!(s > lo && s < hi)) s = lo + 0.5 * (hi - lo);
   while (s > lo && s < hi) {
-    auto [value, slope] = value_and_slope(c, s);
+    double value = 0, slope = 0;
+    evaluate_with_slope(c, s, value, slope);
     if (std::abs(value) < doubtful) value = evaluate(c, s);
     if (value == 0) return s;
     (sign_of(value) == before ? lo : hi) = s;
@@ -364,6 +348,14 @@ Root walk(const Scaled& p) {
   return passage.in_band ? end_in_band(p, passage) : Root{};
 }
 
+/// Whether what one box has found tells what follows the start of the search: its only root lies clearly before or
+/// after that, or is there.
+bool tells(const OneBox& box, const RootSearch& search) {
+  if (box.root.kind == RootKind::none || search.from == 0) return true;
+  const double ahead = std::abs(box.root.at - search.from);
+  return box.last && (ahead == 0 || ahead > 1e-9 * std::abs(search.h));
+}
+
 }  // namespace
 
 Root leftmost_root(std::span<const double> c, const RootSearch& search) {
@@ -383,20 +375,28 @@ Root leftmost_root(std::span<const double> c, const RootSearch& search) {
   if (std::abs(q[0]) > (1 + 64 * eps) * rest + noise + 1e-300) return {};
   if (!std::isfinite(h) || !(std::abs(search.from) < h) || sign_of(search.from) == -sign_of(search.h)) return {};
 
-  const Scaled p = scale(q, search, noise, rest);
-  if (p.n < 1) return {};
-  Root root = walk(p);
-  root.at *= p.unit;
+  Root root;
+  if (const std::optional<OneBox> box = settle_in_one_box(q, search.h, noise); box && tells(*box, search)) {
+    if (std::abs(box->root.at) > std::abs(search.from)) root = box->root;
+  } else {
+    const Scaled p = scale(q, search, noise, rest);
+    if (p.n < 1) return {};
+    root = walk(p);
+    root.at *= p.unit;
+  }
   if (search.h < 0 && zeros % 2 == 1) root.sign_after = -root.sign_after;
   return root;
 }
 
-double evaluate(std::span<const double> c, double tau) {
-  if (c.empty()) return 0;
+namespace {
+
+/// Horner's scheme with its rounding errors carried along. Inlined into one function for machines that multiply and add
+/// at once and one for the others: both give the same bits.
+[[gnu::always_inline]] inline double compensated(std::span<const double> c, double tau) {
   double value = c.back(), correction = 0;
   for (std::size_t k = c.size() - 1; k-- > 0;) {
     const double product = value * tau;
-    const double product_error = std::fma(value, tau, -product);
+    const double product_error = __builtin_fma(value, tau, -product);
     const double sum = product + c[k];
     const double part = sum - product;
     const double sum_error = (product - (sum - part)) + (c[k] - part);
@@ -405,6 +405,37 @@ double evaluate(std::span<const double> c, double tau) {
   }
   const double result = value + correction;
   return std::isfinite(result) ? result : value;
+}
+
+#ifdef __x86_64__
+[[gnu::target("fma")]] double compensated_at_once(std::span<const double> c, double tau) { return compensated(c, tau); }
+const bool multiplies_and_adds = __builtin_cpu_supports("fma");
+#endif
+
+}  // namespace
+
+double evaluate(std::span<const double> c, double tau) {
+  if (c.empty()) return 0;
+#ifdef __x86_64__
+  if (multiplies_and_adds) return compensated_at_once(c, tau);
+#endif
+  return compensated(c, tau);
+}
+
+/// As p = E(s^2) + s O(s^2): four chains that do not wait for each other.
+void evaluate_with_slope(std::span<const double> c, double tau, double& value, double& slope) {
+  const double s2 = tau * tau;
+  double even = 0, even_slope = 0, odd = 0, odd_slope = 0;
+  std::size_t k = c.size();
+  if (k % 2 == 1) even = c[--k];
+  for (; k > 0; k -= 2) {
+    odd_slope = odd_slope * s2 + odd;
+    odd = odd * s2 + c[k - 1];
+    even_slope = even_slope * s2 + even;
+    even = even * s2 + c[k - 2];
+  }
+  value = even + tau * odd;
+  slope = odd + 2 * (tau * even_slope + s2 * odd_slope);
 }
 
 double evaluate_derivative(std::span<const double> c, double tau) {

@@ -2,6 +2,7 @@
 //
 //   strip the known zeros at tau = 0
 //   if |c_0| exceeds everything else on the step: no root                 the usual answer, no more than one pass
+//   if one box settles it (solve/one_box): that                           nearly all others
 //   scale tau by a power of two (exact), so that the step ends between 1 and 2
 //   walk from the left in boxes [a, b]:
 //     expand p at a; a box is settled if p passes each edge of the band |p| <= N at most once in it
@@ -48,6 +49,9 @@ Root leftmost_root(std::span<const double> c, const RootSearch& search);
 
 /// p(tau), as if computed in twice the precision and then rounded.
 double evaluate(std::span<const double> c, double tau);
+
+/// p(tau) and dp/dtau as plain arithmetic gives them.
+void evaluate_with_slope(std::span<const double> c, double tau, double& value, double& slope);
 
 /// dp/dtau, with an error of a few eps sum |k c_k tau^(k-1)| at most.
 double evaluate_derivative(std::span<const double> c, double tau);

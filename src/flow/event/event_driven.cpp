@@ -114,7 +114,7 @@ class Engine {
       const double tau = first ? first->root : direction_ * length;
       smooth_.cut(now_, tau);
       if (!model_.sections.empty()) find_sections(tau, false);
-      if (smooth_.trusts(now_, tau)) break;
+      if (smooth_.trusts(now_, tau, !first && length == natural && events_.jumps().size() == 0)) break;
       smooth_.begin(now_);
       if (const double touch = watches_.find_touch(smooth_, tau, resolution()); touch != 0) {
         // The flow arrives at a surface along its tangent and may not leave it again: a tank that runs empty.
@@ -354,6 +354,29 @@ Series::Ties find_ties(const Program& program, Rounding& point) {
 }
 
 }  // namespace
+
+EngineMemory::EngineMemory(const Program& shared) : program(shared) {
+  const auto only = [](const Expr& e, std::initializer_list<SymbolKind> kinds) {
+    const std::vector<Expr> symbols = symbols_in(std::span(&e, 1));
+    return std::all_of(symbols.begin(), symbols.end(), [&](const Expr& s) {
+      return std::find(kinds.begin(), kinds.end(), s.symbol().kind) != kinds.end();
+    });
+  };
+  const std::vector<Gap>& gaps = program.model().form.gaps;
+  plain_gaps = std::all_of(gaps.begin(), gaps.end(), [&](const Gap& g) {
+    return only(g.gap, {SymbolKind::state, SymbolKind::time, SymbolKind::parameter}) &&
+           (!g.restitution || only(*g.restitution, {SymbolKind::parameter}));
+  });
+}
+
+bool EngineMemory::start_is_clear(const RunOptions& options) {
+  if (!point || !plain_gaps || parameters != options.parameters) return false;
+  point->evaluate(options.initial, options.from, {}, {});
+  for (int j = 0; j < program.constraints(); ++j) {
+    if (!(point->value(program.point(program.switches() + j, 0)) >= 0)) return false;
+  }
+  return true;
+}
 
 void EngineMemory::prepare(const RunOptions& options) {
   const bool new_parameters = !series || parameters != options.parameters;

@@ -21,9 +21,11 @@ namespace saltus {
 
 /// What runs of one program share: tapes bound to parameters, series of modes met before, room for marks.
 struct EngineMemory {
-  explicit EngineMemory(const Program& shared) : program(shared) {}
+  explicit EngineMemory(const Program& shared);
   /// Makes it fit a run. Nothing a run computes depends on what was run before.
   void prepare(const RunOptions& options);
+  /// Whether a start is known to be allowed: the parameters are those of the run before, and no gap is negative.
+  bool start_is_clear(const RunOptions& options);
 
   const Program& program;
   double tolerance = 0;
@@ -33,6 +35,7 @@ struct EngineMemory {
   Series::Ties ties;
   std::optional<Series> series;
   std::optional<Rounding> point;  ///< signs at a point
+  bool plain_gaps = false;        ///< gaps depend on states, time and parameters alone, restitutions on parameters
   Chatter chatter;
 };
 

@@ -1,0 +1,314 @@
+// The slope d residual / d unknown of a mode, and forces that are redundant because it is singular.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "flow/series.hpp"
+
+#include "flow/leading.hpp"
+
+namespace saltus {
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+Vec row_scales(const Mat& slope) {
+  Vec scale = slope.cwiseAbs().rowwise().maxCoeff();
+  for (Eigen::Index i = 0; i < scale.size(); ++i) scale[i] = scale[i] > 0 ? 1 / scale[i] : 1;
+  return scale;
+}
+
+void invert(Series::Block& block) {
+  if (block.slope.rows() == 1) {
+    const double b = block.slope(0, 0);
+    block.singular = b == 0;
+    block.determinant = b;
+    block.inverse.resize(1, 1);
+    block.inverse(0, 0) = block.singular ? 0 : 1 / b;
+    return;
+  }
+  // Rows are surfaces with units of their own: scale them before judging the rank.
+  const Vec scale = row_scales(block.slope);
+  const Mat scaled = scale.asDiagonal() * block.slope;
+  const Lu lu(scaled);
+  block.singular = !(lu.rcond() > singular_rcond);
+  block.determinant = lu.determinant();
+  if (!block.singular) {
+    block.inverse = lu.inverse() * scale.asDiagonal();
+    return;
+  }
+  block.inverse.resize(0, 0);
+}
+
+/// Columns that are independent of those before them, in the given order, with the row in which each was eliminated.
+void independent_columns(Mat a, const std::vector<int>& order, std::vector<int>& columns, std::vector<int>& rows) {
+  columns.clear();
+  rows.clear();
+  const Eigen::Index n = a.rows();
+  const Vec size = a.cwiseAbs().colwise().maxCoeff().transpose();
+  std::vector<char> used(static_cast<size_t>(n), 0);
+  for (const int c : order) {
+    Eigen::Index best = -1;
+    for (Eigen::Index r = 0; r < n; ++r) {
+      if (!used[static_cast<size_t>(r)] && (best < 0 || std::abs(a(r, c)) > std::abs(a(best, c)))) best = r;
+    }
+    if (best < 0 || !(std::abs(a(best, c)) > independent_column * size[c])) continue;
+    used[static_cast<size_t>(best)] = 1;
+    columns.push_back(c);
+    rows.push_back(static_cast<int>(best));
+    for (Eigen::Index r = 0; r < n; ++r) {
+      if (!used[static_cast<size_t>(r)] && a(r, c) != 0) a.row(r) -= a(r, c) / a(best, c) * a.row(best);
+    }
+  }
+}
+
+}  // namespace
+
+void Series::form_slope() {
+  if (plan_->slope_known && tape_->slope_constant) return;
+  Jet<double>& jet = work_->slope;
+  if (!tape_->slope_constant) {
+    copy_inputs(jet, 0);
+    jet.set_time(t_, 0);
+    jet.free(0);
+    jet.bound(0);
+  }
+  for (Single& single : plan_->singles) {
+    single.slope = 0;
+    for (const auto& [output, factor] : single.entries) single.slope += factor * jet.output(at(output))[0];
+    single.inverse = single.slope == 0 ? 0 : 1 / single.slope;
+    if (plan_->has_formula) work_->flow[tape_->spare + plan_->active[at(single.member)]][0] = -single.inverse;
+  }
+  plan_->solvable = std::all_of(plan_->singles.begin(), plan_->singles.end(), [](const Single& single) {
+    return single.inverse != 0 && std::isfinite(single.inverse);
+  });
+  for (Block& block : plan_->blocks) {
+    const Eigen::Index n = static_cast<Eigen::Index>(block.members.size());
+    block.slope.setZero(n, n);
+    for (const SlopeEntry& e : block.entries) block.slope(e.row, e.column) += e.factor * jet.output(at(e.output))[0];
+    invert(block);
+    if (!block.singular) {
+      block.held.clear();
+    } else if (block.even) {
+      const Vec scale = row_scales(block.slope);
+      block.held.assign(block.members.size(), 0);
+      block.inverse =
+          Orthogonal(scale.asDiagonal() * block.slope, independent_column).pseudo_inverse() * scale.asDiagonal();
+    } else if (block.held.empty() || !invert_basis(block)) {
+      choose_basis(block);
+    }
+  }
+  plan_->slope_known = true;
+}
+
+void Series::expand_slope(int order) {
+  Jet<double>& jet = work_->slope;
+  copy_inputs(jet, order);
+  jet.set_time(t_, order);
+  for (int k = 0; k <= order; ++k) {
+    jet.free(k);
+    jet.bound(k);
+  }
+}
+
+bool Series::linear_system(std::span<const double> x, double t, std::span<const double> counters, Mat& A, Vec& r) {
+  t_ = t;
+  counters_.assign(counters.begin(), counters.end());
+  load(x, t, counters, 0);
+  for (const int u : plan_->active) unknown_slot(u)[0] = 0;
+  extend_free(0);
+  read_residual(0);
+  form_slope();
+  const Eigen::Index n = static_cast<Eigen::Index>(plan_->active.size());
+  A.setZero(n, n);
+  r = residual_;
+  for (const Single& single : plan_->singles) A(single.member, single.member) = single.slope;
+  for (const Block& block : plan_->blocks) {
+    for (size_t i = 0; i < block.members.size(); ++i) {
+      for (size_t j = 0; j < block.members.size(); ++j)
+        A(block.members[i], block.members[j]) = block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+    }
+  }
+  return A.allFinite() && r.allFinite();
+}
+
+// ---- redundant forces ----------------------------------------------------------------------------------------------
+//
+// Where the slope A of a block is singular, the forces that keep the mode are not unique: {u in bounds : A u = b(t)} is
+// a polytope. The series follow one of its vertices: as many basic unknowns as A has rank, the others held at a bound.
+// docs/method/redundant_forces.md
+
+/// A first basis: columns in order of the members; the others are held at the bound next to their last value.
+void Series::choose_basis(Block& block) {
+  const size_t n = block.members.size();
+  std::vector<int> order(n), columns, rows;
+  std::iota(order.begin(), order.end(), 0);
+  const Mat scaled = row_scales(block.slope).asDiagonal() * block.slope;
+  independent_columns(scaled, order, columns, rows);
+  block.held.assign(n, 1);
+  for (const int c : columns) block.held[at(c)] = 0;
+  block.held_at.assign(n, 0.0);
+  for (size_t i = 0; i < n; ++i) {
+    const int u = plan_->active[at(block.members[i])];
+    if (u < program_.switches()) block.held_at[i] = unknown_slot(u)[0] < 0 ? -hold_[at(u)] : hold_[at(u)];
+  }
+  if (!invert_basis(block))  // slopes that are no numbers
+    block.inverse.setZero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
+}
+
+/// The inverse of the basis inside a matrix of zeros. False where the basis does not fit the slope (any more).
+bool Series::invert_basis(Block& block) {
+  const size_t n = block.members.size();
+  std::vector<int> order, columns, rows;
+  for (size_t i = 0; i < n; ++i) {
+    if (!block.held[i]) order.push_back(static_cast<int>(i));
+  }
+  const size_t basic = order.size();
+  for (size_t i = 0; i < n; ++i) {
+    if (block.held[i]) order.push_back(static_cast<int>(i));
+  }
+  const Vec scale = row_scales(block.slope);
+  const Mat scaled = scale.asDiagonal() * block.slope;
+  independent_columns(scaled, order, columns, rows);
+  if (columns.size() != basic || !std::equal(columns.begin(), columns.end(), order.begin())) return false;
+  const Eigen::Index r = static_cast<Eigen::Index>(basic);
+  Mat square(r, r);
+  for (Eigen::Index i = 0; i < r; ++i) {
+    for (Eigen::Index j = 0; j < r; ++j)
+      square(i, j) = scaled(rows[static_cast<size_t>(i)], columns[static_cast<size_t>(j)]);
+  }
+  const Mat inverse = Lu(square).inverse();
+  block.inverse.setZero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
+  for (Eigen::Index i = 0; i < r; ++i) {
+    for (Eigen::Index j = 0; j < r; ++j) {
+      const int row = rows[static_cast<size_t>(j)];
+      block.inverse(columns[static_cast<size_t>(i)], row) = inverse(i, j) * scale[row];
+    }
+  }
+  return true;
+}
+
+void Series::share_evenly(bool even) {
+  for (Block& block : plan_->blocks) {
+    if (block.even == even) continue;
+    block.even = even;
+    block.held.clear();
+    plan_->slope_known = false;
+  }
+}
+
+void Series::take_held_values() {
+  for (const Block& block : plan_->blocks) {
+    if (!block.singular) continue;
+    for (size_t i = 0; i < block.members.size(); ++i) {
+      if (!block.held[i]) continue;
+      const int u = plan_->active[at(block.members[i])];
+      held_[at(u)] = any_held_ = true;
+      unknown_slot(u)[0] = block.held_at[i];
+    }
+  }
+}
+
+/// The side on which an unknown leaves its bounds just after the point, 0 if it stays inside.
+int Series::violated_bound(int u, double time_scale, double direction, int order) const {
+  const double* c = unknown(u);
+  const auto leaves = [&](double bound, double side) {  // side * (bound - u) must stay positive
+    const double size = u < program_.switches() ? 1.0 : std::max(std::abs(c[0]), std::abs(c[1]) * time_scale);
+    const double margin = side * (bound - c[0]);
+    if (std::abs(margin) > bound_margin * size) return margin < 0;
+    std::vector<double> rest(at(order) + 1, 0.0);
+    for (int k = 1; k <= order; ++k) rest[at(k)] = -side * c[k];
+    return leading_coefficient(rest.data(), 1, order, time_scale, direction, sigma_rate_noise * size / time_scale)
+               .sign < 0;
+  };
+  if (u >= program_.switches()) return leaves(0.0, -1) ? -1 : 0;
+  if (leaves(hold_[at(u)], 1)) return 1;
+  return leaves(-hold_[at(u)], -1) ? -1 : 0;
+}
+
+int Series::leading_at_bound(int u, int order, double time_scale, double direction) const {
+  const double* c = unknown(u);
+  const double bound = u < program_.switches() ? hold_[at(u)] : 0.0;
+  const double size = u < program_.switches() ? 1.0 : std::max(std::abs(c[0]), std::abs(c[1]) * time_scale);
+  if (std::abs(std::abs(c[0]) - bound) > bound_margin * size) return 0;
+  return leading_coefficient(c, 1, order, time_scale, direction, sigma_rate_noise * size / time_scale).index;
+}
+
+/// One pivot of a basis that leaves its bounds (least indices, so that it ends). False if nothing is left to do;
+/// `feasible` then says whether the basis stays inside.
+bool Series::pivot(double time_scale, double direction, int order, bool& feasible) {
+  const int m = program_.switches();
+  for (Block& block : plan_->blocks) {
+    if (!block.singular || block.even) continue;
+    for (size_t k = 0; k < block.members.size(); ++k) {
+      if (block.held[k]) continue;
+      const int u = plan_->active[at(block.members[k])];
+      const int side = violated_bound(u, time_scale, direction, order);
+      if (side == 0) continue;
+      const Eigen::RowVectorXd row = block.inverse.row(static_cast<Eigen::Index>(k));
+      for (size_t j = 0; j < block.members.size(); ++j) {
+        if (!block.held[j]) continue;
+        const int other = plan_->active[at(block.members[j])];
+        // How u changes if the other one moves off its bound, into its range.
+        const double into = other >= m || block.held_at[j] < 0 ? 1 : -1;
+        const double change = -into * row.dot(block.slope.col(static_cast<Eigen::Index>(j)));
+        const double size = row.cwiseAbs().dot(block.slope.col(static_cast<Eigen::Index>(j)).cwiseAbs());
+        if (!(change * side < -independent_column * size) || size == 0) continue;
+        block.held[k] = 1;
+        block.held_at[k] = u < m ? side * hold_[at(u)] : 0.0;
+        block.held[j] = 0;
+        if (invert_basis(block)) return true;
+        block.held[k] = 0;
+        block.held[j] = 1;
+        invert_basis(block);
+      }
+      feasible = false;
+      return false;
+    }
+  }
+  feasible = true;
+  return false;
+}
+
+SeriesStatus Series::distribute(std::span<const double> x, double t, std::span<const double> counters, int order,
+                                double time_scale, double direction) {
+  const size_t most = 100 + 20 * plan_->active.size();
+  for (size_t round = 0; round < most; ++round) {
+    const SeriesStatus status = expand(x, t, counters, order);
+    if (status != SeriesStatus::ok || !any_held_) return status;
+    bool feasible = true;
+    if (!pivot(time_scale, direction, order, feasible)) return feasible ? status : SeriesStatus::unsolved;
+  }
+  return SeriesStatus::unsolved;
+}
+
+std::vector<std::pair<int, double>> Series::held_values() const {
+  std::vector<std::pair<int, double>> out;
+  for (const int u : plan_->active) {
+    if (held_[at(u)]) out.emplace_back(u, unknown(u)[0]);
+  }
+  return out;
+}
+
+void Series::hold_at(const std::vector<std::pair<int, double>>& values) {
+  if (values.empty()) return;
+  for (Block& block : plan_->blocks) {
+    std::vector<char> held(block.members.size(), 0);
+    std::vector<double> held_at(block.members.size(), 0.0);
+    bool any = false;
+    for (size_t i = 0; i < block.members.size(); ++i) {
+      for (const auto& [u, value] : values) {
+        if (plan_->active[at(block.members[i])] != u) continue;
+        held[i] = 1;
+        held_at[i] = value;
+        any = true;
+      }
+    }
+    if (!any) continue;
+    block.held = held;
+    block.held_at = held_at;
+    plan_->slope_known = false;
+  }
+}
+
+}  // namespace saltus

@@ -1,0 +1,28 @@
+// The usual answer of a search for roots, settled in one box: a polynomial on a step that has no root, or crosses.
+//
+//   p = q + r on the step, q its first 8, 12 or 16 terms, |r| <= R the sum of the others
+//   E = R + N + rounding;  zones of the Bernstein coefficients of q: above E, between, below -E
+//   all in one zone: no root
+//   from one side to the other: q passes E and -E once each. A root s of p with p'(s)^2 > 8 E max |p''| is then the
+//     only one: p is monotone wherever |q| <= E
+//   over to the other side and back: the same up to a point where p is known to be on the other side
+//
+// Whatever does not fit is left to the walk (solve/polynomial).
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "solve/polynomial.hpp"
+
+namespace saltus {
+
+struct OneBox {
+  Root root{};       ///< the first one
+  bool last = true;  ///< nothing follows it on the step
+};
+
+/// What p(tau) = sum c[k] tau^k meets on (0, h]; no answer where that is not certain. `noise`: its absolute uncertainty.
+std::optional<OneBox> settle_in_one_box(std::span<const double> c, double h, double noise);
+
+}  // namespace saltus

@@ -1,0 +1,45 @@
+// Runs that follow each other.
+#include "flow/simulate.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "model/read.hpp"
+
+namespace saltus {
+namespace {
+
+TEST(Simulator, ChecksTheStartOfEveryRun) {
+  const Program program(
+      read_model_text("name = \"m\"\nequations = \"\"\"\nq' = v\nv' = -1 + N\n\"\"\"\n[constraint.N]\ngap = \"q\"\n"
+                      "restitution = 0.5\n[initial]\nq = 1\nv = 0\n",
+                      "test.toml"));
+  Simulator simulator(program);
+  RunOptions options{.initial = {1, 0}, .until = 1};
+  EXPECT_EQ(simulator.run(options).end.why, Why::time);
+  options.initial = {-1, 0};
+  EXPECT_THROW(simulator.run(options), Error) << "the parameters are those of the run before, the gap is not";
+  options.initial = {-1e-17, 1};
+  EXPECT_EQ(simulator.run(options).end.why, Why::time) << "what rounding has left is no gap";
+  options.initial = {2, 0};
+  EXPECT_EQ(simulator.run(options).end.why, Why::time);
+}
+
+TEST(Simulator, KeepsTheToleranceOverManySteps) {
+  const Program harmonic(read_model_text(
+      "name = \"m\"\nequations = \"\"\"\nx' = v\nv' = -x\n\"\"\"\n[initial]\nx = 1\nv = 0\n", "test.toml"));
+  const Program logistic(
+      read_model_text("name = \"m\"\nequations = \"x' = x*(1 - x)\"\n[initial]\nx = 0.01\n", "test.toml"));
+  for (const double tolerance : {1e-3, 1e-6, 1e-8, 1e-10, 1e-12}) {
+    const std::vector<double> x =
+        simulate(harmonic, {.initial = {1, 0}, .until = 100, .tolerance = tolerance}).end.state;
+    EXPECT_NEAR(x[0], std::cos(100.0), tolerance);
+    EXPECT_NEAR(x[1], -std::sin(100.0), tolerance);
+    const double grown = simulate(logistic, {.initial = {0.01}, .until = 8, .tolerance = tolerance}).end.state[0];
+    EXPECT_NEAR(grown, 1 / (1 + 99 * std::exp(-8.0)), tolerance);
+  }
+}
+
+}  // namespace
+}  // namespace saltus

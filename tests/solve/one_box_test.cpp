@@ -1,0 +1,68 @@
+#include "solve/one_box.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace saltus {
+namespace {
+
+int sign_of(double value) { return (value > 0) - (value < 0); }
+
+TEST(OneBox, TellsAllThatHappensOnAStep) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  int settled = 0, crossings = 0, returns = 0;
+  constexpr int trials = 3000, points = 1000;
+  for (int trial = 0; trial < trials; ++trial) {
+    const double decay = 0.3 + 0.6 * uniform(random), h = (trial % 2 ? -1 : 1) * std::exp(4 * normal(random));
+    std::vector<double> c(static_cast<size_t>(4 + trial % 25));
+    double power = 1;
+    for (double& ck : c) {
+      ck = normal(random) * power;
+      power *= decay / h;
+    }
+    const std::optional<OneBox> box = settle_in_one_box(c, h, 0);
+    if (!box) continue;
+    ++settled;
+    const Root& root = box->root;
+    const bool found = root.kind == RootKind::crossing;
+    crossings += found;
+    returns += !box->last;
+    if (found) {
+      ASSERT_GT(root.at / h, 0);
+      ASSERT_LE(root.at / h, 1);
+      ASSERT_EQ(root.sign_after, -sign_of(c[0]));
+      ASSERT_NE(sign_of(evaluate(c, root.at)), sign_of(c[0])) << "it lies on the far side";
+      ASSERT_NE(sign_of(evaluate(c, root.at * (1 - 4e-16))), -sign_of(c[0])) << "and next to the root";
+    }
+    for (int i = 1; i <= points; ++i) {
+      const double tau = h * i / points;
+      const bool after = found && tau / h > root.at / h;
+      if (after && !box->last) break;
+      ASSERT_EQ(sign_of(evaluate(c, tau)), after ? -sign_of(c[0]) : sign_of(c[0]))
+          << "trial " << trial << ", tau " << tau;
+    }
+  }
+  EXPECT_GT(settled, trials * 3 / 4) << "most steps are this simple";
+  EXPECT_GT(crossings, trials / 10);
+  EXPECT_GT(returns, 10);
+}
+
+TEST(OneBox, LeavesATouchToTheWalk) {
+  EXPECT_FALSE(settle_in_one_box(std::vector<double>{1, -4, 4}, 1, 0)) << "(1 - 2 tau)^2";
+  EXPECT_FALSE(settle_in_one_box(std::vector<double>{1, -1}, 1, 0)) << "a root at the end";
+  EXPECT_FALSE(settle_in_one_box(std::vector<double>{1e-17, 1, -1}, 0.5, 0)) << "a start that may be a root";
+}
+
+TEST(OneBox, TheNoiseWidensTheBand) {
+  const std::vector<double> c{1, -0.9};
+  EXPECT_TRUE(settle_in_one_box(c, 1, 0.05));
+  EXPECT_FALSE(settle_in_one_box(c, 1, 0.2));
+}
+
+}  // namespace
+}  // namespace saltus
