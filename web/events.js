@@ -4,8 +4,8 @@
 import { KINDS } from './plot.js';
 import { element, make, state, tell } from './state.js';
 
-/** Rows at first, and with each press of the button. */
-const SOME = 120;
+/** Rows at first and with each press of the button; as many at a time as leave the hand free. */
+const SOME = 120, AT_ONCE = 24;
 
 /** @param {any} run @param {number} i */
 function row(run, i) {
@@ -30,10 +30,21 @@ export function draw() {
   drawNotes();
 }
 
-/** Some more rows, and a button for what is left. @param {any} body @param {any} run @param {number} from */
+/** Some more rows. @param {any} body @param {any} run @param {number} from */
 function addRows(body, run, from) {
-  const to = Math.min(run.events.length, from + SOME), left = run.event_count - to;
-  for (let i = from; i < to; i++) body.append(row(run, i));
+  const to = Math.min(run.events.length, from + SOME);
+  const some = (/** @type {number} */ at) => {
+    if (state.run !== run) return;
+    for (let i = at; i < Math.min(to, at + AT_ONCE); i++) body.append(row(run, i));
+    if (at + AT_ONCE < to) setTimeout(() => some(at + AT_ONCE));
+    else addRest(body, run, to);
+  };
+  some(from);
+}
+
+/** A button for what is left. @param {any} body @param {any} run @param {number} to */
+function addRest(body, run, to) {
+  const left = run.event_count - to;
   if (left <= 0) return;
   const cell = make('td', { colSpan: 5 + Math.min(run.states, 8) });
   const line = make('tr', {}, cell);

@@ -20,7 +20,7 @@ export function commandLine(command = 'run', more = []) {
   words.push(...more);
   const { from, until, tolerance, engine, flow } = settings();
   if (from) words.push('--from', from);
-  if (until && (command === 'run' || command === 'orbit')) words.push('--until', until);
+  if (until && (command === 'run' || command === 'orbit' || command === 'follow')) words.push('--until', until);
   if (tolerance) words.push('--tolerance', String(tolerance));
   if (engine) words.push('--engine', engine);
   if (flow) words.push('--flow', flow);

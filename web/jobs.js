@@ -169,6 +169,24 @@ export function showRun(p, x) {
   tell('start', { drag: false });
 }
 
+/** One period of an orbit in Run, or the stay at a point of rest. @param {Record<string, number>} p @param {number[]} at @param {number} t @param {number} period */
+export function showPeriod(p, at, t, period) {
+  Object.assign(state.solve, { from: String(t), ...(period > 0 ? { until: String(t + period) } : {}) });
+  element('from').value = state.solve.from;
+  element('until').value = state.solve.until;
+  showRun(p, Object.fromEntries(stateNames().map((/** @type {string} */ name, /** @type {number} */ i) => [name, at[i]])));
+}
+
+/** Two ends about the present value of a parameter, or those that the text says. @param {string} name @returns {string[]} */
+export function proposedRange(name) {
+  const p = state.model.parameters.find((/** @type {any} */ q) => q.name === name);
+  if (!p) return ['0', '1'];
+  const value = Number(state.p[name] ?? p.value), v = Number.isFinite(value) ? value : p.value;
+  const said = new RegExp(`^\\s*${name}\\s*=.*#\\s*\\[([^,\\]]+),([^\\]]+)\\]`, 'm').exec(state.text);
+  const ends = said ? [Number(said[1]), Number(said[2])] : v === 0 ? [-1, 1] : [0.5 * v, 1.5 * v].sort((x, y) => x - y);
+  return ends.map((end) => String(Number(end.toPrecision(6))));
+}
+
 /** Dots into the pixels of a frame. */
 export class DotLayer {
   constructor() {

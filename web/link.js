@@ -2,7 +2,7 @@
 // The one socket to the program: requests out, answers in, each to whoever asked.
 
 /** Answers of these kinds are followed by more. */
-const PARTIAL = new Set(['dots', 'points', 'cells', 'orbit', 'progress']);
+const PARTIAL = new Set(['dots', 'points', 'cells', 'orbit', 'branch', 'progress']);
 
 /** The token comes in the fragment of the link and is kept for this tab only. */
 function takeToken() {

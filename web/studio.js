@@ -2,6 +2,7 @@
 // The page: opens a model, lets hands move things, shows what comes back.
 
 import { BasinsView } from './basins.js';
+import { BranchView } from './branch.js';
 import * as controls from './controls.js';
 import { setText, showMistake } from './editor.js';
 import * as events from './events.js';
@@ -25,7 +26,7 @@ window.addEventListener('error', (event) => watch.errors.push(event.message));
 const link = new Link(onConnection);
 const runner = new Runner(link);
 let asking = false, looking = false, closing = false, tab = 'run';
-const views = { section: new SectionView(link), sweep: new SweepView(link), basins: new BasinsView(link), orbit: new OrbitView(link) };
+const views = { section: new SectionView(link), sweep: new SweepView(link), basins: new BasinsView(link), orbit: new OrbitView(link), branch: new BranchView(link) };
 Object.assign(watch, { views, planePixel: plane.pixel, closeRows: series.closeRows });
 
 // ---- connection and model -------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // @ts-check
 // Bifurcation diagrams that fill coarse to fine: click for an orbit, a box for a closer look, Back.
 
-import { DotLayer, Growing, JobView, labelled, needsSection, sections, setOptions, showRun, stateNames } from './jobs.js';
+import { DotLayer, Growing, JobView, labelled, needsSection, proposedRange, sections, setOptions, showRun, stateNames } from './jobs.js';
 import { COLOURS, Frame, ink, padded } from './plot.js';
 import { make, state } from './state.js';
 
@@ -38,13 +38,7 @@ export class SweepView extends JobView {
   }
 
   proposeRange() {
-    const name = this.parameter.value, p = state.model.parameters.find((/** @type {any} */ q) => q.name === name);
-    if (!p) return;
-    const value = Number(state.p[name] ?? p.value), v = Number.isFinite(value) ? value : p.value;
-    const said = new RegExp(`^\\s*${name}\\s*=.*#\\s*\\[([^,\\]]+),([^\\]]+)\\]`, 'm').exec(state.text);
-    const [a, b] = said ? [Number(said[1]), Number(said[2])] : v === 0 ? [-1, 1] : [0.5 * v, 1.5 * v].sort((x, y) => x - y);
-    this.from.value = String(Number(a.toPrecision(6)));
-    this.to.value = String(Number(b.toPrecision(6)));
+    [this.from.value, this.to.value] = proposedRange(this.parameter.value);
     this.yRange = null;
   }
 

@@ -2,14 +2,17 @@
 //
 //     System        a model to ask about: from a file, from text, from the gallery, or built by calls (ModelBuilder)
 //     ask           RunQuestion -> RunAnswer, SectionQuestion -> SectionAnswer, SweepQuestion -> SweepAnswer,
-//                   BasinsQuestion -> BasinsAnswer, ExponentsQuestion -> Exponents
-//     Observer      who watches: progress, pieces, events, a stop token
+//                   BasinsQuestion -> BasinsAnswer, ExponentsQuestion -> Exponents, OrbitQuestion -> OrbitAnswer,
+//                   EquilibriumQuestion -> EquilibriumAnswer, FollowQuestion -> FollowAnswer
+//     Observer      who watches: progress, pieces, events, points of branches, a stop token
 //     Error         wrong input: what, where, and what to do; the fate of a run is a value instead (Trajectory::end)
 #pragma once
 
 #include "ask/exponents.hpp"
+#include "ask/follow.hpp"
 #include "ask/gallery.hpp"
 #include "ask/many.hpp"
+#include "ask/orbit.hpp"
 #include "ask/run.hpp"
 #include "ask/section.hpp"
 #include "base/error.hpp"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from . import _core
 from ._errors import Interrupted, usage
 from ._many import Basins, Exponents, Sweep
+from ._orbits import Branch, Equilibrium, Orbit, SpecialPoint
 from ._options import (Value, box_of, cell_edges, check_word, finish_progress, formula, path_text, per_state,
                        progress_function, range_values, several_starts, solve_dict, sort_keywords, state_vector, texts)
 from ._trajectory import Section, Trajectory, end_of
@@ -409,6 +410,139 @@ class Model:
             raise Interrupted(result)
         return result
 
+    def orbit(self, *, section: Optional[str] = None, guess: Optional[bool] = None, period: Optional[int] = None,
+              time: Optional[Value] = None, backward: Optional[bool] = None,
+              modulo: Optional[Mapping[str, Value]] = None, start: Any = None, until: Optional[Value] = None,
+              from_: Optional[Value] = None, tolerance: Optional[float] = None, flow: Optional[str] = None,
+              leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None, native: Optional[str] = None,
+              progress: Progress = None, stop: Any = None, values: Optional[Mapping[str, Value]] = None,
+              options: Optional[Mapping[str, Any]] = None, **more: Value) -> Orbit:
+        """A periodic orbit: the one on which the run from the initial values settles, or one near a guess.
+
+        section   which section, if there are several
+        guess     the initial values are near the orbit: no run first, so unstable ones are found as well
+        period    it closes after so many returns to the section (what the run shows; 1 with a guess)
+        time      or, with a guess, after about this time
+        backward  settle and close backward in time: unstable orbits
+        modulo    {"th": "2*pi"}: a state that may grow by multiples of a number
+        start     a state (the model's); the other options are those of `run`
+
+        Never raises where there is none: see `.found` and `.message`.
+        """
+        named = dict(section=section, guess=guess, period=period, time=time, backward=backward, modulo=modulo, start=start,
+                     until=until, from_=from_, tolerance=tolerance, flow=flow, leave=leave, zeno=zeno,
+                     native=native, progress=progress, stop=stop)
+        given, settings = sort_keywords(self._names, named, values, options, more, "orbit")
+        model = self._with(settings, "orbit")
+        start_state = state_vector(given.get("start"), model.states, model.initial)
+        answer = self._wait(given, lambda watch, halt: _core.orbit(model._system, _searched(given), start_state,
+                                                                   _closing(given), watch, halt))
+        result = Orbit(model, answer)
+        if answer["interrupted"]:
+            raise Interrupted(result)
+        return result
+
+    def orbits(self, starts: int, box: Mapping[str, tuple[float, float]], *, seed: Optional[int] = None,
+               section: Optional[str] = None, guess: Optional[bool] = None, period: Optional[int] = None,
+               time: Optional[Value] = None, backward: Optional[bool] = None,
+               modulo: Optional[Mapping[str, Value]] = None, until: Optional[Value] = None,
+               from_: Optional[Value] = None, tolerance: Optional[float] = None, flow: Optional[str] = None,
+               leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None, native: Optional[str] = None,
+              progress: Progress = None,
+               stop: Any = None, values: Optional[Mapping[str, Value]] = None,
+               options: Optional[Mapping[str, Any]] = None, **more: Value) -> list[Orbit]:
+        """The distinct orbits, stable or not, near random starts in a box, by their period.
+
+        starts  how many, in `box` {"y": (-2, 2), ...}, by `seed`; the other options are those of `orbit`
+        """
+        named = dict(seed=seed, section=section, guess=guess, period=period, time=time, backward=backward, modulo=modulo,
+                     until=until, from_=from_, tolerance=tolerance, flow=flow, leave=leave, zeno=zeno,
+                     native=native, progress=progress, stop=stop)
+        given, settings = sort_keywords(self._names, named, values, options, more, "orbits")
+        model = self._with(settings, "orbits")
+        where = box_of(box, model.states)
+        answer = self._wait(given, lambda watch, halt: _core.orbits(
+            model._system, _searched(given), None, _closing(given), int(starts), where, int(given.get("seed", 1)), watch,
+            halt))
+        result = [Orbit(model, one) for one in answer["orbits"]]
+        if answer["interrupted"]:
+            raise Interrupted(result)
+        return result
+
+    def equilibrium(self, *, start: Any = None, until: Optional[Value] = None, from_: Optional[Value] = None,
+                    tolerance: Optional[float] = None, flow: Optional[str] = None,
+                    leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None, native: Optional[str] = None,
+              progress: Progress = None,
+                    stop: Any = None, values: Optional[Mapping[str, Value]] = None,
+                    options: Optional[Mapping[str, Any]] = None, **more: Value) -> Equilibrium:
+        """A point where the system rests: in the mode of the initial values, in neighbouring and sliding ones, or at the
+        end of a run. Pseudo-equilibria, contacts at rest and sets of equilibria are told as such.
+
+        start   a state near it (the model's); the other options are those of `run`
+        """
+        named = dict(start=start, until=until, from_=from_, tolerance=tolerance, flow=flow, leave=leave, zeno=zeno,
+                     native=native, progress=progress, stop=stop)
+        given, settings = sort_keywords(self._names, named, values, options, more, "equilibrium")
+        model = self._with(settings, "equilibrium")
+        start_state = state_vector(given.get("start"), model.states, model.initial)
+        answer = self._wait(given, lambda watch, halt: _core.equilibrium(model._system, _searched(given), start_state,
+                                                                         watch, halt))
+        result = Equilibrium._of(answer)
+        if answer["interrupted"]:
+            raise Interrupted(result)
+        return result
+
+    def follow(self, ranges: Mapping[str, tuple[Value, Value]], *, at: Optional[SpecialPoint] = None,
+               equilibrium: Optional[bool] = None, all: Optional[bool] = None, points: Optional[int] = None,
+               step: Optional[float] = None, longest_time: Optional[Value] = None, section: Optional[str] = None,
+               guess: Optional[bool] = None, period: Optional[int] = None, time: Optional[Value] = None,
+               backward: Optional[bool] = None, modulo: Optional[Mapping[str, Value]] = None, start: Any = None,
+               until: Optional[Value] = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
+               flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None,
+               native: Optional[str] = None, progress: Progress = None, stop: Any = None,
+               values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None, **more: Value) -> Branch:
+        """The branch of an orbit or equilibrium in a parameter, and its bifurcations, smooth and discontinuous.
+
+        ranges        {"omega": (0.5, 3)}: a parameter, or a formula of one, and where it goes; it starts at the present
+                      value. Two entries, with `at`: the curve of that special point in two parameters
+        at            a special point of a branch, to begin another branch there
+        equilibrium   equilibria instead of orbits
+        all           every branch that begins at a special point as well, in `.branches`
+        points        at most, each way (2000)
+        step          longest step, as a share of the range (0.02)
+        longest_time  a longer period counts as homoclinic (100 times the first)
+
+        The other options are those of `orbit`. Never raises where there is nothing to follow: see `.found`, `.message`.
+        """
+        named = dict(at=at, equilibrium=equilibrium, all=all, points=points, step=step, longest_time=longest_time,
+                     section=section, guess=guess, period=period, time=time, backward=backward, modulo=modulo, start=start,
+                     until=until, from_=from_, tolerance=tolerance, flow=flow, leave=leave, zeno=zeno,
+                     native=native, progress=progress, stop=stop)
+        given, settings = sort_keywords(self._names, named, values, options, more, "follow")
+        model = self._with(settings, "follow")
+        ends = [(name, *_range_ends(name, wanted)) for name, wanted in ranges.items()]
+        how = _closing(given)
+        for name in ("equilibrium", "all", "points", "step"):
+            if name in given:
+                how[name] = given[name]
+        if "longest_time" in given:
+            how["longest_time"] = formula(given["longest_time"], "longest_time")
+        if "at" in given:
+            if not isinstance(given["at"], SpecialPoint):
+                raise usage("at is no special point", "take one of a branch: at=branch[\"PD1\"]")
+            near = given["at"]._near
+            how = {**near["how"], **how, "at": near}
+        start_state = state_vector(given.get("start"), model.states, model.initial)
+        answer = self._wait(given, lambda watch, halt: _core.follow(model._system, _searched(given), start_state, ends,
+                                                                    how, watch, halt))
+        kept = {name: how[name] for name in ("section", "modulo", "backward", "equilibrium") if name in how}
+        begun = {"followed": ends, "how": kept}
+        result, *others = [Branch(model, list(ranges), one, begun) for one in answer["branches"]]
+        result.branches = tuple(others)
+        if answer["interrupted"]:
+            raise Interrupted(result)
+        return result
+
     @staticmethod
     def _wait(given: Mapping[str, Any], ask: Callable[[Any, Any], dict[str, Any]]) -> dict[str, Any]:
         watch = progress_function(given.get("progress"))
@@ -439,6 +573,27 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Model.from_text, (self.text(), self.name)
+
+
+def _searched(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a search, which is the event-driven engine's."""
+    return {"engine": "event", **solve_dict(given)}
+
+
+def _closing(given: Mapping[str, Any]) -> dict[str, Any]:
+    """How an orbit is found, as the core takes it."""
+    how: dict[str, Any] = {k: given[k] for k in ("section", "guess", "period", "backward") if k in given}
+    if "time" in given:
+        how["time"] = formula(given["time"], "time")
+    if "modulo" in given:
+        how["modulo"] = texts(given["modulo"])
+    return how
+
+
+def _range_ends(name: str, wanted: Any) -> tuple[str, str]:
+    if not isinstance(wanted, Sequence) or isinstance(wanted, str) or len(wanted) != 2:
+        raise usage(f"{name}: this is no range", f"write its two ends: {{\"{name}\": (0.5, 3)}}")
+    return formula(wanted[0], name), formula(wanted[1], name)
 
 
 def _sampling(sample: Any) -> Any:

@@ -227,3 +227,60 @@ def plot_basins(basins: Any, ax: Any = None, **how: Any) -> Any:
         axis.set_xlabel(names[0])
         axis.set_ylabel(names[1])
     return axis
+
+
+def plot_orbit(orbit: Any, x: Optional[str], y: Optional[str], ax: Any = None, **how: Any) -> Any:
+    from matplotlib import pyplot
+    states = orbit.model.states
+    x, y = x or (states[0] if len(states) > 1 else "t"), y or states[min(1, len(states) - 1)]
+    if ax is not None:
+        return plot_plane(orbit.path, x, y, ax=ax, **how)
+    with pyplot.rc_context(style()):
+        figure, axes = pyplot.subplots(1, 2, figsize=(9, 4), gridspec_kw={"width_ratios": [2, 1]})
+        figure.set_layout_engine("constrained")
+        plot_plane(orbit.path, x, y, ax=axes[0], **how)
+        axes[0].set_title(f"{orbit.model.name}: orbit of period {orbit.period:.6g}", loc="left")
+        circle = axes[1]
+        angle = np.linspace(0, 2 * np.pi, 200)
+        circle.plot(np.cos(angle), np.sin(angle), color="#888888", linewidth=0.8)
+        finite = orbit.multipliers[np.isfinite(orbit.multipliers)]
+        inside = np.abs(finite) < 1
+        for chosen, colour in ((inside, COLOURS[2]), (~inside, COLOURS[1])):
+            circle.plot(finite.real[chosen], finite.imag[chosen], "o", color=colour, markersize=5)
+        circle.set_aspect("equal")
+        circle.set_title("multipliers", loc="left")
+    return list(axes)
+
+
+def plot_branch(branch: Any, measure: Optional[str], ax: Any = None, **how: Any) -> Any:
+    from matplotlib import pyplot
+    with pyplot.rc_context(style()):
+        axis = _axes(ax)
+        name = ""
+        for one in (branch, *branch.branches):
+            x, y, name = _branch_columns(one, measure)
+            solid = one.stable if one.values.ndim == 1 else np.ones(len(x), dtype=bool)
+            for wanted, line, colour in ((True, "-", "#2166ac"), (False, "--", "#b2182b")):
+                chosen = solid == wanted
+                shown = chosen | np.append(chosen[1:], False)  # from the point before
+                axis.plot(np.where(shown, x, np.nan), np.where(shown, y, np.nan), line, color=colour, **how)
+            for point in one.special:
+                k = one.labels.index(point.label) if point.label in one.labels else None
+                if k is not None:
+                    axis.plot(x[k], y[k], "o", color="#1a1a1a", markersize=4, zorder=3)
+                    axis.annotate(point.label, (x[k], y[k]), textcoords="offset points", xytext=(4, 5), fontsize=8)
+        axis.set_xlabel(branch.names[0])
+        axis.set_ylabel(name)
+        axis.set_title(branch.model.name, loc="left")
+    return axis
+
+
+def _branch_columns(branch: Any, measure: Optional[str]) -> tuple[Any, Any, str]:
+    """Abscissa, ordinate and the ordinate's name."""
+    if branch.values.ndim == 2:
+        return branch.values[:, 0], branch.values[:, 1], branch.names[1]
+    table, name = branch.table(), measure or branch.model.states[0]
+    if name in branch.model.states or name in table and (name == "period" or name.startswith(("min(", "max("))):
+        return branch.values, table[name], name
+    known = [*branch.model.states, *(["max(NAME)", "min(NAME)", "period"] if not branch.equilibria else [])]
+    raise usage(f"measure={name!r}: there is no such column", f"known: {', '.join(known)}")

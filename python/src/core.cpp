@@ -1,20 +1,25 @@
 // The binding: questions and answers as dictionaries of NumPy arrays. The only file that knows pybind11; what makes it
 // pleasant to use is in saltus/*.py.
 //
-// Arrays own what the answer has computed: nothing is copied. The GIL is released while something is computed; it is
-// taken back at most every 50 ms, to ask for Ctrl-C, for `stop` and to tell progress.
+// Arrays own what the answer has computed: nothing is copied. Another thread computes, without the GIL; the calling one
+// takes it every 50 ms, to ask for Ctrl-C, for `stop` and to tell progress. A stop is seen within a step.
+#include <atomic>
 #include <chrono>
+#include <future>
 #include <limits>
 #include <memory>
 #include <numeric>
 
+#include <pybind11/complex.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "ask/exponents.hpp"
+#include "ask/follow.hpp"
 #include "ask/gallery.hpp"
 #include "ask/many.hpp"
+#include "ask/option_table.hpp"
 #include "ask/options.hpp"
 #include "ask/run.hpp"
 #include "ask/section.hpp"
@@ -23,6 +28,7 @@
 #include "model/period.hpp"
 #include "out/svg.hpp"
 #include "report/model_page.hpp"
+#include "report/orbit.hpp"
 #include "report/run_figure.hpp"
 
 namespace py = pybind11;
@@ -49,13 +55,24 @@ py::array rows_of(std::vector<double>&& values, size_t width) {
 
 // ---- who waits -----------------------------------------------------------------------------------------------------
 
-/// Ctrl-C, `stop` and `progress` of a question that is being answered without the GIL.
+/// Ctrl-C, `stop` and `progress` of a question that is being answered.
 class Waiting {
  public:
   Waiting(py::object progress, py::object stop) : progress_(std::move(progress)), stop_(std::move(stop)) {}
 
-  Observer observer() {
-    return {.progress = [this](const Progress& p) { return go_on(p); }};
+  /// The answer, computed in a thread of its own; to be called with the GIL.
+  template <class Compute>
+  auto operator()(const Compute& compute) {
+    const py::gil_scoped_release without;
+    const Observer observer{.progress =
+                                [this](const Progress& p) {
+                                  share_ = p.to == p.from ? 1 : (p.now - p.from) / (p.to - p.from);
+                                  return true;
+                                },
+                            .stop = source_.get_token()};
+    auto answer = std::async(std::launch::async, [&] { return compute(observer); });
+    while (answer.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) look();
+    return answer.get();
   }
   /// To be called with the GIL when the answer is there: what Python code has thrown goes on.
   void finish(py::dict& answer) {
@@ -64,33 +81,31 @@ class Waiting {
   }
 
  private:
-  bool go_on(const Progress& p) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::milliseconds(50)) return !stopped_;
-    last_ = now;
+  void look() {
     const py::gil_scoped_acquire gil;
+    if (source_.stop_requested()) return;
     try {
       if (PyErr_CheckSignals() != 0) {
         py::error_already_set signal;
         if (!signal.matches(PyExc_KeyboardInterrupt)) throw signal;
-        interrupted_ = stopped_ = true;
+        interrupted_ = true;
+        source_.request_stop();
       } else if (!stop_.is_none() && stop_.attr("is_set")().cast<bool>()) {
-        stopped_ = true;
+        source_.request_stop();
       } else if (!progress_.is_none()) {
-        const double done = p.to == p.from ? 1 : (p.now - p.from) / (p.to - p.from);
-        const py::object answer = progress_(done);
-        if (!answer.is_none() && !answer.cast<bool>()) stopped_ = true;
+        const py::object answer = progress_(share_.load());
+        if (!answer.is_none() && !answer.cast<bool>()) source_.request_stop();
       }
     } catch (...) {
       thrown_ = std::current_exception();
-      stopped_ = true;
+      source_.request_stop();
     }
-    return !stopped_;
   }
 
   py::object progress_, stop_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-  bool stopped_ = false, interrupted_ = false;
+  std::atomic<double> share_ = 0;
+  std::stop_source source_;
+  bool interrupted_ = false;
   std::exception_ptr thrown_;
 };
 
@@ -312,6 +327,29 @@ void add_run(py::dict& d, const Trajectory& run, const Model& model) {
   d["sliding"] = sliding;
 }
 
+py::dict path_of(const Trajectory& run, const std::vector<std::string>& notes, const Model& model) {
+  py::dict d;
+  add_run(d, run, model);
+  d["events"] = events_of(run.events, model.states.size());
+  d["messages"] = notes;
+  return d;
+}
+
+void add_rows(py::dict& d, Rows& rows) {
+  const size_t width = rows.columns.size();
+  d["cells"] = rows_of(std::move(rows.cells), width);
+  std::vector<double> from, to;
+  py::list mode;
+  std::vector<py::str> names;
+  for (const Mode& m : rows.modes) names.emplace_back(m.text());
+  for (const Stay& s : rows.stays) {
+    from.push_back(s.from);
+    to.push_back(s.to);
+    mode.append(names[static_cast<size_t>(s.mode)]);
+  }
+  d["ribbon"] = py::make_tuple(array_of(std::move(from)), array_of(std::move(to)), mode);
+}
+
 py::dict run(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
              const py::object& sample, bool rows, bool dense, std::optional<long> max_events,
              const std::optional<std::vector<std::string>>& sensitivity, const py::object& progress,
@@ -329,33 +367,13 @@ py::dict run(const System& system, const py::dict& options, const std::optional<
     question.sample = {.kind = Sampling::Kind::times, .times = sample.cast<std::vector<double>>()};
   }
   Waiting waiting(progress, stop);
-  std::unique_ptr<RunAnswer> answer;
-  {
-    const py::gil_scoped_release without;
-    answer = std::make_unique<RunAnswer>(ask(plan(std::move(question)), waiting.observer()));
-  }
+  RunAnswer answer = waiting([&](const Observer& observer) { return ask(std::move(question), observer); });
   const Model& model = system.model();
-  py::dict d;
-  add_run(d, answer->trajectory, model);
-  d["events"] = events_of(answer->trajectory.events, model.states.size());
-  d["messages"] = answer->notes;
-  if (rows) {
-    Rows& r = answer->rows;
-    d["cells"] = rows_of(std::move(r.cells), r.columns.size());
-    std::vector<double> from, to;
-    py::list mode;
-    std::vector<py::str> names;
-    for (const Mode& m : r.modes) names.emplace_back(m.text());
-    for (const Stay& s : r.stays) {
-      from.push_back(s.from);
-      to.push_back(s.to);
-      mode.append(names[static_cast<size_t>(s.mode)]);
-    }
-    d["ribbon"] = py::make_tuple(array_of(std::move(from)), array_of(std::move(to)), mode);
-  }
-  if (dense) d["pieces"] = pieces_of(answer->trajectory, model);
-  if (answer->sensitivity) {
-    const Sensitivity& s = *answer->sensitivity;
+  py::dict d = path_of(answer.trajectory, answer.notes, model);
+  if (rows) add_rows(d, answer.rows);
+  if (dense) d["pieces"] = pieces_of(answer.trajectory, model);
+  if (answer.sensitivity) {
+    const Sensitivity& s = *answer.sensitivity;
     d["sensitivity"] = py::make_tuple(s.parameters, s.by_state, s.by_parameter);
   }
   waiting.finish(d);
@@ -371,18 +389,14 @@ py::dict section(const System& system, const py::dict& options, const std::optio
                            .skip = skip,
                            .start = start};
   Waiting waiting(progress, stop);
-  std::unique_ptr<SectionAnswer> answer;
-  {
-    const py::gil_scoped_release without;
-    answer = std::make_unique<SectionAnswer>(ask(plan(std::move(question)), waiting.observer()));
-  }
+  SectionAnswer answer = waiting([&](const Observer& observer) { return ask(question, observer); });
   const Model& model = system.model();
   py::dict d;
-  add_run(d, answer->trajectory, model);
-  d["messages"] = answer->trajectory.messages;
-  d["section"] = answer->section;
-  d["t"] = array_of(std::move(answer->times));
-  d["points"] = rows_of(std::move(answer->points), model.states.size());
+  add_run(d, answer.trajectory, model);
+  d["messages"] = answer.trajectory.messages;
+  d["section"] = answer.section;
+  d["t"] = array_of(std::move(answer.times));
+  d["points"] = rows_of(std::move(answer.points), model.states.size());
   waiting.finish(d);
   return d;
 }
@@ -410,19 +424,15 @@ py::dict sweep(const System& system, const py::dict& options,
                        : direction == "both" ? Continue::both
                                              : Continue::none;
   Waiting waiting(progress, stop);
-  std::unique_ptr<SweepAnswer> answer;
-  {
-    const py::gil_scoped_release without;
-    answer = std::make_unique<SweepAnswer>(ask(question, waiting.observer()));
-  }
-  const size_t runs = answer->runs.size(), states = system.model().states.size();
+  SweepAnswer answer = waiting([&](const Observer& observer) { return ask(question, observer); });
+  const size_t runs = answer.runs.size(), states = system.model().states.size();
   std::vector<std::int64_t> period(runs), seen(runs), offsets(runs + 1);
   std::vector<double> time(runs), sliding(runs), events(runs), exponent(runs), points;
   py::array_t<bool> slow(static_cast<py::ssize_t>(runs)), computed(static_cast<py::ssize_t>(runs));
   py::list end(runs), message(runs), start(runs);
   for (size_t i = 0; i < runs; ++i) {
-    std::optional<SweepRun>& r = answer->runs[i];
-    start[i] = answer->plan.start_name(i % answer->plan.starts_per_value());
+    std::optional<SweepRun>& r = answer.runs[i];
+    start[i] = answer.plan.start_name(i % answer.plan.starts_per_value());
     computed.mutable_at(static_cast<py::ssize_t>(i)) = r.has_value();
     const SweepRun none{.why = Why::cancelled};
     const SweepRun& run = r ? *r : none;
@@ -441,7 +451,7 @@ py::dict sweep(const System& system, const py::dict& options,
   }
   py::dict d;
   py::list values, settings_of, parameters;
-  for (const Varied& v : answer->plan.varied) {
+  for (const Varied& v : answer.plan.varied) {
     values.append(array_of(std::vector<double>(v.values)));
     settings_of.append(array_of(std::vector<double>(v.setting)));
     parameters.append(system.model().parameters[static_cast<size_t>(v.parameter)].name);
@@ -449,8 +459,8 @@ py::dict sweep(const System& system, const py::dict& options,
   d["values"] = values;
   d["settings"] = settings_of;
   d["parameters"] = parameters;
-  d["starts_per_value"] = answer->plan.starts_per_value();
-  d["section"] = system.model().sections[static_cast<size_t>(answer->plan.section)].name;
+  d["starts_per_value"] = answer.plan.starts_per_value();
+  d["section"] = system.model().sections[static_cast<size_t>(answer.plan.section)].name;
   d["period"] = array_of(std::move(period));
   d["slow"] = slow;
   d["computed"] = computed;
@@ -464,7 +474,7 @@ py::dict sweep(const System& system, const py::dict& options,
   d["start"] = start;
   d["offsets"] = array_of(std::move(offsets));
   d["points"] = rows_of(std::move(points), states);
-  d["seconds"] = answer->seconds;
+  d["seconds"] = answer.seconds;
   waiting.finish(d);
   return d;
 }
@@ -499,34 +509,30 @@ py::dict basins(const System& system, const py::dict& options,
   take(how, "section", question.section);
   take(how, "period", question.period);
   Waiting waiting(progress, stop);
-  std::unique_ptr<BasinsAnswer> answer;
-  {
-    const py::gil_scoped_release without;
-    answer = std::make_unique<BasinsAnswer>(ask(question, waiting.observer()));
-  }
+  BasinsAnswer answer = waiting([&](const Observer& observer) { return ask(question, observer); });
   const size_t n = system.model().states.size(), dimensions = list.size();
-  const Mesh& mesh = answer->mesh;
+  const Mesh& mesh = answer.mesh;
   std::vector<double> centres(mesh.cells() * dimensions);
   for (size_t i = 0; i < mesh.cells(); ++i) mesh.centre(i, {centres.data() + i * dimensions, dimensions});
   std::map<std::int32_t, std::string> fates;
-  for (const std::int32_t g : answer->basins.group) {
+  for (const std::int32_t g : answer.basins.group) {
     if (g < 1) fates.try_emplace(g, fate_name(g));
   }
   py::list attractors;
-  for (Basin& b : answer->basins.basins) {
+  for (Basin& b : answer.basins.basins) {
     const int period = b.attractor.period;
     attractors.append(py::make_tuple(period, rows_of(std::move(b.attractor.points), n), b.cells));
   }
   py::dict d;
-  d["group"] = array_of(std::move(answer->basins.group));
+  d["group"] = array_of(std::move(answer.basins.group));
   d["centres"] = rows_of(std::move(centres), dimensions);
   d["scattered"] = mesh.scattered();
   d["attractors"] = attractors;
   d["fates"] = fates;
-  d["section"] = answer->section;
-  d["note"] = answer->note;
-  d["computed"] = answer->basins.computed;
-  d["seconds"] = answer->seconds;
+  d["section"] = answer.section;
+  d["note"] = answer.note;
+  d["computed"] = answer.basins.computed;
+  d["seconds"] = answer.seconds;
   waiting.finish(d);
   return d;
 }
@@ -535,11 +541,7 @@ py::dict exponents(const System& system, const py::dict& options, const std::opt
                    const py::object& progress, const py::object& stop) {
   const ExponentsQuestion question{.system = system, .solve = solve_of(options, system.model()), .start = start};
   Waiting waiting(progress, stop);
-  Exponents answer;
-  {
-    const py::gil_scoped_release without;
-    answer = ask(question, waiting.observer());
-  }
+  Exponents answer = waiting([&](const Observer& observer) { return ask(question, observer); });
   py::dict d;
   d["exponents"] = array_of(std::move(answer.exponents));
   d["error"] = array_of(std::move(answer.error));
@@ -550,6 +552,227 @@ py::dict exponents(const System& system, const py::dict& options, const std::opt
   d["running"] = running;
   d["end"] = end_of(answer.end);
   d["messages"] = answer.messages;
+  waiting.finish(d);
+  return d;
+}
+
+// ---- orbits, equilibria, branches ----------------------------------------------------------------------------------
+
+py::array complex_of(const std::vector<std::complex<double>>& values) {
+  return array_of(std::vector<std::complex<double>>(values));
+}
+
+OrbitQuestion orbit_question(const System& system, const py::dict& options,
+                             const std::optional<std::vector<double>>& start, const py::dict& how) {
+  OrbitQuestion question{.system = system, .solve = solve_of(options, system.model()), .start = start};
+  take(how, "section", question.section);
+  take(how, "guess", question.guess);
+  take(how, "period", question.period);
+  std::optional<std::string> time;
+  take(how, "time", time);
+  if (time) question.time = *time;
+  take(how, "backward", question.backward);
+  if (how.contains("modulo")) question.modulo = settings(how["modulo"].cast<py::dict>());
+  return question;
+}
+
+py::dict orbit_dict(OrbitAnswer& answer) {
+  Orbit& orbit = answer.orbit;
+  const Model& model = answer.system.model();
+  py::dict d;
+  d["found"] = orbit.found;
+  d["why"] = orbit.why;
+  d["message"] = orbit.message;
+  d["residual"] = orbit.residual;
+  d["cancelled"] = answer.cancelled;
+  if (!orbit.found) return d;
+  Rows rows = orbit_rows(answer);
+  d["period"] = orbit.period;
+  d["returns"] = orbit.returns;
+  d["t"] = orbit.t;
+  d["state"] = array_of(std::vector<double>(orbit.state));
+  d["mode"] = orbit.mode.text();
+  d["stable"] = orbit.stable;
+  d["symmetric"] = orbit.symmetric;
+  d["multipliers"] = complex_of(orbit.multipliers);
+  d["trivial"] = orbit.autonomous ? py::cast(orbit.trivial) : py::none();
+  std::vector<double> monodromy;
+  for (const std::vector<double>& row : orbit.monodromy) monodromy.insert(monodromy.end(), row.begin(), row.end());
+  d["monodromy"] = rows_of(std::move(monodromy), model.states.size());
+  py::list legs;
+  for (const OrbitLeg& leg : orbit.legs)
+    legs.append(py::make_tuple(leg.mode.text(), leg.length, leg.ended_by, leg.stretch));
+  d["legs"] = legs;
+  d["messages"] = orbit.notes;
+  d["iterations"] = orbit.iterations;
+  py::dict path = path_of(orbit.trajectory, orbit.notes, model);
+  add_rows(path, rows);
+  path["pieces"] = pieces_of(orbit.trajectory, model);
+  d["path"] = path;
+  return d;
+}
+
+py::dict orbit(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
+               const py::dict& how, const py::object& progress, const py::object& stop) {
+  const OrbitQuestion question = orbit_question(system, options, start, how);
+  Waiting waiting(progress, stop);
+  OrbitAnswer answer = waiting([&](const Observer& observer) { return ask(question, observer); });
+  py::dict d = orbit_dict(answer);
+  waiting.finish(d);
+  return d;
+}
+
+py::dict orbits(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
+                const py::dict& how, int starts, const std::vector<std::pair<double, double>>& box, std::uint64_t seed,
+                const py::object& progress, const py::object& stop) {
+  const OrbitsQuestion question{
+      .orbit = orbit_question(system, options, start, how), .starts = starts, .box = box, .seed = seed};
+  Waiting waiting(progress, stop);
+  OrbitsAnswer answer = waiting([&](const Observer& observer) { return ask(question, observer); });
+  py::list list;
+  for (Orbit& orbit : answer.orbits) {
+    OrbitAnswer one{.system = system, .options = answer.options, .orbit = std::move(orbit)};
+    list.append(orbit_dict(one));
+  }
+  py::dict d;
+  d["orbits"] = list;
+  waiting.finish(d);
+  return d;
+}
+
+py::dict equilibrium(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
+                     const py::object& progress, const py::object& stop) {
+  const EquilibriumQuestion question{.system = system, .solve = solve_of(options, system.model()), .start = start};
+  Waiting waiting(progress, stop);
+  const EquilibriumAnswer answer = waiting([&](const Observer& observer) { return ask(question, observer); });
+  const Equilibrium& rest = answer.equilibrium;
+  py::dict d;
+  d["kind"] = kind_of(rest);
+  d["why"] = rest.why;
+  d["message"] = rest.message;
+  d["t"] = answer.options.from;
+  d["state"] = array_of(std::vector<double>(rest.state));
+  d["mode"] = rest.mode.text();
+  d["eigenvalues"] = complex_of(rest.eigenvalues);
+  d["stable"] = rest.stable;
+  d["residual"] = rest.residual;
+  d["margin"] = rest.margin;
+  d["from"] = array_of(std::vector<double>(rest.from));
+  d["to"] = array_of(std::vector<double>(rest.to));
+  waiting.finish(d);
+  return d;
+}
+
+/// What a special point is, and what is needed to begin there again.
+py::dict special_dict(const SpecialPoint& s, const FollowAnswer& answer) {
+  const Model& model = answer.system.model();
+  py::dict d, near;
+  std::vector<double> values;
+  for (size_t k = 0; k < s.values.size(); ++k) values.push_back(value_of(answer.ranges[k], model, s.values[k]));
+  d["label"] = s.label;
+  d["type"] = s.type;
+  d["detail"] = s.detail;
+  d["values"] = values;
+  d["state"] = array_of(std::vector<double>(s.state));
+  d["t"] = s.t;
+  d["period"] = s.period;
+  d["spectrum"] = complex_of(s.spectrum);
+  d["after"] = s.after ? py::object(complex_of(*s.after)) : py::none();
+  d["crosses"] = s.crosses;
+  d["persists"] = s.persists;
+  d["signature"] = s.signature;
+  near["values"] = s.near_values;
+  near["state"] = s.near_state;
+  near["t"] = s.near_t;
+  near["period"] = s.near_period;
+  near["parameters"] = s.values;
+  d["near"] = near;
+  return d;
+}
+
+py::dict branch_dict(const Branch& branch, const FollowAnswer& answer) {
+  const Model& model = answer.system.model();
+  const size_t n = model.states.size(), count = branch.points.size(), width = answer.ranges.size();
+  size_t most = 0;
+  for (const BranchPoint& p : branch.points) most = std::max(most, p.spectrum.size());
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> values, states, low, high, t, period;
+  std::vector<std::complex<double>> spectrum(count * most, {none, none});
+  py::array_t<bool> stable(static_cast<py::ssize_t>(count));
+  py::list signature, labels, special, ends;
+  const auto append = [](std::vector<double>& to, const std::vector<double>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const BranchPoint& p = branch.points[i];
+    for (size_t k = 0; k < width; ++k) values.push_back(value_of(answer.ranges[k], model, p.values[k]));
+    append(states, p.state);
+    append(low, p.lowest.empty() ? p.state : p.lowest);
+    append(high, p.highest.empty() ? p.state : p.highest);
+    t.push_back(p.t);
+    period.push_back(p.period);
+    stable.mutable_at(static_cast<py::ssize_t>(i)) = p.stable;
+    std::copy(p.spectrum.begin(), p.spectrum.end(), spectrum.begin() + static_cast<std::ptrdiff_t>(i * most));
+    signature.append(py::tuple(py::cast(p.signature)));
+    labels.append(p.label);
+  }
+  for (const SpecialPoint& s : branch.special) special.append(special_dict(s, answer));
+  for (const BranchEnd& e : branch.ends)
+    ends.append(py::make_tuple(e.direction, e.why, e.detail, value_of(answer.ranges[0], model, e.value)));
+  py::dict d;
+  d["found"] = branch.found;
+  d["why"] = branch.why;
+  d["message"] = branch.message;
+  d["equilibria"] = branch.equilibria;
+  d["values"] = rows_of(std::move(values), width);
+  d["states"] = rows_of(std::move(states), n);
+  d["lowest"] = rows_of(std::move(low), n);
+  d["highest"] = rows_of(std::move(high), n);
+  d["t"] = array_of(std::move(t));
+  d["period"] = array_of(std::move(period));
+  d["stable"] = stable;
+  d["spectrum"] = array_of(std::move(spectrum), {static_cast<py::ssize_t>(count), static_cast<py::ssize_t>(most)});
+  d["signature"] = signature;
+  d["labels"] = labels;
+  d["special"] = special;
+  d["ends"] = ends;
+  return d;
+}
+
+using Ends = std::vector<std::tuple<std::string, std::string, std::string>>;  // name, from, to
+
+std::vector<FollowRange> follow_ranges(const Ends& ends) {
+  std::vector<FollowRange> ranges;
+  for (const auto& [name, from, to] : ends) ranges.push_back({name, from, to});
+  return ranges;
+}
+
+py::dict follow(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
+                const Ends& ends, const py::dict& how, const py::object& progress, const py::object& stop) {
+  FollowQuestion question{.start = orbit_question(system, options, start, how), .ranges = follow_ranges(ends)};
+  take(how, "equilibrium", question.equilibrium);
+  take(how, "all", question.all);
+  take(how, "points", question.points);
+  take(how, "step", question.step);
+  std::optional<std::string> longest;
+  take(how, "longest_time", longest);
+  if (longest) question.longest_time = *longest;
+  if (how.contains("at")) {
+    const auto at = how["at"].cast<py::dict>();
+    SpecialPoint there{.label = at["label"].cast<std::string>(), .type = at["type"].cast<std::string>()};
+    there.values = at["parameters"].cast<std::vector<double>>();
+    there.near_values = at["values"].cast<std::vector<double>>();
+    there.near_state = at["state"].cast<std::vector<double>>();
+    there.near_t = at["t"].cast<double>();
+    there.near_period = at["period"].cast<double>();
+    question = begin_at(question, follow_ranges(at["followed"].cast<Ends>()), there);
+  }
+  Waiting waiting(progress, stop);
+  const FollowAnswer answer = waiting([&](const Observer& observer) { return ask(question, observer); });
+  py::list branches;
+  for (const Branch& branch : answer.branches) branches.append(branch_dict(branch, answer));
+  py::dict d;
+  d["branches"] = branches;
   waiting.finish(d);
   return d;
 }
@@ -658,12 +881,24 @@ PYBIND11_MODULE(_core, m) {
   m.def("sweep", &sweep);
   m.def("basins", &basins);
   m.def("exponents", &exponents);
+  m.def("orbit", &orbit);
+  m.def("orbits", &orbits);
+  m.def("equilibrium", &equilibrium);
+  m.def("follow", &follow);
   m.def("run_svg", &run_svg);
   m.def("evaluate", &evaluate_pieces);
   m.def("examples", [] {
     py::dict d;
     for (const GalleryModel& g : gallery()) d[py::str(std::string(g.name))] = std::string(g.description());
     return d;
+  });
+  m.def("option_table", [] {
+    py::list rows;
+    for (const OptionFact& o : option_table()) {
+      if (!o.sentence.empty())
+        rows.append(py::make_tuple(std::string(o.name), std::string(o.type), o.words(), std::string(o.commands)));
+    }
+    return rows;
   });
   m.def("nearest",
         [](const std::string& word, const std::vector<std::string>& known) { return nearest_name(word, known); });

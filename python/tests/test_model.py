@@ -1,3 +1,4 @@
+import inspect
 import pickle
 from pathlib import Path
 
@@ -96,3 +97,30 @@ def test_every_public_name_is_explained():
             if not key.startswith("_") and callable(getattr(thing, key)) or isinstance(member, property):
                 if not key.startswith("_"):
                     assert getattr(thing, key).__doc__, f"{name}.{key}"
+
+
+# What has another name in Python, and what only Python has.
+RENAMED = {"from": "from_", "continue": "continue_", "period-tolerance": "near", "longest-time": "longest_time",
+           "range-of": "ranges", "axis": "axes", "label": "at"}
+OWN = {"start", "values", "options", "more", "progress", "stop", "dense", "max_events", "exponent", "self"}
+ELSEWHERE = {"parameter", "initial",                                   # by their own names
+             "folder", "force", "format", "no-plot", "plot", "show", "range", "equal", "log-x", "log-y", "json", "quiet",
+             "store", "over", "colour", "measure", "log", "at"}        # files and pictures
+
+
+@pytest.mark.parametrize("command, call", [("run", "run"), ("section", "section"), ("sweep", "sweep"), ("basins", "basins"),
+                                           ("orbit", "orbit"), ("orbit", "orbits"), ("follow", "follow"),
+                                           ("exponents", "exponents")])
+def test_keywords_are_the_options_of_the_command(command, call):
+    table = {name for name, _, _, commands in saltus._core.option_table() if command in commands.split()}
+    expected = {RENAMED.get(name, name) for name in table - ELSEWHERE}
+    if command in ("section", "sweep"):
+        expected = expected - {"points"} | {"count"}
+    if command == "follow":
+        expected |= {"at"}
+    keywords = set(inspect.signature(getattr(saltus.Model, call)).parameters) - OWN
+    lacking = expected - keywords - OWN
+    apart = {"equilibrium", "starts", "box", "seed"} if call == "orbit" else {"equilibrium"} if call == "orbits" else set()
+    known = {"random"} if command == "sweep" else {"section"} if command == "exponents" else set()
+    assert lacking <= apart | known, lacking
+    assert keywords <= expected, keywords - expected

@@ -20,6 +20,12 @@ def tour() -> None:
     period: Optional[float] = friction.period
     sweep: saltus.Sweep = friction.sweep({"1/omega": (0.3, 7, 200)}, settle=3000, progress=True)
     basins: saltus.Basins = friction.basins({"y": (-2, 2, 10)}, method="direct")
+    orbit: saltus.Orbit = friction.orbit(guess=True, period=1)
+    multipliers: NDArray[np.complex128] = orbit.multipliers
+    branch: saltus.Branch = friction.follow({"F": (0.1, 0.9)}, points=10)
+    point: saltus.SpecialPoint = branch["PD1"]
+    rest: saltus.Equilibrium = friction.equilibrium()
+    print(multipliers, point.label, rest.kind, [o.period for o in friction.orbits(3, {"y": (0, 1)})])
     print(y, state, before, some, why, period, sweep.period, basins.group)
     try:
         saltus.Model("v' = u", v=0)

@@ -60,10 +60,8 @@ class Shooter {
       if (++passed_ % map_.repeat != 0) return true;
       return take_(p.state);
     };
-    run_.progress = [this](double) {
-      stopped_ = stopped_ || (asks_to_stop_ && asks_to_stop_());
-      return !stopped_ && quiet_++ < map_.patience / 256;
-    };
+    run_.progress = [this](double) { return quiet_++ < map_.patience / 256; };
+    run_.stop = [this] { return stopped_ = stopped_ || (asks_to_stop_ && asks_to_stop_()); };
   }
   Shooter(const Shooter&) = delete;
   Shooter& operator=(const Shooter&) = delete;
@@ -112,7 +110,7 @@ class Shooter {
       }
       if (settling_.count() % known_sample == 0 && (result.code = resembles()) != 0) return false;
       if (settling_.count() < most_points_) return true;
-      result.attractor = settling_.sample(sample_points);
+      result.attractor = settling_.verdict(sample_points);
       return false;
     };
     const std::int32_t fate = run(cell);

@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/continuation.hpp"
 #include "analysis/equilibrium.hpp"
 #include "analysis/orbit.hpp"
 
@@ -96,10 +95,10 @@ std::string label_letters(const std::string& type);
 /// Whether another branch may begin there: at points of some types, and where multipliers jump over the unit circle.
 bool branches_at(const SpecialPoint& special);
 
-/// Where a cycle is born: an equilibrium, the plane of its pair of eigenvalues, the period.
+/// Where a cycle is born: an equilibrium, a direction in the plane of its pair of eigenvalues, the period.
 struct Birth {
   std::vector<double> x;
-  Vec direction;
+  std::vector<double> direction;
   double period = 0;
 };
 

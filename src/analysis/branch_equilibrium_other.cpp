@@ -173,7 +173,7 @@ void EquilibriumCurve::follow_born(const Located& l) {
   start.run.initial = x;
   BranchOptions options = options_;
   options.seek.reset();
-  *branch_ = follow_cycles(model_, start, {x, direction, 2 * M_PI / frequency}, options);
+  *branch_ = follow_cycles(model_, start, {x, {direction.begin(), direction.end()}, 2 * M_PI / frequency}, options);
 }
 
 void EquilibriumCurve::both_sides_of(const CurvePoint& along) {

@@ -39,7 +39,7 @@ Branch OrbitCurve::follow_cycles(const Birth& birth) {
     RunOptions o = start_.run;
     o.initial = birth.x;
     const double amplitude = share * (largest > 0 ? largest : 1.0);
-    for (size_t i = 0; i < n; ++i) o.initial[i] += amplitude * birth.direction[static_cast<Eigen::Index>(i)];
+    for (size_t i = 0; i < n; ++i) o.initial[i] += amplitude * birth.direction[i];
     o.until = o.from + birth.period;
     o.keep_pieces = o.keep_transitions = true;
     orbit.trajectory = simulate(problem_.program(), o);

@@ -26,7 +26,7 @@ constexpr size_t head = 3 * sizeof(std::int64_t);  // of a record: item, length,
   throw Error(ErrorKind::file,
               fmt::format("cannot write '{}': {}", path.string(), std::generic_category().message(reason)), {},
               full ? "free some space, then go on with 'saltus again': what was finished before is kept"
-                   : "choose another folder with -o DIR");
+                   : "choose another folder with `folder` DIR");
 }
 
 /// Item and length take part, so that bytes never pass for those of another item.
@@ -73,7 +73,7 @@ bool read_header(int fd, const Bytes& header, const std::filesystem::path& path)
         {}, "finish the computation with the saltus that began it, or remove its folder and begin again");
   if (!start || !header.starts_with(*start))
     throw Error(ErrorKind::file, fmt::format("'{}' belongs to another computation", path.string()), {},
-                "finish that one with 'saltus again', choose another folder with -o DIR, or remove the file");
+                "finish that one with `again`, choose another folder with `folder` DIR, or remove the file");
   return start->size() == header.size();
 }
 
@@ -98,7 +98,7 @@ Checkpoint::Checkpoint(const std::filesystem::path& path, const std::string& ide
   try {
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0)
       throw Error(ErrorKind::file, fmt::format("another saltus is working on '{}'", path_.string()), {},
-                  "wait for it, or choose another folder with -o DIR");
+                  "wait for it, or choose another folder with `folder` DIR");
     const Bytes header = header_of(identity);
     struct stat status {};
     if (::fstat(fd_, &status) != 0) trouble(path_, errno);

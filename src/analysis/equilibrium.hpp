@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "base/linear.hpp"
 #include "flow/simulate.hpp"
 
 namespace saltus {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/branch.hpp"
+#include "analysis/continuation.hpp"
 #include "analysis/kept_test.hpp"
 #include "analysis/spectrum.hpp"
 #include "flow/variation.hpp"

@@ -157,7 +157,9 @@ class Search {
     if (seen.size() > 1 && std::abs(seen[0].t - begin.t) < 1e-3 * std::abs(seen[1].t - seen[0].t)) {
       seen[0].returns = begin.returns;
       begin = seen[0];
+      seen.erase(seen.begin());
     }
+    if (!seen.empty()) soonest_ = 1e-4 * std::abs(seen[0].t - begin.t);
     if (options_.time > 0) {
       int best = 0;
       for (size_t k = 0; k < seen.size(); ++k) {
@@ -277,6 +279,7 @@ class Search {
                                                "it, or give a guess",
                                                times.size())};
     }
+    if (times.size() > 1) soonest_ = 1e-4 * std::abs(times.back() - times[times.size() - 2]);
     // The orbit is the same in every period: begin in the first, where clocks have counted less.
     if (forced_ && section_ < 0) {
       last.t = begin.t;
@@ -325,9 +328,7 @@ class Search {
   struct Lap {
     Trajectory run;
     Mat monodromy;
-    std::vector<Mat> at_returns;
-    std::vector<std::vector<double>> points;  // at each return
-    std::vector<double> times;
+    std::vector<double> times;      // of each return
     std::vector<double> stretch;  // per transition
     std::vector<std::string> notes;
     bool whole = false;
@@ -340,7 +341,16 @@ class Search {
     variation_->land(arc, begin.x, begin.t);
   }
 
+  /// A state that lies on the section but for rounding may meet it at once: that is no return.
   Lap lap(const Begin& begin, bool tangents) {
+    Lap out = lap(begin, tangents, begin.returns);
+    if (out.times.empty() || std::abs(out.times[0] - begin.t) > soonest_) return out;
+    out = lap(begin, tangents, begin.returns + 1);
+    out.times.erase(out.times.begin());
+    return out;
+  }
+
+  Lap lap(const Begin& begin, bool tangents, int passings) {
     Lap out;
     const size_t n = model_.states.size();
     RunOptions o = base(begin.t, forced_ || section_ < 0 ? clock_ * begin.returns : 1e9);
@@ -350,11 +360,10 @@ class Search {
     o.keep_transitions = true;
     if (section_ >= 0) {
       o.section = section_;
-      o.section_count = begin.returns;
+      o.section_count = passings;
     }
     o.on_section = [&](const Passing& p) {
       if (p.section != section_) return true;
-      out.points.emplace_back(p.state.begin(), p.state.end());
       out.times.push_back(p.t);
       return true;
     };
@@ -617,7 +626,10 @@ class Search {
     orbit.period = section_ < 0 ? clock_ * begin.returns : std::abs(now.run.end.t - begin.t);
     orbit.returns = begin.returns;
     orbit.mode = now.run.start_mode;
-    orbit.monodromy = now.monodromy;
+    for (Eigen::Index i = 0; i < now.monodromy.rows(); ++i) {
+      const Vec row = now.monodromy.row(i).transpose();
+      orbit.monodromy.emplace_back(row.begin(), row.end());
+    }
     orbit.residual = std::max(0.0, std::min(orbit.residual, open_by(begin, now)));
     orbit.notes = now.notes;
     orbit.free = left_out_;
@@ -716,6 +728,7 @@ class Search {
   std::optional<Arc> last_arc_;  ///< at the end of the run that settled
   std::vector<bool> left_out_;
   std::vector<double> size_, shift_;
+  double soonest_ = 0;  ///< no return comes within this time
 };
 
 }  // namespace

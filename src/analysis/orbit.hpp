@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "base/linear.hpp"
 #include "flow/simulate.hpp"
 
 namespace saltus {
@@ -52,7 +51,7 @@ struct Orbit {
   bool stable = false, symmetric = false;
   std::vector<std::complex<double>> multipliers;  ///< largest first, without the trivial one; may be infinite
   std::complex<double> trivial{1, 0};             ///< of an autonomous orbit
-  Mat monodromy;
+  std::vector<std::vector<double>> monodromy;     ///< row after row
   std::vector<OrbitLeg> legs;
   double residual = 0;    ///< how far it is from closing, relative to the size of each state
   int iterations = 0;     ///< of Newton's method

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/branch.hpp"
+#include "analysis/continuation.hpp"
 #include "analysis/kept_test.hpp"
 #include "analysis/orbit_problem.hpp"
 

@@ -10,6 +10,8 @@ namespace {
 constexpr double near = 10;         ///< tolerances between points of one attractor reached from different starts
 constexpr double may_shrink = 100;  ///< tolerances between cycles of which a limit may be told
 constexpr int slow_cycles = 8;      ///< over which a slow convergence is measured
+constexpr double still_apart = 0.6;  ///< of how far phases are apart now: what limits of different points keep at least
+constexpr double come_near = 0.1;    ///< likewise: what those of one point have left at most
 
 /// The largest distance from a point of a to the set b; stops counting beyond `most`.
 double farthest_from(const Attractor& a, const Attractor& b, std::span<const double> tolerance, double most) {
@@ -55,11 +57,23 @@ std::vector<double> extent(const Attractor& a, const Attractor& b, std::span<con
   return result;
 }
 
+/// Turns a cycle so that it begins with its lowest point.
+void begin_lowest(std::vector<double>& points, std::size_t width) {
+  std::size_t first = 0;
+  for (std::size_t i = width; i < points.size(); i += width) {
+    if (std::lexicographical_compare(&points[i], &points[i] + width, &points[first], &points[first] + width)) first = i;
+  }
+  std::rotate(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(first), points.end());
+}
+
 }  // namespace
 
 double distance_in(std::span<const double> tolerance, std::span<const double> a, std::span<const double> b) {
   double largest = 0;
-  for (std::size_t i = 0; i < tolerance.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]) / tolerance[i]);
+  for (std::size_t i = 0; i < tolerance.size(); ++i) {
+    const double d = std::abs(a[i] - b[i]) / tolerance[i];
+    if (!(d <= largest) && !std::isinf(tolerance[i])) largest = std::isnan(d) ? HUGE_VAL : d;
+  }
   return largest;
 }
 
@@ -92,9 +106,9 @@ bool Settling::add(std::span<const double> x) {
     if (d > 0.5 * nearest) continue;
     nearest = d;
     cycle_.points.clear();
-    if (!stands_still(p) && !shrinks_quickly(p) && !shrinks_slowly(p)) continue;
-    keep_cycle(p);
-    return true;
+    const bool arrived = stands_still(p) || shrinks_quickly(p);
+    if (!arrived && !shrinks_slowly(p)) continue;
+    if (keep_cycle(p, arrived ? 1 : 4)) return true;  // of those on their way two may each have a tolerance before them
   }
   return false;
 }
@@ -186,9 +200,10 @@ double Settling::apart_by(const Attractor& cycle, int shift) const {
   return largest;
 }
 
-/// The latest points or their limits as the cycle. One that still shrinks onto a shorter one has the shorter period;
-/// it begins with its lowest point, wherever the sequence happened to be.
-void Settling::keep_cycle(int period) {
+/// The latest points or their limits as the cycle. One that still shrinks onto a shorter one, its phases no farther apart
+/// than `joined` tolerances, has the shorter period; it begins with its lowest point, wherever the sequence happened to
+/// be. Says whether that can be told already.
+bool Settling::keep_cycle(int period, double joined) {
   const std::size_t n = tolerance_.size();
   std::vector<double>& points = cycle_.points;
   const bool extrapolated = !points.empty();
@@ -201,17 +216,62 @@ void Settling::keep_cycle(int period) {
     // Limits are a little off where the approach is not quite geometric: next to a period doubling phases that have
     // come together tenfold, and to within what counts as one attractor, are on their way to one point.
     const bool coming = extrapolated && apart <= near && 10 * apart <= apart_by(latest_points, shorter);
-    if (apart > 4 && !coming) continue;
+    if (apart > joined && !coming) {
+      if (extrapolated && apart < still_apart * apart_by(latest_points, shorter)) return false;
+      continue;
+    }
     points.erase(points.begin(), points.end() - static_cast<std::ptrdiff_t>(static_cast<std::size_t>(shorter) * n));
     cycle_.period = shorter;
     break;
   }
-  std::size_t first = 0;
-  for (std::size_t i = 1; i < cycle_.count(n); ++i) {
-    const auto a = cycle_.point(i, n), b = cycle_.point(first, n);
-    if (std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end())) first = i;
+  begin_lowest(points, n);
+  return true;
+}
+
+/// The period of what the sequence goes to, though the way there is still long. The limits of 2p points in a row are
+/// told twice each, to within a share of that way. After p points they are the same but for a tenth of how far the points
+/// are apart: a linear approach; one that slows down, as at a period doubling, leaves a third. After fewer they are not.
+int Settling::heading() const {
+  const std::size_t n = tolerance_.size();
+  std::vector<double> limits, again(n);
+  for (int p = 1; p <= most_period_; ++p) {
+    const long base = static_cast<long>(slow_cycles) * p;
+    if (count_ <= 3 * base + 2L * p || 3 * base + 2L * p >= kept_) return 0;
+    limits.resize(2 * static_cast<std::size_t>(p) * n);
+    const auto of = [&](int i) { return std::span<double>(limits).subspan(static_cast<std::size_t>(i) * n, n); };
+    Ratios ratios;
+    bool told = true;
+    for (int i = 0; i < 2 * p && told; ++i) {
+      limit(i, base, of(i), ratios);
+      limit(i + base, base, again, ratios);
+      const double way = distance_in(tolerance_, of(i), latest(i));
+      told = ratios.agree() && std::isfinite(way) && distance_in(tolerance_, of(i), again) <= 0.5 + 0.02 * way;
+    }
+    /// Whether limits `shift` places apart differ by more than a share of what their points do.
+    const auto differ = [&](int shift, double share) {
+      for (int i = shift; i < 2 * p; ++i) {
+        if (distance_in(tolerance_, of(i), of(i - shift)) > 1 + share * distance_in(tolerance_, latest(i), latest(i - shift)))
+          return true;
+      }
+      return false;
+    };
+    for (int q = 1; q <= p && told; ++q) {
+      if (p % q != 0) continue;
+      if (!differ(q, come_near)) return q;
+      told = differ(q, still_apart);
+    }
   }
-  std::rotate(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(first * n), points.end());
+  return 0;
+}
+
+Attractor Settling::verdict(int most) const {
+  const std::size_t n = tolerance_.size();
+  const Attractor record = sample(static_cast<int>(kept_));
+  const long period = find_period(record.points, tolerance_, most_period_).period;
+  Attractor result = sample(period > 0 ? static_cast<int>(period) : most);
+  result.period = static_cast<int>(period);
+  if (period > 0) begin_lowest(result.points, n);
+  return result;
 }
 
 Attractor Settling::sample(int most) const {
@@ -221,6 +281,81 @@ Attractor Settling::sample(int most) const {
     result.points.insert(result.points.end(), x.begin(), x.end());
   }
   return result;
+}
+
+// ---- a record as a whole -------------------------------------------------------------------------------------------
+
+namespace {
+
+
+bool repeats(std::span<const double> points, std::span<const double> tolerance, size_t period) {
+  const size_t width = tolerance.size(), shift = period * width;
+  for (size_t i = points.size() - width; i >= shift; i -= width) {  // the latest first: they differ if any do
+    if (!(distance_in(tolerance, points.subspan(i, width), points.subspan(i - shift, width)) <= 1)) return false;
+    if (i < width) break;
+  }
+  return true;
+}
+
+/// Averages over thirds of the record, phase by phase: what merely swings within the tolerance does not move them.
+bool phases_stand(std::span<const double> points, std::span<const double> tolerance, size_t period) {
+  const size_t width = tolerance.size(), block = period * width;
+  const size_t periods = points.size() / block / 3;  // in each third
+  std::vector<double> mean[3];
+  const double* at = points.data() + points.size() - 3 * periods * block;
+  for (std::vector<double>& m : mean) {
+    m.assign(block, 0.0);
+    for (size_t k = 0; k < periods; ++k, at += block) {
+      for (size_t i = 0; i < block; ++i) m[i] += at[i] / static_cast<double>(periods);
+    }
+  }
+  double d1 = 0, d2 = 0;
+  for (size_t i = 0; i < block; i += width) {
+    const auto phase = [&](int third) { return std::span<const double>(mean[third]).subspan(i, width); };
+    d1 = std::max(d1, distance_in(tolerance, phase(0), phase(1)));
+    d2 = std::max(d2, distance_in(tolerance, phase(1), phase(2)));
+  }
+  constexpr double standing = 0.01;  // of the tolerance: a way below it is rounding, not approach
+  constexpr double left = 0.25;      // from both sides: twice that way must not look like another period
+  if (d2 <= standing) return true;
+  const double g = d2 / d1;
+  return g < 1 && d2 * g <= left * (1 - g);
+}
+
+/// The period of the cycle on which the record has settled and still is at its end; 0: none.
+long settled_period(std::span<const double> points, std::span<const double> tolerance, long longest) {
+  const size_t width = tolerance.size(), count = points.size() / width;
+  Settling settling({tolerance.begin(), tolerance.end()}, static_cast<int>(longest));
+  long period = 0;
+  size_t last = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (!settling.add(points.subspan(i * width, width))) continue;
+    period = settling.cycle().period;
+    last = i;
+  }
+  // Some tests are made once in a cycle.
+  return period > 0 && count - 1 - last < static_cast<size_t>(longest) ? period : settling.heading();
+}
+
+}  // namespace
+
+Recurrence find_period(std::span<const double> points, std::span<const double> tolerance, long longest) {
+  const size_t count = tolerance.empty() ? 0 : points.size() / tolerance.size();
+  longest = std::min(longest, static_cast<long>(count / 3));
+  if (longest < 1) return {};
+  if (const long period = settled_period(points, tolerance, longest))
+    return {.period = period, .arrived = repeats(points, tolerance, static_cast<size_t>(period))};
+  for (size_t p = 1; p <= static_cast<size_t>(longest); ++p) {
+    if (!repeats(points, tolerance, p)) continue;
+    if (!phases_stand(points, tolerance, p)) return {.slow = true};
+    // Points that came close while they were recorded may have begun too far apart for the shorter period they have
+    // now.
+    const auto latest = points.last(2 * p * tolerance.size());
+    size_t least = 1;
+    while (p % least != 0 || !repeats(latest, tolerance, least)) ++least;
+    return {.period = static_cast<long>(least), .arrived = true};
+  }
+  return {};
 }
 
 }  // namespace saltus

@@ -1,8 +1,10 @@
-// When a sequence of points has settled on a cycle: points of a section go in one by one, a period comes out.
+// Whether a sequence of points has settled, and with what period: the one answer for sweeps, basins and orbits. Points
+// of a section go in one by one until they have settled, or a record of them is judged as a whole.
 //
 // A point that comes back within the tolerance is not enough: a sequence that converges slowly comes back every time.
 // So the distances from cycle to cycle must shrink like a geometric sequence, and either what that sequence still has
-// before it lies within the tolerance, or its limit can be told within the tolerance (docs/method/cell_mapping.md).
+// before it lies within the tolerance, or its limit can be told within the tolerance (docs/method/cell_mapping.md). A
+// record too short to show that is judged by how its phases move over its thirds (docs/method/many_runs.md).
 #pragma once
 
 #include <cstddef>
@@ -43,6 +45,10 @@ class Settling {
 
   /// The cycle on which the sequence has settled.
   const Attractor& cycle() const { return cycle_; }
+  /// The period of what a sequence that has not settled goes to, where that can be told; 0: it cannot.
+  int heading() const;
+  /// Where no more points come: the cycle that the record as a whole shows, or at most so many points without a period.
+  Attractor verdict(int most) const;
   /// The latest points, at most so many, as an attractor without a period.
   Attractor sample(int most) const;
   std::span<const double> tolerance() const { return tolerance_; }
@@ -63,7 +69,7 @@ class Settling {
   bool limits_agree(int period);
   void limit(long back, long base, std::span<double> x, Ratios& ratios) const;
   double apart_by(const Attractor& cycle, int shift) const;
-  void keep_cycle(int period);
+  bool keep_cycle(int period, double joined);
 
   std::vector<double> tolerance_;
   int most_period_;
@@ -73,5 +79,16 @@ class Settling {
   std::vector<double> limits_, earlier_limit_;  // scratch of shrinks_slowly
   Attractor cycle_;
 };
+
+struct Recurrence {
+  long period = 0;    ///< 0: none found
+  bool slow = false;  ///< none found, because a sequence that looks periodic is still on its way
+  bool arrived = false;  ///< all points of the record lie on the cycle, none before it
+};
+
+/// The period of a record of points, one after another, each with as many components as there are tolerances (all above
+/// 0; infinite: the component does not count): that of the cycle on which it has settled by its end. Periods up to
+/// `longest`, but no longer than a third of the points.
+Recurrence find_period(std::span<const double> points, std::span<const double> tolerance, long longest);
 
 }  // namespace saltus

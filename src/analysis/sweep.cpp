@@ -10,7 +10,7 @@
 
 #include "analysis/lookout.hpp"
 #include "analysis/random.hpp"
-#include "analysis/recurrence.hpp"
+#include "analysis/settle.hpp"
 #include "analysis/stretching.hpp"
 #include "base/error.hpp"
 #include "expr/print.hpp"
@@ -249,10 +249,11 @@ class Sweeper {
       next_look = result.seen + plan_.count / 2 + 1;
       points.keep_last(at_most);
       found = look(points, driving_period);
-      settled = found.period > 0;
+      settled = found.period > 0 && found.arrived;
       return !settled;
     };
-    options.progress = [&](double) { return lookout.verdict().empty() && !stop.stop_requested(); };
+    options.progress = [&](double) { return lookout.verdict().empty(); };
+    options.stop = [&] { return stop.stop_requested(); };
     if (plan_.exponent || lookout.watches()) {
       options.on_piece = [&](const Piece& piece, const Arc& arc) {
         if (lookout.watches()) lookout.along(piece);
@@ -385,7 +386,7 @@ Varied vary(const Model& model, const std::string& name, const Expr& quantity, s
   const std::size_t index = inside.front();
   if (std::find(model.structural.begin(), model.structural.end(), static_cast<int>(index)) != model.structural.end())
     misuse(fmt::format("'{}' decides how many equations there are", model.parameters[index].name),
-           fmt::format("run the model once for each value: -p {}=...", model.parameters[index].name));
+           fmt::format("run the model once for each value: `parameter` {}=...", model.parameters[index].name));
   Varied varied{.name = name, .parameter = static_cast<int>(index), .values = std::move(values), .setting = {}};
   if (quantity == parameter_symbol(model, static_cast<int>(index))) {
     varied.setting = varied.values;
@@ -464,14 +465,14 @@ void SweepPlan::check(const Model& model) const {
     if (v.values.empty()) misuse(fmt::format("'{}' has no values", v.name), "give a range such as 0.15:2:400");
   }
   if (count < 3 || count > 10'000'000)
-    misuse(fmt::format("-n {}: no such number of points", count), "give -n 3 or more");
+    misuse(fmt::format("`points` {}: no such number of points", count), "give `points` 3 or more");
   if (skip < 0 || skip > 10'000'000'000)
-    misuse(fmt::format("--skip {}: no such number of points", skip), "give 0 or more");
+    misuse(fmt::format("`skip` {}: no such number of points", skip), "give 0 or more");
   if (settle < 0 || settle > 10'000'000'000)
-    misuse(fmt::format("--settle {}: no such number of points", settle), "give the largest number of points of a run");
-  if (longest < 1) misuse(fmt::format("--longest {}: no such period", longest), "give 1 or more");
+    misuse(fmt::format("`settle` {}: no such number of points", settle), "give the largest number of points of a run");
+  if (longest < 1) misuse(fmt::format("`longest` {}: no such period", longest), "give 1 or more");
   if (starts.empty() && random_starts < 1)
-    misuse(fmt::format("--starts {}: no such number", random_starts), "give 1 or more");
+    misuse(fmt::format("`starts` {}: no such number", random_starts), "give 1 or more");
   for (const double t : tolerance) {
     if (t <= 0) misuse("a period tolerance is not positive", "give a distance above 0, in the units of the state");
   }

@@ -20,7 +20,7 @@
 #include "model/read.hpp"
 #include "out/json.hpp"
 #include "out/write.hpp"
-#include "report/run_figure.hpp"
+#include "report/basins.hpp"
 #include "report/summary.hpp"
 
 namespace saltus {
@@ -36,17 +36,14 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-int find_state(const Model& model, const std::string& name, const std::string& given) {
-  const auto names = model.state_names();
-  const auto it = std::find(names.begin(), names.end(), name);
-  if (it != names.end()) return static_cast<int>(it - names.begin());
+/// Basins vary states, and nothing else.
+int find_axis(const Model& model, const std::string& name, const std::string& given) {
   const auto parameters = model.parameter_names();
   if (std::find(parameters.begin(), parameters.end(), name) != parameters.end())
     misuse(fmt::format("{}: '{}' is a parameter", given, name),
-           fmt::format("basins vary states; 'saltus sweep' varies parameters. States: {}", fmt::join(names, ", ")));
-  const std::string near = nearest_name(name, names);
-  misuse(fmt::format("{}: the model has no state '{}'", given, name),
-         near.empty() ? fmt::format("states: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+           fmt::format("basins vary states; 'saltus sweep' varies parameters. States: {}",
+                       fmt::join(model.state_names(), ", ")));
+  return find_state(model, name, given);
 }
 
 // ---- what was asked ------------------------------------------------------------------------------------------------
@@ -109,7 +106,7 @@ Axes read_axes(const BasinsRequest& request, const Model& model) {
   double cells = 1;
   for (const std::string& text : request.axes) {
     const Setting s = read_axis(text);
-    const int state = find_state(model, s.name, text);
+    const int state = find_axis(model, s.name, text);
     for (const CellAxis& other : axes.list) {
       if (other.state == state)
         misuse(fmt::format("{}: '{}' is varied twice", text, s.name), "every axis needs a state of its own");
@@ -190,26 +187,6 @@ std::vector<DependentState> read_dependent(const std::vector<Setting>& settings,
   return result;
 }
 
-/// "1e-6" for all states, "v=1e-4" for one; "inf" for one that does not count.
-std::vector<double> read_tolerance(const std::vector<std::string>& texts, const Model& model) {
-  std::vector<double> tolerance(model.states.size(), nan);
-  for (const std::string& text : texts) {
-    for (const std::string& part : split_list(text)) {
-      const std::string given = "--period-tolerance " + part;
-      const std::size_t equals = part.find('=');
-      const std::string value = equals == part.npos ? part : part.substr(equals + 1);
-      const double number = value == "inf" ? HUGE_VAL : read_number(value, given + ":", model);
-      if (!(number > 0)) misuse(fmt::format("{}: no two numbers are that near", given), "give a positive number");
-      if (equals == part.npos) {
-        tolerance.assign(tolerance.size(), number);
-      } else {
-        tolerance[at(find_state(model, part.substr(0, equals), given))] = number;
-      }
-    }
-  }
-  return tolerance;
-}
-
 void read_join(const std::string& text, BasinsOptions& options) {
   const std::size_t colon = text.find(':');
   const std::string word = text.substr(0, colon);
@@ -241,130 +218,10 @@ void check(const BasinsRequest& request) {
     misuse(fmt::format("--longest {}: no such period", request.longest), "give 1 to 100000");
 }
 
-// ---- tables --------------------------------------------------------------------------------------------------------
+// ---- what is shown -------------------------------------------------------------------------------------------------
 
-/// How many cells of each group there are, attractors and fates.
-std::map<std::int32_t, std::size_t> count_groups(const Basins& basins) {
-  std::map<std::int32_t, std::size_t> counts;
-  for (const std::int32_t g : basins.group) ++counts[g];
-  return counts;
-}
-
-std::string group_name(const Basins& basins, std::int32_t group) {
-  if (group < 1) return std::string(fate_name(group));
-  const int period = basins.basins[at(group) - 1].attractor.period;
-  return period > 0 ? fmt::format("period {}", period) : "no period";
-}
-
-Table cells_table(const Model& model, const Mesh& mesh, const Basins& basins) {
-  Table table("data", "one row per cell");
-  const std::size_t n = mesh.cells();
-  const auto column = [&](auto value) {
-    Numbers numbers(n);
-    for (std::size_t i = 0; i < n; ++i) numbers[i] = static_cast<double>(value(i));
-    return numbers;
-  };
-  table.add_numbers("cell", column([](std::size_t i) { return i + 1; }),
-                    "number, the first axis fastest; 0 is the sink");
-  std::vector<double> values(mesh.axes().size());
-  for (std::size_t a = 0; a < values.size(); ++a) {
-    table.add_numbers(model.states[at(mesh.axes()[a].state)].name, column([&](std::size_t i) {
-                        mesh.centre(i, values);
-                        return values[a];
-                      }),
-                      "state at the centre");
-  }
-  if (!basins.images.empty()) {
-    table.add_numbers("image", column([&](std::size_t i) { return std::max(0, basins.images[i] + 1); }),
-                      "the cell its centre is mapped to");
-  }
-  table.add_numbers("group", column([&](std::size_t i) { return basins.group[i]; }), "where it ends: see groups");
-  if (!basins.images.empty()) {
-    table.add_numbers("cycle", column([&](std::size_t i) { return basins.mapping.cycle[i] + 1; }),
-                      "the cycle of cells it ends on: see cycles");
-    table.add_numbers("transient", column([&](std::size_t i) { return basins.mapping.transient[i]; }),
-                      "steps until it is there");
-    table.add_numbers("period", column([&](std::size_t i) {
-                        const std::int32_t c = basins.mapping.cycle[i];
-                        return c < 0 ? 0 : basins.mapping.cycles[at(c)].period();
-                      }),
-                      "of the cycle");
-  }
-  if (!basins.was_run.empty())
-    table.add_numbers("run", column([&](std::size_t i) { return basins.was_run[i]; }), "1: run, 0: filled in");
-  return table;
-}
-
-Table groups_table(const Basins& basins) {
-  Table table("groups", "where cells end");
-  Numbers group, period, cells, fraction, cycles;
-  Texts what;
-  for (const auto& [g, count] : count_groups(basins)) {
-    group.push_back(g);
-    what.push_back(g >= 1 ? "attractor" : std::string(fate_name(g)));
-    period.push_back(g >= 1 ? basins.basins[at(g) - 1].attractor.period : nan);
-    cells.push_back(static_cast<double>(count));
-    fraction.push_back(basins.fraction(count));
-    cycles.push_back(g >= 1 ? static_cast<double>(basins.basins[at(g) - 1].cycles.size()) : nan);
-  }
-  table.add_numbers("group", std::move(group), "attractors from 1; 0 is the sink");
-  table.add_texts("what", std::move(what));
-  table.add_numbers("period", std::move(period), "of the attractor, in points of the section; 0: none found");
-  table.add_numbers("cells", std::move(cells));
-  table.add_numbers("fraction", std::move(fraction), "of all cells");
-  if (!basins.images.empty()) table.add_numbers("cycles", std::move(cycles), "of cells that were joined");
-  return table;
-}
-
-Table cycles_table(const Basins& basins) {
-  Table table("cycles", "cycles of the cell mapping");
-  Numbers number, group, period, cells;
-  Texts members;
-  for (std::size_t c = 0; c < basins.mapping.cycles.size(); ++c) {
-    const CellCycle& cycle = basins.mapping.cycles[c];
-    number.push_back(static_cast<double>(c) + 1);
-    group.push_back(basins.group_of_cycle[c]);
-    period.push_back(static_cast<double>(cycle.period()));
-    cells.push_back(static_cast<double>(cycle.basin));
-    std::vector<CellIndex> numbers;
-    for (const CellIndex cell : cycle.cells) numbers.push_back(cell + 1);
-    members.push_back(fmt::format("{}", fmt::join(numbers, " ")));
-  }
-  table.add_numbers("cycle", std::move(number)).add_numbers("group", std::move(group), "it was joined to");
-  table.add_numbers("period", std::move(period)).add_numbers("cells", std::move(cells), "that end on it");
-  table.add_texts("zero_transient", std::move(members), "the cells on it, in order");
-  return table;
-}
-
-Table attractors_table(const Model& model, const Basins& basins) {
-  Table table("attractors", "points of the attractors on the section");
-  const std::size_t n = model.states.size();
-  Numbers group, k;
-  std::vector<Numbers> states(n);
-  for (std::size_t b = 0; b < basins.basins.size(); ++b) {
-    const Attractor& a = basins.basins[b].attractor;
-    for (std::size_t i = 0; i < a.count(n); ++i) {
-      group.push_back(static_cast<double>(b) + 1);
-      k.push_back(static_cast<double>(i) + 1);
-      for (std::size_t s = 0; s < n; ++s) states[s].push_back(a.point(i, n)[s]);
-    }
-  }
-  table.add_numbers("group", std::move(group)).add_numbers("k", std::move(k), "number of the point");
-  for (std::size_t s = 0; s < n; ++s) table.add_numbers(model.states[s].name, std::move(states[s]), "state");
-  return table;
-}
-
-// ---- picture -------------------------------------------------------------------------------------------------------
-
-/// The plane that is shown: two axes, and the cells of the others.
-struct Plane {
-  std::size_t across = 0, up = 1;
-  std::vector<std::size_t> place;  ///< along every axis
-  std::string note;                ///< "z = 0.5"
-};
-
-Plane read_plane(const BasinsRequest& request, const Model& model, const Mesh& mesh) {
-  Plane plane;
+BasinsPlane read_plane(const BasinsRequest& request, const Model& model, const Mesh& mesh) {
+  BasinsPlane plane;
   std::vector<std::string> names;
   for (const CellAxis& axis : mesh.axes()) names.push_back(model.states[at(axis.state)].name);
   const std::vector<std::string> shown = find_columns(request.output.show, names);
@@ -381,7 +238,7 @@ Plane read_plane(const BasinsRequest& request, const Model& model, const Mesh& m
   for (const CellAxis& axis : mesh.axes()) plane.place.push_back(axis.cells() / 2);
   for (const Setting& s : request.at) {
     const std::string given = fmt::format("--at {}={}", s.name, s.value);
-    const int state = find_state(model, s.name, given);
+    const int state = find_axis(model, s.name, given);
     std::size_t a = 0;
     while (a < mesh.axes().size() && mesh.axes()[a].state != state) ++a;
     if (a == mesh.axes().size() || a == plane.across || a == plane.up)
@@ -399,191 +256,6 @@ Plane read_plane(const BasinsRequest& request, const Model& model, const Mesh& m
   }
   plane.note = fmt::format("{}", fmt::join(notes, ", "));
   return plane;
-}
-
-/// The groups of the plane on a uniform grid of picture elements, one per cell where cells are equal and not too many.
-Table plane_table(const Mesh& mesh, const Basins& basins, const Plane& plane) {
-  constexpr std::size_t most = 1000;
-  const auto is_uniform = [](const CellAxis& axis) {
-    const double width = (axis.to() - axis.from()) / static_cast<double>(axis.cells());
-    for (std::size_t k = 0; k < axis.cells(); ++k) {
-      if (std::abs(axis.edges[k + 1] - axis.edges[k] - width) > 1e-6 * width) return false;
-    }
-    return true;
-  };
-  const auto elements = [&](const CellAxis& axis) { return is_uniform(axis) ? std::min(most, axis.cells()) : most; };
-  const bool line = mesh.axes().size() == 1;
-  const CellAxis unit = uniform_axis(0, 0, 1, 1);
-  const CellAxis &across = mesh.axes()[plane.across], &up = line ? unit : mesh.axes()[plane.up];
-  const std::size_t nx = elements(across), ny = elements(up);
-  std::vector<std::size_t> stride{1};
-  for (const CellAxis& axis : mesh.axes()) stride.push_back(stride.back() * axis.cells());
-  std::vector<std::size_t> place = plane.place;
-  Numbers x, y, group;
-  for (std::size_t j = 0; j < ny; ++j) {
-    for (std::size_t i = 0; i < nx; ++i) {
-      const auto middle = [](const CellAxis& axis, std::size_t k, std::size_t n) {
-        return axis.from() + (axis.to() - axis.from()) * (static_cast<double>(k) + 0.5) / static_cast<double>(n);
-      };
-      x.push_back(middle(across, i, nx));
-      y.push_back(middle(up, j, ny));
-      place[plane.across] = at(across.locate(x.back()));
-      if (!line) place[plane.up] = at(up.locate(y.back()));
-      std::size_t cell = 0;
-      for (std::size_t a = 0; a < place.size(); ++a) cell += place[a] * stride[a];
-      group.push_back(basins.group[cell]);
-    }
-  }
-  Table table("plane", "groups in the plane shown");
-  table.add_numbers("x", std::move(x)).add_numbers("y", std::move(y)).add_numbers("group", std::move(group));
-  return table;
-}
-
-Table scatter_table(const Mesh& mesh, const Basins& basins, const Plane& plane) {
-  Table table("plane", "groups of random points");
-  Numbers x, y;
-  Texts group;
-  std::vector<double> values(std::max<std::size_t>(2, mesh.axes().size()), 0.5);
-  for (std::size_t i = 0; i < mesh.cells(); ++i) {
-    mesh.centre(i, std::span(values).first(mesh.axes().size()));
-    x.push_back(values[plane.across]);
-    y.push_back(values[plane.up]);
-    const std::int32_t g = basins.group[i];
-    group.push_back(g >= 1 ? fmt::format("{}: {}", g, group_name(basins, g)) : group_name(basins, g));
-  }
-  table.add_numbers("x", std::move(x)).add_numbers("y", std::move(y)).add_texts("group", std::move(group));
-  return table;
-}
-
-std::vector<Category> categories(const Basins& basins) {
-  std::vector<Category> list;
-  const auto counts = count_groups(basins);
-  const auto percent = [&](std::int32_t g) { return 100 * basins.fraction(counts.at(g)); };
-  for (std::size_t b = 0; b < basins.basins.size(); ++b) {
-    const std::int32_t g = static_cast<std::int32_t>(b) + 1;
-    list.push_back({static_cast<double>(g), fmt::format("{}: {}, {:.3g} %", g, group_name(basins, g), percent(g)), {}});
-  }
-  const char* const greys[] = {"#ededed", "#c4c4c4", "#9a9a9a", "#707070"};
-  std::size_t used = 0;
-  for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
-    if (it->first >= 1 || it->first == CellFate::not_computed) continue;
-    const double value = it->first;
-    list.push_back({value, fmt::format("{}, {:.3g} %", fate_name(it->first), percent(it->first)),
-                    greys[std::min<std::size_t>(used++, 3)]});
-  }
-  return list;
-}
-
-Picturing picture_basins(const Model& model, const Mesh& mesh, const Basins& basins, const Plane& plane) {
-  Picturing result{{.title = model.name + ": basins", .caption = caption_of(model)}, {}};
-  if (!plane.note.empty()) result.figure.title += ", " + plane.note;
-  const auto axis = [&](std::size_t a) {
-    const CellAxis& c = mesh.axes()[a];
-    return Axis{.label = model.states[at(c.state)].name, .from = c.from(), .to = c.to()};
-  };
-  Panel panel{.x = axis(plane.across)};
-  panel.y = mesh.axes().size() > 1 ? axis(plane.up) : Axis{.from = 0, .to = 1};
-  if (mesh.scattered()) {
-    result.tables.push_back(scatter_table(mesh, basins, plane));
-    panel.layers.push_back(Dots{.table = "plane", .x = "x", .y = "y", .colour = "group"});
-  } else {
-    result.tables.push_back(plane_table(mesh, basins, plane));
-    panel.layers.push_back(
-        Heat{.table = "plane", .x = "x", .y = "y", .value = "group", .categories = categories(basins)});
-  }
-  if (mesh.axes().size() > 1 && !basins.basins.empty())
-    panel.layers.push_back(
-        Points{.table = "attractors", .x = panel.x.label, .y = panel.y.label, .label = "attractors"});
-  result.figure.stacks.push_back({.panels = {std::move(panel)}});
-  return result;
-}
-
-// ---- words ---------------------------------------------------------------------------------------------------------
-
-std::string basins_as_json(const Model& model, const Mesh& mesh, const Basins& basins, const BasinsRequest& request,
-                           const std::string& section) {
-  std::ostringstream text;
-  JsonWriter json(text);
-  json.object().key("axes").array();
-  for (const CellAxis& axis : mesh.axes()) json.value(model.states[at(axis.state)].name);
-  json.end().key("box").array();
-  for (const CellAxis& axis : mesh.axes()) json.array().value(axis.from()).value(axis.to()).end();
-  json.end().key("cells").array();
-  if (mesh.scattered()) json.value(mesh.cells());
-  for (const CellAxis& axis : mesh.axes()) {
-    if (!mesh.scattered()) json.value(axis.cells());
-  }
-  json.end().member("section", section).key("attractors").rows();
-  const std::size_t n = model.states.size();
-  for (std::size_t b = 0; b < basins.basins.size(); ++b) {
-    const Basin& basin = basins.basins[b];
-    json.object().member("id", b + 1).member("period", basin.attractor.period).key("points").array();
-    for (std::size_t i = 0; i < basin.attractor.count(n); ++i) {
-      json.object();
-      for (std::size_t s = 0; s < n; ++s) json.member(model.states[s].name, basin.attractor.point(i, n)[s]);
-      json.end();
-    }
-    json.end().member("fraction", basins.fraction(basin.cells)).end();
-  }
-  std::size_t nowhere = 0;
-  std::map<std::string, std::size_t> outcomes;
-  for (const auto& [g, count] : count_groups(basins)) {
-    if (g >= 1) continue;
-    nowhere += count;
-    outcomes[std::string(fate_name(g))] = count;
-  }
-  json.end().member("sink", basins.fraction(nowhere)).key("outcomes").object();
-  for (const auto& [name, count] : outcomes) json.member(name, basins.fraction(count));
-  json.end().member("method", request.method).member("computed", basins.computed);
-  if (request.refine) json.member("checked", basins.checked).member("wrong", basins.wrong);
-  json.end().flush();
-  return text.str();
-}
-
-std::string attractor_line(const Model& model, const Basins& basins, std::size_t b) {
-  constexpr std::size_t most = 4;
-  const Attractor& a = basins.basins[b].attractor;
-  std::vector<std::string> values;
-  for (std::size_t s = 0; s < std::min(most, model.states.size()); ++s)
-    values.push_back(fmt::format("{} = {:.6g}", model.states[s].name, a.points[s]));
-  return fmt::format("attractor  {}: {}, fraction {:.6g}, through {}{}\n", b + 1,
-                     group_name(basins, static_cast<std::int32_t>(b) + 1), basins.fraction(basins.basins[b].cells),
-                     fmt::join(values, ", "), model.states.size() > most ? ", ..." : "");
-}
-
-std::string summary(const Model& model, const Mesh& mesh, const Basins& basins, const BasinsRequest& request,
-                    const std::string& section, double seconds) {
-  constexpr std::size_t most = 8;
-  std::vector<std::string> sizes, ranges;
-  for (const CellAxis& axis : mesh.axes()) {
-    sizes.push_back(fmt::format("{}", axis.cells()));
-    ranges.push_back(
-        fmt::format("{} from {:.6g} to {:.6g}", model.states[at(axis.state)].name, axis.from(), axis.to()));
-  }
-  std::string out = fmt::format(
-      "cells      {}: {}; {} by '{}'\n",
-      mesh.scattered() ? fmt::format("{} random", mesh.cells()) : fmt::format("{}", fmt::join(sizes, " x ")),
-      fmt::join(ranges, ", "), request.method == "cells" ? "mapped" : "run", section);
-  for (std::size_t b = 0; b < std::min(most, basins.basins.size()); ++b) out += attractor_line(model, basins, b);
-  if (basins.basins.size() > most) out += fmt::format("attractor  and {} more\n", basins.basins.size() - most);
-  if (basins.basins.empty()) out += "attractor  none found\n";
-  for (const auto& [g, count] : count_groups(basins)) {
-    if (g < 1)
-      out += fmt::format("{:11}{}{:.6g}\n", g == CellFate::sink ? "sink" : "none",
-                         g == CellFate::sink ? "fraction " : fmt::format("{}, fraction ", fate_name(g)),
-                         basins.fraction(count));
-  }
-  out += fmt::format("cost       {:.3g} s, {:.3g} {} per s", seconds,
-                     static_cast<double>(basins.computed) / std::max(seconds, 1e-9),
-                     request.method == "cells" ? "cells" : "runs");
-  if (request.refine)
-    out += fmt::format("; {} of {} cells run, {:.1f} % saved", basins.computed, mesh.cells(),
-                       100 * (1 - basins.fraction(basins.computed)));
-  out += "\n";
-  if (request.refine && basins.checked > 0)
-    out += fmt::format("check      of {} cells filled in, {} wrong\n", basins.checked,
-                       basins.wrong > 0 ? fmt::format("{} were", basins.wrong) : "none was");
-  return out;
 }
 
 Past record(const BasinsRequest& request, const Model& model, const Axes& axes, const Initial& initial,
@@ -631,7 +303,7 @@ std::string identity_of(Past past) {
 
 }  // namespace
 
-Outcome basins(const BasinsRequest& request, const Report& report) {
+Outcome basins(const BasinsRequest& request, const Observer& observer) {
   check(request);
   const Initial initial = split_initial(request);
   const System system =
@@ -639,13 +311,13 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
   const Model& model = system.model();
   const Axes axes = read_axes(request, model);
   const Mesh mesh = request.random ? Mesh(axes.list, at(*request.random), request.seed) : Mesh(axes.list);
-  const Plane plane = read_plane(request, model, mesh);
+  const BasinsPlane plane = read_plane(request, model, mesh);
   BasinsOptions options{
       .method = request.method == "cells" ? BasinsOptions::Method::cells : BasinsOptions::Method::direct,
       .refine = request.refine,
       .points = request.points,
       .most_period = static_cast<int>(request.longest),
-      .tolerance = read_tolerance(request.near, model)};
+      .tolerance = read_nearness(request.near, model)};
   read_join(request.join, options);
   const BasinsQuestion question{.system = system,
                                 .mesh = mesh,
@@ -655,7 +327,6 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
                                 .dependent = read_dependent(initial.dependent, model, axes),
                                 .options = options};
   const SectionMap map = plan(question);
-  const std::string& section = model.sections[at(map.section)].name;
   const Past past = record(request, model, axes, initial, map);
 
   const bool leads = rank() == 0;
@@ -666,7 +337,7 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
     checkpoint.path = *folder / "checkpoint";
     make_folder(checkpoint.path);
   }
-  const BasinsAnswer answer = ask(question, map, {.progress = report}, checkpoint);
+  const BasinsAnswer answer = ask(question, map, observer, checkpoint);
   if (!leads) return {};
   const Basins& found = answer.basins;
 
@@ -674,14 +345,11 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
   std::string view_notes;
   if (folder || !request.output.picture.empty()) {
     Results results{.past = past};
-    Picturing picturing = picture_basins(model, mesh, found, plane);
+    Picturing picturing = picture_of(answer, plane);
     view_notes = set_view(picturing.figure, request.output, model);
     results.figure = std::move(picturing.figure);
     results.drawn = std::move(picturing.tables);
-    results.tables.push_back(cells_table(model, mesh, found));
-    results.tables.push_back(groups_table(found));
-    if (!found.images.empty() && !found.interrupted) results.tables.push_back(cycles_table(found));
-    results.tables.push_back(attractors_table(model, found));
+    results.tables = tables_of(answer);
     saved = save(std::move(results), folder, request.output);
   }
   std::error_code ignored;
@@ -699,10 +367,10 @@ Outcome basins(const BasinsRequest& request, const Report& report) {
     outcome.talk += fmt::format("interrupted: 'saltus again {}' goes on\n", (*folder / "run.toml").string());
   const std::string& note = answer.note;
   if (request.output.json) {
-    outcome.text = basins_as_json(model, mesh, found, request, section);
+    outcome.text = json_of(answer);
     if (!note.empty() && !request.output.quiet) outcome.talk += "note: " + note + "\n";
   } else if (!request.output.quiet) {
-    outcome.text = summary(model, mesh, found, request, section, answer.seconds) +
+    outcome.text = words_of(answer) +
                    note_lines(note.empty() ? std::vector<std::string>{} : std::vector{note}) +
                    files_line(saved, mesh.cells());
   }

@@ -15,40 +15,14 @@
 #include "analysis/work.hpp"
 #include "app/commands.hpp"
 #include "ask/gallery.hpp"
+#include "ask/option_table.hpp"
 #include "ask/past.hpp"
 #include "out/write.hpp"
 
 namespace saltus {
 namespace {
 
-// ---- options that commands share -----------------------------------------------------------------------------------
-
-void declare_settings(CLI::App& app, const char* flag, std::vector<Setting>& list, const std::string& type,
-                      const std::string& what) {
-  app.add_option_function<std::vector<std::string>>(
-         flag,
-         [flag, &list](const std::vector<std::string>& texts) {
-           for (const std::string& text : texts) list.push_back(read_setting(text, flag));
-         },
-         what)
-      ->type_name(type)
-      ->allow_extra_args(false);
-}
-
-void declare(CLI::App& app, ModelOptions& o) {
-  app.add_option("MODEL", o.model, "model file, name of a gallery model, or - for standard input")
-      ->required()
-      ->type_name("");
-  declare_settings(app, "-p", o.parameters, "NAME=VALUE", "another parameter value: -p F=0.3, -p omega=1/3");
-  declare_settings(app, "-x", o.initial, "NAME=VALUE", "another initial value: -x v=0.1");
-}
-
-/// An option whose value is a number or a constant expression.
-void declare_number(CLI::App& app, const std::string& flag, std::optional<double>& value, const std::string& what) {
-  app.add_option_function<std::string>(
-         flag, [flag, &value](const std::string& text) { value = read_number(text, flag); }, what)
-      ->type_name("NUMBER");
-}
+// ---- options -------------------------------------------------------------------------------------------------------
 
 int read_threads(const std::string& text) {
   int threads = 0;
@@ -59,62 +33,126 @@ int read_threads(const std::string& text) {
   return threads;
 }
 
-void declare_text(CLI::App& app, const std::string& flag, std::optional<std::string>& value, const std::string& type,
-                  const std::string& what) {
-  app.add_option_function<std::string>(
-         flag, [&value](const std::string& text) { value = text; }, what)
-      ->type_name(type);
+/// Declares options of a command as the table describes them; one that the command does not take is left out.
+class Declare {
+ public:
+  Declare(CLI::App& app, std::string_view command) : app_(app), command_(command) {}
+
+  CLI::App& app() const { return app_; }
+  /// The place of an argument that has no flag.
+  Declare& place(const std::string& name, std::string& value, const std::string& what, bool required = true) {
+    app_.add_option(name, value, what)->required(required)->type_name("");
+    return *this;
+  }
+  template <class T>
+  Declare& value(std::string_view name, T& value) {
+    add(name, [&](const OptionFact& o) { return app_.add_option(std::string(o.flags), value, o.words()); });
+    return *this;
+  }
+  Declare& text(std::string_view name, std::optional<std::string>& value) {
+    return function(name, [&value](const std::string& text) { value = text; });
+  }
+  /// A number or a constant expression.
+  Declare& number(std::string_view name, std::optional<double>& value) {
+    return function(name, [name, &value](const std::string& text) {
+      value = read_number(text, fmt::format("`{}`", name));
+      check_range(name, *value);
+    });
+  }
+  Declare& flag(std::string_view name, bool& value, bool means = true) {
+    add(name, [&](const OptionFact& o) {
+      return app_.add_flag_callback(std::string(o.flags), [&value, means] { value = means; }, o.words());
+    });
+    return *this;
+  }
+  Declare& list(std::string_view name, std::vector<std::string>& values) {
+    add(name, [&](const OptionFact& o) {
+      CLI::Option* option = app_.add_option(std::string(o.flags), values, o.words());
+      return o.flags.starts_with('-') ? option->allow_extra_args(false) : option;
+    });
+    return *this;
+  }
+  Declare& settings(std::string_view name, std::vector<Setting>& values) {
+    each(name, [&](const OptionFact& o) {
+      return app_
+          .add_option_function<std::vector<std::string>>(
+              std::string(o.flags),
+              [flag = o.flag(), &values](const std::vector<std::string>& texts) {
+                for (const std::string& text : texts) values.push_back(read_setting(text, flag));
+              },
+              o.words())
+          ->allow_extra_args(false);
+    });
+    return *this;
+  }
+  Declare& threads(int& value) {
+    return function("threads", [&value](const std::string& text) { value = read_threads(text); });
+  }
+  /// One whose value may be left out.
+  Declare& names(std::string_view name, std::optional<std::string>& value) {
+    add(name, [&](const OptionFact& o) {
+      return app_
+          .add_option_function<std::vector<std::string>>(
+              std::string(o.flags),
+              [&value](const std::vector<std::string>& given) { value = given.empty() ? "" : given.front(); }, o.words())
+          ->expected(0, 1);
+    });
+    return *this;
+  }
+  CLI::Option* required(std::string_view name) { return app_.get_option(find_option(name, command_)->flag()); }
+
+ private:
+  template <class Make>
+  void finish(const OptionFact& o, const Make& make) {
+    CLI::Option* option = make(o);
+    if (!o.type.empty()) option->type_name(std::string(o.type));
+    if (o.type.empty() && !o.flags.starts_with('-')) option->type_name("");
+    if (o.sentence.empty()) option->group("");
+  }
+  template <class Make>
+  void add(std::string_view name, const Make& make) {
+    if (const OptionFact* o = find_option(name, command_)) finish(*o, make);
+  }
+  /// Every row of that name: -p and --parameter.
+  template <class Make>
+  void each(std::string_view name, const Make& make) {
+    for (const OptionFact& o : option_table()) {
+      if (o.name == name && o.applies_to(command_)) finish(o, make);
+    }
+  }
+  template <class Read>
+  Declare& function(std::string_view name, const Read& read) {
+    add(name, [&](const OptionFact& o) {
+      return app_.add_option_function<std::string>(std::string(o.flags), read, o.words());
+    });
+    return *this;
+  }
+
+  CLI::App& app_;
+  std::string_view command_;
+};
+
+void declare(Declare& d, ModelOptions& o) {
+  d.place("MODEL", o.model, "model file, name of a gallery model, or - for standard input");
+  d.settings("parameter", o.parameters).settings("initial", o.initial);
 }
 
-/// What says how a run is computed; commands that one engine alone serves do not offer what belongs to the other.
-enum class Serving { both_engines, event_driven };
-
-void declare(CLI::App& app, SolveOptions& o, Serving serving = Serving::both_engines) {
-  declare_text(app, "--from", o.from, "TIME", "start time (0)");
-  declare_text(app, "--until", o.until, "TIME", "end time; below the start runs backward");
-  declare_number(app, "--tolerance", o.tolerance, "local error allowed (1e-10)");
-  declare_text(app, "--engine", o.engine, "event|step|both", "event-driven, time-stepping, or (run) compared");
-  declare_number(app, "--dt", o.dt, "fixed step of the time-stepping engine");
-  app.add_flag("--adaptive", o.adaptive, "time-stepping by --tolerance (so without --dt)");
-  declare_number(app, "--theta", o.theta, "time-stepping: 0.5 accurate, 1 backward Euler (0.5)");
-  app.add_option_function<std::string>(
-         "-j", [&o](const std::string& text) { o.threads = read_threads(text); }, "threads (all cores)")
-      ->type_name("N");
-  app.add_option("--flow", o.flow, "smooth flow by Taylor series or an implicit method")->type_name("taylor|stiff");
-  declare_settings(app, "--leave", o.leave, "NAME=+1|-1|0", "side to leave a surface to where several are possible");
-  declare_number(app, "--attract", o.attract, "hold slid surfaces by the term -C h grad h instead of projection");
-  app.add_option("--zeno", o.zeno, "where events accumulate: go on, or end there")->type_name("complete|stop");
-  app.add_option("--native", o.native, "machine code in long runs, from the start, or never; the results are the same")
-      ->type_name("auto|on|off");
-  if (serving == Serving::both_engines) return;
-  for (const char* other : {"--engine", "--dt", "--adaptive", "--theta", "--attract"}) app.get_option(other)->group("");
+void declare(Declare& d, SolveOptions& o) {
+  d.text("from", o.from).text("until", o.until).number("tolerance", o.tolerance).text("engine", o.engine);
+  d.number("dt", o.dt).flag("adaptive", o.adaptive).number("theta", o.theta).threads(o.threads).value("flow", o.flow);
+  d.settings("leave", o.leave).number("attract", o.attract).value("native", o.native).value("zeno", o.zeno);
 }
 
-void declare(CLI::App& app, OutputOptions& o) {
-  app.add_option("-o", o.folder, "folder for the results")->type_name("DIR");
-  app.add_flag("--force", o.force, "replace the results that the folder holds");
-  app.add_flag("--resume", o.resume)->group("");  // of 'again' alone
-  app.add_option("--format", o.format, "data as csv or h5")->type_name("csv|h5");
-  app.add_flag_callback(
-      "--no-plot", [&o] { o.plot = false; }, "draw no picture");
-  app.add_option("--plot", o.picture, "a further picture: .svg, .png or .pdf")->type_name("FILE");
-  app.add_option("--show", o.show, "what to plot: names, sigma(SURFACE), x[1..5]; x:y a plane, x:y:z a curve in space")
-      ->type_name("NAMES")
-      ->allow_extra_args(false);
-  app.add_option("--range", o.range, "what the axis of a quantity shows: --range y=-2:2")
-      ->type_name("NAME=A:B")
-      ->allow_extra_args(false);
-  app.add_flag("--equal", o.equal, "units equally long on both axes of a plane");
-  app.add_flag("--log-x", o.log_x, "logarithmic x axis");
-  app.add_flag("--log-y", o.log_y, "logarithmic y axis");
-  app.add_flag("--json", o.json, "one JSON document on stdout, no folder unless -o is given");
-  app.add_flag("-q", o.quiet, "no summary, no progress");
+void declare(Declare& d, OutputOptions& o) {
+  d.value("folder", o.folder).flag("force", o.force).flag("resume", o.resume).value("format", o.format);
+  d.flag("no-plot", o.plot, false).value("plot", o.picture).list("show", o.show).list("range", o.range);
+  d.flag("equal", o.equal).flag("log-x", o.log_x).flag("log-y", o.log_y).flag("json", o.json).flag("quiet", o.quiet);
 }
 
 // ---- the commands --------------------------------------------------------------------------------------------------
 
 /// Declares the options of a command and gives the function that runs it once they are read.
-using Prepare = std::function<Outcome()> (*)(CLI::App& app);
+using Prepare = std::function<Outcome()> (*)(Declare& d);
 
 struct Command {
   std::string name;
@@ -124,194 +162,115 @@ struct Command {
   bool ranks = false;  ///< the processes of an mpirun share the work
 };
 
-std::function<Outcome()> prepare_check(CLI::App& app) {
+std::function<Outcome()> prepare_check(Declare& d) {
   const auto o = std::make_shared<CheckOptions>();
-  declare(app, o->model);
-  const auto style = [&](const char* flag, CheckOptions::Style s, const char* what) {
-    return app.add_flag_callback(
-        flag, [o, s] { o->style = s; }, what);
+  const auto json = std::make_shared<bool>(false), latex = std::make_shared<bool>(false);
+  declare(d, o->model);
+  d.flag("json", *json).flag("latex", *latex).flag("quiet", o->quiet);
+  return [o, json, latex] {
+    if (*json && *latex)
+      throw Error(ErrorKind::usage, "`json` and `latex` exclude each other", {}, "ask for one of them");
+    if (*json) o->style = CheckOptions::Style::json;
+    if (*latex) o->style = CheckOptions::Style::latex;
+    return check(*o);
   };
-  CLI::Option* json = style("--json", CheckOptions::Style::json, "as one JSON document");
-  style("--latex", CheckOptions::Style::latex, "as LaTeX: the equations and a table of parameters")->excludes(json);
-  app.add_flag("-q", o->quiet, "print nothing: the exit status says whether the model is right");
-  return [o] { return check(*o); };
 }
 
-std::function<Outcome()> prepare_run(CLI::App& app) {
+std::function<Outcome()> prepare_run(Declare& d) {
   const auto o = std::make_shared<RunRequest>();
-  declare(app, o->model);
-  declare(app, o->solve);
-  app.add_option("--sample", o->sample, "rows every DT, or at steps and events only (as dense as curves bend)")
-      ->type_name("DT|steps");
-  app.add_option("--store", o->store, "keep rows only, or the dense output as well")->type_name("samples|pieces");
-  declare_settings(app, "--parameter", o->model.parameters, "NAME=V1,V2..",
-                   "the same as -p; both may give several values, for several runs in one picture");
-  app.add_option("--over", o->over, "a further model, run alike and drawn into the same picture")
-      ->type_name("MODEL")
-      ->allow_extra_args(false);
-  app.add_option_function<std::vector<std::string>>(
-         "--sensitivity",
-         [o](const std::vector<std::string>& names) { o->sensitivity = names.empty() ? "" : names.front(); },
-         "derivatives of the end by initial values and by parameters: all, or F,omega")
-      ->type_name("[NAMES]")
-      ->expected(0, 1);
-  declare(app, o->output);
+  declare(d, o->model);
+  declare(d, o->solve);
+  d.value("sample", o->sample).value("store", o->store).list("over", o->over).names("sensitivity", o->sensitivity);
+  declare(d, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);
-    return run(*o, terminal.report());
+    return run(*o, terminal.observer());
   };
 }
 
-std::function<Outcome()> prepare_section(CLI::App& app) {
+std::function<Outcome()> prepare_section(Declare& d) {
   const auto o = std::make_shared<SectionRequest>();
-  declare(app, o->model);
-  app.add_option("-n,--points", o->count, "how many points (1000)")->type_name("N");
-  app.add_option("--skip", o->skip, "points left out before them (0)")->type_name("M");
-  app.add_option("--section", o->section, "which section, if there are several")->type_name("NAME");
-  declare(app, o->solve);
-  declare(app, o->output);
+  declare(d, o->model);
+  d.value("points", o->count).value("skip", o->skip).value("section", o->section);
+  declare(d, o->solve);
+  declare(d, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);
-    return section(*o, terminal.report());
+    return section(*o, terminal.observer());
   };
 }
 
-std::function<Outcome()> prepare_sweep(CLI::App& app) {
+std::function<Outcome()> prepare_sweep(Declare& d) {
   const auto o = std::make_shared<SweepRequest>();
-  declare(app, o->model);
-  app.add_option("VALUES,--vary", o->vary, "omega=0.15:2:400, omega=1,2,3, omega=@FILE, 1/omega=0.5:7:400; or two")
-      ->type_name("");
-  app.add_flag("--log", o->log, "equal ratios instead of equal steps");
-  app.add_option("--random", o->random, "so many random values instead: omega=0.15:2 --random 500")->type_name("N");
-  app.add_option("--seed", o->seed, "of all that is random (1)")->type_name("S");
-  app.add_option("-n,--points", o->count, "points recorded per run (100)")->type_name("N");
-  app.add_option("--skip", o->skip, "points left out before them (400; 0 with --settle)")->type_name("M");
-  app.add_option("--settle", o->settle, "go on until a period is found, but for N points at most")->type_name("N");
-  app.add_option("--section", o->section, "which section, if there are several")->type_name("NAME");
-  app.add_option("--longest", o->longest, "longest period looked for (64)")->type_name("P");
-  app.add_option("--period-tolerance", o->near, "how near points of one phase are, for all or per state")
-      ->type_name("D|NAME=D")
-      ->allow_extra_args(false);
-  app.add_option("--continue", o->direction, "start where the run of the value before ended")
-      ->type_name("no|up|down|both");
-  app.add_option("--start", o->start, "start at these states (repeat for several), or in --box")
-      ->type_name("V1,V2..|@FILE|random")
-      ->allow_extra_args(false);
-  app.add_option("--box", o->box, "where random starts lie: --box y=-2:2,v=-1:1")
-      ->type_name("NAME=A:B")
-      ->allow_extra_args(false);
-  app.add_option("--starts", o->starts, "random starts per value (1)")->type_name("K");
-  app.add_option("--colour", o->colour, "of the dots (start, where there are several)")
-      ->type_name("none|start|sliding|period|exponent");
-  declare(app, o->solve);
-  declare(app, o->output);
+  declare(d, o->model);
+  d.list("vary", o->vary).flag("log", o->log).value("random", o->random).value("seed", o->seed);
+  d.value("points", o->count).value("skip", o->skip).value("settle", o->settle).value("section", o->section);
+  d.value("longest", o->longest).list("period-tolerance", o->near).value("continue", o->direction);
+  d.list("start", o->start).list("box", o->box).value("starts", o->starts).value("colour", o->colour);
+  declare(d, o->solve);
+  declare(d, o->output);
   return [o] {
     Terminal terminal(o->output.quiet || rank() > 0);
-    return sweep(*o, terminal.report());
+    return sweep(*o, terminal.observer());
   };
 }
 
-std::function<Outcome()> prepare_basins(CLI::App& app) {
+std::function<Outcome()> prepare_basins(Declare& d) {
   const auto o = std::make_shared<BasinsRequest>();
-  declare(app, o->model);
-  declare_settings(app, "--initial", o->model.initial, "NAME=FORMULA",
-                   "the same as -x; both may use the varied states: -x z=y+1");
-  app.add_option("AXES,--axis", o->axes,
-                 "the states varied: y=-2:2:400 (400 cells), y=@FILE or y=0,1,3 (edges of cells)")
-      ->type_name("");
-  app.add_option("--method", o->method, "map each cell once, or run each until it settles (cells)")
-      ->type_name("cells|direct");
-  app.add_option("--join", o->join, "which cycles of cells are one attractor (nearest)")
-      ->type_name("nearest|run|touch[:D]|none");
-  app.add_flag("--refine", o->refine, "with --method direct: run only cells near boundaries, fill in the others");
-  app.add_option("--section", o->section, "which section, if there are several")->type_name("NAME");
-  app.add_option("--period", o->period, "the map takes K points of the section (1)")->type_name("K");
-  app.add_option("--random", o->random, "so many random points instead of a grid: y=-2:2 v=-2:2 --random 10000")
-      ->type_name("N");
-  app.add_option("--seed", o->seed, "of the random points (1)")->type_name("S");
-  app.add_option("-n,--points", o->points, "points of a direct run at most (5000)")->type_name("N");
-  app.add_option("--longest", o->longest, "longest period looked for (64)")->type_name("P");
-  app.add_option("--period-tolerance", o->near,
-                 "how near points of one phase are, for all or per state (1e-6 of its axis)")
-      ->type_name("D|NAME=D")
-      ->allow_extra_args(false);
-  declare_settings(app, "--at", o->at, "NAME=VALUE", "with three axes or more: the plane shown (the middle)");
-  declare(app, o->solve);
-  declare(app, o->output);
+  declare(d, o->model);
+  d.list("axis", o->axes).value("method", o->method).value("join", o->join).flag("refine", o->refine);
+  d.value("section", o->section).value("period", o->period).value("random", o->random).value("seed", o->seed);
+  d.value("points", o->points).value("longest", o->longest).list("period-tolerance", o->near).settings("at", o->at);
+  declare(d, o->solve);
+  declare(d, o->output);
   return [o] {
     Terminal terminal(o->output.quiet || rank() > 0);
-    return basins(*o, terminal.report());
+    return basins(*o, terminal.observer());
   };
 }
 
-std::function<Outcome()> prepare_orbit(CLI::App& app) {
+void declare_search(Declare& d, OrbitRequest& o) {
+  d.value("section", o.section).flag("guess", o.guess).value("period", o.period).text("time", o.time);
+  d.flag("backward", o.backward).flag("equilibrium", o.equilibrium).list("modulo", o.modulo);
+}
+
+std::function<Outcome()> prepare_orbit(Declare& d) {
   const auto o = std::make_shared<OrbitRequest>();
-  declare(app, o->model);
-  app.add_option("--section", o->section, "which section, if there are several")->type_name("NAME");
-  app.add_flag("--guess", o->guess, "the initial values are near the orbit: no run first");
-  app.add_option("--period", o->period, "it closes after N returns to the section")->type_name("N");
-  declare_text(app, "--time", o->time, "TIME", "it closes after about this time");
-  app.add_flag("--backward", o->backward, "settle and close backward in time: unstable orbits");
-  app.add_flag("--equilibrium", o->equilibrium, "a point where the system rests instead");
-  app.add_option("--modulo", o->modulo, "a state that grows by multiples of a number: th=2*pi")
-      ->type_name("NAME=NUMBER")
-      ->allow_extra_args(false);
-  app.add_option("--starts", o->starts, "from so many random starts in --box: every orbit found")->type_name("K");
-  app.add_option("--box", o->box, "where random starts lie: --box y=-2:2,v=-1:1")
-      ->type_name("NAME=A:B")
-      ->allow_extra_args(false);
-  app.add_option("--seed", o->seed, "of the random starts (1)")->type_name("S");
-  declare(app, o->solve, Serving::event_driven);
-  declare(app, o->output);
+  declare(d, o->model);
+  declare_search(d, *o);
+  d.value("starts", o->starts).list("box", o->box).value("seed", o->seed);
+  declare(d, o->solve);
+  declare(d, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);
-    return orbit(*o, terminal.report());
+    return orbit(*o, terminal.observer());
   };
 }
 
-std::function<Outcome()> prepare_follow(CLI::App& app) {
+std::function<Outcome()> prepare_follow(Declare& d) {
   const auto o = std::make_shared<FollowRequest>();
-  OrbitRequest& start = o->start;
-  declare(app, start.model);
-  app.add_option("RANGE,--range-of", o->ranges, "NAME=A:B; NAME may be a formula of a parameter: 1/omega=1:6")
-      ->required()
-      ->type_name("NAME=A:B");
-  app.add_option("--section", start.section, "which section, if there are several")->type_name("NAME");
-  app.add_flag("--guess", start.guess, "the initial values are near the start: no run first");
-  app.add_option("--period", start.period, "the orbit closes after N returns to the section")->type_name("N");
-  declare_text(app, "--time", start.time, "TIME", "it closes after about this time");
-  app.add_flag("--backward", start.backward, "orbits found backward in time");
-  app.add_flag("--equilibrium", start.equilibrium, "equilibria instead of orbits");
-  app.add_option("--modulo", start.modulo, "a state that grows by multiples of a number: th=2*pi")
-      ->type_name("NAME=NUMBER")
-      ->allow_extra_args(false);
-  app.add_option("--label", o->label, "start from this special point of the result given as MODEL")->type_name("LABEL");
-  app.add_option("--seek", o->seek)->group("");  // of 'again' alone
-  app.add_flag("--all", o->all, "every branch that begins at a special point as well");
-  app.add_option("--points", o->points, "at most so many each way (2000)")->type_name("N");
-  declare_number(app, "--step", o->step, "longest step, as a share of the range (0.02)");
-  declare_text(app, "--longest-time", o->longest, "TIME", "a longer period counts as homoclinic (100 of the first)");
-  app.add_option("--measure", o->measure, "ordinate of the picture")->type_name("NAME|max(NAME)|min(NAME)|period");
-  app.add_option("--over", o->over, "draw it over this sweep")->type_name("DIR");
-  declare(app, start.solve, Serving::event_driven);
-  declare(app, start.output);
-  app.get_option("--show")->group("");  // --measure
+  declare(d, o->start.model);
+  d.list("range-of", o->ranges).required("range-of")->required();
+  declare_search(d, o->start);
+  d.value("label", o->label).value("seek", o->seek).value("of", o->of).flag("all", o->all).value("points", o->points);
+  d.number("step", o->step).text("longest-time", o->longest).value("measure", o->measure).value("over", o->over);
+  declare(d, o->start.solve);
+  declare(d, o->start.output);
   return [o] {
     Terminal terminal(o->start.output.quiet);
-    return follow(*o, terminal.report());
+    return follow(*o, terminal.observer());
   };
 }
 
-std::function<Outcome()> prepare_exponents(CLI::App& app) {
+std::function<Outcome()> prepare_exponents(Declare& d) {
   const auto o = std::make_shared<ExponentsRequest>();
-  declare(app, o->model);
-  app.add_option("--section", o->section, "a section of the model; exponents are per unit of time all the same")
-      ->type_name("NAME");
-  declare(app, o->solve, Serving::event_driven);
-  declare(app, o->output);
+  declare(d, o->model);
+  d.value("section", o->section);
+  declare(d, o->solve);
+  declare(d, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);
-    return exponents(*o, terminal.report());
+    return exponents(*o, terminal.observer());
   };
 }
 
@@ -323,13 +282,10 @@ struct AgainOptions {
 
 Outcome again(AgainOptions options);
 
-std::function<Outcome()> prepare_again(CLI::App& app) {
+std::function<Outcome()> prepare_again(Declare& d) {
   const auto o = std::make_shared<AgainOptions>();
-  app.add_option("FILE", o->file, "the run.toml of a past result, or its folder")->required()->type_name("");
-  app.add_option("-o", o->folder, "folder for the results")->type_name("DIR");
-  app.add_flag("--force", o->force, "replace the results that the folder holds");
-  app.add_flag("--json", o->json, "one JSON document on stdout, no folder unless -o is given");
-  app.add_flag("-q", o->quiet, "no summary, no progress");
+  d.place("FILE", o->file, "the run.toml of a past result, or its folder");
+  d.value("folder", o->folder).flag("force", o->force).flag("json", o->json).flag("quiet", o->quiet);
   return [o] { return again(*o); };
 }
 
@@ -339,24 +295,20 @@ Studio& given_studio() {
   return studio;
 }
 
-std::function<Outcome()> prepare_studio(CLI::App& app) {
+std::function<Outcome()> prepare_studio(Declare& d) {
   const auto o = std::make_shared<StudioOptions>();
-  app.add_option("MODEL", o->model, "model file, or name of a gallery model (dry_friction)")->type_name("");
-  app.add_option("--port", o->port, "port on 127.0.0.1 (any free one)")->type_name("N")->check(CLI::Range(0, 65535));
-  app.add_flag_callback(
-      "--no-browser", [o] { o->browser = false; }, "print the link only");
-  app.add_option_function<std::string>(
-         "-j", [o](const std::string& text) { o->threads = read_threads(text); }, "threads (all cores but one)")
-      ->type_name("N");
+  d.place("MODEL", o->model, "model file, or name of a gallery model (dry_friction)", false);
+  d.value("port", o->port).flag("no-browser", o->browser, false).threads(o->threads);
   return [o] {
+    check_range("port", o->port);
     if (!given_studio()) throw Error(ErrorKind::usage, "this program was built without the studio");
     return given_studio()(*o);
   };
 }
 
-std::function<Outcome()> prepare_examples(CLI::App& app) {
+std::function<Outcome()> prepare_examples(Declare& d) {
   const auto o = std::make_shared<ExamplesOptions>();
-  app.add_option("NAME", o->name, "the model to print; without it, all are listed")->type_name("");
+  d.place("NAME", o->name, "the model to print; without it, all are listed", false);
   return [o] { return examples(*o); };
 }
 
@@ -389,6 +341,7 @@ std::string general_help() {
   };
   for (const Command& c : commands()) row(c.name + " " + c.arguments, c.summary);
   row("help COMMAND", "the options of a command");
+  row("help options", "all of them");
   out += "\n";
   row("--version", "the version");
   row("--help", "this page");
@@ -443,11 +396,29 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+/// All options of all commands, a line each.
+std::string options_page() {
+  std::string out;
+  for (const OptionFact& o : option_table()) {
+    if (o.sentence.empty()) continue;
+    std::string left(o.flags);
+    std::replace(left.begin(), left.end(), ',', ' ');
+    if (!o.type.empty()) left += fmt::format(" {}", o.type);
+    if (left.size() > 29) left += fmt::format("\n{:30}", "");
+    const std::string range = o.range ? fmt::format("; {} to {}", o.range->first, o.range->second) : "";
+    out += fmt::format("{:30}{}{}\n{:30}{}\n", left, o.words(), range, "", o.commands);
+  }
+  return out;
+}
+
 /// The complaint about arguments that nothing took, in our words.
 [[noreturn]] void complain_about(const std::string& argument, const Command& command, const CLI::App& app) {
   const std::string help = fmt::format("'saltus help {}' lists what it takes", command.name);
   if (!argument.starts_with('-')) misuse(fmt::format("'saltus {}' does not take '{}'", command.name, argument), help);
   const std::string name = argument.substr(0, argument.find('='));
+  if (const std::string others = commands_with(name); !others.empty())
+    misuse(fmt::format("{} does not apply to 'saltus {}'", name, command.name),
+           fmt::format("leave it out; commands that take it: {}", others));
   const std::string near = nearest_name(name, option_names(app));
   misuse(fmt::format("unknown option '{}'", name), near.empty() ? help : fmt::format("did you mean '{}'?", near));
 }
@@ -455,7 +426,8 @@ std::vector<std::string> option_names(const CLI::App& app) {
 Outcome run_command(const Command& command, std::vector<std::string> arguments) {
   CLI::App app;
   app.set_help_flag("-h,--help", "this page");
-  const auto run = command.prepare(app);
+  Declare declare(app, command.name);
+  const auto run = command.prepare(declare);
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(std::move(arguments));
@@ -518,6 +490,7 @@ Outcome dispatch(std::vector<std::string> arguments) {
   if (arguments[0] == "--version") return {"saltus " SALTUS_VERSION "\n"};
   if (arguments[0] == "help") {
     if (arguments.size() == 1) return {general_help()};
+    if (arguments[1] == "options") return {options_page()};
     arguments = {arguments[1], "--help"};
   }
   const Command& command = find_command(arguments[0]);

@@ -56,7 +56,7 @@ struct RunRequest {
 };
 
 /// One trajectory: tables, a picture, a summary or JSON; several where a parameter has several values (-p F=0.3,0.4).
-Outcome run(const RunRequest& request, const Report& report = {});
+Outcome run(const RunRequest& request, const Observer& observer = {});
 
 /// `saltus section`.
 struct SectionRequest {
@@ -69,7 +69,7 @@ struct SectionRequest {
 };
 
 /// Points of a Poincaré or stroboscopic map.
-Outcome section(const SectionRequest& request, const Report& report = {});
+Outcome section(const SectionRequest& request, const Observer& observer = {});
 
 /// `saltus sweep`. What is not given has the default of the command.
 struct SweepRequest {
@@ -94,7 +94,7 @@ struct SweepRequest {
 };
 
 /// Attractors against one parameter, or periods or largest Lyapunov exponents against two.
-Outcome sweep(const SweepRequest& request, const Report& report = {});
+Outcome sweep(const SweepRequest& request, const Observer& observer = {});
 
 /// `saltus basins`. What is not given has the default of the command.
 struct BasinsRequest {
@@ -116,7 +116,7 @@ struct BasinsRequest {
 };
 
 /// Which initial states go to which attractor.
-Outcome basins(const BasinsRequest& request, const Report& report = {});
+Outcome basins(const BasinsRequest& request, const Observer& observer = {});
 
 /// `saltus orbit`.
 struct OrbitRequest {
@@ -136,14 +136,15 @@ struct OrbitRequest {
 };
 
 /// A periodic orbit or an equilibrium: period, multipliers, events.
-Outcome orbit(const OrbitRequest& request, const Report& report = {});
+Outcome orbit(const OrbitRequest& request, const Observer& observer = {});
 
 /// `saltus follow`.
 struct FollowRequest {
   OrbitRequest start;               ///< model, how to compute, where results go, and what to start from
   std::vector<std::string> ranges;  ///< NAME=a:b, one or two; NAME may be a formula of a parameter
   std::string label;                ///< of a special point of the past result given as model
-  std::string seek;                 ///< TYPE=VALUE: what that label stands for, near the start
+  std::string seek;                 ///< TYPE=VALUE: what that label stands for, near the start,
+  std::string of;                   ///< and the label
   bool all = false;                 ///< every branch found, recursively
   int points = 2000;                ///< at most, each way
   std::optional<double> step;       ///< longest, as a share of the range
@@ -153,7 +154,7 @@ struct FollowRequest {
 };
 
 /// A branch of equilibria or orbits and its bifurcations; with two ranges the curve of a special point.
-Outcome follow(const FollowRequest& request, const Report& report = {});
+Outcome follow(const FollowRequest& request, const Observer& observer = {});
 
 /// `saltus exponents`.
 struct ExponentsRequest {
@@ -164,7 +165,7 @@ struct ExponentsRequest {
 };
 
 /// Lyapunov exponents of one run.
-Outcome exponents(const ExponentsRequest& request, const Report& report = {});
+Outcome exponents(const ExponentsRequest& request, const Observer& observer = {});
 
 struct ExamplesOptions {
   std::string name;  ///< empty: list all

@@ -7,6 +7,7 @@
 #include "app/commands.hpp"
 #include "app/engine.hpp"
 #include "app/result_folder.hpp"
+#include "app/view.hpp"
 #include "ask/exponents.hpp"
 #include "model/read.hpp"
 #include "out/json.hpp"
@@ -52,10 +53,11 @@ Figure picture(const Model& model, const Exponents& e) {
 
 }  // namespace
 
-Outcome exponents(const ExponentsRequest& request, const Report& report) {
+Outcome exponents(const ExponentsRequest& request, const Observer& observer) {
   request.output.check();
   const System system = load_system(request.model, request.solve.from);
   if (!request.section.empty()) find_section(system.model(), request.section);
+  check_view(request.output, system.model());
   const SolveOptions solve = event_driven(request.solve, "exponents");
   const ExponentsPlan planned = plan(ExponentsQuestion{.system = system, .solve = solve_of(solve, system.model())});
   const Model& model = planned.model;
@@ -70,11 +72,13 @@ Outcome exponents(const ExponentsRequest& request, const Report& report) {
   for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
   const ResultFolder folder = open_folder(request.output, past);
   begin(folder, past);
-  const Exponents found = ask(planned, {.progress = report});
+  const Exponents found = ask(planned, observer);
 
   Saved saved;
+  std::string view_notes;
   if (folder || !request.output.picture.empty()) {
     Results results{.figure = picture(model, found), .past = std::move(past)};
+    view_notes = set_view(results.figure, request.output, model);
     results.tables.push_back(running_table(found));
     results.tables.push_back(exponents_table(found));
     saved = save(std::move(results), folder, request.output);
@@ -84,13 +88,15 @@ Outcome exponents(const ExponentsRequest& request, const Report& report) {
     texts.push_back(
         std::isinf(found.exponents[k]) ? "-inf" : fmt::format("{:.5g} ± {:.2g}", found.exponents[k], found.error[k]));
   }
-  return conclude(
+  Outcome outcome = conclude(
       status_of(found.end), request.output, saved,
       {.json = [&] { return as_json(found); },
        .words = fmt::format("exponents  {} over a time of {:.6g}\n", fmt::join(texts, ", "), found.time) +
                 end_line(model, found.end) + note_lines(found.messages) + cost_line(found.cost),
        .briefly = end_line(model, found.end),
        .rows = found.times.size()});
+  outcome.talk += view_notes;
+  return outcome;
 }
 
 }  // namespace saltus

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "ask/gallery.hpp"
+#include "ask/option_table.hpp"
 #include "ask/past.hpp"
 #include "ask/system.hpp"
 #include "expr/print.hpp"
@@ -40,22 +41,12 @@ ModelSource find_model(const std::string& name) {
 }
 
 std::string as_flags(std::string_view message) {
-  using Spelling = std::pair<std::string_view, std::string_view>;
-  constexpr std::array<Spelling, 5> short_flags{
-      {{"parameter", "-p"}, {"initial", "-x"}, {"points", "-n"}, {"threads", "-j"}, {"folder", "-o"}}};
-  constexpr std::array<std::string_view, 19> long_flags{
-      "adaptive", "from", "until",  "tolerance",   "engine",  "dt",   "theta",  "flow",   "leave",
-      "attract",  "zeno", "native", "sample", "sensitivity", "section", "skip", "settle", "format", "equilibrium"};
   constexpr std::array<std::string_view, 4> commands{"check", "examples", "again", "run"};
-  const auto is_in = [](const auto& list, std::string_view name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  };
+  const std::span<const OptionFact> options = option_table();
   return spell_options(message, [&](std::string_view name) -> std::string {
-    for (const auto& [option, flag] : short_flags) {
-      if (option == name) return std::string(flag);
-    }
-    if (is_in(long_flags, name)) return fmt::format("--{}", name);
-    if (is_in(commands, name)) return fmt::format("'saltus {}'", name);
+    const auto option = std::find_if(options.begin(), options.end(), [&](const auto& o) { return o.name == name; });
+    if (option != options.end()) return option->flag();
+    if (std::find(commands.begin(), commands.end(), name) != commands.end()) return fmt::format("'saltus {}'", name);
     return "";
   });
 }

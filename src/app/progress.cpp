@@ -67,8 +67,9 @@ Terminal::~Terminal() {
   sigaction(SIGHUP, &former_hup, nullptr);
 }
 
-Report Terminal::report() {
-  return [this](const Progress& progress) { return show(progress); };
+Observer Terminal::observer() {
+  return {.progress = [this](const Progress& progress) { return show(progress); },
+          .interrupted = [] { return stop_asked != 0; }};
 }
 
 bool Terminal::show(const Progress& progress) {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "base/observer.hpp"
+#include "ask/observer.hpp"
 
 namespace saltus {
 
@@ -17,7 +17,7 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   /// To be handed to a command; must not outlive the Terminal.
-  Report report();
+  Observer observer();
 
  private:
   using Time = std::chrono::steady_clock::time_point;

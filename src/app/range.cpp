@@ -57,6 +57,40 @@ double at_place(double a, double b, double place, bool log) {
 
 }  // namespace
 
+std::vector<std::pair<double, double>> read_box(const std::vector<std::string>& texts, const Model& model) {
+  std::vector<std::pair<double, double>> box(model.states.size(), {std::nan(""), std::nan("")});
+  for (const std::string& text : texts) {
+    for (const std::string& part : split_list(text)) {
+      const Setting s = read_setting(part, "--box");
+      const std::string given = "--box " + part;
+      const auto ends = split_list(s.value, ':');
+      if (ends.size() != 2) misuse(fmt::format("{}: this is no interval", given), "write --box y=-2:2");
+      box[static_cast<size_t>(find_state(model, s.name, given))] = {read_number(ends[0], given + ":", model),
+                                                                    read_number(ends[1], given + ":", model)};
+    }
+  }
+  return box;
+}
+
+std::vector<double> read_nearness(const std::vector<std::string>& texts, const Model& model) {
+  std::vector<double> tolerance(model.states.size(), std::nan(""));
+  for (const std::string& text : texts) {
+    for (const std::string& part : split_list(text)) {
+      const std::string given = "--period-tolerance " + part;
+      const size_t equals = part.find('=');
+      const std::string value = equals == part.npos ? part : part.substr(equals + 1);
+      const double number = value == "inf" ? HUGE_VAL : read_number(value, given + ":", model);
+      if (!(number > 0)) misuse(fmt::format("{}: no two numbers are that near", given), "give a positive number");
+      if (equals == part.npos) {
+        tolerance.assign(tolerance.size(), number);
+      } else {
+        tolerance[static_cast<size_t>(find_state(model, part.substr(0, equals), given))] = number;
+      }
+    }
+  }
+  return tolerance;
+}
+
 std::vector<std::string> split_list(const std::string& text, char separator) {
   std::vector<std::string> parts{""};
   int depth = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/model.hpp"
@@ -29,6 +30,13 @@ ValueRange read_range(const std::string& text, const std::string& given, const R
 
 /// The numbers of each line of a file, `#` comments left out.
 std::vector<std::vector<double>> read_rows(const std::string& path, const std::string& given);
+
+/// Intervals of states for random starts, "y=-2:2,v=-1:1"; NaN where none is given.
+std::vector<std::pair<double, double>> read_box(const std::vector<std::string>& texts, const Model& model);
+
+/// How near points of one phase are: "1e-6" for all states, "v=1e-4" for one, "inf" for one that does not count; NaN where
+/// none is given.
+std::vector<double> read_nearness(const std::vector<std::string>& texts, const Model& model);
 
 /// "a,b,c" apart.
 std::vector<std::string> split_list(const std::string& text, char separator = ',');

@@ -56,8 +56,8 @@ RunPlan plan_of(const RunRequest& request, const System& system) {
 
 }  // namespace
 
-Outcome run(const RunRequest& request, const Report& report) {
-  if (asks_for_several(request)) return run_over(request, report);
+Outcome run(const RunRequest& request, const Observer& observer) {
+  if (asks_for_several(request)) return run_over(request, observer);
   request.output.check();
   check_word(request.store, {"samples", "pieces"}, "choice for --store");
   const System system = load_system(request.model, request.solve.from);
@@ -65,7 +65,7 @@ Outcome run(const RunRequest& request, const Report& report) {
   if (engine_of(request.solve, model) == "both") {
     if (request.sensitivity)
       throw Error(ErrorKind::usage, "--sensitivity belongs to the engine 'event'", {}, "leave out --engine");
-    return run_both(request, model, report);
+    return run_both(request, model, observer);
   }
   const RunPlan planned = plan_of(request, system);
   const std::vector<Shown> shown = find_shown(request.output.show, row_columns(model));
@@ -74,7 +74,7 @@ Outcome run(const RunRequest& request, const Report& report) {
   const ResultFolder folder = open_folder(request.output, past);
   begin(folder, past);
 
-  const RunAnswer answer = ask(planned, {.progress = report});
+  const RunAnswer answer = ask(planned, observer);
   const Trajectory& trajectory = answer.trajectory;
 
   Saved saved;

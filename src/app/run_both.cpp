@@ -151,7 +151,7 @@ Past past_of(const RunRequest& request, const SolveOptions& as_step, const RunOp
 
 }  // namespace
 
-Outcome run_both(const RunRequest& request, const Model& model, const Report& report) {
+Outcome run_both(const RunRequest& request, const Model& model, const Observer& observer) {
   SolveOptions as_event = request.solve, as_step = request.solve;
   as_event.engine = "event";
   as_event.dt.reset();
@@ -176,8 +176,9 @@ Outcome run_both(const RunRequest& request, const Model& model, const Report& re
     options->max_kept_events = 1'000'000;
     options->on_piece = [&](const Piece& piece, const Arc&) { numbers += piece.coefficients.size(); };
     options->progress = [&](double t) {
-      return numbers <= most_numbers && (!report || report({"t", event.from, t, event.until}));
+      return numbers <= most_numbers && observer({"t", event.from, t, event.until});
     };
+    options->stop = [&] { return observer.stopped(); };
   }
 
   const Program program(model);

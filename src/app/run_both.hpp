@@ -6,6 +6,6 @@
 
 namespace saltus {
 
-Outcome run_both(const RunRequest& request, const Model& model, const Report& report);
+Outcome run_both(const RunRequest& request, const Model& model, const Observer& observer);
 
 }  // namespace saltus

@@ -147,7 +147,7 @@ std::vector<Shown> shown_of(const RunRequest& request, const Model& model, const
 
 }  // namespace
 
-Outcome run_over(const RunRequest& request, const Report& report) {
+Outcome run_over(const RunRequest& request, const Observer& observer) {
   request.output.check();
   if (request.store != "samples") misuse("--store pieces keeps one run", "leave it out");
   const std::vector<Variant> variants = variants_of(request);
@@ -170,7 +170,7 @@ Outcome run_over(const RunRequest& request, const Report& report) {
   std::vector<std::string> documents;
   size_t rows = 0;
   for (size_t i = 0; i < variants.size(); ++i) {
-    const RunAnswer answer = ask(plans[i], {.progress = report});
+    const RunAnswer answer = ask(plans[i], observer);
     const Model& model = answer.system.model();
     const Trajectory& trajectory = answer.trajectory;
     if (i == 0) rows = answer.rows.count();

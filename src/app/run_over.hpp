@@ -11,6 +11,6 @@ namespace saltus {
 bool asks_for_several(const RunRequest& request);
 
 /// All of them: tables data-1, events-1, data-2, ..., a picture with a legend, a summary of each or {"runs": [..]}.
-Outcome run_over(const RunRequest& request, const Report& report);
+Outcome run_over(const RunRequest& request, const Observer& observer);
 
 }  // namespace saltus

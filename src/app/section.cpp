@@ -28,7 +28,7 @@ Past past_of(const SectionRequest& request, const SectionPlan& plan) {
 
 }  // namespace
 
-Outcome section(const SectionRequest& request, const Report& report) {
+Outcome section(const SectionRequest& request, const Observer& observer) {
   request.output.check();
   const System system = load_system(request.model, request.solve.from);
   const Model& model = system.model();
@@ -45,7 +45,7 @@ Outcome section(const SectionRequest& request, const Report& report) {
   const ResultFolder folder = open_folder(request.output, past);
   begin(folder, past);
 
-  const SectionAnswer answer = ask(planned, {.progress = report});
+  const SectionAnswer answer = ask(planned, observer);
 
   Saved saved;
   std::string view_notes;

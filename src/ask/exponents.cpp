@@ -26,6 +26,7 @@ Exponents ask(const ExponentsPlan& plan, const Observer& observer) {
   ExponentOptions options = plan.options;
   const double from = options.run.from, to = options.open ? from + 1 : options.run.until;
   options.run.progress = [&](double t) { return observer({"t", from, options.open ? from : t, to}); };
+  options.run.stop = [&] { return observer.stopped(); };
   return find_exponents(Program(plan.model, plan.attract), options);
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/exponents.hpp"
-#include "ask/observer.hpp"
+#include "ask/ask.hpp"
 #include "ask/solve.hpp"
 #include "ask/system.hpp"
 
@@ -17,7 +17,6 @@ struct ExponentsQuestion {
   std::optional<std::vector<double>> start = {};  ///< a state, instead of the model's initial values
 };
 
-/// A question all of whose mistakes are found: what remains is to compute.
 struct ExponentsPlan {
   Model model;  ///< sections do not stop the run
   double attract = 0;
@@ -27,8 +26,5 @@ struct ExponentsPlan {
 /// Throws Error for what cannot be asked.
 ExponentsPlan plan(const ExponentsQuestion& question);
 Exponents ask(const ExponentsPlan& plan, const Observer& observer = {});
-inline Exponents ask(const ExponentsQuestion& question, const Observer& observer = {}) {
-  return ask(plan(question), observer);
-}
 
 }  // namespace saltus

@@ -113,6 +113,8 @@ BasinsAnswer ask(const BasinsQuestion& question, const SectionMap& map, const Ob
   BasinsAnswer answer{.system = question.system,
                       .mesh = question.mesh,
                       .section = model.sections[static_cast<size_t>(map.section)].name,
+                      .direct = options.method == BasinsOptions::Method::direct,
+                      .refine = options.refine,
                       .note = map_note(model, map)};
   answer.basins = find_basins(map, question.mesh, options);
   answer.seconds = seconds_since(start);

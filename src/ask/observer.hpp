@@ -9,15 +9,36 @@
 
 namespace saltus {
 
+struct BranchPoint;
+struct SpecialPoint;
+
 struct Observer {
   Report progress = {};       ///< called now and then in the calling thread; false stops with what there is
-  std::stop_token stop = {};  ///< likewise, from any thread
+  std::stop_token stop = {};  ///< likewise, from any thread; looked at in every step
+  std::function<bool()> interrupted = {};  ///< the same for those who have no token, such as signal handlers
   std::function<void(const Piece&, const Arc&)> on_piece = {};  ///< of a run: each finished piece
   std::function<void(const Event&, const Arc&)> on_event = {};  ///< of a run: each event, and what is constant after it
   std::function<void(const Transition&)> on_transition = {};    ///< of a run: all that happened there
+  std::function<void(const BranchPoint&)> on_point = {};        ///< of a branch: each point, as it is found
+  std::function<void(const SpecialPoint&)> on_special = {};     ///< of a branch: each special point
 
+  bool stopped() const { return stop.stop_requested() || (interrupted && interrupted()); }
   /// Whether to go on; tells how far it is.
-  bool operator()(const Progress& now) const { return !stop.stop_requested() && (!progress || progress(now)); }
+  bool operator()(const Progress& now) const { return !stopped() && (!progress || progress(now)); }
+};
+
+/// An observer of a computation in several stages: once asked to stop, all of them do.
+class Observing {
+ public:
+  explicit Observing(const Observer& observer) : observer_(observer) {}
+
+  bool go_on(const Progress& now) { return !(stopped_ = stopped_ || !observer_(now)); }
+  bool stopped() { return stopped_ = stopped_ || observer_.stopped(); }
+  const Observer& observer() const { return observer_; }
+
+ private:
+  const Observer& observer_;
+  bool stopped_ = false;
 };
 
 }  // namespace saltus

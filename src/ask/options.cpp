@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ask/option_table.hpp"
 #include "expr/print.hpp"
 
 namespace saltus {
@@ -16,22 +17,17 @@ namespace {
 }  // namespace
 
 void SolveOptions::check() const {
-  if (tolerance && !(*tolerance >= 1e-15 && *tolerance <= 0.1))
-    misuse(fmt::format("`tolerance` {} is out of range", print_number(*tolerance)),
-           "a tolerance lies between 1e-15 and 0.1");
+  if (tolerance) check_range("tolerance", *tolerance);
   if (dt && !(*dt > 0 && std::isfinite(*dt)))
     misuse(fmt::format("`dt` {} is no step", print_number(*dt)), "give a positive time");
-  if (theta && !(*theta >= 0.5 && *theta <= 1))
-    misuse(fmt::format("`theta` {} is out of range", print_number(*theta)),
-           "theta lies between 0.5 (accurate) and 1 (backward Euler)");
+  if (theta) check_range("theta", *theta);
   if (dt && adaptive)
     misuse("`dt` and `adaptive` exclude each other", "give a fixed step, or let the engine choose it");
   if (engine) check_word(*engine, {"event", "step", "both"}, "engine");
   check_word(flow, {"taylor", "stiff"}, "flow");
   check_word(native, {"auto", "on", "off"}, "choice for `native`");
   check_word(zeno, {"complete", "stop"}, "choice for `zeno`");
-  if (attract && !(*attract >= 0 && *attract <= 1e12))
-    throw Error(ErrorKind::usage, fmt::format("`attract` {}", *attract), {}, "give a number from 0 to 1e12");
+  if (attract) check_range("attract", *attract);
   for (const Setting& s : leave) {
     if (s.value != "+1" && s.value != "1" && s.value != "-1" && s.value != "0")
       misuse(fmt::format("`leave` {}={}: there is no such side", s.name, s.value), "sides: +1, -1, 0 (stay)");

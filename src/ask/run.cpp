@@ -124,6 +124,7 @@ RunAnswer ask(const RunPlan& plan, const Observer& observer) {
   if (question.sensitivity) tangents.emplace(program, options, *question.sensitivity);
   if (tangents) tangents->attach(options);
   options.progress = [&](double t) { return observer({"t", options.from, t, options.until}); };
+  options.stop = [&] { return observer.stopped(); };
 
   RunAnswer answer{.system = question.system, .options = plan.options, .notes = notes_on(model)};
   answer.trajectory = simulate(program, options);

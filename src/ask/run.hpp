@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ask/observer.hpp"
+#include "ask/ask.hpp"
 #include "ask/rows.hpp"
 #include "ask/solve.hpp"
 #include "ask/system.hpp"
@@ -45,7 +45,6 @@ struct RunAnswer {
   std::vector<std::string> notes;  ///< what a person should know, the messages of the run included
 };
 
-/// A question all of whose mistakes are found: what remains is to compute.
 struct RunPlan {
   RunQuestion question;
   RunOptions options;
@@ -54,8 +53,5 @@ struct RunPlan {
 /// Throws Error for what cannot be asked.
 RunPlan plan(RunQuestion question);
 RunAnswer ask(const RunPlan& plan, const Observer& observer = {});
-inline RunAnswer ask(RunQuestion question, const Observer& observer = {}) {
-  return ask(plan(std::move(question)), observer);
-}
 
 }  // namespace saltus

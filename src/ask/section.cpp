@@ -76,6 +76,7 @@ SectionAnswer ask(const SectionPlan& plan, const Observer& observer) {
     return lookout.verdict().empty() &&
            observer({"point", 0, static_cast<double>(seen), static_cast<double>(options.section_count)});
   };
+  options.stop = [&] { return observer.stopped(); };
   answer.trajectory = simulate(question.system.program(question.solve.attract), options);
   End& end = answer.trajectory.end;
   if (end.why == Why::cancelled && !lookout.verdict().empty()) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ask/observer.hpp"
+#include "ask/ask.hpp"
 #include "ask/solve.hpp"
 #include "ask/system.hpp"
 
@@ -30,7 +30,6 @@ struct SectionAnswer {
   Trajectory trajectory;       ///< how the run ended, without its events
 };
 
-/// A question all of whose mistakes are found: what remains is to compute.
 struct SectionPlan {
   SectionQuestion question;
   RunOptions options;
@@ -39,8 +38,5 @@ struct SectionPlan {
 /// Throws Error for what cannot be asked.
 SectionPlan plan(SectionQuestion question);
 SectionAnswer ask(const SectionPlan& plan, const Observer& observer = {});
-inline SectionAnswer ask(SectionQuestion question, const Observer& observer = {}) {
-  return ask(plan(std::move(question)), observer);
-}
 
 }  // namespace saltus

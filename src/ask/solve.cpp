@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ask/option_table.hpp"
 #include "expr/print.hpp"
 
 namespace saltus {
@@ -46,8 +47,7 @@ RunOptions run_options(const Solve& solve, const Model& model, std::optional<dou
   } else {
     o.stiff = std::get<EventDriven>(engine).stiff;
   }
-  if (!(solve.attract >= 0 && solve.attract <= 1e12))
-    throw Error(ErrorKind::usage, fmt::format("`attract` {}", solve.attract), {}, "give a number from 0 to 1e12");
+  check_range("attract", solve.attract);
   o.parameters = parameter_values(model);
   o.initial = initial_values(model, o.parameters);
   o.from = solve.from  ? read_number(solve.from->text, "`from`", model)
@@ -81,6 +81,15 @@ std::vector<std::string> notes_on(const Model& model) {
       notes.push_back(fmt::format("the restitution of '{}' is {}: impacts add energy", c.name, print_number(r)));
   }
   return notes;
+}
+
+int find_state(const Model& model, const std::string& name, const std::string& option) {
+  const std::vector<std::string> known = model.state_names();
+  const auto found = std::find(known.begin(), known.end(), name);
+  if (found != known.end()) return static_cast<int>(found - known.begin());
+  const std::string near = nearest_name(name, known);
+  throw Error(ErrorKind::usage, fmt::format("{}: there is no state '{}'", option, name), {},
+              near.empty() ? fmt::format("states: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
 }
 
 int find_section(const Model& model, const std::string& name) {

@@ -43,6 +43,9 @@ RunOptions run_options(const Solve& solve, const Model& model, std::optional<dou
 /// What a person should know about the values of a model: contacts whose restitution adds energy.
 std::vector<std::string> notes_on(const Model& model);
 
+/// The place of a state; an Error(usage) that names the nearest otherwise. `option` is for the complaint.
+int find_state(const Model& model, const std::string& name, const std::string& option);
+
 /// The section of that name, or the only one; an Error(usage) that says what there is otherwise.
 int find_section(const Model& model, const std::string& name);
 

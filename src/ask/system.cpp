@@ -179,11 +179,13 @@ System System::example(std::string_view name) {
          near.empty() ? "`examples` lists its models" : fmt::format("did you mean '{}'?", near));
 }
 
-System System::with(const std::vector<Setting>& parameters, const std::vector<Setting>& initial) const {
-  if (parameters.empty() && initial.empty()) return *this;
+System System::with(const std::vector<Setting>& parameters, const std::vector<Setting>& initial,
+                    const std::optional<Formula>& from) const {
+  if (parameters.empty() && initial.empty() && !from) return *this;
   ModelSettings settings = content_->settings;
   add_settings(settings.parameters, parameters);
   add_settings(settings.initial, initial);
+  if (from) settings.from = from->text;
   return System(content_->source, std::move(settings), content_->name);
 }
 

@@ -50,8 +50,10 @@ class System {
   /// Any of these, with settings; `name` is how the model is called where it has no name of its own.
   explicit System(ModelSource source, ModelSettings settings = {}, const std::string& name = {});
 
-  /// The same with other values, checked as those of a file. What was set before stays, unless it is set again.
-  System with(const std::vector<Setting>& parameters, const std::vector<Setting>& initial = {}) const;
+  /// The same with other values, checked as those of a file; `from`: at which time runs start. What was set before
+  /// stays, unless it is set again.
+  System with(const std::vector<Setting>& parameters, const std::vector<Setting>& initial = {},
+              const std::optional<Formula>& from = {}) const;
 
   const Model& model() const;
   /// What engines evaluate; made on first use. `attract`: as in Solve.

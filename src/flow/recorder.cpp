@@ -121,7 +121,8 @@ void Recorder::step(const Moment& now) {
   const long steps = ++result_.cost.steps;
   if (steps >= options_.max_steps)
     finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps), now);
-  if (steps % 256 == 0 && options_.progress && !options_.progress(now.t())) finish(Why::cancelled, "interrupted", now);
+  if ((options_.stop && options_.stop()) || (steps % 256 == 0 && options_.progress && !options_.progress(now.t())))
+    finish(Why::cancelled, "interrupted", now);
   if (steps % pace_steps == 0) look_at_pace(now);
 }
 

@@ -57,6 +57,8 @@ struct RunOptions {
   long section_count = 0;            ///< end (Why::count) after so many points of that section
   /// Called now and then with the time reached; false cancels the run.
   std::function<bool(double t)> progress;
+  /// Asked at every step; true cancels the run.
+  std::function<bool()> stop;
   /// Called with each finished piece and what is constant on it; pieces need not be kept for that.
   std::function<void(const Piece&, const Arc&)> on_piece;
   /// Called at each event, with what is constant just after it.

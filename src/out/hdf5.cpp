@@ -50,7 +50,7 @@ struct Library {
     if (handle == nullptr) {
       throw Error(ErrorKind::file,
                   fmt::format("the HDF5 library, version {}.{}, is not installed", H5_VERS_MAJOR, H5_VERS_MINOR), {},
-                  "install it (Debian: libhdf5-103-1), or write CSV with --format csv");
+                  "install it (Debian: libhdf5-103-1), or write CSV with `format` csv");
     }
 #define SALTUS_LOAD(name) load(handle, #name, name);
     SALTUS_HDF5_FUNCTIONS(SALTUS_LOAD)
@@ -74,7 +74,7 @@ struct Library {
 
   static void* symbol(void* handle, const char* name) {
     if (void* found = ::dlsym(handle, name)) return found;
-    throw Error(ErrorKind::file, fmt::format("the HDF5 library has no '{}'", name), {}, "write CSV with --format csv");
+    throw Error(ErrorKind::file, fmt::format("the HDF5 library has no '{}'", name), {}, "write CSV with `format` csv");
   }
   template <class Function>
   static void load(void* handle, const char* name, Function& function) {
@@ -261,7 +261,7 @@ void write_hdf5(const fs::path& path, std::span<const Table> tables) {
   } catch (const Failure&) {
     throw Error(ErrorKind::file,
                 fmt::format("cannot make the HDF5 file '{}': two names may be equal, or memory short", path.string()),
-                {}, "write CSV with --format csv");
+                {}, "write CSV with `format` csv");
   }
   write_text(path, bytes);
 }

@@ -237,15 +237,10 @@ Script make_script(const Figure& figure, std::span<const Table> tables, const Dr
   Figure drawn = figure;
   if (drawn.stacks.empty()) drawn.stacks = {Stack{.panels = {Panel{}}}};
 
-  PlotPage page = plan_sizes(drawn);
   std::set<std::string> explained;
-  for (StackPlan& stack : page.stacks) {
-    plan_ranges(stack, tables);
-    for (PanelPlan& p : stack.panels) write_layers(p, tables, options.stem + ".dat", explained, script.data);
-    plan_sides(stack);
-    for (PanelPlan& p : stack.panels) plan_legend(p);
-  }
-  plan_places(page);
+  PlotPage page = plan_page(drawn, tables, [&](PanelPlan& p) {
+    write_layers(p, tables, options.stem + ".dat", explained, script.data);
+  });
 
   script.gnuplot = script_head(drawn, page, options) + "set multiplot\n" + page_title(drawn, page) + "\n";
   bool first = true;

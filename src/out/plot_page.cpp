@@ -144,4 +144,16 @@ void make_equal(PanelPlan& p) {
   if (u > uy) widen(p.y, u * p.height);
 }
 
+PlotPage plan_page(const Figure& figure, std::span<const Table> tables, const std::function<void(PanelPlan&)>& layers) {
+  PlotPage page = plan_sizes(figure);
+  for (StackPlan& stack : page.stacks) {
+    plan_ranges(stack, tables);
+    for (PanelPlan& p : stack.panels) layers(p);
+    plan_sides(stack);
+    for (PanelPlan& p : stack.panels) plan_legend(p);
+  }
+  plan_places(page);
+  return page;
+}
+
 }  // namespace saltus

@@ -489,18 +489,11 @@ std::string draw_svg(const Figure& figure, std::span<const Table> tables) {
   check(figure, tables);
   Figure drawn = figure;
   if (drawn.stacks.empty()) drawn.stacks = {Stack{.panels = {Panel{}}}};
-  PlotPage page = plan_sizes(drawn);
   std::set<std::string> explained;
-  for (StackPlan& stack : page.stacks) {
-    plan_ranges(stack, tables);
-    for (PanelPlan& p : stack.panels) {
-      SvgLayers layers(tables, p, explained);
-      for (const Layer& layer : p.panel->layers) std::visit(layers, layer);
-    }
-    plan_sides(stack);
-    for (PanelPlan& p : stack.panels) plan_legend(p);
-  }
-  plan_places(page);
+  PlotPage page = plan_page(drawn, tables, [&](PanelPlan& p) {
+    SvgLayers layers(tables, p, explained);
+    for (const Layer& layer : p.panel->layers) std::visit(layers, layer);
+  });
 
   std::string body;
   double y = 22;

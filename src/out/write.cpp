@@ -22,17 +22,17 @@ namespace {
 std::string remedy(int reason) {
   switch (reason) {
     case ENOSPC:
-    case EDQUOT: return "the disk is full: free some space, or choose another folder with -o DIR";
-    case EFBIG: return "the file would be larger than allowed: save fewer points, or choose another folder with -o DIR";
+    case EDQUOT: return "the disk is full: free some space, or choose another folder with `folder` DIR";
+    case EFBIG: return "the file would be larger than allowed: save fewer points, or choose another folder with `folder` DIR";
     case EACCES:
     case EPERM:
-    case EROFS: return "choose a folder you may write to with -o DIR";
+    case EROFS: return "choose a folder you may write to with `folder` DIR";
     case ENOENT: return "the folder does not exist: create it first";
     case ENOTDIR: return "a part of the path is a file, not a folder: choose another path";
     case EISDIR:
     case EEXIST: return "something else has this name: move it away, or choose another name";
     case ENAMETOOLONG: return "choose a shorter name";
-    default: return "choose another folder with -o DIR";
+    default: return "choose another folder with `folder` DIR";
   }
 }
 

@@ -68,6 +68,7 @@ void Desk::answer(const PageRequest& m, const std::stop_token& stop) {
   if (m.verb == "sweep") return sweep(m, stop);
   if (m.verb == "basins") return basins(m, stop);
   if (m.verb == "orbit") return orbit(m, stop);
+  if (m.verb == "branch") return branch(m, stop);
   if (m.verb == "export") return export_as(m);
   if (m.verb == "save") return save(m);
   throw Error(ErrorKind::usage, fmt::format("there is no request '{}'", m.verb));
@@ -94,6 +95,10 @@ void Desk::open(const PageRequest& m) {
   const bool file = model.file.has_value();
   const System system = make_system(model);
   take(std::move(model));
+  {
+    const std::scoped_lock lock(mutex_);
+    last_branch_.reset();
+  }
   send(note_to_page(m.id, "model",
                     [&](JsonWriter& json) {
                       json.member("call", name).member("file", file).member("text", text);
@@ -122,6 +127,18 @@ SolveOptions Desk::solve_options(const PageRequest& m) const {
           .engine = m.engine,
           .threads = threads_,
           .flow = m.flow.value_or("taylor")};
+}
+
+Solve Desk::solve_without_end(const PageRequest& m, const Model& model) const {
+  SolveOptions options = solve_options(m);
+  options.until.reset();
+  return saltus::solve_of(options, model);
+}
+
+Solve Desk::search_solve(const PageRequest& m, const Model& model) const {
+  SolveOptions options = solve_options(m);
+  if (!options.engine) options.engine = "event";
+  return saltus::solve_of(options, model);
 }
 
 // ---- a run ---------------------------------------------------------------------------------------------------------
@@ -211,10 +228,8 @@ void Desk::plane(const PageRequest& m) {
 
 void Desk::section(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
-  PageRequest without = m;
-  without.until.reset();  // as many points as are asked for
   const SectionAnswer answer = ask(SectionQuestion{.system = system,
-                                                   .solve = saltus::solve_of(solve_options(without), system.model()),
+                                                   .solve = solve_without_end(m, system.model()),
                                                    .section = m.section,
                                                    .count = std::clamp(m.points.value_or(1000), 1L, 200'000L),
                                                    .skip = std::clamp(m.skip.value_or(0), 0L, 10'000'000L)},

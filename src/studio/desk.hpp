@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/options.hpp"
+#include "ask/follow.hpp"
 #include "ask/run.hpp"
 #include "studio/message.hpp"
 #include "studio/server.hpp"
@@ -40,6 +41,7 @@ class Desk {
   void sweep(const PageRequest& message, const std::stop_token& stop);
   void basins(const PageRequest& message, const std::stop_token& stop);
   void orbit(const PageRequest& message, const std::stop_token& stop);
+  void branch(const PageRequest& message, const std::stop_token& stop);
   void export_as(const PageRequest& message);
   void save(const PageRequest& message);
 
@@ -49,6 +51,10 @@ class Desk {
   /// The model with the values of the request.
   System system_of(const PageRequest& message) const;
   SolveOptions solve_options(const PageRequest& message) const;
+  /// As many points as are asked for, however long it takes.
+  Solve solve_without_end(const PageRequest& message, const Model& model) const;
+  /// Of searches, which are the event-driven engine's.
+  Solve search_solve(const PageRequest& message, const Model& model) const;
   Report progress_to(long id) const;
   /// The last message of a job.
   void finish(long id, const std::stop_token& stop, const std::string& why, const std::string& message) const;
@@ -60,6 +66,12 @@ class Desk {
   StudioModel now_;  // guarded
   std::optional<RunAnswer> last_;
   PageRequest last_asked_;
+  /// The branch that is shown, at whose special points others begin.
+  struct LastBranch {
+    FollowQuestion question;
+    Branch branch;
+  };
+  std::optional<LastBranch> last_branch_;  // guarded
   double seconds_per_run_ = 0;        // of the last one, as if it had reached its end
   std::optional<std::string> saved_;  // what the file held when it was read or written
   int threads_;

@@ -5,15 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "analysis/basins.hpp"
-#include "analysis/sweep.hpp"
-#include "app/engine.hpp"
-#include "app/orbit_words.hpp"
 #include "app/range.hpp"
+#include "ask/many.hpp"
+#include "ask/orbit.hpp"
 #include "studio/coarse.hpp"
 #include "studio/desk.hpp"
 #include "studio/frame.hpp"
-#include "studio/orbit_frame.hpp"
 
 namespace saltus {
 namespace {
@@ -66,30 +63,28 @@ class Dots {
   size_t runs_ = 0;
 };
 
-SweepPlan plan_of(const PageRequest& m, const Model& model, const RunOptions& run) {
+SweepPlan sweep_plan(const PageRequest& m, const System& system, const Solve& solve) {
   if (m.vary.size() != 1) throw Error(ErrorKind::usage, "one parameter is varied", {}, "name it and its range");
   const Setting s = read_setting(m.vary.front(), "vary");
   if (s.value.find('@') != s.value.npos)
     throw Error(ErrorKind::usage, "files are not read for a page", {}, "give a range: omega=0.15:2:400");
-  const ValueRange range = read_range(s.value, m.vary.front(), {.model = &model});
+  const ValueRange range = read_range(s.value, m.vary.front(), {.model = &system.model()});
   if (range.values.size() > most_values)
     throw Error(ErrorKind::usage, fmt::format("{} values are too many to watch", range.values.size()), {},
                 fmt::format("take {} at most, or the command line", most_values));
-  const long settle = m.settle.value_or(0);
-  SweepPlan plan{
-      .varied = {vary(model, s.name, read_formula(s.name, m.vary.front(), model), coarse_to_fine(range.values))},
-      .run = run,
-      .section = find_section(model, m.section),
-      .skip = m.skip.value_or(settle > 0 ? 0 : 400),
-      .count = m.points.value_or(100),
-      .settle = settle};
-  plan.run.until = HUGE_VAL;
-  plan.check(model);
-  const double numbers = static_cast<double>(plan.runs() * model.states.size()) * static_cast<double>(plan.count);
+  SweepPlan planned = plan(SweepQuestion{.system = system,
+                                         .vary = {{s.name, coarse_to_fine(range.values), m.vary.front()}},
+                                         .solve = solve,
+                                         .section = m.section,
+                                         .skip = m.skip,
+                                         .count = m.points.value_or(100),
+                                         .settle = m.settle.value_or(0)});
+  const double numbers =
+      static_cast<double>(planned.runs() * system.model().states.size()) * static_cast<double>(planned.count);
   if (numbers > most_numbers)
     throw Error(ErrorKind::usage, fmt::format("{:.2g} numbers are too many to watch", numbers), {},
                 "take fewer values or points, or the command line");
-  return plan;
+  return planned;
 }
 
 // ---- basins --------------------------------------------------------------------------------------------------------
@@ -97,16 +92,14 @@ SweepPlan plan_of(const PageRequest& m, const Model& model, const RunOptions& ru
 /// An interval of a state: "u=0:5".
 CellAxis read_axis(const std::string& text, const Model& model, long cells) {
   const Setting s = read_setting(text, "axis");
-  const auto names = model.state_names();
-  const auto found = std::find(names.begin(), names.end(), s.name);
-  if (found == names.end()) throw Error(ErrorKind::usage, fmt::format("the model has no state '{}'", s.name));
+  const int state = find_state(model, s.name, text);
   const std::vector<std::string> ends = split_list(s.value, ':');
   if (ends.size() != 2) throw Error(ErrorKind::usage, fmt::format("{}: this is no interval", text), {}, "write y=-2:2");
   const double from = read_number(ends[0], text, model), to = read_number(ends[1], text, model);
   if (!(from < to && std::isfinite(to - from)))
     throw Error(ErrorKind::usage, fmt::format("{}: the interval is empty", text), {},
                 "give a smaller and a larger end");
-  return uniform_axis(static_cast<int>(found - names.begin()), from, to, static_cast<size_t>(cells));
+  return uniform_axis(state, from, to, static_cast<size_t>(cells));
 }
 
 /// Attractors keep their numbers from level to level, so that colours stay.
@@ -182,48 +175,33 @@ std::string cells_frame(long id, const Model& model, const Mesh& mesh, const Bas
 
 void Desk::sweep(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
-  const Model& model = system.model();
-  SolveOptions solve = solve_options(m);
-  solve.until.reset();
-  SweepPlan plan = plan_of(m, model, run_options(solve, model, std::numeric_limits<double>::max()));
-  Dots dots(plan, model.states.size());
-  plan.on_run = [&](size_t run, const SweepRun& done) { dots.add(run, done); };
-  const auto tell = [&](const WorkProgress& p) {
+  const Solve solve = solve_without_end(m, system.model());
+  SweepPlan planned = sweep_plan(m, system, solve);
+  Dots dots(planned, system.model().states.size());
+  planned.on_run = [&](size_t run, const SweepRun& done) { dots.add(run, done); };
+  const auto send_dots = [&] {
     if (std::string bytes = dots.take(m.id); !bytes.empty()) send(std::move(bytes));
+  };
+  const Clock::time_point begin = Clock::now();
+  const auto tell = [&](const Progress& p) {
+    send_dots();
     send(note_to_page(m.id, "progress",
                       [&](JsonWriter& json) {
-                        json.member("done", p.done).member("count", p.count).member("per_second", p.per_second);
+                        const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+                        json.member("done", p.now).member("count", p.to).member("per_second", (p.now - p.from) / seconds);
                       }),
          false);
     let_page_follow(stop);
-    return !stop.stop_requested();
+    return true;
   };
-  run_job(sweep_job(system.program(), plan, ""), {.threads = threads_, .progress = tell});
-  if (std::string bytes = dots.take(m.id); !bytes.empty()) send(std::move(bytes));
-  finish(m.id, stop, "count", "");
-}
-
-void Desk::orbit(const PageRequest& m, const std::stop_token& stop) {
-  const System system = system_of(m);
-  const Model& model = system.model();
-  const OrbitRequest request{.solve = solve_options(m),
-                             .section = m.section,
-                             .guess = m.method == "guess",
-                             .period = static_cast<int>(std::clamp(m.points.value_or(0), 0L, 10'000L))};
-  RunOptions run = run_options(request.solve, model, 100.0);
-  run.progress = [&](double) { return !stop.stop_requested(); };
-  send(orbit_frame(m.id, model, find_orbit(model, orbit_options(request, model, run))));
+  ask(system, solve, planned, {.progress = tell, .stop = stop});
+  send_dots();
   finish(m.id, stop, "count", "");
 }
 
 void Desk::basins(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
   const Model& model = system.model();
-  SolveOptions solve = solve_options(m);
-  solve.until.reset();
-  RunOptions run = run_options(solve, model, std::numeric_limits<double>::max());
-  run.until = run.from + 1e12;
-  const SectionMap map{.program = system.program(), .run = std::move(run), .section = find_section(model, m.section)};
   if (m.axes.size() != 2) throw Error(ErrorKind::usage, "basins are drawn over two states");
   if (m.levels.empty()) throw Error(ErrorKind::usage, "how many cells?");
   Numbering numbering;
@@ -233,27 +211,29 @@ void Desk::basins(const PageRequest& m, const std::stop_token& stop) {
                   fmt::format("take 2 to {}, or the command line", most_cells_along));
     const CellAxis across = read_axis(m.axes[0], model, cells), up = read_axis(m.axes[1], model, cells);
     if (across.state == up.state) throw Error(ErrorKind::usage, "basins are drawn over two states");
-    const Mesh mesh({across, up});
-    BasinsOptions options{.method = m.method == "direct" ? BasinsOptions::Method::direct : BasinsOptions::Method::cells,
-                          .refine = m.method == "direct",
-                          .tolerance = std::vector<double>(model.states.size(), std::nan("")),
-                          .threads = threads_};
-    options.progress = [&, last = Clock::time_point()](std::string_view stage, double, double done,
-                                                       double count) mutable {
-      if (Clock::now() - last > std::chrono::milliseconds(100)) {
-        last = Clock::now();
-        send(note_to_page(m.id, "progress",
-                          [&](JsonWriter& json) {
-                            json.member("what", fmt::format("{0} x {0}: {1}", cells, stage));
-                            json.member("done", done).member("count", count);
-                          }),
-             false);
-      }
-      return !stop.stop_requested();
+    const bool direct = m.method == "direct";
+    const auto tell = [&, last = Clock::time_point()](const Progress& p) mutable {
+      if (Clock::now() - last < std::chrono::milliseconds(100)) return true;
+      last = Clock::now();
+      send(note_to_page(m.id, "progress",
+                        [&](JsonWriter& json) {
+                          json.member("what", fmt::format("{0} x {0}: {1}", cells, p.what));
+                          json.member("done", p.now).member("count", p.to);
+                        }),
+           false);
+      return true;
     };
-    const Basins found = find_basins(map, mesh, options);
+    const BasinsAnswer answer =
+        ask(BasinsQuestion{.system = system,
+                           .mesh = Mesh({across, up}),
+                           .solve = solve_without_end(m, model),
+                           .section = m.section,
+                           .options = {.method = direct ? BasinsOptions::Method::direct : BasinsOptions::Method::cells,
+                                       .refine = direct}},
+            {.progress = tell, .stop = stop});
+    const Basins& found = answer.basins;
     if (found.interrupted || stop.stop_requested()) break;
-    send(cells_frame(m.id, model, mesh, found, numbering.number(found), cells == m.levels.back()));
+    send(cells_frame(m.id, model, answer.mesh, found, numbering.number(found), cells == m.levels.back()));
     let_page_follow(stop);
   }
   finish(m.id, stop, "count", "");

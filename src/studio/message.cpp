@@ -129,6 +129,8 @@ PageRequest read_message(std::string_view text) {
   reader.read("colour", m.colour);
   reader.read("levels", m.levels);
   reader.read("method", m.method);
+  reader.read("backward", m.backward);
+  reader.read("label", m.label);
   reader.read("of", m.of);
   reader.read("what", m.what);
   if (m.verb.empty()) refuse("the request does not say what to do");

@@ -13,7 +13,8 @@ namespace saltus {
 
 /// Every request in one struct: what a request does not use is empty.
 struct PageRequest {
-  std::string verb;  ///< "do": open, check, run, window, plane, section, sweep, basins, orbit, stop, export, save
+  std::string verb;  ///< "do": open, check, run, window, plane, section, sweep, basins, orbit, branch, stop, export,
+                     ///< save
   long id = 0;
 
   std::optional<std::string> name;  ///< open: of a gallery model
@@ -35,10 +36,12 @@ struct PageRequest {
   // section, sweep, basins
   std::string section;
   std::optional<long> points, skip, settle;
-  std::vector<std::string> vary;  ///< sweep: NAME=a:b:n
+  std::vector<std::string> vary;  ///< sweep: NAME=a:b:n; branch: NAME=a:b, one or two
   std::string colour;
   std::vector<long> levels;  ///< basins: cells along each axis, coarse to fine
-  std::string method;
+  std::string method;  ///< basins: "cells" or "direct"; orbit, branch: "settle", "guess", "equilibrium"
+  bool backward = false;
+  std::string label;   ///< branch: of a special point of the branch before, to begin at
 
   long of = 0;       ///< stop: the request that is meant
   std::string what;  ///< export: "toml", "data", "events", "latex"

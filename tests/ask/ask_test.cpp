@@ -214,6 +214,19 @@ TEST(AskSweep, RefusesWhatCannotBeVaried) {
   EXPECT_THROW(plan(SweepQuestion{.system = ball(), .vary = {{"g", {1}}}}), Error) << "no section";
 }
 
+// The period doubles at 24.51657 V: at 24.5 the points alternate for thousands of cycles about the one they go to.
+TEST(AskSweep, GivesThePeriodThatBasinsGive) {
+  const System buck = System::example("buck").with({{"Vin", 24.5}});
+  const SweepAnswer sweep = ask(SweepQuestion{.system = buck, .vary = {{"Vin", {24.5}}}});
+  const Numbers start = initial_values(buck.model(), parameter_values(buck.model()));
+  const Mesh mesh({uniform_axis(0, start[0] - 0.1, start[0] + 0.1, 1), uniform_axis(1, start[1] - 0.01, start[1] + 0.01, 1)});
+  const BasinsAnswer basins =
+      ask(BasinsQuestion{.system = buck, .mesh = mesh, .options = {.method = BasinsOptions::Method::direct}});
+  ASSERT_EQ(basins.basins.basins.size(), 1u);
+  EXPECT_EQ(basins.basins.basins[0].attractor.period, 1);
+  EXPECT_EQ(sweep.runs[0]->period, 1);
+}
+
 TEST(AskBasins, TellsTwoWellsApart) {
   const System wells =
       System(ModelBuilder("Wells").equations("x' = x - x^3").initial("x", 0.5).section_every("second", "1").build());

@@ -38,7 +38,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert "saltus::" not in missing, [line for line in missing.splitlines() if "saltus::" in line]
 
     project.mkdir()
-    for name in ("CMakeLists.txt", "friction.cpp"):
+    for name in ("CMakeLists.txt", "friction.cpp", "branch.cpp"):
         (project / name).write_text((source / "docs/cpp" / name).read_text())
     run("cmake", "-S", project, "-B", work, f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", work)
@@ -50,6 +50,11 @@ with tempfile.TemporaryDirectory() as folder:
     for line, event in zip(printed, events):
         t, kind, mode = line.split(" ", 2)
         assert (float(t), kind, mode) == (event["t"], event["kind"], event["mode"][1]), (line, event)
+
+    special = json.loads(run(saltus, "follow", "impact_oscillator", "w=2:4", "--section", "strobe", "--json", cwd=folder))["special"]
+    assert special, "nothing special to compare"
+    lines = run(work / "branch").splitlines()
+    assert [line.split() for line in lines] == [[s["label"], s["type"], f"{s['value']:.17g}"] for s in special], lines
 
     # Versions of another minor number are refused.
     listing = (project / "CMakeLists.txt").read_text().replace("saltus 0.1", "saltus 0.2")

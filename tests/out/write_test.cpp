@@ -135,7 +135,7 @@ TEST(Write, AFullDiskIsAnErrorAndLeavesNothing) {
   const SmallDisk disk(50'000);
   const std::string csv = complaint([&] { write_csv(folder / "data.csv", table); });
   EXPECT_NE(csv.find((folder / "data.csv").string()), csv.npos) << csv;
-  EXPECT_NE(csv.find("-o DIR"), csv.npos) << csv;
+  EXPECT_NE(csv.find("`folder` DIR"), csv.npos) << csv;
   EXPECT_TRUE(fs::is_empty(folder));
   const std::string bytes(100'000, 'x');
   EXPECT_NE(complaint([&] { write_text(folder / "run.toml", bytes); }), "");

@@ -107,6 +107,7 @@ class Page(unittest.TestCase):
     def picture(self, name):
         if known.pictures:
             os.makedirs(known.pictures, exist_ok=True)
+            self.js("document.getElementById('toast').hidden = true")
             self.browser.save_screenshot(os.path.join(known.pictures, name + ".png"))
 
     def pixel(self, canvas, x, y):
@@ -338,6 +339,66 @@ class Page(unittest.TestCase):
         self.assertAlmostEqual(period, 6 * 3.141592653589793, places=9)
         for a, b in zip(start, end):
             self.assertAlmostEqual(a, b, places=7)
+
+    def test_a_point_of_rest(self):
+        self.open("dry_friction")
+        self.find("tab-orbit").click()
+        self.js("const v = saltus.views.orbit; v.method.value = 'equilibrium'; v.start()")
+        self.until("saltus.views.orbit.done", 30)
+        self.assertEqual(self.js("return saltus.views.orbit.word.textContent.includes('error')"), False)
+        self.assertTrue(self.js("return saltus.views.orbit.data !== null"))
+        self.js("saltus.views.orbit.method.value = ''")
+
+    def test_branch(self):
+        self.open("impact_oscillator")
+        self.find("tab-branch").click()
+        self.js("const v = saltus.views.branch; v.parameter.value = 'w'; v.from.value = '2'; v.to.value = '4'; v.section.value = 'strobe';"
+                "v.measure.value = 'max(u)'; window.began = performance.now(); window.first = 0; window.frames = 0;"
+                "const take = v.receive.bind(v); v.receive = a => { take(a); frames++; if (!first) first = performance.now() - began }; v.start()")
+        self.until("saltus.views.branch.done", 60)
+        TIMES["first points of a branch, ms"] = round(self.js("return first"))
+        shown = self.js("const v = saltus.views.branch; return {points: v.count, special: v.branch.special.map(s => [s.label, s.type, s.value]),"
+                        "values: [...v.points.value.data.slice(0, v.count)], stable: [...v.points.stable.data.slice(0, v.count)]}")
+        theirs = json.loads(subprocess.run([SALTUS, "follow", "impact_oscillator", "w=2:4", "--section", "strobe", "--json"],
+                                           capture_output=True, text=True).stdout)
+        self.assertEqual(shown["values"], [p["value"] for p in theirs["points"]])
+        self.assertEqual(shown["stable"], [int(p["stable"]) for p in theirs["points"]])
+        self.assertEqual(shown["special"], [[s["label"], s["type"], s["value"]] for s in theirs["special"]])
+        self.assertEqual(set(shown["stable"]), {0, 1})
+        # A click shows the multipliers of that point, and its orbit in Run.
+        canvas, at = self.find("branch-canvas"), shown["points"] // 3
+        x, y = self.js("const v = saltus.views.branch; return [v.frame.px(v.points.value.data[arguments[0]]), v.frame.py(v.y(arguments[0]))]", at)
+        ActionChains(self.browser).move_to_element_with_offset(canvas, x - canvas.size["width"] / 2, y - canvas.size["height"] / 2).click().perform()
+        chosen = self.js("return saltus.views.branch.chosen")
+        self.assertLessEqual(abs(chosen - at), 2)
+        multipliers = self.js("return saltus.views.branch.spectrumOf(arguments[0])", chosen)
+        self.assertEqual(multipliers, theirs["points"][chosen]["multipliers"])
+        self.settle()
+        self.picture("branch")
+        self.assertIn("follow impact_oscillator w=2:4", self.js("return saltus.command()"))
+        self.browser.find_element(By.XPATH, "//section[@id='view-branch']//button[.='Show in Run']").click()
+        self.until("saltus.state.p.w !== undefined && saltus.state.run")
+        self.rest()
+        start, end, period = self.js("const r = saltus.state.run; return [r.start, Object.values(r.end.state), r.until - r.from]")
+        self.assertAlmostEqual(period, theirs["points"][chosen]["period"], places=9)
+        for a, b in zip(start, end):
+            self.assertAlmostEqual(a, b, places=5)
+
+    def test_branches_go_on_at_special_points(self):
+        self.open("impact_oscillator")
+        self.find("tab-branch").click()
+        self.js("const v = saltus.views.branch; v.parameter.value = 'w'; v.from.value = '2'; v.to.value = '2.7'; v.section.value = 'strobe'; v.start()")
+        self.until("saltus.views.branch.done && saltus.views.branch.branch", 60)
+        self.assertEqual(self.js("return saltus.views.branch.branch.special[0].label"), "PD1")
+        period = self.js("const v = saltus.views.branch; return v.points.period.data[v.branch.special[0].point]")
+        self.browser.find_element(By.XPATH, "//section[@id='view-branch']//button[.='other branch']").click()
+        self.until("saltus.views.branch.done && saltus.views.branch.branch && saltus.views.branch.branch.of === 'PD1'", 60)
+        self.assertAlmostEqual(self.js("return saltus.views.branch.points.period.data[0]") / period, 2, places=3)
+        self.browser.find_element(By.XPATH, "//section[@id='view-branch']//button[.='Back']").click()
+        self.until("saltus.views.branch.done && saltus.views.branch.branch && saltus.views.branch.branch.of === ''", 60)
+        self.js("const s = document.querySelector('#view-branch select[aria-label=\"second parameter of PD1\"]'); s.value = 'r'; s.onchange()")
+        self.until("saltus.views.branch.done && saltus.views.branch.branch && saltus.views.branch.branch.ranges.length === 2", 60)
+        self.assertGreater(self.js("return saltus.views.branch.count"), 10)
 
     def test_zoom_in_time(self):
         self.open("lorenz")

@@ -232,12 +232,13 @@ bool Clusters::accumulates(const Cluster& c) {
 bool Clusters::limits(Moment& now) {
   const bool spent = recorder_.steps() >= options_.max_steps;
   const bool ask = recorder_.steps() % 256 == 0 && options_.progress;
-  if (!spent && !ask) return false;
+  const bool stopped = options_.stop && options_.stop();
+  if (!spent && !ask && !stopped) return false;
   const double t = clock_.now();
   if (spent) {
     assemble(clock_, now);
     recorder_.finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps), now);
-  } else if (!options_.progress(t)) {
+  } else if (stopped || !options_.progress(t)) {
     assemble(clock_, now);
     recorder_.finish(Why::cancelled, "interrupted", now);
   }

@@ -1,0 +1,14 @@
+// What `orbit` and `follow` share: where the search begins.
+#pragma once
+
+#include <string>
+
+#include "app/commands.hpp"
+#include "ask/orbit.hpp"
+
+namespace saltus {
+
+/// `what` is found, for complaints about options that do not go with it.
+OrbitQuestion orbit_question(const OrbitRequest& request, const System& system, const std::string& what);
+
+}  // namespace saltus

@@ -1,0 +1,30 @@
+// Branches as words, JSON, tables and a picture.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ask/follow.hpp"
+#include "report/run_figure.hpp"
+
+namespace saltus {
+
+std::string words_of(const FollowAnswer& answer);
+std::string json_of(const FollowAnswer& answer);
+
+/// "data": all points in order, with values, states, extremes over a period, period, largest multiplier, label,
+/// signature; "special": the special points; of further branches "data-2" and so on. None where nothing was found.
+std::vector<Table> tables_of(const FollowAnswer& answer);
+
+/// Complains (usage) about what cannot be the ordinate: NAME, max(NAME), min(NAME), period; empty: the first state.
+void check_measure(const std::string& measure, const Model& model, bool equilibria);
+
+/// Stable solid, unstable dashed, special points marked and labelled; several branches in one picture. `below`: points
+/// x, y that lie under it.
+Picturing picture_of(const FollowAnswer& answer, const std::string& measure, std::optional<Table> below = {});
+
+/// The state whose points a picture of that measure shows.
+size_t measured_state(const std::string& measure, const Model& model);
+
+}  // namespace saltus
