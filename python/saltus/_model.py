@@ -386,19 +386,19 @@ class Model:
         return result
 
     def exponents(self, until: Optional[Value] = None, *, start: Any = None, from_: Optional[Value] = None,
-                  tolerance: Optional[float] = None, engine: Optional[str] = None, flow: Optional[str] = None,
-                  leave: Optional[Mapping[str, Any]] = None, attract: Optional[float] = None,
-                  zeno: Optional[str] = None, native: Optional[str] = None, progress: Progress = None, stop: Any = None,
+                  tolerance: Optional[float] = None, flow: Optional[str] = None,
+                  leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None,
+                  native: Optional[str] = None, progress: Progress = None, stop: Any = None,
                   values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
                   **more: Value) -> Exponents:
         """All Lyapunov exponents of one run, exactly differentiated through every event.
 
         until   how long; without it until the errors are small. The first tenth is transient.
 
-        The other options are those of `run`.
+        The other options are those of `run` that belong to the event-driven engine.
         """
-        named = dict(until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, flow=flow, leave=leave,
-                     attract=attract, zeno=zeno, native=native, progress=progress, stop=stop)
+        named = dict(until=until, start=start, from_=from_, tolerance=tolerance, flow=flow, leave=leave,
+                     zeno=zeno, native=native, progress=progress, stop=stop)
         given, settings = sort_keywords(self._names, named, values, options, more, "exponents")
         model = self._with(settings, "exponents")
         start_state = state_vector(given.get("start"), model.states, model.initial)

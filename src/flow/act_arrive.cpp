@@ -229,7 +229,8 @@ const AtZero* Act::alone_at_zero(const Moment& now, const std::vector<AtZero>& z
   const int u = found->unknown;
   if (u < program_.switches() && !program_.dependents(u).empty()) return nullptr;
   if (zeros.size() == 1) return &*found;
-  if (u >= program_.switches() || !series_.ties().empty()) return nullptr;
+  // A switch that formulas are compiled for moves what is slid on without a slope that would tell.
+  if (u >= program_.switches() || !program_.plain(u) || !series_.ties().empty()) return nullptr;
   for (const SlopeEntry& e : program_.tape(now.mode.switches).slope_entries) {
     const int row = e.row < program_.unknowns() ? e.row : e.row - program_.constraints();
     if (row != e.column && ((row == u && lists(zeros, e.column)) || (e.column == u && lists(zeros, row))))

@@ -174,7 +174,9 @@ void Chooser::decide(const std::vector<size_t>& group) {
   if (group.size() == 1) {
     const AtZero& z = zeros_[group[0]];
     if (const auto simple = choose_simply(series_, x_, t_, counters_, choice_.mode, z, options_)) {
-      choice_.mode.switches[at(z.unknown)] = simple->letter;
+      const int m = program_.switches();
+      (z.unknown < m ? choice_.mode.switches[at(z.unknown)] : choice_.mode.constraints[at(z.unknown - m)]) =
+          simple->letter;
       choice_.leading[at(z.unknown)] = simple->leading;
       return;
     }

@@ -47,6 +47,8 @@ inline constexpr int decision_order = 8;
 
 /// Sigma this close to its bound is at it: sigma is solved to about 1e-13, bounds are of size one.
 inline constexpr double bound_margin = 1e-11;
+/// Rounding of sigma itself, a quotient of sums of size one: within it a sigma touches its bound and does not cross it.
+inline constexpr double sigma_noise = 16 * eps;
 /// Rounding of the rate of a sigma, in units of one over the time scale.
 inline constexpr double sigma_rate_noise = 1e-13;
 /// A matrix of sliding equations whose rows are scaled to one counts as singular below this: 1/cond of a matrix that is

@@ -380,7 +380,7 @@ TEST(Redundant, FiftyRelaysStopAtOnce) {
 
 TEST(Curved, CircleForALongTime) {
   const System s = system("x' = -y - sign(x^2 + y^2 - 1)*x\ny' = x - sign(x^2 + y^2 - 1)*y", "x = 1\ny = 0");
-  const Trajectory run = s.run_both(2000);
+  const Trajectory run = s.run_both(2000, 1e-12, 1e-4);
   expect_end(run, {std::cos(2000.0), std::sin(2000.0)}, 1e-9);
   EXPECT_NEAR(std::hypot(run.end.state[0], run.end.state[1]), 1, 1e-14);
 }
@@ -388,7 +388,7 @@ TEST(Curved, CircleForALongTime) {
 TEST(Curved, EllipseForALongTime) {
   // Without its relay the field keeps x^2/4 + y^2: on the ellipse sigma = 0 and the motion is (2 cos t, sin t).
   const System s = system("x' = -2*y - x*sign(h)\ny' = x/2 - y*sign(h)\nh = x^2/4 + y^2 - 1", "x = 2\ny = 0");
-  const Trajectory run = s.run_both(1000);
+  const Trajectory run = s.run_both(1000, 1e-12, 1e-4);
   expect_end(run, {2 * std::cos(1000.0), std::sin(1000.0)}, 1e-9);
 }
 
@@ -529,7 +529,7 @@ TEST(Scales, SteepSurface) {
 
 TEST(Scales, ManyCrossingsPerUnitOfTime) {
   const System s = system("x' = 1\nz' = sign(sin(1000*x))", "x = 0.0001\nz = 0");
-  const Trajectory run = s.run_both(10);
+  const Trajectory run = s.run(10);
   EXPECT_EQ(count(run, cross), static_cast<long>(std::floor(1000 * 10.0001 / pi)));
 }
 
@@ -569,7 +569,7 @@ TEST(Ends, SurfaceThatNeverMoves) {
 }
 
 TEST(Ends, BlowUpEndsWithItsTime) {
-  const Trajectory run = system("x' = x^2", "x = 1").run_both(2);
+  const Trajectory run = system("x' = x^2", "x = 1").run(2);
   EXPECT_NE(run.end.why, Why::time);
   EXPECT_NEAR(run.end.t, 1, 1e-6);
   EXPECT_FALSE(run.end.message.empty());

@@ -389,7 +389,7 @@ TEST(Balls, StackFallsAndComesToRest) {
                           "[constraint.N1]\ngap = \"a\"\nrestitution = \"0.5\"\n[constraint.N2]\ngap = \"b - a - "
                           "0.3\"\nrestitution = \"0.5\"\n"
                           "[constraint.N3]\ngap = \"c - b - 0.3\"\nrestitution = \"0.5\"");
-  const Trajectory run = s.run_both(10);
+  const Trajectory run = s.run(10);
   expect_end(run, {0, 0, 0.3, 0, 0.6, 0}, 1e-8);
   EXPECT_EQ(run.end.mode.text(), "|ccc") << story(run);
 }
@@ -506,7 +506,7 @@ TEST(Diode, CurrentStopsAndStartsAgain) {
 
 TEST(Diode, RectifierOpensAndClosesWhereTheVoltagesAreEqual) {
   const System s = gallery_system("rectifier");
-  const Trajectory run = s.run_both(0.5);
+  const Trajectory run = s.run(0.5);
   ASSERT_GT(changes(run).size(), 50u);
   const Event* opened = nullptr;
   for (const Event& e : changes(run)) {
@@ -541,7 +541,7 @@ TEST(Diode, BothFormsOfTheResonantConverterAgree) {
   for (const double load : {3.0, 33.0}) {  // with and without sliding on vr = 0
     System a = gallery_system("prc"), b = gallery_system("prc_diodes");
     a.set({{"Rl", load}}), b.set({{"Rl", load}});
-    const Trajectory ra = a.run_both(1e-3), rb = b.run_both(1e-3);
+    const Trajectory ra = a.run(1e-3), rb = b.run(1e-3);
     for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(ra.end.state[i], rb.end.state[i], 1e-9) << story(ra) << story(rb);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "flow/thresholds.hpp"
 #include "solve/polynomial.hpp"
 
 namespace saltus {
@@ -123,6 +124,7 @@ void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps
     series = shifted_;
   }
   const bool jump = w.guard.kind == GuardKind::jump;
+  const double noise = w.guard.kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : 0;
   if (w.known == 0 && w.sign != 0 && series[0] * w.sign < 0 && !jump) {
     w.found = w.late = true;
     w.root = 0;
@@ -130,7 +132,7 @@ void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps
   }
   double from = 0;
   for (int attempt = 0; attempt < 16; ++attempt) {
-    const Root root = leftmost_root(series, {.h = reach, .from = from, .known_zeros = w.known});
+    const Root root = leftmost_root(series, {.h = reach, .from = from, .known_zeros = w.known, .noise = noise});
     if (root.kind == RootKind::none) return;
     if (root.kind == RootKind::crossing && (!jump || jumps.wanted(at(w.guard.item), root.sign_after))) {
       w.found = true;
