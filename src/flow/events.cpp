@@ -53,7 +53,9 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
   while (!event.guards.empty() && !recorder_.ended()) {
     act_.time_scale = time_scale;
     const Moment before = may_step ? now : Moment{};
+    known_ = now.known;
     const std::optional<Fate> fate = act_.happen(now, event);
+    if (!fate && event.hits.empty() && event.jumps.empty()) keep_known(now);
     tell_messages();
     if (may_step && fate && fate->why == Why::inconsistent && event.jumps.empty() && event.impulse.empty()) {
       now = before;
@@ -72,6 +74,28 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
   note_sections(now);
   if (seen && !recorder_.ended()) finish_chatter(now, time_scale, resolution);
   return seen;
+}
+
+/// What was zero at the last event of this instant is zero still, whatever rounding left of it: as long as it goes the
+/// way of its letter.
+void Events::keep_known(Moment& now) {
+  const int m = program_.switches();
+  bool expanded = false;
+  for (size_t u = 0; u < known_.size(); ++u) {
+    if (known_[u] != 1 || now.known[u] != 0) continue;
+    const bool contact = u >= at(m);
+    const char letter = contact ? now.mode.constraints[u - at(m)] : now.mode.switches[u];
+    const double side = letter == '-' ? -1 : letter == '+' || letter == 'o' ? 1 : 0;
+    if (side == 0) continue;
+    if (!expanded) {
+      series_.set_mode(now.mode);
+      if (series_.expand(now.x, now.t(), now.counters, 1) != SeriesStatus::ok) return;
+      expanded = true;
+    }
+    const int item = static_cast<int>(u);
+    const double rate = contact ? series_.gap(item - m)[1] : series_.surface(item)[1];
+    if (rate * side * direction_ > 0) now.known[u] = 1;
+  }
 }
 
 std::vector<Guard> Events::crossed(const Moment& now) {

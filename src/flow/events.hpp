@@ -29,6 +29,7 @@ class Events {
  private:
   void tell_messages();
   void mark(const Transition& event);
+  void keep_known(Moment& now);
   void finish_chatter(Moment& now, double time_scale, double resolution);
   void go_to_limit(const Accumulation& found, Moment& now);
   bool extrapolate(const Accumulation& found, const std::vector<int>& resting, char letter, Moment& now);
@@ -42,7 +43,8 @@ class Events {
   Chatter& chatter_;
   Recorder& recorder_;
   std::vector<int> touched_;
-  Transition event_;  // the last one: its memory is used again
+  decltype(Moment::known) known_;  // before the event
+  Transition event_;               // the last one: its memory is used again
 };
 
 }  // namespace saltus

@@ -167,7 +167,7 @@ class Engine {
     after_event_ = false;
     if (first) guards_ = watches_.found_at(tau, resolution());
     for (const int k : events_.jumps().ticking(now_.t(), resolution())) guards_.push_back({GuardKind::clock, k, 0});
-    std::fill(now_.known.begin(), now_.known.end(), 0);
+    if (std::abs(tau) > resolution()) std::fill(now_.known.begin(), now_.known.end(), 0);
     for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
     if (!guards_.empty()) return;
     smooth_.series().set_mode(now_.mode);
