@@ -379,8 +379,7 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
   }
 
   mode->flow = build_tape(flow, inputs);
-  mode->spare = mode->flow.slots;
-  mode->flow.slots += unknowns() + 1;
+  mode->add_spare(unknowns());
   mode->slope = build_tape(slope, inputs);
   mode->slope_constant =
       std::all_of(mode->slope.constant.begin(), mode->slope.constant.end(), [](bool c) { return c; });

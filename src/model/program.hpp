@@ -35,6 +35,10 @@ struct ManifoldFunction {
 struct ModeTape {
   Tape flow;      ///< outputs by Program::rate, surface, residual, gap, jump, section, phase
   int spare = 0;  ///< slots of the flow tape that none of its operations uses: one per unknown and one more
+  void add_spare(int unknowns) {
+    spare = flow.slots;
+    flow.slots += unknowns + 1;
+  }
   Tape slope;     ///< d residual / d unknown
   std::vector<SlopeEntry> slope_entries;
   bool slope_constant = true;  ///< the slope depends on parameters only

@@ -160,8 +160,7 @@ void Subsystems::write_mode(const Subsystem& part, const SliceInputs& inputs, st
   for (const int j : own_constraints_) add(whole_.gap(j));
   for (const int j : own_constraints_) add(whole_.raised(j));
   flow_.write(outputs, inputs, mode.flow, parameters);
-  mode.spare = mode.flow.slots;
-  mode.flow.slots += static_cast<int>(part.unknowns.size()) + 1;
+  mode.add_spare(static_cast<int>(part.unknowns.size()));
 
   std::vector<int> slope, manifold;
   mode.slope_entries.clear();
