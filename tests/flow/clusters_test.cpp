@@ -1,26 +1,15 @@
 // Runs by clusters against runs of the whole: chains, lattices and networks whose parts come together and fall apart.
 #include <cmath>
-#include <random>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "draw.hpp"
 #include "flow/simulate.hpp"
 #include "model/read.hpp"
 
 namespace saltus {
 namespace {
-
-class Draw {
- public:
-  explicit Draw(unsigned seed) : engine_(seed) {}
-  double between(double a, double b) { return std::uniform_real_distribution<double>(a, b)(engine_); }
-  std::string number(double a, double b) { return fmt::format("{:.6f}", between(a, b)); }
-  int whole(int a, int b) { return std::uniform_int_distribution<int>(a, b)(engine_); }
-
- private:
-  std::mt19937 engine_;
-};
 
 std::string model_of(const std::string& equations, const std::string& rest, const std::string& initial) {
   return "equations = \"\"\"\n" + equations + "\"\"\"\n" + rest + "[initial]\n" + initial;
@@ -30,13 +19,13 @@ std::string model_of(const std::string& equations, const std::string& rest, cons
 std::string chain(Draw& draw, int n, double hold) {
   std::string equations, initial;
   std::vector<std::string> spring;
-  for (int i = 0; i <= n; ++i) spring.push_back(draw.number(0.6, 1.6));
+  for (int i = 0; i <= n; ++i) spring.push_back(draw.number(0.6, 1.6, 6));
   for (int i = 0; i < n; ++i) {
     equations += fmt::format("  x{0}' = v{0}\n  v{0}' = 0.1*t - x{0}", i);
     if (i > 0) equations += fmt::format(" - {}*(x{} - x{})", spring[static_cast<size_t>(i)], i, i - 1);
     if (i + 1 < n) equations += fmt::format(" - {}*(x{} - x{})", spring[static_cast<size_t>(i) + 1], i, i + 1);
-    equations += fmt::format(" - {}*sign(v{}, {})\n", draw.number(0.5, 0.9), i, hold);
-    initial += fmt::format("x{0} = {1}\nv{0} = 0\n", i, draw.number(-0.15, 0.15));
+    equations += fmt::format(" - {}*sign(v{}, {})\n", draw.number(0.5, 0.9, 6), i, hold);
+    initial += fmt::format("x{0} = {1}\nv{0} = 0\n", i, draw.number(-0.15, 0.15, 6));
   }
   return model_of(equations, "", initial);
 }
@@ -53,8 +42,8 @@ std::string lattice(Draw& draw, int side) {
       if (i + 1 < side) equations += fmt::format(" - 0.3*(x{} - x{})", k, name(i + 1, j));
       if (j > 0) equations += fmt::format(" - 0.2*(x{} - x{})", k, name(i, j - 1));
       if (j + 1 < side) equations += fmt::format(" - 0.2*(x{} - x{})", k, name(i, j + 1));
-      equations += fmt::format(" - {}*sign(v{}, 1.3) - 0.2*v{}\n", draw.number(0.6, 0.9), k, k);
-      initial += fmt::format("x{0} = {1}\nv{0} = 0\n", k, draw.number(-0.3, 0.3));
+      equations += fmt::format(" - {}*sign(v{}, 1.3) - 0.2*v{}\n", draw.number(0.6, 0.9, 6), k, k);
+      initial += fmt::format("x{0} = {1}\nv{0} = 0\n", k, draw.number(-0.3, 0.3, 6));
     }
   }
   return model_of(equations, "", initial);
@@ -64,14 +53,14 @@ std::string lattice(Draw& draw, int side) {
 std::string relays(Draw& draw, int n) {
   std::string equations, initial;
   for (int i = 0; i < n; ++i) {
-    equations += fmt::format("  x{0}' = -{1}*x{0}", i, draw.number(0.5, 1.5));
+    equations += fmt::format("  x{0}' = -{1}*x{0}", i, draw.number(0.5, 1.5, 6));
     for (int k = 0; k < 3; ++k)
-      equations +=
-          fmt::format(" + {}*sign(x{} - {})", draw.number(-0.8, 0.8), draw.whole(0, n - 1), draw.number(-0.2, 0.2));
-    if (i % 5 == 0) equations += fmt::format(" - {}*sign(x{})", draw.number(0.2, 0.8), i);
-    if (i % 7 == 0) equations += fmt::format(" + {}*sin({}*t)", draw.number(0.2, 0.8), draw.number(0.5, 2));
+      equations += fmt::format(" + {}*sign(x{} - {})", draw.number(-0.8, 0.8, 6), draw.whole(0, n - 1),
+                               draw.number(-0.2, 0.2, 6));
+    if (i % 5 == 0) equations += fmt::format(" - {}*sign(x{})", draw.number(0.2, 0.8, 6), i);
+    if (i % 7 == 0) equations += fmt::format(" + {}*sin({}*t)", draw.number(0.2, 0.8, 6), draw.number(0.5, 2, 6));
     equations += "\n";
-    initial += fmt::format("x{} = {}\n", i, draw.number(-1, 1));
+    initial += fmt::format("x{} = {}\n", i, draw.number(-1, 1, 6));
   }
   return model_of(equations, "", initial);
 }
@@ -82,8 +71,8 @@ std::string balls(Draw& draw, int n) {
   for (int i = 0; i < n; ++i) {
     equations += fmt::format("  x{0}' = v{0}\n  v{0}' = -1 + N{0}\n", i);
     rest += fmt::format("[constraint.N{0}]\ngap = \"x{0} - {1}*sin({2}*t)\"\nrestitution = {3}\n", i,
-                        draw.number(0.01, 0.1), draw.number(2, 5), draw.number(0.7, 0.95));
-    initial += fmt::format("x{0} = {1}\nv{0} = {2}\n", i, draw.number(0.5, 2), draw.number(-0.5, 0.5));
+                        draw.number(0.01, 0.1, 6), draw.number(2, 5, 6), draw.number(0.7, 0.95, 6));
+    initial += fmt::format("x{0} = {1}\nv{0} = {2}\n", i, draw.number(0.5, 2, 6), draw.number(-0.5, 0.5, 6));
   }
   return model_of(equations, rest, initial);
 }
@@ -92,9 +81,9 @@ std::string balls(Draw& draw, int n) {
 std::string beads(Draw& draw, int n) {
   std::string equations, rest, initial;
   for (int i = 0; i < n; ++i) {
-    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = (N{0} - N{1})/{2}\n", i, i + 1, draw.number(0.5, 2));
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = (N{0} - N{1})/{2}\n", i, i + 1, draw.number(0.5, 2, 6));
     initial += fmt::format("x{0} = {1}\nv{0} = {2}\n", i, fmt::format("{:.6f}", i + draw.between(0.1, 0.9)),
-                           draw.number(-1, 1));
+                           draw.number(-1, 1, 6));
   }
   for (int i = 0; i <= n; ++i) {
     const std::string gap = i == 0   ? "x0"

@@ -1,30 +1,15 @@
 // Derivatives of random models against differences of runs.
 #include <map>
-#include <random>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
 #include "derivatives.hpp"
+#include "draw.hpp"
 
 namespace saltus {
 namespace {
-
-class Draw {
- public:
-  explicit Draw(unsigned seed) : engine_(seed) {}
-  double between(double a, double b) { return std::uniform_real_distribution<double>(a, b)(engine_); }
-  int whole(int a, int b) { return std::uniform_int_distribution<int>(a, b)(engine_); }
-  std::string number(double a, double b) { return fmt::format("{:.4f}", between(a, b)); }
-  template <class T>
-  const T& of(const std::vector<T>& list) {
-    return list[static_cast<size_t>(whole(0, static_cast<int>(list.size()) - 1))];
-  }
-
- private:
-  std::mt19937 engine_;
-};
 
 /// A formula of the states that is linear or a little more.
 std::string combination(Draw& draw, int n, double size) {
@@ -236,7 +221,7 @@ std::string nested(Draw& draw) {
 using Generator = std::string (*)(Draw&);
 
 struct Tally {
-  int compared = 0, skipped = 0, told = 0;
+  int compared = 0, skipped = 0;
   std::map<std::string, int> kinds;
 };
 
@@ -285,12 +270,6 @@ Tally compare(Generator generate, int models, double until, unsigned seed) {
     tally.kinds["degree 1"] += !has(text, "R*") && has(events, "close(") ? 1 : 0;
     tally.kinds["clock"] += has(events, "jump(tick)") ? 1 : 0;
     tally.kinds["wrap"] += derivatives->wraps > 0 ? 1 : 0;
-    // Where it is told that contacts hit together, differences of runs are no derivative.
-    if (std::any_of(derivatives->notes.begin(), derivatives->notes.end(),
-                    [&](const std::string& note) { return has(note, "no derivative exists"); })) {
-      ++tally.told;
-      continue;
-    }
     const double size = 1 + fine->cwiseAbs().maxCoeff();
     const double doubt = (*coarse - *fine).cwiseAbs().maxCoeff();
     const double error = (exact - *fine).cwiseAbs().maxCoeff();
@@ -310,7 +289,6 @@ Tally compare(Generator generate, int models, double until, unsigned seed) {
 /// Every kind that is named was met, and differentiated, in three models at least.
 void expect_kinds(const Tally& tally, int compared, std::initializer_list<const char*> kinds) {
   EXPECT_GE(tally.compared, compared);
-  EXPECT_LE(tally.told, tally.compared / 50);
   for (const char* kind : kinds) EXPECT_GE(tally.kinds.contains(kind) ? tally.kinds.at(kind) : 0, 3) << kind;
 }
 
@@ -329,9 +307,7 @@ TEST(RandomVariation, HitsBallsInARow) {
 TEST(RandomVariation, SticksByForcesThatAreNotUnique) {
   expect_kinds(compare(friction_network, 60, 6, 7), 55, {"cross", "slide", "leave", "mode", "intersection"});
 }
-TEST(RandomVariation, PassesKinksInsideEachOther) {
-  expect_kinds(compare(nested, 150, 5, 8), 140, {"cross", "slide"});
-}
+TEST(RandomVariation, PassesKinksInsideEachOther) { expect_kinds(compare(nested, 150, 5, 8), 140, {"cross", "slide"}); }
 TEST(RandomVariation, ConductsAndBlocks) {
   expect_kinds(compare(circuit, 60, 6, 5), 50, {"close", "open", "degree 0", "degree 1"});
 }
