@@ -57,13 +57,15 @@ Expr rule(const Expr& e, const std::array<Expr, 3>& a, const std::array<Expr, 3>
 
 Expr Derivative::operator()(const Expr& root) {
   const Expr zero = 0.0;
+  const SymbolKind kind = symbol_.symbol().kind;
+  if (!contains_kind(root, kind)) return zero;
   std::vector<std::pair<Expr, size_t>> stack;
   if (!done_.contains(root)) stack.emplace_back(root, 0);
   while (!stack.empty()) {
     auto& [node, next] = stack.back();
     if (next < node.size()) {
       Expr child = node.argument(next++);
-      if (!done_.contains(child)) stack.emplace_back(std::move(child), 0);
+      if (contains_kind(child, kind) && !done_.contains(child)) stack.emplace_back(std::move(child), 0);
       continue;
     }
     Expr e = node;
@@ -72,7 +74,7 @@ Expr Derivative::operator()(const Expr& root) {
     bool constant = true;
     for (size_t i = 0; i < e.size(); ++i) {
       a[i] = e.argument(i);
-      da[i] = done_.at(a[i]);
+      if (contains_kind(a[i], kind)) da[i] = done_.at(a[i]);
       constant = constant && da[i] == zero;
     }
     Expr d = e == symbol_ ? Expr(1) : constant ? zero : rule(e, a, da);
@@ -83,11 +85,13 @@ Expr Derivative::operator()(const Expr& root) {
 
 Expr differentiate(const Expr& e, const Expr& symbol) { return Derivative(symbol)(e); }
 
-std::vector<Partial> gradient(const Expr& e, SymbolKind kind) {
+std::vector<Partial> gradient(const Expr& e, SymbolKind kind) { return Gradients()(e, kind); }
+
+std::vector<Partial> Gradients::operator()(const Expr& e, SymbolKind kind) {
   std::vector<Partial> out;
   for (const Expr& s : symbols_in(std::span(&e, 1))) {
     if (s.symbol().kind != kind) continue;
-    Expr d = differentiate(e, s);
+    Expr d = by_.try_emplace(s, s).first->second(e);
     if (!d.is_number(0)) out.push_back({s, std::move(d)});
   }
   std::sort(out.begin(), out.end(),

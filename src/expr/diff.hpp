@@ -28,7 +28,18 @@ struct Partial {
   Expr value;
 };
 
-/// All nonzero derivatives of a formula with respect to symbols of one kind, in order of their index.
+/// Derivatives of many formulas with respect to every symbol of a kind; what they share (a mean field, a chain of kinks) is
+/// differentiated once.
+class Gradients {
+ public:
+  /// All nonzero derivatives of a formula with respect to symbols of one kind, in order of their index.
+  std::vector<Partial> operator()(const Expr& e, SymbolKind kind);
+
+ private:
+  ExprMap<Derivative> by_;
+};
+
+/// The same of one formula.
 std::vector<Partial> gradient(const Expr& e, SymbolKind kind);
 
 }  // namespace saltus

@@ -17,6 +17,7 @@ namespace saltus {
 struct Node {
   Op op;
   uint8_t size = 0;
+  uint16_t kinds = 0;  ///< of the symbols in it, a bit each
   mutable std::atomic<uint32_t> uses{0};
   size_t hash = 0;
   double value = 0;
@@ -135,6 +136,8 @@ class Pool {
     node->value = candidate.value;
     node->symbol = std::move(candidate.symbol);
     node->arguments = candidate.arguments;
+    node->kinds = node->symbol ? uint16_t(1u << static_cast<unsigned>(node->symbol->kind)) : uint16_t(0);
+    for (size_t i = 0; i < node->size; ++i) node->kinds |= node->arguments[i]->kinds;
     node->uses = 1;
     for (size_t i = 0; i < node->size; ++i) node->arguments[i]->uses.fetch_add(1, std::memory_order_relaxed);
     nodes_.insert(node);
@@ -504,10 +507,7 @@ bool depends_on(const Expr& e, const Expr& symbol) {
   return std::find(nodes.begin(), nodes.end(), symbol) != nodes.end();
 }
 
-bool contains_kind(const Expr& e, SymbolKind kind) {
-  const auto nodes = postorder(std::span(&e, 1));
-  return std::any_of(nodes.begin(), nodes.end(), [&](const Expr& n) { return n.is_symbol(kind); });
-}
+bool contains_kind(const Expr& e, SymbolKind kind) { return e.node()->kinds >> static_cast<unsigned>(kind) & 1u; }
 
 double apply(Op op, const double* a) {
   switch (op) {

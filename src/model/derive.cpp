@@ -1,7 +1,5 @@
 #include "model/derive.hpp"
 
-#include <algorithm>
-
 namespace saltus {
 
 Expr lie_derivative(const Expr& e, const Form& form) {
@@ -13,19 +11,9 @@ Expr lie_derivative(const Expr& e, const Form& form) {
 }
 
 std::vector<std::vector<Partial>> jacobian(std::span<const Expr> formulas, SymbolKind kind) {
-  // One Derivative per symbol for all formulas: what they share (a mean field) is differentiated once.
-  ExprMap<Derivative> by;
+  Gradients gradients;
   std::vector<std::vector<Partial>> rows;
-  for (const Expr& formula : formulas) {
-    std::vector<Partial>& row = rows.emplace_back();
-    for (const Expr& s : symbols_in(std::span(&formula, 1))) {
-      if (s.symbol().kind != kind) continue;
-      Expr d = by.try_emplace(s, s).first->second(formula);
-      if (!d.is_number(0)) row.push_back({s, std::move(d)});
-    }
-    std::sort(row.begin(), row.end(),
-              [](const Partial& a, const Partial& b) { return a.symbol.symbol().index < b.symbol.symbol().index; });
-  }
+  for (const Expr& formula : formulas) rows.push_back(gradients(formula, kind));
   return rows;
 }
 

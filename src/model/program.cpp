@@ -9,9 +9,6 @@
 namespace saltus {
 namespace {
 
-/// Whether e is linear in the switch: its derivative is free of it.
-bool linear_in(const Expr& e, const Expr& sigma) { return !depends_on(differentiate(e, sigma), sigma); }
-
 bool has_unknowns(const Expr& e) { return contains_kind(e, SymbolKind::sigma) || contains_kind(e, SymbolKind::lambda); }
 
 /// The formulas of the model with the switches of one mode put in.
@@ -190,11 +187,13 @@ Program::Program(Model model, double attract)
     if (contains_kind(s.surface, SymbolKind::sigma)) all.push_back(s.surface);
   }
   for (const Gap& g : form.gaps) all.push_back(g.gap);
-  for (const Expr& e : all) {
+  ExprMap<Derivative> by;
+  for (const Expr& e : all) {  // a switch that enters any of them nonlinearly is not plain
     for (const Expr& s : symbols_in(std::span(&e, 1))) {
       if (!s.is_symbol(SymbolKind::sigma)) continue;
       const size_t i = static_cast<size_t>(s.symbol().index);
-      if (plain_[i] && !linear_in(e, s)) plain_[i] = false;
+      Derivative& slope = by.try_emplace(s, s).first->second;
+      if (plain_[i] && !slope(slope(e)).is_number(0)) plain_[i] = false;
     }
   }
 
@@ -332,6 +331,7 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
     }
     return states;
   };
+  Gradients gradients;
   std::vector<Expr> manifold, slope, residuals;
   const auto add_unknown = [&](const Ladder& ladder) {
     const int row = static_cast<int>(residuals.size());
@@ -342,14 +342,14 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
     for (const Expr& rung : ladder.rungs) {
       ManifoldFunction function{.value = static_cast<int>(manifold.size())};
       manifold.push_back(rung);
-      for (const Partial& d : gradient(rung, SymbolKind::state)) {
+      for (const Partial& d : gradients(rung, SymbolKind::state)) {
         function.gradient.emplace_back(d.symbol.symbol().index, static_cast<int>(manifold.size()));
         manifold.push_back(d.value);
       }
       functions.push_back(std::move(function));
     }
     for (const SymbolKind kind : {SymbolKind::sigma, SymbolKind::lambda}) {
-      for (const Partial& d : gradient(ladder.residual, kind)) {
+      for (const Partial& d : gradients(ladder.residual, kind)) {
         const int column = d.symbol.symbol().index + (kind == SymbolKind::lambda ? m_ : 0);
         mode->slope_entries.push_back({row, column, static_cast<int>(slope.size())});
         slope.push_back(d.value);

@@ -217,5 +217,31 @@ TEST(Gradient, ListsNonzeroDerivativesByIndex) {
   EXPECT_EQ(print(g[1].value), "2");
 }
 
+TEST(Gradients, OfFormulasThatContainEachOtherAreThoseOfEachAlone) {
+  // A chain of kinks: h(k+1) = s(k)*h(k) - 1, whose derivatives by s(j) are products of the later switches and h(j).
+  Gradients all;
+  Expr h = Expr::symbol(SymbolKind::state, 0, "x");
+  for (int k = 0; k < 200; ++k) {
+    h = Expr::symbol(SymbolKind::sigma, k, "s" + std::to_string(k)) * h - Expr(1);
+    const auto shared = all(h, SymbolKind::sigma);
+    ASSERT_EQ(shared.size(), static_cast<size_t>(k + 1));
+    if (k % 20 != 0) continue;
+    const auto alone = gradient(h, SymbolKind::sigma);
+    for (size_t j = 0; j < shared.size(); ++j) EXPECT_EQ(shared[j].value, alone[j].value) << k << ' ' << j;
+  }
+  EXPECT_TRUE(all(h, SymbolKind::lambda).empty());
+  EXPECT_EQ(all(h, SymbolKind::state).size(), 1u);
+}
+
+TEST(ContainsKind, SeesSymbolsAtAnyDepth) {
+  const Expr x = Expr::symbol(SymbolKind::state, 0, "x"), s = Expr::symbol(SymbolKind::sigma, 0, "s");
+  const Expr e = make(Op::sin, make(Op::exp, s * Expr(2)) + time_symbol());
+  EXPECT_TRUE(contains_kind(e, SymbolKind::sigma));
+  EXPECT_TRUE(contains_kind(e, SymbolKind::time));
+  EXPECT_FALSE(contains_kind(e, SymbolKind::state));
+  EXPECT_FALSE(contains_kind(e * Expr(0), SymbolKind::sigma));
+  EXPECT_TRUE(contains_kind(e + x, SymbolKind::state));
+}
+
 }  // namespace
 }  // namespace saltus
