@@ -121,7 +121,6 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
       }
       const Piece piece = smooth.piece();
       const std::vector<double> next = smooth.end();
-      smooth.accept(next, 1, 0, {});
       if (tangents) v.along(piece, leg.arc);
       if (trace) trace->stretches.back().piece = piece;
       now.x = next;

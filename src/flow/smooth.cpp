@@ -27,6 +27,7 @@ Smooth::Smooth(Series& series, int most_order, std::span<const double> step_rati
 }
 
 SeriesStatus Smooth::begin(const Moment& now) {
+  control_.see(now.x);
   series_.set_mode(now.mode);
   order_ = stiff_ ? most_order_ : series_.usual_order();
   if (std::exchange(ahead_, false) && now.x == end_) return SeriesStatus::ok;
@@ -155,8 +156,7 @@ const std::vector<double>& Smooth::end() {
   return end_;
 }
 
-void Smooth::accept(std::span<const double> x, double length, double natural, std::span<const WatchedSeries> watched) {
-  control_.accept(x);
+void Smooth::accept(double length, double natural, std::span<const WatchedSeries> watched) {
   if (stiff_ || !(natural > 0)) return;
   int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {
@@ -169,6 +169,7 @@ void Smooth::accept(std::span<const double> x, double length, double natural, st
 }
 
 StiffStatus Smooth::stiff_step(const Moment& now, double longest) {
+  control_.see(now.x);
   series_.set_mode(now.mode);
   order_ = most_order_;
   end_tau_ = 0;

@@ -51,7 +51,7 @@ class Smooth {
   /// State at the end of the piece.
   const std::vector<double>& end();
   /// The step has been made; `length` of `natural`. Lower orders where events cut steps short, higher ones elsewhere.
-  void accept(std::span<const double> x, double length, double natural, std::span<const WatchedSeries> watched);
+  void accept(double length, double natural, std::span<const WatchedSeries> watched);
   /// Steps shorter than the states' curves need.
   long idle_steps() const { return idle_steps_; }
 

@@ -155,7 +155,7 @@ bool StepControl::defect_small(const Piece& piece, std::span<const double> slope
   return true;
 }
 
-void StepControl::accept(std::span<const double> x) {
+void StepControl::see(std::span<const double> x) {
   for (size_t i = 0; i < x.size(); ++i) largest_[i] = std::max(largest_[i], std::abs(x[i]));
 }
 

@@ -43,11 +43,11 @@ class StepControl {
   int enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length) const;
   /// Whether the states hardly bend on a step of this length: stability, not accuracy, makes it short.
   bool idle(const Piece& piece, double length) const;
-  /// The largest |x_i| accepted so far.
+  /// The largest |x_i| seen so far.
   double largest(size_t i) const { return largest_[i]; }
   /// Whether polynomials with these slopes at tau solve the equations there; `series` holds the rates.
   bool defect_small(const Piece& piece, std::span<const double> slopes, Series& series, double tau, int order) const;
-  void accept(std::span<const double> x);
+  void see(std::span<const double> x);
 
  private:
   /// The length that the last terms allow with scales for a step of length `reach`.

@@ -610,6 +610,23 @@ TEST(Undefined, SlidingBesideANotANumber) {
   expect_end(s.run_both(2), {0, 2 * sigma}, 1e-11);
 }
 
+TEST(Undefined, ARootBeginsWhereverRoundingPutsItsZero) {
+  // u = sin(t - a) comes from below; the integral of sqrt(sin) over half a turn is sqrt(pi) Gamma(3/4)/Gamma(5/4).
+  const double whole = std::sqrt(pi) * std::tgamma(0.75) / std::tgamma(1.25);
+  for (const char* rate : {"if(u > 0, sqrt(u), 0)", "sqrt(max(u, 0))"}) {
+    for (int k = 1; k <= 20; ++k) {
+      const double a = 0.15 * k;
+      const System s = system(fmt::format("u' = w\nw' = -u\ny' = {}", rate),
+                              fmt::format("u = {:.17g}\nw = {:.17g}\ny = 0", -std::sin(a), std::cos(a)));
+      EXPECT_NEAR(s.run(a + pi + 1).end.state[2], whole, 1e-9) << rate << ' ' << a;
+    }
+    // The first step ends on the surface, so that u has been nothing but small at the ends of steps (quadrature in 30 digits).
+    const System first = system(fmt::format("u' = w\nw' = -(u + 0.4)\ny' = {}", rate),
+                                "u = -1.2142333285920066\nw = -0.5805377564034757\ny = 0");
+    EXPECT_NEAR(first.run(8).end.state[2], 1.389552227318872901, 1e-9) << rate;
+  }
+}
+
 TEST(Undefined, SuperTwistingReachesTheOrigin) {
   const System s = system("x1' = -2*sqrt(abs(x1))*sign(x1) + x2\nx2' = -3*sign(x1)", "x1 = 1\nx2 = 0");
   const Trajectory run = s.run_both(10);

@@ -106,7 +106,7 @@ bool ClusterRoom::make_step(Cluster& c, double until) {
   for (size_t k = 0; k < c.moving.size(); ++k)
     std::copy_n(&piece.coefficients[at(c.moving[k]) * stride], stride, &c.piece.coefficients[k * stride]);
   c.end = smooth->end();
-  smooth->accept(c.end, std::abs(tau), natural, watched);
+  smooth->accept(std::abs(tau), natural, watched);
   if (first) c.guards = watches->found_at(tau, resolution);
   c.last = !first && std::abs(tau) >= whole;
   c.waits = !first && !c.last && std::abs(tau) >= longest;

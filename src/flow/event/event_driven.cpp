@@ -94,20 +94,7 @@ class Engine {
     double length = std::min(natural, longest_step());
     if (!(length > 0) || !std::isfinite(length)) length = longest_step();
     const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
-    if (natural < shortest && smooth_.analytic_order() >= 1) {
-      const double rough = smooth_.tangent_length(now_, longest_step(), direction_);
-      if (watches_.arrive_within(smooth_, 4 * std::max(rough, tangent_bits * eps * std::abs(t)))) return found_here();
-      if (rough > 0 && rough_steps_ < most_rough_steps) {
-        ++rough_steps_;
-        smooth_.cut_rough(now_, direction_ * rough);
-        return advance(nullptr, natural, watched);
-      }
-    }
-    rough_steps_ = 0;
-    if (natural < shortest) {
-      if (watches_.arrive_within(smooth_, 64 * eps * std::abs(t))) return found_here();
-      return stall(natural);
-    }
+    if (natural < shortest) return rough_step(natural, watched);
     const Watch* first = nullptr;
     for (;;) {
       first = watches_.find_first(smooth_, events_.jumps(), direction_ * length, resolution(), false);
@@ -127,11 +114,12 @@ class Engine {
       }
       // Too long for the defect: the series does not see what the flow meets. Try half of it.
       length = std::abs(tau) / 2;
-      if (length < shortest) return stall(length);
       smooth_.begin(now_);
       watches_.list(now_, smooth_, events_.jumps(), true);
       watched = watches_.series(smooth_);
+      if (length < shortest) return rough_step(length, watched);
     }
+    rough_steps_ = 0;
     blind_steps_ = length < blind_share * std::min(natural, longest_step()) ? blind_steps_ + 1 : 0;
     if (blind_steps_ > most_blind_steps) return stall(length);
     if (!determinants_.empty()) {
@@ -141,6 +129,23 @@ class Engine {
       }
     }
     return advance(first, natural, watched);
+  }
+
+  /// The series carry less than time can see: along the tangent out of a singularity (a square root at zero), or into what is
+  /// about to happen.
+  void rough_step(double carried, std::span<const WatchedSeries> watched) {
+    const double unit = eps * std::abs(now_.t());
+    if (smooth_.analytic_order() >= 1) {
+      const double rough = smooth_.tangent_length(now_, longest_step(), direction_);
+      if (watches_.arrive_within(smooth_, 4 * std::max(rough, tangent_bits * unit))) return found_here();
+      if (rough > 0 && rough_steps_ < most_rough_steps) {
+        ++rough_steps_;
+        smooth_.cut_rough(now_, direction_ * rough);
+        return advance(nullptr, carried, watched);
+      }
+    }
+    if (watches_.arrive_within(smooth_, 64 * unit)) return found_here();
+    stall(carried);
   }
 
   /// As far as the end, the next tick of a clock, and not over more points of a section than memory should hold.
@@ -162,7 +167,7 @@ class Engine {
     if (recorder_.wants_pieces()) recorder_.keep(piece, now_, smooth_.series().held_values());
     const std::vector<double>& end = smooth_.end();
     move_clock(tau, first == nullptr);
-    smooth_.accept(end, std::abs(tau), natural, watched);
+    smooth_.accept(std::abs(tau), natural, watched);
     now_.x = end;
     after_event_ = false;
     if (first) guards_ = watches_.found_at(tau, resolution());
