@@ -16,7 +16,11 @@ Lu& Lu::operator=(Lu&& other) noexcept = default;
 Lu::~Lu() = default;
 
 void Lu::factor(const Mat& A) { lu_->compute(A); }
-double Lu::rcond() const { return lu_->rcond(); }
+double Lu::rcond() const {
+  // Eigen divides by the pivots: where one of them is zero, its estimate can be any number.
+  if ((lu_->matrixLU().diagonal().array() == 0).any()) return 0;
+  return lu_->rcond();
+}
 double Lu::determinant() const { return lu_->determinant(); }
 Vec Lu::pivots() const { return lu_->matrixLU().diagonal(); }
 Vec Lu::solve(const Vec& b) const { return lu_->solve(b); }

@@ -40,6 +40,14 @@ TEST(Lu, SolvesForNoColumnsAtAll) {
 
 TEST(Lu, TellsASingularMatrixByItsCondition) { EXPECT_LT(Lu(rank_two).rcond(), 1e-14); }
 
+TEST(Lu, TellsAZeroPivotByItsCondition) {  // a loop of friction: the last row is the third less the second
+  Mat loop(4, 4);
+  loop << -1.5, -3, -6, 0, -1, -4, -6, 1.0 / 3, -1, -3, -8, -1.0 / 3, 0, 1, -2, -2.0 / 3;
+  for (int i = 0; i < 4; ++i) loop.row(i) /= loop.row(i).cwiseAbs().maxCoeff();
+  EXPECT_LT(Lu(loop).rcond(), 1e-14);
+  EXPECT_EQ(Lu(Mat::Zero(3, 3)).rcond(), 0);
+}
+
 TEST(Lu, IsAValueThatCanBeCopiedAndFactoredAgain) {
   Lu lu(regular);
   const Lu copy = lu;
