@@ -37,6 +37,9 @@ struct BranchOptions {
   /// Called at each point; false: enough.
   std::function<bool(const struct BranchPoint&)> on_point;
   std::function<void(const struct SpecialPoint&)> on_special;
+  std::function<void(const struct BranchPoint&)> on_start;  ///< before it is followed from there
+  std::function<void(const struct BranchEnd&)> on_end;      ///< of each way
+  class WalkLog* log = nullptr;                             ///< what was followed before, and what is from now on
 };
 
 using Spectrum = std::vector<std::complex<double>>;

@@ -15,8 +15,8 @@ Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
 }  // namespace
 
 Branch EquilibriumCurve::follow() {
-  Branch out{.equilibria = true, .autonomous = true};
-  branch_ = &out;
+  Branch& out = book_.branch;
+  out.equilibria = out.autonomous = true;
   const Equilibrium rest = find_equilibrium(program_, start_);
   if (rest.kind == Equilibrium::Kind::none || rest.kind == Equilibrium::Kind::set) {
     out.why = rest.kind == Equilibrium::Kind::none ? rest.why : "set";
@@ -57,22 +57,23 @@ CurveOptions EquilibriumCurve::curve_options() const {
 void EquilibriumCurve::both_ways(const CurvePoint& first) {
   const Arc arc = arc_;
   const Vec scale = scale_;
-  const BranchEnd low = walk(first.reversed(), -1);
-  std::reverse(branch_->points.begin(), branch_->points.end());
-  std::reverse(branch_->special.begin(), branch_->special.end());
-  arc_ = arc;
-  basis_.resize(0, 0);
-  scale_ = scale;
-  curve_->refresh_scale();
-  point(first);
-  const BranchEnd high = walk(first, 1);
-  branch_->ends = {low, high};
+  const auto walker = [&](const CurvePoint& from, int direction) {
+    return [this, &arc, &scale, from, direction] {
+      arc_ = arc;
+      basis_.resize(0, 0);
+      scale_ = scale;
+      curve_->refresh_scale();
+      return walk(from, direction);
+    };
+  };
+  book_.both_ways(told(first), walker(first.reversed(), -1), walker(first, 1));
 }
 
 BranchEnd EquilibriumCurve::walk(const CurvePoint& from, int direction) {
+  singular_ = {};
   const CurveEnd end = curve_->walk(from);
-  const bool one = kept_.empty() || branch_->points.empty();
-  return {direction, end.why, end.detail, one ? end.value : branch_->points.back().values[0]};
+  const bool one = kept_.empty() || book_.branch.points.empty();
+  return {direction, end.why, end.detail, one ? end.value : book_.branch.points.back().values[0]};
 }
 
 Followed EquilibriumCurve::problem() {
@@ -186,15 +187,18 @@ bool EquilibriumCurve::slides() const {
                      [](char c) { return c == '0'; });
 }
 
-bool EquilibriumCurve::point(const CurvePoint& p) {
-  if (looking_ > 0) return --looking_ > 0;
-  for (Eigen::Index i = 0; i < n(); ++i) scale_[i] = std::max(scale_[i], std::abs(p.z[i]));
+BranchPoint EquilibriumCurve::told(const CurvePoint& p) {
   BranchPoint out{.values = values_of(p.z), .state = state_of(p.z), .t = time(), .spectrum = eigenvalues_at(p.z)};
   out.stable = std::all_of(out.spectrum.begin(), out.spectrum.end(),
                            [](const std::complex<double>& e) { return e.real() < 0; });
   out.signature = {visible_mode(arc_.mode, model_.form.visible).text()};
-  branch_->points.push_back(out);
-  return !options_.on_point || options_.on_point(branch_->points.back());
+  return out;
+}
+
+bool EquilibriumCurve::point(const CurvePoint& p) {
+  if (looking_ > 0) return --looking_ > 0;
+  for (Eigen::Index i = 0; i < n(); ++i) scale_[i] = std::max(scale_[i], std::abs(p.z[i]));
+  return book_.point(told(p));
 }
 
 SpecialPoint EquilibriumCurve::place(const std::string& type, const CurvePoint& p, const CurvePoint& before) {
@@ -208,17 +212,10 @@ SpecialPoint EquilibriumCurve::place(const std::string& type, const CurvePoint& 
 }
 
 bool EquilibriumCurve::add(SpecialPoint s) {
-  const std::string letters = label_letters(s.type);
-  int number = 1;
-  for (const SpecialPoint& other : branch_->special) number += label_letters(other.type) == letters;
-  s.label = fmt::format("{}{}", letters, number);
-  BranchPoint p{.values = s.values, .state = s.state, .t = s.t, .spectrum = s.spectrum, .signature = s.signature,
-                .label = s.label};
+  BranchPoint p{.values = s.values, .state = s.state, .t = s.t, .spectrum = s.spectrum, .signature = s.signature};
   p.stable = std::all_of(p.spectrum.begin(), p.spectrum.end(),
                          [](const std::complex<double>& e) { return e.real() < 0; });
-  branch_->points.push_back(std::move(p));
-  branch_->special.push_back(std::move(s));
-  if (options_.on_special) options_.on_special(branch_->special.back());
+  book_.special(std::move(s), std::move(p));
   return true;
 }
 
@@ -244,15 +241,14 @@ bool EquilibriumCurve::special(const Located& l) {
   SpecialPoint s = place(l.test.name, l.point, l.before);
   if (l.test.name == "fold" && slides()) s.type = "pseudo-saddle-node";
   // A fold and a branch point at one place: a branch that ends on a symmetric one.
-  if (!branch_->special.empty()) {
-    SpecialPoint& last = branch_->special.back();
+  if (!book_.branch.special.empty()) {
+    const SpecialPoint& last = book_.branch.special.back();
     const bool same = std::abs(last.values[0] - s.values[0]) < 1e-6 * scale_[program_.states()] &&
                       (last.type == "fold" || last.type == "branch");
     if (same && last.type != s.type) {
-      branch_->points.pop_back();
       s.type = "branch";
       s.detail = "pitchfork";
-      branch_->special.pop_back();
+      book_.take_back();
     }
   }
   return add(std::move(s));

@@ -30,12 +30,11 @@ void EquilibriumCurve::begin_at_special(const CurvePoint& first) {
   }
   curve_.emplace(following_, curve_options());
   curve_->refresh_scale();
-  branch_->points.clear();
-  branch_->special.clear();
+  book_.branch.points.clear();
+  book_.branch.special.clear();
   if (!sought_) {
-    branch_->found = false;
-    branch_->why = "special";
-    branch_->message = fmt::format("the special point '{}' is not found again near its place", options_.seek->type);
+    book_.not_found("special",
+                    fmt::format("the special point '{}' is not found again near its place", options_.seek->type));
     return;
   }
   const Located l = *sought_;
@@ -79,10 +78,10 @@ void EquilibriumCurve::follow_other(const Located& l) {
   }
   if (options_.seek->type == "boundary-equilibrium") {
     (void)pass(l);
-    if (!branch_->special.empty() && !branch_->special.front().others.empty()) {
-      const SpecialPoint::Other other = branch_->special.front().others.front();
-      branch_->points.clear();
-      branch_->special.clear();
+    if (!book_.branch.special.empty() && !book_.branch.special.front().others.empty()) {
+      const SpecialPoint::Other other = book_.branch.special.front().others.front();
+      book_.branch.points.clear();
+      book_.branch.special.clear();
       begin(other.arc, other.state);
       Vec z(n() + 1);
       z << Eigen::Map<const Vec>(other.state.data(), n()), other.value;
@@ -94,15 +93,13 @@ void EquilibriumCurve::follow_other(const Located& l) {
     if (const std::optional<OrbitOptions> cycle = cycle_beside(l)) {
       BranchOptions options = options_;
       options.seek.reset();
-      *branch_ = follow_orbit(model_, *cycle, options);
+      book_.branch = follow_orbit(model_, *cycle, options);
       return;
     }
   }
-  branch_->found = false;
-  branch_->why = "special";
-  branch_->message = fmt::format("no other branch begins at this point of type '{}'", options_.seek->type);
-  branch_->points.clear();
-  branch_->special.clear();
+  book_.not_found("special", fmt::format("no other branch begins at this point of type '{}'", options_.seek->type));
+  book_.branch.points.clear();
+  book_.branch.special.clear();
 }
 
 std::optional<OrbitOptions> EquilibriumCurve::cycle_beside(const Located& l) {
@@ -158,9 +155,7 @@ void EquilibriumCurve::follow_born(const Located& l) {
     if (e.imag() > 0 && std::abs(e.real()) <= 1e-5 * std::abs(e)) frequency = e.imag();
   }
   if (frequency == 0) {
-    branch_->found = false;
-    branch_->why = "special";
-    branch_->message = "the plane in which cycles are born is not found";
+    book_.not_found("special", "the plane in which cycles are born is not found");
     return;
   }
   // The plane of the pair: where A^2 + w^2 vanishes, by inverse iteration.
@@ -173,29 +168,35 @@ void EquilibriumCurve::follow_born(const Located& l) {
   start.run.initial = x;
   BranchOptions options = options_;
   options.seek.reset();
-  *branch_ = follow_cycles(model_, start, {x, {direction.begin(), direction.end()}, 2 * M_PI / frequency}, options);
+  book_.branch = follow_cycles(model_, start, {x, {direction.begin(), direction.end()}, 2 * M_PI / frequency}, options);
 }
 
 void EquilibriumCurve::both_sides_of(const CurvePoint& along) {
   constexpr double distance = 2e-3;
   std::vector<BranchEnd> ends;
+  const Arc arc = arc_;
+  const Vec scale = scale_;
   for (const double side : {-1.0, 1.0}) {
+    arc_ = arc;
+    basis_.resize(0, 0);
+    scale_ = scale;
+    curve_->refresh_scale();
     CurvePoint from = along;
     from.tangent *= side;
     const std::optional<CurvePoint> first =
         curve_->correct(from, distance, from.z + distance * from.tangent.cwiseProduct(scale_));
+    if (side < 0 && first) book_.begin_at(told(*first));
     if (!first) {
       ends.push_back({side > 0 ? 1 : -1, "failed", "no point on the other branch is found", along.last()});
     } else {
-      point(*first);
-      ends.push_back(walk(*first, side > 0 ? 1 : -1));
+      ends.push_back(book_.walked([&] {
+        point(*first);
+        return walk(*first, side > 0 ? 1 : -1);
+      }));
     }
-    if (side < 0) {
-      std::reverse(branch_->points.begin(), branch_->points.end());
-      std::reverse(branch_->special.begin(), branch_->special.end());
-    }
+    if (side < 0) book_.turn_round();
   }
-  branch_->ends = ends;
+  book_.branch.ends = ends;
 }
 
 void EquilibriumCurve::follow_special(const Located& l) {
@@ -221,9 +222,7 @@ void EquilibriumCurve::follow_special(const Located& l) {
   curve_.emplace(followed, curve_options());
   const std::optional<CurvePoint> first = curve_->start(z);
   if (!first) {
-    branch_->found = false;
-    branch_->why = "newton";
-    branch_->message = "Newton's method does not converge on the curve of the special point";
+    book_.not_found("newton", "Newton's method does not converge on the curve of the special point");
     return;
   }
   both_ways(*first);

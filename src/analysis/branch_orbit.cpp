@@ -6,15 +6,20 @@
 #include <fmt/format.h>
 
 namespace saltus {
+namespace {
+
+/// What is told may turn by this share of how far a state moves on the orbits before a point is put between.
+constexpr double bent = 1e-4;
+
+Eigen::Map<const Vec> as_vec(const std::vector<double>& x) { return {x.data(), static_cast<Eigen::Index>(x.size())}; }
+
+}  // namespace
 
 Branch OrbitCurve::follow() {
-  Branch out;
-  branch_ = &out;
   const Orbit orbit = find_orbit(model_, start_);
   if (!orbit.found) {
-    out.why = orbit.why;
-    out.message = orbit.message;
-    return out;
+    book_.not_found(orbit.why, orbit.message);
+    return book_.branch;
   }
   if (std::optional<CurvePoint> first = begin(orbit)) {
     if (options_.seek)
@@ -22,12 +27,10 @@ Branch OrbitCurve::follow() {
     else
       both_ways(*first);
   }
-  return out;
+  return book_.branch;
 }
 
 Branch OrbitCurve::follow_cycles(const Birth& birth) {
-  Branch out;
-  branch_ = &out;
   const size_t n = birth.x.size();
   Orbit orbit{.found = true, .autonomous = true, .period = birth.period};
   orbit.free.assign(n, false);
@@ -35,7 +38,7 @@ Branch OrbitCurve::follow_cycles(const Birth& birth) {
   double largest = 0;
   for (const double v : birth.x) largest = std::max(largest, std::abs(v));
   for (const double share : {1e-3, 1e-2, 1e-4}) {
-    out = {};
+    book_.branch = {};
     RunOptions o = start_.run;
     o.initial = birth.x;
     const double amplitude = share * (largest > 0 ? largest : 1.0);
@@ -54,14 +57,13 @@ Branch OrbitCurve::follow_cycles(const Birth& birth) {
       from.tangent[i] = ((*z)[i] - birth.x[static_cast<size_t>(i)]) / size[i];
     from.tangent.normalize();
     if (std::optional<CurvePoint> first = kept_apart(from)) {
-      out.found = true;
+      book_.branch.found = true;
       one_way(*first);
-      return out;
+      return book_.branch;
     }
   }
-  out.why = "newton";
-  out.message = "no cycle is found near the equilibrium";
-  return out;
+  book_.not_found("newton", "no cycle is found near the equilibrium");
+  return book_.branch;
 }
 
 CurveOptions OrbitCurve::curve_options() const {
@@ -75,7 +77,7 @@ CurveOptions OrbitCurve::curve_options() const {
 }
 
 std::optional<Vec> OrbitCurve::prepare(const Orbit& orbit) {
-  branch_->autonomous = orbit.autonomous;
+  book_.branch.autonomous = orbit.autonomous;
   problem_.set_ranges({options_.high - options_.low});
   const std::optional<Vec> z = problem_.take(orbit);
   followed_ = functions();
@@ -90,31 +92,27 @@ std::optional<CurvePoint> OrbitCurve::begin(const Orbit& orbit) {
   const std::optional<Vec> z = prepare(orbit);
   std::optional<CurvePoint> first;
   if (z) first = curve_->start(*z);
-  branch_->found = first.has_value();
-  if (!first) {
-    branch_->why = "newton";
-    branch_->message = "Newton's method does not converge at the start";
-  }
+  book_.branch.found = first.has_value();
+  if (!first) book_.not_found("newton", "Newton's method does not converge at the start");
   return first;
 }
 
 void OrbitCurve::both_ways(const CurvePoint& first) {
+  const BranchPoint start = told(first);
+  problem_.resize(start.lowest, start.highest);
   const OrbitProblem::Frozen frozen = problem_.frozen_signature();
-  const BranchEnd low = walk(first.reversed(), -1);
-  std::reverse(branch_->points.begin(), branch_->points.end());
-  std::reverse(branch_->special.begin(), branch_->special.end());
-  problem_.restore(frozen);
-  curve_->refresh_scale();
-  point(first);
-  const BranchEnd high = walk(first, 1);
-  branch_->ends = {low, high};
+  const auto walker = [&](const CurvePoint& from, int direction) {
+    return [this, &frozen, from, direction] {
+      problem_.restore(frozen);
+      curve_->refresh_scale();
+      return walk(from, direction);
+    };
+  };
+  book_.both_ways(start, walker(first.reversed(), -1), walker(first, 1));
 }
 
 void OrbitCurve::one_way(const CurvePoint& first) {
-  const double value = first.last();
-  point(first);
-  const BranchEnd end = walk(first, 1);
-  branch_->ends = {{-1, "start", "the special point at which it begins", value}, end};
+  book_.one_way(told(first), [&] { return walk(first, 1); });
 }
 
 std::optional<CurvePoint> OrbitCurve::kept_apart(const CurvePoint& from) {
@@ -139,6 +137,7 @@ Followed OrbitCurve::functions() {
                 if (!at_fold && problem_.needs_cut(p.z)) {
                   const OrbitProblem::Frozen frozen = problem_.frozen_signature();
                   const std::optional<Vec> z = problem_.cut_anew(p.z);
+                  last_.reset();
                   if (z && curve_->start(*z)) return z;
                   problem_.restore(frozen);
                   curve_->refresh_scale();
@@ -151,14 +150,21 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
   stop_.reset();
   largest_extent_ = 0;
   growing_ = 0;
+  last_period_ = 0;
+  last_value_ = HUGE_VAL;
+  singular_ = {};
+  seen_.resize(0);
+  walk_begin_ = book_.branch.points.size();
+  extent_ = Vec::Zero(problem_.program().states());
+  last_ = Last{from, told(from), Vec(), book_.branch.special.size()};
   const CurveEnd end = curve_->walk(from);
   // Where steps are lost in rounding before the orbit has quite shrunk.
-  if (!stop_ && end.why == "failed" && branch_->autonomous && kept_.empty() && !branch_->points.empty() &&
-      extent_of(branch_->points.back()) < 1e-2 * largest_extent_) {
+  if (!stop_ && end.why == "failed" && book_.branch.autonomous && kept_.empty() && !book_.branch.points.empty() &&
+      extent_of(book_.branch.points.back()) < 1e-2 * largest_extent_) {
     stop_ = {.why = "closed", .detail = "the orbit shrinks onto an equilibrium"};
-    add_equilibrium(BranchPoint(branch_->points.back()));
+    add_equilibrium(BranchPoint(book_.branch.points.back()));
   }
-  const double value = kept_.empty() || branch_->points.empty() ? end.value : branch_->points.back().values[0];
+  const double value = kept_.empty() || book_.branch.points.empty() ? end.value : book_.branch.points.back().values[0];
   if (stop_) return {direction, stop_->why, stop_->detail, value};
   return {direction, end.why, end.detail, value};
 }
@@ -197,10 +203,47 @@ BranchPoint OrbitCurve::told(const CurvePoint& p) {
 
 bool OrbitCurve::point(const CurvePoint& p) {
   if (looking_ > 0) return --looking_ > 0;
-  branch_->points.push_back(told(p));
-  problem_.resize(branch_->points.back().lowest, branch_->points.back().highest);
-  if (ends_at(branch_->points.back())) return false;
-  return !options_.on_point || options_.on_point(branch_->points.back());
+  const BranchPoint now = told(p);
+  const size_t specials = book_.branch.special.size();
+  for (size_t i = 0; i < now.lowest.size(); ++i) {
+    double& extent = extent_[static_cast<Eigen::Index>(i)];
+    extent = std::max(extent, now.highest[i] - now.lowest[i]);
+  }
+  const bool connected = last_ && last_->specials == specials && last_->point.z.size() == p.z.size();
+  Vec slope;
+  if (connected) {
+    const double step = length_between(last_->point, p);
+    slope = (as_vec(now.state) - as_vec(last_->told.state)) / step;
+    const bool turns = last_->slope.size() == 0 || exceeds((slope - last_->slope) * step, 4 * bent);
+    if (turns) fill(last_->point, last_->told, p, now, 0);
+  }
+  last_ = Last{p, now, slope, specials};
+  const bool goes_on = book_.point(now);
+  problem_.resize(now.lowest, now.highest);
+  if (!stop_ && walked() >= options_.most_points) stop_ = {.why = "points"};
+  return !ends_at(now) && goes_on;
+}
+
+double OrbitCurve::length_between(const CurvePoint& a, const CurvePoint& b) {
+  return (b.z - a.z).cwiseQuotient(problem_.scale()).dot(a.tangent);
+}
+
+bool OrbitCurve::exceeds(const Vec& moved, double share) const {
+  return (moved.cwiseAbs().array() > share * extent_.array()).any();
+}
+
+void OrbitCurve::fill(const CurvePoint& a, const BranchPoint& from, const CurvePoint& b, const BranchPoint& to,
+                      int depth) {
+  constexpr int deepest = 4;
+  if (depth >= deepest || walked() + 1 >= options_.most_points) return;
+  const std::optional<CurvePoint> middle = curve_->correct(a, length_between(a, b) / 2, 0.5 * (a.z + b.z));
+  if (!middle) return;
+  const BranchPoint between = told(*middle);
+  const Vec straight = 0.5 * (as_vec(from.state) + as_vec(to.state));
+  if (!exceeds(as_vec(between.state) - straight, bent)) return;
+  fill(a, from, *middle, between, depth + 1);
+  book_.point(between);
+  fill(*middle, between, b, to, depth + 1);
 }
 
 double OrbitCurve::extent_of(const BranchPoint& p) const {
@@ -222,7 +265,7 @@ bool OrbitCurve::ends_at(const BranchPoint& p) {
     stop_ = {.why = "homoclinic", .detail = "the period grows without bound"};
   else if (size > beyond)
     stop_ = {.why = "failed", .detail = "the orbit grows beyond all bounds"};
-  else if (branch_->autonomous && kept_.empty() && extent < shrunk * largest_extent_) {
+  else if (book_.branch.autonomous && kept_.empty() && extent < shrunk * largest_extent_) {
     stop_ = {.why = "closed", .detail = "the orbit shrinks onto an equilibrium"};
     add_equilibrium(p);
   }
@@ -235,7 +278,7 @@ bool OrbitCurve::grows_on_the_spot(const BranchPoint& p) {
   const double largest = p.spectrum.empty() ? 0 : std::abs(p.spectrum[0]);
   const bool grows = p.period > last_period_, neutral = largest > 0.5 && largest < 2;
   const bool rests = std::abs(p.values[0] - last_value_) < still * (options_.high - options_.low);
-  growing_ = branch_->autonomous && grows && rests && !neutral ? growing_ + 1 : 0;
+  growing_ = book_.branch.autonomous && grows && rests && !neutral ? growing_ + 1 : 0;
   last_period_ = p.period;
   last_value_ = p.values[0];
   return growing_ >= count;
@@ -260,7 +303,7 @@ void OrbitCurve::add_equilibrium(const BranchPoint& p) {
   s.near_values = p.values, s.near_state = p.state, s.near_t = p.t, s.near_period = p.period;
   BranchPoint here = p;
   here.values = s.values, here.state = s.state, here.period = s.period;
-  keep(std::move(s), std::move(here));
+  book_.special(std::move(s), std::move(here));
 }
 
 SpecialPoint OrbitCurve::place(const std::string& type, const Located& l) {
@@ -275,18 +318,8 @@ SpecialPoint OrbitCurve::place(const std::string& type, const Located& l) {
   return s;
 }
 
-void OrbitCurve::keep(SpecialPoint s, BranchPoint p) {
-  const std::string letters = label_letters(s.type);
-  int number = 1;
-  for (const SpecialPoint& other : branch_->special) number += label_letters(other.type) == letters;
-  p.label = s.label = fmt::format("{}{}", letters, number);
-  branch_->points.push_back(std::move(p));
-  branch_->special.push_back(std::move(s));
-  if (options_.on_special) options_.on_special(branch_->special.back());
-}
-
 bool OrbitCurve::add(SpecialPoint s, const CurvePoint& at_point) {
-  keep(std::move(s), told(at_point));
+  book_.special(std::move(s), told(at_point));
   return true;
 }
 
@@ -307,8 +340,8 @@ bool OrbitCurve::special(const Located& l) {
   }
   SpecialPoint s = place(type, l);
   if (pitchfork) s.detail = "pitchfork";
-  if (type == "branch" && !branch_->special.empty()) {  // one special point per place
-    const SpecialPoint& last = branch_->special.back();
+  if (type == "branch" && !book_.branch.special.empty()) {  // one special point per place
+    const SpecialPoint& last = book_.branch.special.back();
     if (last.type == "branch" && std::abs(last.values[0] - s.values[0]) < 1e-6 * (options_.high - options_.low))
       return true;
   }

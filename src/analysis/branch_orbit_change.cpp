@@ -238,6 +238,7 @@ bool OrbitCurve::meets_backward(const BranchPoint& p, double value) {
 }
 
 Passage OrbitCurve::pass(const Located& l) {
+  last_.reset();
   const double value = l.point.z[l.point.z.size() - 1];
   // Where a leg vanishes with a square root the parameter turns there: its slope is rounding.
   const double slope = l.point.last_slope(), moved = value - l.before.last();
@@ -282,7 +283,7 @@ Passage OrbitCurve::pass(const Located& l) {
     if (s.type.empty()) s.type = "degenerate";
   }
   const std::string detail = s.detail;
-  if (looking_ == 0) keep(std::move(s), here);
+  if (looking_ == 0) book_.special(std::move(s), here);
   if (!on) return {.why = "signature", .detail = detail};
   problem_.restore(on->frozen);
   seen_.resize(0);

@@ -20,10 +20,10 @@ void OrbitCurve::begin_at_special(const CurvePoint& first) {
     if (sought_) break;
   }
   curve_.emplace(followed_, curve_options());
-  branch_->points.clear();
-  branch_->special.clear();
+  book_.branch.points.clear();
+  book_.branch.special.clear();
   if (!sought_) {
-    not_found(fmt::format("the special point '{}' is not found again near its place", options_.seek->type));
+    book_.not_found("special", fmt::format("the special point '{}' is not found again near its place", options_.seek->type));
     return;
   }
   const Located l = *sought_;
@@ -31,12 +31,6 @@ void OrbitCurve::begin_at_special(const CurvePoint& first) {
     follow_special(l);
   else
     follow_other(l);
-}
-
-void OrbitCurve::not_found(const std::string& message) {
-  branch_->found = false;
-  branch_->why = "special";
-  branch_->message = message;
 }
 
 bool OrbitCurve::is_sought(const Located& l, const std::string& type) {
@@ -90,10 +84,10 @@ void OrbitCurve::follow_other(const Located& l) {
   if (const std::optional<OrbitOptions> beside = orbit_beside(l)) {
     BranchOptions options = options_;
     options.seek.reset();
-    *branch_ = follow_orbit(model_, *beside, options);
+    book_.branch = follow_orbit(model_, *beside, options);
     return;
   }
-  not_found(fmt::format("no other branch is found to begin at this point of type '{}'", type));
+  book_.not_found("special", fmt::format("no other branch is found to begin at this point of type '{}'", type));
 }
 
 std::optional<OrbitOptions> OrbitCurve::orbit_beside(const Located& l) {
@@ -153,7 +147,7 @@ void OrbitCurve::follow_special(const Located& l) {
   curve_.emplace(followed_, curve_options());
   const std::optional<CurvePoint> first = curve_->start(z);
   if (!first) {
-    not_found("Newton's method does not converge on the curve of the special point");
+    book_.not_found("special", "Newton's method does not converge on the curve of the special point");
     return;
   }
   both_ways(*first);

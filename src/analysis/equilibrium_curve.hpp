@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/branch.hpp"
+#include "analysis/branch_book.hpp"
 #include "analysis/continuation.hpp"
 #include "analysis/kept_test.hpp"
 #include "analysis/spectrum.hpp"
@@ -26,7 +26,7 @@ struct GuardValue {
 class EquilibriumCurve {
  public:
   EquilibriumCurve(const Model& model, const EquilibriumOptions& start, const BranchOptions& options)
-      : program_(model), model_(program_.model()), start_(start), options_(options), variation_(program_, start.run) {
+      : program_(model), model_(program_.model()), start_(start), options_(options), variation_(program_, start.run), book_(options_) {
     followed_ = {options.parameter};
   }
   Branch follow();
@@ -53,6 +53,7 @@ class EquilibriumCurve {
   static std::string name_of(const Guard& g);
   std::vector<Test> tests(const CurvePoint& p);
   bool slides() const;
+  BranchPoint told(const CurvePoint& p);
   bool point(const CurvePoint& p);
   SpecialPoint place(const std::string& type, const CurvePoint& p, const CurvePoint& before);
   bool add(SpecialPoint s);
@@ -93,9 +94,9 @@ class EquilibriumCurve {
   EquilibriumOptions start_;
   BranchOptions options_;
   Variation variation_;
+  BranchBook book_;
   Followed following_;
   std::optional<Continuation> curve_;
-  Branch* branch_ = nullptr;
   Arc arc_;
   Mat basis_;
   Vec scale_;

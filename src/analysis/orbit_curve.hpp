@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/branch.hpp"
+#include "analysis/branch_book.hpp"
 #include "analysis/continuation.hpp"
 #include "analysis/kept_test.hpp"
 #include "analysis/orbit_problem.hpp"
@@ -24,7 +24,7 @@ constexpr double vanished = 1e-5;
 class OrbitCurve {
  public:
   OrbitCurve(const Model& model, const OrbitOptions& start, const BranchOptions& options)
-      : model_(model), start_(start), options_(options), problem_(model, start, {options.parameter}) {}
+      : model_(model), start_(start), options_(options), problem_(model, start, {options.parameter}), book_(options_) {}
   Branch follow();
   /// Cycles born at an equilibrium: small ones first, away from it.
   Branch follow_cycles(const Birth& birth);
@@ -45,6 +45,13 @@ class OrbitCurve {
   std::vector<Test> tests(const CurvePoint& p);
   BranchPoint told(const CurvePoint& p);
   bool point(const CurvePoint& p);
+  /// Points between two, where what is told turns: it may do so where the unknowns hardly move.
+  void fill(const CurvePoint& a, const BranchPoint& from, const CurvePoint& b, const BranchPoint& to, int depth);
+  double length_between(const CurvePoint& a, const CurvePoint& b);
+  /// Whether a state moves by more than a share of how far it does on the orbits.
+  bool exceeds(const Vec& moved, double share) const;
+  /// Points of the walk that goes on.
+  int walked() const { return static_cast<int>(book_.branch.points.size() - walk_begin_); }
   /// How far states move on an orbit, in units of their sizes at the start.
   double extent_of(const BranchPoint& p) const;
   /// Where an orbit is none any more: its period, its size, its extent.
@@ -55,14 +62,12 @@ class OrbitCurve {
   /// What an orbit that has shrunk to a point has shrunk onto: the special point of equilibria there.
   void add_equilibrium(const BranchPoint& p);
   SpecialPoint place(const std::string& type, const Located& l);
-  void keep(SpecialPoint s, BranchPoint p);
   bool add(SpecialPoint s, const CurvePoint& at_point);
   bool special(const Located& l);
 
   // ---- from a special point -----------------------------------------------------------------------------------------
 
   void begin_at_special(const CurvePoint& first);
-  void not_found(const std::string& message);
   /// Whether this is the point sought; if so it is kept and the walk ends.
   bool is_sought(const Located& l, const std::string& type);
   void follow_other(const Located& l);
@@ -140,7 +145,7 @@ class OrbitCurve {
   OrbitProblem problem_;
   Followed followed_;
   std::optional<Continuation> curve_;
-  Branch* branch_ = nullptr;
+  BranchBook book_;
   int looking_ = 0;  ///< points still to be looked at for a special point sought
   std::optional<Located> sought_;
   OrbitProblem::Frozen sought_signature_;
@@ -152,6 +157,15 @@ class OrbitCurve {
   std::optional<BranchEnd> stop_;  ///< why the walk was stopped
   int growing_ = 0;                ///< points in succession at which the period grows and the parameter rests
   double last_period_ = 0, last_value_ = 0;
+  size_t walk_begin_ = 0;  ///< points told before this walk
+  struct Last {
+    CurvePoint point;
+    BranchPoint told;
+    Vec slope;  ///< of what is told, along the curve
+    size_t specials = 0;
+  };
+  std::optional<Last> last_;  ///< the point before, on the same curve
+  Vec extent_;                ///< how far each state moves on the orbits so far
   OrbitView view_;
   Vec seen_;
   size_t seen_legs_ = 0;

@@ -177,7 +177,9 @@ std::optional<Vec> OrbitProblem::take(const Orbit& orbit) {
   forced_ = !orbit.autonomous;
   values_ = options_.run.parameters;
   directions_ = parameter_directions(model_, values_, followed_).p;
-  shooting_.emplace(program_, options_.run, forced_, direction_);
+  RunOptions run = options_.run;
+  run.stop = {};  // between points, not within them
+  shooting_.emplace(program_, run, forced_, direction_);
   shooting_->bind(values_, directions_);
   size_ = Vec::Constant(n, 0.0);
   for (const Piece& p : orbit.trajectory.pieces) {
@@ -407,7 +409,7 @@ std::optional<Vec> OrbitProblem::cut_anew(const Vec& z) {
 }
 
 OrbitProblem::Frozen OrbitProblem::frozen_signature() const {
-  return {legs_, anchor_, closing_, symmetry_, scale_, size_, clock_, period_};
+  return {legs_, anchor_, closing_, symmetry_, scale_, size_, clock_, period_, widest_, told_};
 }
 
 void OrbitProblem::restore(const Frozen& frozen) {
@@ -419,6 +421,8 @@ void OrbitProblem::restore(const Frozen& frozen) {
   size_ = frozen.size;
   clock_ = frozen.clock;
   period_ = frozen.period;
+  widest_ = frozen.widest;
+  told_ = frozen.told;
   shooting_->set_size(size_, period_);
 }
 

@@ -79,6 +79,8 @@ class OrbitProblem {
     Vec scale, size;
     Expr clock;
     double period;
+    Vec widest;
+    std::vector<double> told;
   };
   Frozen frozen_signature() const;
   void restore(const Frozen& frozen);

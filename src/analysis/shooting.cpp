@@ -13,6 +13,8 @@ Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
 
 /// Legs up to this share of the period use the series of their guard from the start.
 constexpr double short_leg = 0.02;
+/// A frozen leg that takes a state so much farther than any is on the orbit leads nowhere.
+constexpr double blown_up = 1e8;
 
 std::vector<double> coefficients(const double* c, int order, double offset = 0) {
   std::vector<double> out(c, c + order + 1);
@@ -70,9 +72,9 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
     Smooth smooth(*memory.series, memory.order, memory.step_ratio, o);
     Moment now{.x = x, .counters = leg.arc.counters, .mode = leg.arc.mode};
     now.clock.set(t);
-    const double end = t + leg.length;
+    const double end = t + leg.length, bound = blown_up * size_.maxCoeff();
     for (long steps = 0; now.clock.until(end) != 0; ++steps) {
-      if (steps > 200'000) return false;
+      if (steps > 200'000 || (run_.stop && run_.stop())) return false;
       const double left = now.clock.until(end);
       memory.series->set_mode(now.mode);
       if (!leg.arc.held.empty()) memory.series->hold_at(leg.arc.held);
@@ -129,7 +131,7 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
       else
         now.clock.advance(piece.length);
       for (const double value : now.x) {
-        if (!(std::abs(value) < 1e100)) return false;
+        if (!(std::abs(value) < bound)) return false;
       }
     }
     x = now.x;

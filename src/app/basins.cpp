@@ -294,13 +294,6 @@ Past record(const BasinsRequest& request, const Model& model, const Axes& axes, 
   return past;
 }
 
-/// What the computation depends on: pictures, formats and joining do not count.
-std::string identity_of(Past past) {
-  for (const char* idle : {"format", "no-plot", "show", "at", "native"})
-    std::erase_if(past.options, [&](const Past::Option& o) { return o.first == idle; });
-  return write_past(past);
-}
-
 }  // namespace
 
 Outcome basins(const BasinsRequest& request, const Observer& observer) {
@@ -331,10 +324,9 @@ Outcome basins(const BasinsRequest& request, const Observer& observer) {
 
   const bool leads = rank() == 0;
   const ResultFolder folder = leads ? open_folder(request.output, past) : ResultFolder();
-  Keep checkpoint{.identity = identity_of(past)};
+  const Keep checkpoint = checkpoint_in(folder, past, {"at"});
   if (folder) {
     begin(folder, past);
-    checkpoint.path = *folder / "checkpoint";
     make_folder(checkpoint.path);
   }
   const BasinsAnswer answer = ask(question, map, observer, checkpoint);
@@ -352,8 +344,7 @@ Outcome basins(const BasinsRequest& request, const Observer& observer) {
     results.tables = tables_of(answer);
     saved = save(std::move(results), folder, request.output);
   }
-  std::error_code ignored;
-  if (folder && !found.interrupted && !saved.lost) fs::remove_all(checkpoint.path, ignored);
+  if (!found.interrupted && !saved.lost) remove_checkpoint(checkpoint);
 
   const bool badly =
       std::all_of(found.group.begin(), found.group.end(), [](std::int32_t g) { return g <= CellFate::ended; });
@@ -363,8 +354,7 @@ Outcome basins(const BasinsRequest& request, const Observer& observer) {
                                               : Status::done};
   tell(saved, outcome);
   outcome.talk += view_notes;
-  if (found.interrupted && folder)
-    outcome.talk += fmt::format("interrupted: 'saltus again {}' goes on\n", (*folder / "run.toml").string());
+  if (found.interrupted) outcome.talk += how_to_go_on(folder);
   const std::string& note = answer.note;
   if (request.output.json) {
     outcome.text = json_of(answer);

@@ -36,9 +36,11 @@ int read_threads(const std::string& text) {
 /// Declares options of a command as the table describes them; one that the command does not take is left out.
 class Declare {
  public:
-  Declare(CLI::App& app, std::string_view command) : app_(app), command_(command) {}
+  Declare(CLI::App& app, std::string_view command, std::ostream& out) : app_(app), command_(command), out_(out) {}
 
   CLI::App& app() const { return app_; }
+  /// Where results go.
+  std::ostream& out() const { return out_; }
   /// The place of an argument that has no flag.
   Declare& place(const std::string& name, std::string& value, const std::string& what, bool required = true) {
     app_.add_option(name, value, what)->required(required)->type_name("");
@@ -130,6 +132,7 @@ class Declare {
 
   CLI::App& app_;
   std::string_view command_;
+  std::ostream& out_;
 };
 
 void declare(Declare& d, ModelOptions& o) {
@@ -242,7 +245,7 @@ std::function<Outcome()> prepare_orbit(Declare& d) {
   declare(d, o->solve);
   declare(d, o->output);
   return [o] {
-    Terminal terminal(o->output.quiet);
+    Terminal terminal(o->output.quiet || rank() > 0);
     return orbit(*o, terminal.observer());
   };
 }
@@ -256,9 +259,12 @@ std::function<Outcome()> prepare_follow(Declare& d) {
   d.number("step", o->step).text("longest-time", o->longest).value("measure", o->measure).value("over", o->over);
   declare(d, o->start.solve);
   declare(d, o->start.output);
-  return [o] {
+  return [o, &out = d.out()] {
     Terminal terminal(o->start.output.quiet);
-    return follow(*o, terminal.observer());
+    return follow(*o, terminal.observer(), [&](const std::string& line) {
+      terminal.clear();
+      out << as_flags(line) << std::flush;
+    });
   };
 }
 
@@ -280,13 +286,13 @@ struct AgainOptions {
   bool force = false, json = false, quiet = false;
 };
 
-Outcome again(AgainOptions options);
+Outcome again(AgainOptions options, std::ostream& out);
 
 std::function<Outcome()> prepare_again(Declare& d) {
   const auto o = std::make_shared<AgainOptions>();
   d.place("FILE", o->file, "the run.toml of a past result, or its folder");
   d.value("folder", o->folder).flag("force", o->force).flag("json", o->json).flag("quiet", o->quiet);
-  return [o] { return again(*o); };
+  return [o, &out = d.out()] { return again(*o, out); };
 }
 
 /// Given to `command_line`.
@@ -320,7 +326,7 @@ const std::vector<Command>& commands() {
       {"sweep", "MODEL VALUES", "attractors against a parameter: bifurcation diagram, map of periods", prepare_sweep,
        true},
       {"basins", "MODEL AXES", "which initial states go to which attractor", prepare_basins, true},
-      {"orbit", "MODEL", "a periodic orbit or an equilibrium: period, multipliers, events", prepare_orbit},
+      {"orbit", "MODEL", "a periodic orbit or an equilibrium: period, multipliers, events", prepare_orbit, true},
       {"follow", "MODEL RANGE", "the branch of an orbit or equilibrium in a parameter, and its bifurcations",
        prepare_follow},
       {"exponents", "MODEL", "Lyapunov exponents, with their errors", prepare_exponents},
@@ -423,10 +429,10 @@ std::string options_page() {
   misuse(fmt::format("unknown option '{}'", name), near.empty() ? help : fmt::format("did you mean '{}'?", near));
 }
 
-Outcome run_command(const Command& command, std::vector<std::string> arguments) {
+Outcome run_command(const Command& command, std::vector<std::string> arguments, std::ostream& out) {
   CLI::App app;
   app.set_help_flag("-h,--help", "this page");
-  Declare declare(app, command.name);
+  Declare declare(app, command.name, out);
   const auto run = command.prepare(declare);
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
@@ -444,7 +450,7 @@ Outcome run_command(const Command& command, std::vector<std::string> arguments) 
 }
 
 /// The recorded command line, with the file itself as the model.
-Outcome again(AgainOptions options) {
+Outcome again(AgainOptions options, std::ostream& out) {
   if (std::error_code ignored; std::filesystem::is_directory(options.file, ignored))
     options.file = (std::filesystem::path(options.file) / "run.toml").string();
   const auto past = read_past(options.file);
@@ -476,7 +482,7 @@ Outcome again(AgainOptions options) {
   if (options.force) arguments.push_back("--force");
   if (options.json) arguments.push_back("--json");
   if (options.quiet) arguments.push_back("-q");
-  Outcome outcome = run_command(find_command(past->command), std::move(arguments));
+  Outcome outcome = run_command(find_command(past->command), std::move(arguments), out);
   for (const std::string& file : changed)
     outcome.talk += fmt::format("'{}' has changed since: this is another result\n", file);
   if (past->version != this_version())
@@ -485,7 +491,7 @@ Outcome again(AgainOptions options) {
   return outcome;
 }
 
-Outcome dispatch(std::vector<std::string> arguments) {
+Outcome dispatch(std::vector<std::string> arguments, std::ostream& out) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") return {general_help()};
   if (arguments[0] == "--version") return {"saltus " SALTUS_VERSION "\n"};
   if (arguments[0] == "help") {
@@ -494,7 +500,7 @@ Outcome dispatch(std::vector<std::string> arguments) {
     arguments = {arguments[1], "--help"};
   }
   const Command& command = find_command(arguments[0]);
-  return run_command(command, {arguments.begin() + 1, arguments.end()});
+  return run_command(command, {arguments.begin() + 1, arguments.end()}, out);
 }
 
 /// Whether this is not the process that talks. One that cannot even tell, talks.
@@ -533,7 +539,7 @@ int tell_trouble(std::ostream& talk) {
 int command_line(std::vector<std::string> arguments, std::ostream& out, std::ostream& talk, Studio studio) {
   given_studio() = std::move(studio);
   try {
-    const Outcome outcome = dispatch(std::move(arguments));
+    const Outcome outcome = dispatch(std::move(arguments), out);
     if (rank() > 0) return 0;  // rank 0 speaks for all
     out << as_flags(outcome.text) << std::flush;
     talk << as_flags(outcome.talk) << std::flush;

@@ -153,8 +153,12 @@ struct FollowRequest {
   std::string over;                 ///< folder of a sweep, drawn below
 };
 
-/// A branch of equilibria or orbits and its bifurcations; with two ranges the curve of a special point.
-Outcome follow(const FollowRequest& request, const Observer& observer = {});
+/// Takes text that is known before a command ends.
+using Print = std::function<void(const std::string&)>;
+
+/// A branch of equilibria or orbits and its bifurcations; with two ranges the curve of a special point. Lines of its table
+/// are printed as they are found, where `print` is given; the outcome then has the rest.
+Outcome follow(const FollowRequest& request, const Observer& observer = {}, const Print& print = {});
 
 /// `saltus exponents`.
 struct ExponentsRequest {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/checkpoint.hpp"
 #include "app/commands.hpp"
 #include "app/engine.hpp"
 #include "app/orbit.hpp"
@@ -177,9 +178,17 @@ Table read_sweep(const std::string& folder, const std::string& x, const std::str
   return table.add_numbers("x", std::move(xs)).add_numbers("y", std::move(ys));
 }
 
+/// Prints the table of the branch while it is followed.
+Observer printing(Observer observer, const BranchLines& lines, const Print& print) {
+  observer.on_start = [&](const BranchPoint& p) { print(lines.start(p)); };
+  observer.on_special = [&](const SpecialPoint& s) { print(lines.special(s)); };
+  observer.on_end = [&](const BranchEnd& e) { print(lines.end(e)); };
+  return observer;
+}
+
 }  // namespace
 
-Outcome follow(const FollowRequest& request, const Observer& observer) {
+Outcome follow(const FollowRequest& request, const Observer& observer, const Print& print) {
   const OutputOptions& output = request.start.output;
   output.check();
   const FollowQuestion question = question_of(request);
@@ -192,9 +201,13 @@ Outcome follow(const FollowRequest& request, const Observer& observer) {
     below = read_sweep(request.over, planned.ranges[0].name, model.states[measured_state(request.measure, model)].name);
   Results results{.past = past_of(request, question, planned.start.run)};
   const ResultFolder folder = open_folder(output, results.past);
+  const Keep checkpoint = checkpoint_in(folder, results.past, {"measure", "over"});
+  if (folder) check_checkpoint(checkpoint.path, checkpoint.identity);
   begin(folder, results.past);
 
-  const FollowAnswer answer = ask(planned, observer);
+  const BranchLines lines(model, planned.ranges);
+  const bool talks = print && !output.json && !output.quiet;
+  const FollowAnswer answer = ask(planned, talks ? printing(observer, lines, print) : observer, checkpoint);
 
   const bool found = answer.branches[0].found;
   if (found) keep_special(results.past, model, answer.branches[0]);
@@ -211,11 +224,13 @@ Outcome follow(const FollowRequest& request, const Observer& observer) {
     results.drawn = std::move(picturing.tables);
     saved = save(std::move(results), folder, output);
   }
+  if (!answer.cancelled && !saved.lost) remove_checkpoint(checkpoint);
   const Status status = answer.cancelled ? Status::interrupted : found ? Status::done : Status::ended_badly;
-  const std::string words = words_of(answer);
+  const std::string words = talks ? closing_words(answer) : words_of(answer);
   Outcome outcome = conclude(status, output, saved,
                              {.json = [&] { return json_of(answer); }, .words = words, .briefly = words, .rows = rows});
   outcome.talk += view_notes;
+  if (answer.cancelled) outcome.talk += how_to_go_on(folder);
   return outcome;
 }
 

@@ -1,5 +1,9 @@
+#include <type_traits>
+
 #include <fmt/format.h>
 
+#include "analysis/checkpoint.hpp"
+#include "analysis/work.hpp"
 #include "app/commands.hpp"
 #include "app/engine.hpp"
 #include "app/orbit.hpp"
@@ -62,6 +66,15 @@ bool is_found(const OrbitAnswer& answer) { return answer.orbit.found; }
 bool is_found(const OrbitsAnswer& answer) { return !answer.orbits.empty(); }
 bool is_found(const EquilibriumAnswer& answer) { return answer.equilibrium.kind != Equilibrium::Kind::none; }
 
+template <class Plan>
+auto ask_keeping(const Plan& planned, const Observer& observer, const Keep& checkpoint) {
+  if constexpr (std::is_same_v<Plan, OrbitsPlan>) {
+    return ask(planned, observer, checkpoint);
+  } else {
+    return ask(planned, observer);
+  }
+}
+
 /// Computes what is planned, and leaves it where the request says.
 template <class Plan>
 Outcome answer_to(const OrbitRequest& request, const Plan& planned, const System& system, const RunOptions& options,
@@ -71,9 +84,16 @@ Outcome answer_to(const OrbitRequest& request, const Plan& planned, const System
   const std::vector<std::string> shown = find_columns(request.output.show, columns);
   check_view(request.output, system.model());
   Results results{.past = past_of(request, system, options)};
-  const ResultFolder folder = open_folder(request.output, results.past);
+  const bool leads = rank() == 0;
+  const ResultFolder folder = leads ? open_folder(request.output, results.past) : ResultFolder();
+  Keep checkpoint;
+  if (folder && request.starts) {
+    checkpoint = checkpoint_in(folder, results.past);
+    check_checkpoint(checkpoint.path, checkpoint.identity);
+  }
   begin(folder, results.past);
-  const auto answer = ask(planned, observer);
+  const auto answer = ask_keeping(planned, observer, checkpoint);
+  if (!leads) return {};
 
   results.past.start = start_of(answer);
   begin(folder, results.past);  // with the orbit
@@ -91,11 +111,13 @@ Outcome answer_to(const OrbitRequest& request, const Plan& planned, const System
     }
     saved = save(std::move(results), folder, request.output);
   }
+  if (!answer.cancelled && !saved.lost) remove_checkpoint(checkpoint);
   const Status status = answer.cancelled ? Status::interrupted : is_found(answer) ? Status::done : Status::ended_badly;
   const std::string words = words_of(answer);
   Outcome outcome = conclude(status, request.output, saved,
                              {.json = [&] { return json_of(answer); }, .words = words, .briefly = words, .rows = rows});
   outcome.talk += view_notes;
+  if (answer.cancelled && !checkpoint.path.empty()) outcome.talk += how_to_go_on(folder);
   return outcome;
 }
 
@@ -114,7 +136,10 @@ OrbitQuestion orbit_question(const OrbitRequest& request, const System& system, 
 }
 
 Outcome orbit(const OrbitRequest& request, const Observer& observer) {
+  if (!request.starts && rank() > 0) return {};
   request.output.check();
+  if (!request.starts && request.solve.threads > 0)
+    throw Error(ErrorKind::usage, "-j: one thread finds one orbit", {}, "leave it out; with --starts it applies");
   ModelOptions given = request.model;
   given.as_given = true;  // `again` repeats the search
   const System system = load_system(given, request.solve.from);

@@ -18,13 +18,14 @@ class Terminal {
 
   /// To be handed to a command; must not outlive the Terminal.
   Observer observer();
+  /// Takes the bar away, so that a line can be printed; it comes back by itself.
+  void clear();
 
  private:
   using Time = std::chrono::steady_clock::time_point;
 
   bool show(const Progress& progress);
   void draw(const Progress& progress, double seconds);
-  void clear();
 
   bool bar_;
   bool drawn_ = false;

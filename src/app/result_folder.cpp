@@ -142,6 +142,26 @@ void begin(const ResultFolder& folder, const Past& past) {
   }
 }
 
+Keep checkpoint_in(const ResultFolder& folder, Past past, std::initializer_list<std::string_view> idle) {
+  if (!folder) return {};
+  std::vector<std::string_view> left_out{"format", "native", "no-plot", "show"};
+  left_out.insert(left_out.end(), idle);
+  std::erase_if(past.options, [&](const Past::Option& o) {
+    return std::find(left_out.begin(), left_out.end(), o.first) != left_out.end();
+  });
+  return {*folder / "checkpoint", write_past(past)};
+}
+
+void remove_checkpoint(const Keep& checkpoint) {
+  std::error_code ignored;
+  if (!checkpoint.path.empty()) fs::remove_all(checkpoint.path, ignored);
+}
+
+std::string how_to_go_on(const ResultFolder& folder) {
+  if (!folder) return "";
+  return fmt::format("interrupted: 'saltus again {}' goes on\n", (*folder / "run.toml").string());
+}
+
 Saved save(Results results, const ResultFolder& folder, const OutputOptions& output) {
   Saved saved;
   const auto attempt = [&](const auto& write) {

@@ -6,12 +6,15 @@
 
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "app/commands.hpp"
+#include "ask/keep.hpp"
 #include "ask/past.hpp"
 #include "base/figure.hpp"
 #include "base/table.hpp"
@@ -64,6 +67,16 @@ bool is_result_file(const std::string& name);
 /// Writes run.toml: first of all files, so that what was begun can be told and repeated. A full disk is no reason not
 /// to compute; `save` tries again and tells.
 void begin(const ResultFolder& folder, const Past& past);
+
+/// Where a computation in a folder keeps what it has finished, and all that this depends on: pictures and formats do not
+/// count, nor the options named in `idle`.
+Keep checkpoint_in(const ResultFolder& folder, Past past, std::initializer_list<std::string_view> idle = {});
+
+/// After the results are safe.
+void remove_checkpoint(const Keep& checkpoint);
+
+/// "interrupted: 'saltus again ...' goes on" for the talk; nothing without a folder.
+std::string how_to_go_on(const ResultFolder& folder);
 
 /// Writes tables and pictures, each as far as it goes: one that cannot be written does not stop the others.
 Saved save(Results results, const ResultFolder& folder, const OutputOptions& output);

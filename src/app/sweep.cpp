@@ -160,16 +160,6 @@ Past record(const SweepRequest& request, const SweepPlan& plan, const Model& mod
   return past;
 }
 
-/// What the runs depend on: pictures and formats do not count, nor colours that cost nothing.
-std::string identity_of(Past past) {
-  const auto idle = [](const Past::Option& o) {
-    return o.first == "format" || o.first == "native" || o.first == "no-plot" || o.first == "show" ||
-           (o.first == "colour" && o.second != std::vector<std::string>{"exponent"});
-  };
-  std::erase_if(past.options, idle);
-  return write_past(past);
-}
-
 }  // namespace
 
 Outcome sweep(const SweepRequest& request, const Observer& observer) {
@@ -188,15 +178,14 @@ Outcome sweep(const SweepRequest& request, const Observer& observer) {
 
   const bool leads = rank() == 0;
   const ResultFolder folder = leads ? open_folder(request.output, past) : ResultFolder();
-  const std::string identity = identity_of(past);
-  std::filesystem::path checkpoint;
+  // Colours count only where they cost something.
+  const Keep checkpoint = request.colour == "exponent" ? checkpoint_in(folder, past) : checkpoint_in(folder, past, {"colour"});
   if (folder) {
-    checkpoint = *folder / "checkpoint";
-    check_checkpoint(checkpoint, identity);
+    check_checkpoint(checkpoint.path, checkpoint.identity);
     begin(folder, past);
   }
 
-  const SweepAnswer answer = ask(system, question.solve, plan, observer, {checkpoint, identity});
+  const SweepAnswer answer = ask(system, question.solve, plan, observer, checkpoint);
   if (!leads) return {};
   const bool complete = answer.missing == 0;
 
@@ -211,8 +200,7 @@ Outcome sweep(const SweepRequest& request, const Observer& observer) {
     results.drawn = std::move(picturing.tables);
     saved = save(std::move(results), folder, request.output);
   }
-  std::error_code ignored;
-  if (complete && folder && !saved.lost) std::filesystem::remove(checkpoint, ignored);
+  if (complete && !saved.lost) remove_checkpoint(checkpoint);
 
   const bool all_badly =
       std::all_of(answer.runs.begin(), answer.runs.end(), [](const auto& r) { return r && ended_badly(*r); });
@@ -222,8 +210,7 @@ Outcome sweep(const SweepRequest& request, const Observer& observer) {
                                         : Status::done};
   tell(saved, outcome);
   outcome.talk += view_notes;
-  if (!complete && folder)
-    outcome.talk += fmt::format("interrupted: 'saltus again {}' goes on\n", (*folder / "run.toml").string());
+  if (!complete) outcome.talk += how_to_go_on(folder);
   if (request.output.json) {
     outcome.text = json_of(answer);
   } else if (!request.output.quiet) {

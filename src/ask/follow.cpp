@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/branch_book.hpp"
 #include "analysis/sweep.hpp"
 
 namespace saltus {
@@ -153,7 +154,7 @@ FollowPlan plan(const FollowQuestion& question) {
   return plan;
 }
 
-FollowAnswer ask(const FollowPlan& plan, const Observer& observer) {
+FollowAnswer ask(const FollowPlan& plan, const Observer& observer, const Keep& checkpoint) {
   const Model& model = plan.system.model();
   FollowAnswer answer{.system = plan.system, .options = plan.start.run, .ranges = plan.ranges, .of = plan.of, .all = plan.all};
   Observing watch(observer);
@@ -166,6 +167,10 @@ FollowAnswer ask(const FollowPlan& plan, const Observer& observer) {
     return watch.go_on({first.name, first.low, p.values[0], first.high});
   };
   branch.on_special = observer.on_special;
+  branch.on_start = observer.on_start;
+  branch.on_end = observer.on_end;
+  std::optional<WalkLog> log;
+  if (!checkpoint.path.empty()) branch.log = &log.emplace(checkpoint.path, checkpoint.identity);
   answer.branches.push_back(plan.equilibrium ? follow_equilibrium(model, {start.run}, branch)
                                              : follow_orbit(model, start, branch));
   if (plan.all && answer.branches[0].found) follow_all(model, start, branch, watch, answer.branches);

@@ -11,6 +11,7 @@
 
 #include "analysis/branch.hpp"
 #include "ask/ask.hpp"
+#include "ask/keep.hpp"
 #include "ask/orbit.hpp"
 
 namespace saltus {
@@ -71,6 +72,7 @@ struct FollowAnswer {
 
 /// Throws Error for what cannot be asked.
 FollowPlan plan(const FollowQuestion& question);
-FollowAnswer ask(const FollowPlan& plan, const Observer& observer = {});
+/// With a checkpoint, what was followed before an interruption is not followed again.
+FollowAnswer ask(const FollowPlan& plan, const Observer& observer = {}, const Keep& checkpoint = {});
 
 }  // namespace saltus

@@ -2,24 +2,18 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/basins.hpp"
 #include "analysis/sweep.hpp"
+#include "ask/keep.hpp"
 #include "ask/observer.hpp"
 #include "ask/solve.hpp"
 #include "ask/system.hpp"
 
 namespace saltus {
-
-/// Where finished parts are kept for the case that the program is killed, and all that the result depends on.
-struct Keep {
-  std::filesystem::path path = {};  ///< empty: none
-  std::string identity = {};
-};
 
 // ---- attractors against parameters ---------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ namespace saltus {
 
 struct BranchPoint;
 struct SpecialPoint;
+struct BranchEnd;
 
 struct Observer {
   Report progress = {};       ///< called now and then in the calling thread; false stops with what there is
@@ -21,6 +22,8 @@ struct Observer {
   std::function<void(const Transition&)> on_transition = {};    ///< of a run: all that happened there
   std::function<void(const BranchPoint&)> on_point = {};        ///< of a branch: each point, as it is found
   std::function<void(const SpecialPoint&)> on_special = {};     ///< of a branch: each special point
+  std::function<void(const BranchPoint&)> on_start = {};        ///< of a branch: where it is followed from
+  std::function<void(const BranchEnd&)> on_end = {};            ///< of a branch: why it ends, each way
 
   bool stopped() const { return stop.stop_requested() || (interrupted && interrupted()); }
   /// Whether to go on; tells how far it is.

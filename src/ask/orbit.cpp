@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/work.hpp"
 #include "model/period.hpp"
 
 namespace saltus {
@@ -28,23 +29,84 @@ int choose_section(const Model& model, const std::string& name, const std::vecto
   return find_section(model, name);
 }
 
-bool same_orbit(const Orbit& a, const Orbit& b) {
+/// What is kept of an orbit that was found from a random start: enough to tell it from others and to find it again.
+struct Met {
+  std::size_t start = 0;  ///< from which it was found,
+  bool guess = false;     ///< and how
+  double t = 0, period = 0;
+  std::vector<double> size;                 ///< of each state on it
+  std::vector<std::vector<double>> points;  ///< on the section: one of several returns may be met at any of them
+};
+
+Met met(const Orbit& orbit, std::size_t start, bool guess) {
+  Met out{.start = start, .guess = guess, .t = orbit.t, .period = orbit.period, .size = std::vector<double>(orbit.state.size(), 0.0)};
+  const Trajectory& run = orbit.trajectory;
+  for (const Piece& p : run.pieces) {
+    const size_t stride = p.coefficients.size() / out.size.size();
+    for (size_t i = 0; i < out.size.size(); ++i) out.size[i] = std::max(out.size[i], std::abs(p.coefficients[i * stride]));
+  }
+  const int returns = std::max(1, orbit.returns);
+  for (int k = 0; k < returns; ++k)
+    out.points.push_back(k == 0 ? orbit.state : run(run.start_time + (run.end.t - run.start_time) * k / returns));
+  return out;
+}
+
+bool is_same(const Met& a, const Met& b) {
   if (std::abs(a.period - b.period) > 1e-6 * a.period) return false;
-  // On the section an orbit of several returns may be met at any of its points.
-  std::vector<double> size(a.state.size(), 0.0);
-  for (const Piece& p : a.trajectory.pieces) {
-    const size_t stride = p.coefficients.size() / a.state.size();
-    for (size_t i = 0; i < size.size(); ++i) size[i] = std::max(size[i], std::abs(p.coefficients[i * stride]));
+  return std::any_of(a.points.begin(), a.points.end(), [&](const std::vector<double>& x) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (std::abs(x[i] - b.points[0][i]) > 1e-6 * std::max(a.size[i], 1e-12)) return false;
+    }
+    return true;
+  });
+}
+
+void pack(Packer& out, const Met& m) {
+  out.integer(static_cast<std::int64_t>(m.start)).integer(m.guess).number(m.t).number(m.period).numbers(m.size);
+  out.integer(static_cast<std::int64_t>(m.points.size()));
+  for (const std::vector<double>& x : m.points) out.numbers(x);
+}
+
+Met unpack_met(Unpacker& in) {
+  Met m{.start = static_cast<std::size_t>(in.integer()), .guess = in.integer() != 0, .t = in.number(), .period = in.number(), .size = in.numbers()};
+  m.points.resize(static_cast<size_t>(in.integer()));
+  for (std::vector<double>& x : m.points) x = in.numbers();
+  return m;
+}
+
+std::vector<std::vector<double>> random_starts(const OrbitsPlan& plan) {
+  std::vector<std::vector<double>> starts;
+  std::mt19937_64 random(plan.seed);
+  for (int k = 0; k < plan.starts; ++k) {
+    std::vector<double> x = plan.orbit.options.run.initial;
+    for (size_t i = 0; i < plan.box.size(); ++i) {
+      const double u = static_cast<double>(random() >> 11) * 0x1p-53;
+      const auto [from, to] = plan.box[i];
+      if (!std::isnan(from)) x[i] = from + u * (to - from);
+    }
+    starts.push_back(std::move(x));
   }
-  const int samples = std::max(1, a.returns);
-  for (int k = 0; k < samples; ++k) {
-    const double t = a.trajectory.start_time + (a.trajectory.end.t - a.trajectory.start_time) * k / samples;
-    const std::vector<double> x = k == 0 ? a.state : a.trajectory(t);
-    bool same = true;
-    for (size_t i = 0; i < x.size(); ++i) same = same && std::abs(x[i] - b.state[i]) <= 1e-6 * std::max(size[i], 1e-12);
-    if (same) return true;
-  }
-  return false;
+  return starts;
+}
+
+/// Near each start both what it settles on and what lies close by, stable or not.
+Job starts_job(const OrbitsPlan& plan, const std::vector<std::vector<double>>& starts, const std::string& identity) {
+  const auto search = [&](std::size_t item, const Bytes*, Worker&, const std::stop_token& stop) {
+    OrbitOptions one = plan.orbit.options;
+    one.run.initial = starts[item];
+    one.run.stop = [&stop] { return stop.stop_requested(); };
+    Packer out;
+    for (const bool guess : {false, true}) {
+      if (one.guess && !guess) continue;
+      OrbitOptions here = one;
+      here.guess = guess;
+      const Orbit orbit = try_orbit(plan.orbit.system.model(), here);
+      if (stop.stop_requested()) throw Stopped{};
+      if (orbit.found) pack(out, met(orbit, item, guess));
+    }
+    return out.take();
+  };
+  return {.count = starts.size(), .run = search, .identity = identity};
 }
 
 }  // namespace
@@ -114,38 +176,49 @@ OrbitsPlan plan(const OrbitsQuestion& question) {
   const auto is_set = [](const auto& interval) { return !std::isnan(interval.first); };
   if (std::none_of(question.box.begin(), question.box.end(), is_set))
     misuse("random starts need a box", "give the interval of each state: `box` y=-2:2");
-  return {plan(question.orbit), question.starts, question.box, question.seed};
+  return {plan(question.orbit), question.starts, question.box, question.seed, question.orbit.solve.threads};
 }
 
-OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer) {
+OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer, const Keep& checkpoint) {
   const OrbitOptions& options = plan.orbit.options;
   OrbitsAnswer answer{.system = plan.orbit.system, .options = options.run};
-  Observing watch(observer);
-  std::mt19937_64 random(plan.seed);
-  std::vector<Orbit>& found = answer.orbits;
-  for (int k = 0; k < plan.starts && !watch.stopped(); ++k) {
-    const Progress now{"start", 0, static_cast<double>(k), static_cast<double>(plan.starts)};
-    OrbitOptions one = options;
-    one.run = watched(one.run, watch, now);
-    for (size_t i = 0; i < plan.box.size(); ++i) {
-      const double u = static_cast<double>(random() >> 11) * 0x1p-53;
-      const auto [from, to] = plan.box[i];
-      if (!std::isnan(from)) one.run.initial[i] = from + u * (to - from);
-    }
-    watch.go_on(now);
-    // Near each start both what it settles on and what lies close by, stable or not.
-    for (const bool guess : {options.guess, true}) {
-      if (watch.stopped()) break;
-      one.guess = guess;
-      Orbit orbit = try_orbit(plan.orbit.system.model(), one);
-      if (!orbit.found) continue;
-      if (std::none_of(found.begin(), found.end(), [&](const Orbit& o) { return same_orbit(o, orbit); }))
-        found.push_back(std::move(orbit));
-      if (options.guess) break;
+  const std::vector<std::vector<double>> starts = random_starts(plan);
+  const WorkResult result =
+      run_job(starts_job(plan, starts, checkpoint.identity),
+              {.threads = plan.threads,
+               .checkpoint = checkpoint.path,
+               .progress =
+                   [&](const WorkProgress& p) {
+                     return observer({"start", static_cast<double>(p.resumed), static_cast<double>(p.done),
+                                      static_cast<double>(p.count)});
+                   },
+               .share = false});
+  answer.cancelled = result.missing > 0;
+  std::vector<Met> distinct;
+  for (const std::optional<Bytes>& item : result.items) {
+    if (!item) continue;
+    for (Unpacker in(*item); !in.empty();) {
+      Met m = unpack_met(in);
+      if (std::none_of(distinct.begin(), distinct.end(), [&](const Met& other) { return is_same(other, m); }))
+        distinct.push_back(std::move(m));
     }
   }
-  answer.cancelled = watch.stopped();
-  std::stable_sort(found.begin(), found.end(), [](const Orbit& a, const Orbit& b) {
+  for (const Met& m : distinct) {
+    OrbitOptions there = options;
+    there.run.initial = m.points[0];
+    there.run.from = m.t;
+    there.guess = true;
+    there.time = m.period;
+    Orbit orbit = try_orbit(plan.orbit.system.model(), there);
+    if (!orbit.found) {  // as it was found first
+      there = options;
+      there.run.initial = starts[m.start];
+      there.guess = m.guess;
+      orbit = try_orbit(plan.orbit.system.model(), there);
+    }
+    answer.orbits.push_back(std::move(orbit));
+  }
+  std::stable_sort(answer.orbits.begin(), answer.orbits.end(), [](const Orbit& a, const Orbit& b) {
     if (std::abs(a.period - b.period) > 1e-9 * a.period) return a.period < b.period;
     return a.state < b.state;
   });

@@ -11,6 +11,7 @@
 #include "analysis/equilibrium.hpp"
 #include "analysis/orbit.hpp"
 #include "ask/ask.hpp"
+#include "ask/keep.hpp"
 #include "ask/solve.hpp"
 #include "ask/system.hpp"
 
@@ -60,6 +61,7 @@ struct OrbitsPlan {
   int starts = 1;
   std::vector<std::pair<double, double>> box;
   std::uint64_t seed = 1;
+  int threads = 0;  ///< 0: all cores
 };
 
 struct OrbitsAnswer {
@@ -70,7 +72,8 @@ struct OrbitsAnswer {
 };
 
 OrbitsPlan plan(const OrbitsQuestion& question);
-OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer = {});
+/// The same for any number of threads; under mpirun every rank asks, and rank 0 gets the answer.
+OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer = {}, const Keep& checkpoint = {});
 
 // ---- points of rest ------------------------------------------------------------------------------------------------
 

@@ -212,33 +212,22 @@ class BranchJson {
 
 // ---- words ---------------------------------------------------------------------------------------------------------
 
-std::string special_line(const FollowAnswer& answer, const Branch& branch, const SpecialPoint& s) {
-  const BranchView shown(answer);
-  std::vector<std::string> values;
-  for (size_t k = 0; k < s.values.size(); ++k)
-    values.push_back(fmt::format("{:.12g}", shown.value(k, s.values[k])));
-  std::string out = fmt::format("  {:<6}{:<21}{:<17}", s.label, s.type, fmt::join(values, ", "));
-  out += fmt::format("{:<12}", branch.equilibria && s.period == 0 ? "" : number(s.period));
-  out += list_of(s.spectrum);
-  if (s.after) out += " -> " + list_of(*s.after);
-  if (s.crosses && !s.crosses->empty()) out += fmt::format(" (crosses {})", fmt::join(*s.crosses, ", "));
-  if (!s.detail.empty()) out += "; " + s.detail;
-  return out + "\n";
+/// "+ 0 - 0", or of many legs only the first.
+std::string signature_words(const std::vector<std::string>& modes) {
+  constexpr size_t widest = 40;
+  const std::string all = fmt::format("{}", fmt::join(modes, " "));
+  if (all.size() <= widest) return all;
+  return fmt::format("{}.. ({} modes)", all.substr(0, all.rfind(' ', widest) + 1), modes.size());
 }
 
-std::string branch_words(const FollowAnswer& answer, const Branch& branch) {
+std::string largest_of(const Spectrum& spectrum) {
+  return list_of({spectrum.begin(), spectrum.begin() + (spectrum.empty() ? 0 : 1)});
+}
+
+std::string count_words(const Branch& branch) {
   if (!branch.found) return fmt::format("none       {}\n", branch.message);
-  std::string out = fmt::format("branch     {} points of {}{}\n", branch.points.size(),
-                                branch.equilibria ? "equilibria" : "orbits",
-                                branch.special.empty() ? ", nothing special" : "");
-  if (!branch.special.empty())
-    out += fmt::format("  {:<6}{:<21}{:<17}{:<12}{}\n", "label", "type", answer.ranges[0].name, "period",
-                       branch.equilibria ? "eigenvalues" : "multipliers");
-  for (const SpecialPoint& s : branch.special) out += special_line(answer, branch, s);
-  for (const BranchEnd& e : branch.ends)
-    out += fmt::format("end        {} = {}: {}{}\n", answer.ranges[0].name, number(BranchView(answer).value(0, e.value)), e.why,
-                       e.detail.empty() ? "" : ", " + e.detail);
-  return out;
+  return fmt::format("branch     {} points of {}{}\n", branch.points.size(),
+                     branch.equilibria ? "equilibria" : "orbits", branch.special.empty() ? ", nothing special" : "");
 }
 
 }  // namespace
@@ -252,9 +241,60 @@ size_t measured_state(const std::string& measure, const Model& model) {
   return static_cast<size_t>(std::max(read_measure(measure, model).state, 0));
 }
 
+std::string BranchLines::line(const std::string& label, const std::string& type, const std::vector<double>& values,
+                              const std::string& rest) const {
+  std::vector<std::string> texts;
+  for (size_t k = 0; k < values.size(); ++k)
+    texts.push_back(fmt::format("{:.12g}", value_of(ranges_[k], model_, values[k])));
+  std::string out = fmt::format("  {:<6}{:<21}{:<17}{}", label, type, fmt::join(texts, ", "), rest);
+  out.erase(out.find_last_not_of(' ') + 1);
+  return out + "\n";
+}
+
+std::string BranchLines::head(bool equilibria) const {
+  std::vector<std::string> names;
+  for (const FollowedRange& r : ranges_) names.push_back(r.name);
+  return fmt::format("  {:<6}{:<21}{:<17}{:<12}{:<23}{}\n", "label", "type", fmt::join(names, ", "),
+                     equilibria ? "" : "period", equilibria ? "first eigenvalue" : "largest multiplier", "signature");
+}
+
+std::string BranchLines::start(const BranchPoint& p) const {
+  const bool equilibrium = p.period == 0;
+  return head(equilibrium) +
+         line("start", "", p.values,
+              fmt::format("{:<12}{:<23}{}", equilibrium ? "" : number(p.period), largest_of(p.spectrum),
+                          signature_words(p.signature)));
+}
+
+std::string BranchLines::special(const SpecialPoint& s) const {
+  std::string spectrum = largest_of(s.spectrum);
+  if (s.after) spectrum += " -> " + largest_of(*s.after);
+  std::string rest = fmt::format("{:<12}{:<23}{}", s.period == 0 ? "" : number(s.period), spectrum,
+                                 signature_words(s.signature));
+  if (s.crosses && !s.crosses->empty()) rest += fmt::format(" (crosses {})", fmt::join(*s.crosses, ", "));
+  if (!s.detail.empty()) rest += "; " + s.detail;
+  return line(s.label, s.type, s.values, rest);
+}
+
+std::string BranchLines::end(const BranchEnd& e) const {
+  return line("end", e.why, {e.value}, e.detail);
+}
+
 std::string words_of(const FollowAnswer& answer) {
   std::string out;
-  for (const Branch& branch : answer.branches) out += branch_words(answer, branch);
+  const BranchLines lines(answer.system.model(), answer.ranges);
+  for (const Branch& branch : answer.branches) {
+    if (branch.found) out += lines.head(branch.equilibria);
+    for (const SpecialPoint& s : branch.special) out += lines.special(s);
+    for (const BranchEnd& e : branch.ends) out += lines.end(e);
+    out += count_words(branch);
+  }
+  return out;
+}
+
+std::string closing_words(const FollowAnswer& answer) {
+  std::string out;
+  for (const Branch& branch : answer.branches) out += count_words(branch);
   return out;
 }
 
@@ -294,9 +334,11 @@ Picturing picture_of(const FollowAnswer& answer, const std::string& measure, std
                            : shown.measure().state < 0 ? "period"
                            : measure.empty()           ? model.states[0].name
                                                        : measure;
+  std::vector<int> followed;
+  for (const FollowedRange& r : answer.ranges) followed.push_back(r.parameter);
   Picturing out{{.title = fmt::format("{}: {}", model.name.empty() ? "branch" : model.name,
                                       plane ? "curve of a special point" : "branch"),
-                 .caption = caption_of(model)},
+                 .caption = caption_of(model, followed)},
                 {}};
   Panel panel{.x = {.label = answer.ranges[0].name}, .y = {.label = name}};
   if (below) {

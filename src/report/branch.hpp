@@ -10,7 +10,28 @@
 
 namespace saltus {
 
+/// The table of a branch, line by line: it can be printed while the branch is followed.
+class BranchLines {
+ public:
+  BranchLines(const Model& model, const std::vector<FollowedRange>& ranges) : model_(model), ranges_(ranges) {}
+
+  std::string head(bool equilibria) const;
+  /// The head, and where it is followed from.
+  std::string start(const BranchPoint& p) const;
+  std::string special(const SpecialPoint& s) const;
+  std::string end(const BranchEnd& e) const;
+
+ private:
+  std::string line(const std::string& label, const std::string& type, const std::vector<double>& values,
+                   const std::string& rest) const;
+
+  const Model& model_;
+  const std::vector<FollowedRange>& ranges_;
+};
+
 std::string words_of(const FollowAnswer& answer);
+/// What is left to say once the lines of the table have been printed.
+std::string closing_words(const FollowAnswer& answer);
 std::string json_of(const FollowAnswer& answer);
 
 /// "data": all points in order, with values, states, extremes over a period, period, largest multiplier, label,

@@ -152,9 +152,13 @@ Panel ribbons(const Model& model, const Rows& rows, std::vector<Table>& tables) 
 
 }  // namespace
 
-std::string caption_of(const Model& model) {
+std::string caption_of(const Model& model, std::span<const int> without) {
   std::vector<std::string> items;
-  for (const Parameter& p : model.parameters) items.push_back(fmt::format("{}\u00a0=\u00a0{}", p.name, print(p.value)));
+  for (size_t i = 0; i < model.parameters.size(); ++i) {
+    const Parameter& p = model.parameters[i];
+    if (std::find(without.begin(), without.end(), static_cast<int>(i)) != without.end()) continue;
+    items.push_back(fmt::format("{}\u00a0=\u00a0{}", p.name, print(p.value)));
+  }
   return fmt::format("{}", fmt::join(items, ", "));
 }
 

@@ -1,6 +1,7 @@
 // The picture of a run: states over time, one panel per group of kin, the mode below, the phase plane beside.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@ struct Picturing {
   std::vector<Table> tables;
 };
 
-/// "F = 0.4, omega = 1/3", unbreakable around each "="
-std::string caption_of(const Model& model);
+/// "F = 0.4, omega = 1/3", unbreakable around each "="; `without`: parameters left out, by number.
+std::string caption_of(const Model& model, std::span<const int> without = {});
 
 /// `shown` may be empty: then the states, as many as fit; of two, also their plane.
 Picturing picture_run(const Model& model, const Rows& rows, const Table& data, const std::vector<Shown>& shown);

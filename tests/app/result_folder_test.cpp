@@ -322,7 +322,7 @@ TEST_F(Faults, AMillionBracketsAreAnAnswer) {
 
 TEST_F(Faults, ThreadsAreOneOrMore) {
   for (const char* text : {"0", "", "-1", "two", "1x", "99999999999"}) {
-    const Ran r = saltus_line({"run", "dry_friction", "-j", text});
+    const Ran r = saltus_line({"sweep", "dry_friction", "omega=1:2:3", "-j", text});
     EXPECT_EQ(r.status, 2) << text;
     EXPECT_TRUE(contains(r.talk, "threads")) << r.talk;
   }

@@ -1,9 +1,13 @@
 #include "ask/orbit.hpp"
 
 #include <cmath>
+#include <filesystem>
 #include <numbers>
 #include <set>
 
+#include <unistd.h>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ask/follow.hpp"
@@ -88,6 +92,59 @@ TEST(OrbitsQuestion, TellsDistinctOrbitsByThePeriod) {
   EXPECT_TRUE(std::count(radii.begin(), radii.end(), 1.0) == 1);
 }
 
+/// A file that goes away.
+class Kept {
+ public:
+  Kept() : path_(std::filesystem::temp_directory_path() / fmt::format("saltus-kept-{}", ::getpid())) { remove(); }
+  ~Kept() { remove(); }
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+  Keep keep() const { return {path_, "a test"}; }
+
+ private:
+  void remove() const { std::filesystem::remove(path_); }
+
+  std::filesystem::path path_;
+};
+
+/// All numbers of the orbits, bit for bit.
+std::vector<double> numbers_of(const OrbitsAnswer& answer) {
+  std::vector<double> out;
+  for (const Orbit& o : answer.orbits) {
+    out.push_back(o.period);
+    out.insert(out.end(), o.state.begin(), o.state.end());
+    for (const auto& mu : o.multipliers) out.insert(out.end(), {mu.real(), mu.imag()});
+  }
+  return out;
+}
+
+TEST(OrbitsQuestion, GivesTheSameForAnyNumberOfThreadsAndAfterAStop) {
+  OrbitsQuestion question{.orbit = {.system = cycles()}, .starts = 8, .box = {{0.9, 2.1}, {0, 0.1}}, .seed = 2};
+  const OrbitsAnswer whole = ask(question);
+  ASSERT_EQ(whole.orbits.size(), 2u);
+  for (const int threads : {1, 3}) {
+    question.orbit.solve.threads = threads;
+    EXPECT_EQ(numbers_of(ask(question)), numbers_of(whole)) << threads;
+  }
+  const Kept kept;
+  question.orbit.solve.threads = 1;
+  std::size_t asked = 0;
+  const Observer impatient{.progress = [&](const Progress& p) { return p.now < 2 || ++asked < 2; }};
+  const OrbitsAnswer part = ask(plan(question), impatient, kept.keep());
+  const OrbitsAnswer rest = ask(plan(question), {}, kept.keep());
+  EXPECT_FALSE(rest.cancelled);
+  EXPECT_LE(part.orbits.size(), rest.orbits.size());
+  EXPECT_EQ(numbers_of(rest), numbers_of(whole));
+}
+
+TEST(OrbitsQuestion, IsStoppedWithWhatThereIs) {
+  const OrbitsQuestion question{.orbit = {.system = cycles()}, .starts = 1000, .box = {{0.9, 2.1}, {0, 0.1}}};
+  std::stop_source source;
+  source.request_stop();
+  const OrbitsAnswer answer = ask(question, {.stop = source.get_token()});
+  EXPECT_TRUE(answer.cancelled);
+}
+
 TEST(EquilibriumQuestion, GivesTheEigenvalue) {
   const EquilibriumAnswer answer = ask(EquilibriumQuestion{.system = fold()});
   ASSERT_EQ(answer.equilibrium.kind, Equilibrium::Kind::equilibrium);
@@ -142,6 +199,75 @@ TEST(FollowQuestion, StopsWithWhatThereIs) {
   EXPECT_TRUE(answer.cancelled);
   EXPECT_TRUE(answer.branches[0].found);
   EXPECT_LE(seen, 10);
+}
+
+/// All that is told of a branch, bit for bit.
+std::vector<double> numbers_of(const Branch& branch) {
+  std::vector<double> out;
+  const auto add = [&](const auto& p) {
+    for (const std::vector<double>* v : {&p.values, &p.state}) out.insert(out.end(), v->begin(), v->end());
+    for (const auto& mu : p.spectrum) out.insert(out.end(), {mu.real(), mu.imag()});
+    out.insert(out.end(), {p.t, p.period});
+  };
+  for (const BranchPoint& p : branch.points) add(p);
+  for (const SpecialPoint& s : branch.special) add(s);
+  for (const BranchEnd& e : branch.ends) out.push_back(e.value);
+  return out;
+}
+
+TEST(FollowQuestion, GoesOnAfterAStopToTheBranchItWouldHaveFound) {
+  const System friction = System::example("dry_friction");
+  const FollowQuestion question{.start = {.system = friction}, .ranges = {{"1/omega", 1.2, 6}}};
+  const FollowAnswer whole = ask(question);
+  ASSERT_EQ(whole.branches[0].special.size(), 2u);
+  const size_t many = whole.branches[0].points.size();
+  for (const size_t stop_at : {size_t{3}, many / 2, many - 5}) {
+    const Kept kept;
+    std::stop_source source;
+    size_t points = 0;
+    const Observer impatient{.stop = source.get_token(), .on_point = [&](const BranchPoint&) {
+                               if (++points == stop_at) source.request_stop();
+                             }};
+    const FollowAnswer part = ask(plan(question), impatient, kept.keep());
+    EXPECT_TRUE(part.cancelled);
+    std::vector<std::string> labels;
+    size_t again = 0;
+    const Observer patient{.on_point = [&](const BranchPoint&) { ++again; },
+                           .on_special = [&](const SpecialPoint& s) { labels.push_back(s.label); }};
+    const FollowAnswer rest = ask(plan(question), patient, kept.keep());
+    EXPECT_FALSE(rest.cancelled);
+    EXPECT_EQ(numbers_of(rest.branches[0]), numbers_of(whole.branches[0])) << stop_at;
+    EXPECT_EQ(labels, (std::vector<std::string>{"AS1", "CS1"})) << stop_at;
+    if (stop_at == many - 5) {
+      EXPECT_LT(again, many - 5) << "what was finished is not followed again";
+    }
+  }
+}
+
+TEST(FollowQuestion, TellsWhereItStartsAndWhyItEnds) {
+  std::vector<double> starts;
+  std::vector<std::string> ends;
+  const Observer observer{.on_start = [&](const BranchPoint& p) { starts.push_back(p.values[0]); },
+                          .on_end = [&](const BranchEnd& e) { ends.push_back(e.why); }};
+  ask(FollowQuestion{.start = {.system = fold()}, .equilibrium = true, .ranges = {{"mu", -1, 2}}}, observer);
+  EXPECT_EQ(starts, std::vector<double>{1});
+  EXPECT_EQ(ends, (std::vector<std::string>{"range", "range"}));
+}
+
+TEST(FollowQuestion, TellsPointsSoNearThatTheCurveLooksSmooth) {
+  const FollowAnswer answer =
+      ask(FollowQuestion{.start = {.system = System::example("dry_friction")}, .ranges = {{"1/omega", 4.85, 6}}});
+  const std::vector<BranchPoint>& points = answer.branches[0].points;
+  ASSERT_GT(points.size(), 20u);
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  for (const BranchPoint& p : points) low = std::min(low, p.state[0]), high = std::max(high, p.state[0]);
+  // A point between two others lies near their chord: within a fiftieth of the picture.
+  for (size_t i = 1; i + 1 < points.size(); ++i) {
+    const auto x = [&](size_t k) { return 1 / points[k].values[0]; };
+    const double u = (x(i) - x(i - 1)) / (x(i + 1) - x(i - 1));
+    const double chord = points[i - 1].state[0] + u * (points[i + 1].state[0] - points[i - 1].state[0]);
+    EXPECT_NEAR(points[i].state[0], chord, 0.02 * (high - low)) << x(i);
+  }
 }
 
 TEST(FollowQuestion, RefusesRangesThatAreNone) {
