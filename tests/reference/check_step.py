@@ -11,8 +11,7 @@ import glob, json, os, subprocess, sys, tomllib
 import check
 
 ADAPTIVE, FIXED, STEPS = 1e-4, 1e-4, 4000
-SHORT = {"rod_lands_flat", "rod_gap_and_slip_at_once",  # slip and force of two closed contacts vanish together: Newton's method swings
-         "redundant_friction_network_239"}  # a release that another distribution of forces undoes within a step
+SHORT = {"redundant_friction_network_239"}  # a release that another distribution of forces undoes within a step
 check.FINE["chatter"] = ("chatter", "slide", "close", "mode")
 
 

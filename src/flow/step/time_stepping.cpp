@@ -59,7 +59,8 @@ class Stepper {
           end_ = t() + length_.dt();
         } else if (fate == StepFate::ok && agrees()) {
           accept_sliding(part);
-        } else if (!(fate == StepFate::ok && splits()) && !shortens(fate, part.h)) {
+        } else if (!(fate == StepFate::ok && splits()) && !holds_redundant(fate) &&
+                   (forces_swing(fate) || !shortens(fate, part.h))) {
           step_across(part, fate);
         }
       }
@@ -119,15 +120,21 @@ class Stepper {
     Moment& now = here_.moment;
     here_.x = Eigen::Map<const Vec>(now.x.data(), static_cast<Eigen::Index>(now.x.size()));
     if (recorder_.ended()) return;
-    here_.held.clear();
-    series_.set_mode(now.mode);
-    if (series_.evaluate(now.x, t(), now.counters) == SeriesStatus::ok) here_.held = series_.held_values();
+    hold_redundant();
     solver_.set_counters(now.counters);
     here_.u.resize(series_.program().unknowns());
     for (int i = 0; i < here_.u.size(); ++i) here_.u[i] = series_.unknown(i)[0];
     solver_.set_mode(now.mode, here_.held);
     solver_.guess(here_.u);
     solver_.tests(t(), here_.x, here_.u, here_.tests);
+  }
+
+  /// Forces that nothing determines stay at a bound.
+  void hold_redundant() {
+    here_.held.clear();
+    series_.set_mode(here_.mode());
+    if (series_.evaluate(here_.moment.x, t(), here_.moment.counters) == SeriesStatus::ok)
+      here_.held = series_.held_values();
   }
 
   // ---- one step -----------------------------------------------------------------------------------------------------
@@ -225,6 +232,20 @@ class Stepper {
     return true;
   }
 
+  /// The equations of a mode that a step across has found may leave forces open: now they are held.
+  bool holds_redundant(StepFate fate) {
+    if (fate != StepFate::not_converged || !here_.held.empty() || shortened_ > 0) return false;
+    hold_redundant();
+    return !here_.held.empty();
+  }
+
+  /// Newton's method fails at the whole step although contacts are closed: their forces may be nearly redundant (a rod
+  /// that lies almost flat), which complementarity does not mind.
+  bool forces_swing(StepFate fate) const {
+    return fate == StepFate::not_converged && shortened_ == 0 &&
+           here_.mode().constraints.find('c') != std::string::npos;
+  }
+
   /// The last bit up to a surface along a straight line.
   void arrive(double h) {
     Vec f;
@@ -318,7 +339,11 @@ class Stepper {
     UnknownStep across;
     const StepFate fate = solve_across(h, in_mode, across);
     if (fate == StepFate::undefined) return end_undefined();
-    if (fate == StepFate::unsolved) return finish(Why::inconsistent, across.trouble);
+    if (fate == StepFate::unsolved) {  // products of forces and slips may only need a shorter step
+      if (solver_.affine() || shortened_ >= most_unsolved_tries || !shortens(StepFate::not_converged, h))
+        finish(Why::inconsistent, across.trouble);
+      return;
+    }
     if (fate != StepFate::ok) {
       if (!shortens(fate, h)) stall(h);
       return;
