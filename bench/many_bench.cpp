@@ -30,7 +30,7 @@ void friction_diagram(benchmark::State& state) {
   }
   long points = 0;
   for (auto _ : state) {
-    const Job job = sweep_job(program, plan, "");
+    const SweepJob job = sweep_job(program, plan, "");
     const auto runs = sweep_runs(plan, run_job(job, {.threads = static_cast<int>(state.range(0))}));
     points = 0;
     for (const auto& run : runs) points += run->seen;

@@ -139,7 +139,7 @@ export class BasinsView extends JobView {
 
   /** @param {number} x @param {number} y */
   click(x, y) {
-    if (this.data) showRun({}, { [this.data.axes[0]]: Number(x.toPrecision(6)), [this.data.axes[1]]: Number(y.toPrecision(6)) });
+    if (this.data) showRun([], [[this.data.axes[0], Number(x.toPrecision(6))], [this.data.axes[1], Number(y.toPrecision(6))]]);
   }
 
   box() { return [this.x0, this.x1, this.y0, this.y1]; }

@@ -237,7 +237,7 @@ export class BranchView extends JobView {
   showInRun() {
     const i = this.chosen, n = this.states ?? 1;
     if (i < 0 || !this.branch) return;
-    showPeriod({ [this.branch.parameter]: this.branch.parameters[i] }, [...this.points.state.data.slice(i * n, (i + 1) * n)], this.points.t.data[i], this.points.period.data[i]);
+    showPeriod([[this.branch.parameter, this.branch.parameters[i]]], [...this.points.state.data.slice(i * n, (i + 1) * n)], this.points.t.data[i], this.points.period.data[i]);
   }
 
   /** A closer look: the curve is exact, so its points need not be computed anew. @param {number[]} box */

@@ -20,6 +20,8 @@ export class JobView {
     this.frame = null;
     /** @type {number[] | null} */
     this.rubber = null;
+    /** The box shown while a hand moves something in it. @type {number[] | null} */
+    this.held = null;
     this.open = false;
     this.build();
     on('tab', (tab) => { this.open = tab === name; if (this.open) { this.fill(); this.schedule(); } });
@@ -60,6 +62,12 @@ export class JobView {
   click(_x, _y) {}
   /** @param {number[]} _box */
   zoom(_box) {}
+  /** Whether there is something to drag at this place of the canvas. @param {number} _px @param {number} _py */
+  grab(_px, _py) { return false; }
+  /** @param {number} _px @param {number} _py */
+  drag(_px, _py) {}
+  /** @param {number} _px @param {number} _py */
+  drop(_px, _py) {}
   goBack() {}
 
   start() {
@@ -120,14 +128,17 @@ export class JobView {
     canvas.addEventListener('pointerdown', (/** @type {PointerEvent} */ e) => {
       if (!this.frame?.holds(e.offsetX, e.offsetY)) return;
       canvas.setPointerCapture(e.pointerId);
+      if (this.grab(e.offsetX, e.offsetY)) return;
       this.rubber = [e.offsetX, e.offsetY, e.offsetX, e.offsetY];
     });
     canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ e) => {
+      if (this.held) return this.drag(e.offsetX, e.offsetY);
       if (!this.rubber) return;
       [this.rubber[2], this.rubber[3]] = [e.offsetX, e.offsetY];
       this.schedule();
     });
-    canvas.addEventListener('pointerup', () => {
+    canvas.addEventListener('pointerup', (/** @type {PointerEvent} */ e) => {
+      if (this.held) return this.drop(e.offsetX, e.offsetY);
       if (!this.rubber || !this.frame) return;
       const [x0, y0, x1, y1] = this.rubber, f = this.frame;
       this.rubber = null;
@@ -160,21 +171,22 @@ export function needsSection(view) {
   return none;
 }
 
-/** Back to Run, started there. @param {Record<string, number>} p @param {Record<string, number>} x */
+/** Back to Run, started there. @param {[string, number][]} p @param {[string, number][]} x */
 export function showRun(p, x) {
-  for (const [name, value] of Object.entries(p)) state.p[name] = String(value);
-  for (const [name, value] of Object.entries(x)) state.x[name] = String(value);
-  toast(`started at ${Object.entries({ ...p, ...x }).map(([n, v]) => `${n} = ${short(v)}`).join(', ')}`);
+  for (const [name, value] of p) state.p[name] = String(value);
+  for (const [name, value] of x) state.x[name] = String(value);
+  const all = [...p, ...x].map(([n, v]) => `${n} = ${short(v)}`);
+  toast(`started at ${all.slice(0, 12).join(', ')}${all.length > 12 ? ', …' : ''}`);
   element('tab-run').click();
   tell('start', { drag: false });
 }
 
-/** One period of an orbit in Run, or the stay at a point of rest. @param {Record<string, number>} p @param {number[]} at @param {number} t @param {number} period */
+/** One period of an orbit in Run, or the stay at a point of rest. @param {[string, number][]} p @param {number[]} at @param {number} t @param {number} period */
 export function showPeriod(p, at, t, period) {
   Object.assign(state.solve, { from: String(t), ...(period > 0 ? { until: String(t + period) } : {}) });
   element('from').value = state.solve.from;
   element('until').value = state.solve.until;
-  showRun(p, Object.fromEntries(stateNames().map((/** @type {string} */ name, /** @type {number} */ i) => [name, at[i]])));
+  showRun(p, stateNames().map((/** @type {string} */ name, /** @type {number} */ i) => [name, at[i]]));
 }
 
 /** Two ends about the present value of a parameter, or those that the text says. @param {string} name @returns {string[]} */
@@ -182,7 +194,7 @@ export function proposedRange(name) {
   const p = state.model.parameters.find((/** @type {any} */ q) => q.name === name);
   if (!p) return ['0', '1'];
   const value = Number(state.p[name] ?? p.value), v = Number.isFinite(value) ? value : p.value;
-  const said = new RegExp(`^\\s*${name}\\s*=.*#\\s*\\[([^,\\]]+),([^\\]]+)\\]`, 'm').exec(state.text);
+  const said = new RegExp(`^\\s*${name.replace(/[^\p{L}\p{N}_]/gu, '\\$&')}\\s*=.*#\\s*\\[([^,\\]]+),([^\\]]+)\\]`, 'm').exec(state.text);
   const ends = said ? [Number(said[1]), Number(said[2])] : v === 0 ? [-1, 1] : [0.5 * v, 1.5 * v].sort((x, y) => x - y);
   return ends.map((end) => String(Number(end.toPrecision(6))));
 }

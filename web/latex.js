@@ -112,9 +112,9 @@ class Parser {
       case 'begin': this.word(); return this.cases();
       case 'end': this.word(); return math('mrow');
     }
-    if (name in GREEK) return math('mi', /** @type {any} */ (GREEK)[name]);
+    if (Object.hasOwn(GREEK, name)) return math('mi', /** @type {any} */ (GREEK)[name]);
     if (WORDS.has(name)) return math('mrow', math('mi', name), math('mo', '\u2061'));
-    if (name in SIGNS) return math('mo', /** @type {any} */ (SIGNS)[name]);
+    if (Object.hasOwn(SIGNS, name)) return math('mo', /** @type {any} */ (SIGNS)[name]);
     return math('mtext', name);
   }
 

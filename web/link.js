@@ -1,6 +1,8 @@
 // @ts-check
 // The one socket to the program: requests out, answers in, each to whoever asked.
 
+import { byName } from './state.js';
+
 /** Answers of these kinds are followed by more. */
 const PARTIAL = new Set(['dots', 'points', 'cells', 'orbit', 'branch', 'progress']);
 
@@ -23,7 +25,7 @@ export function decode(buffer) {
   const length = view.getUint32(4, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
   /** @type {Record<string, Float64Array | Int32Array>} */
-  const arrays = {};
+  const arrays = byName();
   for (const a of header.arrays) {
     const at = 8 + length + a.offset;
     arrays[a.name] = a.type === 'f64' ? new Float64Array(buffer, at, a.length) : new Int32Array(buffer, at, a.length);

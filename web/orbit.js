@@ -134,7 +134,7 @@ export class OrbitView extends JobView {
 
   showInRun() {
     const { t, period = 0, state: at } = this.data;
-    showPeriod({}, at, t, period);
+    showPeriod([], at, t, period);
   }
 }
 

@@ -117,17 +117,17 @@ export class Frame {
   /**
    * Grid, numbers, frame.
    * @param {any} ctx
-   * @param {{x?: string, y?: string, numbersX?: boolean, numbersY?: boolean}} labels
+   * @param {{x?: string, y?: string, numbersX?: boolean, numbersY?: boolean, grid?: boolean}} labels
    */
-  draw(ctx, { x: labelX = '', y: labelY = '', numbersX = true, numbersY = true } = {}) {
+  draw(ctx, { x: labelX = '', y: labelY = '', numbersX = true, numbersY = true, grid = true } = {}) {
     const { x, y, w, h } = this.place, colours = ink();
     ctx.font = '11px system-ui, "DejaVu Sans", sans-serif';
     ctx.lineWidth = 1;
     const tx = ticks(this.xs[0], this.xs[1], w / 70), ty = ticks(this.ys[0], this.ys[1], h / 36);
     ctx.strokeStyle = colours.grid;
     ctx.beginPath();
-    for (const v of tx.at) { ctx.moveTo(this.px(v), y); ctx.lineTo(this.px(v), y + h); }
-    if (numbersY) for (const v of ty.at) { ctx.moveTo(x, this.py(v)); ctx.lineTo(x + w, this.py(v)); }
+    if (grid) for (const v of tx.at) { ctx.moveTo(this.px(v), y); ctx.lineTo(this.px(v), y + h); }
+    if (grid && numbersY) for (const v of ty.at) { ctx.moveTo(x, this.py(v)); ctx.lineTo(x + w, this.py(v)); }
     ctx.stroke();
     ctx.strokeStyle = colours.line;
     ctx.strokeRect(x, y, w, h);

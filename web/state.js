@@ -1,6 +1,9 @@
 // @ts-check
 // What the page knows, and who wants to hear when it changes.
 
+/** By names of a model, which may be any word, `__proto__` too. @returns {Record<string, any>} */
+export const byName = () => Object.create(null);
+
 export const state = {
   /** The model as the program describes it. @type {any} */
   model: null,
@@ -9,9 +12,9 @@ export const state = {
   /** The text, and the one it was opened with. */
   text: '', opened: '',
   /** What differs from the text, name -> number or formula. @type {Record<string, string>} */
-  p: {},
+  p: byName(),
   /** @type {Record<string, string>} */
-  x: {},
+  x: byName(),
   solve: { from: '', until: '', tolerance: '', engine: '', flow: 'taylor' },
   /** The last run. @type {any} */
   run: null,

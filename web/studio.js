@@ -15,7 +15,7 @@ import { short } from './plot.js';
 import { Runner } from './runner.js';
 import { SectionView } from './section.js';
 import * as series from './series.js';
-import { element, make, on, settings, state, tell, toast } from './state.js';
+import { byName, element, make, on, settings, state, tell, toast } from './state.js';
 import { SweepView } from './sweep.js';
 
 /** For tests: what was drawn, and how long after the hand. */
@@ -45,7 +45,7 @@ function onConnection(what) {
 /** @param {any} answer */
 function onModel(answer) {
   if (answer.kind === 'error') { showMistake(answer.error); toast(answer.error.report); return; }
-  Object.assign(state, { model: answer, call: answer.call, file: answer.file, text: answer.text, opened: answer.text, p: {}, x: {}, run: null, cursor: 0, second: NaN });
+  Object.assign(state, { model: answer, call: answer.call, file: answer.file, text: answer.text, opened: answer.text, p: byName(), x: byName(), run: null, cursor: 0, second: NaN });
   state.axes = { x: '', y: '' };
   state.solve = { from: '', until: answer.run.until ?? '', tolerance: '', engine: '', flow: 'taylor' };
   element('from').value = '';

@@ -253,8 +253,8 @@ class Model:
             raise Interrupted(path)
         return path
 
-    def section(self, count: int = 1000, *, section: Optional[str] = None, skip: int = 0, until: Optional[Value] = None,
-                start: Any = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
+    def section(self, count: int = 1000, *, section: Optional[str] = None, skip: int = 0, level: Optional[Value] = None,
+                until: Optional[Value] = None, start: Any = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
                 engine: Optional[str] = None, dt: Optional[float] = None, adaptive: Optional[bool] = None,
                 theta: Optional[float] = None, flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None,
                 attract: Optional[float] = None, zeno: Optional[str] = None,
@@ -266,16 +266,18 @@ class Model:
         count    points wanted
         section  its name (the only one)
         skip     points left out before them
+        level    of a section `on` a formula: met where that has this value (0)
         until    an upper limit; the other options are those of `run`
         """
-        named = dict(until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive,
+        named = dict(level=level, until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive,
                      theta=theta, flow=flow, leave=leave, attract=attract, zeno=zeno, native=native, section=section,
                      progress=progress, stop=stop)
         given, settings = sort_keywords(self._names, named, values, options, more, "section")
         model = self._with(settings, "section")
         start_state = state_vector(given.get("start"), model.states, model.initial)
         answer = self._wait(given, lambda watch, halt: _core.section(
-            model._system, solve_dict(given), start_state, given.get("section", ""), int(count), int(skip), watch, halt))
+            model._system, solve_dict(given), start_state, given.get("section", ""), int(count), int(skip),
+            formula(given.get("level", 0), "level"), watch, halt))
         points = Section(model, answer, int(skip))
         if answer["interrupted"]:
             raise Interrupted(points)

@@ -27,6 +27,7 @@
 #include "model/build.hpp"
 #include "model/period.hpp"
 #include "out/svg.hpp"
+#include "report/basins.hpp"
 #include "report/model_page.hpp"
 #include "report/orbit.hpp"
 #include "report/run_figure.hpp"
@@ -381,12 +382,14 @@ py::dict run(const System& system, const py::dict& options, const std::optional<
 }
 
 py::dict section(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
-                 const std::string& name, long count, long skip, const py::object& progress, const py::object& stop) {
+                 const std::string& name, long count, long skip, const std::string& level, const py::object& progress,
+                 const py::object& stop) {
   SectionQuestion question{.system = system,
                            .solve = solve_of(options, system.model()),
                            .section = name,
                            .count = count,
                            .skip = skip,
+                           .level = level,
                            .start = start};
   Waiting waiting(progress, stop);
   SectionAnswer answer = waiting([&](const Observer& observer) { return ask(question, observer); });
@@ -515,8 +518,11 @@ py::dict basins(const System& system, const py::dict& options,
   std::vector<double> centres(mesh.cells() * dimensions);
   for (size_t i = 0; i < mesh.cells(); ++i) mesh.centre(i, {centres.data() + i * dimensions, dimensions});
   std::map<std::int32_t, std::string> fates;
-  for (const std::int32_t g : answer.basins.group) {
-    if (g < 1) fates.try_emplace(g, fate_name(g));
+  std::vector<std::int32_t> group;
+  group.reserve(answer.basins.fate.size());
+  for (const CellFate& f : answer.basins.fate) {
+    group.push_back(group_number(f));
+    if (!f.settles()) fates.try_emplace(group.back(), fate_name(f));
   }
   py::list attractors;
   for (Basin& b : answer.basins.basins) {
@@ -524,7 +530,7 @@ py::dict basins(const System& system, const py::dict& options,
     attractors.append(py::make_tuple(period, rows_of(std::move(b.attractor.points), n), b.cells));
   }
   py::dict d;
-  d["group"] = array_of(std::move(answer.basins.group));
+  d["group"] = array_of(std::move(group));
   d["centres"] = rows_of(std::move(centres), dimensions);
   d["scattered"] = mesh.scattered();
   d["attractors"] = attractors;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
@@ -25,15 +24,17 @@ constexpr long known_sample = 500;  ///< points after which a run is compared wi
 constexpr double known_within = 10;
 constexpr std::size_t coarsest = 16;  ///< distance of the cells that refinement begins with, on large grids
 constexpr std::size_t least_checked = 200;
-constexpr int most_checks = 10;           ///< more than enough to run every cell
-constexpr std::size_t coarse_cells = 50;  ///< along each axis, which refinement begins with on small ones
-constexpr CellIndex not_mapped = CellFate::not_computed - 1;  ///< as an image
+constexpr int most_checks = 10;                  ///< more than enough to run every cell
+constexpr std::size_t coarse_cells = 50;         ///< along each axis, which refinement begins with on small ones
+constexpr CellIndex not_mapped = sink_cell - 1;  ///< as an image: the computation was interrupted
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-std::int32_t fate_of(const End& end) {
-  if (end.why == Why::time) return CellFate::no_return;
-  return CellFate::ended - static_cast<std::int32_t>(end.why);
+using Fate = CellFate::Kind;
+
+CellFate fate_of(const End& end) {
+  if (end.why == Why::time) return {Fate::no_return};
+  return {Fate::ended, end.why};
 }
 
 // ---- one run -------------------------------------------------------------------------------------------------------
@@ -72,15 +73,14 @@ class Shooter {
     stopped_ = false;
   }
 
-  /// The cell that holds the image of a cell's centre, or the fate of the run below -1: see image_code.
+  /// The cell that holds the image of a cell's centre; the sink if there is none.
   CellIndex image(std::size_t cell) {
     CellIndex found = sink_cell;
     take_ = [&](std::span<const double> x) {
       found = mesh_.locate(on_axes(x));
       return false;
     };
-    const std::int32_t fate = run(cell);
-    return fate == 0 ? found : fate - 1;  // fates begin at -1, which is the cell that is the sink
+    return run(cell) ? sink_cell : found;
   }
 
   /// Calls `see` with the first points of the section from a cell.
@@ -93,9 +93,9 @@ class Shooter {
     run(cell);
   }
 
-  /// Where a cell settles: 1 + the number of a known attractor, a CellFate, or an attractor of its own.
+  /// Where a cell settles: on a known attractor, on one of its own, or not.
   struct Settled {
-    std::int32_t code = 0;
+    std::optional<CellFate> fate;
     std::optional<Attractor> attractor;
   };
   Settled settle(std::size_t cell) {
@@ -103,35 +103,34 @@ class Shooter {
     settling_.clear();
     std::fill(followed_.begin(), followed_.end(), 0);
     take_ = [&](std::span<const double> x) {
-      if ((result.code = follows(x)) != 0) return false;
+      if ((result.fate = follows(x))) return false;
       if (settling_.add(x)) {
         result.attractor = settling_.cycle();
         return false;
       }
-      if (settling_.count() % known_sample == 0 && (result.code = resembles()) != 0) return false;
+      if (settling_.count() % known_sample == 0 && (result.fate = resembles())) return false;
       if (settling_.count() < most_points_) return true;
       result.attractor = settling_.verdict(sample_points);
       return false;
     };
-    const std::int32_t fate = run(cell);
-    if (fate != 0) result.code = fate;
+    if (const auto fate = run(cell)) result.fate = fate;
     return result;
   }
 
  private:
-  /// 0 if the run ended because it was told to.
-  std::int32_t run(std::size_t cell) {
+  /// Nothing if the run ended because it was told to.
+  std::optional<CellFate> run(std::size_t cell) {
     mesh_.centre(cell, values_);
-    if (!start_state(map_, mesh_, values_, run_.initial)) return CellFate::no_start;
+    if (!start_state(map_, mesh_, values_, run_.initial)) return CellFate{Fate::no_start};
     quiet_ = passed_ = 0;
     try {
       const Trajectory trajectory = simulator_.run(run_);
-      if (trajectory.end.why == Why::stop) return 0;
+      if (trajectory.end.why == Why::stop) return std::nullopt;
       if (stopped_) throw Stopped{};
-      if (trajectory.end.why == Why::cancelled) return CellFate::no_return;
+      if (trajectory.end.why == Why::cancelled) return CellFate{Fate::no_return};
       return fate_of(trajectory.end);
     } catch (const Error&) {
-      return CellFate::no_start;
+      return CellFate{Fate::no_start};
     }
   }
 
@@ -140,17 +139,17 @@ class Shooter {
     return values_;
   }
 
-  /// 1 + the number of the known attractor without a period that the points cover; else 0.
-  std::int32_t resembles() const {
+  /// The known attractor without a period that the points cover.
+  std::optional<CellFate> resembles() const {
     for (std::size_t k = 0; k < known_.size(); ++k) {
       if (known_[k].period == 0 && same_attractor(settling_.sample(sample_points), known_[k], settling_.tolerance()))
-        return static_cast<std::int32_t>(k) + 1;
+        return CellFate::to(k);
     }
-    return 0;
+    return std::nullopt;
   }
 
-  /// 1 + the number of the known attractor that the points have followed for a period and a little more; else 0.
-  std::int32_t follows(std::span<const double> x) {
+  /// The known attractor that the points have followed for a period and a little more.
+  std::optional<CellFate> follows(std::span<const double> x) {
     const std::size_t n = x.size();
     for (std::size_t k = 0; k < known_.size(); ++k) {
       const Attractor& a = known_[k];
@@ -159,9 +158,9 @@ class Shooter {
       for (std::size_t i = 0; i < a.count(n) && !near; ++i)
         near = distance_in(settling_.tolerance(), x, a.point(i, n)) <= known_within;
       followed_[k] = near ? followed_[k] + 1 : 0;
-      if (followed_[k] >= a.period + 2) return static_cast<std::int32_t>(k) + 1;
+      if (followed_[k] >= a.period + 2) return CellFate::to(k);
     }
-    return 0;
+    return std::nullopt;
   }
 
   const SectionMap& map_;
@@ -200,19 +199,28 @@ std::filesystem::path stage_file(const std::filesystem::path& folder, int stage)
   return folder / fmt::format("{}", stage);
 }
 
-/// Runs a stage on `count` things, `per_item` at a time. Gives the bytes of each item; none where it was interrupted.
-std::vector<std::optional<Bytes>> run_stage(
-    Study& study, std::string_view name, std::size_t count, std::size_t per_item,
-    const std::function<Bytes(Shooter&, std::size_t from, std::size_t to)>& run) {
+/// What is computed of a stretch of cells, and how it becomes bytes.
+template <class Value>
+struct Stage {
+  std::string_view name;
+  std::size_t count, per_item;
+  std::function<Value(Shooter&, std::size_t from, std::size_t to)> run;
+  Bytes (*pack)(const Value&);
+  Value (*unpack)(const Bytes&);
+};
+
+/// Runs a stage, and gives the value of each item; none where it was interrupted.
+template <class Value>
+std::vector<std::optional<Value>> run_stage(Study& study, const Stage<Value>& stage) {
+  const auto& [name, count, per_item, run, pack, unpack] = stage;
   ++study.stage;
   if (count == 0) return {};
-  Job job;
-  job.count = (count + per_item - 1) / per_item;
-  if (study.interrupted) return std::vector<std::optional<Bytes>>(job.count);
-  job.run = [&](std::size_t item, const Bytes*, Worker& worker, const std::stop_token& stop) {
+  Job<Value> job{.count = (count + per_item - 1) / per_item, .pack = pack, .unpack = unpack};
+  if (study.interrupted) return std::vector<std::optional<Value>>(job.count);
+  job.run = [&stage](std::size_t item, const Value*, Worker& worker, const std::stop_token& stop) {
     Shooter& shooter = *std::any_cast<std::shared_ptr<Shooter>&>(worker);
     shooter.ask([&stop] { return stop.stop_requested(); });
-    return run(shooter, item * per_item, std::min(count, (item + 1) * per_item));
+    return stage.run(shooter, item * stage.per_item, std::min(stage.count, (item + 1) * stage.per_item));
   };
   job.make_worker = [&] {
     return Worker(std::make_shared<Shooter>(study.map, study.mesh, study.options, study.tolerance, study.known));
@@ -222,78 +230,102 @@ std::vector<std::optional<Bytes>> run_stage(
   if (!study.options.checkpoint.empty()) work.checkpoint = stage_file(study.options.checkpoint, study.stage);
   if (study.options.progress) {
     work.progress = [&](const WorkProgress& p) {
-      const auto cells = [&](std::size_t items) { return static_cast<double>(std::min(count, items * per_item)); };
-      return study.options.progress(name, cells(p.resumed), cells(p.done), static_cast<double>(count));
+      const auto cells = [&](std::size_t items) {
+        return static_cast<double>(std::min(stage.count, items * stage.per_item));
+      };
+      return study.options.progress(stage.name, cells(p.resumed), cells(p.done), static_cast<double>(stage.count));
     };
   }
-  WorkResult result = run_job(job, work);
+  WorkResult<Value> result = run_job(job, work);
   study.interrupted = study.interrupted || result.missing > 0;
   return std::move(result.items);
 }
 
-void pack_codes(Packer& packer, const std::vector<std::int32_t>& codes) {
-  packer.text({reinterpret_cast<const char*>(codes.data()), codes.size() * sizeof(std::int32_t)});
+/// Where some cells settle; the attractors that were not known before follow those that were.
+struct SettledCells {
+  std::vector<CellFate> fates;
+  std::vector<Attractor> own;
+};
+
+Bytes pack_settled(const SettledCells& cells) {
+  Packer pack;
+  pack.integer(static_cast<std::int64_t>(cells.fates.size()));
+  for (const CellFate& f : cells.fates)
+    pack.integer(static_cast<std::int64_t>(f.kind)).integer(static_cast<std::int64_t>(f.why)).integer(f.basin);
+  pack.integer(static_cast<std::int64_t>(cells.own.size()));
+  for (const Attractor& a : cells.own) pack.integer(a.period).numbers(a.points);
+  return pack.take();
 }
 
-std::vector<std::int32_t> unpack_codes(Unpacker& unpacker) {
-  const std::string bytes = unpacker.text();
-  std::vector<std::int32_t> codes(bytes.size() / sizeof(std::int32_t));
-  std::memcpy(codes.data(), bytes.data(), codes.size() * sizeof(std::int32_t));
-  return codes;
-}
-
-/// The place of an attractor among those found, which grow by it if it is new; -1 if there are too many.
-std::int32_t place_of(Study& study, const Attractor& attractor, std::size_t from = 0) {
-  for (std::size_t i = from; i < study.found.size(); ++i) {
-    if (same_attractor(attractor, study.found[i], study.tolerance)) return static_cast<std::int32_t>(i);
+SettledCells unpack_settled(const Bytes& bytes) {
+  Unpacker unpack(bytes);
+  SettledCells cells;
+  for (auto left = unpack.integer(); left > 0; --left) {
+    const auto kind = static_cast<Fate>(unpack.integer());
+    const auto why = static_cast<Why>(unpack.integer());
+    cells.fates.push_back({kind, why, static_cast<std::int32_t>(unpack.integer())});
   }
-  if (study.found.size() >= most_attractors) return -1;
-  study.found.push_back(attractor);
-  return static_cast<std::int32_t>(study.found.size()) - 1;
+  for (auto left = unpack.integer(); left > 0; --left) {
+    Attractor a{.period = static_cast<int>(unpack.integer()), .points = {}};
+    a.points = unpack.numbers();
+    cells.own.push_back(std::move(a));
+  }
+  return cells;
 }
 
-/// Runs cells until they settle. Gives for each a place in study.found plus 1, or a CellFate; the same whatever the order.
-std::vector<std::int32_t> settle_cells(Study& study, std::string_view name, std::span<const CellIndex> cells) {
+using Images = std::vector<CellIndex>;
+
+Bytes pack_images(const Images& images) {
+  Packer pack;
+  for (const CellIndex image : images) pack.integer(image);
+  return pack.take();
+}
+
+Images unpack_images(const Bytes& bytes) {
+  Images images;
+  for (Unpacker unpack(bytes); !unpack.empty();) images.push_back(static_cast<CellIndex>(unpack.integer()));
+  return images;
+}
+
+/// The place of an attractor among those found, which grow by it if it is new; unsettled if there are too many.
+CellFate fate_on(Study& study, const Attractor& attractor) {
+  for (std::size_t i = 0; i < study.found.size(); ++i) {
+    if (same_attractor(attractor, study.found[i], study.tolerance)) return CellFate::to(i);
+  }
+  if (study.found.size() >= most_attractors) return {Fate::unsettled};
+  study.found.push_back(attractor);
+  return CellFate::to(study.found.size() - 1);
+}
+
+/// Runs cells until they settle. Gives for each its fate, attractors by their places in study.found; the same whatever
+/// the order.
+std::vector<CellFate> settle_cells(Study& study, std::string_view name, std::span<const CellIndex> cells) {
   const std::size_t known = study.known.size();
   const auto run = [&](Shooter& shooter, std::size_t from, std::size_t to) {
-    std::vector<std::int32_t> codes;
-    std::vector<Attractor> own;  // new ones, each once
+    SettledCells done;
     for (std::size_t i = from; i < to; ++i) {
       Shooter::Settled settled = shooter.settle(at(cells[i]));
       if (settled.attractor) {
         std::size_t k = 0;
-        while (k < own.size() && !same_attractor(*settled.attractor, own[k], study.tolerance)) ++k;
-        if (k == own.size()) own.push_back(std::move(*settled.attractor));
-        settled.code = static_cast<std::int32_t>(known + k + 1);
+        while (k < done.own.size() && !same_attractor(*settled.attractor, done.own[k], study.tolerance)) ++k;
+        if (k == done.own.size()) done.own.push_back(std::move(*settled.attractor));
+        settled.fate = CellFate::to(known + k);
       }
-      codes.push_back(settled.code);
+      done.fates.push_back(settled.fate.value_or(CellFate{Fate::unsettled}));
     }
-    Packer packer;
-    pack_codes(packer, codes);
-    packer.integer(static_cast<std::int64_t>(own.size()));
-    for (const Attractor& a : own) packer.integer(a.period).numbers(a.points);
-    return packer.take();
+    return done;
   };
-  const auto items = run_stage(study, name, cells.size(), runs_per_item, run);
+  const auto items =
+      run_stage<SettledCells>(study, {name, cells.size(), runs_per_item, run, pack_settled, unpack_settled});
 
-  std::vector<std::int32_t> result(cells.size(), CellFate::not_computed);
+  std::vector<CellFate> result(cells.size());
   for (std::size_t item = 0; item < items.size(); ++item) {
     if (!items[item]) continue;
-    Unpacker unpacker(*items[item]);
-    const std::vector<std::int32_t> codes = unpack_codes(unpacker);
-    std::vector<std::int32_t> places(at(unpacker.integer()));
-    for (std::int32_t& place : places) {
-      Attractor a{.period = static_cast<int>(unpacker.integer()), .points = {}};
-      a.points = unpacker.numbers();
-      place = place_of(study, a);
-    }
-    for (std::size_t i = 0; i < codes.size(); ++i) {
-      std::int32_t code = codes[i];
-      if (code > static_cast<std::int32_t>(known)) {
-        const std::int32_t place = places[at(code) - known - 1];
-        code = place < 0 ? CellFate::unsettled : place + 1;
-      }
-      result[item * runs_per_item + i] = code;
+    std::vector<CellFate> own;
+    for (const Attractor& a : items[item]->own) own.push_back(fate_on(study, a));
+    for (std::size_t i = 0; i < items[item]->fates.size(); ++i) {
+      const CellFate& f = items[item]->fates[i];
+      result[item * runs_per_item + i] = f.settles() && f.place() >= known ? own.at(f.place() - known) : f;
     }
   }
   return result;
@@ -356,21 +388,19 @@ std::vector<double> choose_tolerance(const SectionMap& map, const Mesh& mesh, co
 
 // ---- cell mapping --------------------------------------------------------------------------------------------------
 
-std::vector<CellIndex> map_cells(Study& study) {
-  const auto items = run_stage(study, "cells", study.mesh.cells(), cells_per_item,
-                               [](Shooter& shooter, std::size_t from, std::size_t to) {
-                                 std::vector<std::int32_t> codes;
-                                 for (std::size_t cell = from; cell < to; ++cell) codes.push_back(shooter.image(cell));
-                                 Packer packer;
-                                 pack_codes(packer, codes);
-                                 return packer.take();
-                               });
-  std::vector<CellIndex> images(study.mesh.cells(), not_mapped);
+Images map_cells(Study& study) {
+  const auto run = [](Shooter& shooter, std::size_t from, std::size_t to) {
+    Images images;
+    for (std::size_t cell = from; cell < to; ++cell) images.push_back(shooter.image(cell));
+    return images;
+  };
+  const auto items =
+      run_stage<Images>(study, {"cells", study.mesh.cells(), cells_per_item, run, pack_images, unpack_images});
+  Images images(study.mesh.cells(), not_mapped);
   for (std::size_t item = 0; item < items.size(); ++item) {
-    if (!items[item]) continue;
-    Unpacker unpacker(*items[item]);
-    const auto codes = unpack_codes(unpacker);
-    std::copy(codes.begin(), codes.end(), images.begin() + static_cast<std::ptrdiff_t>(item * cells_per_item));
+    if (items[item])
+      std::copy(items[item]->begin(), items[item]->end(),
+                images.begin() + static_cast<std::ptrdiff_t>(item * cells_per_item));
   }
   return images;
 }
@@ -411,8 +441,8 @@ double distance_to(const Study& study, const CellCycle& cycle, const std::vector
   return sum / static_cast<double>(cycle.period());
 }
 
-/// What most runs from cells of a cycle come to: a place in study.found plus 1, or the sink.
-std::vector<std::int32_t> run_cycles(Study& study, const std::vector<CellCycle>& cycles) {
+/// What most runs from cells of a cycle come to: an attractor by its place in study.found, or the sink.
+std::vector<CellFate> run_cycles(Study& study, const std::vector<CellCycle>& cycles) {
   const std::size_t each = std::clamp<std::size_t>(600 / std::max<std::size_t>(1, cycles.size()), 1, 8);
   std::vector<CellIndex> cells;
   std::vector<std::size_t> owner;
@@ -424,23 +454,23 @@ std::vector<std::int32_t> run_cycles(Study& study, const std::vector<CellCycle>&
     }
   }
   const auto outcome = settle_cells(study, "attractors", cells);
-  std::vector<std::map<std::int32_t, int>> votes(cycles.size());
+  std::vector<std::map<CellFate, int>> votes(cycles.size());
   for (std::size_t i = 0; i < outcome.size(); ++i) {
     // No cycle of cells can stand for what does not stay in the box: such a cycle is an artefact of the cells.
-    const std::int32_t g = outcome[i];
-    ++votes[owner[i]][g >= 1 && !leaves_box(study, study.found[at(g) - 1]) ? g : CellFate::sink];
+    const CellFate& f = outcome[i];
+    ++votes[owner[i]][f.settles() && !leaves_box(study, study.found[f.place()]) ? f : CellFate{Fate::sink}];
   }
-  std::vector<std::int32_t> group;
+  std::vector<CellFate> fates;
   for (const auto& vote : votes) {
     const auto most =
         std::max_element(vote.begin(), vote.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    group.push_back(most->first);
+    fates.push_back(most->first);
   }
-  return group;
+  return fates;
 }
 
 /// Moves every cycle that stays in the box to the attractor nearest to it.
-void move_to_nearest(const Study& study, const std::vector<CellCycle>& cycles, std::vector<std::int32_t>& group) {
+void move_to_nearest(const Study& study, const std::vector<CellCycle>& cycles, std::vector<CellFate>& fates) {
   std::vector<std::vector<CellIndex>> places(study.found.size());
   std::vector<double> values(study.mesh.axes().size());
   for (std::size_t k = 0; k < places.size(); ++k) {
@@ -452,26 +482,27 @@ void move_to_nearest(const Study& study, const std::vector<CellCycle>& cycles, s
     if (leaves_box(study, a)) places[k].clear();
   }
   for (std::size_t c = 0; c < cycles.size(); ++c) {
-    if (group[c] < 1) continue;
+    if (!fates[c].settles()) continue;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < places.size(); ++k) {
       const double d = distance_to(study, cycles[c], places[k]);
       if (!(d < least)) continue;
       least = d;
-      group[c] = static_cast<std::int32_t>(k) + 1;
+      fates[c] = CellFate::to(k);
     }
   }
 }
 
-/// Gives each cycle the place of its attractor in study.found plus 1, or the sink.
-std::vector<std::int32_t> join_cycles(Study& study, const std::vector<CellCycle>& cycles) {
+/// Gives each cycle its attractor by the place in study.found, or the sink.
+std::vector<CellFate> join_cycles(Study& study, const std::vector<CellCycle>& cycles) {
   if (study.options.join == BasinsOptions::Join::run) return run_cycles(study, cycles);
   if (study.options.join == BasinsOptions::Join::nearest) {
-    std::vector<std::int32_t> group = run_cycles(study, cycles);
-    move_to_nearest(study, cycles, group);
-    return group;
+    std::vector<CellFate> fates = run_cycles(study, cycles);
+    move_to_nearest(study, cycles, fates);
+    return fates;
   }
-  std::vector<std::int32_t> lowest(cycles.size()), group(cycles.size());
+  std::vector<std::int32_t> lowest(cycles.size());
+  std::vector<CellFate> fates(cycles.size());
   std::iota(lowest.begin(), lowest.end(), 0);
   if (study.options.join == BasinsOptions::Join::touch)
     lowest = join_near(study.mesh, cycles, study.options.join_distance);
@@ -484,13 +515,13 @@ std::vector<std::int32_t> join_cycles(Study& study, const std::vector<CellCycle>
   }
   for (std::size_t c = 0; c < cycles.size(); ++c) {
     if (lowest[c] == static_cast<std::int32_t>(c)) {
+      fates[c] = CellFate::to(study.found.size());
       study.found.push_back(cycle_attractor(study, cycles[speaker[c]]));
-      group[c] = static_cast<std::int32_t>(study.found.size());
     } else {
-      group[c] = group[at(lowest[c])];
+      fates[c] = fates[at(lowest[c])];
     }
   }
-  return group;
+  return fates;
 }
 
 void by_cells(Study& study, Basins& result) {
@@ -504,14 +535,14 @@ void by_cells(Study& study, Basins& result) {
       --result.computed;
     }
     result.mapping = follow_cells(followed);
-    result.group_of_cycle.assign(result.mapping.cycles.size(), CellFate::not_computed);
+    result.fate_of_cycle.assign(result.mapping.cycles.size(), CellFate{});
   } else {
     result.mapping = follow_cells(result.images);
-    result.group_of_cycle = join_cycles(study, result.mapping.cycles);
+    result.fate_of_cycle = join_cycles(study, result.mapping.cycles);
   }
-  result.group.reserve(result.images.size());
+  result.fate.reserve(result.images.size());
   for (const std::int32_t cycle : result.mapping.cycle)
-    result.group.push_back(cycle < 0 ? CellFate::sink : result.group_of_cycle[at(cycle)]);
+    result.fate.push_back(cycle < 0 ? CellFate{Fate::sink} : result.fate_of_cycle[at(cycle)]);
 }
 
 // ---- direct runs ---------------------------------------------------------------------------------------------------
@@ -550,11 +581,11 @@ class Refinement {
   }
 
   /// Cells that were computed before.
-  void take(const std::vector<CellIndex>& cells, const std::vector<std::int32_t>& codes) {
+  void take(const std::vector<CellIndex>& cells, const std::vector<CellFate>& fates) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      result_.group[at(cells[i])] = codes[i];
-      result_.was_run[at(cells[i])] = codes[i] != CellFate::not_computed;
-      result_.computed += codes[i] != CellFate::not_computed;
+      result_.fate[at(cells[i])] = fates[i];
+      result_.was_run[at(cells[i])] = fates[i].computed();
+      result_.computed += fates[i].computed();
     }
   }
 
@@ -567,12 +598,12 @@ class Refinement {
       std::vector<CellIndex> wanted;
       for_all(places, [&](const std::vector<std::size_t>& place) {
         const std::size_t cell = cell_at(place);
-        if (result_.group[cell] != CellFate::not_computed) return;
-        const std::int32_t around = stride == first ? CellFate::not_computed : agreed(place, 2 * stride);
-        if (around == CellFate::not_computed) {
+        if (result_.fate[cell].computed()) return;
+        const CellFate around = stride == first ? CellFate{} : agreed(place, 2 * stride);
+        if (!around.computed()) {
           wanted.push_back(static_cast<CellIndex>(cell));
         } else {
-          result_.group[cell] = around;
+          result_.fate[cell] = around;
         }
       });
       compute(wanted);
@@ -593,26 +624,26 @@ class Refinement {
     return cell;
   }
 
-  /// The group of all corners of the block of the coarser lattice around a place; not_computed if they differ.
-  std::int32_t agreed(const std::vector<std::size_t>& place, std::size_t block) const {
+  /// The fate of all corners of the block of the coarser lattice around a place; not_computed if they differ.
+  CellFate agreed(const std::vector<std::size_t>& place, std::size_t block) const {
     std::vector<std::vector<std::size_t>> corners;
     for (std::size_t a = 0; a < place.size(); ++a) {
       const std::size_t low = place[a] / block * block, high = std::min(low + block, n_[a] - 1);
       const bool on_lattice = place[a] == low || place[a] == n_[a] - 1;
       corners.push_back(on_lattice ? std::vector<std::size_t>{place[a]} : std::vector<std::size_t>{low, high});
     }
-    std::optional<std::int32_t> common;
+    std::optional<CellFate> common;
     bool same = true;
     for_all(corners, [&](const std::vector<std::size_t>& corner) {
-      const std::int32_t g = result_.group[cell_at(corner)];
-      same = same && (!common || *common == g);
-      common = g;
+      const CellFate& f = result_.fate[cell_at(corner)];
+      same = same && (!common || *common == f);
+      common = f;
     });
-    return same && common ? *common : CellFate::not_computed;
+    return same && common ? *common : CellFate{};
   }
 
   bool differs_from_a_neighbour(std::size_t cell) const {
-    const std::int32_t own = result_.group[cell];
+    const CellFate& own = result_.fate[cell];
     std::vector<std::vector<std::size_t>> places(n_.size());
     std::size_t rest = cell;
     for (std::size_t a = 0; a < n_.size(); ++a, rest /= n_[a - 1]) {
@@ -621,7 +652,7 @@ class Refinement {
     }
     bool differs = false;
     for_all(places,
-            [&](const std::vector<std::size_t>& place) { differs = differs || result_.group[cell_at(place)] != own; });
+            [&](const std::vector<std::size_t>& place) { differs = differs || result_.fate[cell_at(place)] != own; });
     return differs;
   }
 
@@ -631,7 +662,7 @@ class Refinement {
   void follow_boundaries() {
     while (!study_.interrupted) {
       std::vector<CellIndex> wanted;
-      for (std::size_t cell = 0; cell < result_.group.size(); ++cell) {
+      for (std::size_t cell = 0; cell < result_.fate.size(); ++cell) {
         if (result_.was_run[cell] == 0 && differs_from_a_neighbour(cell))
           wanted.push_back(static_cast<CellIndex>(cell));
       }
@@ -643,10 +674,10 @@ class Refinement {
   /// Runs some of the cells that were filled in, twice as many each time; whether all of them were right.
   bool check(int round) {
     std::vector<CellIndex> filled, chosen;
-    for (std::size_t cell = 0; cell < result_.group.size(); ++cell) {
+    for (std::size_t cell = 0; cell < result_.fate.size(); ++cell) {
       if (result_.was_run[cell] == 0) filled.push_back(static_cast<CellIndex>(cell));
     }
-    const std::size_t count = std::max(least_checked, result_.group.size() / 50) << (round - 1);
+    const std::size_t count = std::max(least_checked, result_.fate.size() / 50) << (round - 1);
     for (std::size_t i = 0; i < std::min(count, filled.size()); ++i) {
       const double u = random_number(static_cast<std::uint64_t>(round), i, 0);
       const std::size_t k = i + static_cast<std::size_t>(u * static_cast<double>(filled.size() - i));
@@ -654,19 +685,19 @@ class Refinement {
       chosen.push_back(filled[i]);
     }
     std::sort(chosen.begin(), chosen.end());
-    std::vector<std::int32_t> before;
-    for (const CellIndex cell : chosen) before.push_back(result_.group[at(cell)]);
+    std::vector<CellFate> before;
+    for (const CellIndex cell : chosen) before.push_back(result_.fate[at(cell)]);
     compute(chosen);
     result_.checked = chosen.size();
     result_.wrong = 0;
-    for (std::size_t i = 0; i < chosen.size(); ++i) result_.wrong += result_.group[at(chosen[i])] != before[i];
+    for (std::size_t i = 0; i < chosen.size(); ++i) result_.wrong += result_.fate[at(chosen[i])] != before[i];
     return result_.wrong == 0;
   }
 
   /// What was only filled in is not known before the end.
   void forget() {
     for (std::size_t i = 0; i < result_.was_run.size(); ++i) {
-      if (result_.was_run[i] == 0) result_.group[i] = CellFate::not_computed;
+      if (result_.was_run[i] == 0) result_.fate[i] = {};
     }
   }
 
@@ -677,35 +708,35 @@ class Refinement {
 
 void by_runs(Study& study, Basins& result) {
   const std::size_t cells = study.mesh.cells();
-  result.group.assign(cells, CellFate::not_computed);
+  result.fate.assign(cells, {});
   std::vector<CellIndex> first;
-  std::vector<std::int32_t> codes;
+  std::vector<CellFate> fates;
   if (cells > 4 * first_runs) {
     first = spread_cells(study.mesh, first_runs);
-    codes = settle_cells(study, "attractors", first);
+    fates = settle_cells(study, "attractors", first);
     if (study.interrupted) return;
     study.known = study.found;
   }
   if (study.options.refine) {
     Refinement refinement(study, result);
-    refinement.take(first, codes);
+    refinement.take(first, fates);
     return refinement.run();
   }
   std::vector<CellIndex> all(cells);
   std::iota(all.begin(), all.end(), 0);
-  result.group = settle_cells(study, "cells", all);
-  for (const std::int32_t g : result.group) result.computed += g != CellFate::not_computed;
+  result.fate = settle_cells(study, "cells", all);
+  for (const CellFate& f : result.fate) result.computed += f.computed();
 }
 
-/// Groups in their final order; attractors that no cell goes to are left out.
+/// Basins in their final order; attractors that no cell goes to are left out.
 void order_basins(Study& study, Basins& result) {
   struct Place {
     std::size_t cells = 0, first = 0;
   };
   std::vector<Place> places(study.found.size());
-  for (std::size_t i = 0; i < result.group.size(); ++i) {
-    if (result.group[i] < 1) continue;
-    Place& place = places[at(result.group[i]) - 1];
+  for (std::size_t i = 0; i < result.fate.size(); ++i) {
+    if (!result.fate[i].settles()) continue;
+    Place& place = places[result.fate[i].place()];
     if (place.cells++ == 0) place.first = i;
   }
   std::vector<std::size_t> order;
@@ -718,31 +749,33 @@ void order_basins(Study& study, Basins& result) {
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return period(a) != period(b) ? period(a) < period(b) : places[a].first < places[b].first;
   });
-  std::vector<std::int32_t> number(places.size(), CellFate::sink);
+  std::vector<CellFate> final_fate(places.size(), CellFate{Fate::sink});
   for (std::size_t i = 0; i < order.size(); ++i) {
-    number[order[i]] = static_cast<std::int32_t>(i) + 1;
+    final_fate[order[i]] = CellFate::to(i);
     result.basins.push_back({.attractor = std::move(study.found[order[i]]), .cells = places[order[i]].cells});
   }
-  for (std::int32_t& g : result.group) g = g < 1 ? g : number[at(g) - 1];
-  for (std::size_t c = 0; c < result.group_of_cycle.size(); ++c) {
-    std::int32_t& g = result.group_of_cycle[c];
-    if (g < 1) continue;
-    g = number[at(g) - 1];
-    result.basins[at(g) - 1].cycles.push_back(static_cast<std::int32_t>(c));
+  for (CellFate& f : result.fate) f = f.settles() ? final_fate[f.place()] : f;
+  for (std::size_t c = 0; c < result.fate_of_cycle.size(); ++c) {
+    CellFate& f = result.fate_of_cycle[c];
+    if (!f.settles()) continue;
+    f = final_fate[f.place()];
+    if (f.settles()) result.basins[f.place()].cycles.push_back(static_cast<std::int32_t>(c));
   }
 }
 
 }  // namespace
 
-std::string_view fate_name(std::int32_t group) {
-  switch (group) {
-    case CellFate::sink: return "leaves the box";
-    case CellFate::no_start: return "no start";
-    case CellFate::no_return: return "no return";
-    case CellFate::unsettled: return "other";
-    case CellFate::not_computed: return "not computed";
-    default: return why_name(static_cast<Why>(CellFate::ended - group));
+std::string_view fate_name(const CellFate& fate) {
+  switch (fate.kind) {
+    case Fate::attractor: return "attractor";
+    case Fate::sink: return "leaves the box";
+    case Fate::no_start: return "no start";
+    case Fate::no_return: return "no return";
+    case Fate::unsettled: return "other";
+    case Fate::not_computed: return "not computed";
+    case Fate::ended: return why_name(fate.why);
   }
+  return "";
 }
 
 bool start_state(const SectionMap& map, const Mesh& mesh, std::span<const double> values, std::span<double> state) {

@@ -50,17 +50,30 @@ struct SectionMap {
   long patience = 200'000;
 };
 
-/// What becomes of a cell that goes to no attractor. Numbers of a group in Basins::group.
+/// What becomes of a cell.
 struct CellFate {
-  static constexpr std::int32_t sink = 0;           ///< it leaves the box (cell mapping)
-  static constexpr std::int32_t no_start = -1;      ///< a gap is violated there, or the state is not finite
-  static constexpr std::int32_t no_return = -2;     ///< it does not come back to the section
-  static constexpr std::int32_t unsettled = -3;     ///< on no attractor that is listed: there are too many
-  static constexpr std::int32_t not_computed = -4;  ///< the computation was interrupted
-  static constexpr std::int32_t ended = -10;        ///< minus Why: the run ended before it could settle
+  enum class Kind : std::int8_t {
+    sink,          ///< it leaves the box (cell mapping)
+    attractor,     ///< it goes to one
+    no_start,      ///< a gap is violated there, or the state is not finite
+    no_return,     ///< it does not come back to the section
+    unsettled,     ///< on no attractor that is listed: there are too many
+    not_computed,  ///< the computation was interrupted
+    ended,         ///< the run ended before it could settle
+  };
+  Kind kind = Kind::not_computed;
+  Why why = Why::time;     ///< of one that ended: how
+  std::int32_t basin = 0;  ///< of an attractor: the place of its basin in Basins::basins
+
+  static CellFate to(std::size_t basin) { return {Kind::attractor, Why::time, static_cast<std::int32_t>(basin)}; }
+  bool settles() const { return kind == Kind::attractor; }
+  bool computed() const { return kind != Kind::not_computed; }
+  std::size_t place() const { return static_cast<std::size_t>(basin); }
+  friend bool operator==(const CellFate&, const CellFate&) = default;
+  friend auto operator<=>(const CellFate&, const CellFate&) = default;
 };
-/// "leaves the box", "diverged", ...
-std::string_view fate_name(std::int32_t group);
+/// "leaves the box", "diverged", ...; "attractor" for one that settles.
+std::string_view fate_name(const CellFate& fate);
 
 struct BasinsOptions {
   enum class Method { cells, direct };
@@ -93,7 +106,7 @@ struct Basin {
 };
 
 struct Basins {
-  std::vector<std::int32_t> group;     ///< per cell: 1 + the place of its basin in `basins`, or a CellFate
+  std::vector<CellFate> fate;          ///< per cell
   std::vector<Basin> basins;           ///< shortest periods first, none last; then by first cell
   std::vector<double> tolerance;       ///< used, per state
   std::size_t computed = 0;            ///< cells run or mapped, not filled in by refinement
@@ -101,11 +114,11 @@ struct Basins {
   std::size_t checked = 0, wrong = 0;  ///< cells filled in that were run in the last check, and how many were not so
   bool interrupted = false;
   /// Cell mapping only.
-  std::vector<CellIndex> images;  ///< a cell, or -1 and below: the sink
+  std::vector<CellIndex> images;  ///< a cell, or negative: the sink
   CellMapping mapping;
-  std::vector<std::int32_t> group_of_cycle;  ///< per cycle: its group
+  std::vector<CellFate> fate_of_cycle;  ///< per cycle: that of its cells
 
-  double fraction(std::size_t cells) const { return static_cast<double>(cells) / static_cast<double>(group.size()); }
+  double fraction(std::size_t cells) const { return static_cast<double>(cells) / static_cast<double>(fate.size()); }
 };
 
 Basins find_basins(const SectionMap& map, const Mesh& mesh, const BasinsOptions& options);

@@ -341,10 +341,14 @@ class Sweeper {
 
 // ---- runs as bytes -------------------------------------------------------------------------------------------------
 
-void pack_run(Packer& pack, const SweepRun& r) {
-  pack.integer(r.period).integer(r.slow ? 1 : 0).number(r.time).number(r.sliding).number(r.events);
-  pack.number(r.exponent);
-  pack.integer(static_cast<std::int64_t>(r.why)).text(r.message).integer(r.seen).numbers(r.points).numbers(r.last);
+Bytes pack_runs(const SweepRuns& runs) {
+  Packer pack;
+  for (const SweepRun& r : runs) {
+    pack.integer(r.period).integer(r.slow ? 1 : 0).number(r.time).number(r.sliding).number(r.events);
+    pack.number(r.exponent);
+    pack.integer(static_cast<std::int64_t>(r.why)).text(r.message).integer(r.seen).numbers(r.points).numbers(r.last);
+  }
+  return pack.take();
 }
 
 SweepRun unpack_run(Unpacker& unpack) {
@@ -361,6 +365,12 @@ SweepRun unpack_run(Unpacker& unpack) {
   r.points = unpack.numbers();
   r.last = unpack.numbers();
   return r;
+}
+
+SweepRuns unpack_runs(const Bytes& bytes) {
+  SweepRuns runs;
+  for (Unpacker unpack(bytes); !unpack.empty();) runs.push_back(unpack_run(unpack));
+  return runs;
 }
 
 /// Runs without points are small: several share an item, so that the bookkeeping stays small too.
@@ -488,28 +498,27 @@ void SweepPlan::check(const Model& model) const {
   if (runs() > 1'000'000'000) misuse(fmt::format("these are {} runs", runs()), "give fewer values");
 }
 
-Job sweep_job(const Program& program, const SweepPlan& plan, std::string identity) {
+SweepJob sweep_job(const Program& program, const SweepPlan& plan, std::string identity,
+                   std::function<void(std::size_t run, const SweepRun& done)> on_run) {
   plan.check(program.model());
   const auto sweeper = std::make_shared<const Sweeper>(program, plan);
   const std::size_t runs = plan.runs(), block = runs_per_item(plan);
-  Job job{.count = (runs + block - 1) / block, .identity = std::move(identity)};
+  SweepJob job{
+      .count = (runs + block - 1) / block, .pack = pack_runs, .unpack = unpack_runs, .identity = std::move(identity)};
   job.make_worker = [&program] { return Worker(std::make_shared<Simulator>(program)); };
-  job.run = [sweeper, &plan, runs, block](std::size_t item, const Bytes* before, Worker& worker,
-                                          const std::stop_token& stop) {
+  job.run = [sweeper, runs, block](std::size_t item, const SweepRuns* before, Worker& worker,
+                                   const std::stop_token& stop) {
     Simulator& simulator = *std::any_cast<std::shared_ptr<Simulator>&>(worker);
-    std::optional<SweepRun> former;
-    if (before) {
-      Unpacker unpack(*before);
-      former = unpack_run(unpack);
-    }
-    Packer pack;
-    for (std::size_t run = item * block; run < std::min(runs, (item + 1) * block); ++run) {
-      const SweepRun done = sweeper->compute(simulator, run, former ? &*former : nullptr, stop);
-      if (plan.on_run) plan.on_run(run, done);
-      pack_run(pack, done);
-    }
-    return pack.take();
+    SweepRuns done;
+    for (std::size_t run = item * block; run < std::min(runs, (item + 1) * block); ++run)
+      done.push_back(sweeper->compute(simulator, run, before ? &before->front() : nullptr, stop));
+    return done;
   };
+  if (on_run) {
+    job.on_item = [on_run = std::move(on_run), block](std::size_t item, const SweepRuns& done) {
+      for (std::size_t i = 0; i < done.size(); ++i) on_run(item * block + i, done[i]);
+    };
+  }
   if (plan.direction == Continue::none) return job;
   const std::size_t starts = plan.starts_per_value(), values = plan.varied.front().values.size();
   job.after = [&plan, starts, values](std::size_t run) {
@@ -521,14 +530,13 @@ Job sweep_job(const Program& program, const SweepPlan& plan, std::string identit
   return job;
 }
 
-std::vector<std::optional<SweepRun>> sweep_runs(const SweepPlan& plan, WorkResult result) {
+std::vector<std::optional<SweepRun>> sweep_runs(const SweepPlan& plan, WorkResult<SweepRuns> result) {
   std::vector<std::optional<SweepRun>> runs(plan.runs());
   const std::size_t block = runs_per_item(plan);
   for (std::size_t item = 0; item < result.items.size(); ++item) {
     if (!result.items[item]) continue;
-    Unpacker unpack(*result.items[item]);
-    for (std::size_t run = item * block; run < std::min(runs.size(), (item + 1) * block); ++run)
-      runs[run] = unpack_run(unpack);
+    std::move(result.items[item]->begin(), result.items[item]->end(),
+              runs.begin() + static_cast<std::ptrdiff_t>(item * block));
     result.items[item].reset();
   }
   return runs;

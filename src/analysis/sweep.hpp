@@ -52,8 +52,6 @@ struct SweepPlan {
   std::uint64_t seed = 1;
   /// Where the attractor of one value is the start for the next: along the values of the first parameter.
   Continue direction = Continue::none;
-  /// Told each run when it is finished, by the threads that compute, in no order.
-  std::function<void(std::size_t run, const struct SweepRun& done)> on_run = {};
 
   std::size_t starts_per_value() const;
   std::size_t runs() const;
@@ -81,8 +79,11 @@ struct SweepRun {
 };
 
 /// The sweep as a job for run_job, and its result; nothing for runs that were not computed. The program and the plan
-/// must outlive the job.
-Job sweep_job(const Program& program, const SweepPlan& plan, std::string identity);
-std::vector<std::optional<SweepRun>> sweep_runs(const SweepPlan& plan, WorkResult result);
+/// must outlive the job. `on_run` is told each run that there is, in no order, by the thread that calls run_job.
+using SweepRuns = std::vector<SweepRun>;  ///< of one item
+using SweepJob = Job<SweepRuns>;
+SweepJob sweep_job(const Program& program, const SweepPlan& plan, std::string identity,
+                   std::function<void(std::size_t run, const SweepRun& done)> on_run = {});
+std::vector<std::optional<SweepRun>> sweep_runs(const SweepPlan& plan, WorkResult<SweepRuns> result);
 
 }  // namespace saltus

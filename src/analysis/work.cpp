@@ -24,12 +24,12 @@ using Clock = std::chrono::steady_clock;
 
 struct Task {
   std::size_t item = 0;
-  std::optional<Bytes> before = {};
+  AnyValue before = {};
 };
 
 struct Finished {
   std::size_t item = 0;
-  Bytes bytes = {};
+  AnyValue value = {};
   std::exception_ptr error = {};
   bool stopped = false;  ///< it was asked to, and has no result
 };
@@ -39,7 +39,7 @@ struct Finished {
 /// Threads that work off tasks in the order given. Where there are none to be had, `collect` does the work.
 class Crew {
  public:
-  Crew(const Job& job, int threads) : job_(job) {
+  Crew(const AnyJob& job, int threads) : job_(job) {
     try {
       for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {  // no more threads: those there are will do
@@ -105,7 +105,7 @@ class Crew {
     try {
       if (!own.begun && job_.make_worker) own.worker = job_.make_worker();
       own.begun = true;
-      finished.bytes = job_.run(task.item, task.before ? &*task.before : nullptr, own.worker, stop_.get_token());
+      finished.value = job_.run(task.item, task.before.get(), own.worker, stop_.get_token());
     } catch (const Stopped&) {
       finished.stopped = true;
     } catch (...) {
@@ -130,7 +130,7 @@ class Crew {
     }
   }
 
-  const Job& job_;
+  const AnyJob& job_;
   std::mutex mutex_;
   std::condition_variable task_there_, task_done_;
   std::deque<Task> waiting_;
@@ -146,7 +146,7 @@ class Crew {
 
 class Ledger {
  public:
-  explicit Ledger(const Job& job) : job_(job) {
+  explicit Ledger(const AnyJob& job) : job_(job) {
     result_.items.resize(job.count);
     result_.missing = job.count;
   }
@@ -176,37 +176,38 @@ class Ledger {
     return task;
   }
 
-  void finish(std::size_t item, Bytes bytes) {
+  void finish(std::size_t item, AnyValue value) {
     if (item >= job_.count || result_.items[item]) return;
-    result_.items[item] = std::move(bytes);
+    if (job_.on_item) job_.on_item(item, value.get());
+    result_.items[item] = std::move(value);
     --result_.missing;
     if (followers_.empty()) return;
     for (const std::size_t f : followers_[item]) ready_.push(f);
     followers_[item].clear();
   }
 
-  WorkResult& result() { return result_; }
+  AnyResult& result() { return result_; }
 
  private:
-  const Job& job_;
-  WorkResult result_;
+  const AnyJob& job_;
+  AnyResult result_;
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready_;
   std::vector<std::vector<std::size_t>> followers_;
 };
 
 // ---- what ranks tell each other ------------------------------------------------------------------------------------
 
-Bytes pack_task(const Task& task) {
+Bytes pack_task(const AnyJob& job, const Task& task) {
   Packer pack;
   pack.integer(static_cast<std::int64_t>(task.item)).integer(task.before ? 1 : 0);
-  if (task.before) pack.text(*task.before);
+  if (task.before) pack.text(job.pack(task.before.get()));
   return pack.take();
 }
 
-Task unpack_task(const Bytes& bytes) {
+Task unpack_task(const AnyJob& job, const Bytes& bytes) {
   Unpacker unpack(bytes);
   Task task{.item = static_cast<std::size_t>(unpack.integer())};
-  if (unpack.integer() == 1) task.before = unpack.text();
+  if (unpack.integer() == 1) task.before = job.unpack(unpack.text());
   return task;
 }
 
@@ -238,7 +239,7 @@ Finished unpack_failure(const Bytes& bytes) {
 /// The other ranks as the leader sees them.
 class Followers {
  public:
-  explicit Followers(Team& team) : team_(team), free_(static_cast<std::size_t>(team.size()), 0) {}
+  Followers(const AnyJob& job, Team& team) : job_(job), team_(team), free_(static_cast<std::size_t>(team.size()), 0) {}
   /// Left by an exception, the job has no end: the followers must not wait for it.
   ~Followers() {
     if (!ended_) team_.quit();
@@ -255,7 +256,7 @@ class Followers {
   void give(int rank, const Task& task) {
     --free_[static_cast<std::size_t>(rank)];
     ++inside_;
-    team_.send(rank, Tag::task, pack_task(task));
+    team_.send(rank, Tag::task, pack_task(job_, task));
   }
 
   void collect(std::vector<Finished>& finished) {
@@ -274,7 +275,7 @@ class Followers {
         } else {
           Unpacker unpack(message->bytes);
           const auto item = static_cast<std::size_t>(unpack.integer());
-          finished.push_back({.item = item, .bytes = unpack.text()});
+          finished.push_back({.item = item, .value = job_.unpack(unpack.text())});
         }
       }
     }
@@ -288,7 +289,7 @@ class Followers {
   }
 
   /// Waits for those who are late, then tells all that the job is over, with its results if they are to be shared.
-  void end(const WorkResult& result, bool share) {
+  void end(const AnyResult& result, bool share) {
     std::vector<Finished> none;
     const auto late = [&] {
       for (int r = 1; r < team_.size(); ++r) {
@@ -309,7 +310,7 @@ class Followers {
     };
     for (std::size_t i = 0; share && !present_.empty() && i < result.items.size(); ++i) {
       if (!result.items[i]) continue;
-      pack.integer(static_cast<std::int64_t>(i)).text(*result.items[i]);
+      pack.integer(static_cast<std::int64_t>(i)).text(job_.pack(result.items[i].get()));
       if (pack.size() > batch) send(Tag::results);
     }
     send(Tag::results);
@@ -321,6 +322,7 @@ class Followers {
   std::size_t inside() const { return inside_; }
 
  private:
+  const AnyJob& job_;
   Team& team_;
   std::vector<std::int64_t> free_;  // threads of each rank that wait for a task
   std::vector<int> present_;
@@ -330,14 +332,14 @@ class Followers {
 
 // ---- leader and follower -------------------------------------------------------------------------------------------
 
-WorkResult lead(const Job& job, const WorkOptions& options, int threads, Team& team) {
+AnyResult lead(const AnyJob& job, const WorkOptions& options, int threads, Team& team) {
   Ledger ledger(job);
-  WorkResult& result = ledger.result();
+  AnyResult& result = ledger.result();
   std::optional<Checkpoint> checkpoint;
-  Followers followers(team);
+  Followers followers(job, team);
   if (!options.checkpoint.empty()) {
     checkpoint.emplace(options.checkpoint, job.identity,
-                       [&](std::size_t item, Bytes bytes) { ledger.finish(item, std::move(bytes)); });
+                       [&](std::size_t item, const Bytes& bytes) { ledger.finish(item, job.unpack(bytes)); });
     result.resumed = job.count - result.missing;
   }
   ledger.open();
@@ -372,8 +374,8 @@ WorkResult lead(const Job& job, const WorkOptions& options, int threads, Team& t
         if (f.item < failure.item) failure = std::move(f);
         continue;
       }
-      if (checkpoint) checkpoint->append(f.item, f.bytes);
-      ledger.finish(f.item, std::move(f.bytes));
+      if (checkpoint) checkpoint->append(f.item, job.pack(f.value.get()));
+      ledger.finish(f.item, std::move(f.value));
     }
     if (checkpoint) checkpoint->flush(false);
     const auto now = Clock::now();
@@ -396,8 +398,8 @@ WorkResult lead(const Job& job, const WorkOptions& options, int threads, Team& t
   return std::move(result);
 }
 
-WorkResult follow(const Job& job, int threads, Team& team) {
-  WorkResult result;
+AnyResult follow(const AnyJob& job, int threads, Team& team) {
+  AnyResult result;
   result.items.resize(job.count);
   result.missing = job.count;
   Crew crew(job, threads);
@@ -409,16 +411,17 @@ WorkResult follow(const Job& job, int threads, Team& team) {
       } else if (f.error) {
         team.send(0, Tag::failed, pack_failure(f));
       } else {
-        team.send(0, Tag::result, Packer().integer(static_cast<std::int64_t>(f.item)).text(f.bytes).take());
+        team.send(0, Tag::result,
+                  Packer().integer(static_cast<std::int64_t>(f.item)).text(job.pack(f.value.get())).take());
       }
     }
     while (const auto message = team.receive()) {
       switch (message->tag) {
-        case Tag::task: crew.add(unpack_task(message->bytes)); break;
+        case Tag::task: crew.add(unpack_task(job, message->bytes)); break;
         case Tag::results:
           for (Unpacker unpack(message->bytes); !unpack.empty();) {
             const auto item = static_cast<std::size_t>(unpack.integer());
-            result.items.at(item) = unpack.text();
+            result.items.at(item) = job.unpack(unpack.text());
             --result.missing;
           }
           break;
@@ -443,7 +446,7 @@ int default_threads() {
 int rank() { return Team::of_this_process().rank(); }
 int ranks() { return Team::of_this_process().size(); }
 
-WorkResult run_job(const Job& job, const WorkOptions& options) {
+AnyResult run_any(const AnyJob& job, const WorkOptions& options) {
   const int threads = options.threads > 0 ? options.threads : default_threads();
   Team& team = Team::of_this_process();
   return team.rank() == 0 ? lead(job, options, threads, team) : follow(job, threads, team);

@@ -346,8 +346,8 @@ Outcome basins(const BasinsRequest& request, const Observer& observer) {
   }
   if (!found.interrupted && !saved.lost) remove_checkpoint(checkpoint);
 
-  const bool badly =
-      std::all_of(found.group.begin(), found.group.end(), [](std::int32_t g) { return g <= CellFate::ended; });
+  const bool badly = std::all_of(found.fate.begin(), found.fate.end(),
+                                 [](const CellFate& f) { return f.kind == CellFate::Kind::ended; });
   Outcome outcome{.text = "",
                   .status = found.interrupted ? Status::interrupted
                             : badly           ? Status::ended_badly
@@ -360,8 +360,7 @@ Outcome basins(const BasinsRequest& request, const Observer& observer) {
     outcome.text = json_of(answer);
     if (!note.empty() && !request.output.quiet) outcome.talk += "note: " + note + "\n";
   } else if (!request.output.quiet) {
-    outcome.text = words_of(answer) +
-                   note_lines(note.empty() ? std::vector<std::string>{} : std::vector{note}) +
+    outcome.text = words_of(answer) + note_lines(note.empty() ? std::vector<std::string>{} : std::vector{note}) +
                    files_line(saved, mesh.cells());
   }
   return outcome;

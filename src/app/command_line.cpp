@@ -194,7 +194,7 @@ std::function<Outcome()> prepare_run(Declare& d) {
 std::function<Outcome()> prepare_section(Declare& d) {
   const auto o = std::make_shared<SectionRequest>();
   declare(d, o->model);
-  d.value("points", o->count).value("skip", o->skip).value("section", o->section);
+  d.value("points", o->count).value("skip", o->skip).value("section", o->section).value("level", o->level);
   declare(d, o->solve);
   declare(d, o->output);
   return [o] {

@@ -63,9 +63,10 @@ struct SectionRequest {
   ModelOptions model;
   SolveOptions solve;  ///< `until` is an upper limit
   OutputOptions output;
-  long count = 1000;    ///< points wanted
-  long skip = 0;        ///< points left out before them
-  std::string section;  ///< its name; empty: the only one
+  long count = 1000;                 ///< points wanted
+  long skip = 0;                     ///< points left out before them
+  std::string section;               ///< its name; empty: the only one
+  std::optional<std::string> level;  ///< where the function of a section `on` one is met, instead of zero
 };
 
 /// Points of a Poincaré or stroboscopic map.
@@ -140,17 +141,17 @@ Outcome orbit(const OrbitRequest& request, const Observer& observer = {});
 
 /// `saltus follow`.
 struct FollowRequest {
-  OrbitRequest start;               ///< model, how to compute, where results go, and what to start from
-  std::vector<std::string> ranges;  ///< NAME=a:b, one or two; NAME may be a formula of a parameter
-  std::string label;                ///< of a special point of the past result given as model
-  std::string seek;                 ///< TYPE=VALUE: what that label stands for, near the start,
-  std::string of;                   ///< and the label
-  bool all = false;                 ///< every branch found, recursively
-  int points = 2000;                ///< at most, each way
-  std::optional<double> step;       ///< longest, as a share of the range
+  OrbitRequest start;                  ///< model, how to compute, where results go, and what to start from
+  std::vector<std::string> ranges;     ///< NAME=a:b, one or two; NAME may be a formula of a parameter
+  std::string label;                   ///< of a special point of the past result given as model
+  std::string seek;                    ///< TYPE=VALUE: what that label stands for, near the start,
+  std::string of;                      ///< and the label
+  bool all = false;                    ///< every branch found, recursively
+  int points = 2000;                   ///< at most, each way
+  std::optional<double> step;          ///< longest, as a share of the range
   std::optional<std::string> longest;  ///< a longer period counts as homoclinic
-  std::string measure;              ///< ordinate of the picture: NAME, max(NAME), min(NAME), period
-  std::string over;                 ///< folder of a sweep, drawn below
+  std::string measure;                 ///< ordinate of the picture: NAME, max(NAME), min(NAME), period
+  std::string over;                    ///< folder of a sweep, drawn below
 };
 
 /// Takes text that is known before a command ends.

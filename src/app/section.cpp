@@ -22,6 +22,7 @@ Past past_of(const SectionRequest& request, const SectionPlan& plan) {
   past.options.push_back({"points", {fmt::format("{}", request.count)}});
   past.options.push_back({"skip", {fmt::format("{}", request.skip)}});
   past.options.push_back({"section", {plan.question.section}});
+  if (request.level) past.options.push_back({"level", {*request.level}});
   for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
   return past;
 }
@@ -36,7 +37,8 @@ Outcome section(const SectionRequest& request, const Observer& observer) {
                                                    .solve = solve_of(request.solve, model),
                                                    .section = request.section,
                                                    .count = request.count,
-                                                   .skip = request.skip});
+                                                   .skip = request.skip,
+                                                   .level = request.level.value_or("0")});
   std::vector<std::string> columns{"t"};
   for (const State& state : model.states) columns.push_back(state.name);
   const std::vector<std::string> shown = find_columns(request.output.show, columns);

@@ -68,10 +68,10 @@ SweepAnswer ask(const System& system, const Solve& solve, SweepPlan planned, con
                 const Keep& checkpoint) {
   const auto start = std::chrono::steady_clock::now();
   SweepAnswer answer{.system = system, .plan = std::move(planned)};
-  const Job job = sweep_job(system.program(solve.attract), answer.plan, checkpoint.identity);
+  const SweepJob job = sweep_job(system.program(solve.attract), answer.plan, checkpoint.identity, observer.on_run);
   const double runs_per_item = static_cast<double>(answer.plan.runs()) / static_cast<double>(job.count);
   const auto in_runs = [&](size_t items) { return static_cast<double>(items) * runs_per_item; };
-  WorkResult result =
+  WorkResult<SweepRuns> result =
       run_job(job, {.threads = solve.threads,
                     .checkpoint = checkpoint.path,
                     .progress =

@@ -12,6 +12,7 @@ namespace saltus {
 struct BranchPoint;
 struct SpecialPoint;
 struct BranchEnd;
+struct SweepRun;
 
 struct Observer {
   Report progress = {};       ///< called now and then in the calling thread; false stops with what there is
@@ -20,6 +21,8 @@ struct Observer {
   std::function<void(const Piece&, const Arc&)> on_piece = {};  ///< of a run: each finished piece
   std::function<void(const Event&, const Arc&)> on_event = {};  ///< of a run: each event, and what is constant after it
   std::function<void(const Transition&)> on_transition = {};    ///< of a run: all that happened there
+  /// Of a sweep: each run that there is, in no order, in the calling thread; its number is that of SweepRun.
+  std::function<void(std::size_t run, const SweepRun&)> on_run = {};
   std::function<void(const BranchPoint&)> on_point = {};        ///< of a branch: each point, as it is found
   std::function<void(const SpecialPoint&)> on_special = {};     ///< of a branch: each special point
   std::function<void(const BranchPoint&)> on_start = {};        ///< of a branch: where it is followed from

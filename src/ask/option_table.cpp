@@ -42,6 +42,7 @@ constexpr auto table = std::to_array<OptionFact>({
     {"points", "-n,--points", "N", "2000", "at most so many each way", "follow"},
     {"skip", "--skip", "M", "0", "points left out before them", "section"},
     {"skip", "--skip", "M", "400; 0 with --settle", "points left out before them", "sweep"},
+    {"level", "--level", "VALUE", "0", "of a section on a formula: met where that has this value", "section"},
     {"settle", "--settle", "N", "", "go on until a period is found, but for N points at most", "sweep"},
     {"section", "--section", "NAME", "", "which section, if there are several", "section sweep basins orbit follow"},
     {"section", "--section", "NAME", "", "a section of the model; exponents are per unit of time all the same", "exponents"},

@@ -61,17 +61,31 @@ bool is_same(const Met& a, const Met& b) {
   });
 }
 
-void pack(Packer& out, const Met& m) {
-  out.integer(static_cast<std::int64_t>(m.start)).integer(m.guess).number(m.t).number(m.period).numbers(m.size);
-  out.integer(static_cast<std::int64_t>(m.points.size()));
-  for (const std::vector<double>& x : m.points) out.numbers(x);
+using MetNear = std::vector<Met>;  ///< one start
+
+Bytes pack_met(const MetNear& list) {
+  Packer out;
+  for (const Met& m : list) {
+    out.integer(static_cast<std::int64_t>(m.start)).integer(m.guess).number(m.t).number(m.period).numbers(m.size);
+    out.integer(static_cast<std::int64_t>(m.points.size()));
+    for (const std::vector<double>& x : m.points) out.numbers(x);
+  }
+  return out.take();
 }
 
-Met unpack_met(Unpacker& in) {
-  Met m{.start = static_cast<std::size_t>(in.integer()), .guess = in.integer() != 0, .t = in.number(), .period = in.number(), .size = in.numbers()};
-  m.points.resize(static_cast<size_t>(in.integer()));
-  for (std::vector<double>& x : m.points) x = in.numbers();
-  return m;
+MetNear unpack_met(const Bytes& bytes) {
+  MetNear list;
+  for (Unpacker in(bytes); !in.empty();) {
+    Met m{.start = static_cast<std::size_t>(in.integer()),
+          .guess = in.integer() != 0,
+          .t = in.number(),
+          .period = in.number(),
+          .size = in.numbers()};
+    m.points.resize(static_cast<size_t>(in.integer()));
+    for (std::vector<double>& x : m.points) x = in.numbers();
+    list.push_back(std::move(m));
+  }
+  return list;
 }
 
 std::vector<std::vector<double>> random_starts(const OrbitsPlan& plan) {
@@ -90,23 +104,23 @@ std::vector<std::vector<double>> random_starts(const OrbitsPlan& plan) {
 }
 
 /// Near each start both what it settles on and what lies close by, stable or not.
-Job starts_job(const OrbitsPlan& plan, const std::vector<std::vector<double>>& starts, const std::string& identity) {
-  const auto search = [&](std::size_t item, const Bytes*, Worker&, const std::stop_token& stop) {
+Job<MetNear> starts_job(const OrbitsPlan& plan, const std::vector<std::vector<double>>& starts, const std::string& identity) {
+  const auto search = [&](std::size_t item, const MetNear*, Worker&, const std::stop_token& stop) {
     OrbitOptions one = plan.orbit.options;
     one.run.initial = starts[item];
     one.run.stop = [&stop] { return stop.stop_requested(); };
-    Packer out;
+    MetNear out;
     for (const bool guess : {false, true}) {
       if (one.guess && !guess) continue;
       OrbitOptions here = one;
       here.guess = guess;
       const Orbit orbit = try_orbit(plan.orbit.system.model(), here);
       if (stop.stop_requested()) throw Stopped{};
-      if (orbit.found) pack(out, met(orbit, item, guess));
+      if (orbit.found) out.push_back(met(orbit, item, guess));
     }
-    return out.take();
+    return out;
   };
-  return {.count = starts.size(), .run = search, .identity = identity};
+  return {.count = starts.size(), .run = search, .pack = pack_met, .unpack = unpack_met, .identity = identity};
 }
 
 }  // namespace
@@ -183,7 +197,7 @@ OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer, const Keep& c
   const OrbitOptions& options = plan.orbit.options;
   OrbitsAnswer answer{.system = plan.orbit.system, .options = options.run};
   const std::vector<std::vector<double>> starts = random_starts(plan);
-  const WorkResult result =
+  const WorkResult<MetNear> result =
       run_job(starts_job(plan, starts, checkpoint.identity),
               {.threads = plan.threads,
                .checkpoint = checkpoint.path,
@@ -195,12 +209,11 @@ OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer, const Keep& c
                .share = false});
   answer.cancelled = result.missing > 0;
   std::vector<Met> distinct;
-  for (const std::optional<Bytes>& item : result.items) {
+  for (const std::optional<MetNear>& item : result.items) {
     if (!item) continue;
-    for (Unpacker in(*item); !in.empty();) {
-      Met m = unpack_met(in);
+    for (const Met& m : *item) {
       if (std::none_of(distinct.begin(), distinct.end(), [&](const Met& other) { return is_same(other, m); }))
-        distinct.push_back(std::move(m));
+        distinct.push_back(m);
     }
   }
   for (const Met& m : distinct) {

@@ -1,10 +1,12 @@
 #include "ask/section.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "analysis/lookout.hpp"
+#include "model/lower.hpp"
 #include "model/program.hpp"
 
 namespace saltus {
@@ -31,6 +33,19 @@ void check_counts(const SectionQuestion& question, size_t states) {
 
 }  // namespace
 
+Model with_level(Model model, int section, double level) {
+  Section& s = model.sections.at(static_cast<size_t>(section));
+  if (s.kind != Section::Kind::on)
+    throw Error(ErrorKind::usage, fmt::format("`level` {:g}: the section '{}' is not on a function", level, s.name), {},
+                "leave it out, or choose a section on a formula");
+  if (!std::isfinite(level))
+    throw Error(ErrorKind::usage, fmt::format("`level` {:g} is no finite number", level), {},
+                "give the function's value");
+  s.value = s.value - Expr(level);
+  lower(model);
+  return model;
+}
+
 SectionPlan plan(SectionQuestion question) {
   const Model& model = question.system.model();
   check_counts(question, model.states.size());
@@ -42,11 +57,13 @@ SectionPlan plan(SectionQuestion question) {
     options.initial = *question.start;
     options.check(model);
   }
+  const double level = read_number(question.level.text, "`level`", model);
+  if (level != 0) with_level(model, s, level);
   options.section = s;
   options.section_count = question.count + question.skip;
   options.keep_events = false;
   if (!question.solve.until) options.until = last_time(section, options, options.section_count);
-  return {std::move(question), std::move(options)};
+  return {std::move(question), std::move(options), level};
 }
 
 SectionAnswer ask(const SectionPlan& plan, const Observer& observer) {
@@ -55,7 +72,15 @@ SectionAnswer ask(const SectionPlan& plan, const Observer& observer) {
       .system = question.system, .options = plan.options, .section = question.section, .skip = question.skip};
   RunOptions options = plan.options;
   long seen = 0;
-  Lookout lookout(question.system.model(), options, options.section);
+  const Model* model = &question.system.model();
+  const Program* program = &question.system.program(question.solve.attract);
+  std::optional<Program> moved;
+  if (plan.level != 0) {
+    moved.emplace(with_level(*model, options.section, plan.level), question.solve.attract);
+    program = &*moved;
+    model = &program->model();
+  }
+  Lookout lookout(*model, options, options.section);
   options.on_event = [&](const Event& event, const Arc& after) {
     if (observer.on_event) observer.on_event(event, after);
     if (event.kind != EventKind::section || event.on.front() != question.section) return;
@@ -77,7 +102,7 @@ SectionAnswer ask(const SectionPlan& plan, const Observer& observer) {
            observer({"point", 0, static_cast<double>(seen), static_cast<double>(options.section_count)});
   };
   options.stop = [&] { return observer.stopped(); };
-  answer.trajectory = simulate(question.system.program(question.solve.attract), options);
+  answer.trajectory = simulate(*program, options);
   End& end = answer.trajectory.end;
   if (end.why == Why::cancelled && !lookout.verdict().empty()) {
     end.why = Why::stalled;

@@ -17,6 +17,7 @@ struct SectionQuestion {
   std::string section = {};                       ///< its name; empty: the only one
   long count = 1000;                              ///< points wanted
   long skip = 0;                                  ///< points left out before them
+  Formula level = 0.0;                            ///< of a section `on` a function: met where that has this value
   std::optional<std::vector<double>> start = {};  ///< a state, instead of the model's initial values
 };
 
@@ -33,10 +34,15 @@ struct SectionAnswer {
 struct SectionPlan {
   SectionQuestion question;
   RunOptions options;
+  double level = 0;
 };
 
 /// Throws Error for what cannot be asked.
 SectionPlan plan(SectionQuestion question);
 SectionAnswer ask(const SectionPlan& plan, const Observer& observer = {});
+
+/// The same model with a section `on` a function that is met where the function has this value, instead of zero.
+/// Throws Error(usage) where the section is none of these, or the level no finite number.
+Model with_level(Model model, int section, double level);
 
 }  // namespace saltus

@@ -20,16 +20,25 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // ---- tables --------------------------------------------------------------------------------------------------------
 
-/// How many cells of each group there are, attractors and fates.
-std::map<std::int32_t, std::size_t> count_groups(const Basins& basins) {
-  std::map<std::int32_t, std::size_t> counts;
-  for (const std::int32_t g : basins.group) ++counts[g];
-  return counts;
+struct FateCount {
+  CellFate fate;
+  std::size_t cells = 0;
+};
+
+/// How many cells have each fate there is, the lowest number first.
+std::vector<FateCount> count_fates(const Basins& basins) {
+  std::map<CellFate, std::size_t> counts;
+  for (const CellFate& f : basins.fate) ++counts[f];
+  std::vector<FateCount> list;
+  for (const auto& [fate, cells] : counts) list.push_back({fate, cells});
+  std::sort(list.begin(), list.end(),
+            [](const FateCount& a, const FateCount& b) { return group_number(a.fate) < group_number(b.fate); });
+  return list;
 }
 
-std::string group_name(const Basins& basins, std::int32_t group) {
-  if (group < 1) return std::string(fate_name(group));
-  const int period = basins.basins[at(group) - 1].attractor.period;
+std::string group_name(const Basins& basins, const CellFate& fate) {
+  if (!fate.settles()) return std::string(fate_name(fate));
+  const int period = basins.basins[fate.place()].attractor.period;
   return period > 0 ? fmt::format("period {}", period) : "no period";
 }
 
@@ -55,7 +64,8 @@ Table cells_table(const Model& model, const Mesh& mesh, const Basins& basins) {
     table.add_numbers("image", column([&](std::size_t i) { return std::max(0, basins.images[i] + 1); }),
                       "the cell its centre is mapped to");
   }
-  table.add_numbers("group", column([&](std::size_t i) { return basins.group[i]; }), "where it ends: see groups");
+  table.add_numbers("group", column([&](std::size_t i) { return group_number(basins.fate[i]); }),
+                    "where it ends: see groups");
   if (!basins.images.empty()) {
     table.add_numbers("cycle", column([&](std::size_t i) { return basins.mapping.cycle[i] + 1; }),
                       "the cycle of cells it ends on: see cycles");
@@ -76,13 +86,14 @@ Table groups_table(const Basins& basins) {
   Table table("groups", "where cells end");
   Numbers group, period, cells, fraction, cycles;
   Texts what;
-  for (const auto& [g, count] : count_groups(basins)) {
-    group.push_back(g);
-    what.push_back(g >= 1 ? "attractor" : std::string(fate_name(g)));
-    period.push_back(g >= 1 ? basins.basins[at(g) - 1].attractor.period : nan);
+  for (const auto& [fate, count] : count_fates(basins)) {
+    const Basin* basin = fate.settles() ? &basins.basins[fate.place()] : nullptr;
+    group.push_back(group_number(fate));
+    what.emplace_back(fate_name(fate));
+    period.push_back(basin ? basin->attractor.period : nan);
     cells.push_back(static_cast<double>(count));
     fraction.push_back(basins.fraction(count));
-    cycles.push_back(g >= 1 ? static_cast<double>(basins.basins[at(g) - 1].cycles.size()) : nan);
+    cycles.push_back(basin ? static_cast<double>(basin->cycles.size()) : nan);
   }
   table.add_numbers("group", std::move(group), "attractors from 1; 0 is the sink");
   table.add_texts("what", std::move(what));
@@ -100,7 +111,7 @@ Table cycles_table(const Basins& basins) {
   for (std::size_t c = 0; c < basins.mapping.cycles.size(); ++c) {
     const CellCycle& cycle = basins.mapping.cycles[c];
     number.push_back(static_cast<double>(c) + 1);
-    group.push_back(basins.group_of_cycle[c]);
+    group.push_back(group_number(basins.fate_of_cycle[c]));
     period.push_back(static_cast<double>(cycle.period()));
     cells.push_back(static_cast<double>(cycle.basin));
     std::vector<CellIndex> numbers;
@@ -163,7 +174,7 @@ Table plane_table(const Mesh& mesh, const Basins& basins, const BasinsPlane& pla
       if (!line) place[plane.up] = at(up.locate(y.back()));
       std::size_t cell = 0;
       for (std::size_t a = 0; a < place.size(); ++a) cell += place[a] * stride[a];
-      group.push_back(basins.group[cell]);
+      group.push_back(group_number(basins.fate[cell]));
     }
   }
   Table table("plane", "groups in the plane shown");
@@ -180,30 +191,34 @@ Table scatter_table(const Mesh& mesh, const Basins& basins, const BasinsPlane& p
     mesh.centre(i, std::span(values).first(mesh.axes().size()));
     x.push_back(values[plane.across]);
     y.push_back(values[plane.up]);
-    const std::int32_t g = basins.group[i];
-    group.push_back(g >= 1 ? fmt::format("{}: {}", g, group_name(basins, g)) : group_name(basins, g));
+    const CellFate& f = basins.fate[i];
+    const std::string name = group_name(basins, f);
+    group.push_back(f.settles() ? fmt::format("{}: {}", group_number(f), name) : name);
   }
   table.add_numbers("x", std::move(x)).add_numbers("y", std::move(y)).add_texts("group", std::move(group));
   return table;
 }
 
 std::vector<Category> categories(const Basins& basins) {
-  std::vector<Category> list;
-  const auto counts = count_groups(basins);
-  const auto percent = [&](std::int32_t g) { return 100 * basins.fraction(counts.at(g)); };
-  for (std::size_t b = 0; b < basins.basins.size(); ++b) {
-    const std::int32_t g = static_cast<std::int32_t>(b) + 1;
-    list.push_back({static_cast<double>(g), fmt::format("{}: {}, {:.3g} %", g, group_name(basins, g), percent(g)), {}});
-  }
+  const auto percent = [&](std::size_t cells) { return 100 * basins.fraction(cells); };
+  std::vector<Category> attractors, others;
   const char* const greys[] = {"#ededed", "#c4c4c4", "#9a9a9a", "#707070"};
-  std::size_t used = 0;
-  for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
-    if (it->first >= 1 || it->first == CellFate::not_computed) continue;
-    const double value = it->first;
-    list.push_back({value, fmt::format("{}, {:.3g} %", fate_name(it->first), percent(it->first)),
-                    greys[std::min<std::size_t>(used++, 3)]});
+  const std::vector<FateCount> counts = count_fates(basins);
+  for (const auto& [fate, cells] : counts) {
+    if (fate.settles()) {
+      const int g = group_number(fate);
+      attractors.push_back(
+          {static_cast<double>(g), fmt::format("{}: {}, {:.3g} %", g, group_name(basins, fate), percent(cells)), {}});
+    }
   }
-  return list;
+  for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
+    if (it->fate.settles() || !it->fate.computed()) continue;
+    others.push_back({static_cast<double>(group_number(it->fate)),
+                      fmt::format("{}, {:.3g} %", fate_name(it->fate), percent(it->cells)),
+                      greys[std::min<std::size_t>(others.size(), 3)]});
+  }
+  attractors.insert(attractors.end(), others.begin(), others.end());
+  return attractors;
 }
 
 Picturing picture_basins(const Model& model, const Mesh& mesh, const Basins& basins, const BasinsPlane& plane) {
@@ -238,12 +253,25 @@ std::string attractor_line(const Model& model, const Basins& basins, std::size_t
   std::vector<std::string> values;
   for (std::size_t s = 0; s < std::min(most, model.states.size()); ++s)
     values.push_back(fmt::format("{} = {:.6g}", model.states[s].name, a.points[s]));
-  return fmt::format("attractor  {}: {}, fraction {:.6g}, through {}{}\n", b + 1,
-                     group_name(basins, static_cast<std::int32_t>(b) + 1), basins.fraction(basins.basins[b].cells),
-                     fmt::join(values, ", "), model.states.size() > most ? ", ..." : "");
+  return fmt::format("attractor  {}: {}, fraction {:.6g}, through {}{}\n", b + 1, group_name(basins, CellFate::to(b)),
+                     basins.fraction(basins.basins[b].cells), fmt::join(values, ", "),
+                     model.states.size() > most ? ", ..." : "");
 }
 
 }  // namespace
+
+std::int32_t group_number(const CellFate& fate) {
+  switch (fate.kind) {
+    case CellFate::Kind::attractor: return fate.basin + 1;
+    case CellFate::Kind::sink: return 0;
+    case CellFate::Kind::no_start: return -1;
+    case CellFate::Kind::no_return: return -2;
+    case CellFate::Kind::unsettled: return -3;
+    case CellFate::Kind::not_computed: return -4;
+    case CellFate::Kind::ended: return -10 - static_cast<std::int32_t>(fate.why);
+  }
+  return 0;
+}
 
 std::string json_of(const BasinsAnswer& answer) {
   const Model& model = answer.system.model();
@@ -274,10 +302,10 @@ std::string json_of(const BasinsAnswer& answer) {
   }
   std::size_t nowhere = 0;
   std::map<std::string, std::size_t> outcomes;
-  for (const auto& [g, count] : count_groups(basins)) {
-    if (g >= 1) continue;
+  for (const auto& [fate, count] : count_fates(basins)) {
+    if (fate.settles()) continue;
     nowhere += count;
-    outcomes[std::string(fate_name(g))] = count;
+    outcomes[std::string(fate_name(fate))] = count;
   }
   json.end().member("sink", basins.fraction(nowhere)).key("outcomes").object();
   for (const auto& [name, count] : outcomes) json.member(name, basins.fraction(count));
@@ -305,11 +333,11 @@ std::string words_of(const BasinsAnswer& answer) {
   for (std::size_t b = 0; b < std::min(most, basins.basins.size()); ++b) out += attractor_line(model, basins, b);
   if (basins.basins.size() > most) out += fmt::format("attractor  and {} more\n", basins.basins.size() - most);
   if (basins.basins.empty()) out += "attractor  none found\n";
-  for (const auto& [g, count] : count_groups(basins)) {
-    if (g < 1)
-      out += fmt::format("{:11}{}{:.6g}\n", g == CellFate::sink ? "sink" : "none",
-                         g == CellFate::sink ? "fraction " : fmt::format("{}, fraction ", fate_name(g)),
-                         basins.fraction(count));
+  for (const auto& [fate, count] : count_fates(basins)) {
+    const bool sink = fate.kind == CellFate::Kind::sink;
+    if (!fate.settles())
+      out += fmt::format("{:11}{}{:.6g}\n", sink ? "sink" : "none",
+                         sink ? "fraction " : fmt::format("{}, fraction ", fate_name(fate)), basins.fraction(count));
   }
   out += fmt::format("cost       {:.3g} s, {:.3g} {} per s", answer.seconds,
                      static_cast<double>(basins.computed) / std::max(answer.seconds, 1e-9),

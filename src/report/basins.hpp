@@ -1,6 +1,7 @@
 // Basins as words, JSON, tables and a picture.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace saltus {
 
 std::string words_of(const BasinsAnswer& answer);
 std::string json_of(const BasinsAnswer& answer);
+
+/// How a fate is written in columns of numbers: attractors from 1, the sink 0, what goes nowhere below.
+std::int32_t group_number(const CellFate& fate);
 
 /// "data", a row per cell; "groups"; of cell mapping "cycles"; "attractors".
 std::vector<Table> tables_of(const BasinsAnswer& answer);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <thread>
 
 #include <fmt/format.h>
@@ -44,6 +45,50 @@ std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw file_error(path, errno, "read");
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Points on their way to the page, gathered for some milliseconds.
+class Points {
+ public:
+  Points(const SectionQuestion& question, size_t states) : question_(question), states_(states) {}
+
+  void add(const Event& event) {
+    if (event.kind != EventKind::section || event.on.front() != question_.section || ++seen_ <= question_.skip) return;
+    times_.push_back(event.t);
+    points_.insert(points_.end(), event.state.begin(), event.state.end());
+  }
+  /// What has come since the last call, as a frame.
+  std::string take(long id, double level) {
+    Frame frame;
+    frame.add("t", times_).add("points", points_);
+    std::string bytes = frame.bytes(id, "points", [&](JsonWriter& json) {
+      json.member("section", question_.section).member("states", states_).member("level", level);
+    });
+    times_.clear();
+    points_.clear();
+    return bytes;
+  }
+  bool empty() const { return times_.empty(); }
+
+ private:
+  const SectionQuestion& question_;
+  size_t states_;
+  long seen_ = 0;
+  std::vector<double> times_, points_;
+};
+
+/// The value of a section's function at a state.
+double level_through(const Model& model, int section, double t, const std::vector<double>& state) {
+  if (state.size() != model.states.size()) throw Error(ErrorKind::usage, "a level goes through a state");
+  const std::vector<double> parameters = parameter_values(model);
+  const double level = evaluate(model.sections[static_cast<size_t>(section)].value, [&](const Symbol& s) {
+    const auto i = static_cast<size_t>(s.index);
+    return s.kind == SymbolKind::state       ? state.at(i)
+           : s.kind == SymbolKind::parameter ? parameters.at(i)
+           : s.kind == SymbolKind::time      ? t
+                                             : std::numeric_limits<double>::quiet_NaN();
+  });
+  return level;
 }
 
 }  // namespace
@@ -208,7 +253,12 @@ void Desk::plane(const PageRequest& m) {
   view.y_from = y_from;
   view.y_to = y_to;
   if (!(view.x_from < view.x_to && view.y_from < view.y_to)) throw Error(ErrorKind::usage, "the box is empty");
-  const PlanePicture picture = picture_plane(system.program(), parameter_values(model), view);
+  std::optional<Program> moved;
+  if (m.level) {
+    const int s = find_section(model, m.section);
+    moved.emplace(with_level(model, s, read_number(*m.level, "`level`", model)));
+  }
+  const PlanePicture picture = picture_plane(moved ? *moved : system.program(), parameter_values(model), view);
   Frame frame;
   std::vector<double> ends;
   for (const PlaneLines& lines : picture.lines) ends.insert(ends.end(), lines.ends.begin(), lines.ends.end());
@@ -228,17 +278,29 @@ void Desk::plane(const PageRequest& m) {
 
 void Desk::section(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
-  const SectionAnswer answer = ask(SectionQuestion{.system = system,
-                                                   .solve = solve_without_end(m, system.model()),
-                                                   .section = m.section,
-                                                   .count = std::clamp(m.points.value_or(1000), 1L, 200'000L),
-                                                   .skip = std::clamp(m.skip.value_or(0), 0L, 10'000'000L)},
-                                   {.progress = progress_to(m.id), .stop = stop});
-  Frame frame;
-  frame.add("t", answer.times).add("points", answer.points);
-  send(frame.bytes(m.id, "points", [&](JsonWriter& json) {
-    json.member("section", answer.section).member("states", system.model().states.size());
-  }));
+  const Model& model = system.model();
+  SectionQuestion question{.system = system,
+                           .solve = solve_without_end(m, model),
+                           .section = m.section,
+                           .count = std::clamp(m.points.value_or(1000), 1L, 200'000L),
+                           .skip = std::clamp(m.skip.value_or(0), 0L, 10'000'000L)};
+  if (m.level) question.level = *m.level;
+  if (!m.through.empty()) question.level = level_through(model, find_section(model, m.section), m.t, m.through);
+  const SectionPlan planned = plan(question);
+  Points points(planned.question, model.states.size());
+  const Report tell = progress_to(m.id);
+  const auto send_points = [&, last = Clock::now()](const Progress& p) mutable {
+    if (!points.empty() && Clock::now() - last > std::chrono::milliseconds(100)) {
+      send(points.take(m.id, planned.level));
+      let_page_follow(stop);
+      last = Clock::now();
+    }
+    return tell(p);
+  };
+  const SectionAnswer answer = ask(
+      planned,
+      {.progress = send_points, .stop = stop, .on_event = [&](const Event& event, const Arc&) { points.add(event); }});
+  send(points.take(m.id, planned.level));
   const End& end = answer.trajectory.end;
   finish(m.id, stop, std::string(why_name(end.why)), end.why == Why::count ? "" : end.message);
 }

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "app/range.hpp"
 #include "ask/many.hpp"
 #include "ask/orbit.hpp"
+#include "report/basins.hpp"
 #include "studio/coarse.hpp"
 #include "studio/desk.hpp"
 #include "studio/frame.hpp"
@@ -19,68 +21,94 @@ using Clock = std::chrono::steady_clock;
 
 constexpr long most_values = 5000, most_cells_along = 800;
 constexpr double most_numbers = 2e7;
+constexpr double numbers_of_a_map = 50;  ///< as which a run of it counts
 
 // ---- diagrams ------------------------------------------------------------------------------------------------------
 
-/// Finished runs on their way to the page, gathered for some milliseconds.
-class Dots {
+/// Finished runs on their way to the page, gathered for some milliseconds: the points of each, or with two parameters
+/// its period alone.
+class RunDots {
  public:
-  Dots(const SweepPlan& plan, size_t states) : plan_(plan), states_(states) {}
+  RunDots(const SweepPlan& plan, const Model& model) : plan_(plan), model_(model) {}
 
   void add(size_t run, const SweepRun& done) {
-    const std::scoped_lock lock(mutex_);
-    const double value = plan_.varied.front().values[run];
-    const size_t count = done.points.size() / states_;
-    value_.insert(value_.end(), count, value);
-    period_.insert(period_.end(), count, static_cast<std::int32_t>(done.period));
-    sliding_.insert(sliding_.end(), count, done.period > 0 ? static_cast<std::int32_t>(std::lround(done.sliding)) : -1);
-    points_.insert(points_.end(), done.points.begin(), done.points.end());
-    ++runs_;
+    const size_t states = model_.states.size(), first = plan_.varied[0].values.size();
+    const size_t count = map() ? 1 : done.points.size() / states;
+    for (size_t k = 0; k < count; ++k) {
+      for (size_t v = 0; v < plan_.varied.size(); ++v) {
+        const size_t place = v == 0 ? run % first : run / first;
+        now_.value[v].push_back(plan_.varied[v].values[place]);
+        now_.setting[v].push_back(plan_.varied[v].setting[place]);
+      }
+    }
+    now_.period.insert(now_.period.end(), count, static_cast<std::int32_t>(done.period));
+    now_.sliding.insert(now_.sliding.end(), count,
+                        done.period > 0 ? static_cast<std::int32_t>(std::lround(done.sliding)) : -1);
+    now_.points.insert(now_.points.end(), done.points.begin(), done.points.end());
+    ++now_.runs;
   }
 
   /// What has come since the last call, as a frame; empty if nothing has.
   std::string take(long id) {
-    const std::scoped_lock lock(mutex_);
-    if (runs_ == 0) return "";
+    if (now_.runs == 0) return "";
     Frame frame;
-    frame.add("value", value_).add("period", period_).add("sliding", sliding_).add("points", points_);
-    std::string bytes =
-        frame.bytes(id, "dots", [&](JsonWriter& json) { json.member("runs", runs_).member("states", states_); });
-    value_.clear();
-    period_.clear();
-    sliding_.clear();
-    points_.clear();
-    runs_ = 0;
+    frame.add("value", now_.value[0])
+        .add("setting", now_.setting[0])
+        .add("period", now_.period)
+        .add("sliding", now_.sliding);
+    if (map()) frame.add("second", now_.value[1]).add("second_setting", now_.setting[1]);
+    if (!map()) frame.add("points", now_.points);
+    std::string bytes = frame.bytes(id, "dots", [&](JsonWriter& json) {
+      json.member("runs", now_.runs).member("states", model_.states.size()).key("parameters").array();
+      for (const Varied& v : plan_.varied) json.value(model_.parameters[static_cast<size_t>(v.parameter)].name);
+      json.end();
+    });
+    now_ = {};
     return bytes;
   }
 
  private:
+  bool map() const { return plan_.varied.size() == 2; }
+
   const SweepPlan& plan_;
-  size_t states_;
-  std::mutex mutex_;
-  std::vector<double> value_, points_;
-  std::vector<std::int32_t> period_, sliding_;
-  size_t runs_ = 0;
+  const Model& model_;
+  struct Batch {
+    std::vector<double> value[2], setting[2], points;
+    std::vector<std::int32_t> period, sliding;
+    size_t runs = 0;
+  };
+  Batch now_;
 };
 
-SweepPlan sweep_plan(const PageRequest& m, const System& system, const Solve& solve) {
-  if (m.vary.size() != 1) throw Error(ErrorKind::usage, "one parameter is varied", {}, "name it and its range");
-  const Setting s = read_setting(m.vary.front(), "vary");
+/// What is varied: "omega=0.15:2:400".
+Vary read_vary(const std::string& text, const Model& model) {
+  const Setting s = read_setting(text, "vary");
   if (s.value.find('@') != s.value.npos)
     throw Error(ErrorKind::usage, "files are not read for a page", {}, "give a range: omega=0.15:2:400");
-  const ValueRange range = read_range(s.value, m.vary.front(), {.model = &system.model()});
+  const ValueRange range = read_range(s.value, text, {.model = &model});
   if (range.values.size() > most_values)
     throw Error(ErrorKind::usage, fmt::format("{} values are too many to watch", range.values.size()), {},
                 fmt::format("take {} at most, or the command line", most_values));
+  return {s.name, coarse_to_fine(range.values), text};
+}
+
+SweepPlan sweep_plan(const PageRequest& m, const System& system, const Solve& solve) {
+  const Model& model = system.model();
+  if (m.vary.empty() || m.vary.size() > 2)
+    throw Error(ErrorKind::usage, "one parameter is varied, or two", {}, "name it and its range");
+  std::vector<Vary> varied;
+  for (const std::string& text : m.vary) varied.push_back(read_vary(text, model));
   SweepPlan planned = plan(SweepQuestion{.system = system,
-                                         .vary = {{s.name, coarse_to_fine(range.values), m.vary.front()}},
+                                         .vary = std::move(varied),
                                          .solve = solve,
                                          .section = m.section,
                                          .skip = m.skip,
                                          .count = m.points.value_or(100),
                                          .settle = m.settle.value_or(0)});
-  const double numbers =
-      static_cast<double>(planned.runs() * system.model().states.size()) * static_cast<double>(planned.count);
+  const double each = planned.keep_points
+                          ? static_cast<double>(model.states.size()) * static_cast<double>(planned.count)
+                          : numbers_of_a_map;
+  const double numbers = static_cast<double>(planned.runs()) * each;
   if (numbers > most_numbers)
     throw Error(ErrorKind::usage, fmt::format("{:.2g} numbers are too many to watch", numbers), {},
                 "take fewer values or points, or the command line");
@@ -137,9 +165,11 @@ class Numbering {
 std::string cells_frame(long id, const Model& model, const Mesh& mesh, const Basins& found,
                         const std::vector<std::int32_t>& numbers, bool last) {
   const size_t n = model.states.size();
-  std::vector<std::int32_t> group = found.group;
-  for (std::int32_t& g : group) {
-    if (g >= 1) g = numbers[static_cast<size_t>(g) - 1];
+  std::vector<std::int32_t> group;
+  std::map<CellFate, size_t> elsewhere;  // cells that go to no attractor
+  for (const CellFate& f : found.fate) {
+    group.push_back(f.settles() ? numbers[f.place()] : group_number(f));
+    if (!f.settles()) ++elsewhere[f];
   }
   std::vector<double> points;
   for (const Basin& basin : found.basins)
@@ -159,13 +189,9 @@ std::string cells_frame(long id, const Model& model, const Mesh& mesh, const Bas
       json.member("points", basin.attractor.count(n)).member("fraction", found.fraction(basin.cells)).end();
     }
     json.end().key("fates").array();
-    std::vector<std::int32_t> fates;
-    for (const std::int32_t g : group) {
-      if (g < 1 && std::find(fates.begin(), fates.end(), g) == fates.end()) fates.push_back(g);
-    }
-    for (const std::int32_t g : fates) {
-      const auto count = static_cast<size_t>(std::count(group.begin(), group.end(), g));
-      json.object().member("id", g).member("name", fate_name(g)).member("fraction", found.fraction(count)).end();
+    for (const auto& [fate, count] : elsewhere) {
+      json.object().member("id", group_number(fate)).member("name", fate_name(fate));
+      json.member("fraction", found.fraction(count)).end();
     }
     json.end();
   });
@@ -177,24 +203,25 @@ void Desk::sweep(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
   const Solve solve = solve_without_end(m, system.model());
   SweepPlan planned = sweep_plan(m, system, solve);
-  Dots dots(planned, system.model().states.size());
-  planned.on_run = [&](size_t run, const SweepRun& done) { dots.add(run, done); };
+  RunDots dots(planned, system.model());
   const auto send_dots = [&] {
     if (std::string bytes = dots.take(m.id); !bytes.empty()) send(std::move(bytes));
   };
   const Clock::time_point begin = Clock::now();
   const auto tell = [&](const Progress& p) {
     send_dots();
-    send(note_to_page(m.id, "progress",
-                      [&](JsonWriter& json) {
-                        const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-                        json.member("done", p.now).member("count", p.to).member("per_second", (p.now - p.from) / seconds);
-                      }),
+    send(note_to_page(
+             m.id, "progress",
+             [&](JsonWriter& json) {
+               const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+               json.member("done", p.now).member("count", p.to).member("per_second", (p.now - p.from) / seconds);
+             }),
          false);
     let_page_follow(stop);
     return true;
   };
-  ask(system, solve, planned, {.progress = tell, .stop = stop});
+  ask(system, solve, planned,
+      {.progress = tell, .stop = stop, .on_run = [&](size_t run, const SweepRun& done) { dots.add(run, done); }});
   send_dots();
   finish(m.id, stop, "count", "");
 }

@@ -125,6 +125,8 @@ PageRequest read_message(std::string_view text) {
   reader.read("points", m.points);
   reader.read("skip", m.skip);
   reader.read("settle", m.settle);
+  reader.read("level", m.level);
+  reader.read("through", m.through);
   reader.read("vary", m.vary);
   reader.read("colour", m.colour);
   reader.read("levels", m.levels);

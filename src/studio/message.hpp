@@ -36,12 +36,14 @@ struct PageRequest {
   // section, sweep, basins
   std::string section;
   std::optional<long> points, skip, settle;
-  std::vector<std::string> vary;  ///< sweep: NAME=a:b:n; branch: NAME=a:b, one or two
+  std::optional<std::string> level;  ///< section, plane: where the function of the section is met
+  std::vector<double> through;       ///< section: a state that its level is to go through, instead
+  std::vector<std::string> vary;     ///< sweep: NAME=a:b:n; branch: NAME=a:b; one or two
   std::string colour;
   std::vector<long> levels;  ///< basins: cells along each axis, coarse to fine
-  std::string method;  ///< basins: "cells" or "direct"; orbit, branch: "settle", "guess", "equilibrium"
+  std::string method;        ///< basins: "cells" or "direct"; orbit, branch: "settle", "guess", "equilibrium"
   bool backward = false;
-  std::string label;   ///< branch: of a special point of the branch before, to begin at
+  std::string label;  ///< branch: of a special point of the branch before, to begin at
 
   long of = 0;       ///< stop: the request that is meant
   std::string what;  ///< export: "toml", "data", "events", "latex"

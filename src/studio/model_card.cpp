@@ -18,6 +18,10 @@ void write_value(JsonWriter& json, const std::string& name, const Expr& value, d
 void write_sections(JsonWriter& json, const Model& model) {
   json.key("sections").array();
   for (const Section& s : model.sections) json.value(s.name);
+  json.end().key("movable").array();  // those that have a level
+  for (const Section& s : model.sections) {
+    if (s.kind == Section::Kind::on) json.value(s.name);
+  }
   json.end();
 }
 

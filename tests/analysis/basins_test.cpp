@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include "model/read.hpp"
 
 namespace saltus {
@@ -75,9 +76,11 @@ y = 0
 every = "1"
 )";
 
-std::map<std::int32_t, std::size_t> counts(const Basins& b) {
-  std::map<std::int32_t, std::size_t> result;
-  for (const std::int32_t g : b.group) ++result[g];
+using Fate = CellFate::Kind;
+
+std::map<Fate, std::size_t> counts(const Basins& b) {
+  std::map<Fate, std::size_t> result;
+  for (const CellFate& f : b.fate) ++result[f.kind];
   return result;
 }
 
@@ -93,7 +96,7 @@ TEST(Basins, AreHalvesWhereTheBoundaryIsAStraightLine) {
       EXPECT_NEAR(b.basins[k].attractor.points[1], 0, 1e-5);
       EXPECT_EQ(b.basins[k].cells, 200u);
     }
-    for (std::size_t i = 0; i < mesh.cells(); ++i) EXPECT_EQ(b.group[i], i % 40 < 20 ? 1 : 2);
+    for (std::size_t i = 0; i < mesh.cells(); ++i) EXPECT_EQ(b.fate[i], CellFate::to(i % 40 < 20 ? 0 : 1));
     EXPECT_EQ(b.computed, 400u);
   }
 }
@@ -104,12 +107,12 @@ TEST(Basins, CountCellsFromWhichRunsDiverge) {
   const Basins d = system.basins(mesh, {.method = direct});
   ASSERT_EQ(d.basins.size(), 1u);
   EXPECT_EQ(d.basins[0].cells, 80u);
-  EXPECT_EQ(counts(d)[CellFate::ended - static_cast<std::int32_t>(Why::diverged)], 80u);
+  EXPECT_EQ(std::count(d.fate.begin(), d.fate.end(), CellFate{Fate::ended, Why::diverged}), 80);
   const Basins c = system.basins(mesh, {});
   ASSERT_EQ(c.basins.size(), 1u);
   EXPECT_EQ(c.basins[0].cells, 80u);
-  EXPECT_EQ(counts(c)[CellFate::sink], 80u);
-  EXPECT_EQ(c.images[0], CellFate::ended - static_cast<std::int32_t>(Why::diverged) - 1);
+  EXPECT_EQ(counts(c)[Fate::sink], 80u);
+  EXPECT_EQ(c.images[0], sink_cell);
 }
 
 TEST(Basins, KnowCellsWhereNothingCanStart) {
@@ -131,7 +134,7 @@ every = "1"
   const Basins b = system.basins(mesh, {.method = direct});
   ASSERT_EQ(b.basins.size(), 1u);
   EXPECT_EQ(b.basins[0].cells, 150u);
-  EXPECT_EQ(counts(b)[CellFate::no_start], 50u);
+  EXPECT_EQ(counts(b)[Fate::no_start], 50u);
 }
 
 TEST(Basins, KnowCellsThatNeverReturn) {
@@ -149,7 +152,7 @@ on = "x"
   system.map.run.until = 100;
   const Mesh mesh({uniform_axis(0, -1, 1, 4), uniform_axis(1, -1, 1, 4)});
   const Basins b = system.basins(mesh, {.method = direct});
-  EXPECT_EQ(counts(b)[CellFate::no_return], 16u);
+  EXPECT_EQ(counts(b)[Fate::no_return], 16u);
 }
 
 TEST(Basins, FollowStatesGivenByFormulas) {
@@ -209,7 +212,7 @@ TEST(Basins, TakeRandomPoints) {
     for (std::size_t i = 0; i < mesh.cells(); ++i) {
       double x[2];
       mesh.centre(i, x);
-      const double end = b.basins[static_cast<std::size_t>(b.group[i] - 1)].attractor.points[0];
+      const double end = b.basins.at(b.fate[i].place()).attractor.points[0];
       wrong += std::abs(end - (x[0] < 0 ? -1 : 1)) > 0.01;
     }
     EXPECT_LE(wrong, method == direct ? 0u : 80u);  // cells that the boundary cuts: of 4000, about 60
@@ -225,7 +228,7 @@ TEST(Basins, AreTheSameForAnyNumberOfThreads) {
     one.threads = 1;
     three.threads = 3;
     const Basins a = system.basins(mesh, one), b = system.basins(mesh, three);
-    EXPECT_EQ(a.group, b.group);
+    EXPECT_EQ(a.fate, b.fate);
     EXPECT_EQ(a.images, b.images);
     ASSERT_EQ(a.basins.size(), 2u);
     for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(a.basins[k].attractor.points, b.basins[k].attractor.points);
@@ -238,7 +241,7 @@ TEST(Basins, AreSymmetricForASymmetricSystem) {
   const Basins b = system.basins(mesh, {.method = direct});
   ASSERT_EQ(b.basins.size(), 2u);
   EXPECT_EQ(b.basins[0].cells, 1250u);
-  for (std::size_t i = 0; i < mesh.cells(); ++i) EXPECT_EQ(b.group[i] + b.group[mesh.cells() - 1 - i], 3);
+  for (std::size_t i = 0; i < mesh.cells(); ++i) EXPECT_EQ(b.fate[i].basin + b.fate[mesh.cells() - 1 - i].basin, 1);
 }
 
 TEST(Refinement, GivesWhatTheFullComputationGivesForFewerRuns) {
@@ -246,7 +249,7 @@ TEST(Refinement, GivesWhatTheFullComputationGivesForFewerRuns) {
   const Mesh mesh({uniform_axis(0, -2, 2, 120), uniform_axis(1, -2, 2, 100)});
   const Basins full = system.basins(mesh, {.method = direct});
   const Basins refined = system.basins(mesh, {.method = direct, .refine = true});
-  EXPECT_EQ(full.group, refined.group);
+  EXPECT_EQ(full.fate, refined.fate);
   EXPECT_EQ(full.computed, mesh.cells());
   EXPECT_LT(refined.computed, mesh.cells() / 2);
   ASSERT_EQ(refined.basins.size(), 2u);
@@ -278,9 +281,9 @@ every = "2"
   EXPECT_EQ(refined.wrong, 0u);
   std::size_t differ = 0;
   for (std::size_t i = 0; i < mesh.cells(); ++i) {
-    differ += full.group[i] != refined.group[i];
+    differ += full.fate[i] != refined.fate[i];
     if (refined.was_run[i] != 0) {
-      EXPECT_EQ(full.group[i], refined.group[i]);
+      EXPECT_EQ(full.fate[i], refined.fate[i]);
     }
   }
   EXPECT_LE(differ, 14u);  // a thousandth
@@ -307,7 +310,7 @@ every = "1"
     ASSERT_EQ(b.basins.size(), 1u);
     EXPECT_EQ(b.basins[0].attractor.period, 1);
     EXPECT_NEAR(std::hypot(b.basins[0].attractor.points[0], b.basins[0].attractor.points[1]), 0, 2e-5);
-    EXPECT_EQ(b.basins[0].cells, mesh.cells() - counts(b)[CellFate::sink]);
+    EXPECT_EQ(b.basins[0].cells, mesh.cells() - counts(b)[Fate::sink]);
   }
 }
 
@@ -332,11 +335,11 @@ TEST(Interruption, KeepsWhatIsDoneAndGoesOnToTheSameResult) {
       calls = 0;
       part = system.basins(mesh, o);
       if (part.interrupted) {
-        EXPECT_GT(counts(part)[CellFate::not_computed], 0u);
+        EXPECT_GT(counts(part)[Fate::not_computed], 0u);
       }
     } while (part.interrupted && ++rounds < 200);
     EXPECT_GT(rounds, 0);
-    EXPECT_EQ(part.group, whole.group);
+    EXPECT_EQ(part.fate, whole.fate);
     EXPECT_EQ(part.computed, whole.computed);
   }
   fs::remove_all(folder);

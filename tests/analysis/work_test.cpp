@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -27,16 +28,20 @@ namespace fs = std::filesystem;
 
 void rest(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
+Bytes as_it_is(const Bytes& bytes) { return bytes; }
+
 Bytes square(std::size_t item) { return Packer().integer(static_cast<std::int64_t>(item * item)).take(); }
 
-Job squares(std::size_t count) {
+Job<Bytes> squares(std::size_t count) {
   return {.count = count,
           .run = [](std::size_t i, const Bytes*, Worker&, const std::stop_token&) { return square(i); },
+          .pack = as_it_is,
+          .unpack = as_it_is,
           .identity = "squares"};
 }
 
 /// Five chains, each item the sum of its own number and the result before it.
-Job chains(std::size_t count) {
+Job<Bytes> chains(std::size_t count) {
   return {.count = count,
           .after = [](std::size_t i) { return i < 5 ? no_item : i - 5; },
           .run =
@@ -44,6 +49,8 @@ Job chains(std::size_t count) {
                 const std::int64_t sum = before ? Unpacker(*before).integer() : 0;
                 return Packer().integer(sum + static_cast<std::int64_t>(i)).take();
               },
+          .pack = as_it_is,
+          .unpack = as_it_is,
           .identity = "chains"};
 }
 
@@ -53,51 +60,90 @@ std::int64_t chain_sum(std::size_t item) {
   return sum;
 }
 
-Bytes all_of(const WorkResult& result) {
+Bytes all_of(const WorkResult<Bytes>& result) {
   Bytes all;
   for (const auto& item : result.items) all += item ? *item : "missing";
   return all;
 }
 
 TEST(Work, GivesEveryItemItsResult) {
-  const WorkResult result = run_job(squares(1000), {.threads = 3});
+  const WorkResult<Bytes> result = run_job(squares(1000), {.threads = 3});
   ASSERT_EQ(result.items.size(), 1000u);
   EXPECT_EQ(result.missing, 0u);
   for (std::size_t i = 0; i < 1000; ++i) ASSERT_EQ(result.items[i], square(i));
+}
+
+struct Noted {
+  std::int64_t value = 0;
+};
+
+TEST(Work, ValuesBecomeBytesOnlyForFiles) {
+  const ScratchFolder scratch;
+  std::atomic<int> packed = 0, unpacked = 0;
+  std::map<std::size_t, std::int64_t> told;
+  const std::thread::id here = std::this_thread::get_id();
+  const Job<Noted> job{
+      .count = 30,
+      .after = [](std::size_t i) { return i == 0 ? no_item : i - 1; },
+      .run = [](std::size_t i, const Noted* before, Worker&,
+                const std::stop_token&) { return Noted{(before ? before->value : 0) + static_cast<std::int64_t>(i)}; },
+      .pack = [&](const Noted& n) { return ++packed, Packer().integer(n.value).take(); },
+      .unpack = [&](const Bytes& bytes) { return ++unpacked, Noted{Unpacker(bytes).integer()}; },
+      .on_item =
+          [&](std::size_t item, const Noted& n) {
+            EXPECT_EQ(std::this_thread::get_id(), here);
+            told[item] = n.value;
+          },
+      .identity = "sums"};
+  const auto all = [&](const WorkResult<Noted>& result) {
+    for (std::int64_t i = 0; i < 30; ++i) {
+      EXPECT_EQ(result.items[static_cast<std::size_t>(i)]->value, i * (i + 1) / 2);
+      EXPECT_EQ(told.at(static_cast<std::size_t>(i)), i * (i + 1) / 2);
+    }
+    told.clear();
+  };
+  all(run_job(job, {.threads = 3}));
+  EXPECT_EQ(packed + unpacked, 0);
+  all(run_job(job, {.threads = 3, .checkpoint = scratch.path / "c"}));
+  EXPECT_EQ(packed, 30);
+  EXPECT_EQ(unpacked, 0);
+  all(run_job(job, {.threads = 3, .checkpoint = scratch.path / "c"}));  // all of it from the file
+  EXPECT_EQ(packed, 30);
+  EXPECT_EQ(unpacked, 30);
 }
 
 TEST(Work, NothingToDoIsDone) { EXPECT_EQ(run_job(squares(0), {}).missing, 0u); }
 
 TEST(Work, ItemsSeeTheResultBeforeThem) {
   for (const int threads : {1, 2, 7}) {
-    const WorkResult result = run_job(chains(203), {.threads = threads});
+    const WorkResult<Bytes> result = run_job(chains(203), {.threads = threads});
     for (std::size_t i = 0; i < 203; ++i) ASSERT_EQ(Unpacker(*result.items[i]).integer(), chain_sum(i)) << threads;
   }
 }
 
 TEST(Work, ChainsMayRunFromTheLastItemToTheFirst) {
-  Job job = chains(10);
+  Job<Bytes> job = chains(10);
   job.after = [](std::size_t i) { return i == 9 ? no_item : i + 1; };
-  const WorkResult result = run_job(job, {.threads = 2});
+  const WorkResult<Bytes> result = run_job(job, {.threads = 2});
   EXPECT_EQ(Unpacker(*result.items[0]).integer(), 45);
 }
 
 TEST(Work, EveryThreadHasOneWorkerOfItsOwn) {
   std::atomic<int> made = 0;
-  Job job{.count = 200,
-          .run =
-              [](std::size_t, const Bytes*, Worker& worker, const std::stop_token&) {
-                int& uses = *std::any_cast<std::shared_ptr<int>&>(worker);
-                const int before = uses++;
-                rest(0);
-                EXPECT_EQ(uses, before + 1);
-                return Bytes();
-              },
-          .make_worker =
-              [&] {
-                ++made;
-                return Worker(std::make_shared<int>(0));
-              }};
+  Job<Bytes> job{.count = 200,
+                 .run =
+                     [](std::size_t, const Bytes*, Worker& worker, const std::stop_token&) {
+                       int& uses = *std::any_cast<std::shared_ptr<int>&>(worker);
+                       const int before = uses++;
+                       rest(0);
+                       EXPECT_EQ(uses, before + 1);
+                       return Bytes();
+                     },
+                 .make_worker =
+                     [&] {
+                       ++made;
+                       return Worker(std::make_shared<int>(0));
+                     }};
   run_job(job, {.threads = 4});
   EXPECT_GE(made, 1);
   EXPECT_LE(made, 4);
@@ -105,27 +151,27 @@ TEST(Work, EveryThreadHasOneWorkerOfItsOwn) {
 
 TEST(Work, UsesAllThreadsAtOnce) {
   std::atomic<int> inside = 0, most = 0;
-  Job job{.count = 40, .run = [&](std::size_t, const Bytes*, Worker&, const std::stop_token&) {
-            const int now = ++inside;
-            for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-            }
-            rest(5);
-            --inside;
-            return Bytes();
-          }};
+  Job<Bytes> job{.count = 40, .run = [&](std::size_t, const Bytes*, Worker&, const std::stop_token&) {
+                   const int now = ++inside;
+                   for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+                   }
+                   rest(5);
+                   --inside;
+                   return Bytes();
+                 }};
   run_job(job, {.threads = 4});
   EXPECT_EQ(most, 4);
 }
 
 TEST(Work, AnExceptionOfAnItemComesOutOnceTheOthersHaveStopped) {
   std::atomic<int> running = 0;
-  Job job{.count = 1000, .run = [&](std::size_t i, const Bytes*, Worker&, const std::stop_token&) {
-            ++running;
-            rest(i == 20 ? 1 : 3);
-            --running;
-            if (i == 20 || i == 22) throw Error(ErrorKind::model, fmt::format("item {}", i), {}, "hint");
-            return Bytes();
-          }};
+  Job<Bytes> job{.count = 1000, .run = [&](std::size_t i, const Bytes*, Worker&, const std::stop_token&) {
+                   ++running;
+                   rest(i == 20 ? 1 : 3);
+                   --running;
+                   if (i == 20 || i == 22) throw Error(ErrorKind::model, fmt::format("item {}", i), {}, "hint");
+                   return Bytes();
+                 }};
   try {
     run_job(job, {.threads = 4});
     FAIL();
@@ -137,12 +183,13 @@ TEST(Work, AnExceptionOfAnItemComesOutOnceTheOthersHaveStopped) {
 
 TEST(Work, AskedToStopItFinishesWhatRunsAndSaysWhatIsMissing) {
   std::atomic<std::size_t> begun = 0;
-  Job job{.count = 500, .run = [&](std::size_t i, const Bytes*, Worker&, const std::stop_token&) {
-            ++begun;
-            rest(5);
-            return square(i);
-          }};
-  const WorkResult result = run_job(job, {.threads = 2, .progress = [](const WorkProgress& p) { return p.done < 10; }});
+  Job<Bytes> job{.count = 500, .run = [&](std::size_t i, const Bytes*, Worker&, const std::stop_token&) {
+                   ++begun;
+                   rest(5);
+                   return square(i);
+                 }};
+  const WorkResult<Bytes> result =
+      run_job(job, {.threads = 2, .progress = [](const WorkProgress& p) { return p.done < 10; }});
   EXPECT_GT(result.missing, 0u);
   EXPECT_EQ(result.missing, 500 - begun);
   std::size_t there = 0;
@@ -156,10 +203,10 @@ TEST(Work, AskedToStopItFinishesWhatRunsAndSaysWhatIsMissing) {
 
 TEST(Work, TellsHowFarItIs) {
   std::vector<WorkProgress> told;
-  Job job{.count = 60, .run = [](std::size_t, const Bytes*, Worker&, const std::stop_token&) {
-            rest(10);
-            return Bytes();
-          }};
+  Job<Bytes> job{.count = 60, .run = [](std::size_t, const Bytes*, Worker&, const std::stop_token&) {
+                   rest(10);
+                   return Bytes();
+                 }};
   run_job(job, {.threads = 2, .progress = [&](const WorkProgress& p) {
                   told.push_back(p);
                   return true;
@@ -175,36 +222,37 @@ TEST(Checkpoint, OfAStoppedJobIsTakenUp) {
   const ScratchFolder scratch;
   const WorkOptions soon{
       .threads = 2, .checkpoint = scratch.path / "c", .progress = [](const WorkProgress& p) { return p.done < 20; }};
-  Job job = chains(100);
+  Job<Bytes> job = chains(100);
   const auto quick = job.run;
   job.run = [&](std::size_t i, const Bytes* before, Worker& w, const std::stop_token& stop) {
     rest(5);
     return quick(i, before, w, stop);
   };
-  const WorkResult first = run_job(job, soon);
+  const WorkResult<Bytes> first = run_job(job, soon);
   ASSERT_GT(first.missing, 0u);
   std::atomic<std::size_t> computed = 0;
   job.run = [&](std::size_t i, const Bytes* before, Worker& w, const std::stop_token& stop) {
     ++computed;
     return quick(i, before, w, stop);
   };
-  const WorkResult second = run_job(job, {.threads = 2, .checkpoint = scratch.path / "c"});
+  const WorkResult<Bytes> second = run_job(job, {.threads = 2, .checkpoint = scratch.path / "c"});
   EXPECT_EQ(computed, first.missing);
   EXPECT_EQ(second.resumed, 100 - first.missing);
   EXPECT_EQ(all_of(second), all_of(run_job(chains(100), {.threads = 1})));
 }
 
 TEST(Work, AnItemThatIsAskedToStopEndsAtOnceAndHasNoResult) {
-  Job job{.count = 20, .run = [](std::size_t i, const Bytes*, Worker&, const std::stop_token& stop) {
-            if (i < 2) return square(i);
-            for (int k = 0; k < 30'000; ++k) {
-              rest(1);
-              if (stop.stop_requested()) throw Stopped{};
-            }
-            return square(i);
-          }};
+  Job<Bytes> job{.count = 20, .run = [](std::size_t i, const Bytes*, Worker&, const std::stop_token& stop) {
+                   if (i < 2) return square(i);
+                   for (int k = 0; k < 30'000; ++k) {
+                     rest(1);
+                     if (stop.stop_requested()) throw Stopped{};
+                   }
+                   return square(i);
+                 }};
   const auto start = std::chrono::steady_clock::now();
-  const WorkResult result = run_job(job, {.threads = 2, .progress = [](const WorkProgress& p) { return p.done < 2; }});
+  const WorkResult<Bytes> result =
+      run_job(job, {.threads = 2, .progress = [](const WorkProgress& p) { return p.done < 2; }});
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
   EXPECT_EQ(result.missing, 18u);
   EXPECT_EQ(result.items[1], square(1));
@@ -241,7 +289,7 @@ TEST(Checkpoint, TornAnywhereGivesWhatStandsBefore) {
   std::set<std::size_t> resumed;
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes.substr(0, cut);
-    const WorkResult again = run_job(squares(6), {.threads = 1, .checkpoint = file});
+    const WorkResult<Bytes> again = run_job(squares(6), {.threads = 1, .checkpoint = file});
     ASSERT_EQ(all_of(again), expected) << cut;
     resumed.insert(again.resumed);
     ASSERT_EQ(fs::file_size(file), bytes.size()) << cut;
@@ -257,7 +305,7 @@ TEST(Checkpoint, WithAChangedByteLosesTheRecordsFromThereOnOnly) {
   change.seekp(-35, std::ios::end);  // in the last but one of 32 bytes each
   change.put('x');
   change.close();
-  const WorkResult again = run_job(squares(6), {.threads = 1, .checkpoint = file});
+  const WorkResult<Bytes> again = run_job(squares(6), {.threads = 1, .checkpoint = file});
   EXPECT_EQ(again.resumed, 4u);
   EXPECT_EQ(all_of(again), all_of(run_job(squares(6), {})));
 }
@@ -277,7 +325,7 @@ TEST(Checkpoint, OfAnotherComputationIsRefused) {
 }
 
 TEST(Checkpoint, ThatCannotBeWrittenIsSaidBeforeAnythingIsComputed) {
-  Job job = squares(5);
+  Job<Bytes> job = squares(5);
   job.run = [](std::size_t, const Bytes*, Worker&, const std::stop_token&) -> Bytes {
     throw std::logic_error("computed");
   };
@@ -304,7 +352,7 @@ TEST(Checkpoint, OnAFullDiskKeepsWhatWasWritten) {
   int status = 0;
   ::waitpid(child, &status, 0);
   ASSERT_EQ(WEXITSTATUS(status), 7);
-  const WorkResult again = run_job(squares(100), {.threads = 2, .checkpoint = file});
+  const WorkResult<Bytes> again = run_job(squares(100), {.threads = 2, .checkpoint = file});
   EXPECT_EQ(again.resumed, 8u);  // a header of 35 bytes, and records of 32
   EXPECT_EQ(all_of(again), all_of(run_job(squares(100), {})));
 }
@@ -312,7 +360,7 @@ TEST(Checkpoint, OnAFullDiskKeepsWhatWasWritten) {
 TEST(Checkpoint, OfAJobKilledAgainAndAgainEndsWithTheSameResult) {
   const ScratchFolder scratch;
   const fs::path file = scratch.path / "c";
-  Job job = chains(300);
+  Job<Bytes> job = chains(300);
   const auto quick = job.run;
   job.run = [&](std::size_t i, const Bytes* before, Worker& w, const std::stop_token& stop) {
     rest(1);
@@ -330,7 +378,7 @@ TEST(Checkpoint, OfAJobKilledAgainAndAgainEndsWithTheSameResult) {
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
   }
-  const WorkResult result = run_job(chains(300), {.threads = 2, .checkpoint = file});
+  const WorkResult<Bytes> result = run_job(chains(300), {.threads = 2, .checkpoint = file});
   EXPECT_GT(result.resumed, 0u);
   EXPECT_EQ(all_of(result), all_of(run_job(chains(300), {})));
 }
@@ -343,15 +391,16 @@ TEST(Ranks, DISABLED_Child) {
   const char* file = std::getenv("SALTUS_TEST_FILE");
   ASSERT_NE(file, nullptr);
   const bool fail = std::getenv("SALTUS_TEST_FAIL") != nullptr;
-  const WorkResult first = run_job(chains(200), {.threads = 2});
-  Job job{.count = 300, .run = [&](std::size_t i, const Bytes*, Worker&, const std::stop_token&) {
-            rest(1);
-            if (fail && i == 150) throw Error(ErrorKind::model, "item 150", {}, "a hint");
-            return *first.items[i % 200] + square(i) + Bytes(i % 3 == 0 ? 100'000 : 0, 'x');
-          }};
+  const WorkResult<Bytes> first = run_job(chains(200), {.threads = 2});
+  Job<Bytes> job{.count = 300, .run = [&](std::size_t i, const Bytes*, Worker&, const std::stop_token&) {
+                   rest(1);
+                   if (fail && i == 150) throw Error(ErrorKind::model, "item 150", {}, "a hint");
+                   return *first.items[i % 200] + square(i) + Bytes(i % 3 == 0 ? 100'000 : 0, 'x');
+                 }};
+  job.pack = job.unpack = as_it_is;
   Bytes all;
   try {
-    const WorkResult second = run_job(job, {.threads = 2, .share = false});
+    const WorkResult<Bytes> second = run_job(job, {.threads = 2, .share = false});
     all = all_of(first) + all_of(second);
     if (rank() > 0) {
       EXPECT_EQ(second.missing, 300u);
@@ -380,7 +429,7 @@ std::string under_mpirun(int count, const std::string& environment) {
 
 Bytes expected_of_child() {
   Bytes all = all_of(run_job(chains(200), {}));
-  const WorkResult first = run_job(chains(200), {});
+  const WorkResult<Bytes> first = run_job(chains(200), {});
   for (std::size_t i = 0; i < 300; ++i) all += *first.items[i % 200] + square(i) + Bytes(i % 3 == 0 ? 100'000 : 0, 'x');
   return all;
 }

@@ -235,8 +235,8 @@ TEST(AskBasins, TellsTwoWellsApart) {
       ask(BasinsQuestion{.system = wells, .mesh = mesh, .options = {.method = BasinsOptions::Method::direct}});
   ASSERT_EQ(answer.basins.basins.size(), 2U);
   for (size_t cell = 0; cell < 8; ++cell)
-    EXPECT_EQ(answer.basins.group[cell], answer.basins.group[cell < 4 ? 0 : 7]) << cell;
-  EXPECT_NE(answer.basins.group[0], answer.basins.group[7]);
+    EXPECT_EQ(answer.basins.fate[cell], answer.basins.fate[cell < 4 ? 0 : 7]) << cell;
+  EXPECT_NE(answer.basins.fate[0], answer.basins.fate[7]);
 }
 
 TEST(AskExponents, AreTheRatesOfALinearFlow) {
