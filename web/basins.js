@@ -2,10 +2,10 @@
 // Basins of attraction, refined level by level; each attractor keeps its colour.
 
 import { JobView, labelled, needsSection, sections, setOptions, showRun, stateNames } from './jobs.js';
-import { COLOURS, Frame, ink } from './plot.js';
-import { make, state } from './state.js';
+import { Frame, hue, ink, packing } from './plot.js';
+import { dark, make, state } from './state.js';
 
-const GREYS = ['#ededed', '#c4c4c4', '#9a9a9a', '#707070'];
+const GREYS = () => (dark.matches ? ['#2c3037', '#454b54', '#626975', '#868e9b'] : ['#ededed', '#c4c4c4', '#9a9a9a', '#707070']);
 
 export class BasinsView extends JobView {
   /** @param {import('./link.js').Link} link */
@@ -68,28 +68,28 @@ export class BasinsView extends JobView {
   receive(answer) {
     this.data = answer;
     this.levels++;
-    const [w, h] = answer.cells, group = answer.arrays.group;
+    this.recolour();
+    this.drawList();
+  }
+
+  /** A picture element per cell. */
+  recolour() {
+    if (!this.data) return;
+    const [w, h] = this.data.cells, group = this.data.arrays.group;
     const canvas = this.picture = document.createElement('canvas');
     canvas.width = w;
     canvas.height = h;
     const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')), image = ctx.createImageData(w, h);
-    for (let j = 0; j < h; j++) {
-      for (let i = 0; i < w; i++) {
-        const n = parseInt(this.colourOf(group[j * w + i]).slice(1), 16), at = 4 * ((h - 1 - j) * w + i);
-        image.data[at] = n >> 16;
-        image.data[at + 1] = n >> 8 & 255;
-        image.data[at + 2] = n & 255;
-        image.data[at + 3] = 255;
-      }
-    }
+    const pixels = new Uint32Array(image.data.buffer), colour = packing((/** @type {number} */ g) => this.colourOf(g));
+    for (let j = 0; j < h; j++) for (let i = 0; i < w; i++) pixels[(h - 1 - j) * w + i] = colour(group[j * w + i]);
     ctx.putImageData(image, 0, 0);
-    this.drawList();
   }
 
   /** @param {number} group */
   colourOf(group) {
-    if (group >= 1) return COLOURS[(group - 1) % COLOURS.length];
-    return GREYS[Math.min(3, this.data.fates.findIndex((/** @type {any} */ f) => f.id === group))] ?? GREYS[0];
+    if (group >= 1) return hue(group - 1);
+    const greys = GREYS();
+    return greys[Math.min(3, this.data.fates.findIndex((/** @type {any} */ f) => f.id === group))] ?? greys[0];
   }
 
   drawList() {

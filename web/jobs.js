@@ -1,8 +1,8 @@
 // @ts-check
 // What the three views of long computations share: a form, Go and Stop, a bar, a canvas with a frame to click and zoom.
 
-import { Frame, ink, prepare, short } from './plot.js';
-import { element, make, on, settings, state, tell, toast } from './state.js';
+import { Frame, ink, packing, prepare, short } from './plot.js';
+import { dark, element, make, on, settings, state, tell, toast } from './state.js';
 
 export class JobView {
   /**
@@ -27,8 +27,12 @@ export class JobView {
     on('tab', (tab) => { this.open = tab === name; if (this.open) { this.fill(); this.schedule(); } });
     on('opened', () => { this.stop(); this.clear(); this.history = []; this.fresh = true; if (this.open) this.fill(); });
     on('edited', () => { if (this.open) this.fill(); });
+    dark.addEventListener('change', () => { this.recolour(); this.schedule(); });
     this.fresh = true;
   }
+
+  /** The page has turned light or dark. */
+  recolour() {}
 
   build() {
     this.panel = element(`view-${this.name}`);
@@ -223,19 +227,12 @@ export class DotLayer {
       this.canvas.height = h;
     }
     const image = own.getImageData(0, 0, w, h), data = new Uint32Array(image.data.buffer);
-    /** @type {Map<string, number>} */
-    const packed = new Map();
-    const size = scale > 1 || count < 20000 ? 2 : 1;
+    const pack = packing((/** @type {string} */ name) => name);
+    const size = scale > 1 || count < 100000 ? 2 : 1;
     for (let i = this.drawn; i < count; i++) {
       const px = Math.floor((x(i) - f.xs[0]) / (f.xs[1] - f.xs[0]) * w), py = Math.floor((f.ys[1] - y(i)) / (f.ys[1] - f.ys[0]) * h);
       if (!(px >= 0 && px < w && py >= 0 && py < h)) continue;
-      const name = colour(i);
-      let pixel = packed.get(name);
-      if (pixel === undefined) {
-        const n = parseInt(name.slice(1), 16);
-        pixel = (0xff000000 | (n & 255) << 16 | (n >> 8 & 255) << 8 | n >> 16) >>> 0;
-        packed.set(name, pixel);
-      }
+      const pixel = pack(colour(i));
       data[py * w + px] = pixel;
       if (size > 1 && px + 1 < w) data[py * w + px + 1] = pixel;
       if (size > 1 && py + 1 < h) data[(py + 1) * w + px] = pixel;

@@ -1,6 +1,8 @@
 // @ts-check
 // Periods over two parameters: a cell for every pair of values, in blocks that get finer as more of them are known.
 
+import { packing } from './plot.js';
+
 /** How wide the block of each value is until finer ones come, in the order first, last, middle, quarters, ... @param {number} n */
 function blocks(n) {
   const widths = new Float64Array(n), last = n - 1;
@@ -64,19 +66,11 @@ export class PeriodMap {
   paint(ctx, f, colour) {
     const own = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d')), image = own.createImageData(this.x.n, this.y.n);
     const pixels = new Uint32Array(image.data.buffer);
-    /** @type {Map<string, number>} */
-    const packed = new Map();
+    const pack = packing((/** @type {string} */ name) => name);
     for (let cell = 0; cell < this.run.length; cell++) {
       if (this.run[cell] < 0) continue;
-      const name = colour(this.run[cell]);
-      let pixel = packed.get(name);
-      if (pixel === undefined) {
-        const n = parseInt(name.slice(1), 16);
-        pixel = (0xff000000 | (n & 255) << 16 | (n >> 8 & 255) << 8 | n >> 16) >>> 0;
-        packed.set(name, pixel);
-      }
       const row = this.y.n - 1 - Math.floor(cell / this.x.n);
-      pixels[row * this.x.n + cell % this.x.n] = pixel;
+      pixels[row * this.x.n + cell % this.x.n] = pack(colour(this.run[cell]));
     }
     own.putImageData(image, 0, 0);
     ctx.imageSmoothingEnabled = false;

@@ -1,7 +1,7 @@
 // @ts-check
 // The phase plane: the trajectory, surfaces by what the flow does there, where gaps forbid to be; the start to drag.
 
-import { COLOURS, Frame, extent, ink, mark, padded, prepare, short, shownEvents, valueAt } from './plot.js';
+import { COLOURS, Frame, curveWidth, extent, ink, mark, padded, prepare, short, shownEvents, valueAt } from './plot.js';
 import { element, isState, make, state, tell } from './state.js';
 
 const canvas = element('plane');
@@ -55,6 +55,9 @@ export function question() {
   if (at.some((/** @type {number} */ v) => !Number.isFinite(v))) return null;
   return { do: 'plane', axes: [x, y], box: [...frame.xs, ...frame.ys], t: state.cursor, state: at, p: state.p, x: state.x };
 }
+
+/** For tests: the time at which surfaces are drawn. */
+export const surfaceTime = () => surfaces?.t;
 
 /** @param {any} answer */
 export function setSurfaces(answer) { surfaces = answer; }
@@ -117,7 +120,7 @@ export function paint(ctx, width, height) {
     for (const k of kept) if (k.x === x && k.y === y) f.curve(ctx, k.xs, k.ys);
     ctx.globalAlpha = 1;
     ctx.strokeStyle = COLOURS[0];
-    ctx.lineWidth = 1.3;
+    ctx.lineWidth = curveWidth(run);
     f.curve(ctx, run.arrays[x], run.arrays[y]);
     paintMarks(ctx, f);
     const place = (/** @type {string} */ name) => valueAt(run, name, state.cursor);

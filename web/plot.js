@@ -1,8 +1,34 @@
 // @ts-check
 // What all pictures share: axes, ticks, colours, marks. Everything draws on a context, of a canvas or of svg.js.
 
+import { dark } from './state.js';
+
+/** The width of curves; under the hand a single pixel, which is drawn several times faster. @param {any} run */
+export const curveWidth = (run) => (run.drag ? 1 : 1.4);
+
 /** Okabe-Ito, those that stand out on white and on black. */
 export const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8a6d00', '#7b5ea7', '#5f6b73', '#a0522d'];
+
+/** The k-th of arbitrarily many: those that come round again are lighter. @param {number} k */
+export function hue(k) {
+  const lighter = Math.floor(k / COLOURS.length) % 3 * 0.35, n = parseInt(COLOURS[k % COLOURS.length].slice(1), 16);
+  const part = (/** @type {number} */ shift) => Math.round((n >> shift & 255) + (255 - (n >> shift & 255)) * lighter);
+  return `#${(part(16) << 16 | part(8) << 8 | part(0)).toString(16).padStart(6, '0')}`;
+}
+
+/** Colours of things as the pixels of an ImageData, each looked up once. @template T @param {(of: T) => string} colour @returns {(of: T) => number} */
+export function packing(colour) {
+  /** @type {Map<T, number>} */
+  const known = new Map();
+  return (of) => {
+    let pixel = known.get(of);
+    if (pixel === undefined) {
+      const n = parseInt(colour(of).slice(1), 16);
+      known.set(of, pixel = (0xff000000 | (n & 255) << 16 | (n >> 8 & 255) << 8 | n >> 16) >>> 0);
+    }
+    return pixel;
+  };
+}
 
 /** The colours of the ribbon, as in plot.svg. @type {Record<string, string>} */
 export const MODE_COLOURS = { '+': '#9ecae1', '-': '#fdbe85', 0: '#a1d99b', c: '#bcbddc', o: '#e3e3ea' };
@@ -17,7 +43,7 @@ export const KINDS = {
 
 /** @type {any} */
 let page = null;
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { page = null; });
+dark.addEventListener('change', () => { page = null; });
 
 /** Colours of the page, which follow light and dark. */
 export function ink() {
@@ -139,8 +165,13 @@ export class Frame {
     ctx.textBaseline = 'top';
     if (numbersX) for (const v of tx.at) ctx.fillText(tickText(v, tx.step), this.px(v), y + h + 5);
     ctx.fillStyle = colours.ink;
-    if (labelX) ctx.fillText(labelX, x + w / 2, y + h + 19);
-    if (labelY) {
+    ctx.font = '13px system-ui, "DejaVu Sans", sans-serif';
+    if (labelX) ctx.fillText(labelX, x + w / 2, y + h + 18);
+    if (labelY && labelY.length <= 2) {
+      ctx.textAlign = 'left';
+      ctx.textBaseline = 'middle';
+      ctx.fillText(labelY, 4, y + h / 2);
+    } else if (labelY) {
       ctx.save();
       ctx.translate(11, y + h / 2);
       ctx.rotate(-Math.PI / 2);
@@ -184,8 +215,14 @@ export class Frame {
   }
 }
 
-/** @param {any} ctx @param {number} x @param {number} y @param {string} kind */
+/** Of an event; in a file it can be told by its class. @param {any} ctx @param {number} x @param {number} y @param {string} kind */
 export function mark(ctx, x, y, kind) {
+  if (ctx.marked) ctx.marked(kind, () => paintMark(ctx, x, y, kind));
+  else paintMark(ctx, x, y, kind);
+}
+
+/** @param {any} ctx @param {number} x @param {number} y @param {string} kind */
+function paintMark(ctx, x, y, kind) {
   const { shape, colour } = KINDS[kind] ?? { shape: 'x', colour: '#7b5ea7' };
   const colours = ink(), own = kind === 'section' ? colours.ink : colour;
   ctx.strokeStyle = own;

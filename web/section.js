@@ -3,7 +3,7 @@
 // computed; the level of a section on a function can be dragged.
 
 import { DotLayer, Growing, JobView, labelled, needsSection, sections, setOptions, showRun, stateNames } from './jobs.js';
-import { Frame, ink, padded } from './plot.js';
+import { Frame, extent, ink, padded } from './plot.js';
 import { make, settings, state } from './state.js';
 
 const HUES = ['#440154', '#46327e', '#365c8d', '#277f8e', '#1fa187', '#4ac16d', '#a0da39', '#fde725'];
@@ -22,7 +22,7 @@ export class SectionView extends JobView {
   }
 
   fields() {
-    const redraw = { onchange: () => { this.box = null; this.layer.forget(); this.schedule(); this.askLines(); } };
+    const redraw = { onchange: () => { this.box = null; this.lines = []; this.layer.forget(); this.schedule(); requestAnimationFrame(() => this.askLines()); } };
     this.section = make('select', { onchange: () => { this.level.value = '0'; this.showLevel(); this.start(); } });
     this.level = make('input', { value: '0', onchange: () => this.start() });
     this.levelLabel = labelled('level', this.level);
@@ -47,6 +47,8 @@ export class SectionView extends JobView {
   movable() { return state.model.movable.includes(this.section.value); }
   showLevel() { this.levelLabel.hidden = !this.movable(); }
   moved() { return this.movable() && this.level.value.trim() !== '0' && this.level.value.trim() !== ''; }
+
+  recolour() { this.layer.forget(); }
 
   clear() {
     /** @type {any} */
@@ -88,7 +90,7 @@ export class SectionView extends JobView {
       range[0] = Math.min(range[0], x(k)); range[1] = Math.max(range[1], x(k));
       range[2] = Math.min(range[2], y(k)); range[3] = Math.max(range[3], y(k));
     }
-    const fitted = count ? [...padded(range[0], range[1], 0.1), ...padded(range[2], range[3], 0.1)] : [-1, 1, -1, 1];
+    const fitted = [...this.fitted(names[i], range[0], range[1]), ...this.fitted(names[j], range[2], range[3])];
     const box = this.held ?? this.box ?? fitted;
     const f = this.frame = new Frame({ x: 70, y: 10, w: width - 90, h: height - 54 }, [box[0], box[1]], [box[2], box[3]]);
     f.draw(ctx, { x: this.x.value, y: this.y.value });
@@ -99,6 +101,12 @@ export class SectionView extends JobView {
     this.canvas.setAttribute('aria-label', `${count} points of the section ${this.section.value}`);
     const line = this.lines.length ? ' Drag the dashed line to move the section.' : '';
     this.list.textContent = count ? `${count} points of '${this.data.section}', early ones dark, late ones light. Click: start a run there.${line}` : '';
+  }
+
+  /** What shows all points; where they all lie at one value, all values of the run. @param {string} name @param {number} low @param {number} high */
+  fitted(name, low, high) {
+    const [a, b] = extent(state.run?.arrays[name] ?? []);
+    return high - low > 1e-6 * (b - a) || !(b > a) ? padded(low, high, 0.1) : padded(Math.min(a, low), Math.max(b, high), 0.1);
   }
 
   /** @param {any} ctx @param {Frame} f */
@@ -166,8 +174,12 @@ export class SectionView extends JobView {
   drag(px, py) {
     const f = this.frame, at = this.anyPoint(), names = stateNames();
     if (!f || !at.length) return;
-    at[names.indexOf(this.x.value)] = f.x(px);
-    at[names.indexOf(this.y.value)] = f.y(py);
+    const rounded = (/** @type {number} */ v, /** @type {number[]} */ [a, b]) => {
+      const unit = 10 ** Math.floor(Math.log10((b - a) / 1000));
+      return Number((Math.round(v / unit) * unit).toPrecision(12));
+    };
+    at[names.indexOf(this.x.value)] = rounded(f.x(px), f.xs);
+    at[names.indexOf(this.y.value)] = rounded(f.y(py), f.ys);
     this.wanted = at;
     this.pump();
   }

@@ -1,7 +1,7 @@
 // @ts-check
 // Quantities over time, one panel per group of kin, the modes below; cursors, zoom.
 
-import { COLOURS, Frame, MODE_COLOURS, extent, ink, mark, padded, prepare, rowAt, short, shownEvents, valueAt } from './plot.js';
+import { COLOURS, Frame, MODE_COLOURS, curveWidth, extent, ink, mark, padded, prepare, rowAt, short, shownEvents, valueAt } from './plot.js';
 import { element, make, state, tell } from './state.js';
 
 const canvas = element('series');
@@ -38,6 +38,12 @@ export function setClose(answer, of) {
     if (k > 0 && k < t.length - 1) for (const name of run.columns.slice(1)) answer.arrays[name][k] = NaN;
   }
   close = { run, zoom: of, arrays: answer.arrays };
+}
+
+/** For tests: where the middle of a stretch of time lies in a row of the ribbon. @param {number} from @param {number} to @param {number} row */
+export function ribbonPixel(from, to, row) {
+  const f = frames[0], last = frames[frames.length - 1].place;
+  return f ? [(f.px(from) + f.px(to)) / 2, last.y + last.h + 10 + row * 19 + 2, Math.abs(f.px(to) - f.px(from))] : null;
 }
 
 /** For tests: how many rows are drawn closely. */
@@ -111,7 +117,7 @@ export function paint(ctx, width, height) {
     frame.clipped(ctx, () => {
       for (const name of names) {
         ctx.strokeStyle = colourOf(name);
-        ctx.lineWidth = 1.4;
+        ctx.lineWidth = curveWidth(run);
         frame.curve(ctx, ts, arrays[name], first, last);
       }
       for (const name of names) {

@@ -1,6 +1,9 @@
 // @ts-check
 // What the page knows, and who wants to hear when it changes.
 
+/** Whether the page is dark. */
+export const dark = matchMedia('(prefers-color-scheme: dark)');
+
 /** By names of a model, which may be any word, `__proto__` too. @returns {Record<string, any>} */
 export const byName = () => Object.create(null);
 

@@ -15,7 +15,7 @@ import { short } from './plot.js';
 import { Runner } from './runner.js';
 import { SectionView } from './section.js';
 import * as series from './series.js';
-import { byName, element, make, on, settings, state, tell, toast } from './state.js';
+import { byName, dark, element, make, on, settings, state, tell, toast } from './state.js';
 import { SweepView } from './sweep.js';
 
 /** For tests: what was drawn, and how long after the hand. */
@@ -27,7 +27,7 @@ const link = new Link(onConnection);
 const runner = new Runner(link);
 let asking = false, looking = false, closing = false, tab = 'run';
 const views = { section: new SectionView(link), sweep: new SweepView(link), basins: new BasinsView(link), orbit: new OrbitView(link), branch: new BranchView(link) };
-Object.assign(watch, { views, planePixel: plane.pixel, closeRows: series.closeRows });
+Object.assign(watch, { views, planePixel: plane.pixel, closeRows: series.closeRows, ribbonPixel: series.ribbonPixel, planeTime: plane.surfaceTime });
 
 // ---- connection and model -------------------------------------------------------------------------------------------
 
@@ -147,6 +147,8 @@ function atRest() {
 }
 
 let scheduled = false, timeChanged = false, since = NaN;
+/** The run that was drawn last. @type {any} */
+let drawn = null;
 /** Draws in the next frame. @param {number} [hand] when a hand moved @param {boolean} [all] not the plane alone */
 function schedule(hand = NaN, all = true) {
   if (hand === hand) since = hand;
@@ -154,22 +156,31 @@ function schedule(hand = NaN, all = true) {
   if (scheduled) return;
   scheduled = true;
   requestAnimationFrame(() => {
-    scheduled = false;
     if (timeChanged) series.draw();
+    // Curves of a run at rest are long: one picture per frame, so that no frame keeps a hand waiting.
+    const apart = state.run !== drawn && state.run && !state.run.drag;
+    drawn = state.run;
     timeChanged = false;
-    plane.draw();
-    dim();
-    askSurfaces();
-    askCloser();
-    if (!state.run) return;
-    watch.frames++;
-    watch.ready = true;
-    if (since !== since) return;
-    const from = since, channel = new MessageChannel();
-    since = NaN;
-    channel.port1.onmessage = () => watch.latencies.push(performance.now() - from);  // after the frame is handed over
-    channel.port2.postMessage(0);
+    if (apart) requestAnimationFrame(paintPlane);
+    else paintPlane();
   });
+}
+
+function paintPlane() {
+  scheduled = false;
+  if (timeChanged) schedule();
+  plane.draw();
+  dim();
+  askSurfaces();
+  askCloser();
+  if (!state.run) return;
+  watch.frames++;
+  watch.ready = true;
+  if (since !== since) return;
+  const from = since, channel = new MessageChannel();
+  since = NaN;
+  channel.port1.onmessage = () => watch.latencies.push(performance.now() - from);  // after the frame is handed over
+  channel.port2.postMessage(0);
 }
 
 /** What is shown is not what the text says, or is not complete: it stays, dimmed. */
@@ -356,4 +367,4 @@ document.addEventListener('drop', async (event) => {
 });
 
 new ResizeObserver(() => schedule()).observe(element('views'));
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => schedule());
+dark.addEventListener('change', () => schedule());

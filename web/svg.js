@@ -43,6 +43,12 @@ export class SvgContext {
     this.parts.push(`<g ${attributes}>`);
     if (this.stack.length) this.stack[this.stack.length - 1].open++;
   }
+  /** A mark with a name to read. @param {string} name @param {() => void} paint */
+  marked(name, paint) {
+    this.parts.push(`<g class="event"><title>${escape(name)}</title>`);
+    paint();
+    this.parts.push('</g>');
+  }
   /** @param {number} x @param {number} y */
   translate(x, y) { this.group(`transform="translate(${num(x)} ${num(y)})"`); }
   /** @param {number} angle */

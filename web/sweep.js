@@ -4,7 +4,7 @@
 
 import { DotLayer, Growing, JobView, labelled, needsSection, proposedRange, sections, setOptions, showRun, stateNames } from './jobs.js';
 import { PeriodMap } from './map.js';
-import { COLOURS, Frame, ink, padded } from './plot.js';
+import { Frame, hue, ink, padded } from './plot.js';
 import { make, state } from './state.js';
 
 export class SweepView extends JobView {
@@ -61,6 +61,8 @@ export class SweepView extends JobView {
   }
 
   showSecond() { for (const field of this.secondFields) field.hidden = this.second.value === '–'; }
+
+  recolour() { this.layer.forget(); }
 
   clear() {
     this.value = new Growing(Float64Array);
@@ -122,13 +124,13 @@ export class SweepView extends JobView {
     const entries = [...seen].sort((a, b) => a - b).slice(0, 16).map((k) => {
       const none = mode === 'period' ? k === 0 : k < 0, swatch = make('span', { className: 'swatch' });
       swatch.style.background = SweepView.colourOf(mode === 'period' ? k - 1 : k, none);
-      return make('span', {}, swatch, none ? 'no period   ' : mode === 'period' ? `period ${k}   ` : `${k} sliding   `);
+      return make('span', {}, swatch, none ? 'no period' : mode === 'period' ? `period ${k}` : `${k} sliding`);
     });
     this.list.replaceChildren(...entries);
   }
 
   /** @param {number} k @param {boolean} none */
-  static colourOf(k, none) { return none ? '#8a9099' : COLOURS[k % COLOURS.length]; }
+  static colourOf(k, none) { return none ? '#8a9099' : hue(k); }
 
   shownIndex() { return Math.max(0, stateNames().indexOf(this.shown.value)); }
 
@@ -174,6 +176,7 @@ export class SweepView extends JobView {
   widened(low, high) {
     if (!(high >= low)) return [-1, 1];
     const now = this.auto;
+    if (this.done) return padded(low, high, 0.05);
     if (!now || low < now[0] || high > now[1] || (high - low) < 0.4 * (now[1] - now[0])) this.auto = padded(low, high, 0.1);
     return this.auto ?? [-1, 1];
   }

@@ -4,6 +4,7 @@
 //     ask           RunQuestion -> RunAnswer, SectionQuestion -> SectionAnswer, SweepQuestion -> SweepAnswer,
 //                   BasinsQuestion -> BasinsAnswer, ExponentsQuestion -> Exponents, OrbitQuestion -> OrbitAnswer,
 //                   EquilibriumQuestion -> EquilibriumAnswer, FollowQuestion -> FollowAnswer
+//     rates         of the states, at many points
 //     Observer      who watches: progress, pieces, events, points of branches, a stop token
 //     Error         wrong input: what, where, and what to do; the fate of a run is a value instead (Trajectory::end)
 #pragma once
@@ -13,6 +14,7 @@
 #include "ask/gallery.hpp"
 #include "ask/many.hpp"
 #include "ask/orbit.hpp"
+#include "ask/rates.hpp"
 #include "ask/run.hpp"
 #include "ask/section.hpp"
 #include "base/error.hpp"

@@ -6,18 +6,20 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Callable, Optional, Union
 
-from dataclasses import dataclass
+import numpy as np
+from numpy.typing import ArrayLike
 
 from . import _core
 from ._errors import Interrupted, usage
 from ._many import Basins, Exponents, Sweep
 from ._orbits import Branch, Equilibrium, Orbit, SpecialPoint
-from ._options import (Value, box_of, cell_edges, check_word, finish_progress, formula, path_text, per_state,
+from ._options import (Value, box_of, cell_edges, check_word, finish_progress, formula, keywords, path_text, per_state,
                        progress_function, range_values, several_starts, solve_dict, sort_keywords, state_vector, texts)
-from ._trajectory import Section, Trajectory, end_of
+from ._trajectory import Floats, Section, Trajectory, end_of
 
 Progress = Union[bool, Callable[[float], Any], None]
 
@@ -196,6 +198,16 @@ class Model:
         """What saltus understood, as `saltus check` prints it."""
         return self._system.describe()
 
+    def rates(self, x: ArrayLike, t: float = 0, values: Optional[Mapping[str, Value]] = None, **more: Value) -> Floats:
+        """The rates of the states at a state [n], or at many [..., n], shaped alike: each in the mode in which a run
+        would start there at time t, sliding included; NaN where none can. Other parameters by name."""
+        model = self._with({**more, **(values or {})}, "rates")
+        points = np.asarray(x, dtype=float)
+        if points.ndim == 0 or points.shape[-1] != len(self.states):
+            raise usage(f"x has the shape {points.shape}, the model {len(self.states)} states",
+                        f"give values of {', '.join(self.states)}, in this order")
+        return _core.rates(model._system, points.reshape(-1, points.shape[-1]), float(t)).reshape(points.shape)
+
     # ---- questions ---------------------------------------------------------------------------------------------------
 
     def run(self, until: Optional[Value] = None, *, start: Any = None, from_: Optional[Value] = None,
@@ -231,10 +243,7 @@ class Model:
 
         Never raises for what the system does: see `.end`.
         """
-        named = dict(until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive,
-                     theta=theta, flow=flow, leave=leave, attract=attract, zeno=zeno,
-                     native=native, dense=dense, sample=sample,
-                     max_events=max_events, sensitivity=sensitivity, progress=progress, stop=stop)
+        named = keywords(locals())
         given, settings = sort_keywords(self._names, named, values, options, more, "run")
         model = self._with(settings, "run")
         if isinstance(given.get("start"), Trajectory):
@@ -269,9 +278,7 @@ class Model:
         level    of a section `on` a formula: met where that has this value (0)
         until    an upper limit; the other options are those of `run`
         """
-        named = dict(level=level, until=until, start=start, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive,
-                     theta=theta, flow=flow, leave=leave, attract=attract, zeno=zeno, native=native, section=section,
-                     progress=progress, stop=stop)
+        named = keywords(locals(), "count", "skip")
         given, settings = sort_keywords(self._names, named, values, options, more, "section")
         model = self._with(settings, "section")
         start_state = state_vector(given.get("start"), model.states, model.initial)
@@ -310,10 +317,7 @@ class Model:
         near       how near points of one phase are: a number, or {"v": 1e-4} (a millionth)
         threads    (all cores); the other options are those of `run`, `until` is an upper limit
         """
-        named = dict(count=count, skip=skip, settle=settle, longest=longest, start=start, starts=starts, box=box,
-                     continue_=continue_, exponent=exponent, near=near, section=section, seed=seed, threads=threads,
-                     until=until, from_=from_, tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive, theta=theta,
-                     flow=flow, leave=leave, attract=attract, zeno=zeno, native=native, progress=progress, stop=stop)
+        named = keywords(locals(), "vary")
         given, settings = sort_keywords(self._names, named, values, options, more, "sweep")
         model = self._with(settings, "sweep")
         axes = [(name, range_values(name, wanted)) for name, wanted in vary.items()]
@@ -359,10 +363,7 @@ class Model:
         near       how near points of one phase are: a number, or {"v": 1e-4}
         threads    (all cores); the other options are those of `run`, `until` is an upper limit
         """
-        named = dict(method=method, join=join, refine=refine, section=section, period=period, random=random, seed=seed,
-                     points=points, longest=longest, near=near, threads=threads, until=until, from_=from_,
-                     tolerance=tolerance, engine=engine, dt=dt, adaptive=adaptive, theta=theta, flow=flow, leave=leave,
-                     attract=attract, zeno=zeno, native=native, progress=progress, stop=stop)
+        named = keywords(locals(), "axes")
         given, settings = sort_keywords(self._names, named, values, options, more, "basins")
         model = self._with(settings, "basins")
         edges = {name: cell_edges(name, wanted, model.states, "random" in given) for name, wanted in axes.items()}
@@ -399,8 +400,7 @@ class Model:
 
         The other options are those of `run` that belong to the event-driven engine.
         """
-        named = dict(until=until, start=start, from_=from_, tolerance=tolerance, flow=flow, leave=leave,
-                     zeno=zeno, native=native, progress=progress, stop=stop)
+        named = keywords(locals())
         given, settings = sort_keywords(self._names, named, values, options, more, "exponents")
         model = self._with(settings, "exponents")
         start_state = state_vector(given.get("start"), model.states, model.initial)
@@ -431,9 +431,7 @@ class Model:
 
         Never raises where there is none: see `.found` and `.message`.
         """
-        named = dict(section=section, guess=guess, period=period, time=time, backward=backward, modulo=modulo, start=start,
-                     until=until, from_=from_, tolerance=tolerance, flow=flow, leave=leave, zeno=zeno,
-                     native=native, progress=progress, stop=stop)
+        named = keywords(locals())
         given, settings = sort_keywords(self._names, named, values, options, more, "orbit")
         model = self._with(settings, "orbit")
         start_state = state_vector(given.get("start"), model.states, model.initial)
@@ -457,9 +455,7 @@ class Model:
 
         starts  how many, in `box` {"y": (-2, 2), ...}, by `seed`; the other options are those of `orbit`
         """
-        named = dict(seed=seed, section=section, guess=guess, period=period, time=time, backward=backward, modulo=modulo,
-                     until=until, from_=from_, tolerance=tolerance, flow=flow, leave=leave, zeno=zeno,
-                     native=native, progress=progress, stop=stop)
+        named = keywords(locals(), "starts", "box")
         given, settings = sort_keywords(self._names, named, values, options, more, "orbits")
         model = self._with(settings, "orbits")
         where = box_of(box, model.states)
@@ -482,8 +478,7 @@ class Model:
 
         start   a state near it (the model's); the other options are those of `run`
         """
-        named = dict(start=start, until=until, from_=from_, tolerance=tolerance, flow=flow, leave=leave, zeno=zeno,
-                     native=native, progress=progress, stop=stop)
+        named = keywords(locals())
         given, settings = sort_keywords(self._names, named, values, options, more, "equilibrium")
         model = self._with(settings, "equilibrium")
         start_state = state_vector(given.get("start"), model.states, model.initial)
@@ -516,10 +511,7 @@ class Model:
 
         The other options are those of `orbit`. Never raises where there is nothing to follow: see `.found`, `.message`.
         """
-        named = dict(at=at, equilibrium=equilibrium, all=all, points=points, step=step, longest_time=longest_time,
-                     section=section, guess=guess, period=period, time=time, backward=backward, modulo=modulo, start=start,
-                     until=until, from_=from_, tolerance=tolerance, flow=flow, leave=leave, zeno=zeno,
-                     native=native, progress=progress, stop=stop)
+        named = keywords(locals(), "ranges")
         given, settings = sort_keywords(self._names, named, values, options, more, "follow")
         model = self._with(settings, "follow")
         ends = [(name, *_range_ends(name, wanted)) for name, wanted in ranges.items()]

@@ -34,6 +34,12 @@ def texts(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: formula(value, name) for name, value in values.items()}
 
 
+def keywords(scope: Mapping[str, Any], *apart: str) -> dict[str, Any]:
+    """The options among the arguments of a question, which begins with `keywords(locals(), ...)`; `apart`: those of its
+    arguments that are no options."""
+    return {name: value for name, value in scope.items() if name not in ("self", "values", "options", "more", *apart)}
+
+
 def sort_keywords(model_names: Sequence[str], named: Mapping[str, Any], values: Optional[Mapping[str, Any]],
                   options: Optional[Mapping[str, Any]], rest: Mapping[str, Any], call: str) -> tuple[dict, dict]:
     """The options that were given (None: not given), and the values of names of the model."""

@@ -215,7 +215,22 @@ def end_of(d: Mapping[str, Any]) -> End:
     return End(d["why"], d["message"], d["t"], d["state"], d["mode"])
 
 
-class Trajectory:
+class ByName:
+    """What has columns has them as attributes as well."""
+
+    def __getitem__(self, name: str) -> Floats:
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Floats:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
+
+
+class Trajectory(ByName):
     """What a run gave. Columns are views into it: `path.t`, `path.y`, `path["sigma(v)"]`; `path(30.5)` is the state at
     any time; `path.events` is every switch; `path.end` says how it ended."""
 
@@ -295,14 +310,6 @@ class Trajectory:
         near = _core.nearest(name, list(self.columns))
         raise KeyError(f"there is no column '{name}'; " +
                        (f"did you mean '{near}'?" if near else f"columns: {', '.join(self.columns)}"))
-
-    def __getattr__(self, name: str) -> Floats:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            return self[name]
-        except KeyError as error:
-            raise AttributeError(error.args[0]) from None
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(c for c in self.columns if c.isidentifier())]
@@ -408,7 +415,7 @@ def _duration(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-class Section:
+class Section(ByName):
     """Points of a Poincaré or stroboscopic map: `k`, `t`, `states` [count, n], and each state by its name."""
 
     model: "Model"
@@ -435,14 +442,6 @@ class Section:
             return self.states[:, self.model.states.index(name)]
         near = _core.nearest(name, list(self.model.states))
         raise KeyError(f"there is no state '{name}'" + (f"; did you mean '{near}'?" if near else ""))
-
-    def __getattr__(self, name: str) -> Floats:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            return self[name]
-        except KeyError as error:
-            raise AttributeError(error.args[0]) from None
 
     def next_return(self, name: str) -> tuple[Floats, Floats]:
         """A state and its next value: what a return map shows."""

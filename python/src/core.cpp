@@ -21,6 +21,7 @@
 #include "ask/many.hpp"
 #include "ask/option_table.hpp"
 #include "ask/options.hpp"
+#include "ask/rates.hpp"
 #include "ask/run.hpp"
 #include "ask/section.hpp"
 #include "expr/print.hpp"
@@ -86,17 +87,17 @@ class Waiting {
     const py::gil_scoped_acquire gil;
     if (source_.stop_requested()) return;
     try {
-      if (PyErr_CheckSignals() != 0) {
-        py::error_already_set signal;
-        if (!signal.matches(PyExc_KeyboardInterrupt)) throw signal;
-        interrupted_ = true;
-        source_.request_stop();
-      } else if (!stop_.is_none() && stop_.attr("is_set")().cast<bool>()) {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (!stop_.is_none() && stop_.attr("is_set")().cast<bool>()) {
         source_.request_stop();
       } else if (!progress_.is_none()) {
         const py::object answer = progress_(share_.load());
         if (!answer.is_none() && !answer.cast<bool>()) source_.request_stop();
       }
+    } catch (const py::error_already_set& thrown) {  // Ctrl-C, here or in `progress`, keeps what there is
+      interrupted_ = thrown.matches(PyExc_KeyboardInterrupt);
+      if (!interrupted_) thrown_ = std::current_exception();
+      source_.request_stop();
     } catch (...) {
       thrown_ = std::current_exception();
       source_.request_stop();
@@ -850,6 +851,17 @@ py::array evaluate_pieces(const Columns& start, const Columns& length, const Col
   return rows_of(std::move(out), n);
 }
 
+/// Rates of states that stand one after the other.
+py::array rates_at(const System& system, const Columns& points, double t) {
+  std::vector<double> out;
+  {
+    const std::span<const double> states(points.data(), static_cast<size_t>(points.size()));
+    const py::gil_scoped_release without;
+    out = rates(system, states, t);
+  }
+  return rows_of(std::move(out), system.model().states.size());
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_core, m) {
@@ -893,6 +905,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("follow", &follow);
   m.def("run_svg", &run_svg);
   m.def("evaluate", &evaluate_pieces);
+  m.def("rates", &rates_at);
   m.def("examples", [] {
     py::dict d;
     for (const GalleryModel& g : gallery()) d[py::str(std::string(g.name))] = std::string(g.description());

@@ -52,6 +52,30 @@ def test_two_parameters_make_a_map(friction):
     assert set(sweep.table()) >= {"F", "omega", "period"}
 
 
+def test_a_section_has_a_level(program):
+    theirs = document(program, "section", "chua", "-n", "30", "--level", "1/4")
+    ours = saltus.Model.example("chua").section(30, level="1/4")
+    assert ours.t.tolist() == [p["t"] for p in theirs["points"]] and np.abs(ours.x - 0.25).max() < 1e-12
+    for wrong in ("nonsense", np.nan, 1j):
+        with pytest.raises(saltus.UsageError):
+            saltus.Model.example("chua").section(3, level=wrong)
+    with pytest.raises(saltus.UsageError, match="not on a function"):
+        saltus.Model.example("dry_friction").section(3, level=1)
+
+
+def test_rates_are_those_of_the_equations(friction):
+    assert friction.rates([1, 2], t=3).tolist() == pytest.approx([2, -1 + np.sin(1) - 0.4], abs=1e-14)
+    points = np.array([[[1, 2], [0.1, 0]], [[5, 0], [0, -1]]])  # the second sticks, the third starts to slide off
+    field = friction.rates(points, F=0.3)
+    assert field.shape == (2, 2, 2) and field[0, 1].tolist() == [0, 0] and field[1, 0].tolist() == [0, -4.7]
+    ball = saltus.Model("q' = v\nv' = -g + N", g=9.81, q=1, v=0, constraints={"N": {"gap": "q", "restitution": 0.5}})
+    assert ball.rates([1, 0]).tolist() == [0, -9.81] and ball.rates([0, 0]).tolist() == [0, 0]
+    assert np.isnan(ball.rates([-1, 0])).all() and np.isnan(ball.rates([np.nan, 0])).all()
+    for wrong in (1.0, [1.0], [[1, 2, 3]], "ab"):
+        with pytest.raises(ValueError):
+            friction.rates(wrong)
+
+
 def test_starts_and_directions(friction):
     starts = friction.sweep({"F": [0.2, 0.4]}, start=[[0, 0], [1, 1]], skip=20, count=5)
     assert len(starts) == 4 and starts.start.tolist() == ["1", "2", "1", "2"] and starts.of(0.2).shape == (10, 2)

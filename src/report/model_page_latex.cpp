@@ -45,7 +45,7 @@ class LatexPage {
       line(fmt::format("\\dot{{{}}} &= {}", name(model_.states[i].name), formula(form.f[i], model_.states[i].rate)));
     for (size_t i = 0; i < form.switches.size(); ++i) write_switch(i);
     for (size_t i = 0; i < form.counters.size(); ++i)
-      line(fmt::format("\\mathrm{{wraps{}}} &= \\left\\lfloor {} \\right\\rfloor", i + 1,
+      line(fmt::format("\\mathrm{{wraps}}_{{{}}} &= \\left\\lfloor {} \\right\\rfloor", i + 1,
                        formula_or(form.counters[i].phase, "\\cdots")));
     for (size_t j = 0; j < form.gaps.size(); ++j) write_constraint(j);
     for (const Jump& jump : model_.jumps) write_jump(jump);
