@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,9 @@ from . import _core
 from ._errors import Interrupted, usage
 from ._many import Basins, Exponents, Sweep
 from ._orbits import Branch, Equilibrium, Orbit, SpecialPoint
-from ._options import (Value, box_of, cell_edges, check_word, finish_progress, formula, keywords, path_text, per_state,
-                       progress_function, range_values, several_starts, solve_dict, sort_keywords, state_vector, texts)
+from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, finish_progress, formula, keywords, mapping, number,
+                       path_text, per_state, progress_function, range_values, several_starts, solve_dict, sort_keywords,
+                       state_vector, texts, whole)
 from ._trajectory import Floats, Section, Trajectory, end_of
 
 Progress = Union[bool, Callable[[float], Any], None]
@@ -75,14 +77,16 @@ class Model:
                  constraints: Optional[Mapping[str, Mapping[str, Any]]] = None,
                  jumps: Optional[Mapping[str, Mapping[str, Any]]] = None,
                  values: Optional[Mapping[str, Value]] = None, **more: Value) -> None:
-        given = {**more, **(values or {})}
+        if not isinstance(equations, str):
+            raise usage(f"equations={equations!r} is no text", "write the equations as in a model file: \"x' = -x\"")
+        given = {**more, **mapping(values or {}, "values")}
         states = {re.sub(r"\[.*", "", s) for s in re.findall(r"([^\s=';]+)\s*'\s*=", equations)}
         def is_state(key: str) -> bool:
             return re.sub(r"\[.*", "", key) in states
         parameters = texts({k: v for k, v in given.items() if not is_state(k)})
         initial = texts({k: v for k, v in given.items() if is_state(k)})
-        self._set(_core.build(name or "model", _dedented(equations), parameters, initial, _tables(constraints), _tables(jumps),
-                              _tables(sections)))
+        self._set(_core.build(name or "model", _dedented(equations), parameters, initial, _tables("constraint", constraints),
+                              _tables("jump", jumps), _tables("section", sections)))
 
     @classmethod
     def _of(cls, system: _core.System) -> "Model":
@@ -105,11 +109,16 @@ class Model:
     @staticmethod
     def from_text(text: str, name: str = "model") -> "Model":
         """The text of a model file; `name` stands for the file in messages."""
+        for what, given in (("text", text), ("name", name)):
+            if not isinstance(given, str):
+                raise usage(f"{what}={given!r} is no text")
         return Model._of(_core.System.from_text(text, name))
 
     @staticmethod
     def example(name: str) -> "Model":
         """One of the gallery; `saltus.examples()` lists it."""
+        if not isinstance(name, str):
+            raise usage(f"the gallery has no model {name!r}", "saltus.examples() lists them")
         return Model._of(_core.System.example(name))
 
     def with_(self, values: Optional[Mapping[str, Value]] = None, **more: Value) -> "Model":
@@ -251,7 +260,7 @@ class Model:
             given["start"] = past.end.state
             given.setdefault("from_", past.end.t)
         wanted = given.get("sensitivity")
-        names = [] if wanted is True else None if wanted in (None, False) else [str(n) for n in wanted]
+        names = [] if wanted is True else None if wanted in (None, False) else _names(wanted)
         start_state = state_vector(given.get("start"), model.states, model.initial)
         answer = self._wait(given, lambda watch, halt: _core.run(
             model._system, solve_dict(given), start_state, _sampling(given.get("sample")), True, given.get("dense", True),
@@ -283,7 +292,7 @@ class Model:
         model = self._with(settings, "section")
         start_state = state_vector(given.get("start"), model.states, model.initial)
         answer = self._wait(given, lambda watch, halt: _core.section(
-            model._system, solve_dict(given), start_state, given.get("section", ""), int(count), int(skip),
+            model._system, solve_dict(given), start_state, given.get("section", ""), whole(count, "count"), whole(skip, "skip"),
             formula(given.get("level", 0), "level"), watch, halt))
         points = Section(model, answer, int(skip))
         if answer["interrupted"]:
@@ -320,7 +329,7 @@ class Model:
         named = keywords(locals(), "vary")
         given, settings = sort_keywords(self._names, named, values, options, more, "sweep")
         model = self._with(settings, "sweep")
-        axes = [(name, range_values(name, wanted)) for name, wanted in vary.items()]
+        axes = [(name, range_values(name, wanted)) for name, wanted in mapping(vary, "vary").items()]
         how: dict[str, Any] = {k: given[k] for k in ("count", "skip", "settle", "longest", "exponent", "section", "seed")
                                if k in given}
         if "continue_" in given:
@@ -366,16 +375,20 @@ class Model:
         named = keywords(locals(), "axes")
         given, settings = sort_keywords(self._names, named, values, options, more, "basins")
         model = self._with(settings, "basins")
-        edges = {name: cell_edges(name, wanted, model.states, "random" in given) for name, wanted in axes.items()}
+        edges = {name: cell_edges(name, wanted, model.states, "random" in given)
+                 for name, wanted in mapping(axes, "axes").items()}
         if not edges:
             raise usage("no state is varied", "name two states and their intervals: {\"y\": (-2, 2, 400), ...}")
+        cells = given.get("random", math.prod(len(e) - 1 for e in edges.values()))
+        if cells > MOST_CELLS:
+            raise usage(f"these are {cells} cells", f"at most {MOST_CELLS} can be computed")
         how: dict[str, Any] = {k: given[k] for k in ("refine", "section", "period", "random", "seed", "points", "longest")
                                if k in given}
         how["method"] = check_word(given.get("method", "cells"), ("cells", "direct"), "method")
         word, _, distance = str(given.get("join", "nearest")).partition(":")
         how["join"] = check_word(word, ("nearest", "run", "touch", "none"), "join")
         if distance:
-            how["join_distance"] = float(distance)
+            how["join_distance"] = _distance(distance)
         if given.get("refine") and how["method"] != "direct":
             raise usage("refine needs direct runs: cell mapping needs the image of every cell", "add method=\"direct\"")
         if "near" in given:
@@ -458,9 +471,12 @@ class Model:
         named = keywords(locals(), "starts", "box")
         given, settings = sort_keywords(self._names, named, values, options, more, "orbits")
         model = self._with(settings, "orbits")
-        where = box_of(box, model.states)
+        where = box_of(mapping(box, "box"), model.states)
+        count = whole(starts, "starts", 1)
+        if count > MOST_VALUES:
+            raise usage(f"starts={starts}: too many", f"at most {MOST_VALUES}")
         answer = self._wait(given, lambda watch, halt: _core.orbits(
-            model._system, _searched(given), None, _closing(given), int(starts), where, int(given.get("seed", 1)), watch,
+            model._system, _searched(given), None, _closing(given), count, where, int(given.get("seed", 1)), watch,
             halt))
         result = [Orbit(model, one) for one in answer["orbits"]]
         if answer["interrupted"]:
@@ -514,7 +530,7 @@ class Model:
         named = keywords(locals(), "ranges")
         given, settings = sort_keywords(self._names, named, values, options, more, "follow")
         model = self._with(settings, "follow")
-        ends = [(name, *_range_ends(name, wanted)) for name, wanted in ranges.items()]
+        ends = [(name, *_range_ends(name, wanted)) for name, wanted in mapping(ranges, "ranges").items()]
         how = _closing(given)
         for name in ("equilibrium", "all", "points", "step"):
             if name in given:
@@ -595,18 +611,64 @@ def _sampling(sample: Any) -> Any:
         return "smooth"
     if isinstance(sample, str):
         return sample
-    if isinstance(sample, (int, float)):
-        return formula(sample, "sample")
-    return [float(t) for t in sample]
+    if np.ndim(sample) == 1:
+        return [number(t, "sample") for t in sample]
+    return formula(sample, "sample")
 
 
-def _tables(tables: Optional[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """Texts where the core wants formulas."""
-    def value(key: str, v: Any) -> Any:
-        if isinstance(v, Mapping):
-            return texts(v)
-        return v if isinstance(v, (str, bool)) else formula(v, key)
-    return {name: {key: value(key, v) for key, v in table.items()} for name, table in (tables or {}).items()}
+def _names(wanted: Any) -> list[str]:
+    """Names of parameters; one alone is no list of its letters."""
+    if isinstance(wanted, str):
+        return [wanted]
+    if not isinstance(wanted, Sequence) or not all(isinstance(name, str) for name in wanted):
+        raise usage(f"sensitivity={wanted!r} is neither True nor names of parameters", "write sensitivity=[\"F\"]")
+    return list(wanted)
+
+
+def _distance(text: str) -> float:
+    try:
+        distance = float(text)
+    except ValueError:
+        distance = -1.0
+    if not distance >= 0:
+        raise usage(f"join=\"touch:{text}\": no such distance", "write how many cells apart: \"touch:2\"")
+    return distance
+
+
+# What a table of the model may say, which of it exactly one of must be there, and what must be there.
+_KEYS = {"constraint": ("gap", "restitution", "for"),
+         "jump": ("on", "every", "phase", "when", "direction", "set", "for"),
+         "section": ("every", "on", "direction", "stop", "for")}
+_ONE_OF = {"constraint": ("gap",), "jump": ("on", "every"), "section": ("on", "every")}
+
+
+def _tables(kind: str, tables: Optional[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Texts where the core wants formulas, and nothing that it does not know."""
+    out: dict[str, dict[str, Any]] = {}
+    for name, table in mapping(tables or {}, f"{kind}s").items():
+        where = f"{kind} '{name}'"
+        given = mapping(table, where)
+        for key in given:
+            if key not in _KEYS[kind]:
+                near = _core.nearest(str(key), list(_KEYS[kind]))
+                raise usage(f"{where} has no '{key}'", f"did you mean '{near}'?" if near else
+                            f"it may say {', '.join(_KEYS[kind])}")
+        if sum(key in given for key in _ONE_OF[kind]) != 1:
+            raise usage(f"{where} needs {' or '.join(_ONE_OF[kind])}", f"known: {', '.join(_KEYS[kind])}")
+        if kind == "jump" and not given.get("set"):
+            raise usage(f"{where} sets nothing", "say what it sets: {\"set\": {\"v\": 0}}")
+        out[str(name)] = {key: _table_value(where, key, v) for key, v in given.items()}
+    return out
+
+
+def _table_value(where: str, key: str, value: Any) -> Any:
+    if key == "set":
+        return texts(mapping(value, f"{where}: set"))
+    if key == "stop":
+        if not isinstance(value, bool):
+            raise usage(f"{where}: stop={value!r} is neither True nor False")
+        return value
+    return formula(value, f"{where}: {key}")
 
 
 def _dedented(equations: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ import numpy as np
 
 from . import _core
 from ._errors import usage
+
+MOST_VALUES, MOST_CELLS = 10_000_000, 100_000_000
 
 Value = Union[float, int, str, np.number]
 
@@ -24,10 +27,72 @@ def formula(value: Any, name: str) -> str:
     if isinstance(value, str):
         return value
     try:
-        number = float(value)
+        plain = float(value)
     except (TypeError, ValueError):
         raise usage(f"{name}={value!r} is neither a number nor a formula", f"write {name}=0.3 or {name}=\"1/3\"") from None
-    return _core.number(number)
+    if not math.isfinite(plain):
+        raise usage(f"{name} is {plain}", "give a finite number")
+    return _core.number(plain)
+
+
+def number(value: Any, name: str) -> float:
+    """A number that is none of a formula."""
+    if isinstance(value, str):
+        raise usage(f"{name}={value!r} is no number", f"write {name}=0.3")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise usage(f"{name}={value!r} is no number", f"write {name}=0.3") from None
+
+
+def whole(value: Any, name: str, least: int = -2**62) -> int:
+    """A whole number."""
+    if isinstance(value, (bool, str)) or number(value, name) != np.floor(number(value, name)) or abs(value) > 2**62:
+        raise usage(f"{name}={value!r} is no whole number", f"write {name}=10")
+    if value < least:
+        raise usage(f"{name}={value!r} is too small", f"give {least} or more")
+    return int(value)
+
+
+def mapping(value: Any, name: str) -> Mapping[Any, Any]:
+    """A mapping from names."""
+    if not isinstance(value, Mapping):
+        raise usage(f"{name}={value!r} is no mapping", f"write {name}={{\"name\": ...}}")
+    for key in value:
+        if not isinstance(key, str):
+            raise usage(f"{name}: {key!r} is no name", f"write {name}={{\"name\": ...}}")
+    return value
+
+
+# What options are, but for those that are formulas or have a form of their own.
+WHOLE = {"count", "skip", "settle", "longest", "period", "points"}
+COUNTED = {"starts", "random", "max_events"}  # at least one
+WORDS = {"engine", "flow", "zeno", "native", "section", "method", "join", "continue_"}
+FLAGS = {"adaptive", "dense", "refine", "exponent", "guess", "backward", "equilibrium", "all"}
+NUMBERS = {"tolerance", "dt", "theta", "attract", "step"}
+MAPPINGS = {"leave", "modulo", "box"}
+
+
+def check_kind(name: str, value: Any) -> None:
+    """Throws UsageError for an option that cannot be what it must be; which values it may have is the core's to say."""
+    if name in WHOLE:
+        whole(value, name)
+    elif name in COUNTED:
+        whole(value, name, 1)
+    elif name in ("seed", "threads"):
+        whole(value, name, 0)
+    elif name in WORDS and not isinstance(value, str):
+        raise usage(f"{name}={value!r} is no word", f"write {name}=\"...\"")
+    elif name in FLAGS and not isinstance(value, (bool, np.bool_)):
+        raise usage(f"{name}={value!r} is neither True nor False")
+    elif name in NUMBERS:
+        number(value, name)
+    elif name in MAPPINGS:
+        mapping(value, name)
+    elif name == "progress" and not isinstance(value, bool) and not callable(value):
+        raise usage(f"progress={value!r} is neither True nor a function", "give a function of how much is done, 0 to 1")
+    elif name == "stop" and not callable(getattr(value, "is_set", None)):
+        raise usage(f"stop={value!r} is no event", "give a threading.Event")
 
 
 def texts(values: Mapping[str, Any]) -> dict[str, str]:
@@ -53,12 +118,14 @@ def sort_keywords(model_names: Sequence[str], named: Mapping[str, Any], values: 
             near = _core.nearest(name, [*model_names, *named])
             raise usage(f"{call}() has no option '{name}', and the model no such parameter or state",
                         f"did you mean '{near}'?" if near else f"the model has {', '.join(model_names)}")
-    for name, value in (options or {}).items():
+    for name, value in mapping(options or {}, "options").items():
         if name not in named:
             near = _core.nearest(name, list(named))
             raise usage(f"{call}() has no option '{name}'", f"did you mean '{near}'?" if near else "")
         given[name] = value
-    return given, {**rest, **(values or {})}
+    for name, value in given.items():
+        check_kind(name, value)
+    return given, {**rest, **mapping(values or {}, "values")}
 
 
 def solve_dict(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,6 +139,8 @@ def solve_dict(given: Mapping[str, Any]) -> dict[str, Any]:
             value = formula(value, name)
         elif key == "leave":
             value = {surface: side_text(side) for surface, side in value.items()}
+        elif key == "adaptive":
+            value = bool(value)
         elif key in ("tolerance", "dt", "theta", "attract"):
             value = float(value)
         elif key == "threads":
@@ -97,13 +166,15 @@ def state_vector(start: Any, names: Sequence[str], initial: Mapping[str, float])
     if start is None:
         return None
     if isinstance(start, Mapping):
-        for name in start:
+        for name in mapping(start, "start"):
             if name not in names:
                 near = _core.nearest(name, list(names))
                 raise usage(f"start: there is no state '{name}'", f"did you mean '{near}'?" if near else
                             f"states: {', '.join(names)}")
-        return [float(start.get(name, initial[name])) for name in names]
-    values = [float(v) for v in start]
+        return [number(start.get(name, initial[name]), f"start: {name}") for name in names]
+    if isinstance(start, str) or np.ndim(start) != 1:
+        raise usage(f"start={start!r} is no state", f"give values of {', '.join(names)}, in this order, or a mapping")
+    values = [number(v, "start") for v in start]
     if len(values) != len(names):
         raise usage(f"start has {len(values)} values, the model {len(names)} states",
                     f"write them in this order: {', '.join(names)}")
@@ -112,10 +183,15 @@ def state_vector(start: Any, names: Sequence[str], initial: Mapping[str, float])
 
 def range_values(name: str, wanted: Any) -> list[float]:
     """Values of something varied: an array of them, or (from, to, how many)."""
-    if isinstance(wanted, tuple) and len(wanted) == 3 and float(wanted[2]).is_integer() and wanted[2] >= 1:
-        low, high, n = float(wanted[0]), float(wanted[1]), int(wanted[2])
+    if isinstance(wanted, tuple) and len(wanted) == 3:
+        low, high, n = number(wanted[0], name), number(wanted[1], name), whole(wanted[2], f"{name}: how many", 1)
+        if n > MOST_VALUES or not math.isfinite(high - low):
+            raise usage(f"{name}={wanted}: no such values", f"write (from, to, how many), at most {MOST_VALUES}, or a list of values")
         return [low, *(low + (high - low) * (i / (n - 1)) for i in range(1, n - 1)), *([high] if n > 1 else [])]
-    values = [float(v) for v in np.atleast_1d(wanted)]
+    try:
+        values = [float(v) for v in np.atleast_1d(np.asarray(wanted, dtype=float))]
+    except (TypeError, ValueError):
+        values = []
     if not values or not np.isfinite(values).all():
         raise usage(f"{name}: these are no values", "give an array of finite numbers, or (from, to, how many)")
     return values
@@ -128,20 +204,26 @@ def cell_edges(name: str, wanted: Any, states: Sequence[str], random: bool) -> A
         raise usage(f"the model has no state '{name}'", f"did you mean '{near}'?" if near else
                     f"states: {', '.join(states)}")
     if isinstance(wanted, tuple) and len(wanted) == 3 and not random:
-        low, high, n = float(wanted[0]), float(wanted[1]), int(wanted[2])
-        if not low < high or n < 1:
+        low, high, n = number(wanted[0], name), number(wanted[1], name), whole(wanted[2], f"{name}: cells")
+        if not low < high or not math.isfinite(high - low) or not 1 <= n <= MOST_CELLS:
             raise usage(f"{name}={wanted}: no such cells", "write (from, to, cells) with from below to: (-2, 2, 400)")
         edges = np.array([low + (high - low) * (i / n) for i in range(n + 1)])
         edges[-1] = high
         return edges
-    edges = np.asarray(wanted[:2] if random else wanted, dtype=float)
-    if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
+    try:
+        edges = np.asarray(wanted[:2] if random else wanted, dtype=float)
+    except (TypeError, ValueError):
+        edges = np.array([])
+    if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all() or not np.isfinite(edges).all():
         raise usage(f"{name}: these are no edges of cells", "give two or more numbers in ascending order")
     return edges
 
 
 def per_state(wanted: Any, states: Sequence[str], option: str) -> list[float]:
     """A number for all states, or some by name."""
+    for value in wanted.values() if isinstance(wanted, Mapping) else [wanted]:
+        if not number(value, option) > 0:
+            raise usage(f"{option}={value!r} is no distance", "give a positive number")
     if not isinstance(wanted, Mapping):
         return [float(wanted)] * len(states)
     for name in wanted:
@@ -156,12 +238,23 @@ def box_of(wanted: Any, states: Sequence[str]) -> list[tuple[float, float]]:
     for name in wanted:
         if name not in states:
             raise usage(f"box: there is no state '{name}'", f"states: {', '.join(states)}")
-    none = (float("nan"), float("nan"))
-    return [tuple(float(v) for v in wanted[name]) if name in wanted else none for name in states]  # type: ignore[misc]
+
+    def ends(name: str) -> tuple[float, float]:
+        if name not in wanted:
+            return float("nan"), float("nan")
+        if np.shape(wanted[name]) != (2,):
+            raise usage(f"box: {name}={wanted[name]!r} is no interval", f"write {{\"{name}\": (-2, 2)}}")
+        low, high = (number(v, f"box: {name}") for v in wanted[name])
+        if not low <= high or not math.isfinite(high - low):
+            raise usage(f"box: {name}={wanted[name]!r} is no interval", "give a smaller and a larger end")
+        return low, high
+    return [ends(name) for name in states]
 
 
 def several_starts(wanted: Any, names: Sequence[str], initial: Mapping[str, float]) -> list[list[float]]:
     """One state, or a list of them."""
+    if isinstance(wanted, str) or not isinstance(wanted, Mapping) and (np.ndim(wanted) == 0 or len(wanted) == 0):
+        raise usage(f"start={wanted!r} is no state", f"give values of {', '.join(names)}, or a list of such states")
     if isinstance(wanted, Mapping) or np.ndim(wanted) == 1 and not isinstance(wanted[0], Mapping):
         wanted = [wanted]
     return [state_vector(one, names, initial) or [] for one in wanted]

@@ -129,7 +129,7 @@ class Events(Sequence[Event]):
         """Those of a kind, and on a surface, constraint, jump or section."""
         chosen = np.ones(len(self), dtype=bool)
         if kind is not None:
-            chosen &= self.array["kind"] == kind
+            chosen &= self.array["kind"] == str(kind)
         if on is not None:
             chosen &= np.fromiter((on in names for names in self.array["on"]), dtype=bool, count=len(self))
         return Events(self.array[chosen])
@@ -146,6 +146,8 @@ class Events(Sequence[Event]):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
+            if key not in (self.array.dtype.names or ()):
+                raise KeyError(f"events have no '{key}'; columns: {', '.join(self.array.dtype.names or ())}")
             return self.array[key]
         if isinstance(key, (slice, np.ndarray, list)):
             return Events(self.array[key])
@@ -303,11 +305,11 @@ class Trajectory(ByName):
     def __getitem__(self, name: str) -> Floats:
         if name in self.columns:
             return self._cells[:, self.columns.index(name)]
-        packed = name.replace(" ", "")
+        packed = str(name).replace(" ", "")
         for i, column in enumerate(self.columns):
             if column.replace(" ", "") == packed:
                 return self._cells[:, i]
-        near = _core.nearest(name, list(self.columns))
+        near = _core.nearest(str(name), list(self.columns))
         raise KeyError(f"there is no column '{name}'; " +
                        (f"did you mean '{near}'?" if near else f"columns: {', '.join(self.columns)}"))
 

@@ -88,6 +88,13 @@ SweepAnswer ask(const System& system, const Solve& solve, SweepPlan planned, con
 
 SectionMap plan(const BasinsQuestion& question) {
   const Model& model = question.system.model();
+  const auto at_least_one = [](const char* option, long value) {
+    if (value < 1)
+      throw Error(ErrorKind::usage, fmt::format("`{}` {}: no such number", option, value), {}, "give 1 or more");
+  };
+  at_least_one("period", question.period);
+  at_least_one("points", question.options.points);
+  at_least_one("longest", question.options.most_period);
   RunOptions run = run_options(question.solve, model, std::numeric_limits<double>::max());
   if (!question.solve.until) run.until = run.from + 1e12;
   return {.program = question.system.program(question.solve.attract),

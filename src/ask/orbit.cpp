@@ -39,11 +39,16 @@ struct Met {
 };
 
 Met met(const Orbit& orbit, std::size_t start, bool guess) {
-  Met out{.start = start, .guess = guess, .t = orbit.t, .period = orbit.period, .size = std::vector<double>(orbit.state.size(), 0.0)};
+  Met out{.start = start,
+          .guess = guess,
+          .t = orbit.t,
+          .period = orbit.period,
+          .size = std::vector<double>(orbit.state.size(), 0.0)};
   const Trajectory& run = orbit.trajectory;
   for (const Piece& p : run.pieces) {
     const size_t stride = p.coefficients.size() / out.size.size();
-    for (size_t i = 0; i < out.size.size(); ++i) out.size[i] = std::max(out.size[i], std::abs(p.coefficients[i * stride]));
+    for (size_t i = 0; i < out.size.size(); ++i)
+      out.size[i] = std::max(out.size[i], std::abs(p.coefficients[i * stride]));
   }
   const int returns = std::max(1, orbit.returns);
   for (int k = 0; k < returns; ++k)
@@ -104,7 +109,8 @@ std::vector<std::vector<double>> random_starts(const OrbitsPlan& plan) {
 }
 
 /// Near each start both what it settles on and what lies close by, stable or not.
-Job<MetNear> starts_job(const OrbitsPlan& plan, const std::vector<std::vector<double>>& starts, const std::string& identity) {
+Job<MetNear> starts_job(const OrbitsPlan& plan, const std::vector<std::vector<double>>& starts,
+                        const std::string& identity) {
   const auto search = [&](std::size_t item, const MetNear*, Worker&, const std::stop_token& stop) {
     OrbitOptions one = plan.orbit.options;
     one.run.initial = starts[item];
@@ -167,7 +173,8 @@ OrbitPlan plan(const OrbitQuestion& question) {
   }
   for (const Setting& s : question.modulo) {
     const double modulus = read_number(s.value, "`modulo`", model);
-    if (!(modulus > 0)) misuse(fmt::format("`modulo` {}={}: no such number", s.name, s.value), "give a positive number");
+    if (!(modulus > 0))
+      misuse(fmt::format("`modulo` {}={}: no such number", s.name, s.value), "give a positive number");
     o.modulo.emplace_back(find_state(model, s.name, "`modulo`"), modulus);
   }
   return plan;

@@ -224,7 +224,7 @@ void Desk::window(const PageRequest& m, const std::stop_token& stop) {
   if (m.window.size() != 2) throw Error(ErrorKind::usage, "a stretch of time has two ends");
   const auto [low, high] = std::minmax(whole.from, whole.until);
   double a = std::clamp(m.window[0], low, high), b = std::clamp(m.window[1], low, high);
-  if (whole.until < whole.from) std::swap(a, b);
+  if (whole.until < whole.from ? a < b : b < a) std::swap(a, b);
   question.sample.kind = Sampling::Kind::times;
   for (int k = 0; k <= rows; ++k) question.sample.times.push_back(k == rows ? b : a + (b - a) * k / rows);
   const Clock::time_point begin = Clock::now();

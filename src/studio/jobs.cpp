@@ -230,6 +230,7 @@ void Desk::basins(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
   const Model& model = system.model();
   if (m.axes.size() != 2) throw Error(ErrorKind::usage, "basins are drawn over two states");
+  if (!m.method.empty()) check_word(m.method, {"cells", "direct"}, "method");
   if (m.levels.empty()) throw Error(ErrorKind::usage, "how many cells?");
   Numbering numbering;
   for (const long cells : m.levels) {

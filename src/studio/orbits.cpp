@@ -28,6 +28,7 @@ void write_spectrum(JsonWriter& json, const char* key, const Spectrum& list) {
 }
 
 OrbitQuestion orbit_question(const PageRequest& m, const System& system, const Solve& solve) {
+  if (!m.method.empty()) check_word(m.method, {"settle", "guess", "equilibrium"}, "method");
   return {.system = system,
           .solve = solve,
           .section = m.section,
@@ -185,7 +186,8 @@ void Desk::branch(const PageRequest& m, const std::stop_token& stop) {
     const auto meant =
         std::find_if(special.begin(), special.end(), [&](const SpecialPoint& s) { return s.label == m.label; });
     if (meant == special.end())
-      throw Error(ErrorKind::usage, fmt::format("there is no special point '{}'", m.label), {}, "follow the branch anew");
+      throw Error(ErrorKind::usage, fmt::format("there is no special point '{}'", m.label), {},
+                  "follow the branch anew");
     FollowQuestion next = last_branch_->question;
     next.ranges = question.ranges;
     question = begin_at(next, last_branch_->question.ranges, *meant);
@@ -199,9 +201,7 @@ void Desk::branch(const PageRequest& m, const std::stop_token& stop) {
     fresh.clear();
     last = Clock::now();
   };
-  const Observer observer{.progress = progress_to(m.id),
-                          .stop = stop,
-                          .on_point = [&](const BranchPoint& p) {
+  const Observer observer{.progress = progress_to(m.id), .stop = stop, .on_point = [&](const BranchPoint& p) {
                             fresh.push_back(p);
                             if (Clock::now() - last > std::chrono::milliseconds(60)) send_fresh();
                             let_page_follow(stop);

@@ -21,7 +21,7 @@ struct Result {
   }
   double sink() const {
     std::size_t cells = 0;
-    for (const std::int32_t g : basins.group) cells += g == CellFate::sink;
+    for (const CellFate& f : basins.fate) cells += f.kind == CellFate::Kind::sink;
     return basins.fraction(cells);
   }
 };

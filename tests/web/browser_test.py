@@ -487,6 +487,78 @@ class Page(unittest.TestCase):
         self.until("saltus.views.branch.done && saltus.views.branch.branch && saltus.views.branch.branch.ranges.length === 2", 60)
         self.assertGreater(self.js("return saltus.views.branch.count"), 10)
 
+    def drop(self, text):
+        """A file dropped on the window."""
+        self.js("saltus.state.run = null; const d = new DataTransfer(); d.items.add(new File([arguments[0]], 'model.toml'));"
+                "document.dispatchEvent(new DragEvent('drop', {dataTransfer: d, bubbles: true, cancelable: true}))", text)
+        self.until("saltus.state.text === " + json.dumps(text) + " && saltus.state.run")
+        self.rest()
+        self.settle()
+
+    def test_names_that_mean_something_to_scripts(self):
+        self.drop("""name = "<script>document.title = 'taken'</script>"
+ref = "<img src=x onerror=alert(1)>"
+equations = \"\"\"
+  __proto__' = constructor
+  constructor' = -toString*__proto__ - sign(constructor)
+\"\"\"
+[parameters]
+toString = 2   # [0, 5] </pre><script>alert(1)</script>
+[initial]
+__proto__ = 1
+constructor = 0
+[section.hasOwnProperty]
+on = "constructor"
+[run]
+until = 10
+""")
+        self.assertEqual(self.js("return [document.scripts.length, document.images.length, document.title]"),
+                         [1, 0, "<script>document.title = 'taken'</script> · saltus"])
+        self.find("p-toString").send_keys(Keys.ARROW_RIGHT)
+        self.find("x-__proto__").send_keys(Keys.ARROW_RIGHT)
+        self.until("saltus.state.p.toString && Object.hasOwn(saltus.state.x, '__proto__')")
+        self.rest()
+        start = self.js("return saltus.state.run.start")
+        self.assertEqual(start, [float(self.js("return saltus.state.x['__proto__']")), 0])
+        self.assertIn("-p toString=", self.js("return saltus.command()"))
+        self.assertIn("-x __proto__=", self.js("return saltus.command()"))
+        for tab in ("section", "sweep", "basins", "orbit", "branch", "run"):
+            self.find("tab-" + tab).click()
+            self.settle()
+        self.assertEqual(self.js("return saltus.errors"), [])
+
+    def test_many_states_and_no_time(self):
+        names = range(200)
+        self.drop('equations = """\n' + "\n".join(f"x{i}' = -x{i} + sign(x{(i + 1) % 200})" for i in names) + '\n"""\n[initial]\n'
+                  + "\n".join(f"x{i} = {i - 100}" for i in names) + "\n[run]\nuntil = 5\n")
+        self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "#initial .slider")), 60)  # the others are in the file
+        self.assertEqual(self.js("return saltus.state.run.end.why"), "time")
+        self.js("const u = document.getElementById('until'); u.value = '0'; u.dispatchEvent(new Event('change'))")
+        self.until("saltus.idle() && saltus.state.run.until === 0")
+        self.settle()
+        self.js("document.getElementById('play').click()")
+        self.js("const u = document.getElementById('until'); u.value = '-1'; u.dispatchEvent(new Event('change'))")  # backward
+        self.until("saltus.idle() && saltus.state.run.until === -1")
+        self.settle()
+        self.assertEqual(self.js("return saltus.errors"), [])
+
+    def test_two_pages_at_once(self):
+        self.open("dry_friction")
+        first = self.browser.current_window_handle
+        self.browser.switch_to.new_window("tab")
+        self.browser.get(self.studio.link)
+        self.until("saltus.ready")
+        self.open("chua")
+        self.assertEqual(self.js("return saltus.state.run.columns.slice(1, 4)"), ["x", "y", "z"])
+        self.browser.switch_to.window(first)
+        self.find("p-F").send_keys(Keys.ARROW_RIGHT)
+        self.until("saltus.state.p.F !== undefined")
+        self.rest()
+        self.assertEqual(self.js("return saltus.state.run.columns.slice(1, 3)"), ["y", "v"])
+        self.browser.switch_to.window(self.browser.window_handles[-1])
+        self.browser.close()
+        self.browser.switch_to.window(first)
+
     def test_zoom_in_time(self):
         self.open("lorenz")
         canvas = self.find("series")

@@ -160,6 +160,10 @@ class Robust(unittest.TestCase):
                         b'{"do":"sweep","vary":["F=0:1:5000"],"points":1000000}',
                         b'{"do":"sweep","vary":["F=@/etc/passwd"]}', b'{"do":"basins","axes":["y=0:1"],"levels":[5]}',
                         b'{"do":"basins","axes":["y=0:1","v=0:1"],"levels":[1000000]}', b'{"do":"section","section":"none"}',
+                        b'{"do":"orbit","method":"guesswork"}', b'{"do":"window","window":[1e308,-1e308]}', b'{"do":"run","tolerance":0}',
+                        b'{"do":"run","until":"1e400"}', b'{"do":"section","level":"1e999"}', b'{"do":"section","through":[1]}',
+                        b'{"do":"plane","axes":["y","v"],"box":[-1e308,1e308,-1,1],"state":[0,0],"t":1e300}',
+                        b'{"do":"branch","vary":["F=1:2"],"label":"PD1"}', b'{"do":"sweep","vary":["F=0:1:3","omega=1:2:3","y=0:1:2"]}',
                         b'{"do":"export","what":"passwd"}', b'{"do":"save","text":"x"}', b'{"do":"open","name":"../x"}',
                         b'{"do":"check","text":"' + b"\\u0000" * 50 + b'"}', b"[" * (1 << 19)]
             messages += [bytes(random.choices(b'{}[]":,0123456789 dorunxptechk', k=random.randint(1, 200)))
