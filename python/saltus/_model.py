@@ -456,17 +456,17 @@ class Model:
         return result
 
     def orbits(self, starts: int, box: Mapping[str, tuple[float, float]], *, seed: Optional[int] = None,
-               section: Optional[str] = None, guess: Optional[bool] = None, period: Optional[int] = None,
+               threads: Optional[int] = None, section: Optional[str] = None, guess: Optional[bool] = None, period: Optional[int] = None,
                time: Optional[Value] = None, backward: Optional[bool] = None,
                modulo: Optional[Mapping[str, Value]] = None, until: Optional[Value] = None,
                from_: Optional[Value] = None, tolerance: Optional[float] = None, flow: Optional[str] = None,
                leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None, native: Optional[str] = None,
-              progress: Progress = None,
-               stop: Any = None, values: Optional[Mapping[str, Value]] = None,
+               progress: Progress = None, stop: Any = None, values: Optional[Mapping[str, Value]] = None,
                options: Optional[Mapping[str, Any]] = None, **more: Value) -> list[Orbit]:
         """The distinct orbits, stable or not, near random starts in a box, by their period.
 
-        starts  how many, in `box` {"y": (-2, 2), ...}, by `seed`; the other options are those of `orbit`
+        starts  how many, in `box` {"y": (-2, 2), ...}, by `seed`
+        threads (all cores); the other options are those of `orbit`
         """
         named = keywords(locals(), "starts", "box")
         given, settings = sort_keywords(self._names, named, values, options, more, "orbits")

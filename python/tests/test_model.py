@@ -120,7 +120,7 @@ def test_keywords_are_the_options_of_the_command(command, call):
         expected |= {"at"}
     keywords = set(inspect.signature(getattr(saltus.Model, call)).parameters) - OWN
     lacking = expected - keywords - OWN
-    apart = {"equilibrium", "starts", "box", "seed"} if call == "orbit" else {"equilibrium"} if call == "orbits" else set()
+    apart = {"equilibrium", "starts", "box", "seed", "threads"} if call == "orbit" else {"equilibrium"} if call == "orbits" else set()
     known = {"random"} if command == "sweep" else {"section"} if command == "exponents" else set()
     assert lacking <= apart | known, lacking
     assert keywords <= expected, keywords - expected

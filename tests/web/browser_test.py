@@ -406,7 +406,7 @@ class Page(unittest.TestCase):
     def test_section(self):
         self.open("duffing")
         self.find("tab-section").click()
-        self.until("saltus.views.section.data", 30)
+        self.until("saltus.views.section.done && saltus.views.section.data", 30)
         self.assertEqual(self.js("return saltus.views.section.data.arrays.t.length"), 2000)
         self.settle()
         self.picture("section")
