@@ -216,6 +216,20 @@ void Jet<V>::load(const TapeValues& values, int order) {
 }
 
 template <class V>
+bool Jet<V>::stands_at(const TapeValues& values) const {
+  const auto equal = [this](const std::vector<int>& slots, std::span<const double> numbers) {
+    for (size_t i = 0; i < numbers.size() && i < slots.size(); ++i) {
+      const V number = V{} + numbers[i];
+      if (slots[i] >= 0 && std::memcmp((*this)[slots[i]], &number, sizeof(V)) != 0) return false;
+    }
+    return true;
+  };
+  const auto now = [&](double time) { return time == values.t; };
+  return std::all_of(time_.begin(), time_.end(), now) && equal(tape_->states, values.states) &&
+         equal(tape_->counters, values.counters);
+}
+
+template <class V>
 void Jet<V>::enter(const Schedule& schedule) {
   for (const int slot : schedule.still) std::fill_n((*this)[slot] + 1, order_, V{});
 }
@@ -233,11 +247,12 @@ void Jet<V>::bound(const Schedule& schedule, int k) {
 }
 
 template <class V>
-void Jet<V>::expand(const Schedule& schedule, int order) {
+void Jet<V>::expand(const Schedule& schedule, int order, int first) {
   if (order <= schedule.expand_code.order) {
-    run_native(schedule.expand_code, 0, order);
-  } else {
-    rules::Interpreter<V>::expand(schedule.free_start, schedule.free_next, rates_, series(), stride_, order);
+    run_native(schedule.expand_code, first, order);
+  } else {  // machine code keeps only what it reads itself: nothing to go on from
+    const int from = schedule.expand_code.run ? 0 : first;
+    rules::Interpreter<V>::expand(schedule.free_start, schedule.free_next, rates_, series(), stride_, from, order);
   }
 }
 

@@ -71,8 +71,10 @@ class Jet {
   void enter(const Schedule& schedule);
   void free(const Schedule& schedule, int k);
   void bound(const Schedule& schedule, int k);
-  /// free and integrate for k = 0..order; needs no bound.
-  void expand(const Schedule& schedule, int order);
+  /// Whether states, counters and time are these.
+  bool stands_at(const TapeValues& values) const;
+  /// free and integrate for k = first..order; needs no bound. `first` > 0 goes on from the coefficients below.
+  void expand(const Schedule& schedule, int order, int first = 0);
   /// Makes machine code for a schedule of this jet, up to an order; above it the schedule is interpreted as before. The
   /// bits of all results stay the same. False where there is none (lanes, no compiler, too long).
   bool compile(Schedule& schedule, int order);

@@ -93,9 +93,9 @@ void Interpreter<Lanes8>::extend_to(Operations operations, Lanes8* c, size_t str
   Interpreter<Pair>::extend_to(operations, reinterpret_cast<Pair*>(c), stride, first, order);
 }
 template <>
-void Interpreter<Lanes8>::expand(Operations start, Operations later, Rates rates, Lanes8* c, size_t stride,
+void Interpreter<Lanes8>::expand(Operations start, Operations later, Rates rates, Lanes8* c, size_t stride, int first,
                                  int order) {
-  Interpreter<Pair>::expand(start, later, rates, reinterpret_cast<Pair*>(c), stride, order);
+  Interpreter<Pair>::expand(start, later, rates, reinterpret_cast<Pair*>(c), stride, first, order);
 }
 template <>
 void Interpreter<Lanes8>::integrate(Rates rates, Lanes8* c, int k) {

@@ -27,8 +27,8 @@ struct Interpreter {
   static void extend(Operations operations, V* c, size_t stride, int k);
   /// Coefficients first..order.
   static void extend_to(Operations operations, V* c, size_t stride, int first, int order);
-  /// Coefficients 0..order of the operations `start` (at 0) and `later` (above), with integrate between.
-  static void expand(Operations start, Operations later, Rates rates, V* c, size_t stride, int order);
+  /// Coefficients first..order of the operations `start` (at 0) and `later` (above), with integrate between.
+  static void expand(Operations start, Operations later, Rates rates, V* c, size_t stride, int first, int order);
   /// x[k+1] = rate[k]/(k+1) for pairs (x, rate) of places.
   static void integrate(Rates rates, V* c, int k);
 };
@@ -39,7 +39,8 @@ void Interpreter<Lanes8>::extend(Operations operations, Lanes8* c, size_t stride
 template <>
 void Interpreter<Lanes8>::extend_to(Operations operations, Lanes8* c, size_t stride, int first, int order);
 template <>
-void Interpreter<Lanes8>::expand(Operations start, Operations later, Rates rates, Lanes8* c, size_t stride, int order);
+void Interpreter<Lanes8>::expand(Operations start, Operations later, Rates rates, Lanes8* c, size_t stride, int first,
+                                 int order);
 template <>
 void Interpreter<Lanes8>::integrate(Rates rates, Lanes8* c, int k);
 
@@ -395,9 +396,12 @@ void Interpreter<V>::extend_to(Operations operations, V* c, size_t stride, int f
 }
 
 template <class V>
-void Interpreter<V>::expand(Operations start, Operations later, Rates rates, V* c, size_t stride, int order) {
-  for (const Operation& o : start) rules::start(o, c, stride);
-  for (int k = 1; k <= order; ++k) {
+void Interpreter<V>::expand(Operations start, Operations later, Rates rates, V* c, size_t stride, int first,
+                            int order) {
+  if (first == 0) {
+    for (const Operation& o : start) rules::start(o, c, stride);
+  }
+  for (int k = std::max(first, 1); k <= order; ++k) {
     const double factor = inverse[static_cast<size_t>(k)];
     for (const auto& [x, rate] : rates) c[x + k] = c[rate + k - 1] * factor;
     for (const Operation& o : later) next(o, c, stride, k);

@@ -28,6 +28,7 @@ void Series::bind(std::span<const double> parameters) {
     for (Jet<double>* jet : {&work->flow, &work->slope, &work->manifold, &work->actions}) jet->bind(parameters_);
     work->rounding.reset();
     work->side_slopes.clear();
+    work->reached = -1;
   }
   for (auto& [mode, plan] : plans_) plan->slope_known = false;
   reset();
@@ -129,6 +130,7 @@ void Series::set_mode(const Mode& mode) {
   // Unknowns of the last mode with these formulas have left their series.
   const auto clear = [&](int u) { std::fill_n(unknown_slot(u) + 1, order_, 0.0); };
   const Plan* const last = std::exchange(work_->last, plan_);
+  work_->reached = -1;
   if (last) {
     for (const int u : last->active) clear(u);
     for (const Follower& f : last->followers) clear(f.unknown);
@@ -211,6 +213,7 @@ const double* Series::unknown(int u) const {
 
 void Series::drive(int i, std::span<const double> series) {
   double* rate = work_->flow[tape_->flow.outputs[program_.rate(i)]];
+  work_->reached = -1;
   for (size_t k = 0; k <= at(order_); ++k)
     rate[k] = k + 1 < series.size() ? static_cast<double>(k + 1) * series[k + 1] : 0;
 }
@@ -237,6 +240,7 @@ void Series::extend_bound(int k) {
 }
 
 void Series::load(std::span<const double> x, double t, std::span<const double> counters, int order) {
+  work_->reached = -1;
   work_->flow.load({.states = x, .counters = counters, .t = t}, order);
 }
 
@@ -359,31 +363,43 @@ void Series::solve_order(int k) {
   extend_bound(k);
 }
 
+bool Series::rates_are_finite() const {
+  for (int i = 0; i < program_.states(); ++i) {
+    if (!std::isfinite(rate(i)[0])) return false;
+  }
+  return true;
+}
+
+/// A mode without unknowns, or with formulas for them. At the point of the last expansion only what is missing is done.
+SeriesStatus Series::expand_plain(const Schedule& schedule, const TapeValues& point, int order) {
+  Jet<double>& jet = work_->flow;
+  if (work_->reached >= 0 && jet.stands_at(point)) {
+    if (order <= work_->reached) return SeriesStatus::ok;
+    jet.set_time(point.t, order);
+    jet.expand(schedule, order, work_->reached + 1);
+    work_->reached = order;
+    return SeriesStatus::ok;
+  }
+  load(point.states, point.t, point.counters, order);
+  jet.expand(schedule, order);
+  const bool solved = std::all_of(plan_->unknowns.begin(), plan_->unknowns.end(),
+                                  [](const double* u) { return std::isfinite(u[0]); });
+  if (!solved || !rates_are_finite()) return SeriesStatus::undefined;
+  work_->reached = order;
+  return SeriesStatus::ok;
+}
+
 SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const double> counters, int order) {
   assert(order <= order_);
   note_use();
   t_ = t;
   counters_.assign(counters.begin(), counters.end());
+  const TapeValues point{.states = x, .counters = counters, .t = t};
+  if (plan_->scheduled && plan_->active.empty()) return expand_plain(plan_->schedule, point, order);
+  if (plan_->has_formula) form_slope();
+  if (plan_->has_formula && plan_->solvable) return expand_plain(plan_->formula, point, order);
   load(x, t, counters, order);
   Jet<double>& jet = work_->flow;
-  const int n = program_.states();
-  const auto finite = [&] {
-    for (int i = 0; i < n; ++i) {
-      if (!std::isfinite(rate(i)[0])) return false;
-    }
-    return true;
-  };
-  if (plan_->scheduled && plan_->active.empty()) {
-    jet.expand(plan_->schedule, order);
-    return finite() ? SeriesStatus::ok : SeriesStatus::undefined;
-  }
-  if (plan_->has_formula) form_slope();
-  if (plan_->has_formula && plan_->solvable) {
-    jet.expand(plan_->formula, order);
-    const bool solved = std::all_of(plan_->unknowns.begin(), plan_->unknowns.end(),
-                                    [](const double* u) { return std::isfinite(u[0]); });
-    return solved && finite() ? SeriesStatus::ok : SeriesStatus::undefined;
-  }
   for (int k = 0; k <= order; ++k) {
     extend_free(k);
     if (plan_->active.empty()) {
@@ -396,7 +412,7 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
       }
       clear_held_rates(k);
     }
-    if (k == 0 && !finite()) return SeriesStatus::undefined;
+    if (k == 0 && !rates_are_finite()) return SeriesStatus::undefined;
     if (k < order) jet.integrate(k);
   }
   return SeriesStatus::ok;

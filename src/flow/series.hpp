@@ -175,6 +175,7 @@ class Series {
     Jet<double> flow, slope, manifold, actions;
     std::unique_ptr<Rounding> rounding{};
     const Plan* last = nullptr;         ///< the mode whose series are there
+    int reached = -1;                   ///< the order up to which they are right, in a mode that is a plain jet
     std::vector<double> side_slopes{};  ///< per switch, once asked for; infinite where there is none
   };
 
@@ -226,6 +227,8 @@ class Series {
   void extend_free(int k);
   void extend_bound(int k);
   void load(std::span<const double> x, double t, std::span<const double> counters, int order);
+  bool rates_are_finite() const;
+  SeriesStatus expand_plain(const Schedule& schedule, const TapeValues& point, int order);
   SeriesStatus solve_start();
   bool any_singular() const;
   void choose_basis(Block& block);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "flow/thresholds.hpp"
 #include "solve/polynomial.hpp"
@@ -30,7 +29,6 @@ SeriesStatus Smooth::begin(const Moment& now) {
   control_.see(now.x);
   series_.set_mode(now.mode);
   order_ = stiff_ ? most_order_ : series_.usual_order();
-  if (std::exchange(ahead_, false) && now.x == end_) return SeriesStatus::ok;
   return series_.expand(now.x, now.t(), now.counters, order_);
 }
 
@@ -124,27 +122,24 @@ void Smooth::cut_rough(const Moment& now, double tau) {
   for (size_t i = 0; i < now.x.size(); ++i) std::fill_n(&piece_.coefficients[i * stride + 2], stride - 2, 0.0);
 }
 
-bool Smooth::trusts(const Moment& now, double tau, bool goes_on) {
-  const Tape& tape = series_.tape().flow;
-  if (tape.may_hide && !defect_small(now, tau * 0.5, false)) return false;
-  // What projection or the last bit of time may still change is not worth a series.
-  return defect_small(now, tau, goes_on && tape.time < 0 && series_.active().empty() && !stiff_);
+bool Smooth::trusts(const Moment& now, double tau) {
+  if (series_.tape().flow.may_hide && !defect_small(now, tau * 0.5)) return false;
+  return defect_small(now, tau);
 }
 
-bool Smooth::defect_small(const Moment& now, double tau, bool goes_on) {
+bool Smooth::defect_small(const Moment& now, double tau) {
   const size_t n = now.x.size(), stride = at(order_) + 1;
   end_.resize(n);
   slopes_.resize(n);
   for (size_t i = 0; i < n; ++i)
     evaluate_with_slope({&piece_.coefficients[i * stride], stride}, tau, end_[i], slopes_[i]);
   end_tau_ = tau;
-  const SeriesStatus status = series_.expand(end_, piece_.start + tau, now.counters, goes_on ? next_order() : 0);
-  ahead_ = goes_on && status == SeriesStatus::ok;
+  Clock clock = now.clock;
+  clock.advance(tau);
+  const SeriesStatus status = series_.evaluate(end_, clock.now(), now.counters);
   if (status == SeriesStatus::unsolved) return true;  // sliding ends here; the events say how
   if (status == SeriesStatus::undefined) return false;
-  const bool small = control_.defect_small(piece_, slopes_, series_, tau, order_);
-  ahead_ = ahead_ && small;
-  return small;
+  return control_.defect_small(piece_, slopes_, series_, tau, order_);
 }
 
 const std::vector<double>& Smooth::end() {
@@ -161,7 +156,7 @@ void Smooth::accept(double length, double natural, std::span<const WatchedSeries
   int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {
     idle_steps_ += control_.idle(piece_, length);
-    usual = next_order();
+    usual = std::min(usual + 4, most_order_);
   } else if (length < 0.8 * natural) {
     const int enough = control_.enough(series_, order_, watched, length) + 1;
     usual = std::min(most_order_, std::max({enough, 8, usual - 3}));

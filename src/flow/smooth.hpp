@@ -43,8 +43,7 @@ class Smooth {
   double tangent_length(const Moment& now, double longest, double direction);
 
   void cut(const Moment& now, double tau);
-  /// `goes_on`: the next step is to begin there in the same mode; its series are then made at once.
-  bool trusts(const Moment& now, double tau, bool goes_on = false);
+  bool trusts(const Moment& now, double tau);
   /// A first step where the field has no series (a square root at zero): along the tangent, too short to matter.
   void cut_rough(const Moment& now, double tau);
   Piece& piece() { return piece_; }
@@ -69,8 +68,7 @@ class Smooth {
   }
 
  private:
-  bool defect_small(const Moment& now, double tau, bool goes_on);
-  int next_order() const { return std::min(series_.usual_order() + 4, most_order_); }
+  bool defect_small(const Moment& now, double tau);
 
   Series& series_;
   int most_order_, order_;
@@ -81,7 +79,6 @@ class Smooth {
   Piece piece_;
   std::vector<double> end_, slopes_;
   double end_tau_ = 0;  // where on the piece end_ is
-  bool ahead_ = false;  // the series are those of a step from end_
   double scale_ = 0;
   long idle_steps_ = 0;
   std::vector<double> sampled_;

@@ -101,7 +101,7 @@ class Engine {
       const double tau = first ? first->root : direction_ * length;
       smooth_.cut(now_, tau);
       if (!model_.sections.empty()) find_sections(tau, false);
-      if (smooth_.trusts(now_, tau, !first && length == natural && events_.jumps().size() == 0)) break;
+      if (smooth_.trusts(now_, tau)) break;
       smooth_.begin(now_);
       if (const double touch = watches_.find_touch(smooth_, tau, resolution()); touch != 0) {
         // The flow arrives at a surface along its tangent and may not leave it again: a tank that runs empty.
