@@ -2,150 +2,216 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
-#include <utility>
 
 namespace saltus {
 namespace {
 
 constexpr double eps = std::numeric_limits<double>::epsilon();
+constexpr size_t most_terms = (max_degree / 4 + 1) * 4;
+
+// Numbers are worked on two at a time, which every machine with doubles in registers of 128 bits can.
+using Two = double __attribute__((vector_size(16)));
+using TwoFlags = long long __attribute__((vector_size(16)));
 
 int sign_of(double value) { return (value > 0) - (value < 0); }
 
-/// weight[k-1][i-1] = binomial(i, k) / binomial(m, k): what t^k adds to the i-th Bernstein coefficient of degree m.
+inline Two load(const double* from) {
+  Two v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+inline Two size_of(Two v) { return std::bit_cast<Two>(std::bit_cast<TwoFlags>(v) & ~(1ll << 63)); }
+inline double total(Two v) { return v[0] + v[1]; }
+
+/// weights[k][i] = binomial(i, k) / binomial(m, k): what t^k adds to the i-th Bernstein coefficient of degree m.
 template <int m>
 constexpr auto weights = [] {
-  std::array<std::array<double, m>, m> table{};
-  for (int k = 1; k <= m; ++k) {
+  std::array<std::array<double, m + 1>, m + 1> table{};
+  for (int k = 0; k <= m; ++k) {
     for (int i = k; i <= m; ++i) {
       double ratio = 1;
       for (int j = 0; j < k; ++j) ratio = ratio * (i - j) / (m - j);
-      table[static_cast<size_t>(k - 1)][static_cast<size_t>(i - 1)] = ratio;
+      table[static_cast<size_t>(k)][static_cast<size_t>(i)] = ratio;
     }
   }
   return table;
 }();
 
-/// How q = x_0 + ... + x_m t^m passes the band |q| <= E on 0 <= t <= 1, as far as its Bernstein coefficients tell.
+/// p on the step: x_k = c_k h^k, so that p = sum x_k t^k on 0 <= t <= 1; zeros follow up to a multiple of four.
+struct OnStep {
+  std::array<double, most_terms> x;
+  size_t terms = 0;
+  double all = 0, after_8 = 0, after_12 = 0, after_16 = 0;  ///< sums of |x_k|: all of them, without the first 8, 12, 16
+
+  /// False where powers of h leave the range of numbers.
+  bool put(std::span<const double> c, double h);
+};
+
+bool OnStep::put(std::span<const double> c, double h) {
+  terms = (c.size() + 3) / 4 * 4;
+  const double h2 = h * h, h4 = h2 * h2;
+  Two low{1, h}, high{h2, h2 * h};
+  size_t k = 0;
+  const auto scale = [&](const double* from) {
+    const Two a = load(from) * low, b = load(from + 2) * high;
+    std::memcpy(&x[k], &a, sizeof(a));
+    std::memcpy(&x[k + 2], &b, sizeof(b));
+    low *= h4;
+    high *= h4;
+    k += 4;
+    return size_of(a) + size_of(b);
+  };
+  const auto scale_to = [&](size_t end) {
+    Two sum{};
+    while (k + 4 <= std::min(end, c.size())) sum += scale(&c[k]);
+    if (k < std::min(end, terms)) {  // the last ones
+      std::array<double, 4> last{};
+      for (size_t i = k; i < c.size(); ++i) last[i - k] = c[i];
+      sum += scale(last.data());
+    }
+    return total(sum);
+  };
+  const double to_8 = scale_to(8), to_12 = scale_to(12), to_16 = scale_to(16);
+  after_16 = scale_to(most_terms);
+  after_12 = after_16 + to_16;
+  after_8 = after_12 + to_12;
+  all = after_8 + to_8;
+  for (; k < 16; k += 4) std::fill_n(&x[k], 4, 0.0);
+  const double power = std::abs(low[0]);
+  return power > 1e-180 && power < 1e180 && all > 1e-100 && all < 1e100;
+}
+
+/// p, t p' and t^2 p''.
+struct Local {
+  double value, slope, bend;
+};
+
+Local look(const OnStep& p, double t) {
+  const double t2 = t * t, t4 = t2 * t2;
+  Two low{}, high{}, low_slope{}, high_slope{}, low_bend{}, high_bend{};
+  double k = static_cast<double>(p.terms);
+  for (size_t i = p.terms; i > 0;) {
+    i -= 4;
+    k -= 4;
+    const Two a = load(&p.x[i]), b = load(&p.x[i + 2]);
+    const Two ka{k, k + 1}, kb{k + 2, k + 3};
+    const Two da = ka * a, db = kb * b;
+    low = low * t4 + a;
+    high = high * t4 + b;
+    low_slope = low_slope * t4 + da;
+    high_slope = high_slope * t4 + db;
+    low_bend = low_bend * t4 + (ka - 1) * da;
+    high_bend = high_bend * t4 + (kb - 1) * db;
+  }
+  const Two power{1, t};
+  return {total((low + t2 * high) * power), total((low_slope + t2 * high_slope) * power),
+          total((low_bend + t2 * high_bend) * power)};
+}
+
+/// max |p''| in t at most.
+double largest_curvature(const OnStep& p) {
+  Two sum{}, k{0, 1};
+  for (size_t i = 0; i < p.terms; i += 2, k += 2) sum += k * (k - 1) * size_of(load(&p.x[i]));
+  return total(sum);
+}
+
+/// How q, the first m + 1 terms of p, passes the band |q| <= E, as far as its Bernstein coefficients tell.
 struct BandPassage {
   int turns = 0;       ///< changes of the side on which the coefficients are; -1: they do not leave the band in order
   double where = 0;    ///< the first zero of the control polygon
   double deepest = 0;  ///< where the coefficient farthest on the other side belongs
 };
 
-/// What x t^(k+1) adds to the Bernstein coefficients; nothing before the (k+1)-th, with which a register may begin.
-template <int m, size_t k>
-void add_column(double x, std::array<double, m>& b) {
-  constexpr size_t first = k - k % 2;
-  for (size_t i = first; i < m; ++i) b[i] += weights<m>[k][i] * x;
+/// The coefficients as bits, the first one lowest: above the band, then below it, then perhaps above it again, with those
+/// inside the band between.
+int count_turns(unsigned above, unsigned below, int count) {
+  const auto from = [all = (1u << count) - 1](int i) { return all & (~0u << i); };
+  const unsigned again = above & (~0u << std::countr_one(above));
+  if (below == 0) return above == from(0) ? 0 : -1;
+  const int first = std::countr_zero(below), end = first + std::countr_one(below >> first);
+  if (again == 0) return below == from(first) ? 1 : -1;
+  const int back = std::countr_zero(again);
+  const bool in_order = below == (from(first) & ~from(end)) && end <= back && again == from(back);
+  return in_order ? 2 : -1;
 }
 
 template <int m>
-BandPassage pass(const double* x, double E) {
-  std::array<double, m> b{};
-  [&]<size_t... k>(std::index_sequence<k...>) { (add_column<m, k>(x[k + 1], b), ...); }
-  (std::make_index_sequence<m>());
-  const double before = x[0] > 0 ? 1 : -1;
-  BandPassage out;
-  double last = std::abs(x[0]), lowest = 0;
-  int side = 1, zone = 1;  // the side last seen, and where the last coefficient is
-  bool found = false;
-  for (size_t i = 0; i < m; ++i) {
-    const double value = before * (x[0] + b[i]);
-    const int next = value > E ? 1 : value < -E ? -1 : 0;
-    if (zone == 0 && next == side) return {.turns = -1};  // into the band and out again
-    zone = next;
-    if (next == -side) {
-      side = next;
-      ++out.turns;
-    }
-    if (value < lowest) {
-      lowest = value;
-      out.deepest = static_cast<double>(i + 1) / m;
-    }
-    if (found) continue;
-    found = value < 0;
-    if (found) out.where = (static_cast<double>(i) + last / (last - value)) / m;
-    last = value;
+BandPassage pass(const OnStep& p, double E) {
+  constexpr size_t pairs = (m + 1) / 2;
+  std::array<Two, pairs> b{};
+  const double before = p.x[0] > 0 ? 1 : -1;
+#pragma GCC unroll 16
+  for (size_t k = 0; k <= m; ++k) {
+    const double x = before * p.x[k];
+#pragma GCC unroll 8
+    for (size_t j = k / 2; j < pairs; ++j) b[j] += load(&weights<m>[k][2 * j]) * x;
   }
-  if (zone == 0) out.turns = -1;
+  TwoFlags above{}, below{}, negative{};
+#pragma GCC unroll 8
+  for (size_t j = 0; j < pairs; ++j) {
+    const TwoFlags bits{1ll << (2 * j), 2ll << (2 * j)};
+    above |= (b[j] > E) & bits;
+    below |= (b[j] < -E) & bits;
+    negative |= (b[j] < 0) & bits;
+  }
+  const auto joined = [](TwoFlags f) { return static_cast<unsigned>(f[0] | f[1]); };
+  BandPassage out{.turns = count_turns(joined(above), joined(below), m + 1)};
+  if (out.turns <= 0) return out;
+  std::array<double, m + 1> value;
+  std::memcpy(value.data(), b.data(), sizeof(value));
+  const size_t first = static_cast<size_t>(std::countr_zero(joined(negative)));
+  out.where = (static_cast<double>(first - 1) + value[first - 1] / (value[first - 1] - value[first])) / m;
+  if (out.turns == 2) out.deepest = static_cast<double>(std::min_element(value.begin(), value.end()) - value.begin()) / m;
   return out;
-}
-
-BandPassage pass(int m, const double* x, double E) {
-  return m == 8 ? pass<8>(x, E) : m == 12 ? pass<12>(x, E) : pass<16>(x, E);
 }
 
 }  // namespace
 
 std::optional<OneBox> settle_in_one_box(std::span<const double> c, double h, double noise) {
-  constexpr int most = 16;
-  const int n = static_cast<int>(c.size()) - 1;
-  int exponent = 0;
-  std::frexp(h, &exponent);
-  if (std::abs(exponent) * n > 600) return std::nullopt;
-
-  // x_k = c_k h^k, so that p = sum x_k t^k on 0 <= t <= 1; sums of |x_k| beyond 8, 12 and 16; max |p''| in t.
-  std::array<double, max_degree + 1> x;
-  double sums[4] = {0, 0, 0, 0}, curvature = 0, power = 1;
-  int k = 0;
-  for (size_t part = 0; part < 4; ++part) {
-    double sum = 0;
-    for (const int last = std::min(n, part == 0   ? 8
-                                      : part == 1 ? 12
-                                      : part == 2 ? most
-                                                  : n);
-         k <= last; ++k, power *= h) {
-      x[static_cast<size_t>(k)] = c[static_cast<size_t>(k)] * power;
-      const double size = std::abs(x[static_cast<size_t>(k)]);
-      sum += size;
-      curvature += static_cast<double>(k * (k - 1)) * size;
-    }
-    sums[part] = sum;
-  }
-  std::fill(x.begin() + n + 1, x.begin() + std::max(n, most) + 1, 0.0);
-  const double all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  if (!(all > 1e-100 && all < 1e100)) return std::nullopt;
-  const double small = 0x1p-16 * all, beyond_12 = sums[2] + sums[3];
-  const int m = beyond_12 + sums[1] <= small ? 8 : beyond_12 <= small ? 12 : most;
-  const double rest = m == 8 ? beyond_12 + sums[1] : m == 12 ? beyond_12 : sums[3];
+  OnStep p;
+  if (!p.put(c, h)) return std::nullopt;
+  const double small = 0x1p-16 * p.all;
+  const double rest = p.after_8 <= small ? p.after_8 : p.after_12 <= small ? p.after_12 : p.after_16;
   // Rounding of x_k, of the Bernstein coefficients and of the values of p, generously.
-  const double E = rest + noise + 4 * (max_degree + 1) * eps * all;
-  if (!(std::abs(x[0]) > E)) return std::nullopt;
+  const double E = rest + noise + 4 * (max_degree + 1) * eps * p.all;
+  if (!(std::abs(p.x[0]) > E)) return std::nullopt;
 
-  const BandPassage passage = pass(m, x.data(), E);
+  const BandPassage passage = p.after_8 <= small ? pass<7>(p, E) : p.after_12 <= small ? pass<11>(p, E) : pass<15>(p, E);
   if (passage.turns == 0) return OneBox{};
-  if (passage.turns < 0 || passage.turns > 2) return std::nullopt;
+  if (passage.turns < 0) return std::nullopt;
 
-  const int before = sign_of(x[0]);
-  double s = passage.where * h, end = h, slope = 0;
+  const int before = sign_of(p.x[0]);
+  const double curvature = largest_curvature(p);
+  double t = passage.where, end = 1, slope = 0;
   if (passage.turns == 2) {  // both ways, if it is on the other side at all
-    end = passage.deepest * h;
-    double value = 0;
-    evaluate_with_slope(c, end, value, slope);
-    if (!(before * value < -2 * E)) return std::nullopt;
+    end = passage.deepest;
+    if (!(before * look(p, end).value < -2 * E)) return std::nullopt;
   }
   bool close = false;
-  for (int iteration = 0; iteration < 10 && !close; ++iteration) {
-    double value = 0;
-    evaluate_with_slope(c, s, value, slope);
-    const double step = value / slope;
-    const double turn = curvature * std::abs(step / (h * h * slope));  // how much the slope changes over the step
-    s -= step;
-    if (!(s / end > 0 && s / end <= 1)) return std::nullopt;
-    close = turn * turn * std::abs(step) <= 0.1 * eps * std::abs(s);
+  for (int iteration = 0; iteration < 10 && !close; ++iteration) {  // Halley's method
+    const Local local = look(p, t);
+    const double newton = local.value / local.slope;  // in units of t
+    const double step = newton / (1 - 0.5 * newton * local.bend / local.slope);
+    slope = (local.slope - local.bend * step) / t;
+    t -= t * step;
+    if (!(t > 0 && t <= end)) return std::nullopt;
+    const double turn = curvature * std::abs(t * step / slope);  // how much the slope changes over the step
+    close = turn * turn * turn * std::abs(step) <= 0.1 * eps;
   }
-  const double fall = slope * h;  // dp/dt
-  if (!close || sign_of(fall) != -before || !(fall * fall > 8 * E * curvature)) return std::nullopt;
+  if (!close || sign_of(slope) != -before || !(slope * slope > 8 * E * curvature)) return std::nullopt;
 
   // One more step with a value that has all its digits; what is left of p at the root follows from it.
-  const double value = evaluate(c, s);
+  const double s = t * h, value = evaluate(c, s);
+  slope /= h;
   double root = s - value / slope;
   double left = before * (value + slope * (root - s));
   if (std::abs(left) <= 0.02 * eps * std::abs(slope * root)) left = before * evaluate(c, root);
   if (left > 0) root = std::nextafter(root, h);
-  if (!(std::abs(root) <= std::abs(end))) return std::nullopt;
+  if (!(std::abs(root) <= std::abs(end * h))) return std::nullopt;
   return OneBox{{RootKind::crossing, root, -before}, passage.turns == 1};
 }
 
