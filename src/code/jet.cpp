@@ -151,7 +151,7 @@ int Jet<V>::run_native(const NativeCode& code, int first, int last) {
 }
 
 template <class V>
-bool Jet<V>::compile(Schedule& schedule, int order) {
+bool Jet<V>::compile(Schedule& schedule, int order, bool known) {
   if constexpr (std::same_as<V, double>) {
     const auto code = [&](NativeSource source) {
       if (source.operations[0].empty()) return NativeCode{};
@@ -159,7 +159,7 @@ bool Jet<V>::compile(Schedule& schedule, int order) {
         source.numbers.emplace_back(slot * static_cast<int>(stride_), value);
       source.stride = static_cast<int>(stride_);
       source.order = std::min(order, order_);
-      return native_code(std::move(source));
+      return native_code(std::move(source), known);
     };
     std::vector<Operation> time = linear_;
     time.insert(time.end(), timed_.begin(), timed_.end());

@@ -102,17 +102,17 @@ void check_native(Native native) {
               "build it with 'make native', or leave `native` at auto");
 }
 
-NativeCode native_code(NativeSource source) {
+NativeCode native_code(NativeSource source, bool known) {
   constexpr double longest = 20'000;  // instructions: compiling takes about 2 us for each
   double sum = 0;
   for (int k = 0; k <= source.order; ++k) sum += length(source, k);
   if (sum > longest) return {};
   NativeCache& all = compiled();
   const std::lock_guard lock(all.mutex);
-  if (!native_available()) return {};
+  if ((known && all.entries.empty()) || !native_available()) return {};
   std::string key = key_of(source);
-  if (const auto known = all.by_key.find(key); known != all.by_key.end()) return known->second->code;
-  if (all.entries.size() >= NativeCache::most) return {};
+  if (const auto found = all.by_key.find(key); found != all.by_key.end()) return found->second->code;
+  if (known || all.entries.size() >= NativeCache::most) return {};
   NativeCache::Entry& entry = all.entries.emplace_back(std::move(source));
   entry.code = loaded().compile(entry.source, native_functions());
   all.by_key.emplace(std::move(key), &entry);

@@ -42,8 +42,8 @@ struct NativeFunctions {
 const NativeFunctions& native_functions();
 
 /// Code for the source, from the module or, if it was asked for before, from memory; none if the module is missing
-/// or the source is too long. Any thread may call it.
-NativeCode native_code(NativeSource source);
+/// or the source is too long. `known`: from memory only. Any thread may call it.
+NativeCode native_code(NativeSource source, bool known = false);
 
 /// The one symbol of the module. The source must stay where it is as long as the code is used.
 extern "C" NativeCode saltus_compile(const NativeSource& source, const NativeFunctions& functions);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -16,76 +17,94 @@ char letter(const Mode& mode, int u, int switches) {
   return u < switches ? mode.switches[at(u)] : mode.constraints[at(u - switches)];
 }
 
-std::string name_of(const Model& model, int u) {
+const std::string& name_of(const Model& model, int u) {
   const int m = static_cast<int>(model.form.switches.size());
   return u < m ? model.form.switches[at(u)].name : model.constraints[at(u - m)].name;
 }
 
 }  // namespace
 
-std::vector<Event> events_of(const Transition& transition, const Model& model) {
-  std::vector<Event> out;
-  if (transition.silent) return out;
+Event& EventList::add() {
+  if (count_ == events_.size()) events_.emplace_back();
+  Event& event = events_[count_++];
+  event.on.clear();
+  event.jumped.reset();
+  event.count = 0;
+  return event;
+}
+
+void list_events(const Transition& transition, const Model& model, EventList& out) {
+  out.clear();
+  if (transition.silent) return;
   const int m = static_cast<int>(model.form.switches.size()), visible = model.form.visible;
   const Mode before = visible_mode(transition.before, visible), after = visible_mode(transition.after, visible);
-  const auto add = [&](EventKind kind, std::vector<std::string> on, const Mode& to) -> Event& {
-    out.push_back({.t = transition.t, .kind = kind, .on = std::move(on), .before = before, .after = to});
-    out.back().state = transition.x_plus;
-    return out.back();
+  const auto add = [&](EventKind kind, const Mode& to) -> Event& {
+    Event& event = out.add();
+    event.t = transition.t;
+    event.kind = kind;
+    event.before = before;
+    event.after = to;
+    event.state = transition.x_plus;
+    return event;
   };
   for (const JumpDone& j : transition.jumps) {
-    Event& event = add(EventKind::jump, {model.jumps[at(j.jump)].name}, before);
+    Event& event = add(EventKind::jump, before);
+    event.on.push_back(model.jumps[at(j.jump)].name);
     event.jumped = j.before;
     event.state = j.after;
   }
   const std::vector<double>& x_before = transition.jumps.empty() ? transition.x_minus : transition.jumps.back().after;
+  const int unknowns = m + static_cast<int>(model.constraints.size());
   if (!transition.resting.empty()) {
-    std::vector<std::string> on;
-    const int unknowns = m + static_cast<int>(model.constraints.size());
+    Event& event = add(EventKind::chatter, after);
     for (const int u : transition.resting)
-      on.push_back(u < unknowns ? name_of(model, u) : model.jumps[at(u - unknowns)].name);
-    Event& event = add(EventKind::chatter, std::move(on), after);
+      event.on.push_back(u < unknowns ? name_of(model, u) : model.jumps[at(u - unknowns)].name);
     event.jumped = transition.x_minus;
     event.count = transition.count;
-    return out;
+    return;
   }
-  std::vector<int> changed;
-  for (int u = 0; u < m + static_cast<int>(model.constraints.size()); ++u) {
-    if (u >= visible && u < m) continue;
-    const char from = letter(u < m ? before : transition.before, u, m),
-               to = letter(u < m ? after : transition.after, u, m);
-    if (from != to) changed.push_back(u);
+  const auto changes = [&](int u) {
+    if (u < m) return u < visible && before.switches[at(u)] != after.switches[at(u)];
+    return before.constraints[at(u - m)] != after.constraints[at(u - m)];
+  };
+  int changed = 0, last = -1;  // how many, and one of them
+  for (int u = 0; u < unknowns; ++u) {
+    if (!changes(u)) continue;
+    ++changed;
+    last = u;
   }
-  const bool closes = changed.size() == 1 && changed[0] >= m && letter(transition.after, changed[0], m) == 'c';
+  const bool closes = changed == 1 && last >= m && after.constraints[at(last - m)] == 'c';
   const bool hit = !transition.impulse.empty();
   if (hit && !closes) {
-    std::vector<std::string> on;
+    Event& event = add(EventKind::impact, before);
     for (const auto& [j, impulse] : transition.impulse) {
       const std::string& name = model.constraints[at(j)].name;
-      if (std::find(on.begin(), on.end(), name) == on.end()) on.push_back(name);
+      if (std::find(event.on.begin(), event.on.end(), name) == event.on.end()) event.on.push_back(name);
     }
-    add(EventKind::impact, std::move(on), before).jumped = x_before;
+    event.jumped = x_before;
   }
   // Steps of floor have no letter; sliding on one is told.
   for (int u = visible; u < m; ++u) {
-    const Switch& s = model.form.switches[at(u)];
     const char from = transition.before.switches[at(u)], to = transition.after.switches[at(u)];
     const bool step = std::any_of(model.form.counters.begin(), model.form.counters.end(),
                                   [u](const Counter& c) { return c.below == u || c.above == u; });
     if (!step || (from == '0') == (to == '0')) continue;
-    add(to == '0' ? EventKind::slide : EventKind::leave, {s.name}, before);
+    add(to == '0' ? EventKind::slide : EventKind::leave, before).on.push_back(model.form.switches[at(u)].name);
   }
-  if (changed.empty()) return out;
-  std::vector<std::string> on;
-  for (const int u : changed) on.push_back(name_of(model, u));
-  Event& event = add(EventKind::mode, std::move(on), after);
+  if (changed == 0) return;
+  Event& event = add(EventKind::mode, after);
+  for (int u = 0; u < unknowns; ++u) {
+    if (changes(u)) event.on.push_back(name_of(model, u));
+  }
   if (hit && closes) event.jumped = x_before;
-  if (changed.size() == 1) {
-    const int u = changed[0];
-    event.kind = u < m ? kind_of_change(before.switches[at(u)], after.switches[at(u)])
-                       : kind_of_change(before.constraints[at(u - m)], after.constraints[at(u - m)]);
-  }
-  return out;
+  if (changed == 1) event.kind = kind_of_change(letter(before, last, m), letter(after, last, m));
+}
+
+std::vector<Event> events_of(const Transition& transition, const Model& model) {
+  EventList list;
+  list_events(transition, model, list);
+  const std::span<Event> events = list.events();
+  return {std::make_move_iterator(events.begin()), std::make_move_iterator(events.end())};
 }
 
 Recorder::Recorder(const Program& program, const RunOptions& options)
@@ -146,8 +165,11 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   if (options_.on_transition) options_.on_transition(transition);
   if (options_.keep_transitions) result_.transitions.push_back(transition);
   if (options_.keep_events || options_.on_event) {
-    const Arc after{transition.after, transition.counters, {}, transition.guess};
-    for (Event& event : events_of(transition, model_)) emit(std::move(event), after);
+    list_events(transition, model_, told_);
+    after_.mode = transition.after;
+    after_.counters = transition.counters;
+    after_.guess = transition.guess;
+    for (Event& event : told_.events()) emit(event, after_);
   }
   for (size_t s = 0; s < model_.sections.size(); ++s) {
     const Section& section = model_.sections[s];
@@ -249,7 +271,7 @@ Trajectory Recorder::take() { return std::move(result_); }
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
-void Recorder::emit(Event event, const Arc& after) {
+void Recorder::emit(Event& event, const Arc& after) {
   if (options_.on_event) options_.on_event(event, after);
   if (!options_.keep_events) return;
   if (static_cast<long>(result_.events.size()) >= options_.max_kept_events) {
@@ -355,10 +377,14 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
 bool Recorder::point(int s, double t, const std::vector<double>& x, const Arc& arc) {
   const bool wants_more = !options_.on_section || options_.on_section({s, t, x, result_.cost.events, slides_});
   if (options_.keep_events || options_.on_event) {
-    const Mode seen = visible_mode(arc.mode, model_.form.visible);
-    Event event{.t = t, .kind = EventKind::section, .on = {model_.sections[at(s)].name}, .before = seen, .after = seen};
+    told_.clear();
+    Event& event = told_.add();
+    event.t = t;
+    event.kind = EventKind::section;
+    event.on.push_back(model_.sections[at(s)].name);
+    event.before = event.after = visible_mode(arc.mode, model_.form.visible);
     event.state = x;
-    emit(std::move(event), arc);
+    emit(event, arc);
   }
   if (s == options_.section && ++section_points_ >= options_.section_count && options_.section_count > 0)
     counted_out_ = true;

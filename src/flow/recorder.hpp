@@ -21,7 +21,20 @@ struct Crossing {
   int sign = 0;  ///< of the function just after, along the direction of the run
 };
 
+/// Events in memory that is used again.
+class EventList {
+ public:
+  void clear() { count_ = 0; }
+  Event& add();
+  std::span<Event> events() { return {events_.data(), count_}; }
+
+ private:
+  std::vector<Event> events_;
+  size_t count_ = 0;
+};
+
 /// The events a user sees of a transition: jumps, impacts, then the change of mode.
+void list_events(const Transition& transition, const Model& model, EventList& out);
 std::vector<Event> events_of(const Transition& transition, const Model& model);
 
 class Recorder {
@@ -97,7 +110,7 @@ class Recorder {
 
   bool point(int section, double t, const std::vector<double>& x, const Arc& arc);
   void look_at_pace(const Moment& now);
-  void emit(Event event, const Arc& after);
+  void emit(Event& event, const Arc& after);
   double time_of(const Every& e, long k) const;
 
   const Program& program_;
@@ -114,6 +127,8 @@ class Recorder {
   bool has_surface_sections_ = false, has_item_sections_ = false;
   std::vector<int> section_sign_;
   std::vector<double> section_seen_;
+  EventList told_;             // of the last transition or section
+  Arc after_;                  // what is constant after it
   std::vector<Point> points_;  // of sections on one piece
   std::vector<double> x_;      // at one of them
 };

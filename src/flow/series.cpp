@@ -154,16 +154,21 @@ void Series::note_use() {
     if (plan_->uses < often) return;
     make_schedule(*plan_);
     work_->flow.enter(plan_->schedule);
+    if (native_ == Native::automatic) compile(true);
   }
   if (native_ != Native::off) consider_native();
+}
+
+void Series::compile(bool known) {
+  plan_->compiled = work_->flow.compile(plan_->has_formula ? plan_->formula : plan_->schedule, order_, known);
+  plan_->compile_tried = plan_->compiled || !known;
 }
 
 void Series::consider_native() {
   constexpr size_t worthwhile = 10'000;  // compiling takes as long as some 10 000 expansions
   native_expansions_ += plan_->compiled;
   if (plan_->compile_tried || (native_ == Native::automatic && plan_->uses < worthwhile)) return;
-  plan_->compile_tried = true;
-  plan_->compiled = work_->flow.compile(plan_->has_formula ? plan_->formula : plan_->schedule, order_);
+  compile(false);
 }
 
 /// What the schedule takes for constant has no series but those that the last mode with these formulas left.

@@ -218,6 +218,7 @@ class Series {
   void forget_plans();
   void note_use();
   void consider_native();
+  void compile(bool known);
   void enter_schedule(const Plan* last);
   Plan make_plan(const Mode& mode);
   std::vector<int> held_states(const Plan& plan) const;
