@@ -135,6 +135,7 @@ void Jet<V>::set_time(const V& t, int order) {
     if (order_ > 0) (*this)[tape_->time][1] = V{} + 1.0;
   }
   const int native = run_native(time_code_, known + 1, order);
+  if (native == order) return;
   rules::Interpreter<V>::extend_to(linear_, series(), stride_, native + 1, std::min(order, 1));
   rules::Interpreter<V>::extend_to(timed_, series(), stride_, native + 1, order);
 }

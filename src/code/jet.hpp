@@ -76,8 +76,8 @@ class Jet {
   /// free and integrate for k = first..order; needs no bound. `first` > 0 goes on from the coefficients below.
   void expand(const Schedule& schedule, int order, int first = 0);
   /// Makes machine code for a schedule of this jet, up to an order; above it the schedule is interpreted as before. The
-  /// bits of all results stay the same. False where there is none (lanes, no compiler, too long). `known`: takes code that
-  /// was made before, and makes none.
+  /// bits of all results stay the same. False where there is none (lanes, no compiler, too long). `known`: takes code
+  /// that was made before, and makes none.
   bool compile(Schedule& schedule, int order, bool known = false);
   /// Coefficient k+1 of every state from its rate, if output i is the rate of state i.
   void integrate(int k);

@@ -342,24 +342,27 @@ template <class V>
   }
 }
 
-/// Coefficient k > 0 of an operation's series.
+/// Coefficients first..last of sin(a) and cos(a) for an argument that is linear in time, with the slope a1; first > 0.
 template <class V>
-[[gnu::always_inline]] inline void next(const Operation& o, V* series, size_t stride, int k) {
+inline void next_sines(V* sin, V* cos, const V& a1, int first, int last) {
+  for (int k = first; k <= last; ++k) {
+    const V rate = inverse[static_cast<size_t>(k)] * a1;
+    sin[k] = rate * cos[k - 1];
+    cos[k] = -rate * sin[k - 1];
+  }
+}
+
+/// Coefficient k > 0 of products, quotients and the functions that are met most often.
+template <class V>
+[[gnu::noinline]] void next_product(const Operation& o, V* series, size_t stride, int k) {
   V* const c = series + o.out;
   V* const a = series + o.a;
   V* const b = series + o.b;
   switch (o.instr) {
-    case Instr::add: c[k] = a[k] + b[k]; break;
-    case Instr::sub: c[k] = a[k] - b[k]; break;
-    case Instr::neg: c[k] = -a[k]; break;
-    case Instr::add_c: c[k] = a[k]; break;
-    case Instr::rsub_c: c[k] = -a[k]; break;
-    case Instr::scale: c[k] = b[0] * a[k]; break;
     case Instr::mul: c[k] = product(a, b, k); break;
     case Instr::square: c[k] = product_with_itself(a, k); break;
     case Instr::one_minus_square: c[k] = -product_with_itself(a, k); break;
     case Instr::div: c[k] = (a[k] - product_above(b, c, k)) * (1.0 / b[0]); break;
-    case Instr::div_c: c[k] = a[k] * (1.0 / b[0]); break;
     case Instr::recip: c[k] = product_above(a, c, k) * (-1.0 / a[0]); break;
     case Instr::exp: {
       V* const Da = c + stride;
@@ -367,14 +370,24 @@ template <class V>
       c[k] = next_by_slope(a, Da, c, k);
       break;
     }
-    case Instr::sin_cos_t: {
-      V *const s = c, *const cos = c + stride;
-      const V rate = inverse[static_cast<size_t>(k)] * a[1];
-      s[k] = rate * cos[k - 1];
-      cos[k] = -rate * s[k - 1];
-      break;
-    }
+    case Instr::sin_cos_t: next_sines(c, c + stride, a[1], k, k); break;
     default: next_function(o, series, stride, k);
+  }
+}
+
+/// Coefficient k > 0 of an operation's series. Sums are so short that a call would take longer.
+template <class V>
+[[gnu::always_inline]] inline void next(const Operation& o, V* series, size_t stride, int k) {
+  V* const at = series + k;
+  switch (o.instr) {
+    case Instr::add: at[o.out] = at[o.a] + at[o.b]; break;
+    case Instr::sub: at[o.out] = at[o.a] - at[o.b]; break;
+    case Instr::neg: at[o.out] = -at[o.a]; break;
+    case Instr::add_c: at[o.out] = at[o.a]; break;
+    case Instr::rsub_c: at[o.out] = -at[o.a]; break;
+    case Instr::scale: at[o.out] = series[o.b] * at[o.a]; break;
+    case Instr::div_c: at[o.out] = at[o.a] * (1.0 / series[o.b]); break;
+    default: next_product(o, series, stride, k);
   }
 }
 
@@ -391,7 +404,11 @@ template <class V>
 void Interpreter<V>::extend_to(Operations operations, V* c, size_t stride, int first, int order) {
   for (const Operation& o : operations) {
     if (first == 0) start(o, c, stride);
-    for (int k = std::max(first, 1); k <= order; ++k) next(o, c, stride, k);
+    if (o.instr == Instr::sin_cos_t) {
+      next_sines(c + o.out, c + o.out + stride, c[o.a + 1], std::max(first, 1), order);
+    } else {
+      for (int k = std::max(first, 1); k <= order; ++k) next(o, c, stride, k);
+    }
   }
 }
 
@@ -403,7 +420,8 @@ void Interpreter<V>::expand(Operations start, Operations later, Rates rates, V* 
   }
   for (int k = std::max(first, 1); k <= order; ++k) {
     const double factor = inverse[static_cast<size_t>(k)];
-    for (const auto& [x, rate] : rates) c[x + k] = c[rate + k - 1] * factor;
+    V* const at = c + k;
+    for (const auto& [x, rate] : rates) at[x] = (at - 1)[rate] * factor;
     for (const Operation& o : later) next(o, c, stride, k);
   }
 }

@@ -48,6 +48,7 @@ bool Chatter::repeats(size_t period) const {
 
 std::optional<Accumulation> Chatter::find(double resolution, double time_scale, double tolerance) {
   for (size_t period = 1; period <= 8 && 4 * period < count_; ++period) {
+    if (mark(0).key != mark(period).key) continue;
     const double t0 = mark(0).t, t1 = mark(period).t, t2 = mark(2 * period).t, t3 = mark(3 * period).t;
     const double d0 = std::abs(t0 - t1), d1 = std::abs(t1 - t2), d2 = std::abs(t2 - t3);
     if (!(d0 < d1 && d1 < d2)) continue;

@@ -52,13 +52,13 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
   event.guards.assign(guards.begin(), guards.end());
   while (!event.guards.empty() && !recorder_.ended()) {
     act_.time_scale = time_scale;
-    const Moment before = may_step ? now : Moment{};
+    const std::optional<Moment> before = may_step ? std::optional(now) : std::nullopt;
     known_ = now.known;
     const std::optional<Fate> fate = act_.happen(now, event);
     if (!fate && event.hits.empty() && event.jumps.empty()) keep_known(now);
     tell_messages();
     if (may_step && fate && fate->why == Why::inconsistent && event.jumps.empty() && event.impulse.empty()) {
-      now = before;
+      now = *before;
       return seen;
     }
     recorder_.happened(event, now);

@@ -166,9 +166,9 @@ void Series::compile(bool known) {
 
 void Series::consider_native() {
   constexpr size_t worthwhile = 10'000;  // compiling takes as long as some 10 000 expansions
+  const bool due = native_ == Native::on || plan_->uses >= worthwhile;
+  if (due && !plan_->compile_tried) compile(false);
   native_expansions_ += plan_->compiled;
-  if (plan_->compile_tried || (native_ == Native::automatic && plan_->uses < worthwhile)) return;
-  compile(false);
 }
 
 /// What the schedule takes for constant has no series but those that the last mode with these formulas left.
@@ -387,8 +387,8 @@ SeriesStatus Series::expand_plain(const Schedule& schedule, const TapeValues& po
   }
   load(point.states, point.t, point.counters, order);
   jet.expand(schedule, order);
-  const bool solved = std::all_of(plan_->unknowns.begin(), plan_->unknowns.end(),
-                                  [](const double* u) { return std::isfinite(u[0]); });
+  const bool solved =
+      std::all_of(plan_->unknowns.begin(), plan_->unknowns.end(), [](const double* u) { return std::isfinite(u[0]); });
   if (!solved || !rates_are_finite()) return SeriesStatus::undefined;
   work_->reached = order;
   return SeriesStatus::ok;

@@ -52,16 +52,16 @@ namespace {
 
 /// Before there is a last step: the last coefficients against the first ones, whatever h turns out to be.
 double first_length(const double* c, int order, double tolerance) {
-  double shortest = HUGE_VAL;
+  double shortest = HUGE_VAL;  // logarithms
   for (const int k : {order - 1, order}) {
     if (c[k] == 0 || !std::isfinite(c[k])) continue;
-    double longest = 0;
+    double longest = -HUGE_VAL;
     for (int j = 0; j < std::min(k, 3); ++j) {
-      if (c[j] != 0) longest = std::max(longest, std::pow(tolerance * std::abs(c[j] / c[k]), 1.0 / (k - j)));
+      if (c[j] != 0) longest = std::max(longest, std::log(tolerance * std::abs(c[j] / c[k])) / (k - j));
     }
-    if (longest > 0) shortest = std::min(shortest, longest);
+    if (std::isfinite(longest)) shortest = std::min(shortest, longest);
   }
-  return shortest;
+  return std::exp(shortest);
 }
 
 }  // namespace

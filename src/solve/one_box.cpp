@@ -126,8 +126,8 @@ struct BandPassage {
   double deepest = 0;  ///< where the coefficient farthest on the other side belongs
 };
 
-/// The coefficients as bits, the first one lowest: above the band, then below it, then perhaps above it again, with those
-/// inside the band between.
+/// The coefficients as bits, the first one lowest: above the band, then below it, then perhaps above it again, with
+/// those inside the band between.
 int count_turns(unsigned above, unsigned below, int count) {
   const auto from = [all = (1u << count) - 1](int i) { return all & (~0u << i); };
   const unsigned again = above & (~0u << std::countr_one(above));
@@ -165,7 +165,8 @@ BandPassage pass(const OnStep& p, double E) {
   std::memcpy(value.data(), b.data(), sizeof(value));
   const size_t first = static_cast<size_t>(std::countr_zero(joined(negative)));
   out.where = (static_cast<double>(first - 1) + value[first - 1] / (value[first - 1] - value[first])) / m;
-  if (out.turns == 2) out.deepest = static_cast<double>(std::min_element(value.begin(), value.end()) - value.begin()) / m;
+  if (out.turns == 2)
+    out.deepest = static_cast<double>(std::min_element(value.begin(), value.end()) - value.begin()) / m;
   return out;
 }
 
@@ -180,7 +181,9 @@ std::optional<OneBox> settle_in_one_box(std::span<const double> c, double h, dou
   const double E = rest + noise + 4 * (max_degree + 1) * eps * p.all;
   if (!(std::abs(p.x[0]) > E)) return std::nullopt;
 
-  const BandPassage passage = p.after_8 <= small ? pass<7>(p, E) : p.after_12 <= small ? pass<11>(p, E) : pass<15>(p, E);
+  const BandPassage passage = p.after_8 <= small    ? pass<7>(p, E)
+                              : p.after_12 <= small ? pass<11>(p, E)
+                                                    : pass<15>(p, E);
   if (passage.turns == 0) return OneBox{};
   if (passage.turns < 0) return std::nullopt;
 
