@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace saltus {
 namespace {
 
@@ -123,6 +125,68 @@ std::optional<Vec> OrbitCurve::without(const Vanishing& gone, const Located& l) 
   return problem_.take_legs(std::move(legs));
 }
 
+std::optional<size_t> OrbitCurve::vanishing_impact(const OrbitView& v) {
+  constexpr double none = 1e-4;  // of the speeds on the orbit; it goes with the square root of the distance
+  Variation& variation = problem_.shooting().variation();
+  for (size_t i = 0; i + 1 < v.legs.size(); ++i) {
+    const Leg& leg = v.legs[i];
+    const bool bounces = leg.happens && !leg.event.hits.empty() && leg.event.before == leg.event.after;
+    if (!bounces || leg.guard.kind != GuardKind::gap) continue;
+    const Shot::End& end = v.shot.ends[i];
+    const Variation::GuardSlope slope = variation.guard(leg.guard, leg.arc, end.x_minus, end.t);
+    const double speed = slope.by_state.dot(variation.rates(leg.arc, end.x_minus, end.t)) + slope.by_time;
+    const double size = slope.by_state.cwiseAbs().dot(problem_.shooting().size()) / std::max(v.period, 1e-300);
+    if (std::abs(speed) < none * size) return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<Vec> OrbitCurve::without_impact(size_t leg, const Located& l) {
+  problem_.put(l.point.z);
+  std::vector<Leg> legs = problem_.legs();
+  Leg joined = legs[leg + 1];
+  joined.x = legs[leg].x;
+  joined.arc = legs[leg].arc;
+  joined.length += legs[leg].length;
+  legs[leg] = std::move(joined);
+  legs.erase(legs.begin() + static_cast<long>(leg) + 1);
+  return problem_.take_legs(std::move(legs));
+}
+
+int OrbitCurve::times_of(const Side& side) {
+  constexpr int most = 16;
+  problem_.restore(side.frozen);
+  OrbitView v;
+  if (!problem_.view(side.z, v, true)) return 1;
+  for (int times = most; times > 1; --times) {
+    if (problem_.repeats(v, times)) return times;
+  }
+  return 1;
+}
+
+std::optional<OrbitOptions> OrbitCurve::orbit_without_impact(const Located& l) {
+  problem_.restore(sought_signature_);
+  seen_.resize(0);
+  const std::optional<size_t> impact = vanishing_impact(view(l.point));
+  if (!impact) return std::nullopt;
+  const std::optional<Vec> z = without_impact(*impact, l);
+  if (!z) return std::nullopt;
+  const double incoming = l.point.last() > l.before.last() ? -1 : 1;
+  const std::optional<Side> side =
+      both_sides(*z, l.point.last(), 1e-4 * (options_.high - options_.low), incoming, l);
+  const int times = side ? times_of(*side) : 1;
+  if (times == 1) return std::nullopt;
+  problem_.put(side->z);
+  OrbitOptions there = start_;
+  there.run.parameters = problem_.parameters();
+  there.run.initial.assign(problem_.legs()[0].x.begin(), problem_.legs()[0].x.end());
+  there.run.from = problem_.start_time();
+  there.guess = true;
+  there.returns = 0;
+  there.time = problem_.period_of(side->z) / times;
+  return there;
+}
+
 std::optional<OrbitCurve::Side> OrbitCurve::both_sides(const Vec& z, double value, double eps, double incoming, const Located& l) {
   const OrbitProblem::Frozen fresh = problem_.frozen_signature();
   for (const double side : {-incoming, incoming}) {
@@ -135,6 +199,7 @@ std::optional<OrbitCurve::Side> OrbitCurve::other_side(const Located& l, double 
   const OrbitProblem::Frozen old = problem_.frozen_signature();
   const double value = l.point.last(), range = options_.high - options_.low;
   const Vanishing gone = vanishing(view(l.point), l.test.name);
+  const std::optional<size_t> impact = vanishing_impact(view(l.point));
   for (const double reach : {1e-5, 1e-4, 1e-6, 1e-3}) {
     problem_.restore(old);
     const Vec scale = problem_.scale();
@@ -147,6 +212,12 @@ std::optional<OrbitCurve::Side> OrbitCurve::other_side(const Located& l, double 
       const double duration = problem_.period_of(beyond->z) * (problem_.symmetry() ? 0.5 : 1.0);
       const std::optional<Vec> z = problem_.take_run(x, problem_.start_time(), duration, {beyond->last()});
       if (z && !same_signature(problem_.legs(), old.legs)) {
+        if (std::optional<Side> s = both_sides(*z, value, eps, incoming, l)) return s;
+      }
+    }
+    if (impact) {
+      problem_.restore(old);
+      if (const std::optional<Vec> z = without_impact(*impact, l)) {
         if (std::optional<Side> s = both_sides(*z, value, eps, incoming, l)) return s;
       }
     }
@@ -257,7 +328,17 @@ Passage OrbitCurve::pass(const Located& l) {
   }
   s.spectrum = before.multipliers;
   const bool squared = problem_.symmetry().has_value();
+  if (const int times = on ? times_of(*on) : 1; times > 1) {
+    s.after = matrix_after(*on, value).multipliers;
+    s.detail = fmt::format("the branch ends on an orbit of {} the period, which has one impact fewer{}",
+                           times == 2 ? "half" : fmt::format("1/{}", times),
+                           before.infinite ? "; the multiplier is infinite (square root)" : "");
+    const std::string detail = s.detail;
+    if (looking_ == 0) book_.special(std::move(s), here);
+    return {.why = "signature", .detail = detail};
+  }
   if (on) {
+    problem_.restore(on->frozen);
     const OneSided after = matrix_after(*on, value);
     problem_.restore(on->frozen);
     s.after = after.multipliers;

@@ -81,7 +81,10 @@ void OrbitCurve::follow_other(const Located& l) {
       }
     }
   }
-  if (const std::optional<OrbitOptions> beside = orbit_beside(l)) {
+  std::optional<OrbitOptions> beside = type == "impact-grazing" ? orbit_without_impact(l) : std::nullopt;
+  problem_.restore(sought_signature_);
+  if (!beside) beside = orbit_beside(l);
+  if (beside) {
     BranchOptions options = options_;
     options.seek.reset();
     book_.branch = follow_orbit(model_, *beside, options);

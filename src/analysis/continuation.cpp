@@ -166,6 +166,42 @@ std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoin
   return Located{from, best, a, best_s, a.orientation * b.orientation < 0};
 }
 
+std::vector<Located> Continuation::zeros_between(const CurvePoint& a, const CurvePoint& b, double step,
+                                                 const std::vector<Test>& from, const std::vector<Test>& to,
+                                                 bool& lost) const {
+  std::vector<Located> found;
+  for (const Test& before : from) {
+    const Test* after = find(to, before.name);
+    if (!after || !changes(before, *after)) continue;
+    if (std::optional<Located> zero = locate(a, b, step, before, *after))
+      found.push_back(std::move(*zero));
+    else
+      lost = true;
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Located& p, const Located& q) { return p.distance < q.distance; });
+  return found;
+}
+
+void Continuation::add_before_break(const CurvePoint& a, const CurvePoint& b, double step, const std::vector<Test>& from,
+                                    std::vector<Located>& found) const {
+  const auto broken = std::find_if(found.begin(), found.end(), [](const Located& l) { return l.test.breaks; });
+  if (broken == found.end()) return;
+  const double s = broken->distance * (1 - same_place);
+  const std::optional<CurvePoint> before = s > 0 ? correct(a, s, between(a, b, s, step)) : std::nullopt;
+  if (!before) return;
+  std::vector<Test> smooth;
+  for (const Test& t : from) {
+    const bool known = std::any_of(found.begin(), found.end(), [&](const Located& l) { return l.test.name == t.name; });
+    if (!t.breaks && !known) smooth.push_back(t);
+  }
+  bool lost = false;
+  std::vector<Located> more = zeros_between(a, *before, s, smooth, followed_.tests(*before), lost);
+  found.insert(found.begin(), more.begin(), more.end());
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Located& p, const Located& q) { return p.distance < q.distance; });
+}
+
 CurveEnd Continuation::walk(CurvePoint from) {
   const CurvePoint origin = from;
   double step = options_.first_step;
@@ -214,19 +250,9 @@ CurveEnd Continuation::walk(CurvePoint from) {
     }
     // What happens on the way, in order.
     std::vector<Test> then = followed_.tests(*next);
-    std::vector<Located> found;
     bool lost = false;
-    for (const Test& before : tests) {
-      const Test* after = find(then, before.name);
-      if (!after || !changes(before, *after)) continue;
-      std::optional<Located> zero = locate(from, *next, made, before, *after);
-      if (zero)
-        found.push_back(std::move(*zero));
-      else
-        lost = true;
-    }
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Located& a, const Located& b) { return a.distance < b.distance; });
+    std::vector<Located> found = zeros_between(from, *next, made, tests, then, lost);
+    add_before_break(from, *next, made, tests, found);
     // Where the problem changes, what vanishes with it is not special by itself (a leg that appears with a square root).
     const double near = same_place * made;
     std::vector<double> changes_at;

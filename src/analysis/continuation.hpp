@@ -120,6 +120,14 @@ class Continuation {
   std::optional<Located> locate(const CurvePoint& a, const CurvePoint& b, double step, const Test& from,
                                 const Test& to) const;
 
+  /// The zeros of all tests between two points, in order; `lost`: one is not found.
+  std::vector<Located> zeros_between(const CurvePoint& a, const CurvePoint& b, double step,
+                                     const std::vector<Test>& from, const std::vector<Test>& to, bool& lost) const;
+  /// Tests that vanish before the first break and have their sign again behind it: a multiplier that passes -1 on its way
+  /// to infinity.
+  void add_before_break(const CurvePoint& a, const CurvePoint& b, double step, const std::vector<Test>& from,
+                        std::vector<Located>& found) const;
+
   const Followed& followed_;
   CurveOptions options_;
   mutable Vec scale_;

@@ -127,6 +127,14 @@ class OrbitCurve {
                                const Located& l);
   /// The signature without the legs that vanish, at the special point.
   std::optional<Vec> without(const Vanishing& gone, const Located& l);
+  /// The leg that ends in an impact whose speed vanishes.
+  std::optional<size_t> vanishing_impact(const OrbitView& v);
+  /// The signature without that impact, at the special point.
+  std::optional<Vec> without_impact(size_t leg, const Located& l);
+  /// How many times an orbit beside a change counts one of a part of its period.
+  int times_of(const Side& side);
+  /// Of an impact that vanishes and leaves an orbit counted several times: that orbit, once.
+  std::optional<OrbitOptions> orbit_without_impact(const Located& l);
   std::optional<Side> both_sides(const Vec& z, double value, double eps, double incoming, const Located& l);
   /// The signature that takes over behind a change, and on which side of the parameter it is admissible: what a run
   /// from just beyond does, or the same without the legs that have gone.

@@ -514,10 +514,10 @@ bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
 
 // ---- what is told --------------------------------------------------------------------------------------------------
 
-bool OrbitProblem::repeats(const OrbitView& view) const {
+bool OrbitProblem::repeats(const OrbitView& view, int times) const {
   if (symmetry_) return false;
   constexpr double same = 1e-4;  // at a place where two orbits meet they do so with a square root
-  const double middle = view.t0 + direction_ * view.period / 2;
+  const double middle = view.t0 + direction_ * view.period / times;
   std::vector<double> x(at(program_.states()));
   for (const LegTrace& trace : view.traces) {
     for (const LegTrace::Stretch& s : trace.stretches) {
@@ -525,7 +525,7 @@ bool OrbitProblem::repeats(const OrbitView& view) const {
       if (direction_ * tau < 0 || direction_ * (tau - s.piece.length) > 0) continue;
       Trajectory::evaluate(s.piece, program_.states(), tau, x.data());
       for (Eigen::Index i = 0; i < size_.size(); ++i) {
-        const double shifted = view.legs[0].x[i] + closing_.shift[i] / 2;
+        const double shifted = view.legs[0].x[i] + closing_.shift[i] / times;
         if (!closing_.free[ux(i)] && std::abs(x[ux(i)] - shifted) > same * size_[i]) return false;
       }
       return true;

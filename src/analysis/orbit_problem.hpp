@@ -104,8 +104,8 @@ class OrbitProblem {
   double direction() const { return direction_; }
   const std::vector<double>& parameters() const { return values_; }
 
-  /// Whether it is an orbit of half the period, counted twice.
-  bool repeats(const OrbitView& view) const;
+  /// Whether it is an orbit of a part of the period, counted so many times.
+  bool repeats(const OrbitView& view, int times = 2) const;
   /// The state on the model's section, near the one told last; where there is none, at the cut.
   std::vector<double> told_state(const OrbitView& view, double& t);
   /// Lowest and highest value of each state.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace saltus {
 namespace {
@@ -28,6 +29,26 @@ double evaluate(std::span<const double> c, double tau) {
   double sum = 0;
   for (size_t k = c.size(); k-- > 0;) sum = sum * tau + c[k];
   return sum;
+}
+
+/// Golden section: where a function with one minimum between a and b is lowest, and how low.
+template <class Function>
+std::pair<double, double> lowest_between(const Function& f, double a, double b, double near) {
+  constexpr double golden = 0.3819660112501051;
+  double t1 = a + golden * (b - a), t2 = b - golden * (b - a);
+  double f1 = f(t1), f2 = f(t2);
+  for (int k = 0; k < 60 && b - a > near; ++k) {
+    if (f1 < f2) {
+      b = t2, t2 = t1, f2 = f1;
+      t1 = a + golden * (b - a);
+      f1 = f(t1);
+    } else {
+      a = t1, t1 = t2, f1 = f2;
+      t2 = b - golden * (b - a);
+      f2 = f(t2);
+    }
+  }
+  return f1 < f2 ? std::pair{t1, f1} : std::pair{t2, f2};
 }
 
 }  // namespace
@@ -205,39 +226,25 @@ Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double l
     }
     return how.sign * value;
   };
-  Lowest out{.value = HUGE_VAL};
-  double left = 0, right = total;
-  std::vector<double> times;
+  std::vector<double> times, values;
   for (size_t k = 0; k < count; ++k) {
     const double step = std::abs(trace.stretches[k].piece.length) / samples;
     for (int j = 0; j < samples; ++j) times.push_back(starts[k] + j * step);
   }
   times.push_back(total);
+  for (const double t : times) values.push_back(at_time(t));
+  Lowest out{.value = HUGE_VAL};
   for (size_t j = 0; j < times.size(); ++j) {
-    const double value = at_time(times[j]);
-    if (!(value < out.value)) continue;
-    out.value = value;
-    out.time = times[j];
-    left = times[j > 0 ? j - 1 : 0];
-    right = times[std::min(j + 1, times.size() - 1)];
+    if (values[j] < out.value) out.value = values[j], out.time = times[j];
   }
-  // Golden section between the neighbours.
-  constexpr double golden = 0.3819660112501051;
-  double a = left, b = right, t1 = a + golden * (b - a), t2 = b - golden * (b - a);
-  double f1 = at_time(t1), f2 = at_time(t2);
-  for (int k = 0; k < 60 && b - a > 1e-9 * total; ++k) {
-    if (f1 < f2) {
-      b = t2, t2 = t1, f2 = f1;
-      t1 = a + golden * (b - a);
-      f1 = at_time(t1);
-    } else {
-      a = t1, t1 = t2, f1 = f2;
-      t2 = b - golden * (b - a);
-      f2 = at_time(t2);
-    }
-  }
-  for (const auto& [t, f] : {std::pair{t1, f1}, std::pair{t2, f2}}) {
-    if (f < out.value) out.value = f, out.time = t;
+  // The least may lie between samples beside any of those that are lower than their neighbours.
+  const double least = out.value;
+  for (size_t j = 0; j < times.size(); ++j) {
+    const size_t before = j > 0 ? j - 1 : 0, behind = std::min(j + 1, times.size() - 1);
+    if (values[j] > values[before] || values[j] > values[behind]) continue;
+    if (2 * values[j] - std::max(values[before], values[behind]) > least) continue;
+    const auto [t, value] = lowest_between(at_time, times[before], times[behind], 1e-9 * total);
+    if (value < out.value) out.value = value, out.time = t;
   }
   const double edge = 1e-6 * total;
   out.where = out.time <= edge           ? Lowest::Where::start

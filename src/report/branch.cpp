@@ -254,7 +254,7 @@ std::string BranchLines::line(const std::string& label, const std::string& type,
 std::string BranchLines::head(bool equilibria) const {
   std::vector<std::string> names;
   for (const FollowedRange& r : ranges_) names.push_back(r.name);
-  return fmt::format("  {:<6}{:<21}{:<17}{:<12}{:<23}{}\n", "label", "type", fmt::join(names, ", "),
+  return fmt::format("  {:<6}{:<21}{:<17}{:<12}{:<21}  {}\n", "label", "type", fmt::join(names, ", "),
                      equilibria ? "" : "period", equilibria ? "first eigenvalue" : "largest multiplier", "signature");
 }
 
@@ -262,14 +262,14 @@ std::string BranchLines::start(const BranchPoint& p) const {
   const bool equilibrium = p.period == 0;
   return head(equilibrium) +
          line("start", "", p.values,
-              fmt::format("{:<12}{:<23}{}", equilibrium ? "" : number(p.period), largest_of(p.spectrum),
+              fmt::format("{:<12}{:<21}  {}", equilibrium ? "" : number(p.period), largest_of(p.spectrum),
                           signature_words(p.signature)));
 }
 
 std::string BranchLines::special(const SpecialPoint& s) const {
   std::string spectrum = largest_of(s.spectrum);
   if (s.after) spectrum += " -> " + largest_of(*s.after);
-  std::string rest = fmt::format("{:<12}{:<23}{}", s.period == 0 ? "" : number(s.period), spectrum,
+  std::string rest = fmt::format("{:<12}{:<21}  {}", s.period == 0 ? "" : number(s.period), spectrum,
                                  signature_words(s.signature));
   if (s.crosses && !s.crosses->empty()) rest += fmt::format(" (crosses {})", fmt::join(*s.crosses, ", "));
   if (!s.detail.empty()) rest += "; " + s.detail;

@@ -483,5 +483,78 @@ TEST(OrbitBranch, OfDoublePeriodEndsWhereItIsTheSingleOne) {
   EXPECT_EQ(b.ends[1].why, "range");
 }
 
+/// x'' + x'/10 + x = cos(w t), w = 0.8, beside a wall at sigma; free orbits touch it at their amplitude.
+struct Wall {
+  Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -0.1*v - x + cos(0.8*t) - N
+"""
+[parameters]
+sigma = 2.5
+[constraint.N]
+gap = "sigma - x"
+restitution = 0.8
+[initial]
+x = 0
+v = 0
+[section.strobe]
+every = "2*pi/0.8"
+)M");
+  OrbitOptions start{.run = run_of(model), .section = 0};
+  BranchOptions range{.parameter = 0, .low = 2.5, .high = 3};
+  static constexpr double amplitude = 2.711630722733203;  // 1/|1 - w^2 + 0.1 i w|
+
+  /// The orbit near a state at a value of sigma.
+  OrbitOptions near(double sigma, double x, double v) const {
+    OrbitOptions out = start;
+    out.guess = true;
+    out.run.parameters[0] = sigma;
+    out.run.initial = {x, v};
+    return out;
+  }
+};
+
+TEST(OrbitBranch, WhoseImpactVanishesGoesOnWithoutIt) {
+  const Wall wall;
+  const Branch b = follow_orbit(wall.model, wall.near(2.65, 2.5764, 0.4983), wall.range);
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(b.special.size(), 1u);
+  const SpecialPoint& touch = b.special[0];
+  EXPECT_EQ(touch.type, "impact-grazing");
+  EXPECT_NEAR(touch.values[0], Wall::amplitude, 1e-9);
+  EXPECT_EQ(touch.persists, true);
+  EXPECT_TRUE(std::isinf(touch.spectrum[0].real()));
+  ASSERT_TRUE(touch.after);
+  // Without the wall: exp(A T), |mu|^2 = exp(-0.1 T).
+  EXPECT_NEAR(std::norm((*touch.after)[0]), std::exp(-0.1 * 2 * M_PI / 0.8), 1e-6);
+  EXPECT_EQ(b.points.back().values[0], 3);
+}
+
+TEST(OrbitBranch, OfTwoPeriodsAndOneImpactEndsOnTheOrbitOfOnePeriodAndNone) {
+  const Wall wall;
+  const Branch b = follow_orbit(wall.model, wall.start, wall.range);
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_NEAR(b.points[0].period, 4 * M_PI / 0.8, 1e-9);
+  // On its way to infinity the multiplier passes -1: where the closed form of this orbit has it (scipy).
+  expect_special(b, "flip", 2.7115038217234204, 1e-9);
+  expect_special(b, "impact-grazing", Wall::amplitude, 1e-9);
+  EXPECT_EQ(b.ends[1].why, "signature");
+  EXPECT_NE(b.ends[1].detail.find("half the period"), std::string::npos) << b.ends[1].detail;
+  EXPECT_NE(b.ends[1].detail.find("infinite"), std::string::npos) << b.ends[1].detail;
+
+  const SpecialPoint& end = b.special.back();
+  OrbitOptions before = wall.near(end.near_values[0], end.near_state[0], end.near_state[1]);
+  before.time = end.near_period;
+  before.run.from = end.near_t;
+  BranchOptions other = wall.range;
+  other.seek = {"impact-grazing", end.values[0]};
+  const Branch free = follow_orbit(wall.model, before, other);
+  ASSERT_TRUE(free.found) << free.message;
+  EXPECT_NEAR(free.points.back().period, 2 * M_PI / 0.8, 1e-9);
+  EXPECT_EQ(free.points.back().values[0], 3);
+  expect_special(free, "impact-grazing", Wall::amplitude, 1e-9);
+}
+
 }  // namespace
 }  // namespace saltus
