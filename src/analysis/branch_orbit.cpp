@@ -142,6 +142,11 @@ Followed OrbitCurve::functions() {
                   problem_.restore(frozen);
                   curve_->refresh_scale();
                 }
+                if (!at_fold && problem_.needs_nodes(view(p))) {
+                  problem_.put(p.z);
+                  last_.reset();
+                  return problem_.take_legs(problem_.legs());
+                }
                 return problem_.renew_phase(p.z) ? std::optional<Vec>(p.z) : std::nullopt;
               }};
 }

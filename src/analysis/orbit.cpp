@@ -154,7 +154,8 @@ class Search {
     }
     // On the section already, or just before it: then the first crossing is the beginning.
     std::vector<Begin> seen = returns_from(begin, options_.time > 0 ? 64 : begin.returns + 1, options_.time * 1.5);
-    if (seen.size() > 1 && std::abs(seen[0].t - begin.t) < 1e-3 * std::abs(seen[1].t - seen[0].t)) {
+    const bool just_before = seen.size() > 1 && std::abs(seen[0].t - begin.t) < 1e-3 * std::abs(seen[1].t - seen[0].t);
+    if (just_before || (seen.size() > 1 && !is_on_section(begin))) {
       seen[0].returns = begin.returns;
       begin = seen[0];
       seen.erase(seen.begin());
@@ -170,6 +171,23 @@ class Search {
       begin.returns = best + 1;
     }
     return begin;
+  }
+
+  /// Whether a point lies near the section and passes it the right way; of sections that are events nobody can tell.
+  bool is_on_section(const Begin& begin) {
+    constexpr double near = 1e-2;  // of the size of the state
+    const Section& section = model_.sections[at(section_)];
+    if (section.kind != Section::Kind::on) return true;
+    RunOptions still = base(begin.t, 1);
+    still.initial = begin.x;
+    still.until = begin.t;
+    const Arc arc = simulator_->run(still).last;
+    const Variation::GuardSlope slope = variation_->section(section_, arc, begin.x, begin.t);
+    const double rate = slope.by_state.dot(variation_->rates(arc, begin.x, begin.t)) + slope.by_time;
+    const bool rises = direction_ * rate > 0;
+    if (section.direction != Direction::any && rises != (section.direction == Direction::rising)) return false;
+    const Eigen::Map<const Vec> x(begin.x.data(), ix(begin.x.size()));
+    return std::abs(slope.value) <= near * slope.by_state.norm() * x.norm();
   }
 
   /// The returns to the section from here.
@@ -443,6 +461,7 @@ class Search {
     }
     for (size_t i = 0; i < size_.size(); ++i) scale[ix(i)] = std::max(scale[ix(i)], size_[i]);
     shooting_->set_size(scale, length);
+    legs = with_nodes(std::move(legs), *shooting_, begin.t);
     const auto size_of = [&](const Vec& r) {
       double largest = 0;
       for (Eigen::Index i = 0; i < r.size(); ++i) {
@@ -456,12 +475,14 @@ class Search {
     if (!equations(legs, begin.t, r, J)) return false;
     double size = size_of(r);
     double best = size;
-    int still = 0;
+    int still = 0, patience = 8;
     for (int iteration = 0; iteration < 40; ++iteration) {
       orbit.residual = size;
       if (size < 1e-15) break;
-      const Vec step = -Lu(J).solve(r);
+      const Lu lu(J);
+      const Vec step = -lu.solve(r);
       if (!step.allFinite()) return false;
+      const double moves = size_of(step);
       ++orbit.iterations;
       double share = 1;
       std::vector<Leg> next;
@@ -476,22 +497,26 @@ class Search {
         }
         if (!sane || !equations(next, begin.t, r, J)) continue;
         const double now = size_of(r);
-        if (now < 0.9 * size || now < 1e-9 || share < 1e-3) {
+        // The next step, with the matrix as it is, tells whether this one leads nearer also where residuals do not.
+        const bool falls = now < 0.9 * size || now < 1e-9;
+        const bool nearer = falls || (patience > 0 && size_of(lu.solve(r)) < (1 - share / 2) * moves);
+        if (nearer || share < 1e-3) {
           better = true;
+          if (!falls) --patience;
           size = now;
           break;
         }
       }
       if (!better) return size < converged * 1e3;
       legs = std::move(next);
-      const double moved = size_of(step);
       still = size >= 0.5 * best ? still + 1 : 0;
       best = std::min(best, size);
-      if ((size < converged && moved < 1e-9) || (still >= 2 && best < converged * 1e3)) break;
+      if ((size < converged && moves < 1e-9) || (still >= 2 && best < converged * 1e3)) break;
     }
     orbit.residual = size;
     if (!(size < converged * 1e3)) return false;
     begin.x.assign(legs.front().x.begin(), legs.front().x.end());
+    solved_ = legs;
     return true;
   }
 
@@ -623,18 +648,18 @@ class Search {
     orbit.found = true;
     orbit.state = begin.x;
     orbit.t = begin.t;
-    orbit.period = section_ < 0 ? clock_ * begin.returns : std::abs(now.run.end.t - begin.t);
+    orbit.period = section_ < 0 ? clock_ * begin.returns : solved_period();
     orbit.returns = begin.returns;
     orbit.mode = now.run.start_mode;
-    for (Eigen::Index i = 0; i < now.monodromy.rows(); ++i) {
-      const Vec row = now.monodromy.row(i).transpose();
-      orbit.monodromy.emplace_back(row.begin(), row.end());
-    }
     orbit.residual = std::max(0.0, std::min(orbit.residual, open_by(begin, now)));
     orbit.notes = now.notes;
     orbit.free = left_out_;
     orbit.shift = shift_;
     multipliers(begin, now, orbit);
+    for (Eigen::Index i = 0; i < now.monodromy.rows(); ++i) {
+      const Vec row = now.monodromy.row(i).transpose();
+      orbit.monodromy.emplace_back(row.begin(), row.end());
+    }
     orbit.symmetric = now.run.dense() && find_symmetry(*program_, *variation_,
                                                       {&now.run, direction_ * orbit.period, left_out_, shift_,
                                                        Eigen::Map<const Vec>(size_.data(), ix(size_.size()))});
@@ -659,10 +684,10 @@ class Search {
     orbit.trajectory = std::move(now.run);
   }
 
-  /// The monodromy as the product of what its legs do, with the rates where each begins; as a whole where the run counts
+  /// The monodromy as the product of what its legs do, with the rates where each begins; as that of the run where it counts
   /// more than its legs (a section on a surface, chatter).
-  std::vector<Mat> factors_of(const Begin& begin, const Lap& now, std::vector<Vec>& flow) {
-    const std::vector<Leg> legs = legs_of(begin, now);
+  std::vector<Mat> factors_of(const Begin& begin, Lap& now, std::vector<Vec>& flow) {
+    const std::vector<Leg>& legs = solved_;
     Vec r;
     Mat J;
     Shot shot;
@@ -679,13 +704,25 @@ class Search {
         t += legs[i].length;
       }
     }
-    if (!out.empty() && (product - now.monodromy).norm() <= 1e-7 * now.monodromy.norm()) return out;
+    // A run along an unstable orbit is the less accurate of the two.
+    constexpr double alike = 1e-4;
+    if (!out.empty() && (product - now.monodromy).norm() <= alike * now.monodromy.norm()) {
+      now.monodromy = product;
+      return out;
+    }
     const Arc arc = now.run.arcs.empty() ? now.run.last : now.run.arcs.front();
     flow = {variation_->rates(arc, begin.x, begin.t)};
     return {now.monodromy};
   }
 
-  void multipliers(const Begin& begin, const Lap& now, Orbit& orbit) {
+  /// A run that repeats an unstable orbit leaves it again: its length is that of the legs.
+  double solved_period() const {
+    double sum = 0;
+    for (const Leg& leg : solved_) sum += leg.length;
+    return std::abs(sum);
+  }
+
+  void multipliers(const Begin& begin, Lap& now, Orbit& orbit) {
     std::vector<Eigen::Index> kept;
     for (size_t i = 0; i < left_out_.size(); ++i) {
       if (!left_out_[i]) kept.push_back(ix(i));
@@ -697,10 +734,9 @@ class Search {
     std::vector<Mat> factors = factors_of(begin, now, flow);
     for (Mat& M : factors) M = Mat(scale.cwiseInverse().asDiagonal() * Mat(M(kept, kept)) * scale.asDiagonal());
     if (!forced_) {
-      for (Vec& f : flow) f = Vec(f(kept).cwiseQuotient(scale)).normalized();
-      Vec carried = flow[0];
-      for (const Mat& M : factors) carried = M * carried;
-      orbit.trivial = {flow[0].dot(carried), 0};
+      for (Vec& f : flow) f = Vec(f(kept).cwiseQuotient(scale));
+      orbit.trivial = {carried_along(factors, flow), 0};
+      for (Vec& f : flow) f.normalize();
       // The flow is carried along: what is left lives on its complement.
       factors = across(factors, flow);
     }
@@ -725,6 +761,7 @@ class Search {
   double clock_ = 0;
   int section_ = -1, wanted_section_ = -1;
   std::optional<Begin> plane_start_;
+  std::vector<Leg> solved_;      ///< by Newton's method
   std::optional<Arc> last_arc_;  ///< at the end of the run that settled
   std::vector<bool> left_out_;
   std::vector<double> size_, shift_;

@@ -150,6 +150,8 @@ void OrbitProblem::set_scale() {
 
 /// What follows from the signature: known zeros, ticks of clocks, the last leg's end.
 void OrbitProblem::prepare_legs() {
+  shooting_->set_size(size_, period_);
+  legs_ = with_nodes(std::move(legs_), *shooting_, t0_);
   const Series& series = shooting_->variation().series();
   for (size_t i = 0; i < legs_.size(); ++i) {
     Leg& leg = legs_[i];
@@ -271,6 +273,8 @@ std::optional<Vec> OrbitProblem::take_run(std::vector<double> x, double t, doubl
     put_phase(Eigen::Map<const Vec>(x.data(), ix(x.size())), shooting_->variation().rates(arc, x, t));
   }
   values_ = o.parameters;
+  t0_ = t;
+  shooting_->bind(values_, directions_);
   prepare_legs();
   values_.clear();
   bind(values);
@@ -382,10 +386,25 @@ std::optional<Vec> OrbitProblem::take_legs(std::vector<Leg> legs) {
 
 bool OrbitProblem::needs_cut(const Vec& z) const {
   const Eigen::Index n = program_.states();
+  std::vector<double> lengths{0.0};  // of stretches, in however many parts
+  for (size_t i = 0; i < legs_.size(); ++i) {
+    lengths.back() += std::abs(z[(n + 1) * ix(i) + n]);
+    if (legs_[i].end != Leg::End::part && i + 1 < legs_.size()) lengths.push_back(0.0);
+  }
+  const double first = lengths.front(), last = lengths.back();
   double longest = 0;
-  for (size_t i = 1; i + 1 < legs_.size(); ++i) longest = std::max(longest, std::abs(z[(n + 1) * ix(i) + n]));
-  const double first = std::abs(z[n]), last = std::abs(z[(n + 1) * ix(legs_.size() - 1) + n]);
-  return legs_.size() > 1 && std::min(first, last) < 0.1 * std::max(longest, first + last);
+  for (size_t i = 1; i + 1 < lengths.size(); ++i) longest = std::max(longest, lengths[i]);
+  return lengths.size() > 1 && std::min(first, last) < 0.1 * std::max(longest, first + last);
+}
+
+bool OrbitProblem::needs_nodes(const OrbitView& view) const {
+  constexpr double unbearable = 1e6;
+  for (size_t i = 0; i < view.shot.ends.size(); ++i) {
+    if (view.legs[i].end == Leg::End::time) continue;
+    const Mat scaled = size_.cwiseInverse().asDiagonal() * view.shot.ends[i].tangents * size_.asDiagonal();
+    if (scaled.norm() > unbearable) return true;
+  }
+  return false;
 }
 
 std::optional<Vec> OrbitProblem::cut_anew(const Vec& z) {
@@ -464,12 +483,10 @@ bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
     double t = t0_;
     for (const Leg& leg : legs_) {
       flow.push_back(in_units(shooting_->variation().rates(leg.arc, std::vector<double>(leg.x.begin(), leg.x.end()), t)));
-      flow.back().normalize();
       t += leg.length;
     }
-    Mat whole = factors.front();
-    for (size_t i = 1; i < factors.size(); ++i) whole = factors[i] * whole;
-    out.trivial = flow.front().dot(whole * flow.front());
+    out.trivial = carried_along(factors, flow);
+    for (Vec& f : flow) f.normalize();
     factors = across(factors, flow);
   }
   out.matrix = factors.front();

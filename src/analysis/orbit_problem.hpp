@@ -65,6 +65,8 @@ class OrbitProblem {
   /// Cuts the orbit elsewhere: in the middle of its longest leg.
   std::optional<Vec> cut_anew(const Vec& z);
   bool needs_cut(const Vec& z) const;
+  /// Whether tangents grow so much on a leg that it should be in more parts: `take_legs` of what there is.
+  bool needs_nodes(const OrbitView& view) const;
   /// Of an autonomous orbit that no longer passes straight through the plane of its phase: the plane put anew, through
   /// the point where it is, across the flow. Whether that was needed.
   bool renew_phase(const Vec& z);

@@ -227,6 +227,11 @@ bool Shooting::equations(const std::vector<Leg>& legs, const Closing& closing, d
         h = dt;
         if (d > 0 && leg.until_by.size() == d) h.rightCols(d) -= leg.until_by.transpose();
         break;
+      case Leg::End::part:
+        value = leg.length - legs[i + 1].length;
+        h(0, n) = 1;
+        J(row + n, next + n) -= 1;
+        break;
       case Leg::End::phase: break;
       case Leg::End::section:
       case Leg::End::guard: {
@@ -306,6 +311,14 @@ bool Shooting::equations(const std::vector<Leg>& legs, const Closing& closing, d
     t = end;
   }
   return r.allFinite() && J.allFinite();
+}
+
+double Shooting::growth(const Leg& leg, double t) {
+  std::vector<double> x(leg.x.begin(), leg.x.end());
+  Mat X;
+  if (!flow(leg, t, x, &X)) return HUGE_VAL;
+  const Mat scaled = size_.cwiseInverse().asDiagonal() * X.leftCols(size_.size()) * size_.asDiagonal();
+  return scaled.norm();
 }
 
 std::vector<Mat> Shooting::factors(const std::vector<Leg>& legs, const Shot& shot) {

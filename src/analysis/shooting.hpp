@@ -20,7 +20,7 @@ namespace saltus {
 
 /// A stretch in one mode and what ends it.
 struct Leg {
-  enum class End { guard, time, section, clock, phase };
+  enum class End { guard, time, section, clock, phase, part };  ///< part: inside a stretch, as long as the next part
   Arc arc;
   End end = End::guard;
   Guard guard{};
@@ -82,6 +82,9 @@ class Shooting {
             std::span<const Guard> watched = {});
   /// d flow / dx of each leg with what happens at its end, at fixed times: their product is the monodromy.
   std::vector<Mat> factors(const std::vector<Leg>& legs, const Shot& shot);
+
+  /// The largest factor by which a tangent grows over a leg, in units of the sizes; infinite where there is no flow.
+  double growth(const Leg& leg, double t);
 
   int failed_leg() const { return failed_leg_; }
   const std::vector<std::string>& notes() const { return variation_.notes(); }

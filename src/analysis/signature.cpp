@@ -104,7 +104,56 @@ std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t,
   return legs;
 }
 
-bool same_signature(const std::vector<Leg>& a, const std::vector<Leg>& b) {
+std::vector<Leg> without_nodes(const std::vector<Leg>& legs) {
+  std::vector<Leg> out;
+  bool inside = false;
+  for (const Leg& leg : legs) {
+    if (inside) {
+      const Leg first = std::exchange(out.back(), leg);
+      out.back().x = first.x;
+      out.back().arc = first.arc;
+      out.back().length += first.length;
+    } else {
+      out.push_back(leg);
+    }
+    inside = leg.end == Leg::End::part;
+  }
+  return out;
+}
+
+std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0) {
+  constexpr double bearable = 1e3, of_a_part = 10;
+  constexpr int most = 64;
+  std::vector<Leg> out;
+  double t = t0;
+  for (const Leg& leg : without_nodes(legs)) {
+    const double growth = leg.end == Leg::End::time || leg.length == 0 ? 1.0 : shooting.growth(leg, t);
+    const bool splits = std::isfinite(growth) && growth > bearable;
+    const int parts = splits ? std::min(most, static_cast<int>(std::ceil(std::log(growth) / std::log(of_a_part)))) : 1;
+    std::vector<double> x(leg.x.begin(), leg.x.end());
+    double begin = t;
+    for (int k = 0; k < parts; ++k) {
+      Leg part = leg;
+      part.x = Eigen::Map<const Vec>(x.data(), ix(x.size()));
+      part.length = leg.length / parts;
+      if (k + 1 < parts) {
+        part.end = Leg::End::part;
+        part.happens = false;
+        part.known = 0;
+        part.event = {};
+        shooting.flow(part, begin, x, nullptr);
+      }
+      if (k > 0) part.known = 0;
+      begin += part.length;
+      out.push_back(std::move(part));
+    }
+    t += leg.length;
+  }
+  return out;
+}
+
+bool same_signature(const std::vector<Leg>& one, const std::vector<Leg>& other) {
+  const std::vector<Leg> a = without_nodes(one), b = without_nodes(other);
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
     if (!(a[i].arc.mode == b[i].arc.mode) || a[i].end != b[i].end) return false;

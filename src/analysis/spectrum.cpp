@@ -125,6 +125,15 @@ Spectrum spectrum_of_product(const std::vector<Mat>& factors) {
   return out;
 }
 
+double carried_along(const std::vector<Mat>& factors, const std::vector<Vec>& flow) {
+  double product = 1;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const Vec& next = flow[(i + 1) % flow.size()];
+    product *= next.dot(factors[i] * flow[i]) / next.squaredNorm();
+  }
+  return product;
+}
+
 std::vector<Mat> across(const std::vector<Mat>& factors, const std::vector<Vec>& flow) {
   std::vector<Mat> out;
   Mat before = null_space(flow.front().transpose());

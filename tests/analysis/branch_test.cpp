@@ -556,5 +556,27 @@ TEST(OrbitBranch, OfTwoPeriodsAndOneImpactEndsOnTheOrbitOfOnePeriodAndNone) {
   expect_special(free, "impact-grazing", Wall::amplitude, 1e-9);
 }
 
+TEST(OrbitBranch, FollowsAnOrbitWhoseMultiplierIsBeyondWhatOneLegCouldBear) {  // x = -(a sin t + cos t)/(1 + a^2)
+  const Model model = read_model_text(R"M(
+equations = "x' = a*x + sin(t) + b*x^3"
+[parameters]
+a = 0.5
+b = 0
+[initial]
+x = -0.8
+[section.s]
+every = "2*pi"
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0, .guess = true},
+                                {.parameter = 0, .low = 0.5, .high = 8});
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_EQ(b.points.back().values[0], 8);
+  for (const BranchPoint& p : b.points) {
+    const double a = p.values[0];
+    EXPECT_NEAR(p.state[0], -1 / (1 + a * a), 1e-9) << a;
+    EXPECT_NEAR(std::log(p.spectrum[0].real()), 2 * M_PI * a, 1e-6) << a;
+  }
+}
+
 }  // namespace
 }  // namespace saltus

@@ -272,5 +272,45 @@ TEST(Exponents, AreMinusInfinityWhereSlidingForgets) {
   EXPECT_TRUE(std::isnan(e.error[1]));
 }
 
+const char* const lorenz = R"M(
+equations = """
+  x' = 10*(y - x)
+  y' = x*(28 - z) - y
+  z' = x*y - 8/3*z
+"""
+[initial]
+x = 1
+y = 1
+z = 27
+[section.middle]
+on = "z - 27"
+direction = "falling"
+)M";
+
+Orbit lorenz_orbit(const std::vector<double>& near, int returns, double time = 0) {
+  const Model model = read_model_text(lorenz);
+  OrbitOptions options{.run = run_of(model), .section = 0, .guess = true, .returns = returns, .time = time};
+  options.run.initial = near;
+  return find_orbit(model, options);
+}
+
+TEST(Orbit, OfTheLorenzSystemIsFoundFromNearReturnsHoweverUnstable) {  // by scipy, multiple shooting with DOP853 at 1e-13
+  const Orbit twenty = lorenz_orbit({-0.17612307306232655, -4.875053850290997, 27}, 20);
+  ASSERT_TRUE(twenty.found) << twenty.message;
+  EXPECT_NEAR(twenty.period, 15.04339297522394, 1e-10);
+  EXPECT_NEAR(twenty.multipliers[0].real() / 848145.4448378659, 1, 1e-8);
+  EXPECT_NEAR(twenty.trivial.real(), 1, 1e-7);
+  const Orbit more = lorenz_orbit({0.024972171894835846, 4.71449744134275, 27}, 26);
+  ASSERT_TRUE(more.found) << more.message;
+  EXPECT_NEAR(more.period, 19.99875504848041, 1e-10);
+  EXPECT_NEAR(more.multipliers[0].real() / 229651073.23777002, 1, 1e-7);
+}
+
+TEST(Orbit, BeginsAtTheNextReturnWhereTheGuessPassesTheSectionTheOtherWay) {  // Viswanath 2003: AB, on z = 27 rising
+  const Orbit orbit = lorenz_orbit({-13.763610682134, -19.578751942452, 27}, 0, 1.5586);
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 1.5586522107162, 1e-11);
+}
+
 }  // namespace
 }  // namespace saltus
