@@ -202,6 +202,7 @@ std::optional<OrbitCurve::Side> OrbitCurve::other_side(const Located& l, double 
   const std::optional<size_t> impact = vanishing_impact(view(l.point));
   for (const double reach : {1e-5, 1e-4, 1e-6, 1e-3}) {
     problem_.restore(old);
+    curve_->refresh_scale();  // other signatures have other unknowns
     const Vec scale = problem_.scale();
     const std::optional<CurvePoint> beyond =
         curve_->correct(l.point, reach, l.point.z + reach * l.point.tangent.cwiseProduct(scale));
