@@ -186,6 +186,16 @@ on('refused', (/** @type {any} */ error) => {
 });
 on('run', () => { for (const s of sliders) s.field.classList.remove('wrong'); });
 
+element('backward').addEventListener('click', () => {
+  if (state.run) setEnd(2 * state.run.from - state.run.until, false);
+});
+
+/** Another end of the run. @param {number} until @param {boolean} drag */
+export function setEnd(until, drag) {
+  state.solve.until = element('until').value = String(Number(until.toPrecision(12)));
+  tell('values', { drag });
+}
+
 for (const id of ['from', 'until', 'tolerance', 'engine', 'flow']) {
   element(id).addEventListener('change', () => {
     const text = element(id).value.trim(), wrong = id === 'tolerance' && text !== '' && !(Number(text) > 0);

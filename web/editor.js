@@ -1,11 +1,11 @@
 // @ts-check
 // The model file as text: a plain textarea that lies over a painted copy of itself, checked while one types.
 
+import * as completion from './completion.js';
 import { element, make, state, tell } from './state.js';
 
 const area = element('text'), paint = document.querySelector('#editor .paint'), numbers = document.querySelector('#editor .numbers');
-const FUNCTIONS = 'sign|step|abs|min|max|sat|mod|floor|ceil|sin|cos|tan|sinh|cosh|tanh|asin|acos|atan|atan2|exp|log|sqrt|cbrt|if';
-const WORDS = new RegExp(`(#.*$)|(^\\s*\\[[^\\]\\n]*\\])|\\b(${FUNCTIONS})(?=\\()|(?<![\\w.])(\\d+\\.?\\d*(?:e[+-]?\\d+)?|\\.\\d+)`, 'gim');
+const WORDS = new RegExp(`(#.*$)|(^\\s*\\[[^\\]\\n]*\\])|\\b(${completion.FUNCTIONS.join('|')})(?=\\()|(?<![\\w.])(\\d+\\.?\\d*(?:e[+-]?\\d+)?|\\.\\d+)`, 'gim');
 const CLASSES = ['comment', 'table', 'function', 'number'];
 
 /** @type {{line: number, column: number, length: number} | null} */
@@ -94,6 +94,7 @@ function changed(wait) {
 }
 
 area.addEventListener('input', () => changed(120));
+completion.start((from, to, word) => { replaceText(from, to, word); area.setSelectionRange(from + word.length, from + word.length); });
 
 /**
  * Where the value of a name stands in the text: the part after "=", without the comment.

@@ -10,10 +10,10 @@ const SOME = 120, AT_ONCE = 24;
 /** @param {any} run @param {number} i */
 function row(run, i) {
   const [t, kind, on, before, after, count] = run.events[i], look = KINDS[kind];
-  const dot = make('span', { className: 'dot' });
+  const cross = look?.shape === 'x', dot = make('span', { className: cross ? 'cross' : 'dot' }, cross ? '×' : '');
   const colour = kind === 'section' ? 'currentColor' : look?.colour ?? 'currentColor';  // as ink, in light and dark
-  dot.style.borderColor = colour;
-  dot.style.background = look?.shape === 'ring' || look?.shape === 'x' ? 'transparent' : colour;
+  if (cross) dot.style.color = colour;
+  else { dot.style.borderColor = colour; dot.style.background = look?.shape === 'ring' ? 'transparent' : colour; }
   const cells = [String(i + 1), String(Number(t.toPrecision(15))), '', on.join(', '), before === after ? before : `${before} → ${after}`];
   const line = make('tr', { onclick: () => tell('cursor', t) }, ...cells.map((text) => make('td', {}, text)));
   line.children[2].append(dot, kind === 'chatter' ? `${kind} (${count})` : kind);

@@ -50,11 +50,15 @@ function box() {
 export function question() {
   const run = state.run, { x, y } = state.axes;
   if (!run || !frame || !isState(x) || !isState(y) || x === y) return null;
-  if (!state.model.switches.length && !state.model.constraints.length && !state.model.sections.length) return null;
+  const field = element('field').checked;
+  if (!field && !state.model.switches.length && !state.model.constraints.length && !state.model.sections.length) return null;
   const at = state.model.states.map((/** @type {any} */ s) => valueAt(run, s.name, state.cursor));
   if (at.some((/** @type {number} */ v) => !Number.isFinite(v))) return null;
-  return { do: 'plane', axes: [x, y], box: [...frame.xs, ...frame.ys], t: state.cursor, state: at, p: state.p, x: state.x };
+  return { do: 'plane', axes: [x, y], box: [...frame.xs, ...frame.ys], t: state.cursor, state: at, p: state.p, x: state.x, ...(field ? { field } : {}) };
 }
+
+/** For tests: how many points the field has. */
+export const fieldPoints = () => (surfaces?.arrays.field?.length ?? 0) / 4;
 
 /** For tests: the time at which surfaces are drawn. */
 export const surfaceTime = () => surfaces?.t;
@@ -82,6 +86,29 @@ function paintSurfaces(ctx, f) {
     ctx.stroke();
   }
   ctx.setLineDash([]);
+}
+
+/** Where states go from the points of a grid: short lines away from dots, as long as a cell at most. @param {any} ctx @param {Frame} f */
+function paintField(ctx, f) {
+  const field = surfaces?.arrays.field;
+  if (!field || !element('field').checked || surfaces.axes[0] !== state.axes.x || surfaces.axes[1] !== state.axes.y) return;
+  const sx = f.place.w / (f.xs[1] - f.xs[0]), sy = f.place.h / (f.ys[1] - f.ys[0]), cell = 0.8 * Math.min(f.place.w, f.place.h) / Math.sqrt(field.length / 4);
+  let fastest = 0;
+  for (let k = 0; k < field.length; k += 4) fastest = Math.max(fastest, Math.hypot(field[k + 2] * sx, field[k + 3] * sy) || 0);
+  ctx.strokeStyle = ctx.fillStyle = ink().soft;
+  ctx.globalAlpha = 0.7;
+  ctx.lineWidth = 1;
+  ctx.beginPath();
+  for (let k = 0; k < field.length; k += 4) {
+    const x = f.px(field[k]), y = f.py(field[k + 1]), u = field[k + 2] * sx, v = -field[k + 3] * sy, speed = Math.hypot(u, v);
+    if (!(speed > 0 && speed < Infinity)) continue;
+    const long = cell * Math.sqrt(speed / fastest) / speed;
+    ctx.fillRect(x - 1, y - 1, 2, 2);
+    ctx.moveTo(x, y);
+    ctx.lineTo(x + u * long, y + v * long);
+  }
+  ctx.stroke();
+  ctx.globalAlpha = 1;
 }
 
 /** Hatching where a gap is negative. @param {any} ctx @param {Frame} f */
@@ -113,6 +140,7 @@ export function paint(ctx, width, height) {
   const f = frame = new Frame({ x: 58, y: 8, w: width - 58 - 12, h: height - 8 - 36 }, [x0, x1], [y0, y1]);
   f.draw(ctx, { x, y });
   f.clipped(ctx, () => {
+    paintField(ctx, f);
     paintSurfaces(ctx, f);
     ctx.strokeStyle = colours.soft;
     ctx.lineWidth = 1;
@@ -197,6 +225,7 @@ for (const [id, key] of /** @type {const} */ ([['plane-x', 'x'], ['plane-y', 'y'
     tell('axes');
   });
 }
+element('field').addEventListener('change', () => tell('box'));
 element('clear-kept').addEventListener('click', () => { kept = []; element('clear-kept').hidden = true; tell('draw'); });
 
 /** @param {PointerEvent} event @param {boolean} drag */

@@ -178,6 +178,7 @@ export class Frame {
       ctx.fillText(labelY, 0, -6);
       ctx.restore();
     }
+    ctx.font = '11px system-ui, "DejaVu Sans", sans-serif';
   }
 
   /** @param {any} ctx @param {() => void} paint */

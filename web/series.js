@@ -1,6 +1,7 @@
 // @ts-check
 // Quantities over time, one panel per group of kin, the modes below; cursors, zoom.
 
+import { setEnd } from './controls.js';
 import { COLOURS, Frame, MODE_COLOURS, curveWidth, extent, ink, mark, padded, prepare, rowAt, short, shownEvents, valueAt } from './plot.js';
 import { element, make, state, tell } from './state.js';
 
@@ -242,20 +243,41 @@ export function drawLegend() {
 
 // ---- hands ----------------------------------------------------------------------------------------------------------
 
+/** What a hand on the right edge has taken hold of: pixel and time of the edge, pixels per time. @type {number[] | null} */
+let edge = null;
+/** @param {PointerEvent} event */
+const onEdge = (event) => Boolean(frames.length) && !zoom && Math.abs(event.offsetX - frames[0].place.x - frames[0].place.w) < 7;
+
+/** The end of the run follows the hand. @param {PointerEvent} event @param {boolean} drag */
+function moveEnd(event, drag) {
+  if (!edge) return;
+  const [px, t, perTime] = edge, fine = 10 ** Math.floor(Math.log10(4 / perTime));
+  const wanted = Math.round((t + (event.offsetX - px) / perTime) / fine) * fine;
+  setEnd(Math.max(wanted, state.run.from + fine), drag);
+}
+
 /** @param {PointerEvent | WheelEvent | MouseEvent} event */
 const timeOf = (event) => frames[0]?.x(event.offsetX);
 
 canvas.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => {
   if (!state.run || !frames.length) return;
   canvas.setPointerCapture(event.pointerId);
+  if (onEdge(event) && state.run.until > state.run.from) {
+    const { place } = frames[0];
+    edge = [event.offsetX, state.run.until, place.w / (state.run.until - state.run.from)];
+    return;
+  }
   rubber = [event.offsetX, event.offsetX];
 });
 canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
+  canvas.style.cursor = edge || onEdge(event) ? 'ew-resize' : '';
+  if (edge) return moveEnd(event, true);
   if (!rubber) return;
   rubber[1] = event.offsetX;
   tell('draw');
 });
 canvas.addEventListener('pointerup', (/** @type {PointerEvent} */ event) => {
+  if (edge) { moveEnd(event, false); edge = null; return; }
   if (!rubber) return;
   const [a, b] = rubber.map((px) => frames[0].x(px)).sort((u, v) => u - v), moved = Math.abs(rubber[1] - rubber[0]);
   rubber = null;

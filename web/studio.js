@@ -27,7 +27,7 @@ const link = new Link(onConnection);
 const runner = new Runner(link);
 let asking = false, looking = false, closing = false, tab = 'run';
 const views = { section: new SectionView(link), sweep: new SweepView(link), basins: new BasinsView(link), orbit: new OrbitView(link), branch: new BranchView(link) };
-Object.assign(watch, { views, planePixel: plane.pixel, closeRows: series.closeRows, ribbonPixel: series.ribbonPixel, planeTime: plane.surfaceTime });
+Object.assign(watch, { views, planePixel: plane.pixel, closeRows: series.closeRows, ribbonPixel: series.ribbonPixel, planeTime: plane.surfaceTime, planeField: plane.fieldPoints });
 
 // ---- connection and model -------------------------------------------------------------------------------------------
 

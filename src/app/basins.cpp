@@ -213,6 +213,9 @@ void check(const BasinsRequest& request) {
     misuse(fmt::format("--random {}: no points", *request.random), "give 1 or more");
   if (request.period < 1 || request.period > 1'000'000)
     misuse(fmt::format("--period {}: no such map", request.period), "give 1 or more");
+  if (request.seed && !request.random) misuse("--seed: nothing is random", "leave it out, or add --random N");
+  if (request.join && request.method == "direct")
+    misuse("--join: direct runs give no cycles of cells to join", "leave it out, or --method direct");
   if (request.points < 10) misuse(fmt::format("-n {}: too few points to settle", request.points), "give 10 or more");
   if (request.longest < 1 || request.longest > 100'000)
     misuse(fmt::format("--longest {}: no such period", request.longest), "give 1 to 100000");
@@ -277,11 +280,11 @@ Past record(const BasinsRequest& request, const Model& model, const Axes& axes, 
   add("section", {model.sections[at(map.section)].name});
   add("period", number(request.period));
   add("method", {request.method});
-  if (request.method == "cells") add("join", {request.join});
+  if (request.method == "cells") add("join", {request.join.value_or("nearest")});
   if (request.refine) add("refine", {});
   if (request.random) {
     add("random", number(*request.random));
-    add("seed", number(request.seed));
+    add("seed", number(request.seed.value_or(1)));
   }
   add("points", number(request.points));
   add("longest", number(request.longest));
@@ -303,7 +306,7 @@ Outcome basins(const BasinsRequest& request, const Observer& observer) {
       load_system({request.model.model, request.model.parameters, initial.constant}, request.solve.from);
   const Model& model = system.model();
   const Axes axes = read_axes(request, model);
-  const Mesh mesh = request.random ? Mesh(axes.list, at(*request.random), request.seed) : Mesh(axes.list);
+  const Mesh mesh = request.random ? Mesh(axes.list, at(*request.random), request.seed.value_or(1)) : Mesh(axes.list);
   const BasinsPlane plane = read_plane(request, model, mesh);
   BasinsOptions options{
       .method = request.method == "cells" ? BasinsOptions::Method::cells : BasinsOptions::Method::direct,
@@ -311,7 +314,7 @@ Outcome basins(const BasinsRequest& request, const Observer& observer) {
       .points = request.points,
       .most_period = static_cast<int>(request.longest),
       .tolerance = read_nearness(request.near, model)};
-  read_join(request.join, options);
+  read_join(request.join.value_or("nearest"), options);
   const BasinsQuestion question{.system = system,
                                 .mesh = mesh,
                                 .solve = solve_of(request.solve, model),

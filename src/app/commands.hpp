@@ -77,20 +77,20 @@ struct SweepRequest {
   ModelOptions model;
   SolveOptions solve;  ///< `until` is an upper limit
   OutputOptions output;
-  std::vector<std::string> vary;  ///< one or two of NAME=a:b:n, NAME=v1,v2,..., NAME=@FILE; NAME may be a formula
-  bool log = false;               ///< equal ratios
-  std::optional<long> random;     ///< random values instead
-  std::uint64_t seed = 1;
-  std::string section;             ///< its name; empty: the only one
-  std::optional<long> skip;        ///< points left out (400; 0 with settle)
-  long count = 100;                ///< points recorded
-  long settle = 0;                 ///< points at most until a period is found; 0: no such search
-  long longest = 64;               ///< period looked for
-  std::vector<std::string> near;   ///< how near points of one phase are: NUMBER, or NAME=NUMBER
-  std::vector<std::string> start;  ///< "random", or values of the states "1,2", or @FILE with a line of them each
-  std::vector<std::string> box;    ///< NAME=a:b, for random starts
-  std::optional<int> starts;       ///< random starts per value (1)
-  std::string direction = "no";    ///< start from the attractor before: "no", "up", "down", "both"
+  std::vector<std::string> vary;      ///< one or two of NAME=a:b:n, NAME=v1,v2,..., NAME=@FILE; NAME may be a formula
+  bool log = false;                   ///< equal ratios
+  std::optional<long> random;         ///< random values instead
+  std::optional<std::uint64_t> seed;  ///< of what is random (1)
+  std::string section;                ///< its name; empty: the only one
+  std::optional<long> skip;           ///< points left out (400; 0 with settle)
+  long count = 100;                   ///< points recorded
+  long settle = 0;                    ///< points at most until a period is found; 0: no such search
+  long longest = 64;                  ///< period looked for
+  std::vector<std::string> near;      ///< how near points of one phase are: NUMBER, or NAME=NUMBER
+  std::vector<std::string> start;     ///< "random", or values of the states "1,2", or @FILE with a line of them each
+  std::vector<std::string> box;       ///< NAME=a:b, for random starts
+  std::optional<int> starts;          ///< random starts per value (1)
+  std::string direction = "no";       ///< start from the attractor before: "no", "up", "down", "both"
   std::string colour;  ///< "none", "start", "sliding", "period", "exponent"; empty: start where there are several
 };
 
@@ -102,18 +102,18 @@ struct BasinsRequest {
   ModelOptions model;  ///< initial values may use the varied states
   SolveOptions solve;  ///< `until` is an upper limit
   OutputOptions output;
-  std::vector<std::string> axes;  ///< NAME=a:b:n, NAME=@FILE or NAME=e0,e1,... (edges); NAME=a:b with `random`
-  std::string method = "cells";   ///< "cells" or "direct"
-  std::string join = "nearest";   ///< cycles of cells: "nearest", "run", "touch", "touch:D", "none"
-  bool refine = false;            ///< direct runs only near boundaries
-  std::string section;            ///< its name; empty: the only one
-  int period = 1;                 ///< points of the section in one application of the map
-  std::optional<long> random;     ///< so many random points instead of a grid
-  std::uint64_t seed = 1;
-  long points = 5000;             ///< of a direct run at most
-  long longest = 64;              ///< period looked for
-  std::vector<std::string> near;  ///< how near points of one phase are: NUMBER, or NAME=NUMBER
-  std::vector<Setting> at;        ///< the plane shown of a grid with more than two axes
+  std::vector<std::string> axes;      ///< NAME=a:b:n, NAME=@FILE or NAME=e0,e1,... (edges); NAME=a:b with `random`
+  std::string method = "cells";       ///< "cells" or "direct"
+  std::optional<std::string> join;    ///< cycles of cells: "nearest" (without it), "run", "touch", "touch:D", "none"
+  bool refine = false;                ///< direct runs only near boundaries
+  std::string section;                ///< its name; empty: the only one
+  int period = 1;                     ///< points of the section in one application of the map
+  std::optional<long> random;         ///< so many random points instead of a grid
+  std::optional<std::uint64_t> seed;  ///< of what is random (1)
+  long points = 5000;                 ///< of a direct run at most
+  long longest = 64;                  ///< period looked for
+  std::vector<std::string> near;      ///< how near points of one phase are: NUMBER, or NAME=NUMBER
+  std::vector<Setting> at;            ///< the plane shown of a grid with more than two axes
 };
 
 /// Which initial states go to which attractor.
@@ -124,16 +124,16 @@ struct OrbitRequest {
   ModelOptions model;
   SolveOptions solve;  ///< `until`: length of the first run of a model without section
   OutputOptions output;
-  std::string section;              ///< its name; empty: the only one, or none
-  bool guess = false;               ///< the initial values are near the orbit: no run first
-  int period = 0;                   ///< returns to the section
-  std::optional<std::string> time;  ///< or the time until it closes
-  bool backward = false;            ///< backward in time
-  bool equilibrium = false;         ///< a point instead
-  std::vector<std::string> modulo;  ///< NAME=NUMBER: may grow by multiples of it
-  std::optional<int> starts;        ///< random starts
-  std::vector<std::string> box;     ///< NAME=a:b for them
-  std::uint64_t seed = 1;
+  std::string section;                ///< its name; empty: the only one, or none
+  bool guess = false;                 ///< the initial values are near the orbit: no run first
+  int period = 0;                     ///< returns to the section
+  std::optional<std::string> time;    ///< or the time until it closes
+  bool backward = false;              ///< backward in time
+  bool equilibrium = false;           ///< a point instead
+  std::vector<std::string> modulo;    ///< NAME=NUMBER: may grow by multiples of it
+  std::optional<int> starts;          ///< random starts
+  std::vector<std::string> box;       ///< NAME=a:b for them
+  std::optional<std::uint64_t> seed;  ///< of what is random (1)
 };
 
 /// A periodic orbit or an equilibrium: period, multipliers, events.
@@ -157,8 +157,8 @@ struct FollowRequest {
 /// Takes text that is known before a command ends.
 using Print = std::function<void(const std::string&)>;
 
-/// A branch of equilibria or orbits and its bifurcations; with two ranges the curve of a special point. Lines of its table
-/// are printed as they are found, where `print` is given; the outcome then has the rest.
+/// A branch of equilibria or orbits and its bifurcations; with two ranges the curve of a special point. Lines of its
+/// table are printed as they are found, where `print` is given; the outcome then has the rest.
 Outcome follow(const FollowRequest& request, const Observer& observer = {}, const Print& print = {});
 
 /// `saltus exponents`.

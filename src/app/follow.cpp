@@ -191,6 +191,7 @@ Observer printing(Observer observer, const BranchLines& lines, const Print& prin
 Outcome follow(const FollowRequest& request, const Observer& observer, const Print& print) {
   const OutputOptions& output = request.start.output;
   output.check();
+  check_applies(request.start);
   const FollowQuestion question = question_of(request);
   const Model& model = question.start.system.model();
   check_measure(request.measure, model, question.equilibrium);

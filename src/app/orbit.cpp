@@ -32,7 +32,7 @@ Past past_of(const OrbitRequest& request, const System& system, const RunOptions
   if (request.starts) {
     past.options.push_back({"starts", {fmt::format("{}", *request.starts)}});
     past.options.push_back({"box", request.box});
-    past.options.push_back({"seed", {fmt::format("{}", request.seed)}});
+    past.options.push_back({"seed", {fmt::format("{}", request.seed.value_or(1))}});
   }
   for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
   return past;
@@ -123,6 +123,26 @@ Outcome answer_to(const OrbitRequest& request, const Plan& planned, const System
 
 }  // namespace
 
+void check_applies(const OrbitRequest& request) {
+  const auto refuse = [](bool given, const char* option, const char* why, const char* hint) {
+    if (given) throw Error(ErrorKind::usage, fmt::format("{}: {}", option, why), {}, hint);
+  };
+  const char* const of_orbits = "leave it out, or --equilibrium";
+  const auto of_equilibria = [&](bool given, const char* option) {
+    refuse(request.equilibrium && given, option, "an equilibrium has no period", of_orbits);
+  };
+  of_equilibria(!request.section.empty(), "--section");
+  of_equilibria(request.guess, "--guess");
+  of_equilibria(request.period > 0, "--period");
+  of_equilibria(request.time.has_value(), "--time");
+  of_equilibria(request.backward, "--backward");
+  of_equilibria(!request.modulo.empty(), "--modulo");
+  of_equilibria(request.starts.has_value(), "--starts");
+  const char* const of_starts = "add --starts K, or leave it out";
+  refuse(!request.starts && !request.box.empty(), "--box", "nothing starts there", of_starts);
+  refuse(!request.starts && request.seed.has_value(), "--seed", "nothing is random", of_starts);
+}
+
 OrbitQuestion orbit_question(const OrbitRequest& request, const System& system, const std::string& what) {
   OrbitQuestion question{.system = system,
                          .solve = solve_of(event_driven(request.solve, what), system.model()),
@@ -140,12 +160,13 @@ Outcome orbit(const OrbitRequest& request, const Observer& observer) {
   request.output.check();
   if (!request.starts && request.solve.threads > 0)
     throw Error(ErrorKind::usage, "-j: one thread finds one orbit", {}, "leave it out; with --starts it applies");
+  check_applies(request);
   ModelOptions given = request.model;
   given.as_given = true;  // `again` repeats the search
   const System system = load_system(given, request.solve.from);
   if (request.equilibrium) {
-    const EquilibriumPlan planned =
-        plan(EquilibriumQuestion{.system = system, .solve = solve_of(event_driven(request.solve, "equilibria"), system.model())});
+    const EquilibriumPlan planned = plan(EquilibriumQuestion{
+        .system = system, .solve = solve_of(event_driven(request.solve, "equilibria"), system.model())});
     return answer_to(request, planned, system, planned.options.run, observer);
   }
   const OrbitQuestion question = orbit_question(request, system, "orbits");
@@ -153,7 +174,7 @@ Outcome orbit(const OrbitRequest& request, const Observer& observer) {
     const OrbitsPlan planned = plan(OrbitsQuestion{.orbit = question,
                                                    .starts = *request.starts,
                                                    .box = read_box(request.box, system.model()),
-                                                   .seed = request.seed});
+                                                   .seed = request.seed.value_or(1)});
     return answer_to(request, planned, system, planned.orbit.options.run, observer);
   }
   const OrbitPlan planned = plan(question);

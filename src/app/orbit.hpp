@@ -8,6 +8,9 @@
 
 namespace saltus {
 
+/// Throws Error(usage) for options that do nothing for what is asked.
+void check_applies(const OrbitRequest& request);
+
 /// `what` is found, for complaints about options that do not go with it.
 OrbitQuestion orbit_question(const OrbitRequest& request, const System& system, const std::string& what);
 

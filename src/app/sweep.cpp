@@ -49,8 +49,9 @@ Axes read_axes(const SweepRequest& request, const Model& model) {
       misuse(fmt::format("'{}' is a state, and a sweep varies parameters", s.name),
              fmt::format("'saltus basins MODEL {}' varies initial values; -x {}=\"...\" lets one follow a parameter",
                          text, s.name));
-    const ValueRange range = read_range(
-        s.value, text, {.log = request.log, .random = request.random, .seed = request.seed, .model = &model});
+    const ValueRange range =
+        read_range(s.value, text,
+                   {.log = request.log, .random = request.random, .seed = request.seed.value_or(1), .model = &model});
     axes.vary.push_back({s.name, range.values, text});
     axes.uniform = axes.uniform && range.uniform;
     std::vector<std::string> numbers;
@@ -92,8 +93,10 @@ void read_where_to_start(const SweepRequest& request, const Model& model, SweepQ
     if (request.box.empty()) misuse("random starts need a box", "give the interval of each state: --box y=-2:2");
     plan.box = read_box(request.box, model);
     plan.random_starts = request.starts.value_or(1);
-    plan.seed = request.seed;
+    plan.seed = request.seed.value_or(1);
   } else {
+    if (request.seed && !request.random)
+      misuse("--seed: nothing is random", "leave it out, or add --random N or --box NAME=A:B");
     plan.starts = read_starts(request.start, model);
   }
   plan.direction = request.direction == "up"     ? Continue::up
@@ -133,7 +136,7 @@ Past record(const SweepRequest& request, const SweepPlan& plan, const Model& mod
   const auto number = [](auto v) { return std::vector{fmt::format("{}", v)}; };
   if (request.log) add("log", {});
   if (request.random) add("random", number(*request.random));
-  add("seed", number(request.seed));
+  if (request.random || !plan.box.empty()) add("seed", number(request.seed.value_or(1)));
   add("section", {model.sections[static_cast<size_t>(plan.section)].name});
   add("skip", number(plan.skip));
   add("points", number(plan.count));
@@ -179,7 +182,8 @@ Outcome sweep(const SweepRequest& request, const Observer& observer) {
   const bool leads = rank() == 0;
   const ResultFolder folder = leads ? open_folder(request.output, past) : ResultFolder();
   // Colours count only where they cost something.
-  const Keep checkpoint = request.colour == "exponent" ? checkpoint_in(folder, past) : checkpoint_in(folder, past, {"colour"});
+  const Keep checkpoint =
+      request.colour == "exponent" ? checkpoint_in(folder, past) : checkpoint_in(folder, past, {"colour"});
   if (folder) {
     check_checkpoint(checkpoint.path, checkpoint.identity);
     begin(folder, past);

@@ -13,6 +13,7 @@
 #include "analysis/plane.hpp"
 #include "app/engine.hpp"
 #include "ask/gallery.hpp"
+#include "ask/rates.hpp"
 #include "ask/section.hpp"
 #include "model/points.hpp"
 #include "out/write.hpp"
@@ -45,6 +46,24 @@ std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw file_error(path, errno, "read");
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The field on a grid of a plane: of each point its place and the rates of its two states.
+std::vector<double> field_on(const System& system, const PlaneView& view) {
+  constexpr int along = 19;
+  std::vector<double> points, field;
+  const auto place = [](double from, double to, int i) { return from + (to - from) * (i + 0.5) / along; };
+  const auto across = static_cast<size_t>(view.across), up = static_cast<size_t>(view.up), n = view.state.size();
+  for (int k = 0; k < along * along; ++k) {
+    std::vector<double> x = view.state;
+    x[across] = place(view.x_from, view.x_to, k % along);
+    x[up] = place(view.y_from, view.y_to, k / along);
+    points.insert(points.end(), x.begin(), x.end());
+  }
+  const std::vector<double> rate = rates(system, points, view.t);
+  for (size_t at = 0; at < points.size(); at += n)
+    for (const double v : {points[at + across], points[at + up], rate[at + across], rate[at + up]}) field.push_back(v);
+  return field;
 }
 
 /// Points on their way to the page, gathered for some milliseconds.
@@ -263,6 +282,9 @@ void Desk::plane(const PageRequest& m) {
   std::vector<double> ends;
   for (const PlaneLines& lines : picture.lines) ends.insert(ends.end(), lines.ends.begin(), lines.ends.end());
   frame.add("ends", ends).add("forbidden", picture.forbidden);
+  std::vector<double> field;
+  if (m.field) field = field_on(system, view);
+  if (m.field) frame.add("field", field);
   send(frame.bytes(m.id, "plane", [&](JsonWriter& json) {
     json.member("cells", view.cells).member("t", m.t).key("box").value(std::span<const double>(*m.box));
     json.key("axes").value(std::span<const std::string>(m.axes)).key("lines").array();

@@ -121,6 +121,7 @@ PageRequest read_message(std::string_view text) {
   reader.read("box", m.box);
   reader.read("t", m.t);
   reader.read("state", m.state);
+  reader.read("field", m.field);
   reader.read("section", m.section);
   reader.read("points", m.points);
   reader.read("skip", m.skip);

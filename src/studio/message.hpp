@@ -33,6 +33,7 @@ struct PageRequest {
   std::optional<std::array<double, 4>> box;  ///< x from, to, y from, to
   double t = 0;
   std::vector<double> state;  ///< the others
+  bool field = false;         ///< where states go from the points of a grid, too
   // section, sweep, basins
   std::string section;
   std::optional<long> points, skip, settle;

@@ -487,6 +487,48 @@ class Page(unittest.TestCase):
         self.until("saltus.views.branch.done && saltus.views.branch.branch && saltus.views.branch.branch.ranges.length === 2", 60)
         self.assertGreater(self.js("return saltus.views.branch.count"), 10)
 
+    def test_words_are_completed(self):
+        self.open("dry_friction")
+        area = self.find("text")
+        begin = self.js("return document.getElementById('text').value.indexOf('omega*t')")
+        self.js("const a = document.getElementById('text'); a.focus(); a.setSelectionRange(arguments[0], arguments[0] + 5)", begin)
+        area.send_keys("ome")
+        self.assertEqual(self.js("return [...document.querySelectorAll('#completion li')].map(l => l.textContent)"), ["omega"])
+        area.send_keys(Keys.TAB)
+        self.assertEqual(self.js("return document.getElementById('text').value.slice(arguments[0], arguments[0] + 7)", begin), "omega*t")
+        self.assertTrue(self.js("return document.getElementById('completion').hidden && document.activeElement.id === 'text'"))
+        self.until("saltus.idle() && document.getElementById('mistake').hidden")
+        area.send_keys("zz")
+        self.assertTrue(self.js("return document.getElementById('completion').hidden"))
+        area.send_keys(Keys.BACKSPACE * 2)
+        self.until("saltus.idle() && document.getElementById('mistake').hidden")
+
+    def test_the_end_of_time_is_dragged(self):
+        self.open("dry_friction")
+        canvas = self.find("series")
+        w = canvas.size["width"]
+        ActionChains(self.browser, duration=20).move_to_element_with_offset(canvas, w / 2 - 12, 0).click_and_hold() \
+            .move_by_offset(-60, 0).move_by_offset(-60, 0).release().perform()
+        self.rest()
+        until = self.js("return saltus.state.run.until")
+        self.assertAlmostEqual(until, 60 * (1 - 120 / (w - 70)), delta=0.5)
+        self.assertEqual(float(self.js("return document.getElementById('until').value")), until)
+        told = json.loads(subprocess.run(self.js("return saltus.command()").replace("saltus", SALTUS, 1) + " --json", shell=True, capture_output=True, text=True).stdout)
+        self.assertEqual(self.js("return saltus.state.run.end"), told["end"])
+        self.find("backward").click()
+        self.until("saltus.state.run && saltus.state.run.until === -" + str(until))
+        self.rest()
+        told = json.loads(subprocess.run(self.js("return saltus.command()").replace("saltus", SALTUS, 1) + " --json", shell=True, capture_output=True, text=True).stdout)
+        self.assertEqual(self.js("return saltus.state.run.end"), told["end"])
+
+    def test_field(self):
+        self.open("chua")
+        self.find("field").click()
+        self.until("saltus.planeField() === 361")
+        self.settle()
+        self.picture("field")
+        self.find("field").click()
+
     def drop(self, text):
         """A file dropped on the window."""
         self.js("saltus.state.run = null; const d = new DataTransfer(); d.items.add(new File([arguments[0]], 'model.toml'));"

@@ -4,6 +4,7 @@
     protocol_test.py SALTUS SOURCE"""
 import csv
 import json
+import math
 import os
 import random
 import socket
@@ -313,6 +314,21 @@ class SameNumbers(unittest.TestCase):
         self.assertAlmostEqual(spans["attracting"][0], 0.1, delta=1e-3)  # |sin(omega t) - y| <= F with sin = 0.5
         self.assertAlmostEqual(spans["attracting"][1], 0.9, delta=1e-3)
         self.assertEqual(spans["crossing"], (-2, 2))
+
+    def test_field_of_a_plane(self):
+        self.page.ask(do="open", name="harmonic")
+        plane = self.page.ask(do="plane", axes=["x", "v"], box=[-2, 2, -1, 1], state=[0, 0], field=True)
+        field = plane["arrays"]["field"]
+        self.assertEqual(len(field), 4 * 19 * 19)
+        for x, v, dx, dv in zip(field[0::4], field[1::4], field[2::4], field[3::4]):
+            self.assertAlmostEqual(dx, v, places=12)
+            self.assertAlmostEqual(dv, -x, places=12)
+        self.page.ask(do="open", name="dry_friction")  # sticks where |y - sin(t/3)| <= 0.4
+        field = self.page.ask(do="plane", axes=["y", "v"], box=[-1.9, 1.9, -19, 19], state=[0, 0], t=0, field=True)["arrays"]["field"]
+        stuck = [(y, dv) for y, v, dv in zip(field[0::4], field[1::4], field[3::4]) if abs(v) < 1e-9]
+        self.assertEqual(len(stuck), 19)
+        for y, dv in stuck:
+            self.assertAlmostEqual(dv, 0 if abs(y) <= 0.4 + 1e-9 else -y + math.copysign(0.4, y), places=9)
 
     def test_exports_repeat_the_run(self):
         self.page.ask(do="open", name="dry_friction")
