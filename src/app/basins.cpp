@@ -30,10 +30,6 @@ namespace fs = std::filesystem;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Basins vary states, and nothing else.

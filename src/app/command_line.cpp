@@ -63,7 +63,8 @@ class Declare {
   }
   Declare& flag(std::string_view name, bool& value, bool means = true) {
     add(name, [&](const OptionFact& o) {
-      return app_.add_flag_callback(std::string(o.flags), [&value, means] { value = means; }, o.words());
+      return app_.add_flag_callback(
+          std::string(o.flags), [&value, means] { value = means; }, o.words());
     });
     return *this;
   }
@@ -96,7 +97,8 @@ class Declare {
       return app_
           .add_option_function<std::vector<std::string>>(
               std::string(o.flags),
-              [&value](const std::vector<std::string>& given) { value = given.empty() ? "" : given.front(); }, o.words())
+              [&value](const std::vector<std::string>& given) { value = given.empty() ? "" : given.front(); },
+              o.words())
           ->expected(0, 1);
     });
     return *this;
@@ -373,10 +375,6 @@ std::string command_help(const Command& command, const CLI::App& app) {
 }
 
 // ---- reading the line ----------------------------------------------------------------------------------------------
-
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
 
 const Command& find_command(const std::string& name) {
   const auto found =

@@ -16,10 +16,6 @@
 namespace saltus {
 namespace {
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 FollowRange read_follow_range(const std::string& text) {
   const Setting s = read_setting(text, "");
   const std::vector<std::string> ends = split_list(s.value, ':');

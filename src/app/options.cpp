@@ -16,14 +16,6 @@
 #include "expr/print.hpp"
 
 namespace saltus {
-namespace {
-
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
-}  // namespace
-
 ModelSource find_model(const std::string& name) {
   if (name == "-") return {"standard input", std::string(std::istreambuf_iterator<char>(std::cin), {})};
   std::error_code ignored;

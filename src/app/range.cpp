@@ -19,10 +19,6 @@ constexpr long most_values = 100'000'000;
 constexpr size_t most_in_file = 10'000'000;
 constexpr size_t longest_line = 1'000'000;
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 double number(const std::string& text, const std::string& given, const RangeOptions& options) {
   return options.model ? read_number(text, given + ":", *options.model) : read_number(text, given + ":");
 }

@@ -21,10 +21,6 @@ namespace {
 
 constexpr size_t most_runs = 20, most_panels = 6;
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 /// One of the runs: which model, and how the legend calls it.
 struct Variant {
   ModelOptions model;

@@ -25,10 +25,6 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 // ---- what was asked ------------------------------------------------------------------------------------------------
 
 struct Axes {

@@ -12,10 +12,6 @@
 namespace saltus {
 namespace {
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 std::string packed(std::string s) {
   std::erase(s, ' ');
   return s;

@@ -11,10 +11,6 @@
 namespace saltus {
 namespace {
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 std::string given(const FollowRange& range) {
   return range.given.empty() ? fmt::format("{}={}:{}", range.name, range.from.text, range.to.text) : range.given;
 }
@@ -94,8 +90,7 @@ FollowQuestion begin_at(FollowQuestion question, const std::vector<FollowRange>&
     misuse(fmt::format("{}: the branch was followed in another quantity", given(ranges[0])),
            fmt::format("give a range of the same one: {}", given(followed[0])));
   }
-  for (size_t i = 0; i < there.near_state.size(); ++i)
-    initial.emplace_back(model.states[i].name, there.near_state[i]);
+  for (size_t i = 0; i < there.near_state.size(); ++i) initial.emplace_back(model.states[i].name, there.near_state[i]);
   const Formula from = there.near_t;
   start.system = start.system.with(parameters, initial, from);
   start.start.reset();
@@ -114,7 +109,8 @@ FollowPlan plan(const FollowQuestion& question) {
   const Model& model = question.start.system.model();
   if (question.ranges.empty()) misuse("nothing is followed", "name a parameter and its range: omega=0.5:3");
   if (question.ranges.size() > 2) misuse("more than two ranges", "give one, or two to follow a special point");
-  FollowPlan plan{.system = question.start.system, .equilibrium = question.equilibrium, .all = question.all, .of = question.of};
+  FollowPlan plan{
+      .system = question.start.system, .equilibrium = question.equilibrium, .all = question.all, .of = question.of};
   for (const FollowRange& range : question.ranges) plan.ranges.push_back(find_range(range, model));
   if (plan.ranges.size() == 2 && !question.seek)
     misuse("two ranges follow a special point, and none is named",
@@ -156,7 +152,8 @@ FollowPlan plan(const FollowQuestion& question) {
 
 FollowAnswer ask(const FollowPlan& plan, const Observer& observer, const Keep& checkpoint) {
   const Model& model = plan.system.model();
-  FollowAnswer answer{.system = plan.system, .options = plan.start.run, .ranges = plan.ranges, .of = plan.of, .all = plan.all};
+  FollowAnswer answer{
+      .system = plan.system, .options = plan.start.run, .ranges = plan.ranges, .of = plan.of, .all = plan.all};
   Observing watch(observer);
   const FollowedRange& first = plan.ranges[0];
   OrbitOptions start = plan.start;

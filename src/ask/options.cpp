@@ -8,14 +8,6 @@
 #include "expr/print.hpp"
 
 namespace saltus {
-namespace {
-
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
-}  // namespace
-
 void SolveOptions::check() const {
   if (tolerance) check_range("tolerance", *tolerance);
   if (dt && !(*dt > 0 && std::isfinite(*dt)))

@@ -13,10 +13,6 @@
 namespace saltus {
 namespace {
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 /// The section asked for; a model with none, or with several of which none is named, goes without where that is clear.
 int choose_section(const Model& model, const std::string& name, const std::vector<double>& parameters) {
   if (model.sections.empty() && name.empty()) return -1;

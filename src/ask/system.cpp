@@ -18,10 +18,6 @@
 namespace saltus {
 namespace {
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 /// The index of a name among those of its kind, or a complaint that names the nearest.
 size_t find_name(const Setting& s, const std::vector<std::string>& known, std::string_view option,
                  std::string_view kind, const std::vector<std::string>& others, std::string_view other_option) {

@@ -13,10 +13,6 @@
 namespace saltus {
 namespace {
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 /// A formula given to an option. Its mistakes are mistakes of who gave it, quoted whole.
 Expr read_formula(const std::string& text, const std::string& given, const Names& names) {
   try {
@@ -54,6 +50,10 @@ Names constants_and_parameters(const Model& model) {
 }
 
 }  // namespace
+
+void misuse(std::string message, std::string hint) {
+  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
+}
 
 Formula::Formula(double number) : text(print_number(number)) {}
 

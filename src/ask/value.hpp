@@ -30,6 +30,9 @@ struct Setting {
   Setting(std::string of, Formula is) : name(std::move(of)), value(std::move(is.text)) {}
 };
 
+/// Wrong use: what is wrong, and what to do instead.
+[[noreturn]] void misuse(std::string message, std::string hint);
+
 /// Complains (usage) about a word that is not among the known ones.
 void check_word(const std::string& word, const std::vector<std::string>& known, std::string_view what);
 

@@ -15,10 +15,6 @@
 namespace saltus {
 namespace {
 
-[[noreturn]] void misuse(std::string message, std::string hint) {
-  throw Error(ErrorKind::usage, std::move(message), {}, std::move(hint));
-}
-
 /// "max(x)" apart: what, and of which state; state -1 for the period.
 struct Measure {
   std::string what;

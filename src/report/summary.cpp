@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "report/words.hpp"
+
 namespace saltus {
 namespace {
-
-std::string number(double v) { return fmt::format("{:.6g}", v == 0 ? 0.0 : v); }
 
 std::string duration(double seconds) {
   return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
