@@ -1,8 +1,8 @@
 // What a trajectory costs for the accuracy it has. Dry friction over 1000 periods: saltus from the text of the
-// gallery's model against Boost.odeint, CVODE and Taylor series with the model, its events and its sticking written by
-// hand. Drill string: the same against Boost.odeint and Taylor series, per cycle of sticking and slipping. Pendulum:
-// the smooth flow alone against Boost.odeint and CVODE. The argument d of a row is the tolerance 10^-d; `error` is what
-// it led to.
+// gallery's model, with machine code (where it can be made) and interpreted, against Boost.odeint, CVODE and Taylor
+// series with the model, its events and its sticking written by hand. Drill string: the same against Boost.odeint and
+// Taylor series, per cycle of sticking and slipping. Pendulum: the smooth flow alone against Boost.odeint and CVODE.
+// The argument d of a row is the tolerance 10^-d; `error` is what it led to.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -41,8 +41,11 @@ double tolerance_of(const benchmark::State& state) { return std::pow(10.0, -stat
 
 // ---- saltus
 
-RunOptions options_for(const Program& program) {
+enum class Code { machine, interpreted };
+
+RunOptions options_for(const Program& program, Code code) {
   RunOptions options;
+  options.native = code == Code::machine && native_available() ? Native::on : Native::off;
   options.parameters = parameter_values(program.model());
   options.initial = initial_values(program.model(), options.parameters);
   options.keep_events = false;
@@ -50,9 +53,9 @@ RunOptions options_for(const Program& program) {
 }
 
 /// Times of all changes of mode; the model's sections are computed, not counted.
-Times changes_by_saltus(const Program& program, double until, double tolerance) {
+Times changes_by_saltus(const Program& program, Code code, double until, double tolerance) {
   Times times;
-  RunOptions options = options_for(program);
+  RunOptions options = options_for(program, code);
   options.until = until;
   options.tolerance = tolerance;
   options.on_event = [&](const Event& event, const Arc&) {
@@ -62,9 +65,10 @@ Times changes_by_saltus(const Program& program, double until, double tolerance) 
   return times;
 }
 
+template <Code code>
 Times friction_by_saltus(double until, double tolerance) {
   static const Program program(read_model_text(find_in_gallery("dry_friction").value().text));
-  return changes_by_saltus(program, until, tolerance);
+  return changes_by_saltus(program, code, until, tolerance);
 }
 
 // ---- by hand
@@ -375,9 +379,10 @@ Times drill_exactly() {
   return Times(times.begin(), times.end());
 }
 
+template <Code code>
 Times drill_by_saltus(double until, double tolerance) {
   static const Program program(read_model_text(find_in_gallery("drill_string").value().text));
-  return changes_by_saltus(program, until, tolerance);
+  return changes_by_saltus(program, code, until, tolerance);
 }
 
 Times drill_by_odeint(double until, double tolerance) {
@@ -467,9 +472,10 @@ double pendulum_error(double x, double v) {
   return static_cast<double>(std::max(std::abs(x - exact_x), std::abs(v - exact_v)));
 }
 
-void pendulum_saltus(benchmark::State& state) {
+template <Code code>
+void pendulum_by_saltus(benchmark::State& state) {
   const Program program(read_model_text("equations = \"\"\"\nx' = v\nv' = -sin(x)\n\"\"\"\n[initial]\nx = 2\nv = 0\n"));
-  RunOptions options = options_for(program);
+  RunOptions options = options_for(program, code);
   options.until = pendulum_until;
   options.tolerance = tolerance_of(state);
   std::vector<double> x;
@@ -524,14 +530,26 @@ void pendulum_cvode(benchmark::State& state) {
   SUNContext_Free(&context);
 }
 
-BENCHMARK_CAPTURE(friction, saltus, friction_by_saltus)->DenseRange(2, 14)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(friction, saltus, friction_by_saltus<Code::machine>)
+    ->DenseRange(2, 14)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(friction, interpreted, friction_by_saltus<Code::interpreted>)
+    ->DenseRange(2, 14)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(friction, taylor, friction_by_taylor)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(friction, odeint, friction_by_odeint)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(friction, cvode, friction_by_cvode)->DenseRange(6, 14, 2)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(drill, saltus, drill_by_saltus)->DenseRange(2, 14)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(drill, saltus, drill_by_saltus<Code::machine>)->DenseRange(2, 14)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(drill, interpreted, drill_by_saltus<Code::interpreted>)
+    ->DenseRange(2, 14)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(drill, taylor, drill_by_taylor)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(drill, odeint, drill_by_odeint)->DenseRange(6, 14)->Unit(benchmark::kMillisecond);
-BENCHMARK(pendulum_saltus)->DenseRange(2, 14)->Unit(benchmark::kMicrosecond);
+BENCHMARK(pendulum_by_saltus<Code::machine>)->Name("pendulum/saltus")->DenseRange(2, 14)->Unit(benchmark::kMicrosecond);
+BENCHMARK(pendulum_by_saltus<Code::interpreted>)
+    ->Name("pendulum/interpreted")
+    ->DenseRange(2, 14)
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK(pendulum_odeint)->DenseRange(6, 14)->Unit(benchmark::kMicrosecond);
 BENCHMARK(pendulum_cvode)->DenseRange(6, 14)->Unit(benchmark::kMicrosecond);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw error against time of saltus, Boost.odeint and CVODE: docs/work_precision.svg.
+"""Draw error against time of saltus, Boost.odeint, CVODE and Taylor series by hand: docs/work_precision.svg.
 
 Usage: work_precision.py [FLOW_BENCH] [-o FILE] [--repetitions N]
        work_precision.py --from RESULTS.json [-o FILE]
@@ -16,8 +16,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-METHODS = {"saltus": "#0072B2", "odeint": "#D55E00", "cvode": "#009E73"}
-TITLES = {"saltus": "saltus", "odeint": "Boost.odeint, dopri5", "cvode": "CVODE, Adams"}
+METHODS = {"saltus": "#0072B2", "interpreted": "#56B4E9", "odeint": "#D55E00", "cvode": "#009E73", "taylor": "#777777"}
+TITLES = {"saltus": "saltus, machine code", "interpreted": "saltus, interpreted", "odeint": "Boost.odeint, dopri5",
+          "cvode": "CVODE, Adams", "taylor": "Taylor series by hand"}
 PANELS = {"friction": ("Dry friction, 1000 periods, 4002 events", "largest error of an event's time"),
           "drill": ("Drill string, 972 cycles of stick and slip", "largest error of an event's time"),
           "pendulum": ("Pendulum, t = 100, no events", "error of the final state")}

@@ -375,19 +375,38 @@ template <class V>
   }
 }
 
+/// Hands the rule of a sum or a multiple to `apply`: it makes coefficient k of the result where all series are at their
+/// coefficient k. False for any other operation.
+template <class V, class Apply>
+[[gnu::always_inline]] inline bool by_sum(const Operation& o, V* series, Apply apply) {
+  switch (o.instr) {
+    case Instr::add: apply([&](V* at) { at[o.out] = at[o.a] + at[o.b]; }); return true;
+    case Instr::sub: apply([&](V* at) { at[o.out] = at[o.a] - at[o.b]; }); return true;
+    case Instr::neg: apply([&](V* at) { at[o.out] = -at[o.a]; }); return true;
+    case Instr::add_c: apply([&](V* at) { at[o.out] = at[o.a]; }); return true;
+    case Instr::rsub_c: apply([&](V* at) { at[o.out] = -at[o.a]; }); return true;
+    case Instr::scale: apply([&](V* at) { at[o.out] = series[o.b] * at[o.a]; }); return true;
+    case Instr::div_c: apply([&](V* at) { at[o.out] = at[o.a] * (1.0 / series[o.b]); }); return true;
+    default: return false;
+  }
+}
+
 /// Coefficient k > 0 of an operation's series. Sums are so short that a call would take longer.
 template <class V>
 [[gnu::always_inline]] inline void next(const Operation& o, V* series, size_t stride, int k) {
-  V* const at = series + k;
-  switch (o.instr) {
-    case Instr::add: at[o.out] = at[o.a] + at[o.b]; break;
-    case Instr::sub: at[o.out] = at[o.a] - at[o.b]; break;
-    case Instr::neg: at[o.out] = -at[o.a]; break;
-    case Instr::add_c: at[o.out] = at[o.a]; break;
-    case Instr::rsub_c: at[o.out] = -at[o.a]; break;
-    case Instr::scale: at[o.out] = series[o.b] * at[o.a]; break;
-    case Instr::div_c: at[o.out] = at[o.a] * (1.0 / series[o.b]); break;
-    default: next_product(o, series, stride, k);
+  if (!by_sum(o, series, [&](auto rule) { rule(series + k); })) next_product(o, series, stride, k);
+}
+
+/// Coefficients first..last of an operation's series, first > 0.
+template <class V>
+inline void next_all(const Operation& o, V* series, size_t stride, int first, int last) {
+  const auto all = [&](auto rule) {
+    for (int k = first; k <= last; ++k) rule(series + k);
+  };
+  if (o.instr == Instr::sin_cos_t) {
+    next_sines(series + o.out, series + o.out + stride, series[o.a + 1], first, last);
+  } else if (!by_sum(o, series, all)) {
+    for (int k = first; k <= last; ++k) next_product(o, series, stride, k);
   }
 }
 
@@ -404,11 +423,7 @@ template <class V>
 void Interpreter<V>::extend_to(Operations operations, V* c, size_t stride, int first, int order) {
   for (const Operation& o : operations) {
     if (first == 0) start(o, c, stride);
-    if (o.instr == Instr::sin_cos_t) {
-      next_sines(c + o.out, c + o.out + stride, c[o.a + 1], std::max(first, 1), order);
-    } else {
-      for (int k = std::max(first, 1); k <= order; ++k) next(o, c, stride, k);
-    }
+    next_all(o, c, stride, std::max(first, 1), order);
   }
 }
 

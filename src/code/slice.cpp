@@ -11,28 +11,6 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-bool has_second_argument(Instr instr) {
-  switch (instr) {
-    case Instr::add:
-    case Instr::sub:
-    case Instr::add_c:
-    case Instr::rsub_c:
-    case Instr::scale:
-    case Instr::mul:
-    case Instr::div:
-    case Instr::div_c:
-    case Instr::recip:
-    case Instr::power:
-    case Instr::pow:
-    case Instr::atan:
-    case Instr::asin:
-    case Instr::acos:
-    case Instr::atan2:
-    case Instr::log1p: return true;
-    default: return false;
-  }
-}
-
 /// Whether a series may look constant where the function is not (see Tape::may_hide).
 bool may_hide(Instr instr) {
   switch (instr) {
@@ -101,6 +79,28 @@ Slicer::Slicer(const Tape& tape, std::span<const double> parameters)
         source_[at(o.out + i)] = {Kind::result, static_cast<int>(all_.size())};
       all_.push_back(o);
     }
+  }
+}
+
+bool has_second_argument(Instr instr) {
+  switch (instr) {
+    case Instr::add:
+    case Instr::sub:
+    case Instr::add_c:
+    case Instr::rsub_c:
+    case Instr::scale:
+    case Instr::mul:
+    case Instr::div:
+    case Instr::div_c:
+    case Instr::recip:
+    case Instr::power:
+    case Instr::pow:
+    case Instr::atan:
+    case Instr::asin:
+    case Instr::acos:
+    case Instr::atan2:
+    case Instr::log1p: return true;
+    default: return false;
   }
 }
 

@@ -13,6 +13,9 @@
 
 namespace saltus {
 
+/// Whether an operation reads its b; the others have a slot there that means nothing.
+bool has_second_argument(Instr instr);
+
 /// What some outputs of a tape depend on, each once and in no order.
 struct TapeSupport {
   std::vector<int> states, sigmas, lambdas;

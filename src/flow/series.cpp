@@ -375,18 +375,9 @@ bool Series::rates_are_finite() const {
   return true;
 }
 
-/// A mode without unknowns, or with formulas for them. At the point of the last expansion only what is missing is done.
-SeriesStatus Series::expand_plain(const Schedule& schedule, const TapeValues& point, int order) {
-  Jet<double>& jet = work_->flow;
-  if (work_->reached >= 0 && jet.stands_at(point)) {
-    if (order <= work_->reached) return SeriesStatus::ok;
-    jet.set_time(point.t, order);
-    jet.expand(schedule, order, work_->reached + 1);
-    work_->reached = order;
-    return SeriesStatus::ok;
-  }
-  load(point.states, point.t, point.counters, order);
-  jet.expand(schedule, order);
+/// A mode without unknowns, or with formulas for them, from the point that is loaded.
+SeriesStatus Series::expand_plain(const Schedule& schedule, int order) {
+  work_->flow.expand(schedule, order);
   const bool solved =
       std::all_of(plan_->unknowns.begin(), plan_->unknowns.end(), [](const double* u) { return std::isfinite(u[0]); });
   if (!solved || !rates_are_finite()) return SeriesStatus::undefined;
@@ -399,12 +390,19 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
   note_use();
   t_ = t;
   counters_.assign(counters.begin(), counters.end());
-  const TapeValues point{.states = x, .counters = counters, .t = t};
-  if (plan_->scheduled && plan_->active.empty()) return expand_plain(plan_->schedule, point, order);
-  if (plan_->has_formula) form_slope();
-  if (plan_->has_formula && plan_->solvable) return expand_plain(plan_->formula, point, order);
-  load(x, t, counters, order);
   Jet<double>& jet = work_->flow;
+  const bool plain = plan_->scheduled && plan_->active.empty();
+  const Schedule& schedule = plain ? plan_->schedule : plan_->formula;
+  if (work_->reached >= 0 && jet.stands_at({.states = x, .counters = counters, .t = t})) {  // what is missing is added
+    if (order <= work_->reached) return SeriesStatus::ok;
+    jet.set_time(t, order);
+    jet.expand(schedule, order, work_->reached + 1);
+    work_->reached = order;
+    return SeriesStatus::ok;
+  }
+  load(x, t, counters, order);
+  if (plan_->has_formula) form_slope();
+  if (plain || (plan_->has_formula && plan_->solvable)) return expand_plain(schedule, order);
   for (int k = 0; k <= order; ++k) {
     extend_free(k);
     if (plan_->active.empty()) {

@@ -8,8 +8,8 @@
 //   bound(k)                             what depends on u
 //   x_{k+1} = f_k / (k+1)
 //
-// Unknowns that stand alone with a constant slope (a block that sticks) are formulas in the list of operations, and the
-// series of their mode are as plain as those of any other. What a mode needs is found once (series_plan); slopes, and
+// Unknowns that stand alone with a slope that is constant on the step (a block that sticks) are formulas in the list of
+// operations, and the series of their mode are as plain as those of any other. What a mode needs is found once (series_plan); slopes, and
 // forces that are redundant, are in series_forces.
 #pragma once
 
@@ -136,7 +136,7 @@ class Series {
   const std::vector<Block>& blocks() const { return plan_->blocks; }
   const std::vector<Single>& singles() const { return plan_->singles; }
   /// Whether the slope varies along a trajectory; then its determinant is worth watching.
-  bool slope_varies() const { return !tape_->slope_constant && !plan_->active.empty(); }
+  bool slope_varies() const { return !plan_->slope_rests && !plan_->active.empty(); }
   /// Series of the slope after an expand: fills what `slope_series` reads.
   void expand_slope(int order);
   const double* slope_series(int output) const { return work_->slope.output(static_cast<size_t>(output)); }
@@ -207,7 +207,8 @@ class Series {
     size_t uses = 0;  ///< a schedule is made for modes that are used often
     bool scheduled = false;
     bool compile_tried = false, compiled = false;
-    bool slope_known = false;                                         ///< constant slopes are formed once
+    bool slope_known = false;                                         ///< slopes that are numbers are formed once
+    bool slope_rests = true;                                          ///< the slope reads nothing that moves in this mode
     std::vector<std::pair<const Plan*, std::vector<int>>> left_by{};  ///< by the mode before: slots to be cleared
     Schedule formula{};  ///< of a mode whose unknowns are formulas: all of it
     bool has_formula = false;
@@ -222,6 +223,8 @@ class Series {
   void enter_schedule(const Plan* last);
   Plan make_plan(const Mode& mode);
   std::vector<int> held_states(const Plan& plan) const;
+  bool slope_rests(const Plan& plan) const;
+  std::vector<int> unknown_slots(const Plan& plan, const Tape& tape) const;
   void make_schedule(Plan& plan);
   void make_formula(Plan& plan, std::span<const size_t> outputs, std::span<const int> varying) const;
   void choose_rows(Plan& plan, const std::vector<int>& position) const;
@@ -229,7 +232,7 @@ class Series {
   void extend_bound(int k);
   void load(std::span<const double> x, double t, std::span<const double> counters, int order);
   bool rates_are_finite() const;
-  SeriesStatus expand_plain(const Schedule& schedule, const TapeValues& point, int order);
+  SeriesStatus expand_plain(const Schedule& schedule, int order);
   SeriesStatus solve_start();
   bool any_singular() const;
   void choose_basis(Block& block);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "code/slice.hpp"
 #include "flow/series.hpp"
 
 namespace saltus {
@@ -24,7 +25,18 @@ std::vector<int> find_groups(size_t count, const std::vector<SlopeEntry>& entrie
   return parent;
 }
 
-bool is_linear(const Operation& o) { return o.instr <= Instr::scale || o.instr == Instr::div_c; }
+/// Marks the slots of operations that read a marked one.
+void spread(const std::vector<Operation>& operations, std::vector<bool>& marked) {
+  for (const Operation& o : operations) {
+    if (!marked[at(o.a)] && !(has_second_argument(o.instr) && marked[at(o.b)])) continue;
+    for (int i = 0; i < slots_of(o.instr); ++i) marked[at(o.out + i)] = true;
+  }
+}
+
+/// Whether the result may be affine in an unknown that one of the arguments is affine in.
+bool may_be_affine(const Operation& o) {
+  return o.instr <= Instr::mul || o.instr == Instr::div || o.instr == Instr::div_c;
+}
 
 }  // namespace
 
@@ -61,7 +73,8 @@ Series::Plan Series::make_plan(const Mode& mode) {
     plan.unknowns.push_back(jet[u < m ? tape.flow.sigmas[at(u)] : tape.flow.lambdas[at(u - m)]]);
   for (const size_t i : plan.outputs) plan.residuals.push_back(output(i));
   std::vector<bool> depends(at(tape.flow.slots), false);
-  for (const Operation& o : tape.flow.bound) depends[at(o.out)] = true;
+  for (const int slot : unknown_slots(plan, tape.flow)) depends[at(slot)] = true;
+  spread(tape.flow.bound, depends);
   for (const int i : held_states(plan)) {
     const size_t rate = program_.rate(i);
     plan.pinned.push_back(output(rate));
@@ -110,7 +123,17 @@ Series::Plan Series::make_plan(const Mode& mode) {
       plan.blocks[at(block_of[g])].entries.push_back({within[at(e.row)], within[at(e.column)], e.output, e.factor});
     }
   }
+  plan.slope_rests = slope_rests(plan);
   return plan;
+}
+
+/// Where the unknowns that are solved for, and those that follow them, stand in a tape of the mode.
+std::vector<int> Series::unknown_slots(const Plan& plan, const Tape& tape) const {
+  const int m = program_.switches();
+  std::vector<int> slots;
+  for (const int u : plan.active) slots.push_back(u < m ? tape.sigmas[at(u)] : tape.lambdas[at(u - m)]);
+  for (const Follower& f : plan.followers) slots.push_back(tape.sigmas[at(f.unknown)]);
+  return slots;
 }
 
 /// States whose rates are exactly zero: a surface kept at zero pins its last state that is not pinned yet.
@@ -138,6 +161,29 @@ std::vector<int> Series::held_states(const Plan& plan) const {
   return out;
 }
 
+/// Whether the slopes of the unknowns read nothing that moves in the mode: on each of its steps they are numbers. The
+/// friction of a block that sticks may depend on its velocity.
+bool Series::slope_rests(const Plan& plan) const {
+  const Tape& tape = plan.tape->slope;
+  if (plan.tape->slope_constant) return true;
+  std::vector<bool> moves(at(tape.slots), false);
+  if (tape.time >= 0) moves[at(tape.time)] = true;
+  for (const int slot : tape.states) moves[at(slot)] = true;
+  for (const int i : held_states(plan)) moves[at(tape.states[at(i)])] = false;
+  for (const int slot : unknown_slots(plan, tape)) moves[at(slot)] = true;
+  for (const auto* stage : {&tape.linear, &tape.timed, &tape.free, &tape.bound}) spread(*stage, moves);
+  const auto rests = [&](int output) { return !moves[at(tape.outputs[at(output)])]; };
+  return std::all_of(plan.singles.begin(), plan.singles.end(),
+                     [&](const Single& single) {
+                       return std::all_of(single.entries.begin(), single.entries.end(),
+                                          [&](const auto& entry) { return rests(entry.first); });
+                     }) &&
+         std::all_of(plan.blocks.begin(), plan.blocks.end(), [&](const Block& block) {
+           return std::all_of(block.entries.begin(), block.entries.end(),
+                              [&](const SlopeEntry& e) { return rests(e.output); });
+         });
+}
+
 /// What a mode that comes back needs of the tape: rates, what is watched, and the residuals it solves.
 void Series::make_schedule(Plan& plan) {
   const Model& model = program_.model();
@@ -151,29 +197,23 @@ void Series::make_schedule(Plan& plan) {
   add(model.form.jumps.size(), [&](int k) { return program_.jump(k); });
   add(model.sections.size(), [&](int s) { return program_.section(s); });
   add(model.form.counters.size(), [&](int c) { return program_.phase(c); });
-  std::vector<int> varying;
-  const auto vary = [&](int u) {
-    const int m = program_.switches();
-    varying.push_back(u < m ? plan.tape->flow.sigmas[at(u)] : plan.tape->flow.lambdas[at(u - m)]);
-  };
-  for (const int u : plan.active) vary(u);
-  for (const Follower& f : plan.followers) vary(f.unknown);
+  const std::vector<int> varying = unknown_slots(plan, plan.tape->flow);
   plan.schedule = plan.work->flow.schedule(outputs, varying);
   plan.scheduled = true;
   make_formula(plan, std::span(outputs).subspan(plan.outputs.size()), varying);
 }
 
-/// Where every unknown has an equation of its own with a constant slope, and the rates it enters are pinned, it is a
+/// Where every unknown has an equation of its own with a slope that rests, and the rates it enters are pinned, it is a
 /// formula, u = -residual(u = 0) / slope, and the mode a plain jet: the operations of the residuals with u = 0, then
 /// the unknowns, then what depends on them (`outputs`).
 void Series::make_formula(Plan& plan, std::span<const size_t> outputs, std::span<const int> varying) const {
   const ModeTape& tape = *plan.tape;
   const bool alone = plan.blocks.empty() && plan.followers.empty() && plan.bound_rates.empty() && !plan.singles.empty();
-  if (!alone || !tape.slope_constant || !tape.slope_affine) return;
+  if (!alone || !plan.slope_rests || !tape.slope_affine) return;
   Jet<double>& jet = plan.work->flow;
   const int stride = jet.order() + 1, zero = (tape.spare + program_.unknowns()) * stride;
   Schedule residuals = jet.schedule(plan.outputs, varying);
-  if (!std::all_of(residuals.bound_start.begin(), residuals.bound_start.end(), is_linear)) return;
+  if (!std::all_of(residuals.bound_start.begin(), residuals.bound_start.end(), may_be_affine)) return;
   std::vector<int> places;
   for (const int slot : varying) places.push_back(slot * stride);
   const auto clear = [&](std::vector<Operation>& operations) {

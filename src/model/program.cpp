@@ -11,6 +11,39 @@ namespace {
 
 bool has_unknowns(const Expr& e) { return contains_kind(e, SymbolKind::sigma) || contains_kind(e, SymbolKind::lambda); }
 
+struct Addend {
+  Expr value;
+  bool negative = false;
+
+  friend bool operator==(const Addend&, const Addend&) = default;
+};
+
+void list_addends(const Expr& e, bool negative, std::vector<Addend>& out) {
+  if (e.op() == Op::neg) return list_addends(e.argument(0), !negative, out);
+  if (e.op() != Op::add && e.op() != Op::sub) return out.push_back({e, negative});
+  list_addends(e.argument(0), negative, out);
+  list_addends(e.argument(1), negative != (e.op() == Op::sub), out);
+}
+
+/// a - b without what they share: the two sides of a friction differ by the friction alone.
+Expr difference(const Expr& a, const Expr& b) {
+  if (a.op() == Op::div && b.op() == Op::div && a.argument(1) == b.argument(1))
+    return difference(a.argument(0), b.argument(0)) / a.argument(1);
+  std::vector<Addend> left, right;
+  list_addends(a, false, left);
+  list_addends(b, false, right);
+  std::erase_if(right, [&](const Addend& addend) {
+    const auto same = std::find(left.begin(), left.end(), addend);
+    if (same == left.end()) return false;
+    left.erase(same);
+    return true;
+  });
+  for (Addend& addend : right) left.push_back({addend.value, !addend.negative});
+  Expr sum = 0.0;
+  for (const Addend& addend : left) sum = addend.negative ? sum - addend.value : sum + addend.value;
+  return sum;
+}
+
 /// The formulas of the model with the switches of one mode put in.
 class Specialisation {
  public:
@@ -34,7 +67,7 @@ class Specialisation {
     for (const Expr& sigma : slid_) {
       if (!depends_on(out, sigma)) continue;
       const Expr plus = substitute(out, {{sigma, 1.0}}), minus = substitute(out, {{sigma, -1.0}});
-      out = (plus + minus) / Expr(2) + sigma * ((plus - minus) / Expr(2));
+      out = (plus + minus) / Expr(2) + sigma * (difference(plus, minus) / Expr(2));
     }
     return out;
   }
