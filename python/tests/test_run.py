@@ -64,6 +64,31 @@ def test_columns_by_name(friction):
     assert row.y == pytest.approx(path(5.0)[0], abs=1e-14) and row["t"] == 5 and abs(row["sigma(v)"]) == 1
 
 
+def test_rows_are_in_memory_once():
+    code = """
+import saltus
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+model = saltus.Model.example("harmonic")
+small = model.run(until=1000, sample=0.1, dense=False)  # what a run needs apart from its rows stays for the next
+before = resident()
+path = model.run(until=1000, sample=1e-3, dense=False)
+print(path.table()["x"].base is not None, (resident() - before) / (8 * len(path) * len(path.columns)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    view, share = done.stdout.split()
+    assert view == "True" and float(share) < 1.2, share
+
+
+def test_machine_code_that_is_off_is_not_loaded():
+    code = """
+import saltus
+saltus.Model.example("harmonic").run(until=1000, sample=1e-2, native="off")
+print("libLLVM" in open("/proc/self/maps").read())
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
 def test_rows_stand_where_they_are_asked_for(friction):
     assert np.array_equal(friction.run(until=1, sample=0.25).t, [0, 0.25, 0.5, 0.75, 1])
     times = [0.0, 0.1, 0.7]

@@ -40,9 +40,15 @@ RunTables::RunTables(const Program& program, const RunOptions& options, const Sa
       columns_(row_columns(program.model())),
       width_(columns_.size()),
       most_rows_(std::max<size_t>(1000, most_cells / width_)) {
+  series_.use_native(options.native);
   most_rows_ = samples() ? std::numeric_limits<size_t>::max() : std::min(most_rows_, most_smooth_rows);
   lowest_.assign(width_, HUGE_VAL);
   highest_.assign(width_, -HUGE_VAL);
+  const double expected = sampling.kind == Sampling::Kind::times   ? static_cast<double>(sampling.times.size())
+                          : sampling.kind == Sampling::Kind::every ? std::abs(options.until - from_) / sampling.interval
+                                                                   : 0;
+  // No more memory than the rows need; what a run does not reach is never touched.
+  if (expected > 0 && expected < most_cells) cells_.reserve((static_cast<size_t>(expected) + 2) * width_);
 }
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
@@ -164,7 +170,7 @@ void RunTables::add(const Row& row) { add_unit({&row}); }
 
 void RunTables::add_unit(const std::vector<const Row*>& rows) {
   if (offered_++ % stride_ != 0) return;
-  units_.push_back(this->rows());
+  if (!samples()) units_.push_back(this->rows());  // rows that were asked for are never thinned
   for (const Row* row : rows) cells_.insert(cells_.end(), row->begin(), row->end());
   if (this->rows() >= most_rows_) thin();
 }
