@@ -68,7 +68,7 @@ def gnuplot_script(rows, picture):
             lines.append("END")
             curves.append(f"${method} with linespoints lw 2 pt 7 ps 0.5 lc rgb '{colour}' title '{TITLES[method]}'")
         seconds = [s for (p, _), points in rows.items() if p == problem for _, s in points.values()]
-        lines.append(f"set yrange [{min(seconds) / 4:.3g}:{max(seconds) * 1.5:.3g}]")
+        lines.append(f"set yrange [{min(seconds) / 60:.3g}:{max(seconds) * 1.5:.3g}]")
         lines.append("plot " + ", ".join(curves))
     return "\n".join(lines + ["unset multiplot", ""])
 
