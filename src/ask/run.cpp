@@ -94,8 +94,6 @@ RunPlan plan(RunQuestion question) {
     options.initial = *question.start;
     options.check(model);
   }
-  if (question.sensitivity && options.step)
-    throw Error(ErrorKind::usage, "`sensitivity` belongs to the engine 'event'", {}, "leave out `engine`");
   check_ticks(model, options.parameters, options.from, options.until);
   check_sampling(question.sample, model, options);
   options.max_kept_events = question.max_kept_events;

@@ -42,10 +42,32 @@ SensitivityRun::SensitivityRun(const Program& program, const RunOptions& options
   x.leftCols(states_).setIdentity();
   x.rightCols(count) = directions.x;
   p.rightCols(count) = directions.p;
+  p_ = p;
+  if (options.step) steps_.emplace(program, options.parameters);
   variation_.begin(std::move(x), std::move(p));
 }
 
+std::vector<std::string> SensitivityRun::notes() const {
+  std::vector<std::string> out = variation_.notes();
+  if (lost_) out.push_back("the derivative of a step is not determined by its equations: forces are not unique there");
+  return out;
+}
+
 void SensitivityRun::attach(RunOptions& options) {
+  if (steps_) {
+    options.on_step = [this](const StepMade& step) {
+      Mat x = variation_.tangents();
+      lost_ = !steps_->along(step, p_, x) || lost_;
+      variation_.carry(std::move(x));
+    };
+    options.on_transition = [this, before = options.on_transition](const Transition& e) {
+      // What changes inside a step without being located is part of the step.
+      const bool located = !e.guards.empty() || !e.jumps.empty() || !e.hits.empty() || !e.resting.empty();
+      if (located) variation_.through(e);
+      if (before) before(e);
+    };
+    return;
+  }
   options.on_piece = [this, before = options.on_piece](const Piece& piece, const Arc& arc) {
     variation_.along(piece, arc);
     if (before) before(piece, arc);

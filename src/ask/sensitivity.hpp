@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ask/run.hpp"
 #include "base/linear.hpp"
 #include "base/table.hpp"
+#include "flow/step/tangent.hpp"
 #include "flow/variation.hpp"
 
 namespace saltus {
@@ -20,10 +22,13 @@ class SensitivityRun {
   /// Listens to the run; what listened before goes on listening.
   void attach(RunOptions& options);
   Sensitivity result() const;
-  const std::vector<std::string>& notes() const { return variation_.notes(); }
+  std::vector<std::string> notes() const;
 
  private:
   Variation variation_;
+  std::optional<StepTangent> steps_;  ///< of the time-stepping engine
+  Mat p_;
+  bool lost_ = false;  ///< a step whose derivative its equations do not give
   std::vector<std::string> parameters_;
   Eigen::Index states_;
 };

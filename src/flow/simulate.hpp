@@ -65,6 +65,8 @@ struct RunOptions {
   std::function<void(const Event&, const Arc&)> on_event;
   /// Called at each event with all that happened, before `on_event`.
   std::function<void(const Transition&)> on_transition;
+  /// Called with each step of the time-stepping engine, as it was made.
+  std::function<void(const struct StepMade&)> on_step;
   /// Called at each point of a section; false ends the run (Why::stop). Cheap: no event is made for it.
   std::function<bool(const Passing&)> on_section;
 

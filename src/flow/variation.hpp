@@ -42,6 +42,8 @@ class Variation {
     x_ = std::move(x);
     passages_.clear();
   }
+  /// The tangents moved by others along a stretch, with the same events to come.
+  void carry(Mat x) { x_ = std::move(x); }
   /// Only the first so many directions from here on.
   void shrink(Eigen::Index directions) {
     p_ = Mat(p_.leftCols(directions));

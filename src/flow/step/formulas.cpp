@@ -52,6 +52,8 @@ StepFormulas::StepFormulas(const Program& program, const std::string& key, std::
   const int n = program.states(), m = program.switches(), q = program.constraints();
   layout_ = test_layout(program);
   const TapeInputs inputs{n, m, q, form.counter_values};
+  inputs_ = inputs;
+  parameters_.assign(parameters.begin(), parameters.end());
 
   std::vector<Expr> tests, conditions;
   for (const Switch& s : form.switches) tests.push_back(s.surface);
@@ -64,6 +66,8 @@ StepFormulas::StepFormulas(const Program& program, const std::string& key, std::
   tests.insert(tests.end(), form.sections.begin(), form.sections.end());
   for (const Counter& c : form.counters) tests.push_back(c.phase);
 
+  f_ = form.f;
+  conditions_ = conditions;
   std::vector<Expr> slopes;
   const auto differentiate_all = [&](const std::vector<Expr>& functions, bool by_state) {
     Block& block = blocks_.emplace_back();
@@ -107,6 +111,8 @@ StepFormulas::StepFormulas(const Program& program, const std::string& key, std::
 
 void StepFormulas::bind(std::span<const double> parameters) {
   for (Jet<double>& jet : jets_) jet.bind(parameters);
+  parameters_.assign(parameters.begin(), parameters.end());
+  if (by_parameter_) by_parameter_->jet->bind(parameters);
   known_ = false;
 }
 
@@ -159,6 +165,39 @@ const StepSlopes& StepFormulas::slopes(double t, const Vec& x, const Vec& u, std
     known_ = true;
   }
   return slopes_now_;
+}
+
+void StepFormulas::parameter_slopes(double t, const Vec& x, const Vec& u, std::span<const double> counters, Mat& f,
+                                    Mat& c) {
+  if (!by_parameter_) {
+    by_parameter_ = std::make_unique<ByParameter>();
+    std::vector<Expr> slopes;
+    const auto add = [&](const std::vector<Expr>& functions, Block& block) {
+      block.rows = static_cast<int>(functions.size());
+      block.columns = static_cast<int>(parameters_.size());
+      Form rows;
+      rows.f = functions;
+      const auto derivatives = jacobian(rows, SymbolKind::parameter);
+      for (size_t r = 0; r < derivatives.size(); ++r) {
+        for (const Partial& d : derivatives[r]) {
+          block.entries.push_back({static_cast<int>(r), d.symbol.symbol().index, static_cast<int>(slopes.size())});
+          slopes.push_back(d.value);
+        }
+      }
+    };
+    add(f_, by_parameter_->f);
+    add(conditions_, by_parameter_->c);
+    by_parameter_->tape = build_tape(slopes, inputs_);
+    by_parameter_->jet = std::make_unique<Jet<double>>(by_parameter_->tape, 0);
+    by_parameter_->jet->bind(parameters_);
+  }
+  put(*by_parameter_->jet, t, x, u, counters);
+  const auto fill = [&](const Block& block, Mat& out) {
+    out.setZero(block.rows, block.columns);
+    for (const Entry& e : block.entries) out(e.row, e.column) = by_parameter_->jet->output(at(e.output))[0];
+  };
+  fill(by_parameter_->f, f);
+  fill(by_parameter_->c, c);
 }
 
 }  // namespace saltus

@@ -4,6 +4,7 @@
 // condition c_i that stands against it: the surface h_i, the gap g_j, or its rate where the gap is of degree 2.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -52,6 +53,8 @@ class StepFormulas {
   void condition_rates(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values);
   /// Valid until the next call.
   const StepSlopes& slopes(double t, const Vec& x, const Vec& u, std::span<const double> counters);
+  /// df/dp and dc/dp, a column per parameter; their formulas are made when they are first asked for.
+  void parameter_slopes(double t, const Vec& x, const Vec& u, std::span<const double> counters, Mat& f, Mat& c);
 
  private:
   struct Entry {
@@ -69,6 +72,15 @@ class StepFormulas {
   Tape rates_, tests_, slopes_, condition_rates_;
   std::vector<Block> blocks_;  // J, G, C, D, P
   std::vector<Jet<double>> jets_;
+  struct ByParameter {
+    Tape tape;
+    Block f, c;
+    std::unique_ptr<Jet<double>> jet;
+  };
+  std::vector<Expr> f_, conditions_;
+  TapeInputs inputs_;
+  std::vector<double> parameters_;
+  std::unique_ptr<ByParameter> by_parameter_;
   StepSlopes slopes_now_;
 };
 

@@ -304,6 +304,7 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
     before = change;
   }
   set_items();
+  out.um = um_;
   for (int i = 0; i < k; ++i) u_guess_[active_[at(i)]] = out.u1[active_[at(i)]];
   if (k > 0 && simpson_.dense) sharpen(t1, out);
   if (want_rates) {

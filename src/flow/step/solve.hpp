@@ -38,6 +38,7 @@ struct Step {
   double h = 0;
   Vec x;               ///< state at the end
   Vec u0, u1;          ///< items at both ends
+  Vec um;              ///< and in the middle of a Simpson step
   Vec f0, f1;          ///< rates at both ends of a Simpson step, if wanted; else empty
   Vec tests;           ///< at the end, by TestLayout
   bool cubic = false;  ///< a Simpson step: the cubic through both ends and rates is its dense output

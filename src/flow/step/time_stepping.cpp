@@ -14,6 +14,7 @@
 #include "flow/step/dense.hpp"
 #include "flow/step/length.hpp"
 #include "flow/step/locate.hpp"
+#include "flow/step/tangent.hpp"
 #include "flow/step/unknown_mode.hpp"
 #include "flow/thresholds.hpp"
 
@@ -265,7 +266,7 @@ class Stepper {
     for (Disagreement& d : found_) {
       if (is_tangent(d)) d.guard.side = 0;
     }
-    if (step_.h > 0) accept(step_, t() + step_.h);
+    if (step_.h > 0) accept(step_, t() + step_.h, straight());
     if (!recorder_.ended()) happen();
   }
 
@@ -354,7 +355,7 @@ class Stepper {
     for (const int j : across.rebounded)
       event.impulse.emplace_back(j, across.step.h * across.step.u1[judge_.layout().switches + j]);
     here_.held.clear();
-    accept(across.step, across.step.h == left ? part.end : t() + across.step.h);
+    accept(across.step, across.step.h == left ? part.end : t() + across.step.h, made_across(across));
     longest_ *= 2;
     length_.crossed();
     if (recorder_.ended()) return;
@@ -406,8 +407,47 @@ class Stepper {
 
   // ---- what is kept -------------------------------------------------------------------------------------------------
 
+  /// How a step in the present mode is made.
+  StepMade made_in_mode(const Step& s) const {
+    StepMade made{.rule = s.cubic ? StepMade::Rule::simpson : StepMade::Rule::theta, .theta = rule_.theta};
+    made.mode = here_.mode();
+    made.solved = solver_.active();
+    made.u0 = s.cubic ? s.u0 : s.u1;
+    made.um = s.um;
+    made.u1 = s.cubic ? Vec(2 * s.um - s.u0) : s.u1;  // as solved for, not as sharpened
+    return made;
+  }
+
+  /// Along the rates at the start, as they are.
+  StepMade straight() const {
+    StepMade made{.rule = StepMade::Rule::theta, .theta = 0};
+    made.mode = here_.mode();
+    made.u0 = made.u1 = here_.u;
+    return made;
+  }
+
+  StepMade made_across(const UnknownStep& across) const {
+    StepMade made{.rule = StepMade::Rule::theta, .theta = across.theta};
+    made.mode = across.formulas;
+    made.solved = across.solved;
+    made.hits = across.hits;
+    made.u0 = made.u1 = across.step.u1;
+    return made;
+  }
+
+  void tell_made(StepMade made, double h, const Vec& x1) const {
+    made.t = t();
+    made.h = h;
+    made.counters = here_.moment.counters;
+    made.x0 = here_.x;
+    made.x1 = x1;
+    options_.on_step(made);
+  }
+
+  void accept(const Step& s, double end) { accept(s, end, options_.on_step ? made_in_mode(s) : StepMade{}); }
+
   /// The state moves to the end of the step; sections on the way are reported.
-  void accept(const Step& s, double end) {
+  void accept(const Step& s, double end, const StepMade& made) {
     if (wants_pieces_) make_piece(here_, s, end, piece_);
     recorder_.slid(here_.mode(), s.h);
     for (int i = 0; i < model_.form.visible; ++i) {
@@ -419,10 +459,13 @@ class Stepper {
       find_crossings(solver_, model_, recorder_, here_, s, piece_, crossings_);
       recorder_.pass(piece_, crossings_, now, resolution());
       if (recorder_.ended()) {
-        here_.x = Eigen::Map<const Vec>(now.x.data(), here_.x.size());
+        const Vec reached = Eigen::Map<const Vec>(now.x.data(), here_.x.size());
+        if (options_.on_step) tell_made(made, now.t() - piece_.start, reached);
+        here_.x = reached;
         return;
       }
     }
+    if (options_.on_step) tell_made(made, s.h, s.x);
     if (recorder_.wants_pieces()) recorder_.keep(piece_, now, here_.held);
     here_.x = s.x;
     here_.u = s.u1;

@@ -39,8 +39,11 @@ StepFate UnknownMode::solve(const Here& here, double h, double theta, UnknownSte
     const ItemBounds bounds = this->bounds(here, key, known, push);
     const StepFate fate = solver_.complementarity(here.x, here.t(), h, theta, bounds, out.step, state_, out.trouble);
     if (fate != StepFate::ok) return fate;
+    out.theta = theta;
+    out.formulas = key;
     if (!learn(here, out.step, bounds, known)) break;
   }
+  tell_solved(here, known, push, out);
   read_mode(here, known, push, out);
   return StepFate::ok;
 }
@@ -93,6 +96,22 @@ bool UnknownMode::learn(const Here& here, const Step& step, const ItemBounds& bo
     if (!known.near[at(j)] && step.tests[judge_.layout().gap(j)] < 0) set(known.near[at(j)]);
   }
   return learnt;
+}
+
+void UnknownMode::tell_solved(const Here& here, const Findings& known, const std::vector<double>& push,
+                              UnknownStep& out) const {
+  out.solved.clear();
+  out.hits.clear();
+  for (int i = 0; i < m_; ++i) {
+    const bool fixed = decided(here, i) || (!program_.plain(i) && out.formulas.switches[at(i)] != '0');
+    if (!fixed && state_[at(i)] == BoundState::inside) out.solved.push_back(i);
+  }
+  for (int j = 0; j < q_; ++j) {
+    if (!known.near[at(j)] || state_[at(m_ + j)] != BoundState::inside) continue;
+    out.solved.push_back(m_ + j);
+    if (push[at(j)] < 0)
+      out.hits.emplace_back(m_ + j, push[at(j)] / here.tests[judge_.layout().gap_rate(j)]);
+  }
 }
 
 void UnknownMode::read_mode(const Here& here, const Findings& known, const std::vector<double>& push,

@@ -17,6 +17,10 @@ struct UnknownStep {
   Mode mode;                   ///< at its end
   std::vector<int> rebounded;  ///< contacts that were hit on the way
   std::string trouble;         ///< numbers, where there is no solution
+  double theta = 1;
+  Mode formulas;                             ///< the mode whose formulas were used
+  std::vector<int> solved;                   ///< items inside their bounds
+  std::vector<std::pair<int, double>> hits;  ///< of them those of contacts that rebound, with their restitution
 };
 
 class UnknownMode {
@@ -38,6 +42,7 @@ class UnknownMode {
   bool decided(const Here& here, int i) const;
   ItemBounds bounds(const Here& here, const Mode& key, const Findings& known, const std::vector<double>& push) const;
   bool learn(const Here& here, const Step& step, const ItemBounds& bounds, Findings& known) const;
+  void tell_solved(const Here& here, const Findings& known, const std::vector<double>& push, UnknownStep& out) const;
   void read_mode(const Here& here, const Findings& known, const std::vector<double>& push, UnknownStep& out) const;
   /// r min(g', 0) of each contact at the start of the step; restitutions may depend on states.
   std::vector<double> rebounds(const Here& here);
