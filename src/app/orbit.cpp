@@ -132,7 +132,6 @@ void check_applies(const OrbitRequest& request) {
     refuse(request.equilibrium && given, option, "an equilibrium has no period", of_orbits);
   };
   of_equilibria(!request.section.empty(), "--section");
-  of_equilibria(request.guess, "--guess");
   of_equilibria(request.period > 0, "--period");
   of_equilibria(request.time.has_value(), "--time");
   of_equilibria(request.backward, "--backward");
