@@ -6,13 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
+
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
-
-}  // namespace
 
 Branch EquilibriumCurve::follow() {
   Branch& out = book_.branch;
@@ -189,8 +185,8 @@ bool EquilibriumCurve::slides() const {
 
 BranchPoint EquilibriumCurve::told(const CurvePoint& p) {
   BranchPoint out{.values = values_of(p.z), .state = state_of(p.z), .t = time(), .spectrum = eigenvalues_at(p.z)};
-  out.stable = std::all_of(out.spectrum.begin(), out.spectrum.end(),
-                           [](const std::complex<double>& e) { return e.real() < 0; });
+  out.stable =
+      std::all_of(out.spectrum.begin(), out.spectrum.end(), [](const std::complex<double>& e) { return e.real() < 0; });
   out.signature = {visible_mode(arc_.mode, model_.form.visible).text()};
   return out;
 }
@@ -213,8 +209,8 @@ SpecialPoint EquilibriumCurve::place(const std::string& type, const CurvePoint& 
 
 bool EquilibriumCurve::add(SpecialPoint s) {
   BranchPoint p{.values = s.values, .state = s.state, .t = s.t, .spectrum = s.spectrum, .signature = s.signature};
-  p.stable = std::all_of(p.spectrum.begin(), p.spectrum.end(),
-                         [](const std::complex<double>& e) { return e.real() < 0; });
+  p.stable =
+      std::all_of(p.spectrum.begin(), p.spectrum.end(), [](const std::complex<double>& e) { return e.real() < 0; });
   book_.special(std::move(s), std::move(p));
   return true;
 }
@@ -262,14 +258,25 @@ bool branches_at(const SpecialPoint& special) {
 }
 
 std::string label_letters(const std::string& type) {
-  static const std::pair<const char*, const char*> known[] = {
-      {"fold", "LP"},           {"branch", "BP"},           {"flip", "PD"},
-      {"torus", "TR"},          {"hopf", "HB"},             {"symmetry", "SB"},
-      {"grazing", "GR"},        {"grazing-sliding", "GS"},  {"crossing-sliding", "CS"},
-      {"switching-sliding", "SS"}, {"adding-sliding", "AS"}, {"corner", "CO"},
-      {"impact-grazing", "IG"}, {"release", "RL"},          {"boundary-equilibrium", "BE"},
-      {"pseudo-saddle-node", "PS"}, {"cusp", "CP"},         {"bogdanov-takens", "BT"},
-      {"degenerate", "DG"}};
+  static const std::pair<const char*, const char*> known[] = {{"fold", "LP"},
+                                                              {"branch", "BP"},
+                                                              {"flip", "PD"},
+                                                              {"torus", "TR"},
+                                                              {"hopf", "HB"},
+                                                              {"symmetry", "SB"},
+                                                              {"grazing", "GR"},
+                                                              {"grazing-sliding", "GS"},
+                                                              {"crossing-sliding", "CS"},
+                                                              {"switching-sliding", "SS"},
+                                                              {"adding-sliding", "AS"},
+                                                              {"corner", "CO"},
+                                                              {"impact-grazing", "IG"},
+                                                              {"release", "RL"},
+                                                              {"boundary-equilibrium", "BE"},
+                                                              {"pseudo-saddle-node", "PS"},
+                                                              {"cusp", "CP"},
+                                                              {"bogdanov-takens", "BT"},
+                                                              {"degenerate", "DG"}};
   for (const auto& [name, letters] : known) {
     if (type == name) return letters;
   }

@@ -6,16 +6,17 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
+
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 constexpr double at_zero = 1e-7;  ///< a guard below this share of its slope counts as zero at a special point
 
 }  // namespace
 
-std::optional<std::vector<double>> EquilibriumCurve::rest_in(const Arc& arc, const std::vector<double>& x, double value) {
+std::optional<std::vector<double>> EquilibriumCurve::rest_in(const Arc& arc, const std::vector<double>& x,
+                                                             double value) {
   const Arc keep = std::exchange(arc_, arc);
   const Mat basis = std::exchange(basis_, Mat());
   Vec z(n() + 1);
@@ -127,10 +128,10 @@ Passage EquilibriumCurve::pass(const Located& l) {
     if (before.rows() == after.rows()) {
       s.crosses = axis_passages(before, after);
       for (const std::string& c : *s.crosses)
-        s.detail += c == "complex" ? ", discontinuous Hopf"
+        s.detail += c == "complex"     ? ", discontinuous Hopf"
                     : found.size() > 2 ? ", discontinuous pitchfork"
-                    : *s.persists ? ", discontinuous transcritical"
-                                  : ", discontinuous fold";
+                    : *s.persists      ? ", discontinuous transcritical"
+                                       : ", discontinuous fold";
     }
     for (size_t k = 1; k < found.size(); ++k)
       s.others.push_back({.value = found[k].value, .state = found[k].x, .arc = found[k].arc});

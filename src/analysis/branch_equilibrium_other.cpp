@@ -6,13 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
+
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
-
-}  // namespace
 
 void EquilibriumCurve::begin_at_special(const CurvePoint& first) {
   const Arc arc = arc_;
@@ -47,8 +43,7 @@ void EquilibriumCurve::begin_at_special(const CurvePoint& first) {
 
 bool EquilibriumCurve::is_sought(const Located& l, const std::string& type) {
   if (!options_.seek || looking_ == 0) return false;
-  const bool same = type == options_.seek->type &&
-                    std::abs(l.point.last() - options_.seek->value) < 1e-5 * scale_[n()];
+  const bool same = type == options_.seek->type && std::abs(l.point.last() - options_.seek->value) < 1e-5 * scale_[n()];
   if (same) sought_ = l;
   return same;
 }

@@ -5,12 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
+
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 Mat OrbitCurve::limit(const std::vector<double>& u, std::vector<Mat> m) {
   for (size_t k = 1; k < m.size(); ++k) {
@@ -71,7 +68,7 @@ OrbitCurve::OneSided OrbitCurve::matrix_before(const Located& l) {
 }
 
 std::optional<OrbitCurve::Side> OrbitCurve::try_side(const OrbitProblem::Frozen& legs, Vec z, double value, double side,
-                             const Located& l) {
+                                                     const Located& l) {
   problem_.restore(legs);
   z[z.size() - 1] = value;
   const std::optional<CurvePoint> p = curve_->start(z);
@@ -172,8 +169,7 @@ std::optional<OrbitOptions> OrbitCurve::orbit_without_impact(const Located& l) {
   const std::optional<Vec> z = without_impact(*impact, l);
   if (!z) return std::nullopt;
   const double incoming = l.point.last() > l.before.last() ? -1 : 1;
-  const std::optional<Side> side =
-      both_sides(*z, l.point.last(), 1e-4 * (options_.high - options_.low), incoming, l);
+  const std::optional<Side> side = both_sides(*z, l.point.last(), 1e-4 * (options_.high - options_.low), incoming, l);
   const int times = side ? times_of(*side) : 1;
   if (times == 1) return std::nullopt;
   problem_.put(side->z);
@@ -187,7 +183,8 @@ std::optional<OrbitOptions> OrbitCurve::orbit_without_impact(const Located& l) {
   return there;
 }
 
-std::optional<OrbitCurve::Side> OrbitCurve::both_sides(const Vec& z, double value, double eps, double incoming, const Located& l) {
+std::optional<OrbitCurve::Side> OrbitCurve::both_sides(const Vec& z, double value, double eps, double incoming,
+                                                       const Located& l) {
   const OrbitProblem::Frozen fresh = problem_.frozen_signature();
   for (const double side : {-incoming, incoming}) {
     if (std::optional<Side> s = try_side(fresh, z, value + side * eps, side, l)) return s;

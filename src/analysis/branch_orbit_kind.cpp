@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
+
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 /// The letter of a switch.
 char letter(const Mode& mode, int item) { return mode.switches[at(item)]; }
@@ -118,7 +118,8 @@ std::string OrbitCurve::type_of_monitor(const OrbitView& v, const Monitor& m, co
     case GuardKind::surface:
       if (m.lowest.where == Lowest::Where::start) {
         const Arc& earlier = v.legs[m.leg - 1].arc;
-        if (m.guard.known == 0) return without_speed(leg.arc, m.guard.guard.item, x, t, v.period) ? "grazing" : "corner";
+        if (m.guard.known == 0)
+          return without_speed(leg.arc, m.guard.guard.item, x, t, v.period) ? "grazing" : "corner";
         if (letter(earlier.mode, m.guard.guard.item) == '0') return "adding-sliding";
         return without_speed(earlier, m.guard.guard.item, x, t, v.period) ? "grazing" : "crossing-sliding";
       }

@@ -5,14 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "flow/jacobian.hpp"
 #include "flow/variation.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
 
 /// Directions with a smaller share of the largest singular value are free.
 constexpr double free_share = 1e-9;

@@ -64,9 +64,9 @@ class Blocks {
   std::vector<std::vector<double>> sums_;
 };
 
-class Spectrum {
+class RunningSpectrum {
  public:
-  Spectrum(const Program& program, const ExponentOptions& options)
+  RunningSpectrum(const Program& program, const ExponentOptions& options)
       : options_(options),
         stretching_(program, options.run, program.states()),
         sums_(stretching_.logs()),
@@ -177,7 +177,7 @@ class Spectrum {
 }  // namespace
 
 Exponents find_exponents(const Program& program, const ExponentOptions& options) {
-  Spectrum spectrum(program, options);
+  RunningSpectrum spectrum(program, options);
   RunOptions run = options.run;
   run.keep_events = false;
   if (options.open) run.max_steps = options.most_steps;

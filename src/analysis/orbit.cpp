@@ -11,6 +11,7 @@
 #include "analysis/signature.hpp"
 #include "analysis/spectrum.hpp"
 #include "analysis/symmetry.hpp"
+#include "base/index.hpp"
 #include "flow/recorder.hpp"
 #include "flow/variation.hpp"
 #include "model/period.hpp"
@@ -18,13 +19,9 @@
 namespace saltus {
 namespace {
 
-size_t at(int i) { return static_cast<size_t>(i); }
-Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
-size_t ux(Eigen::Index i) { return static_cast<size_t>(i); }
-
-constexpr double closes = 1e-7;        ///< relative error of a run that counts as closed
-constexpr double converged = 1e-12;    ///< relative residual of Newton's method
-constexpr int most_signatures = 12;    ///< changes of the signature before giving up
+constexpr double closes = 1e-7;      ///< relative error of a run that counts as closed
+constexpr double converged = 1e-12;  ///< relative residual of Newton's method
+constexpr int most_signatures = 12;  ///< changes of the signature before giving up
 
 /// Where an orbit begins, and how it closes.
 struct Begin {
@@ -38,9 +35,9 @@ struct Failure {
   double residual = 0;
 };
 
-class Search {
+class OrbitSearch {
  public:
-  Search(const Model& model, const OrbitOptions& options)
+  OrbitSearch(const Model& model, const OrbitOptions& options)
       : options_(options), direction_(options.backward ? -1.0 : 1.0), model_(model) {
     for (Section& s : model_.sections) s.stop = false;
     const std::optional<Period> period = period_in_time(model_, options.run.parameters);
@@ -320,8 +317,8 @@ class Search {
     const Arc first = simulator_->run(still).last;
     for (const Counter& c : model_.form.counters) {
       const std::vector<Expr> symbols = symbols_in(std::span(&c.phase, 1));
-      const bool timed = std::none_of(symbols.begin(), symbols.end(),
-                                      [](const Expr& e) { return e.is_symbol(SymbolKind::state); });
+      const bool timed =
+          std::none_of(symbols.begin(), symbols.end(), [](const Expr& e) { return e.is_symbol(SymbolKind::state); });
       if (timed) set_counter(c, first.counters[static_cast<size_t>(c.at)], arc.counters);
     }
   }
@@ -346,7 +343,7 @@ class Search {
   struct Lap {
     Trajectory run;
     Mat monodromy;
-    std::vector<double> times;      // of each return
+    std::vector<double> times;    // of each return
     std::vector<double> stretch;  // per transition
     std::vector<std::string> notes;
     bool whole = false;
@@ -475,7 +472,7 @@ class Search {
     if (!equations(legs, begin.t, r, J)) return false;
     double size = size_of(r);
     double best = size;
-    int still = 0, patience = 8;
+    int still = 0, tries = 8;
     for (int iteration = 0; iteration < 40; ++iteration) {
       orbit.residual = size;
       if (size < 1e-15) break;
@@ -499,10 +496,10 @@ class Search {
         const double now = size_of(r);
         // The next step, with the matrix as it is, tells whether this one leads nearer also where residuals do not.
         const bool falls = now < 0.9 * size || now < 1e-9;
-        const bool nearer = falls || (patience > 0 && size_of(lu.solve(r)) < (1 - share / 2) * moves);
+        const bool nearer = falls || (tries > 0 && size_of(lu.solve(r)) < (1 - share / 2) * moves);
         if (nearer || share < 1e-3) {
           better = true;
-          if (!falls) --patience;
+          if (!falls) --tries;
           size = now;
           break;
         }
@@ -661,8 +658,8 @@ class Search {
       orbit.monodromy.emplace_back(row.begin(), row.end());
     }
     orbit.symmetric = now.run.dense() && find_symmetry(*program_, *variation_,
-                                                      {&now.run, direction_ * orbit.period, left_out_, shift_,
-                                                       Eigen::Map<const Vec>(size_.data(), ix(size_.size()))});
+                                                       {&now.run, direction_ * orbit.period, left_out_, shift_,
+                                                        Eigen::Map<const Vec>(size_.data(), ix(size_.size()))});
     const int visible = model_.form.visible;
     double t = begin.t;
     size_t k = 0;
@@ -684,8 +681,8 @@ class Search {
     orbit.trajectory = std::move(now.run);
   }
 
-  /// The monodromy as the product of what its legs do, with the rates where each begins; as that of the run where it counts
-  /// more than its legs (a section on a surface, chatter).
+  /// The monodromy as the product of what its legs do, with the rates where each begins; as that of the run where it
+  /// counts more than its legs (a section on a surface, chatter).
   std::vector<Mat> factors_of(const Begin& begin, Lap& now, std::vector<Vec>& flow) {
     const std::vector<Leg>& legs = solved_;
     Vec r;
@@ -770,7 +767,7 @@ class Search {
 
 }  // namespace
 
-Orbit find_orbit(const Model& model, const OrbitOptions& options) { return Search(model, options).find(); }
+Orbit find_orbit(const Model& model, const OrbitOptions& options) { return OrbitSearch(model, options).find(); }
 
 Orbit try_orbit(const Model& model, const OrbitOptions& options) {
   try {

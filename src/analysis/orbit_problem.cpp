@@ -5,15 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "expr/diff.hpp"
 #include "model/period.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-size_t ux(Eigen::Index i) { return static_cast<size_t>(i); }
-Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
 
 Model without_stops(Model model) {
   for (Section& s : model.sections) s.stop = false;
@@ -106,9 +103,7 @@ void OrbitProblem::put(const Vec& z) {
   bind(values_of(z));
 }
 
-std::vector<double> OrbitProblem::values_of(const Vec& z) const {
-  return {z.end() - ix(followed_.size()), z.end()};
-}
+std::vector<double> OrbitProblem::values_of(const Vec& z) const { return {z.end() - ix(followed_.size()), z.end()}; }
 
 double OrbitProblem::period_of(const Vec& z) const {
   if (forced_) {
@@ -482,7 +477,8 @@ bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
     std::vector<Vec> flow;
     double t = t0_;
     for (const Leg& leg : legs_) {
-      flow.push_back(in_units(shooting_->variation().rates(leg.arc, std::vector<double>(leg.x.begin(), leg.x.end()), t)));
+      flow.push_back(
+          in_units(shooting_->variation().rates(leg.arc, std::vector<double>(leg.x.begin(), leg.x.end()), t)));
       t += leg.length;
     }
     out.trivial = carried_along(factors, flow);
@@ -511,7 +507,8 @@ bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
   for (size_t i = 0; i < legs_.size(); ++i) {
     const Leg& leg = legs_[i];
     Series& series = shooting_->variation().series();
-    std::vector<LegGuard> guards = leg_guards(program_, series, leg, i > 0 && legs_[i - 1].happens ? &legs_[i - 1].event : nullptr);
+    std::vector<LegGuard> guards =
+        leg_guards(program_, series, leg, i > 0 && legs_[i - 1].happens ? &legs_[i - 1].event : nullptr);
     std::vector<Guard> plain;
     for (const LegGuard& g : guards) plain.push_back(g.guard);
     std::vector<double> x(leg.x.begin(), leg.x.end());
@@ -742,7 +739,8 @@ bool OrbitProblem::acts(const Arc& arc, const std::vector<double>& x, double t, 
   }
   for (int sample = 0; sample < 4; ++sample) {
     std::vector<double> y = x;
-    for (size_t i = 0; i < y.size(); ++i) y[i] += sample * 1e-3 * size_[ix(i)] * std::sin(1.0 + 2.3 * static_cast<double>(i) + sample);
+    for (size_t i = 0; i < y.size(); ++i)
+      y[i] += sample * 1e-3 * size_[ix(i)] * std::sin(1.0 + 2.3 * static_cast<double>(i) + sample);
     for (const Arc& base : modes) {
       Arc a = base, b = base;
       a.mode.switches[at(item)] = '+';

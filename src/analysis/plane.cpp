@@ -5,12 +5,11 @@
 #include <functional>
 #include <map>
 
+#include "base/index.hpp"
 #include "flow/series.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 struct Point {
   double x = 0, y = 0;

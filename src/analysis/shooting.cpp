@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "flow/smooth.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
 
 /// Legs up to this share of the period use the series of their guard from the start.
 constexpr double short_leg = 0.02;
@@ -92,12 +90,9 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
             case GuardKind::gap: stretch.guards.push_back(coefficients(series.gap(g.item), order)); break;
             case GuardKind::jump: stretch.guards.push_back(coefficients(series.jump(g.item), order)); break;
             case GuardKind::sigma:
-              stretch.guards.push_back(
-                  coefficients(series.unknown(g.item), order, g.side * series.hold(g.item)));
+              stretch.guards.push_back(coefficients(series.unknown(g.item), order, g.side * series.hold(g.item)));
               break;
-            case GuardKind::slip:
-              stretch.guards.push_back(coefficients(series.unknown(g.item), order, g.side));
-              break;
+            case GuardKind::slip: stretch.guards.push_back(coefficients(series.unknown(g.item), order, g.side)); break;
             case GuardKind::lambda:
               stretch.guards.push_back(coefficients(series.unknown(program_.switches() + g.item), order));
               break;

@@ -4,14 +4,13 @@
 #include <cmath>
 #include <utility>
 
+#include "base/index.hpp"
+
 namespace saltus {
 namespace {
 
-size_t at(int i) { return static_cast<size_t>(i); }
-Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
-
 constexpr double shortest_leg = 1e-4;  ///< of those before an accumulation, as a share of the period
-constexpr int samples = 12;            ///< of a guard on one step
+constexpr int guard_samples = 12;      ///< of a guard on one step
 
 /// The last events before an accumulation are too close for their times to be solved for; what they lead to is rest
 /// all the same.
@@ -33,11 +32,11 @@ double evaluate(std::span<const double> c, double tau) {
 
 /// Golden section: where a function with one minimum between a and b is lowest, and how low.
 template <class Function>
-std::pair<double, double> lowest_between(const Function& f, double a, double b, double near) {
+std::pair<double, double> lowest_between(const Function& f, double a, double b, double close) {
   constexpr double golden = 0.3819660112501051;
   double t1 = a + golden * (b - a), t2 = b - golden * (b - a);
   double f1 = f(t1), f2 = f(t2);
-  for (int k = 0; k < 60 && b - a > near; ++k) {
+  for (int k = 0; k < 60 && b - a > close; ++k) {
     if (f1 < f2) {
       b = t2, t2 = t1, f2 = f1;
       t1 = a + golden * (b - a);
@@ -277,8 +276,8 @@ Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double l
   };
   std::vector<double> times, values;
   for (size_t k = 0; k < count; ++k) {
-    const double step = std::abs(trace.stretches[k].piece.length) / samples;
-    for (int j = 0; j < samples; ++j) times.push_back(starts[k] + j * step);
+    const double step = std::abs(trace.stretches[k].piece.length) / guard_samples;
+    for (int j = 0; j < guard_samples; ++j) times.push_back(starts[k] + j * step);
   }
   times.push_back(total);
   for (const double t : times) values.push_back(at_time(t));
@@ -286,7 +285,7 @@ Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double l
   for (size_t j = 0; j < times.size(); ++j) {
     if (values[j] < out.value) out.value = values[j], out.time = times[j];
   }
-  // The least may lie between samples beside any of those that are lower than their neighbours.
+  // The least may lie between guard_samples beside any of those that are lower than their neighbours.
   const double least = out.value;
   for (size_t j = 0; j < times.size(); ++j) {
     const size_t before = j > 0 ? j - 1 : 0, behind = std::min(j + 1, times.size() - 1);

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
+
 namespace saltus {
 namespace {
 
-size_t at(int i) { return static_cast<size_t>(i); }
-Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
-
-constexpr int samples = 12;
+constexpr int turn_samples = 12;
 constexpr double equal = 1e-6;  ///< relative difference of what a symmetry makes equal
 
 bool alike(double a, double b) { return std::abs(a - b) <= equal * (std::abs(a) + std::abs(b) + 1e-9); }
@@ -28,9 +27,8 @@ class Pairing {
 
   void see(const std::vector<double>& here, const std::vector<double>& there) {
     for (size_t i = 0; i < possible_.size(); ++i) {
-      std::erase_if(possible_[i], [&](int j) {
-        return !alike((j > 0 ? 1 : -1) * here[i], there[at(std::abs(j) - 1)]);
-      });
+      std::erase_if(possible_[i],
+                    [&](int j) { return !alike((j > 0 ? 1 : -1) * here[i], there[at(std::abs(j) - 1)]); });
     }
   }
 
@@ -42,13 +40,13 @@ class Pairing {
 };
 
 /// Everything that a symmetry must keep, at one point.
-struct Look {
+struct Glance {
   std::vector<double> surfaces, gaps, jumps;
   Vec f;
 };
 
-Look look(const Program& program, Variation& variation, const Arc& arc, const std::vector<double>& x, double t) {
-  Look out;
+Glance look(const Program& program, Variation& variation, const Arc& arc, const std::vector<double>& x, double t) {
+  Glance out;
   out.f = variation.rates(arc, x, t);
   const Series& series = variation.series();
   const std::vector<LoweredJump>& jumps = program.model().form.jumps;
@@ -66,19 +64,19 @@ bool model_has(Symmetry& symmetry, const Program& program, Variation& variation,
   const double half = orbit.duration / 2;
   const int jumps = static_cast<int>(program.model().form.jumps.size());
   Pairing surfaces(program.switches(), true), gaps(program.constraints(), false), conditions(jumps, true);
-  for (int k = 0; k < samples; ++k) {
-    const double t = run.start_time + half * (k + 0.37) / samples;
+  for (int k = 0; k < turn_samples; ++k) {
+    const double t = run.start_time + half * (k + 0.37) / turn_samples;
     const Arc& a = run.arcs[at(run.pieces[run.piece_at(t)].arc)];
     const Arc& b = run.arcs[at(run.pieces[run.piece_at(t + half)].arc)];
-    const bool bound = a.mode.switches.find('0') != std::string::npos ||
-                       a.mode.constraints.find('c') != std::string::npos;
+    const bool bound =
+        a.mode.switches.find('0') != std::string::npos || a.mode.constraints.find('c') != std::string::npos;
     for (int off = 0; off < (bound ? 1 : 2); ++off) {
       std::vector<double> x = run(t), y(n);
       for (size_t i = 0; i < n; ++i) {
         x[i] += off * 0.3 * orbit.size[ix(i)] * std::sin(1.7 + 3.1 * static_cast<double>(i) + k);
         y[i] = symmetry.sign[ix(i)] * x[i];
       }
-      const Look here = look(program, variation, a, x, t), there = look(program, variation, b, y, t + half);
+      const Glance here = look(program, variation, a, x, t), there = look(program, variation, b, y, t + half);
       surfaces.see(here.surfaces, there.surfaces);
       gaps.see(here.gaps, there.gaps);
       conditions.see(here.jumps, there.jumps);
@@ -111,14 +109,14 @@ std::optional<Symmetry> find_symmetry(const Program& program, Variation& variati
   const double half = orbit.duration / 2;
   for (size_t i = 0; i < n; ++i) {
     double with = 0, against = 0;
-    for (int k = 0; k < samples; ++k) {
-      const double t = run.start_time + half * (k + 0.37) / samples;
+    for (int k = 0; k < turn_samples; ++k) {
+      const double t = run.start_time + half * (k + 0.37) / turn_samples;
       const double a = run(t)[i], b = run(t + half)[i];
       with += std::abs(a - b), against += std::abs(a + b);
     }
     if (against < with) out.sign[ix(i)] = -1;
     if (orbit.free[i]) out.sign[ix(i)] = 1;
-    if (!orbit.free[i] && std::min(with, against) > equal * samples * orbit.size[ix(i)]) return std::nullopt;
+    if (!orbit.free[i] && std::min(with, against) > equal * turn_samples * orbit.size[ix(i)]) return std::nullopt;
     if (orbit.shift[i] != 0) return std::nullopt;
   }
   if ((out.sign.array() > 0).all()) return std::nullopt;

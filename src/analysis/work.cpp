@@ -67,15 +67,15 @@ class Crew {
     task_there_.notify_one();
   }
 
-  /// What has finished since the last call; waits at most `patience` for something.
-  std::vector<Finished> collect(Clock::duration patience) {
+  /// What has finished since the last call; waits at most `longest_wait` for something.
+  std::vector<Finished> collect(Clock::duration longest_wait) {
     if (threads_.empty() && !waiting_.empty()) {
       const Task task = std::move(waiting_.front());
       waiting_.pop_front();
       finished_.push_back(compute(task, own_));
     }
     std::unique_lock lock(mutex_);
-    task_done_.wait_for(lock, patience, [this] { return !finished_.empty(); });
+    task_done_.wait_for(lock, longest_wait, [this] { return !finished_.empty(); });
     std::vector<Finished> finished;
     finished.swap(finished_);
     inside_ -= finished.size();

@@ -15,6 +15,7 @@
 #include "app/result_folder.hpp"
 #include "app/view.hpp"
 #include "ask/many.hpp"
+#include "base/numbers.hpp"
 #include "expr/parse.hpp"
 #include "expr/print.hpp"
 #include "model/read.hpp"
@@ -27,8 +28,6 @@ namespace saltus {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 

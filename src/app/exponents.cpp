@@ -88,13 +88,13 @@ Outcome exponents(const ExponentsRequest& request, const Observer& observer) {
     texts.push_back(
         std::isinf(found.exponents[k]) ? "-inf" : fmt::format("{:.5g} ± {:.2g}", found.exponents[k], found.error[k]));
   }
-  Outcome outcome = conclude(
-      status_of(found.end), request.output, saved,
-      {.json = [&] { return as_json(found); },
-       .words = fmt::format("exponents  {} over a time of {:.6g}\n", fmt::join(texts, ", "), found.time) +
-                end_line(model, found.end) + note_lines(found.messages) + cost_line(found.cost),
-       .briefly = end_line(model, found.end),
-       .rows = found.times.size()});
+  Outcome outcome =
+      conclude(status_of(found.end), request.output, saved,
+               {.json = [&] { return as_json(found); },
+                .words = fmt::format("exponents  {} over a time of {:.6g}\n", fmt::join(texts, ", "), found.time) +
+                         end_line(model, found.end) + note_lines(found.messages) + cost_line(found.cost),
+                .briefly = end_line(model, found.end),
+                .rows = found.times.size()});
   outcome.talk += view_notes;
   return outcome;
 }

@@ -64,7 +64,8 @@ Outcome run(const RunRequest& request, const Observer& observer) {
   const Model& model = system.model();
   if (engine_of(request.solve, model) == "both") {
     if (request.sensitivity)
-      throw Error(ErrorKind::usage, "--sensitivity goes with one engine, not with both", {}, "choose --engine event or step");
+      throw Error(ErrorKind::usage, "--sensitivity goes with one engine, not with both", {},
+                  "choose --engine event or step");
     return run_both(request, model, observer);
   }
   const RunPlan planned = plan_of(request, system);

@@ -19,7 +19,7 @@
 namespace saltus {
 namespace {
 
-constexpr size_t most_runs = 20, most_panels = 6;
+constexpr size_t most_runs = 20, most_shown = 6;
 
 /// One of the runs: which model, and how the legend calls it.
 struct Variant {
@@ -93,7 +93,7 @@ Figure picture(const std::string& title, const std::vector<Shown>& shown, const 
     }
     if (axes.size() > 1) {
       figure.stacks.push_back({.panels = {std::move(panel)}});
-    } else if (time.panels.size() < most_panels) {
+    } else if (time.panels.size() < most_shown) {
       time.panels.push_back(std::move(panel));
     }
   }

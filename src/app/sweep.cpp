@@ -14,6 +14,7 @@
 #include "app/result_folder.hpp"
 #include "app/view.hpp"
 #include "ask/many.hpp"
+#include "base/numbers.hpp"
 #include "expr/print.hpp"
 #include "model/read.hpp"
 #include "out/json.hpp"
@@ -22,8 +23,6 @@
 
 namespace saltus {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 // ---- what was asked ------------------------------------------------------------------------------------------------
 

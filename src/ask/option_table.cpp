@@ -22,18 +22,22 @@ using Range = std::pair<double, double>;
 constexpr auto table = std::to_array<OptionFact>({
     // The model.
     {"parameter", "-p", "NAME=VALUE", "", "another parameter value: -p F=0.3, -p omega=1/3", "check " SALTUS_ALL},
-    {"parameter", "--parameter", "NAME=V1,V2..", "", "the same as -p; both may give several values, for several runs in one picture", "run"},
+    {"parameter", "--parameter", "NAME=V1,V2..", "",
+     "the same as -p; both may give several values, for several runs in one picture", "run"},
     {"initial", "-x", "NAME=VALUE", "", "another initial value: -x v=0.1", "check " SALTUS_ALL},
     {"initial", "--initial", "NAME=FORMULA", "", "the same as -x; both may use the varied states: -x z=y+1", "basins"},
 
     // What is asked.
     {"vary", "VALUES,--vary", "", "", "omega=0.15:2:400, omega=1,2,3, omega=@FILE, 1/omega=0.5:7:400; or two", "sweep"},
     {"log", "--log", "", "", "equal ratios instead of equal steps", "sweep"},
-    {"axis", "AXES,--axis", "", "", "the states varied: y=-2:2:400 (400 cells), y=@FILE or y=0,1,3 (edges of cells)", "basins"},
-    {"range-of", "RANGE,--range-of", "NAME=A:B", "", "NAME=A:B; NAME may be a formula of a parameter: 1/omega=1:6", "follow"},
+    {"axis", "AXES,--axis", "", "", "the states varied: y=-2:2:400 (400 cells), y=@FILE or y=0,1,3 (edges of cells)",
+     "basins"},
+    {"range-of", "RANGE,--range-of", "NAME=A:B", "", "NAME=A:B; NAME may be a formula of a parameter: 1/omega=1:6",
+     "follow"},
     {"method", "--method", "cells|direct", "cells", "map each cell once, or run each until it settles", "basins"},
     {"join", "--join", "nearest|run|touch[:D]|none", "nearest", "which cycles of cells are one attractor", "basins"},
-    {"refine", "--refine", "", "", "with --method direct: run only cells near boundaries, fill in the others", "basins"},
+    {"refine", "--refine", "", "", "with --method direct: run only cells near boundaries, fill in the others",
+     "basins"},
     {"random", "--random", "N", "", "so many random values instead: omega=0.15:2 --random 500", "sweep"},
     {"random", "--random", "N", "", "so many random points instead of a grid: y=-2:2 v=-2:2 --random 10000", "basins"},
     {"points", "-n,--points", "N", "1000", "how many points", "section"},
@@ -45,17 +49,22 @@ constexpr auto table = std::to_array<OptionFact>({
     {"level", "--level", "VALUE", "0", "of a section on a formula: met where that has this value", "section"},
     {"settle", "--settle", "N", "", "go on until a period is found, but for N points at most", "sweep"},
     {"section", "--section", "NAME", "", "which section, if there are several", "section sweep basins orbit follow"},
-    {"section", "--section", "NAME", "", "a section of the model; exponents are per unit of time all the same", "exponents"},
+    {"section", "--section", "NAME", "", "a section of the model; exponents are per unit of time all the same",
+     "exponents"},
     {"longest", "--longest", "P", "64", "longest period looked for", "sweep basins"},
-    {"period-tolerance", "--period-tolerance", "D|NAME=D", "", "how near points of one phase are, for all or per state", "sweep"},
-    {"period-tolerance", "--period-tolerance", "D|NAME=D", "1e-6 of its axis", "how near points of one phase are, for all or per state", "basins"},
+    {"period-tolerance", "--period-tolerance", "D|NAME=D", "", "how near points of one phase are, for all or per state",
+     "sweep"},
+    {"period-tolerance", "--period-tolerance", "D|NAME=D", "1e-6 of its axis",
+     "how near points of one phase are, for all or per state", "basins"},
     {"continue", "--continue", "no|up|down|both", "no", "start where the run of the value before ended", "sweep"},
-    {"start", "--start", "V1,V2..|@FILE|random", "", "start at these states (repeat for several), or in --box", "sweep"},
+    {"start", "--start", "V1,V2..|@FILE|random", "", "start at these states (repeat for several), or in --box",
+     "sweep"},
     {"starts", "--starts", "K", "1", "random starts per value", "sweep"},
     {"starts", "--starts", "K", "", "from so many random starts in --box: every orbit found", "orbit"},
     {"box", "--box", "NAME=A:B", "", "where random starts lie: --box y=-2:2,v=-1:1", "sweep orbit"},
     {"seed", "--seed", "S", "1", "of all that is random", "sweep basins orbit"},
-    {"colour", "--colour", "none|start|sliding|period|exponent", "start, where there are several", "of the dots", "sweep"},
+    {"colour", "--colour", "none|start|sliding|period|exponent", "start, where there are several", "of the dots",
+     "sweep"},
     {"period", "--period", "K", "1", "the map takes K points of the section", "basins"},
     {"period", "--period", "N", "", "it closes after N returns to the section", "orbit follow"},
     {"at", "--at", "NAME=VALUE", "the middle", "with three axes or more: the plane shown", "basins"},
@@ -76,7 +85,8 @@ constexpr auto table = std::to_array<OptionFact>({
     {"over", "--over", "MODEL", "", "a further model, run alike and drawn into the same picture", "run"},
     {"sample", "--sample", "DT|steps", "as dense as curves bend", "rows every DT, or at steps and events only", "run"},
     {"store", "--store", "samples|pieces", "samples", "keep rows only, or the dense output as well", "run"},
-    {"sensitivity", "--sensitivity", "[NAMES]", "", "derivatives of the end by initial values and by parameters: all, or F,omega", "run"},
+    {"sensitivity", "--sensitivity", "[NAMES]", "",
+     "derivatives of the end by initial values and by parameters: all, or F,omega", "run"},
 
     // How it is computed.
     {"from", "--from", "TIME", "0", "start time", SALTUS_ALL},
@@ -96,8 +106,10 @@ constexpr auto table = std::to_array<OptionFact>({
     {"threads", "-j", "N", "all cores but one", "threads", "studio"},
     {"flow", "--flow", "taylor|stiff", "taylor", "smooth flow by Taylor series or an implicit method", SALTUS_ALL},
     {"leave", "--leave", "NAME=+1|-1|0", "", "side to leave a surface to where several are possible", SALTUS_ALL},
-    {"attract", "--attract", "NUMBER", "", "hold slid surfaces by the term -C h grad h instead of projection", SALTUS_RUNS, Range{0, 1e12}},
-    {"native", "--native", "auto|on|off", "auto", "machine code in long runs, from the start, or never; the results are the same", SALTUS_ALL},
+    {"attract", "--attract", "NUMBER", "", "hold slid surfaces by the term -C h grad h instead of projection",
+     SALTUS_RUNS, Range{0, 1e12}},
+    {"native", "--native", "auto|on|off", "auto",
+     "machine code in long runs, from the start, or never; the results are the same", SALTUS_ALL},
     {"zeno", "--zeno", "complete|stop", "complete", "where events accumulate: go on, or end there", SALTUS_ALL},
 
     // Where it goes.
@@ -107,7 +119,8 @@ constexpr auto table = std::to_array<OptionFact>({
     {"format", "--format", "csv|h5", "csv", "data as csv or h5", SALTUS_ALL},
     {"no-plot", "--no-plot", "", "", "draw no picture", SALTUS_ALL},
     {"plot", "--plot", "FILE", "", "a further picture: .svg, .png or .pdf", SALTUS_ALL},
-    {"show", "--show", "NAMES", "", "what to plot: names, sigma(SURFACE), x[1..5]; x:y a plane, x:y:z a curve in space", SALTUS_RUNS " orbit"},
+    {"show", "--show", "NAMES", "", "what to plot: names, sigma(SURFACE), x[1..5]; x:y a plane, x:y:z a curve in space",
+     SALTUS_RUNS " orbit"},
     {"range", "--range", "NAME=A:B", "", "what the axis of a quantity shows: --range y=-2:2", SALTUS_ALL},
     {"equal", "--equal", "", "", "units equally long on both axes of a plane", SALTUS_ALL},
     {"log-x", "--log-x", "", "", "logarithmic x axis", SALTUS_ALL},
@@ -150,15 +163,14 @@ std::string OptionFact::words() const {
 std::span<const OptionFact> option_table() { return table; }
 
 const OptionFact* find_option(std::string_view name, std::string_view command) {
-  const auto found = std::find_if(table.begin(), table.end(), [&](const OptionFact& o) {
-    return o.name == name && o.applies_to(command);
-  });
+  const auto found = std::find_if(table.begin(), table.end(),
+                                  [&](const OptionFact& o) { return o.name == name && o.applies_to(command); });
   return found == table.end() ? nullptr : &*found;
 }
 
 std::string commands_with(std::string_view flag) {
-  constexpr auto known = std::to_array<std::string_view>({"check", "run", "section", "sweep", "basins", "orbit", "follow",
-                                                          "exponents", "again", "studio"});
+  constexpr auto known = std::to_array<std::string_view>(
+      {"check", "run", "section", "sweep", "basins", "orbit", "follow", "exponents", "again", "studio"});
   std::string out;
   for (const std::string_view command : known) {
     const bool takes = std::any_of(table.begin(), table.end(), [&](const OptionFact& o) {
@@ -172,8 +184,9 @@ std::string commands_with(std::string_view flag) {
 void check_range(std::string_view name, double value) {
   for (const OptionFact& o : table) {
     if (o.name != name || !o.range || (value >= o.range->first && value <= o.range->second)) continue;
-    throw Error(ErrorKind::usage, fmt::format("`{}` {} is out of range", name, print_number(value)), {},
-                fmt::format("give a number from {} to {}", print_number(o.range->first), print_number(o.range->second)));
+    throw Error(
+        ErrorKind::usage, fmt::format("`{}` {} is out of range", name, print_number(value)), {},
+        fmt::format("give a number from {} to {}", print_number(o.range->first), print_number(o.range->second)));
   }
 }
 

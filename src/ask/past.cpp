@@ -79,8 +79,8 @@ std::string write_past(const Past& past) {
   for (const Past::Special& s : past.special) {
     out += fmt::format("\n[special.{}]\ntype = {}\nvalues = {}\nt = {:.17g}\nperiod = {:.17g}\nstate = {}\n", s.label,
                        json_string(s.type), toml_numbers(s.values), s.at.t, s.at.period, toml_state(s.at));
-    out += fmt::format("near = {{values = {}, t = {:.17g}, period = {:.17g}, state = {}}}\n", toml_numbers(s.near_values),
-                       s.near.t, s.near.period, toml_state(s.near));
+    out += fmt::format("near = {{values = {}, t = {:.17g}, period = {:.17g}, state = {}}}\n",
+                       toml_numbers(s.near_values), s.near.t, s.near.period, toml_state(s.near));
   }
   return out;
 }

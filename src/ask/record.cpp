@@ -7,16 +7,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/index.hpp"
+#include "base/numbers.hpp"
+
 namespace saltus {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr size_t most_cells = 20'000'000;
+constexpr size_t most_entries = 20'000'000;
 constexpr size_t most_smooth_rows = 1'000'000;
 constexpr size_t most_marks = 2000;
 constexpr size_t most_stays = 200'000;
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 std::vector<double> state_at(const Piece& piece, int states, double tau) {
   std::vector<double> x(at(states));
@@ -39,7 +39,7 @@ RunTables::RunTables(const Program& program, const RunOptions& options, const Sa
       series_(program, options.parameters, 1),
       columns_(row_columns(program.model())),
       width_(columns_.size()),
-      most_rows_(std::max<size_t>(1000, most_cells / width_)) {
+      most_rows_(std::max<size_t>(1000, most_entries / width_)) {
   series_.use_native(options.native);
   most_rows_ = samples() ? std::numeric_limits<size_t>::max() : std::min(most_rows_, most_smooth_rows);
   lowest_.assign(width_, HUGE_VAL);
@@ -48,7 +48,7 @@ RunTables::RunTables(const Program& program, const RunOptions& options, const Sa
                           : sampling.kind == Sampling::Kind::every ? std::abs(options.until - from_) / sampling.interval
                                                                    : 0;
   // No more memory than the rows need; what a run does not reach is never touched.
-  if (expected > 0 && expected < most_cells) cells_.reserve((static_cast<size_t>(expected) + 2) * width_);
+  if (expected > 0 && expected < most_entries) cells_.reserve((static_cast<size_t>(expected) + 2) * width_);
 }
 
 // ---- rows ----------------------------------------------------------------------------------------------------------

@@ -8,16 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "ask/value.hpp"
+#include "base/index.hpp"
+#include "base/numbers.hpp"
 
 namespace saltus {
-namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
-
 Sampling read_sampling(const std::string& text, const Model& model) {
   if (text == "smooth") return {};
   if (text == "steps") return {.kind = Sampling::Kind::steps};

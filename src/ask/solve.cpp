@@ -88,8 +88,9 @@ int find_state(const Model& model, const std::string& name, const std::string& o
   const auto found = std::find(known.begin(), known.end(), name);
   if (found != known.end()) return static_cast<int>(found - known.begin());
   const std::string near = nearest_name(name, known);
-  throw Error(ErrorKind::usage, fmt::format("{}: there is no state '{}'", option, name), {},
-              near.empty() ? fmt::format("states: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
+  throw Error(
+      ErrorKind::usage, fmt::format("{}: there is no state '{}'", option, name), {},
+      near.empty() ? fmt::format("states: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
 }
 
 int find_section(const Model& model, const std::string& name) {

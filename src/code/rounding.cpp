@@ -4,13 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "base/index.hpp"
 #include "code/jet.hpp"
 
 namespace saltus {
 namespace {
 
 constexpr double eps = std::numeric_limits<double>::epsilon();
-size_t at(int i) { return static_cast<size_t>(i); }
 
 }  // namespace
 

@@ -4,12 +4,11 @@
 #include <array>
 #include <cassert>
 
+#include "base/index.hpp"
 #include "code/jet.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 /// Whether a series may look constant where the function is not (see Tape::may_hide).
 bool may_hide(Instr instr) {

@@ -5,18 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-bool lists(const std::vector<AtZero>& zeros, int u) {
-  return std::any_of(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
-}
-
-}  // namespace
 
 Act::Act(Series& series, Rounding& point, const RunOptions& options)
     : series_(series),

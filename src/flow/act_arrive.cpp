@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "expr/interpolant.hpp"
 #include "flow/act.hpp"
 #include "flow/impact.hpp"
@@ -11,12 +12,6 @@
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-bool lists(const std::vector<AtZero>& zeros, int u) {
-  return std::any_of(zeros.begin(), zeros.end(), [u](const AtZero& z) { return z.unknown == u; });
-}
 
 /// A table that ends where the run has gone on.
 std::optional<Fate> leaves_table(const Model& model, const Moment& now) {

@@ -4,15 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "flow/act.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 PlainInputs Act::inputs(const Moment& now) const { return {options_.parameters, now.x, lambda_, now.t()}; }
 

@@ -6,22 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "flow/chooser.hpp"
 
 namespace saltus {
 namespace {
 
-size_t at(int i) { return static_cast<size_t>(i); }
-
 std::string name_of(const Program& program, int unknown) {
   const int m = program.switches();
   return unknown < m ? program.model().form.switches[at(unknown)].name
                      : program.model().constraints[at(unknown - m)].name;
-}
-
-void set(Mode& mode, const Program& program, int unknown, char c) {
-  const int m = program.switches();
-  (unknown < m ? mode.switches[at(unknown)] : mode.constraints[at(unknown - m)]) = c;
 }
 
 /// What the rates of h on both sides of a single surface tell, if they are clear: through it, or along it. The sigma
@@ -96,7 +90,7 @@ void Chooser::add_dependents() {
 std::vector<std::vector<size_t>> Chooser::groups() {
   if (zeros_.size() == 1) return {{0}};
   Mode all = choice_.mode;
-  for (const AtZero& z : zeros_) set(all, program_, z.unknown, program_.resting_letter(z.unknown));
+  for (const AtZero& z : zeros_) set_letter(all, program_, z.unknown, program_.resting_letter(z.unknown));
   std::vector<int> position(at(program_.unknowns()), -1);
   for (size_t i = 0; i < zeros_.size(); ++i) position[at(zeros_[i].unknown)] = static_cast<int>(i);
   std::vector<size_t> parent(zeros_.size());

@@ -17,6 +17,7 @@
 // resolution of time.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <span>
@@ -39,6 +40,10 @@ struct AtZero {
   bool fresh = true;      ///< it takes part in the event; otherwise it has been slid on before and goes on
   bool depends = false;   ///< not known to be zero: it depends on a switch that is
 };
+
+inline bool lists(const std::vector<AtZero>& zeros, int unknown) {
+  return std::any_of(zeros.begin(), zeros.end(), [unknown](const AtZero& z) { return z.unknown == unknown; });
+}
 
 struct ChoiceOptions {
   double direction = 1;   ///< -1 backward in time

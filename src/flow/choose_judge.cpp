@@ -1,25 +1,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
+
 #include "flow/chooser.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-void set(Mode& mode, const Program& program, int unknown, char c) {
-  const int m = program.switches();
-  (unknown < m ? mode.switches[at(unknown)] : mode.constraints[at(unknown - m)]) = c;
-}
-
-}  // namespace
 
 Mode Chooser::with(const std::vector<size_t>& group, const std::string& letters) const {
   Mode mode = choice_.mode;
   for (size_t i = 0; i < letters.size(); ++i) {
     const int u = zeros_[group[i]].unknown;
-    set(mode, program_, u, letters[i] == '0' ? program_.resting_letter(u) : letters[i]);
+    set_letter(mode, program_, u, letters[i] == '0' ? program_.resting_letter(u) : letters[i]);
   }
   return mode;
 }

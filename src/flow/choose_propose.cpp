@@ -2,15 +2,11 @@
 #include <cmath>
 #include <map>
 
+#include "base/index.hpp"
 #include "flow/chooser.hpp"
 #include "solve/box.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 bool Chooser::any_forced(const std::vector<size_t>& group) const {
   return std::any_of(group.begin(), group.end(), [&](size_t z) { return zeros_[z].depends; });

@@ -5,9 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "base/index.hpp"
 #include "flow/choose.hpp"
 
 namespace saltus {
+
+/// The letter of a switch or constraint.
+inline void set_letter(Mode& mode, const Program& program, int unknown, char c) {
+  const int m = program.switches();
+  (unknown < m ? mode.switches[at(unknown)] : mode.constraints[at(unknown - m)]) = c;
+}
 
 /// One assignment that has been tried.
 struct Candidate {

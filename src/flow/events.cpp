@@ -5,24 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
 namespace {
 
-size_t at(int i) { return static_cast<size_t>(i); }
-
 /// Nothing has happened yet; what the transition holds keeps its memory.
-void clear(Transition& event) {
-  event.guards.clear();
-  event.impulse.clear();
-  event.jumps.clear();
-  event.hits.clear();
-  event.resting.clear();
-  event.count = 0;
-  event.silent = false;
-}
-
 }  // namespace
 
 Events::Events(Series& series, Rounding& point, Chatter& chatter, Recorder& recorder, const RunOptions& options)
@@ -48,7 +37,7 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
   bool seen = false;
   touched_.clear();
   Transition& event = event_;
-  clear(event);
+  event.reset();
   event.guards.assign(guards.begin(), guards.end());
   while (!event.guards.empty() && !recorder_.ended()) {
     act_.time_scale = time_scale;
@@ -68,7 +57,7 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
     }
     seen = seen || !event.silent;
     mark(event);
-    clear(event);
+    event.reset();
     for (const int k : act_.caused()) event.guards.push_back({GuardKind::jump, k, 0});
   }
   note_sections(now);

@@ -6,14 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/lcp.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
 
 /// What the law needs of the model at the point.
 class Collision {

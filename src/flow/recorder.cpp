@@ -6,12 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 char letter(const Mode& mode, int u, int switches) {
   return u < switches ? mode.switches[at(u)] : mode.constraints[at(u - switches)];
@@ -151,7 +150,8 @@ void Recorder::look_at_pace(const Moment& now) {
   const bool timed = !options_.on_section && options_.section_count == 0;
   const double left = std::abs(now.clock.until(timed ? options_.until : options_.from));
   if (moved * (hopeless_steps / pace_steps) < left)
-    finish(Why::stalled, fmt::format("the last {} steps have moved time by no more than {:.3g}", pace_steps, moved), now);
+    finish(Why::stalled, fmt::format("the last {} steps have moved time by no more than {:.3g}", pace_steps, moved),
+           now);
   paced_from_ = now.t();
 }
 
@@ -246,16 +246,16 @@ void Recorder::end_sliding(std::span<const int> active, bool slope_varies, const
   if (names.empty() || !slope_varies)
     return finish(Why::inconsistent, "the sliding equations have no solution any more", now);
   finish(Why::nonunique,
-         fmt::format("sliding on {} stops being attractive at t = {}: the solution is not unique; `leave` chooses", names,
-                     now.t()),
+         fmt::format("sliding on {} stops being attractive at t = {}: the solution is not unique; `leave` chooses",
+                     names, now.t()),
          now);
 }
 
 void Recorder::end_undefined(std::span<const double> rates, const Moment& now) {
   for (size_t i = 0; i < rates.size(); ++i) {
     if (!std::isfinite(rates[i]))
-      return finish(Why::undefined,
-                    fmt::format("the rate of '{}' is not a finite number here", model_.states[i].name), now);
+      return finish(Why::undefined, fmt::format("the rate of '{}' is not a finite number here", model_.states[i].name),
+                    now);
   }
   finish(Why::undefined, "the equations have no finite value here", now);
 }

@@ -5,14 +5,10 @@
 #include <cmath>
 #include <utility>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 Series::Series(const Program& program, std::span<const double> parameters, int order)
     : program_(program), parameters_(parameters.begin(), parameters.end()), order_(order) {

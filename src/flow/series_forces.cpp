@@ -5,12 +5,11 @@
 
 #include "flow/series.hpp"
 
+#include "base/index.hpp"
 #include "flow/leading.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 Vec row_scales(const Mat& slope) {
   Vec scale = slope.cwiseAbs().rowwise().maxCoeff();

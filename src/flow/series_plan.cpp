@@ -4,13 +4,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/index.hpp"
 #include "code/slice.hpp"
 #include "flow/series.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 /// Groups of positions that are connected by slope entries.
 std::vector<int> find_groups(size_t count, const std::vector<SlopeEntry>& entries) {

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/polynomial.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 Smooth::Smooth(Series& series, int most_order, std::span<const double> step_ratio, const RunOptions& options)
     : series_(series),

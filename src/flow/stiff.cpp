@@ -12,6 +12,7 @@
 #include <sunlinsol/sunlinsol_dense.h>
 #include <sunmatrix/sunmatrix_dense.h>
 
+#include "base/index.hpp"
 #include "flow/jacobian.hpp"
 
 namespace saltus {
@@ -22,10 +23,8 @@ constexpr double share = 0.1;            // of the tolerance for one step: error
 constexpr double floor_of_scale = 1e-3;  // of the largest value so far
 constexpr size_t width = 6;              // coefficients of an interpolant of order 5
 constexpr int sampled_degree = 8;
-constexpr int most_halvings = 4;   // for the sake of resolution
-constexpr int most_retreats = 60;  // from where functions cannot be evaluated
-
-size_t at(int i) { return static_cast<size_t>(i); }
+constexpr int most_refinements = 4;  // for the sake of resolution
+constexpr int most_retreats = 60;    // from where functions cannot be evaluated
 
 StiffStatus status_of(SeriesStatus status) {
   switch (status) {
@@ -383,7 +382,7 @@ StiffStatus StiffFlow::sample(Series& series, std::span<const double> counters,
       for (size_t i = 0; i < points_.size(); ++i) size = std::max(size, std::abs(v[i]));
       c.assign(v, v + points_.size());
       interpolate(points_, c);
-      good = unresolved(c) <= tolerance_ * size || halvings >= most_halvings;
+      good = unresolved(c) <= tolerance_ * size || halvings >= most_refinements;
       long double power = 1;
       for (size_t k = 0; k < c.size(); ++k, power /= piece.length)
         coefficients[f * stride + k] = static_cast<double>(c[k] * power);

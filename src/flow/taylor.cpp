@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
+
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 int taylor_order(double tolerance) {
   return std::clamp(static_cast<int>(std::ceil(-std::log(tolerance) / 2 + 1)), 4, 24);

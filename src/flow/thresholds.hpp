@@ -2,11 +2,9 @@
 // decided by rounding bounds (code/rounding) or by times.
 #pragma once
 
-#include <limits>
+#include "base/numbers.hpp"
 
 namespace saltus {
-
-inline constexpr double eps = std::numeric_limits<double>::epsilon();
 
 // ---- time ----------------------------------------------------------------------------------------------------------
 
@@ -106,7 +104,8 @@ inline constexpr int split_often_up_to = 48, split_up_to = 2000;
 inline constexpr double located_share = 1e-9;
 /// How often a step is shortened, by a quarter at a time, before its equations count as unsolvable.
 inline constexpr int most_halvings = 100;
-/// Shorter and shorter steps for a complementarity problem with products of unknowns before it counts as having no solution.
+/// Shorter and shorter steps for a complementarity problem with products of unknowns before it counts as having no
+/// solution.
 inline constexpr int most_unsolved_tries = 6;
 /// Up to a surface at which a field ends, what is shorter than this share of a step is gone along a straight line.
 inline constexpr double tangent_share_of_step = 1e-7;

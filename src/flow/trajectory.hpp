@@ -73,6 +73,17 @@ struct Transition {
   std::vector<int> resting{};                     ///< unknowns that a chatter has brought to rest
   bool silent = false;                            ///< nothing has changed that a user could see
   std::vector<double> guess{};                    ///< as Arc::guess, of the mode after it
+
+  /// Nothing has happened yet; memory is kept.
+  void reset() {
+    guards.clear();
+    impulse.clear();
+    jumps.clear();
+    hits.clear();
+    resting.clear();
+    count = 0;
+    silent = false;
+  }
 };
 
 struct Event {

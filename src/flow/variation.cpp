@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "expr/diff.hpp"
 #include "flow/impact.hpp"
 #include "flow/taylor.hpp"
@@ -14,10 +15,6 @@
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-size_t ux(Eigen::Index i) { return static_cast<size_t>(i); }
-Eigen::Index ix(size_t i) { return static_cast<Eigen::Index>(i); }
 
 /// Coefficient k of the product of a series with a row of tangents, in direction c
 double product(const double* a, const TangentRows& rows, size_t row, Eigen::Index c, int k) {

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
+
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 uint64_t mix(uint64_t key, int word) {
   return (key ^ static_cast<uint64_t>(word + 1)) * 0x9e3779b97f4a7c15 + (key >> 29);

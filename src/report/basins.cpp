@@ -9,12 +9,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/numbers.hpp"
 #include "out/json.hpp"
 
 namespace saltus {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 

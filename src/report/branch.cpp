@@ -256,25 +256,22 @@ std::string BranchLines::head(bool equilibria) const {
 
 std::string BranchLines::start(const BranchPoint& p) const {
   const bool equilibrium = p.period == 0;
-  return head(equilibrium) +
-         line("start", "", p.values,
-              fmt::format("{:<12}{:<21}  {}", equilibrium ? "" : number(p.period), largest_of(p.spectrum),
-                          signature_words(p.signature)));
+  return head(equilibrium) + line("start", "", p.values,
+                                  fmt::format("{:<12}{:<21}  {}", equilibrium ? "" : number(p.period),
+                                              largest_of(p.spectrum), signature_words(p.signature)));
 }
 
 std::string BranchLines::special(const SpecialPoint& s) const {
   std::string spectrum = largest_of(s.spectrum);
   if (s.after) spectrum += " -> " + largest_of(*s.after);
-  std::string rest = fmt::format("{:<12}{:<21}  {}", s.period == 0 ? "" : number(s.period), spectrum,
-                                 signature_words(s.signature));
+  std::string rest =
+      fmt::format("{:<12}{:<21}  {}", s.period == 0 ? "" : number(s.period), spectrum, signature_words(s.signature));
   if (s.crosses && !s.crosses->empty()) rest += fmt::format(" (crosses {})", fmt::join(*s.crosses, ", "));
   if (!s.detail.empty()) rest += "; " + s.detail;
   return line(s.label, s.type, s.values, rest);
 }
 
-std::string BranchLines::end(const BranchEnd& e) const {
-  return line("end", e.why, {e.value}, e.detail);
-}
+std::string BranchLines::end(const BranchEnd& e) const { return line("end", e.why, {e.value}, e.detail); }
 
 std::string words_of(const FollowAnswer& answer) {
   std::string out;
@@ -374,7 +371,11 @@ Picturing picture_of(const FollowAnswer& answer, const std::string& measure, std
     if (xs.empty() || std::all_of(xs.begin(), xs.end(), [](double v) { return std::isnan(v); })) return;
     Table t(table, label);
     out.tables.push_back(t.add_numbers("x", std::move(xs)).add_numbers("y", std::move(ys)));
-    panel.layers.push_back(Line{.table = table, .x = "x", .y = "y", .label = plane ? "" : label, .dashed = dashed,
+    panel.layers.push_back(Line{.table = table,
+                                .x = "x",
+                                .y = "y",
+                                .label = plane ? "" : label,
+                                .dashed = dashed,
                                 .colour = dashed ? "#b2182b" : "#2166ac"});
   };
   line("stable", std::move(sx), std::move(sy), false, "stable");

@@ -276,8 +276,7 @@ std::vector<Table> tables_of(const EquilibriumAnswer& answer) {
 Picturing picture_of(const EquilibriumAnswer& answer, const std::vector<std::string>&) {
   const Model& model = answer.system.model();
   Panel panel{.title = "eigenvalues", .x = {.label = "re"}, .y = {.label = "im"}};
-  if (!answer.equilibrium.eigenvalues.empty())
-    panel.layers = {Points{.table = "eigenvalues", .x = "re", .y = "im"}};
+  if (!answer.equilibrium.eigenvalues.empty()) panel.layers = {Points{.table = "eigenvalues", .x = "re", .y = "im"}};
   Picturing result{{.title = model.name + ": " + kind_of(answer.equilibrium), .caption = caption_of(model)}, {}};
   result.figure.stacks.push_back({.panels = {std::move(panel)}});
   return result;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/numbers.hpp"
 #include "expr/print.hpp"
 #include "out/json.hpp"
 #include "report/run_json.hpp"
@@ -17,8 +18,6 @@ namespace saltus {
 namespace {
 
 using Runs = std::vector<std::optional<SweepRun>>;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 // ---- tables -------------------------------------------------------------------------------------------------------
 
@@ -447,7 +446,8 @@ Picturing picture_of(const SweepAnswer& answer, const std::vector<Table>& tables
                      const SweepLook& look) {
   const Model& model = answer.system.model();
   if (!answer.plan.keep_points) return picture_map(model, answer.plan, answer.runs, look);
-  return picture_diagram(model, answer.plan, answer.runs, tables.back(), shown_states(model, tables.back(), shown), look);
+  return picture_diagram(model, answer.plan, answer.runs, tables.back(), shown_states(model, tables.back(), shown),
+                         look);
 }
 
 }  // namespace saltus

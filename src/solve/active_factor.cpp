@@ -5,10 +5,11 @@
 #include <limits>
 #include <optional>
 
+#include "base/numbers.hpp"
+
 namespace saltus {
 namespace {
 
-constexpr double eps = std::numeric_limits<double>::epsilon();
 constexpr int widest_band = 16;        // beyond this, a general sparse factorisation is faster
 constexpr double consistent = 1e-11;   // relative residual up to which a singular system counts as solvable
 constexpr double regularising = 1e-8;  // shift of a singular sparse matrix, relative to its largest entry

@@ -4,10 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "base/numbers.hpp"
+#include "solve/matrix.hpp"
+
 namespace saltus {
 namespace {
-
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 void add_effects(const Mat& M, const Vec& weight, Vec& effect) {
   for (Eigen::Index j = 0; j < M.cols(); ++j) effect[j] = M.col(j).cwiseAbs().cwiseProduct(weight).maxCoeff();

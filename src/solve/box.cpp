@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/numbers.hpp"
 #include "solve/active_set.hpp"
 #include "solve/lcp.hpp"
 #include "solve/lcp_methods.hpp"
@@ -15,7 +16,6 @@
 namespace saltus {
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double degenerate_below = 1e-10;  // |w_i| and the distance to a bound, in their units
 constexpr int dense_up_to = 1000;           // a sparse problem is made dense for Lemke only up to this size
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/numbers.hpp"
 #include "solve/active_factor.hpp"
 #include "solve/contact_local.hpp"
 #include "solve/lcp.hpp"
@@ -14,8 +15,6 @@
 
 namespace saltus {
 namespace {
-
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 /// The problem with restitution moved into q, so that the law reads 0 <= r_n perp u_n >= 0.
 template <class Matrix>
@@ -32,7 +31,7 @@ struct Law {
 };
 
 template <class Problem>
-bool well_formed(const Problem& p, const Vec& r0) {
+bool well_formed_contacts(const Problem& p, const Vec& r0) {
   const Eigen::Index n = p.q.size(), m = p.mu.size();
   if ((p.dimension != 2 && p.dimension != 3) || n != m * p.dimension || p.W.rows() != n || p.W.cols() != n)
     return false;
@@ -62,13 +61,6 @@ auto law_of(const Problem& p) {
   for (int i = 0; i < m; ++i)
     if (const double mean = diagonal.segment(i * d, d).mean(); mean > 0) law.unit[i] = mean;
   return law;
-}
-
-double column_dot(const Mat& A, Eigen::Index j, const Vec& x) { return A.col(j).dot(x); }
-double column_dot(const SparseMat& A, Eigen::Index j, const Vec& x) {
-  double sum = 0;
-  for (SparseMat::InnerIterator it(A, j); it; ++it) sum += it.value() * x[it.row()];
-  return sum;
 }
 
 /// Projection on the law: pi(x)_n = max(0, x_n), pi(x)_t = x_t limited to the disc of radius mu max(0, x_n).
@@ -310,7 +302,7 @@ ContactSolution solve(const Problem& p, const ContactOptions& options) {
   options.check();
   ContactSolution s;
   s.method = options.method;
-  if (!well_formed(p, options.r0) || (options.method == ContactMethod::lcp && p.dimension != 2)) {
+  if (!well_formed_contacts(p, options.r0) || (options.method == ContactMethod::lcp && p.dimension != 2)) {
     s.status = SolveStatus::bad_input;
     s.residual = inf;
     return s;
@@ -369,7 +361,7 @@ bool can_list_solutions(const ContactProblem& p) {
 }
 
 std::vector<Vec> all_contact_solutions(const ContactProblem& p) {
-  if (!well_formed(p, {}) || !can_list_solutions(p))
+  if (!well_formed_contacts(p, {}) || !can_list_solutions(p))
     throw Error(ErrorKind::usage, "all contact solutions can be listed in 2D up to 5 contacts, in 3D for one");
   const Law<Mat> law = law_of(p);
   std::vector<Vec> candidates;

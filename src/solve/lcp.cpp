@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/numbers.hpp"
 #include "solve/active_set.hpp"
 #include "solve/lcp_methods.hpp"
 #include "solve/matrix.hpp"
@@ -14,10 +15,9 @@
 namespace saltus {
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double sharp = 1e-14;         // residual from which refinement cannot gain
 constexpr int lemke_first_up_to = 150;  // below this size Lemke is as fast as anything and decides the most
-constexpr int dense_up_to = 2000;       // a sparse problem is made dense for Lemke only up to this size
+constexpr int lemke_up_to = 2000;       // a sparse problem is made dense for Lemke only up to this size
 constexpr int enumerate_up_to = 10;     // after a ray, all active sets are looked at
 constexpr int farkas_up_to = 150;       // after a ray, infeasibility is looked for by a second problem
 
@@ -237,7 +237,7 @@ void apply(LcpMethod method, const SparseLcpProblem& p, const LcpOptions& option
   switch (method) {
     case LcpMethod::automatic: return;
     case LcpMethod::lemke:
-      if (p.q.size() <= dense_up_to) {
+      if (p.q.size() <= lemke_up_to) {
         apply(method, LcpProblem{Mat(p.M), p.q}, options, workspace, s);
       } else {
         finish(p.M, p.q, run, options, workspace, s);
@@ -320,7 +320,7 @@ void choose(const SparseLcpProblem& p, const LcpOptions& options, LcpWorkspace& 
   s.method = LcpMethod::principal_pivoting;
   finish(p.M, p.q, block_pivoting_from_everywhere(p.M, p.q, options, workspace.factor), options, workspace, s);
   if (decided(s)) return;
-  if (p.q.size() <= dense_up_to / 4 && attempt(LcpMethod::lemke, p, options, workspace, s)) return;
+  if (p.q.size() <= lemke_up_to / 4 && attempt(LcpMethod::lemke, p, options, workspace, s)) return;
   if (attempt(LcpMethod::newton_fischer, p, options, workspace, s)) return;
   if (attempt(LcpMethod::projected_gradient, p, options, workspace, s)) return;
   if (attempt(LcpMethod::lemke, p, options, workspace, s)) return;

@@ -2,13 +2,13 @@
 #include <cmath>
 #include <limits>
 
+#include "base/numbers.hpp"
 #include "solve/active_set.hpp"
 #include "solve/lcp_methods.hpp"
+#include "solve/matrix.hpp"
 
 namespace saltus {
 namespace {
-
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 template <class Matrix>
 double residual_of(const Matrix& M, const Vec& q, const Vec& z, const Vec& w) {
@@ -22,13 +22,6 @@ double residual_of(const Matrix& M, const Vec& q, const Vec& z) {
 
 Vec start_of(const Vec& q, const LcpOptions& options) {
   return options.z0.size() == q.size() ? Vec(options.z0.cwiseMax(0)) : Vec::Zero(q.size());
-}
-
-double column_dot(const Mat& A, Eigen::Index j, const Vec& x) { return A.col(j).dot(x); }
-double column_dot(const SparseMat& A, Eigen::Index j, const Vec& x) {
-  double sum = 0;
-  for (SparseMat::InnerIterator it(A, j); it; ++it) sum += it.value() * x[it.row()];
-  return sum;
 }
 
 double infinity_norm(const Mat& M) { return M.cwiseAbs().rowwise().sum().maxCoeff(); }

@@ -7,17 +7,16 @@
 #include <cstring>
 #include <limits>
 
+#include "base/numbers.hpp"
+
 namespace saltus {
 namespace {
 
-constexpr double eps = std::numeric_limits<double>::epsilon();
 constexpr size_t most_terms = (max_degree / 4 + 1) * 4;
 
 // Numbers are worked on two at a time, which every machine with doubles in registers of 128 bits can.
 using Two = double __attribute__((vector_size(16)));
 using TwoFlags = long long __attribute__((vector_size(16)));
-
-int sign_of(double value) { return (value > 0) - (value < 0); }
 
 inline Two load(const double* from) {
   Two v;
@@ -86,11 +85,11 @@ bool OnStep::put(std::span<const double> c, double h) {
 }
 
 /// p, t p' and t^2 p''.
-struct Local {
+struct Look {
   double value, slope, bend;
 };
 
-Local look(const OnStep& p, double t) {
+Look look(const OnStep& p, double t) {
   const double t2 = t * t, t4 = t2 * t2;
   Two low{}, high{}, low_slope{}, high_slope{}, low_bend{}, high_bend{};
   double k = static_cast<double>(p.terms);
@@ -196,7 +195,7 @@ std::optional<OneBox> settle_in_one_box(std::span<const double> c, double h, dou
   }
   bool close = false;
   for (int iteration = 0; iteration < 10 && !close; ++iteration) {  // Halley's method
-    const Local local = look(p, t);
+    const Look local = look(p, t);
     const double newton = local.value / local.slope;  // in units of t
     const double step = newton / (1 - 0.5 * newton * local.bend / local.slope);
     slope = (local.slope - local.bend * step) / t;

@@ -1,7 +1,9 @@
 #include "solve/piecewise.hpp"
 
 #include <cmath>
-#include <limits>
+
+#include "base/numbers.hpp"
+#include "solve/matrix.hpp"
 
 namespace saltus {
 
@@ -20,7 +22,6 @@ Relation dead_zone(double width, double slope) {
 }
 
 PiecewiseSolution solve_piecewise(const PiecewiseProblem& p, const BoxOptions& options) {
-  constexpr double inf = std::numeric_limits<double>::infinity();
   const Eigen::Index n = p.a.size();
   PiecewiseSolution s;
   if (p.B.rows() != n || p.B.cols() != n || static_cast<Eigen::Index>(p.relations.size()) != n) {

@@ -8,12 +8,12 @@
 #include <optional>
 #include <utility>
 
+#include "base/numbers.hpp"
 #include "solve/one_box.hpp"
 
 namespace saltus {
 namespace {
 
-constexpr double eps = std::numeric_limits<double>::epsilon();
 constexpr double rounding = 4 * eps;  // N = noise + rounding * sum |c_k s^k|
 
 using Coefficients = std::array<double, max_degree + 1>;
@@ -29,8 +29,6 @@ constexpr auto inverse_binomial = [] {
   }
   return table;
 }();
-
-int sign_of(double value) { return (value > 0) - (value < 0); }
 
 /// sum |c_k| s^k for s >= 0. Two chains, because the time of one is all latency.
 double magnitude(std::span<const double> c, double s) {

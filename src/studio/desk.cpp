@@ -67,9 +67,9 @@ std::vector<double> field_on(const System& system, const PlaneView& view) {
 }
 
 /// Points on their way to the page, gathered for some milliseconds.
-class Points {
+class PointBuffer {
  public:
-  Points(const SectionQuestion& question, size_t states) : question_(question), states_(states) {}
+  PointBuffer(const SectionQuestion& question, size_t states) : question_(question), states_(states) {}
 
   void add(const Event& event) {
     if (event.kind != EventKind::section || event.on.front() != question_.section || ++seen_ <= question_.skip) return;
@@ -309,7 +309,7 @@ void Desk::section(const PageRequest& m, const std::stop_token& stop) {
   if (m.level) question.level = *m.level;
   if (!m.through.empty()) question.level = level_through(model, find_section(model, m.section), m.t, m.through);
   const SectionPlan planned = plan(question);
-  Points points(planned.question, model.states.size());
+  PointBuffer points(planned.question, model.states.size());
   const Report tell = progress_to(m.id);
   const auto send_points = [&, last = Clock::now()](const Progress& p) mutable {
     if (!points.empty() && Clock::now() - last > std::chrono::milliseconds(100)) {

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "flow/taylor.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 double time_resolution(double t, double scale) {
   return same_time_bits * eps * std::max(std::abs(t), scale * same_time_share);

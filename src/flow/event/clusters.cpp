@@ -5,12 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 /// Below this many states the whole is as fast as its parts; and where each piece of the whole is wanted.
 constexpr int fewest_states = 24, fewest_observed = 200;
@@ -27,13 +26,6 @@ void shift_polynomial(std::vector<double>& c, double by) {
   for (size_t from = 0; from + 1 < c.size(); ++from) {
     for (size_t k = c.size() - 1; k-- > from;) c[k] += by * c[k + 1];
   }
-}
-
-void clear(Transition& event) {
-  event.guards.clear();
-  event.impulse.clear();
-  event.hits.clear();
-  event.silent = false;
 }
 
 }  // namespace
@@ -340,7 +332,7 @@ bool Clusters::act_in(const Cluster& c, bool simply, Moment& now) {
   moment.mode.constraints.clear();
   for (const int u : c.part.unknowns) (u < m_ ? moment.mode.switches : moment.mode.constraints) += letter(u);
   moment.known.assign(c.part.unknowns.size(), 0);
-  clear(event_);
+  event_.reset();
   event_.guards = c.guards;
   room.act->time_scale = c.scale;
   room.act->simply = simply;

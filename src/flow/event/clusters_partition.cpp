@@ -2,14 +2,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/index.hpp"
+
 #include "flow/event/clusters.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 char Clusters::letter(int u) const { return u < m_ ? mode_.switches[at(u)] : mode_.constraints[at(u - m_)]; }
 

@@ -1,9 +1,9 @@
 #include "flow/event/dependence.hpp"
 
+#include "base/index.hpp"
+
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 /// The lists in which each of `count` numbers occurs.
 Lists turned(const std::vector<std::pair<const Lists*, int>>& lists, int count) {

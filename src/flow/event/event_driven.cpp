@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "flow/event/clusters.hpp"
 #include "flow/event/watches.hpp"
 #include "flow/events.hpp"
@@ -16,8 +17,6 @@
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 class Engine {
  public:
@@ -131,8 +130,8 @@ class Engine {
     return advance(first, natural, watched);
   }
 
-  /// The series carry less than time can see: along the tangent out of a singularity (a square root at zero), or into what is
-  /// about to happen.
+  /// The series carry less than time can see: along the tangent out of a singularity (a square root at zero), or into
+  /// what is about to happen.
   void rough_step(double carried, std::span<const WatchedSeries> watched) {
     const double unit = eps * std::abs(now_.t());
     if (smooth_.analytic_order() >= 1) {

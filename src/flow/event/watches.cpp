@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/polynomial.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool expand_slopes) {
   watches_.clear();

@@ -1,10 +1,10 @@
 #include "flow/step/attraction.hpp"
 
+#include "base/index.hpp"
+#include "base/numbers.hpp"
+
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-int sign_of(double v) { return v > 0 ? 1 : v < 0 ? -1 : 0; }
 
 /// Of the equations of sliding at a point, single ones and then coupled ones.
 std::vector<int> slope_signs(Series& series, const Here& here, const Vec& x, double t) {

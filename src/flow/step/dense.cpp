@@ -2,12 +2,11 @@
 
 #include <cmath>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 /// Regula falsi along the piece of a step for a section that leaves the sign `side`.
 double passage(StepSolver& solver, const Here& here, const Step& step, const Piece& piece, int output, int side) {

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "model/derive.hpp"
 
 namespace saltus {
 namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
 
 bool is_multiple(const Expr& e, const Expr& of) {
   if (e == of) return true;

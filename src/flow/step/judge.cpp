@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 bool Here::holds(int item) const {
   return std::any_of(held.begin(), held.end(), [item](const auto& h) { return h.first == item; });

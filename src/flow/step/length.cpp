@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
-namespace {
-
-size_t at(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 StepLength::StepLength(const Program& program, const RunOptions& options, StepSolver& solver)
     : program_(program),

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
+#include "base/numbers.hpp"
+
 namespace saltus {
 namespace {
 
@@ -15,7 +18,6 @@ constexpr int most_iterations = 12;
 constexpr double converged = 1e-13;
 constexpr double item_weight = 1e-3;  // items need not be as exact as states
 
-size_t at(int i) { return static_cast<size_t>(i); }
 using Triplets = std::vector<Eigen::Triplet<double>>;
 
 /// Adds factor * A(rows of `rows` or all, columns) at an offset; -1 in a map leaves the row or column out.
@@ -479,7 +481,6 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
       add(entries, s.C, 1, nullptr, nullptr, n_, 0);
       add(entries, s.D, 1 / h, nullptr, nullptr, n_, n_);
       const int total = n_ + items_;
-      constexpr double inf = std::numeric_limits<double>::infinity();
       SparseBoxProblem problem{SparseMat(total, total), Vec(total), Vec(total), Vec(total)};
       for (auto& e : entries) {
         const double side = e.row() >= n_ ? sign(e.row() - n_) : 1.0;

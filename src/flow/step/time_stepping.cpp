@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
+#include "base/numbers.hpp"
 #include "flow/event/event_driven.hpp"
 #include "flow/events.hpp"
 #include "flow/recorder.hpp"
@@ -23,8 +25,6 @@ namespace {
 
 constexpr double tangent_speed = 0.01;  // share of the speed of approach that is left on a surface reached tangentially
 
-size_t at(int i) { return static_cast<size_t>(i); }
-int sign_of(double v) { return v > 0 ? 1 : v < 0 ? -1 : 0; }
 std::vector<double> values(const Vec& x) { return {x.data(), x.data() + x.size()}; }
 
 class Stepper {

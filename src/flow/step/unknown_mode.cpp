@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
 namespace {
 
-size_t at(int i) { return static_cast<size_t>(i); }
 bool is_contact(const Gap& gap) { return gap.degree == 2; }
 
 }  // namespace
@@ -109,8 +109,7 @@ void UnknownMode::tell_solved(const Here& here, const Findings& known, const std
   for (int j = 0; j < q_; ++j) {
     if (!known.near[at(j)] || state_[at(m_ + j)] != BoundState::inside) continue;
     out.solved.push_back(m_ + j);
-    if (push[at(j)] < 0)
-      out.hits.emplace_back(m_ + j, push[at(j)] / here.tests[judge_.layout().gap_rate(j)]);
+    if (push[at(j)] < 0) out.hits.emplace_back(m_ + j, push[at(j)] / here.tests[judge_.layout().gap_rate(j)]);
   }
 }
 
