@@ -1,5 +1,5 @@
-// Time per point of a branch: orbits of the friction oscillator through two changes of signature, of a smooth oscillator
-// through its folds, equilibria of the drill string past a Hopf point.
+// Time per point of a branch: orbits of the friction oscillator through two changes of signature, of a smooth
+// oscillator through its folds, equilibria of the drill string past a Hopf point.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -72,7 +72,8 @@ F = 0.5
 x = 0
 v = 0
 )M");
-  per_point(state, [&] { return follow_orbit(model, {.run = start_of(model)}, {.parameter = 0, .low = 1.2, .high = 3}); });
+  per_point(state,
+            [&] { return follow_orbit(model, {.run = start_of(model)}, {.parameter = 0, .low = 1.2, .high = 3}); });
 }
 
 void drill_string_equilibria(benchmark::State& state) {

@@ -21,11 +21,11 @@
 namespace saltus {
 
 struct BranchOptions {
-  int parameter = 0;       ///< of the model
+  int parameter = 0;  ///< of the model
   double low = 0, high = 0;
-  int second = -1;         ///< a second parameter: the curve of a special point
+  int second = -1;  ///< a second parameter: the curve of a special point
   double second_low = 0, second_high = 0;
-  int most_points = 2000;  ///< each way
+  int most_points = 2000;      ///< each way
   double largest_step = 0.02;  ///< as a share of the range and of the sizes of the states
   double longest_time = 0;     ///< a longer period counts as homoclinic; 0: 100 times that of the start
   /// A special point near the start, to begin from: another branch there, or with a second parameter its curve.
@@ -61,7 +61,7 @@ struct SpecialPoint {
   std::vector<double> state;
   double t = 0, period = 0;
   Spectrum spectrum;
-  std::optional<Spectrum> after;                   ///< on the other side, where it jumps
+  std::optional<Spectrum> after;                    ///< on the other side, where it jumps
   std::optional<std::vector<std::string>> crosses;  ///< passages of Leine's set: "+1", "-1", "complex"
   std::optional<bool> persists;
   std::vector<std::string> signature;

@@ -64,8 +64,14 @@ void pack(Packer& out, const SpecialPoint& s) {
 }
 
 SpecialPoint unpack_special(Unpacker& in) {
-  SpecialPoint s{.label = in.text(), .type = in.text(), .detail = in.text(), .values = in.numbers(),
-                 .state = in.numbers(), .t = in.number(), .period = in.number(), .spectrum = unpack_spectrum(in)};
+  SpecialPoint s{.label = in.text(),
+                 .type = in.text(),
+                 .detail = in.text(),
+                 .values = in.numbers(),
+                 .state = in.numbers(),
+                 .t = in.number(),
+                 .period = in.number(),
+                 .spectrum = unpack_spectrum(in)};
   if (in.integer() != 0) s.after = unpack_spectrum(in);
   if (in.integer() != 0) s.crosses = unpack_texts(in);
   if (const std::int64_t persists = in.integer(); persists != 0) s.persists = persists == 2;
@@ -166,7 +172,8 @@ void BranchBook::begin_at(const BranchPoint& start) {
 }
 
 BranchEnd BranchBook::walked(const Walker& walker) {
-  const auto first_point = static_cast<long>(branch.points.size()), first_special = static_cast<long>(branch.special.size());
+  const auto first_point = static_cast<long>(branch.points.size()),
+             first_special = static_cast<long>(branch.special.size());
   if (std::optional<Walk> past = options_.log ? options_.log->next() : std::nullopt) {
     for (BranchPoint& p : past->points) branch.points.push_back(std::move(p));
     for (SpecialPoint& s : past->special) {

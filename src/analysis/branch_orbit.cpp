@@ -198,8 +198,7 @@ std::vector<Test> OrbitCurve::tests(const CurvePoint& p) {
 
 BranchPoint OrbitCurve::told(const CurvePoint& p) {
   const OrbitView& v = view(p);
-  BranchPoint out{.values = problem_.values_of(p.z), .period = v.period, .stable = v.stable,
-                  .spectrum = v.multipliers};
+  BranchPoint out{.values = problem_.values_of(p.z), .period = v.period, .stable = v.stable, .spectrum = v.multipliers};
   out.state = problem_.told_state(v, out.t);
   problem_.extremes(v, out.lowest, out.highest);
   out.signature = problem_.signature();
@@ -262,8 +261,8 @@ bool OrbitCurve::ends_at(const BranchPoint& p) {
   constexpr double beyond = 1e6, shrunk = 1e-5;  // of the largest at the start, and on the branch
   double size = 0;
   for (size_t i = 0; i < p.lowest.size(); ++i)
-    size = std::max(size, std::max(std::abs(p.lowest[i]), std::abs(p.highest[i])) /
-                              first_size_[static_cast<Eigen::Index>(i)]);
+    size = std::max(
+        size, std::max(std::abs(p.lowest[i]), std::abs(p.highest[i])) / first_size_[static_cast<Eigen::Index>(i)]);
   const double extent = extent_of(p);
   largest_extent_ = std::max(largest_extent_, extent);
   if (p.period > longest_ || grows_on_the_spot(p))
@@ -294,8 +293,8 @@ void OrbitCurve::add_equilibrium(const BranchPoint& p) {
   RunOptions run = start_.run;
   run.parameters = parameter_values(model_, std::vector<GivenParameter>{{options_.parameter, value}});
   for (size_t i = 0; i < run.initial.size(); ++i) run.initial[i] = 0.5 * (p.lowest[i] + p.highest[i]);
-  const Branch rest = follow_equilibrium(
-      model_, {run}, {.parameter = options_.parameter, .low = value - reach, .high = value + reach});
+  const Branch rest =
+      follow_equilibrium(model_, {run}, {.parameter = options_.parameter, .low = value - reach, .high = value + reach});
   const SpecialPoint* nearest = nullptr;
   for (const SpecialPoint& s : rest.special) {
     if (s.type != "hopf" && s.type != "boundary-equilibrium") continue;
@@ -314,8 +313,13 @@ void OrbitCurve::add_equilibrium(const BranchPoint& p) {
 SpecialPoint OrbitCurve::place(const std::string& type, const Located& l) {
   const BranchPoint b = told(l.before);
   const BranchPoint p = told(l.point);
-  SpecialPoint s{.type = type, .values = p.values, .state = p.state, .t = p.t, .period = p.period,
-                 .spectrum = p.spectrum, .signature = p.signature};
+  SpecialPoint s{.type = type,
+                 .values = p.values,
+                 .state = p.state,
+                 .t = p.t,
+                 .period = p.period,
+                 .spectrum = p.spectrum,
+                 .signature = p.signature};
   s.near_values = b.values;
   s.near_state = b.state;
   s.near_t = b.t;

@@ -23,7 +23,8 @@ void OrbitCurve::begin_at_special(const CurvePoint& first) {
   book_.branch.points.clear();
   book_.branch.special.clear();
   if (!sought_) {
-    book_.not_found("special", fmt::format("the special point '{}' is not found again near its place", options_.seek->type));
+    book_.not_found("special",
+                    fmt::format("the special point '{}' is not found again near its place", options_.seek->type));
     return;
   }
   const Located l = *sought_;
@@ -192,7 +193,8 @@ std::vector<Test> OrbitCurve::curve_tests(const CurvePoint& p) {
     const Eigen::Index size = J.rows();
     const Vec scale = problem_.scale();
     Mat scaled = J * scale.asDiagonal();
-    for (Eigen::Index i = 0; i < size; ++i) scaled.row(i) /= std::max(J.row(i).head(size).cwiseProduct(scale.head(size).transpose()).norm(), 1e-300);
+    for (Eigen::Index i = 0; i < size; ++i)
+      scaled.row(i) /= std::max(J.row(i).head(size).cwiseProduct(scale.head(size).transpose()).norm(), 1e-300);
     singular_(scaled.leftCols(size));
     const Vec normal = scaled.rightCols(2).transpose() * singular_.left();
     const Vec moved = p.tangent.tail(2);

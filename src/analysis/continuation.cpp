@@ -8,7 +8,7 @@ namespace {
 
 constexpr int most_iterations = 12;
 constexpr double same_place = 1e-5;  ///< zeros nearer than this share of a step are one place
-constexpr int easy = 4, hard = 7;  ///< iterations of Newton's method after which steps grow, or shrink
+constexpr int easy = 4, hard = 7;    ///< iterations of Newton's method after which steps grow, or shrink
 
 const Test* find(const std::vector<Test>& tests, const std::string& name) {
   for (const Test& t : tests) {
@@ -122,10 +122,10 @@ Vec Continuation::between(const CurvePoint& a, const CurvePoint& b, double s, do
 
 /// The zero of a test between two points: bracketed, by the secant where it is trusted, else by halves.
 std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoint& b, double step, const Test& from,
-                                     const Test& to) const {
+                                            const Test& to) const {
   double low = 0, high = step, f_low = from.value, f_high = to.value;
-  double weight_low = 1, weight_high = 1;  // an end that stays twice counts half (Illinois)
-  int side = 0;                            // which end was moved last
+  double weight_low = 1, weight_high = 1;       // an end that stays twice counts half (Illinois)
+  int side = 0;                                 // which end was moved last
   CurvePoint best = b, before = a, behind = b;  // of the bracket
   double best_s = step, best_f = std::abs(f_high);
   for (int k = 0; k < 80; ++k) {
@@ -183,8 +183,8 @@ std::vector<Located> Continuation::zeros_between(const CurvePoint& a, const Curv
   return found;
 }
 
-void Continuation::add_before_break(const CurvePoint& a, const CurvePoint& b, double step, const std::vector<Test>& from,
-                                    std::vector<Located>& found) const {
+void Continuation::add_before_break(const CurvePoint& a, const CurvePoint& b, double step,
+                                    const std::vector<Test>& from, std::vector<Located>& found) const {
   const auto broken = std::find_if(found.begin(), found.end(), [](const Located& l) { return l.test.breaks; });
   if (broken == found.end()) return;
   const double s = broken->distance * (1 - same_place);
@@ -211,8 +211,10 @@ CurveEnd Continuation::walk(CurvePoint from) {
   for (int count = 0; count < options_.most_points; ++count) {
     const Eigen::Index n = from.z.size();
     const Vec scale = followed_.scale();
-    if (scale.size() == scale_.size()) from.tangent = from.tangent.cwiseProduct(scale_);
-    else from.tangent = from.tangent.cwiseProduct(scale);
+    if (scale.size() == scale_.size())
+      from.tangent = from.tangent.cwiseProduct(scale_);
+    else
+      from.tangent = from.tangent.cwiseProduct(scale);
     from.tangent = from.tangent.cwiseQuotient(scale).normalized();
     scale_ = scale;
     if (outside(from.z, from.tangent) >= 0) return {"range", {}, from.z[n - 1]};
@@ -253,7 +255,8 @@ CurveEnd Continuation::walk(CurvePoint from) {
     bool lost = false;
     std::vector<Located> found = zeros_between(from, *next, made, tests, then, lost);
     add_before_break(from, *next, made, tests, found);
-    // Where the problem changes, what vanishes with it is not special by itself (a leg that appears with a square root).
+    // Where the problem changes, what vanishes with it is not special by itself (a leg that appears with a square
+    // root).
     const double near = same_place * made;
     std::vector<double> changes_at;
     for (const Located& l : found) {

@@ -51,9 +51,9 @@ struct Located {
 /// How a curve goes on behind a special point at which the problem changes.
 struct Passage {
   bool goes_on = false;
-  Vec z;                   ///< a point of the new problem
-  double along = 0;        ///< sign of the last unknown's change from there on
-  std::string why, detail; ///< if it ends
+  Vec z;                    ///< a point of the new problem
+  double along = 0;         ///< sign of the last unknown's change from there on
+  std::string why, detail;  ///< if it ends
 };
 
 /// What is followed. All functions see the problem as it stands: `pass` may change it.
@@ -80,11 +80,11 @@ struct Bound {
 };
 
 struct CurveOptions {
-  std::vector<Bound> bounds;      ///< of the last unknowns, in their order
-  double first_step = 0.005;      ///< in units of the scale
+  std::vector<Bound> bounds;  ///< of the last unknowns, in their order
+  double first_step = 0.005;  ///< in units of the scale
   double largest_step = 0.02, smallest_step = 1e-9;
-  int most_points = 2000;         ///< each way
-  double bend = 0.9;              ///< smallest cosine between successive tangents
+  int most_points = 2000;  ///< each way
+  double bend = 0.9;       ///< smallest cosine between successive tangents
 };
 
 struct CurveEnd {
@@ -123,8 +123,8 @@ class Continuation {
   /// The zeros of all tests between two points, in order; `lost`: one is not found.
   std::vector<Located> zeros_between(const CurvePoint& a, const CurvePoint& b, double step,
                                      const std::vector<Test>& from, const std::vector<Test>& to, bool& lost) const;
-  /// Tests that vanish before the first break and have their sign again behind it: a multiplier that passes -1 on its way
-  /// to infinity.
+  /// Tests that vanish before the first break and have their sign again behind it: a multiplier that passes -1 on its
+  /// way to infinity.
   void add_before_break(const CurvePoint& a, const CurvePoint& b, double step, const std::vector<Test>& from,
                         std::vector<Located>& found) const;
 

@@ -25,7 +25,7 @@ struct Equilibrium {
   std::string why, message;  ///< if there is none
   std::vector<double> state;
   Mode mode;
-  Arc arc;  ///< the mode with what users do not see
+  Arc arc;                                        ///< the mode with what users do not see
   std::vector<std::complex<double>> eigenvalues;  ///< largest real part first
   bool stable = false;
   double residual = 0;

@@ -1,8 +1,9 @@
-// A branch of equilibria as it is followed: rest in one mode, what is special on it, how it goes on where a letter changes.
+// A branch of equilibria as it is followed: rest in one mode, what is special on it, how it goes on where a letter
+// changes.
 //
 //   branch_equilibrium            the curve: start, equations, tests, what is told of a point
-//   branch_equilibrium_other      from a special point: another branch, cycles born there, or its curve in two parameters
-//   branch_equilibrium_boundary   where a guard is zero: the letters that take over
+//   branch_equilibrium_other      from a special point: another branch, cycles born there, or its curve in two
+//   parameters branch_equilibrium_boundary   where a guard is zero: the letters that take over
 #pragma once
 
 #include <optional>
@@ -26,7 +27,12 @@ struct GuardValue {
 class EquilibriumCurve {
  public:
   EquilibriumCurve(const Model& model, const EquilibriumOptions& start, const BranchOptions& options)
-      : program_(model), model_(program_.model()), start_(start), options_(options), variation_(program_, start.run), book_(options_) {
+      : program_(model),
+        model_(program_.model()),
+        start_(start),
+        options_(options),
+        variation_(program_, start.run),
+        book_(options_) {
     followed_ = {options.parameter};
   }
   Branch follow();
@@ -65,8 +71,8 @@ class EquilibriumCurve {
   /// Whether this is the point sought; if so it is kept and the walk ends.
   bool is_sought(const Located& l, const std::string& type);
   void follow_other(const Located& l);
-  /// A cycle that is born where an equilibrium meets a boundary: one that runs settle on, forward or backward, and whose
-  /// size grows in proportion to the distance from there.
+  /// A cycle that is born where an equilibrium meets a boundary: one that runs settle on, forward or backward, and
+  /// whose size grows in proportion to the distance from there.
   std::optional<OrbitOptions> cycle_beside(const Located& l);
   static double extent_of(const Orbit& orbit);
   /// The cycles born at a Hopf point.

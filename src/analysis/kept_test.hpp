@@ -1,7 +1,7 @@
 // The curve of a special point in two parameters: F(z) = 0 with its test kept at zero as one equation more.
 //
-// The solutions of F alone are a surface. The test's slopes are needed along that surface only, where they are differences
-// over two of its tangents: they decide how fast Newton's method converges, not what it converges to.
+// The solutions of F alone are a surface. The test's slopes are needed along that surface only, where they are
+// differences over two of its tangents: they decide how fast Newton's method converges, not what it converges to.
 #pragma once
 
 #include <functional>

@@ -12,7 +12,7 @@ namespace saltus {
 namespace {
 
 constexpr long patience = 500'000;  ///< steps without a point after which a run gives up
-constexpr long first_window = 64;  ///< steps between two looks whether it rests
+constexpr long first_window = 64;   ///< steps between two looks whether it rests
 constexpr long first_plane = 2048;  ///< steps without a point before a cycle is looked for
 constexpr int longest_cycle = 16;   ///< in crossings of the plane
 constexpr double cycle_tolerance = 1e-6;

@@ -57,8 +57,8 @@ struct Orbit {
   int iterations = 0;     ///< of Newton's method
   Trajectory trajectory;  ///< one period, dense
   std::vector<std::string> notes;
-  std::vector<bool> free;      ///< states that need not come back: nothing depends on them
-  std::vector<double> shift;   ///< how much states that may grow do so in a period
+  std::vector<bool> free;     ///< states that need not come back: nothing depends on them
+  std::vector<double> shift;  ///< how much states that may grow do so in a period
 };
 
 /// Throws Error where no run can start from the initial values.

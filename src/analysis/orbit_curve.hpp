@@ -1,5 +1,5 @@
-// A branch of periodic orbits as it is followed: the orbit's zero problem, what is special on it, how it goes on where its
-// signature changes.
+// A branch of periodic orbits as it is followed: the orbit's zero problem, what is special on it, how it goes on where
+// its signature changes.
 //
 //   branch_orbit          the curve: start, tests, what is told of a point, where it ends
 //   branch_orbit_other    from a special point: another branch, or its curve in two parameters
@@ -56,8 +56,8 @@ class OrbitCurve {
   double extent_of(const BranchPoint& p) const;
   /// Where an orbit is none any more: its period, its size, its extent.
   bool ends_at(const BranchPoint& p);
-  /// Near a homoclinic orbit the period grows with the logarithm of the distance in the parameter: that ends first. On a
-  /// family of orbits at one value of the parameter multipliers stay near 1.
+  /// Near a homoclinic orbit the period grows with the logarithm of the distance in the parameter: that ends first. On
+  /// a family of orbits at one value of the parameter multipliers stay near 1.
   bool grows_on_the_spot(const BranchPoint& p);
   /// What an orbit that has shrunk to a point has shrunk onto: the special point of equilibria there.
   void add_equilibrium(const BranchPoint& p);
@@ -71,8 +71,8 @@ class OrbitCurve {
   /// Whether this is the point sought; if so it is kept and the walk ends.
   bool is_sought(const Located& l, const std::string& type);
   void follow_other(const Located& l);
-  /// Where multipliers jump over the unit circle: another orbit that runs settle on close by, of a multiple of the period
-  /// or without the symmetry.
+  /// Where multipliers jump over the unit circle: another orbit that runs settle on close by, of a multiple of the
+  /// period or without the symmetry.
   std::optional<OrbitOptions> orbit_beside(const Located& l);
   /// A run from the orbit at a special point that settles at another value of the parameter.
   OrbitOptions settling_from(const Located& l, double value);
@@ -123,8 +123,7 @@ class OrbitCurve {
   OneSided one_sided(const std::vector<double>& u, const std::vector<Mat>& m);
   /// The matrix on the side from which the branch comes.
   OneSided matrix_before(const Located& l);
-  std::optional<Side> try_side(const OrbitProblem::Frozen& legs, Vec z, double value, double side,
-                               const Located& l);
+  std::optional<Side> try_side(const OrbitProblem::Frozen& legs, Vec z, double value, double side, const Located& l);
   /// The signature without the legs that vanish, at the special point.
   std::optional<Vec> without(const Vanishing& gone, const Located& l);
   /// The leg that ends in an impact whose speed vanishes.
@@ -139,8 +138,8 @@ class OrbitCurve {
   /// The signature that takes over behind a change, and on which side of the parameter it is admissible: what a run
   /// from just beyond does, or the same without the legs that have gone.
   std::optional<Side> other_side(const Located& l, double incoming);
-  /// What a run settles on close by, where that is an orbit of the same period: an orbit that touches a surface with its
-  /// whole length has another signature than a run that starts on it.
+  /// What a run settles on close by, where that is an orbit of the same period: an orbit that touches a surface with
+  /// its whole length has another signature than a run that starts on it.
   std::optional<Side> settled_side(const Located& l, double incoming);
   OneSided matrix_after(const Side& side, double value);
   /// Whether an orbit that exists backward in time only ends at the same place.

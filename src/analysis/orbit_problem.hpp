@@ -17,9 +17,9 @@ namespace saltus {
 
 /// Where the orbit is cut.
 struct Anchor {
-  double share = 0;       ///< of the clock, after the start time (forced)
-  double time = 0;        ///< autonomous
-  Vec normal, through;    ///< phase condition (autonomous)
+  double share = 0;     ///< of the clock, after the start time (forced)
+  double time = 0;      ///< autonomous
+  Vec normal, through;  ///< phase condition (autonomous)
 };
 
 /// A guard of a leg of the signature, and how near to zero it comes.
@@ -89,7 +89,10 @@ class OrbitProblem {
 
   bool equations(const Vec& z, Vec& r, Mat& J);
   Vec scale() const { return scale_; }
-  void set_ranges(const std::vector<double>& ranges) { ranges_ = ranges; set_scale(); }
+  void set_ranges(const std::vector<double>& ranges) {
+    ranges_ = ranges;
+    set_scale();
+  }
   bool view(const Vec& z, OrbitView& out, bool monitors);
 
   /// Legs and parameters put in: what later calls see.
@@ -112,8 +115,8 @@ class OrbitProblem {
   std::vector<double> told_state(const OrbitView& view, double& t);
   /// Lowest and highest value of each state.
   void extremes(const OrbitView& view, std::vector<double>& low, std::vector<double>& high) const;
-  /// The sizes of the states from now on: those that have become larger have a larger one. Of an autonomous orbit, which may
-  /// shrink to a point, they shrink with how far it moves.
+  /// The sizes of the states from now on: those that have become larger have a larger one. Of an autonomous orbit,
+  /// which may shrink to a point, they shrink with how far it moves.
   void resize(const std::vector<double>& low, const std::vector<double>& high);
   /// Modes in the order they are met, as users see them.
   std::vector<std::string> signature() const;
@@ -130,7 +133,8 @@ class OrbitProblem {
   std::vector<Mat> factors_of(const Shot& shot);
   void put_phase(const Vec& x, const Vec& f);
   Vec pack(const std::vector<double>& values) const;
-  std::optional<Vec> cut_run(const std::vector<double>& x, double t, double duration, const std::vector<double>& values);
+  std::optional<Vec> cut_run(const std::vector<double>& x, double t, double duration,
+                             const std::vector<double>& values);
 
   Model bare_;
   Program program_;
@@ -139,7 +143,7 @@ class OrbitProblem {
   std::vector<int> followed_;
   double direction_ = 1;
   bool forced_ = false;
-  Expr clock_ = 0.0;      ///< period of a forced orbit
+  Expr clock_ = 0.0;  ///< period of a forced orbit
   std::optional<Simulator> simulator_;
   std::optional<Shooting> shooting_;
   std::optional<Symmetry> symmetry_;

@@ -7,9 +7,9 @@
 namespace saltus {
 namespace {
 
-constexpr double near = 10;         ///< tolerances between points of one attractor reached from different starts
-constexpr double may_shrink = 100;  ///< tolerances between cycles of which a limit may be told
-constexpr int slow_cycles = 8;      ///< over which a slow convergence is measured
+constexpr double near = 10;          ///< tolerances between points of one attractor reached from different starts
+constexpr double may_shrink = 100;   ///< tolerances between cycles of which a limit may be told
+constexpr int slow_cycles = 8;       ///< over which a slow convergence is measured
 constexpr double still_apart = 0.6;  ///< of how far phases are apart now: what limits of different points keep at least
 constexpr double come_near = 0.1;    ///< likewise: what those of one point have left at most
 
@@ -200,9 +200,9 @@ double Settling::apart_by(const Attractor& cycle, int shift) const {
   return largest;
 }
 
-/// The latest points or their limits as the cycle. One that still shrinks onto a shorter one, its phases no farther apart
-/// than `joined` tolerances, has the shorter period; it begins with its lowest point, wherever the sequence happened to
-/// be. Says whether that can be told already.
+/// The latest points or their limits as the cycle. One that still shrinks onto a shorter one, its phases no farther
+/// apart than `joined` tolerances, has the shorter period; it begins with its lowest point, wherever the sequence
+/// happened to be. Says whether that can be told already.
 bool Settling::keep_cycle(int period, double joined) {
   const std::size_t n = tolerance_.size();
   std::vector<double>& points = cycle_.points;
@@ -229,8 +229,9 @@ bool Settling::keep_cycle(int period, double joined) {
 }
 
 /// The period of what the sequence goes to, though the way there is still long. The limits of 2p points in a row are
-/// told twice each, to within a share of that way. After p points they are the same but for a tenth of how far the points
-/// are apart: a linear approach; one that slows down, as at a period doubling, leaves a third. After fewer they are not.
+/// told twice each, to within a share of that way. After p points they are the same but for a tenth of how far the
+/// points are apart: a linear approach; one that slows down, as at a period doubling, leaves a third. After fewer they
+/// are not.
 int Settling::heading() const {
   const std::size_t n = tolerance_.size();
   std::vector<double> limits, again(n);
@@ -250,7 +251,8 @@ int Settling::heading() const {
     /// Whether limits `shift` places apart differ by more than a share of what their points do.
     const auto differ = [&](int shift, double share) {
       for (int i = shift; i < 2 * p; ++i) {
-        if (distance_in(tolerance_, of(i), of(i - shift)) > 1 + share * distance_in(tolerance_, latest(i), latest(i - shift)))
+        if (distance_in(tolerance_, of(i), of(i - shift)) >
+            1 + share * distance_in(tolerance_, latest(i), latest(i - shift)))
           return true;
       }
       return false;
@@ -286,7 +288,6 @@ Attractor Settling::sample(int most) const {
 // ---- a record as a whole -------------------------------------------------------------------------------------------
 
 namespace {
-
 
 bool repeats(std::span<const double> points, std::span<const double> tolerance, size_t period) {
   const size_t width = tolerance.size(), shift = period * width;

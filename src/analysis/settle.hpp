@@ -81,8 +81,8 @@ class Settling {
 };
 
 struct Recurrence {
-  long period = 0;    ///< 0: none found
-  bool slow = false;  ///< none found, because a sequence that looks periodic is still on its way
+  long period = 0;       ///< 0: none found
+  bool slow = false;     ///< none found, because a sequence that looks periodic is still on its way
   bool arrived = false;  ///< all points of the record lie on the cycle, none before it
 };
 

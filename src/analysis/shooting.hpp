@@ -26,20 +26,20 @@ struct Leg {
   Guard guard{};
   Transition event;  ///< what happens there, frozen
   bool happens = false;
-  int known = 0;       ///< zeros of the guard at the start of the leg
-  double until = 0;    ///< clock: absolute time; time: the length, kept
-  Vec until_by{};      ///< clock: how that moves with each parameter followed
-  double ticks = 0;    ///< clock of a jump: which tick
+  int known = 0;     ///< zeros of the guard at the start of the leg
+  double until = 0;  ///< clock: absolute time; time: the length, kept
+  Vec until_by{};    ///< clock: how that moves with each parameter followed
+  double ticks = 0;  ///< clock of a jump: which tick
   Vec x;
   double length = 0;
 };
 
 /// How the last leg meets the first.
 struct Closing {
-  std::vector<bool> free;     ///< states that need not come back
-  Vec sign;                   ///< S
+  std::vector<bool> free;  ///< states that need not come back
+  Vec sign;                ///< S
   Vec shift;
-  Vec normal, through;        ///< phase: normal.(x_0 - through) = 0
+  Vec normal, through;  ///< phase: normal.(x_0 - through) = 0
 };
 
 /// Where each leg ended when the equations were last formed.

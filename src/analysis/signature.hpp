@@ -11,8 +11,8 @@ namespace saltus {
 /// The legs of a run from (x, t). With `open_end` the last one has no event: its end is for the caller to say.
 std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t, double direction, bool open_end);
 
-/// Legs on which tangents grow by more than some powers of ten in several parts, each with a state of its own: Newton's method
-/// then sees no part's instability but its own. Parts that were there are joined first.
+/// Legs on which tangents grow by more than some powers of ten in several parts, each with a state of its own: Newton's
+/// method then sees no part's instability but its own. Parts that were there are joined first.
 std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0);
 
 /// Each stretch in one piece.

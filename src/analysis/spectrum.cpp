@@ -138,7 +138,8 @@ std::vector<Mat> across(const std::vector<Mat>& factors, const std::vector<Vec>&
   std::vector<Mat> out;
   Mat before = null_space(flow.front().transpose());
   for (size_t i = 0; i < factors.size(); ++i) {
-    const Mat after = i + 1 == factors.size() ? null_space(flow.front().transpose()) : null_space(flow[i + 1].transpose());
+    const Mat after =
+        i + 1 == factors.size() ? null_space(flow.front().transpose()) : null_space(flow[i + 1].transpose());
     out.push_back(after.transpose() * factors[i] * before);
     before = after;
   }
@@ -164,9 +165,8 @@ double hopf_test(const Spectrum& e) {
 }
 
 bool on_axis(const Spectrum& e) {
-  return std::any_of(e.begin(), e.end(), [](const Complex& z) {
-    return !is_real(z) && std::abs(z.real()) <= 1e-5 * std::abs(z);
-  });
+  return std::any_of(e.begin(), e.end(),
+                     [](const Complex& z) { return !is_real(z) && std::abs(z.real()) <= 1e-5 * std::abs(z); });
 }
 
 double flip_test(const Spectrum& m) {
@@ -198,9 +198,8 @@ double torus_test(const Spectrum& m) {
 }
 
 bool on_circle(const Spectrum& m) {
-  return std::any_of(m.begin(), m.end(), [](const Complex& z) {
-    return !is_real(z) && std::abs(std::abs(z) - 1) <= 1e-5;
-  });
+  return std::any_of(m.begin(), m.end(),
+                     [](const Complex& z) { return !is_real(z) && std::abs(std::abs(z) - 1) <= 1e-5; });
 }
 
 std::vector<std::string> circle_passages(const Mat& A, const Mat& B, bool squared) {
@@ -231,15 +230,15 @@ std::vector<std::string> axis_passages(const Mat& A, const Mat& B) {
   if (!A.allFinite() || !B.allFinite() || A.rows() != B.rows()) return out;
   const auto at = [&](double q) { return spectrum_of((1 - q) * A + q * B); };
   const auto nearest = [](const Spectrum& s) {
-    return *std::min_element(s.begin(), s.end(), [](const Complex& a, const Complex& b) {
-      return std::abs(a.real()) < std::abs(b.real());
-    });
+    return *std::min_element(
+        s.begin(), s.end(), [](const Complex& a, const Complex& b) { return std::abs(a.real()) < std::abs(b.real()); });
   };
   std::vector<Complex> found;
   for (int k = 0; k < samples; ++k)
     passages(at, right_of_axis, static_cast<double>(k) / samples, static_cast<double>(k + 1) / samples, 30, found,
              nearest);
-  for (const Complex& z : found) out.push_back(std::abs(z.imag()) > 1e-9 * (1e-300 + std::abs(z)) && std::abs(z.imag()) > 1e-9 ? "complex" : "0");
+  for (const Complex& z : found)
+    out.push_back(std::abs(z.imag()) > 1e-9 * (1e-300 + std::abs(z)) && std::abs(z.imag()) > 1e-9 ? "complex" : "0");
   return out;
 }
 

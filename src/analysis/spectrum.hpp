@@ -16,12 +16,12 @@ void sort_multipliers(Spectrum& multipliers);
 /// By real part, largest first.
 void sort_eigenvalues(Spectrum& eigenvalues);
 Spectrum spectrum_of(const Mat& A);
-/// Of the product of square matrices, the first applied first: each eigenvalue to its own size where their moduli differ,
-/// which the product itself would lose. By orthogonal iteration through the factors (periodic QR); a direction that a
-/// factor forgets has the eigenvalue 0.
+/// Of the product of square matrices, the first applied first: each eigenvalue to its own size where their moduli
+/// differ, which the product itself would lose. By orthogonal iteration through the factors (periodic QR); a direction
+/// that a factor forgets has the eigenvalue 0.
 Spectrum spectrum_of_product(const std::vector<Mat>& factors);
-/// The trivial multiplier: how much of the flow where each factor ends it makes of the flow where it begins, one after the other,
-/// so that what others grow by does not spoil it.
+/// The trivial multiplier: how much of the flow where each factor ends it makes of the flow where it begins, one after
+/// the other, so that what others grow by does not spoil it.
 double carried_along(const std::vector<Mat>& factors, const std::vector<Vec>& flow);
 
 /// Factors across a direction that they carry along, flow[i] to a multiple of flow[i + 1]: one row and column less.

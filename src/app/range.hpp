@@ -34,8 +34,8 @@ std::vector<std::vector<double>> read_rows(const std::string& path, const std::s
 /// Intervals of states for random starts, "y=-2:2,v=-1:1"; NaN where none is given.
 std::vector<std::pair<double, double>> read_box(const std::vector<std::string>& texts, const Model& model);
 
-/// How near points of one phase are: "1e-6" for all states, "v=1e-4" for one, "inf" for one that does not count; NaN where
-/// none is given.
+/// How near points of one phase are: "1e-6" for all states, "v=1e-4" for one, "inf" for one that does not count; NaN
+/// where none is given.
 std::vector<double> read_nearness(const std::vector<std::string>& texts, const Model& model);
 
 /// "a,b,c" apart.

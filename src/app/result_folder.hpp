@@ -68,8 +68,8 @@ bool is_result_file(const std::string& name);
 /// to compute; `save` tries again and tells.
 void begin(const ResultFolder& folder, const Past& past);
 
-/// Where a computation in a folder keeps what it has finished, and all that this depends on: pictures and formats do not
-/// count, nor the options named in `idle`.
+/// Where a computation in a folder keeps what it has finished, and all that this depends on: pictures and formats do
+/// not count, nor the options named in `idle`.
 Keep checkpoint_in(const ResultFolder& folder, Past past, std::initializer_list<std::string_view> idle = {});
 
 /// After the results are safe.

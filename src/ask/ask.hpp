@@ -9,9 +9,7 @@ namespace saltus {
 
 /// Both at once. Throws Error for what cannot be asked.
 template <class Question>
-  requires requires(Question question, const Observer& observer) { ask(plan(std::move(question)), observer); }
-auto ask(Question question, const Observer& observer = {}) {
-  return ask(plan(std::move(question)), observer);
-}
+requires requires(Question question, const Observer& observer) { ask(plan(std::move(question)), observer); }
+auto ask(Question question, const Observer& observer = {}) { return ask(plan(std::move(question)), observer); }
 
 }  // namespace saltus

@@ -56,7 +56,7 @@ struct FollowPlan {
   bool equilibrium = false, all = false;
   std::string of;
   std::vector<FollowedRange> ranges;  ///< one, or two
-  OrbitOptions start;            ///< of an equilibrium its run
+  OrbitOptions start;                 ///< of an equilibrium its run
   BranchOptions branch;
 };
 

@@ -75,7 +75,7 @@ struct BasinsQuestion {
 struct BasinsAnswer {
   System system;
   Mesh mesh;
-  std::string section;  ///< its name
+  std::string section;                  ///< its name
   bool direct = false, refine = false;  ///< how it was computed
   Basins basins;
   std::string note;  ///< what a person should know about the map; empty if nothing

@@ -23,10 +23,10 @@ struct Observer {
   std::function<void(const Transition&)> on_transition = {};    ///< of a run: all that happened there
   /// Of a sweep: each run that there is, in no order, in the calling thread; its number is that of SweepRun.
   std::function<void(std::size_t run, const SweepRun&)> on_run = {};
-  std::function<void(const BranchPoint&)> on_point = {};        ///< of a branch: each point, as it is found
-  std::function<void(const SpecialPoint&)> on_special = {};     ///< of a branch: each special point
-  std::function<void(const BranchPoint&)> on_start = {};        ///< of a branch: where it is followed from
-  std::function<void(const BranchEnd&)> on_end = {};            ///< of a branch: why it ends, each way
+  std::function<void(const BranchPoint&)> on_point = {};     ///< of a branch: each point, as it is found
+  std::function<void(const SpecialPoint&)> on_special = {};  ///< of a branch: each special point
+  std::function<void(const BranchPoint&)> on_start = {};     ///< of a branch: where it is followed from
+  std::function<void(const BranchEnd&)> on_end = {};         ///< of a branch: why it ends, each way
 
   bool stopped() const { return stop.stop_requested() || (interrupted && interrupted()); }
   /// Whether to go on; tells how far it is.

@@ -1,5 +1,5 @@
-// Every option, described once: the command line and its --help, docs/options.md, the keywords of Python and the names in
-// messages are made from this table.
+// Every option, described once: the command line and its --help, docs/options.md, the keywords of Python and the names
+// in messages are made from this table.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,13 @@
 namespace saltus {
 
 struct OptionFact {
-  std::string_view name;      ///< as messages and Python call it: `until`
-  std::string_view flags;     ///< as it is typed, what messages print first: "-n,--points"; VALUES,--vary: also by its place
-  std::string_view type;      ///< of its value: "TIME"; empty: it has none
-  std::string_view fallback;  ///< without it, in words; empty: nothing to say
-  std::string_view sentence;  ///< what it does; empty: accepted, but for `again` alone
-  std::string_view commands;  ///< that take it: "run section"
+  std::string_view name;  ///< as messages and Python call it: `until`
+  std::string_view
+      flags;  ///< as it is typed, what messages print first: "-n,--points"; VALUES,--vary: also by its place
+  std::string_view type;                                ///< of its value: "TIME"; empty: it has none
+  std::string_view fallback;                            ///< without it, in words; empty: nothing to say
+  std::string_view sentence;                            ///< what it does; empty: accepted, but for `again` alone
+  std::string_view commands;                            ///< that take it: "run section"
   std::optional<std::pair<double, double>> range = {};  ///< of a number
 
   bool applies_to(std::string_view command) const;

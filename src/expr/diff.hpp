@@ -28,8 +28,8 @@ struct Partial {
   Expr value;
 };
 
-/// Derivatives of many formulas with respect to every symbol of a kind; what they share (a mean field, a chain of kinks) is
-/// differentiated once.
+/// Derivatives of many formulas with respect to every symbol of a kind; what they share (a mean field, a chain of
+/// kinks) is differentiated once.
 class Gradients {
  public:
   /// All nonzero derivatives of a formula with respect to symbols of one kind, in order of their index.

@@ -18,8 +18,8 @@ enum class GuardKind {
 struct Guard {
   GuardKind kind = GuardKind::surface;
   int item = 0;  ///< switch, constraint or jump
-  int side =
-      0;  ///< surface, jump: sign before; sigma, slip: the bound that is reached; 0: not known, or touched along a tangent
+  int side = 0;  ///< surface, jump: sign before; sigma, slip: the bound that is reached; 0: not known, or touched along
+                 ///< a tangent
 
   friend bool operator==(const Guard&, const Guard&) = default;
 };

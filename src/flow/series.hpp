@@ -9,8 +9,8 @@
 //   x_{k+1} = f_k / (k+1)
 //
 // Unknowns that stand alone with a slope that is constant on the step (a block that sticks) are formulas in the list of
-// operations, and the series of their mode are as plain as those of any other. What a mode needs is found once (series_plan); slopes, and
-// forces that are redundant, are in series_forces.
+// operations, and the series of their mode are as plain as those of any other. What a mode needs is found once
+// (series_plan); slopes, and forces that are redundant, are in series_forces.
 #pragma once
 
 #include <array>
@@ -207,8 +207,8 @@ class Series {
     size_t uses = 0;  ///< a schedule is made for modes that are used often
     bool scheduled = false;
     bool compile_tried = false, compiled = false;
-    bool slope_known = false;                                         ///< slopes that are numbers are formed once
-    bool slope_rests = true;                                          ///< the slope reads nothing that moves in this mode
+    bool slope_known = false;  ///< slopes that are numbers are formed once
+    bool slope_rests = true;   ///< the slope reads nothing that moves in this mode
     std::vector<std::pair<const Plan*, std::vector<int>>> left_by{};  ///< by the mode before: slots to be cleared
     Schedule formula{};  ///< of a mode whose unknowns are formulas: all of it
     bool has_formula = false;

@@ -198,8 +198,8 @@ OnlyTheseFiles::~OnlyTheseFiles() { allowed = before_; }
 
 PointColumns read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked) {
   if (allowed && std::find(allowed->begin(), allowed->end(), path.string()) == allowed->end())
-    throw Error(ErrorKind::file, fmt::format("the file '{}' is not read for a text from elsewhere", path.string()), asked,
-                "start saltus with the model file that names it, or write points = [[0, 0], [1, 0.2]]");
+    throw Error(ErrorKind::file, fmt::format("the file '{}' is not read for a text from elsewhere", path.string()),
+                asked, "start saltus with the model file that names it, or write points = [[0, 0], [1, 0.2]]");
   return PointReader(path, read_file(path, asked)).read(columns);
 }
 

@@ -348,7 +348,8 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
     rate_of.emplace(rates[at(i)], i);
     rate_of.emplace(-rates[at(i)], i);
   }
-  // States whose rates are zero together with the residual: those of a surface that is a sum of states with fixed weights.
+  // States whose rates are zero together with the residual: those of a surface that is a sum of states with fixed
+  // weights.
   const auto moves = [&](const Ladder& ladder) -> std::vector<int> {
     if (const auto rate = rate_of.find(ladder.residual); rate != rate_of.end()) return {rate->second};
     if (ladder.rungs.empty()) return {};

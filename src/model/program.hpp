@@ -39,7 +39,7 @@ struct ModeTape {
     spare = flow.slots;
     flow.slots += unknowns + 1;
   }
-  Tape slope;     ///< d residual / d unknown
+  Tape slope;  ///< d residual / d unknown
   std::vector<SlopeEntry> slope_entries;
   bool slope_constant = true;  ///< the slope depends on parameters only
   bool slope_affine = true;    ///< residuals are affine in all unknowns together: one linear solve gives them

@@ -238,9 +238,8 @@ Script make_script(const Figure& figure, std::span<const Table> tables, const Dr
   if (drawn.stacks.empty()) drawn.stacks = {Stack{.panels = {Panel{}}}};
 
   std::set<std::string> explained;
-  PlotPage page = plan_page(drawn, tables, [&](PanelPlan& p) {
-    write_layers(p, tables, options.stem + ".dat", explained, script.data);
-  });
+  PlotPage page = plan_page(
+      drawn, tables, [&](PanelPlan& p) { write_layers(p, tables, options.stem + ".dat", explained, script.data); });
 
   script.gnuplot = script_head(drawn, page, options) + "set multiplot\n" + page_title(drawn, page) + "\n";
   bool first = true;

@@ -23,7 +23,8 @@ std::string remedy(int reason) {
   switch (reason) {
     case ENOSPC:
     case EDQUOT: return "the disk is full: free some space, or choose another folder with `folder` DIR";
-    case EFBIG: return "the file would be larger than allowed: save fewer points, or choose another folder with `folder` DIR";
+    case EFBIG:
+      return "the file would be larger than allowed: save fewer points, or choose another folder with `folder` DIR";
     case EACCES:
     case EPERM:
     case EROFS: return "choose a folder you may write to with `folder` DIR";

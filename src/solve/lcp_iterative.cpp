@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/numbers.hpp"
 #include "solve/active_set.hpp"

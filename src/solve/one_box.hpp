@@ -22,7 +22,8 @@ struct OneBox {
   bool last = true;  ///< nothing follows it on the step
 };
 
-/// What p(tau) = sum c[k] tau^k meets on (0, h]; no answer where that is not certain. `noise`: its absolute uncertainty.
+/// What p(tau) = sum c[k] tau^k meets on (0, h]; no answer where that is not certain. `noise`: its absolute
+/// uncertainty.
 std::optional<OneBox> settle_in_one_box(std::span<const double> c, double h, double noise);
 
 }  // namespace saltus

@@ -72,8 +72,8 @@ class Desk {
     Branch branch;
   };
   std::optional<LastBranch> last_branch_;  // guarded
-  double seconds_per_run_ = 0;        // of the last one, as if it had reached its end
-  std::optional<std::string> saved_;  // what the file held when it was read or written
+  double seconds_per_run_ = 0;             // of the last one, as if it had reached its end
+  std::optional<std::string> saved_;       // what the file held when it was read or written
   int threads_;
   Outbox outbox_;
 };

@@ -64,8 +64,7 @@ void RequestLane::loop(const std::stop_token& ended) {
 namespace {
 
 bool is_job(const PageRequest& m) {
-  return m.verb == "section" || m.verb == "sweep" || m.verb == "basins" || m.verb == "orbit" ||
-         m.verb == "branch";
+  return m.verb == "section" || m.verb == "sweep" || m.verb == "basins" || m.verb == "orbit" || m.verb == "branch";
 }
 
 /// What is of no use once a newer one is there.

@@ -219,8 +219,7 @@ v = 0
 [section.strobe]
 every = "2*pi/w"
 )M");
-  const Branch b =
-      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 2.3, .high = 2.8});
+  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 2.3, .high = 2.8});
   ASSERT_TRUE(b.found) << b.message;
   expect_special(b, "flip", 2.653347727855323, 1e-11);
 }
@@ -247,8 +246,7 @@ v = 0
 
 TEST(OrbitBranch, EndsOnTheRangeOrSaysWhy) {
   const Model model = read_model_text(friction);
-  const Branch b =
-      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.6, .high = 0.8});
+  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.6, .high = 0.8});
   ASSERT_EQ(b.ends.size(), 2u);
   EXPECT_EQ(b.ends[0].why, "range");
   EXPECT_EQ(b.ends[1].why, "range");
@@ -567,8 +565,8 @@ x = -0.8
 [section.s]
 every = "2*pi"
 )M");
-  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0, .guess = true},
-                                {.parameter = 0, .low = 0.5, .high = 8});
+  const Branch b =
+      follow_orbit(model, {.run = run_of(model), .section = 0, .guess = true}, {.parameter = 0, .low = 0.5, .high = 8});
   ASSERT_TRUE(b.found) << b.message;
   EXPECT_EQ(b.points.back().values[0], 8);
   for (const BranchPoint& p : b.points) {

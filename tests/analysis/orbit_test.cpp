@@ -294,7 +294,8 @@ Orbit lorenz_orbit(const std::vector<double>& near, int returns, double time = 0
   return find_orbit(model, options);
 }
 
-TEST(Orbit, OfTheLorenzSystemIsFoundFromNearReturnsHoweverUnstable) {  // by scipy, multiple shooting with DOP853 at 1e-13
+TEST(Orbit,
+     OfTheLorenzSystemIsFoundFromNearReturnsHoweverUnstable) {  // by scipy, multiple shooting with DOP853 at 1e-13
   const Orbit twenty = lorenz_orbit({-0.17612307306232655, -4.875053850290997, 27}, 20);
   ASSERT_TRUE(twenty.found) << twenty.message;
   EXPECT_NEAR(twenty.period, 15.04339297522394, 1e-10);

@@ -50,7 +50,8 @@ TEST(Period, OfAnAlternatingApproachIsNotTwo) {
 // One that slows down as it comes does not show where it goes.
 TEST(Period, OfAnAlternatingApproachThatSlowsDownIsNotTold) {
   const auto x = [](int k) { return 1 + (k % 2 == 0 ? 1 : -1) / std::sqrt(k + 1.0); };
-  for (const int from : {400, 10000, 1000000}) EXPECT_EQ(find_period(sequence(from, 100, x), kTolerance, 64).period, 0) << from;
+  for (const int from : {400, 10000, 1000000})
+    EXPECT_EQ(find_period(sequence(from, 100, x), kTolerance, 64).period, 0) << from;
 }
 
 // The spiral into a point at a rotation of almost a fifth of a turn.
@@ -79,8 +80,8 @@ TEST(Period, OfAnAlternatingApproachIsNeverTwoAtAnyRate) {
   }
 }
 
-// x -> -(1 + mu) x + x^3 goes to zero below mu = 0, and to the two points +-sqrt(mu) above; the nearer mu is to zero, the
-// longer the way, and the more it looks like the other.
+// x -> -(1 + mu) x + x^3 goes to zero below mu = 0, and to the two points +-sqrt(mu) above; the nearer mu is to zero,
+// the longer the way, and the more it looks like the other.
 TEST(Period, NextToADoublingIsToldRightlyOrNotAtAll) {
   int told = 0;
   for (const double mu : {-0.3, -0.1, -0.03, -0.01, -0.003, -0.001, -1e-4, 1e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3}) {

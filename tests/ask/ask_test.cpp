@@ -219,7 +219,8 @@ TEST(AskSweep, GivesThePeriodThatBasinsGive) {
   const System buck = System::example("buck").with({{"Vin", 24.5}});
   const SweepAnswer sweep = ask(SweepQuestion{.system = buck, .vary = {{"Vin", {24.5}}}});
   const Numbers start = initial_values(buck.model(), parameter_values(buck.model()));
-  const Mesh mesh({uniform_axis(0, start[0] - 0.1, start[0] + 0.1, 1), uniform_axis(1, start[1] - 0.01, start[1] + 0.01, 1)});
+  const Mesh mesh(
+      {uniform_axis(0, start[0] - 0.1, start[0] + 0.1, 1), uniform_axis(1, start[1] - 0.01, start[1] + 0.01, 1)});
   const BasinsAnswer basins =
       ask(BasinsQuestion{.system = buck, .mesh = mesh, .options = {.method = BasinsOptions::Method::direct}});
   ASSERT_EQ(basins.basins.basins.size(), 1u);

@@ -78,7 +78,9 @@ TEST(OrbitQuestion, RefusesWhatSearchesDoNotTake) {
   EXPECT_EQ(complaint_of([] { plan(OrbitQuestion{.system = cycles(), .solve = {.attract = 5}}); }),
             "orbits are found with slid surfaces held exactly: `attract` is for runs");
   EXPECT_EQ(complaint_of([] { plan(OrbitQuestion{.system = cycles(), .time = 3}); }), "`time` goes with `guess`");
-  EXPECT_EQ(complaint_of([] { plan(OrbitQuestion{.system = cycles(), .modulo = {{"z", 1}}}); }),
+  EXPECT_EQ(complaint_of([] {
+              plan(OrbitQuestion{.system = cycles(), .modulo = {{"z", 1}}});
+            }),
             "`modulo`: there is no state 'z'");
 }
 
@@ -166,8 +168,8 @@ TEST(FollowQuestion, TellsPointsAndSpecialPointsAsTheyAreFound) {
 }
 
 TEST(FollowQuestion, OfAFormulaGivesValuesOfTheFormula) {
-  const FollowAnswer answer = ask(
-      FollowQuestion{.start = {.system = fold()}, .equilibrium = true, .ranges = {{"1/mu", "1/2", 4}}});
+  const FollowAnswer answer =
+      ask(FollowQuestion{.start = {.system = fold()}, .equilibrium = true, .ranges = {{"1/mu", "1/2", 4}}});
   ASSERT_TRUE(answer.branches[0].found);
   for (const BranchPoint& p : answer.branches[0].points)
     EXPECT_NEAR(value_of(answer.ranges[0], answer.system.model(), p.values[0]), 1 / p.values[0], 1e-12);

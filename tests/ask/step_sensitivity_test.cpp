@@ -103,7 +103,8 @@ TEST_P(StepSensitivity, IsThatOfTheSteps) {
   };
   for (size_t k = 0; k < initial.size(); ++k) {
     const std::string name = model.states[k].name;
-    compare(end(system.with({}, {{name, initial[k] + eps}})), end(system.with({}, {{name, initial[k] - eps}})), k, true);
+    compare(end(system.with({}, {{name, initial[k] + eps}})), end(system.with({}, {{name, initial[k] - eps}})), k,
+            true);
   }
   for (size_t k = 0; k < parameters.size(); ++k) {
     const std::string name = model.parameters[k].name;
@@ -111,15 +112,13 @@ TEST_P(StepSensitivity, IsThatOfTheSteps) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, StepSensitivity,
-                         testing::Values(Case{"Sliding", sliding, 9, 0.01, 0.5},
-                                         Case{"SlidingByBackwardEuler", sliding, 9, 0.01, 1},
-                                         Case{"Impacts", impacts, 12, 0.01, 0.5},
-                                         Case{"ImpactsByBackwardEuler", impacts, 6, 0.01, 1},
-                                         Case{"Diode", diode, 8, 0.02, 0.5},
-                                         Case{"DiodeByBackwardEuler", diode, 8, 0.02, 1},
-                                         Case{"Relay", relay, 3, 0.01, 0.5}),
-                         [](const auto& c) { return std::string(c.param.what); });
+INSTANTIATE_TEST_SUITE_P(
+    Models, StepSensitivity,
+    testing::Values(Case{"Sliding", sliding, 9, 0.01, 0.5}, Case{"SlidingByBackwardEuler", sliding, 9, 0.01, 1},
+                    Case{"Impacts", impacts, 12, 0.01, 0.5}, Case{"ImpactsByBackwardEuler", impacts, 6, 0.01, 1},
+                    Case{"Diode", diode, 8, 0.02, 0.5}, Case{"DiodeByBackwardEuler", diode, 8, 0.02, 1},
+                    Case{"Relay", relay, 3, 0.01, 0.5}),
+    [](const auto& c) { return std::string(c.param.what); });
 
 }  // namespace
 }  // namespace saltus

@@ -92,7 +92,8 @@ TEST(Lower, KinksAreWhatEntersContinuouslyOnly) {
   for (const char* rate : {"abs(x)", "max(x, y)", "min(x, 1)", "sat(x, -1, 1)", "abs(abs(x))", "sqrt(abs(x))"}) {
     for (const Switch& s : model_of(fmt::format("x' = {}", rate)).form.switches) EXPECT_TRUE(s.kink) << rate;
   }
-  for (const char* rate : {"sign(x)", "step(x)", "if(x > 0, 1, 2)", "abs(x) + sign(x)", "max(x, 0)*step(x)", "floor(x)"}) {
+  for (const char* rate :
+       {"sign(x)", "step(x)", "if(x > 0, 1, 2)", "abs(x) + sign(x)", "max(x, 0)*step(x)", "floor(x)"}) {
     for (const Switch& s : model_of(fmt::format("x' = {}", rate)).form.switches) EXPECT_FALSE(s.kink) << rate;
   }
 }

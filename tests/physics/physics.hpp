@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "model/program.hpp"
 #include "flow/simulate.hpp"
+#include "model/program.hpp"
 #include "model/read.hpp"
 
 namespace saltus::physics {
@@ -120,13 +120,18 @@ inline Trajectory System::run_both(double until, double tolerance, double accura
   RunOptions o = options(until, 1e-9);
   o.step.emplace();
   const Trajectory steps = this->run(o);
-  EXPECT_EQ(why_name(steps.end.why), why_name(run.end.why)) << "by steps:\n" << story(steps) << "by events:\n" << story(run);
-  EXPECT_NEAR(steps.end.t, run.end.t, accuracy * until) << "by steps:\n" << story(steps) << "by events:\n" << story(run);
+  EXPECT_EQ(why_name(steps.end.why), why_name(run.end.why)) << "by steps:\n"
+                                                            << story(steps) << "by events:\n"
+                                                            << story(run);
+  EXPECT_NEAR(steps.end.t, run.end.t, accuracy * until) << "by steps:\n"
+                                                        << story(steps) << "by events:\n"
+                                                        << story(run);
   double size = 1;
   for (const double v : run.end.state) size = std::max(size, std::abs(v));
   for (size_t i = 0; i < run.end.state.size(); ++i)
-    EXPECT_NEAR(steps.end.state[i], run.end.state[i], accuracy * size)
-        << "state " << i << "\nby steps:\n" << story(steps) << "by events:\n" << story(run);
+    EXPECT_NEAR(steps.end.state[i], run.end.state[i], accuracy * size) << "state " << i << "\nby steps:\n"
+                                                                       << story(steps) << "by events:\n"
+                                                                       << story(run);
   return run;
 }
 

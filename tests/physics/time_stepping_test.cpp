@@ -170,7 +170,7 @@ TEST(TimeStepping, PainlevesParadoxIsReported) {
   for (const double theta : {0.5, 1.0}) {
     const StepOptions step{.dt = 1e-3, .theta = theta};
     const Trajectory none = step_run(rod(1.8, 0), 0.01, step);  // W = -0.56, b < 0
-    EXPECT_EQ(none.end.why, Why::nonunique) << story(none);  // as the event-driven engine says it
+    EXPECT_EQ(none.end.why, Why::nonunique) << story(none);     // as the event-driven engine says it
     EXPECT_NE(none.end.message.find("- 0.56*N"), std::string::npos) << none.end.message;
     const Trajectory two = step_run(rod(1.8, 4), 0.01, step);  // W = -0.56, b > 0: open, or closed with a force
     EXPECT_TRUE(says_not_unique(two)) << story(two);

@@ -3,8 +3,9 @@
 //   Simpson      dx1 = dx0 + h/6 (df0 + 4 dfm + df1),  dxm = (dx0 + dx1)/2 + h/8 (df0 - df1),  dc(xm) = 0,  dc(x1) = 0
 //   any theta    dx1 = dx0 + h ((1 - theta) df0 + theta df1),                                  dc(x1) = 0
 //
-// for the items that were solved for; the others stay where they are: at a bound, or decided. A contact that was hit inside
-// the step has dc(x1) + d(r c(x0)) = 0. Lengths of steps are taken as given; what is located is an event (flow/variation).
+// for the items that were solved for; the others stay where they are: at a bound, or decided. A contact that was hit
+// inside the step has dc(x1) + d(r c(x0)) = 0. Lengths of steps are taken as given; what is located is an event
+// (flow/variation).
 #pragma once
 
 #include <map>
@@ -34,8 +35,8 @@ class StepTangent {
  public:
   StepTangent(const Program& program, const std::vector<double>& parameters);
 
-  /// Columns X at the end of a step, from those at its start; P moves the parameters and stays. False where the equations
-  /// do not determine them.
+  /// Columns X at the end of a step, from those at its start; P moves the parameters and stays. False where the
+  /// equations do not determine them.
   bool along(const StepMade& step, const Mat& P, Mat& X);
 
  private:
