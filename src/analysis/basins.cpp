@@ -124,11 +124,11 @@ class Shooter {
     if (!start_state(map_, mesh_, values_, run_.initial)) return CellFate{Fate::no_start};
     quiet_ = passed_ = 0;
     try {
-      const Trajectory trajectory = simulator_.run(run_);
-      if (trajectory.end.why == Why::stop) return std::nullopt;
+      simulator_.run(run_, trajectory_);
+      if (trajectory_.end.why == Why::stop) return std::nullopt;
       if (stopped_) throw Stopped{};
-      if (trajectory.end.why == Why::cancelled) return CellFate{Fate::no_return};
-      return fate_of(trajectory.end);
+      if (trajectory_.end.why == Why::cancelled) return CellFate{Fate::no_return};
+      return fate_of(trajectory_.end);
     } catch (const Error&) {
       return CellFate{Fate::no_start};
     }
@@ -170,6 +170,7 @@ class Shooter {
   std::vector<long> followed_;
   Simulator simulator_;
   RunOptions run_;
+  Trajectory trajectory_;
   std::vector<double> values_;
   Settling settling_;
   std::function<bool(std::span<const double>)> take_;

@@ -1,7 +1,9 @@
 #include "code/rounding.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "base/index.hpp"
@@ -24,24 +26,51 @@ Rounding::Rounding(const Tape& tape, std::span<const double> parameters)
   }
 }
 
+const std::vector<Operation>& Rounding::dependent() {
+  if (dependent_) return *dependent_;
+  std::vector<Operation>& found = dependent_.emplace();
+  std::vector<char> depends(at(tape_->slots), 0);
+  for (const auto* inputs : {&tape_->sigmas, &tape_->lambdas, &tape_->counters}) {
+    for (const int slot : *inputs) {
+      if (slot >= 0) depends[at(slot)] = 1;
+    }
+  }
+  for (const auto* operations : {&tape_->linear, &tape_->timed, &tape_->free, &tape_->bound}) {
+    for (const Operation& o : *operations) {
+      if (!depends[at(o.a)] && !depends[at(o.b)]) continue;
+      std::fill_n(depends.begin() + o.out, slots_of(o.instr), 1);
+      found.push_back(o);
+    }
+  }
+  return found;
+}
+
+bool Rounding::set(int slot, double v, double e) {
+  if (slot < 0) return false;
+  const bool other = std::bit_cast<uint64_t>(value_[at(slot)]) != std::bit_cast<uint64_t>(v);
+  value_[at(slot)] = v;
+  error_[at(slot)] = e;
+  return other;
+}
+
 void Rounding::evaluate(std::span<const double> x, double t, std::span<const double> sigma,
                         std::span<const double> counters, std::span<const double> lambda) {
-  const auto set = [&](int slot, double v, double e) {
-    if (slot < 0) return;
-    value_[at(slot)] = v;
-    error_[at(slot)] = e;
-  };
   // Plus and minus one are exact; a sigma that was solved for is not.
   const auto solved = [](double u) { return std::abs(u) == 1 ? 0 : eps * std::abs(u); };
-  set(tape_->time, t, eps * std::abs(t));
-  for (size_t i = 0; i < x.size(); ++i) set(tape_->states[i], x[i], eps * std::abs(x[i]));
-  for (size_t i = 0; i < sigma.size(); ++i) set(tape_->sigmas[i], sigma[i], solved(sigma[i]));
-  for (size_t i = 0; i < lambda.size(); ++i) set(tape_->lambdas[i], lambda[i], solved(lambda[i]));
-  for (size_t i = 0; i < counters.size(); ++i) set(tape_->counters[i], counters[i], 0);
-  run(tape_->linear);
-  run(tape_->timed);
-  run(tape_->free);
-  run(tape_->bound);
+  bool moved = set(tape_->time, t, eps * std::abs(t)), changed = false;
+  for (size_t i = 0; i < x.size(); ++i) moved |= set(tape_->states[i], x[i], eps * std::abs(x[i]));
+  for (size_t i = 0; i < sigma.size(); ++i) changed |= set(tape_->sigmas[i], sigma[i], solved(sigma[i]));
+  for (size_t i = 0; i < lambda.size(); ++i) changed |= set(tape_->lambdas[i], lambda[i], solved(lambda[i]));
+  for (size_t i = 0; i < counters.size(); ++i) changed |= set(tape_->counters[i], counters[i], 0);
+  if (moved || !evaluated_) {
+    run(tape_->linear);
+    run(tape_->timed);
+    run(tape_->free);
+    run(tape_->bound);
+    evaluated_ = true;
+  } else if (changed) {
+    run(dependent());
+  }
 }
 
 /// Each operation: its value, the errors of its arguments times its slopes, and its own rounding.

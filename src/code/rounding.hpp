@@ -1,6 +1,7 @@
 // Values with a bound of their rounding error: what is zero, and what only looks like it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,7 +9,9 @@
 
 namespace saltus {
 
-/// Values of a tape at a point with first-order error bounds. Inputs are taken as rounded to the last bit.
+/// Values of a tape at a point with first-order error bounds. Inputs are taken as rounded to the last bit. Only what has
+/// changed since the last evaluation is computed: nothing at the same point, and with other sigma, lambda or counters
+/// what depends on those.
 class Rounding {
  public:
   /// The tape must outlive this.
@@ -23,9 +26,14 @@ class Rounding {
 
  private:
   void run(const std::vector<Operation>& operations);
+  const std::vector<Operation>& dependent();
+  /// Whether the value is another one, to the last bit.
+  bool set(int slot, double v, double e);
 
   const Tape* tape_;
   std::vector<double> value_, error_;
+  std::optional<std::vector<Operation>> dependent_;  // on sigma, lambda or counters; found when first needed
+  bool evaluated_ = false;
 };
 
 }  // namespace saltus

@@ -15,19 +15,30 @@ Act::Act(Series& series, Rounding& point, const RunOptions& options)
       point_(point),
       program_(series.program()),
       model_(program_.model()),
-      options_(options),
-      direction_(options.until < options.from ? -1.0 : 1.0),
-      jumps_(program_, options.parameters, options.from),
-      root_error_(jumps_.size(), 0.0) {
+      jumps_(program_, options.parameters, options.from) {
+  counter_of_.assign(at(program_.switches()), -1);
+  for (size_t c = 0; c < model_.form.counters.size(); ++c)
+    counter_of_[at(model_.form.counters[c].below)] = static_cast<int>(c);
+  begin_run(options);
+}
+
+void Act::begin_run(const RunOptions& options) {
+  options_ = &options;
+  direction_ = options.until < options.from ? -1.0 : 1.0;
+  jumps_.begin_run(options.parameters, options.from);
+  choice_.leave.clear();
   for (const auto& [name, side] : options.leave) {
     for (int i = 0; i < model_.form.visible; ++i) {
       if (model_.form.switches[at(i)].name == name) choice_.leave[i] = side;
     }
   }
   choice_.direction = direction_;
-  counter_of_.assign(at(program_.switches()), -1);
-  for (size_t c = 0; c < model_.form.counters.size(); ++c)
-    counter_of_[at(model_.form.counters[c].below)] = static_cast<int>(c);
+  lambda_.assign(at(program_.constraints()), 0.0);
+  caused_.clear();
+  root_error_.assign(jumps_.size(), 0.0);
+  messages_.clear();
+  last_distribution_ = 0;
+  redistributed_ = 0;
 }
 
 // ---- the doors -----------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 // Where forces are redundant and one of them reaches its bound, nothing happens as long as another distribution holds.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct Fate {
 class Act {
  public:
   Act(Series& series, Rounding& point, const RunOptions& options);
+  /// A further run; `options` must outlive it.
+  void begin_run(const RunOptions& options);
 
   /// The mode at the start of a run; contacts that approach are hit at once.
   std::optional<Fate> start(Moment& now, Transition& first);
@@ -51,7 +54,8 @@ class Act {
   /// Messages since the last call.
   std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
 
-  double time_scale = 1;  ///< in which the flow changes: set by the engine
+  double time_scale = 1;                ///< in which the flow changes: set by the engine
+  std::function<double()> first_scale;  ///< asked where that is 0, as before the first step, and something depends on it
   bool simply = false;    ///< decide only what the rates of one surface tell; anything else ends as `inconsistent`
 
   /// How many of h, h', ... vanish for something that rests on its surface.
@@ -93,6 +97,8 @@ class Act {
   std::optional<Fate> check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros);
   bool turns_with(int jump, const std::vector<Guard>& guards) const;
   std::optional<Fate> check_state(const Moment& now) const;
+  /// The time scale; the series may be those of another point after it.
+  double scale() { return time_scale > 0 ? time_scale : time_scale = first_scale(); }
   void say(std::string message) { messages_.push_back(std::move(message)); }
   PlainInputs inputs(const Moment& now) const;
 
@@ -100,8 +106,8 @@ class Act {
   Rounding& point_;
   const Program& program_;
   const Model& model_;
-  const RunOptions& options_;
-  double direction_;
+  const RunOptions* options_ = nullptr;
+  double direction_ = 1;
   Jumps jumps_;
   ChoiceOptions choice_;
   std::vector<int> counter_of_;  // per switch: the counter whose lower step it is, or -1

@@ -235,9 +235,9 @@ const AtZero* Act::alone_at_zero(const Moment& now, const std::vector<AtZero>& z
 }
 
 std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vector<AtZero>& zeros, bool at_start) {
-  choice_.time_scale = time_scale;
   choice_.at_start = at_start;
   if (const AtZero* alone = alone_at_zero(now, zeros)) {
+    choice_.time_scale = scale();
     const int u = alone->unknown;
     if (const std::optional<SimpleChoice> simple =
             choose_simply(series_, now.x, now.t(), now.counters, now.mode, *alone, choice_)) {
@@ -249,6 +249,7 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
   }
   if (simply) return Fate{Why::inconsistent, ""};
   if (zeros.size() == 1 && switch_in_time(now, zeros[0])) return std::nullopt;
+  choice_.time_scale = scale();
   if (!at_start) {
     land_on_kinks(now, zeros);
     arrive_for_good(now, zeros);
@@ -297,8 +298,8 @@ bool Act::switch_in_time(Moment& now, const AtZero& z) {
   series_.set_mode(now.mode);
   if (series_.expand(now.x, now.t(), now.counters, 2) != SeriesStatus::ok) return false;
   const double* h = series_.surface(u);
-  const double rate = h[1] * direction_;
-  if (!(std::abs(rate) > clear_rate * std::abs(h[2]) * time_scale) || rate == 0) return false;
+  const double rate = h[1] * direction_, bend = std::abs(h[2]);
+  if (rate == 0 || std::isnan(rate) || (bend != 0 && !(std::abs(rate) > clear_rate * bend * scale()))) return false;
   const std::string before = now.mode.switches;
   now.mode.switches[at(u)] = rate > 0 ? '+' : '-';
   read_sigma(now);
@@ -342,8 +343,8 @@ void Act::arrive_for_good(Moment& now, std::vector<AtZero>& zeros) {
   if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
   for (size_t i = 0; i < now.x.size(); ++i) {
     const double size = std::max(std::abs(now.x[i]), std::abs(series_.rate(static_cast<int>(i))[0]) * time_scale);
-    const double scale = std::max(size, std::abs(options_.initial[i]));
-    if (!(std::abs(landed.x[i] - now.x[i]) <= arrived_share * options_.tolerance * scale)) return;
+    const double scale = std::max(size, std::abs(options_->initial[i]));
+    if (!(std::abs(landed.x[i] - now.x[i]) <= arrived_share * options_->tolerance * scale)) return;
   }
   for (AtZero& z : zeros) {
     if (lists(higher, z.unknown)) z.known = rest_of(z.unknown);

@@ -10,7 +10,7 @@
 
 namespace saltus {
 
-PlainInputs Act::inputs(const Moment& now) const { return {options_.parameters, now.x, lambda_, now.t()}; }
+PlainInputs Act::inputs(const Moment& now) const { return {options_->parameters, now.x, lambda_, now.t()}; }
 
 /// Signs at the point with the sigma that the mode solves for. False where it has no solution.
 bool Act::look_solved(const Moment& now) {
@@ -94,6 +94,7 @@ void Act::note_jumps(const Moment& now) {
   }
   std::vector<int> lead(jumps_.size(), 0);
   if (any_zero) {
+    scale();
     const int order = std::min(decision_order, series_.order());
     if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return;
     for (size_t k = 0; k < sign.size(); ++k) {

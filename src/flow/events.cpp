@@ -9,23 +9,30 @@
 #include "flow/thresholds.hpp"
 
 namespace saltus {
-namespace {
-
-/// Nothing has happened yet; what the transition holds keeps its memory.
-}  // namespace
-
 Events::Events(Series& series, Rounding& point, Chatter& chatter, Recorder& recorder, const RunOptions& options)
     : series_(series),
       program_(series.program()),
-      options_(options),
-      direction_(options.until < options.from ? -1.0 : 1.0),
       act_(series, point, options),
       chatter_(chatter),
-      recorder_(recorder) {}
+      recorder_(recorder) {
+  take(options);
+}
 
-void Events::start(Moment& now, double time_scale) {
-  Transition first;
-  act_.time_scale = time_scale;
+void Events::begin_run(const RunOptions& options) {
+  act_.begin_run(options);
+  take(options);
+}
+
+void Events::take(const RunOptions& options) {
+  options_ = &options;
+  direction_ = options.until < options.from ? -1.0 : 1.0;
+}
+
+void Events::start(Moment& now, std::function<double()> first_scale) {
+  Transition& first = event_;
+  first.reset();
+  act_.time_scale = 0;
+  act_.first_scale = std::move(first_scale);
   const std::optional<Fate> fate = act_.start(now, first);
   tell_messages();
   recorder_.start(now, first);
@@ -117,7 +124,7 @@ void Events::mark(const Transition& event) {
 
 void Events::finish_chatter(Moment& now, double time_scale, double resolution) {
   chatter_.add(now.t(), touched_, now.x);
-  const std::optional<Accumulation> found = chatter_.find(resolution, time_scale, options_.tolerance);
+  const std::optional<Accumulation> found = chatter_.find(resolution, time_scale, options_->tolerance);
   if (found) go_to_limit(*found, now);
 }
 
@@ -128,7 +135,7 @@ void Events::go_to_limit(const Accumulation& found, Moment& now) {
   for (const char letter : {'0', '='}) {  // held by sigma, or, where roots leave no series, by itself
     now = last;
     if (!extrapolate(found, resting, letter, now)) continue;
-    if (options_.zeno_stop) return recorder_.finish(Why::zeno, "events accumulate here", now);
+    if (options_->zeno_stop) return recorder_.finish(Why::zeno, "events accumulate here", now);
     Transition event{.x_minus = last.x};
     bool rests = false;
     const std::optional<Fate> fate = act_.rest_at(now, resting, event, rests);

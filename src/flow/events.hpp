@@ -14,11 +14,14 @@ namespace saltus {
 class Events {
  public:
   Events(Series& series, Rounding& point, Chatter& chatter, Recorder& recorder, const RunOptions& options);
+  /// A further run; `options` must outlive it.
+  void begin_run(const RunOptions& options);
 
   Jumps& jumps() { return act_.jumps(); }
   const Jumps& jumps() const { return act_.jumps(); }
-  /// The mode at the start, with what happens there at once.
-  void start(Moment& now, double time_scale);
+  /// The mode at the start, with what happens there at once. `first_scale` tells the time in which the flow changes, and
+  /// is asked where something depends on it.
+  void start(Moment& now, std::function<double()> first_scale);
   /// What happens where the guards are zero, and all that follows at the same time. Whether anything has changed.
   /// `time_scale`: in which the flow changes; `resolution`: what time can tell apart. `may_step`: where no mode is
   /// consistent nothing happens, and the caller makes a step without one; otherwise that ends the run.
@@ -27,6 +30,7 @@ class Events {
   std::vector<Guard> crossed(const Moment& now);
 
  private:
+  void take(const RunOptions& options);
   void tell_messages();
   void mark(const Transition& event);
   void keep_known(Moment& now);
@@ -37,8 +41,8 @@ class Events {
 
   Series& series_;
   const Program& program_;
-  const RunOptions& options_;
-  double direction_;
+  const RunOptions* options_ = nullptr;
+  double direction_ = 1;
   Act act_;
   Chatter& chatter_;
   Recorder& recorder_;

@@ -7,19 +7,25 @@
 
 namespace saltus {
 
-Jumps::Jumps(const Program& program, std::span<const double> parameters, double from) {
-  const std::vector<double> values(parameters.begin(), parameters.end());
+Jumps::Jumps(const Program& program, const std::vector<double>& parameters, double from) {
   for (const LoweredJump& j : program.model().form.jumps) {
-    Formulas f{.direction = j.direction};
+    Formulas f{.direction = j.direction, .lowered = &j};
     if (j.when) f.when.emplace(*j.when);
     for (const Assignment& a : j.set) f.set.emplace_back(a.state, Plain(a.value));
-    if (j.every) {
-      f.every = constant_value(*j.every, values);
-      f.phase = j.phase ? constant_value(*j.phase, values) : 0.0;
-      f.next = std::floor((from - f.phase) / f.every);
-      while (f.tick() <= from + same_time_bits * eps * std::abs(from)) f.next += 1;  // two rounds at most
-    }
     jumps_.push_back(std::move(f));
+  }
+  begin_run(parameters, from);
+}
+
+void Jumps::begin_run(const std::vector<double>& parameters, double from) {
+  for (Formulas& f : jumps_) {
+    f.side = f.lead = 0;
+    f.at_zero = false;
+    if (!f.lowered->every) continue;
+    f.every = constant_value(*f.lowered->every, parameters);
+    f.phase = f.lowered->phase ? constant_value(*f.lowered->phase, parameters) : 0.0;
+    f.next = std::floor((from - f.phase) / f.every);
+    while (f.tick() <= from + same_time_bits * eps * std::abs(from)) f.next += 1;  // two rounds at most
   }
 }
 

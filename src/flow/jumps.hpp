@@ -17,7 +17,9 @@ namespace saltus {
 
 class Jumps {
  public:
-  Jumps(const Program& program, std::span<const double> parameters, double from);
+  Jumps(const Program& program, const std::vector<double>& parameters, double from);
+  /// A further run, from this time: nothing is armed, clocks tick by these parameters.
+  void begin_run(const std::vector<double>& parameters, double from);
 
   size_t size() const { return jumps_.size(); }
   bool has_clock(size_t k) const { return jumps_[k].every > 0; }
@@ -49,6 +51,7 @@ class Jumps {
     Direction direction = Direction::any;
     std::optional<Plain> when;
     std::vector<std::pair<int, Plain>> set;
+    const LoweredJump* lowered = nullptr;
     double every = 0, phase = 0;
     double next = 0;  // number of the next tick
     int side = 0;     // last strict sign; 0 since the jump has happened or before there was one

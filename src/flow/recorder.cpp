@@ -106,40 +106,52 @@ std::vector<Event> events_of(const Transition& transition, const Model& model) {
   return {std::make_move_iterator(events.begin()), std::make_move_iterator(events.end())};
 }
 
-Recorder::Recorder(const Program& program, const RunOptions& options)
-    : program_(program),
-      model_(program.model()),
-      options_(options),
-      direction_(options.until < options.from ? -1.0 : 1.0) {
-  result_.states = program.states();
-  result_.sliding.assign(at(model_.form.visible), {});
-  section_sign_.assign(model_.sections.size(), 0);
-  section_seen_.assign(model_.sections.size(), -HUGE_VAL);
+Recorder::Recorder(const Program& program, const RunOptions& options) : program_(program), model_(program.model()) {
   for (size_t s = 0; s < model_.sections.size(); ++s) {
     const Section::Kind kind = model_.sections[s].kind;
     has_surface_sections_ = has_surface_sections_ || kind == Section::Kind::on;
     has_item_sections_ = has_item_sections_ || kind == Section::Kind::jump || kind == Section::Kind::constraint;
-    if (model_.sections[s].kind != Section::Kind::every) continue;
-    every_.push_back({static_cast<int>(s), constant_value(model_.sections[s].value, options.parameters), 1});
+    if (kind == Section::Kind::every) every_.push_back({.section = static_cast<int>(s)});
   }
+  begin_run(options);
+}
+
+void Recorder::begin_run(const RunOptions& options) {
+  options_ = &options;
+  direction_ = options.until < options.from ? -1.0 : 1.0;
+  result_.clear();
+  result_.states = program_.states();
+  result_.sliding.assign(at(model_.form.visible), {});
+  ended_ = events_full_ = counted_out_ = false;
+  slides_ = section_points_ = at_once_ = 0;
+  last_event_ = paced_from_ = 0;
+  section_sign_.assign(model_.sections.size(), 0);
+  section_seen_.assign(model_.sections.size(), -HUGE_VAL);
+  const bool other_intervals = every_for_ != options.parameters;
+  for (Every& e : every_) {
+    e.next = 1;
+    if (other_intervals || e.interval == 0)
+      e.interval = constant_value(model_.sections[at(e.section)].value, options.parameters);
+  }
+  if (!every_.empty()) every_for_ = options.parameters;
 }
 
 // ---- the run -------------------------------------------------------------------------------------------------------
 
 void Recorder::start(const Moment& now, const Transition& first) {
-  result_.start_time = options_.from;
-  result_.start_state = options_.initial;
+  result_.start_time = options_->from;
+  result_.start_state = options_->initial;
   result_.start_mode = visible_mode(now.mode, model_.form.visible);
   slides_ = std::count(result_.start_mode.switches.begin(), result_.start_mode.switches.end(), '0');
-  last_event_ = paced_from_ = options_.from;
+  last_event_ = paced_from_ = options_->from;
   if (!first.impulse.empty()) happened(first, now);
 }
 
 void Recorder::step(const Moment& now) {
   const long steps = ++result_.cost.steps;
-  if (steps >= options_.max_steps)
-    finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps), now);
-  if ((options_.stop && options_.stop()) || (steps % 256 == 0 && options_.progress && !options_.progress(now.t())))
+  if (steps >= options_->max_steps)
+    finish(Why::stalled, fmt::format("{} steps were not enough", options_->max_steps), now);
+  if ((options_->stop && options_->stop()) || (steps % 256 == 0 && options_->progress && !options_->progress(now.t())))
     finish(Why::cancelled, "interrupted", now);
   if (steps % pace_steps == 0) look_at_pace(now);
 }
@@ -147,8 +159,8 @@ void Recorder::step(const Moment& now) {
 /// Ends a run that would never reach its end. One that a section ends has no such time: its past is its measure.
 void Recorder::look_at_pace(const Moment& now) {
   const double moved = std::abs(now.clock.until(paced_from_));
-  const bool timed = !options_.on_section && options_.section_count == 0;
-  const double left = std::abs(now.clock.until(timed ? options_.until : options_.from));
+  const bool timed = !options_->on_section && options_->section_count == 0;
+  const double left = std::abs(now.clock.until(timed ? options_->until : options_->from));
   if (moved * (hopeless_steps / pace_steps) < left)
     finish(Why::stalled, fmt::format("the last {} steps have moved time by no more than {:.3g}", pace_steps, moved),
            now);
@@ -162,9 +174,9 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
     slides += transition.after.switches[at(i)] == '0' && transition.before.switches[at(i)] != '0' ? 1 : 0;
   count(transition.t, slides);
   if (at_once_ > 0) at_once_ += static_cast<long>(transition.jumps.size());
-  if (options_.on_transition) options_.on_transition(transition);
-  if (options_.keep_transitions) result_.transitions.push_back(transition);
-  if (options_.keep_events || options_.on_event) {
+  if (options_->on_transition) options_->on_transition(transition);
+  if (options_->keep_transitions) result_.transitions.push_back(transition);
+  if (options_->keep_events || options_->on_event) {
     list_events(transition, model_, told_);
     after_.mode = transition.after;
     after_.counters = transition.counters;
@@ -176,19 +188,19 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
     if (section.kind == Section::Kind::jump) {
       for (const JumpDone& j : transition.jumps) {
         if (j.jump != section.index || ended_) continue;
-        if (point(static_cast<int>(s), transition.t, j.after, {transition.after, transition.counters}))
-          finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", section.name), now);
+        if (point(static_cast<int>(s), transition.t, j.after, transition.after, transition.counters))
+          end_at(section, now);
       }
     } else if (section.kind == Section::Kind::constraint) {
       const bool hit = std::any_of(transition.impulse.begin(), transition.impulse.end(),
                                    [&](const auto& i) { return i.first == section.index; });
-      if (hit && !ended_ && point(static_cast<int>(s), transition.t, now.x, {transition.after, transition.counters}))
-        finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", section.name), now);
+      if (hit && !ended_ && point(static_cast<int>(s), transition.t, now.x, transition.after, transition.counters))
+        end_at(section, now);
     }
   }
   if (ended_) return;
-  if (result_.cost.events >= options_.max_events)
-    return finish(Why::stalled, fmt::format("{} events were not enough", options_.max_events), now);
+  if (result_.cost.events >= options_->max_events)
+    return finish(Why::stalled, fmt::format("{} events were not enough", options_->max_events), now);
   if (at_once_ > most_events_at_once) {
     std::string names;
     for (const Event& event : events_of(transition, model_)) {
@@ -201,8 +213,8 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
 }
 
 bool Recorder::tells(double t) const {
-  return options_.on_transition || options_.keep_transitions || options_.keep_events || options_.on_event ||
-         has_item_sections_ || result_.cost.events + 1 >= options_.max_events ||
+  return options_->on_transition || options_->keep_transitions || options_->keep_events || options_->on_event ||
+         has_item_sections_ || result_.cost.events + 1 >= options_->max_events ||
          (t == last_event_ && at_once_ >= most_events_at_once);
 }
 
@@ -222,9 +234,13 @@ void Recorder::say(const std::string& message) {
 void Recorder::finish(Why why, std::string message, const Moment& now) {
   if (ended_) return;
   ended_ = true;
-  result_.end = {why, std::move(message), why == Why::time ? options_.until : now.t(), now.x,
-                 visible_mode(now.mode, model_.form.visible)};
-  result_.last = {now.mode, now.counters};
+  result_.end.why = why;
+  result_.end.message = std::move(message);
+  result_.end.t = why == Why::time ? options_->until : now.t();
+  result_.end.state = now.x;
+  result_.end.mode = visible_mode(now.mode, model_.form.visible);
+  result_.last.mode = now.mode;
+  result_.last.counters = now.counters;
 }
 
 void Recorder::stall(std::string cause, const Moment& now) {
@@ -233,7 +249,7 @@ void Recorder::stall(std::string cause, const Moment& now) {
     return at_least;
   };
   const double size = largest(now.x, 0);
-  if (size > blow_up * largest(options_.initial, 1))
+  if (size > blow_up * largest(options_->initial, 1))
     return finish(Why::diverged, fmt::format("the state grows without bound: |x| = {:.3g}", size), now);
   finish(Why::stalled, std::move(cause), now);
 }
@@ -267,16 +283,16 @@ bool Recorder::has_grown(const Moment& now) {
   return ended_;
 }
 
-Trajectory Recorder::take() { return std::move(result_); }
+void Recorder::take(Trajectory& result) { std::swap(result, result_); }
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
 void Recorder::emit(Event& event, const Arc& after) {
-  if (options_.on_event) options_.on_event(event, after);
-  if (!options_.keep_events) return;
-  if (static_cast<long>(result_.events.size()) >= options_.max_kept_events) {
+  if (options_->on_event) options_->on_event(event, after);
+  if (!options_->keep_events) return;
+  if (static_cast<long>(result_.events.size()) >= options_->max_kept_events) {
     if (!events_full_)
-      say(fmt::format("only the first {} events are kept; later ones are counted", options_.max_kept_events));
+      say(fmt::format("only the first {} events are kept; later ones are counted", options_->max_kept_events));
     events_full_ = true;
     return;
   }
@@ -291,12 +307,12 @@ void Recorder::keep(Piece& piece, const Moment& now, std::vector<std::pair<int, 
                     result_.arcs.back().counters == now.counters && result_.arcs.back().held == held &&
                     result_.arcs.back().guess == now.guess;
   if (!same) {
-    if (!options_.keep_pieces) result_.arcs.clear();
+    if (!options_->keep_pieces) result_.arcs.clear();
     result_.arcs.push_back({now.mode, now.counters, std::move(held), now.guess});
   }
   piece.arc = static_cast<int>(result_.arcs.size()) - 1;
-  if (options_.on_piece) options_.on_piece(piece, result_.arcs.back());
-  if (options_.keep_pieces) result_.pieces.push_back(piece);
+  if (options_->on_piece) options_->on_piece(piece, result_.arcs.back());
+  if (options_->keep_pieces) result_.pieces.push_back(piece);
 }
 
 void Recorder::slid(const Mode& mode, double length) {
@@ -329,7 +345,7 @@ double Recorder::shortest_interval() const {
 }
 
 double Recorder::time_of(const Every& e, long k) const {
-  return options_.from + direction_ * e.interval * static_cast<double>(k);
+  return options_->from + direction_ * e.interval * static_cast<double>(k);
 }
 
 void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution) {
@@ -358,35 +374,43 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
       t = time_of(e, e.next++);
     } else {
       if (std::abs(t - section_seen_[at(p.section)]) <= 4 * resolution) continue;
-      if (std::abs(t - options_.from) <= 4 * resolution) continue;
+      if (std::abs(t - options_->from) <= 4 * resolution) continue;
       section_seen_[at(p.section)] = t;
       // Backward in time a rising crossing is met from above.
       const int sign = direction_ > 0 ? p.sign : -p.sign;
       if (section.direction != Direction::any && (section.direction == Direction::rising) != (sign > 0)) continue;
     }
     Trajectory::evaluate(piece, program_.states(), p.tau, x.data());
-    if (!point(p.section, t, x, {now.mode, now.counters})) continue;
+    if (!point(p.section, t, x, now.mode, now.counters)) continue;
     piece.length = p.tau;
     keep(piece, now);
     now.x = x;
     now.clock.set(t);
-    return finish(counted_out_ ? Why::count : Why::stop, fmt::format("section '{}'", section.name), now);
+    return end_at(section, now);
   }
 }
 
-bool Recorder::point(int s, double t, const std::vector<double>& x, const Arc& arc) {
-  const bool wants_more = !options_.on_section || options_.on_section({s, t, x, result_.cost.events, slides_});
-  if (options_.keep_events || options_.on_event) {
+void Recorder::end_at(const Section& section, const Moment& now) {
+  finish(counted_out_ ? Why::count : Why::stop, "section '" + section.name + "'", now);
+}
+
+bool Recorder::point(int s, double t, const std::vector<double>& x, const Mode& mode,
+                     const std::vector<double>& counters) {
+  const bool wants_more = !options_->on_section || options_->on_section({s, t, x, result_.cost.events, slides_});
+  if (options_->keep_events || options_->on_event) {
     told_.clear();
     Event& event = told_.add();
     event.t = t;
     event.kind = EventKind::section;
     event.on.push_back(model_.sections[at(s)].name);
-    event.before = event.after = visible_mode(arc.mode, model_.form.visible);
+    event.before = event.after = visible_mode(mode, model_.form.visible);
     event.state = x;
-    emit(event, arc);
+    after_.mode = mode;
+    after_.counters = counters;
+    after_.guess.clear();
+    emit(event, after_);
   }
-  if (s == options_.section && ++section_points_ >= options_.section_count && options_.section_count > 0)
+  if (s == options_->section && ++section_points_ >= options_->section_count && options_->section_count > 0)
     counted_out_ = true;
   return counted_out_ || !wants_more || model_.sections[at(s)].stop;
 }

@@ -40,6 +40,8 @@ std::vector<Event> events_of(const Transition& transition, const Model& model);
 class Recorder {
  public:
   Recorder(const Program& program, const RunOptions& options);
+  /// A further run; `options` must outlive it.
+  void begin_run(const RunOptions& options);
 
   // ---- the run ------------------------------------------------------------------------------------------------------
 
@@ -65,13 +67,13 @@ class Recorder {
   /// Ends the run if a state is too large to go on.
   bool has_grown(const Moment& now);
   bool ended() const { return ended_; }
-  /// Takes the result out, once.
-  Trajectory take();
+  /// Takes the result out, once; the memory of `result` is used for the next one.
+  void take(Trajectory& result);
 
   // ---- pieces -------------------------------------------------------------------------------------------------------
 
   /// Whether pieces are of any use.
-  bool wants_pieces() const { return options_.keep_pieces || options_.on_piece; }
+  bool wants_pieces() const { return options_->keep_pieces || options_->on_piece; }
   void keep(Piece& piece, const Moment& now, std::vector<std::pair<int, double>> held = {});
   /// Sliding went on for so long.
   void slid(const Mode& mode, double length);
@@ -108,15 +110,16 @@ class Recorder {
     int every = -1;
   };
 
-  bool point(int section, double t, const std::vector<double>& x, const Arc& arc);
+  bool point(int section, double t, const std::vector<double>& x, const Mode& mode, const std::vector<double>& counters);
+  void end_at(const Section& section, const Moment& now);
   void look_at_pace(const Moment& now);
   void emit(Event& event, const Arc& after);
   double time_of(const Every& e, long k) const;
 
   const Program& program_;
   const Model& model_;
-  const RunOptions& options_;
-  double direction_;
+  const RunOptions* options_ = nullptr;
+  double direction_ = 1;
   Trajectory result_;
   bool ended_ = false, events_full_ = false, counted_out_ = false;
   long slides_ = 0, section_points_ = 0;
@@ -124,6 +127,7 @@ class Recorder {
   long at_once_ = 0;
   double paced_from_ = 0;  // time at the last look at the pace
   std::vector<Every> every_;
+  std::vector<double> every_for_;  // parameters under which those intervals hold
   bool has_surface_sections_ = false, has_item_sections_ = false;
   std::vector<int> section_sign_;
   std::vector<double> section_seen_;

@@ -82,11 +82,20 @@ Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 
 Trajectory Simulator::run(const RunOptions& options) {
+  Trajectory result;
+  run(options, result);
+  return result;
+}
+
+void Simulator::run(const RunOptions& options, Trajectory& result) {
   const Model& model = memory_->program.model();
   check_values(options, model);
   if (!memory_->start_is_clear(options)) check_start(model, options.parameters, options.initial, options.from);
-  if (options.step) return simulate_time_stepping(*memory_, *steps_, options);
-  return simulate_event_driven(*memory_, options);
+  if (options.step) {
+    result = simulate_time_stepping(*memory_, *steps_, options);
+  } else {
+    simulate_event_driven(*memory_, options, result);
+  }
 }
 
 }  // namespace saltus

@@ -85,6 +85,8 @@ class Simulator {
 
   /// The same as `simulate`, bit by bit, whatever was run before.
   Trajectory run(const RunOptions& options);
+  /// The same; whatever `result` held is forgotten, its memory used.
+  void run(const RunOptions& options, Trajectory& result);
 
  private:
   std::unique_ptr<struct EngineMemory> memory_;

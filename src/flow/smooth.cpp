@@ -10,15 +10,21 @@
 namespace saltus {
 
 Smooth::Smooth(Series& series, int most_order, std::span<const double> step_ratio, const RunOptions& options)
-    : series_(series),
-      most_order_(most_order),
-      order_(most_order),
-      step_ratio_(step_ratio),
-      horizon_(std::abs(options.until - options.from)),
-      tolerance_(local_tolerance(options.tolerance)),
-      control_(series.program().states(), tolerance_, horizon_) {
+    : series_(series), control_(series.program().states(), 0, 0) {
+  begin_run(most_order, step_ratio, options);
+}
+
+void Smooth::begin_run(int most_order, std::span<const double> step_ratio, const RunOptions& options) {
+  most_order_ = order_ = most_order;
+  step_ratio_ = step_ratio;
+  horizon_ = std::abs(options.until - options.from);
+  tolerance_ = local_tolerance(options.tolerance);
+  control_.begin_run(tolerance_, horizon_);
+  stiff_.reset();
   if (options.stiff)
-    stiff_.emplace(series.program(), options.tolerance, options.until < options.from ? -1.0 : 1.0, order_);
+    stiff_.emplace(series_.program(), options.tolerance, options.until < options.from ? -1.0 : 1.0, order_);
+  end_tau_ = scale_ = 0;
+  idle_steps_ = 0;
 }
 
 SeriesStatus Smooth::begin(const Moment& now) {

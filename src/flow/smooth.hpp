@@ -24,6 +24,8 @@ class Smooth {
  public:
   /// `series` has room for `most_order`; `step_ratio` by order: a step of the usual order against one of this order.
   Smooth(Series& series, int most_order, std::span<const double> step_ratio, const RunOptions& options);
+  /// A further run.
+  void begin_run(int most_order, std::span<const double> step_ratio, const RunOptions& options);
 
   Series& series() { return series_; }
   const Series& series() const { return series_; }
@@ -71,9 +73,9 @@ class Smooth {
   bool defect_small(const Moment& now, double tau);
 
   Series& series_;
-  int most_order_, order_;
+  int most_order_ = 0, order_ = 0;
   std::span<const double> step_ratio_;
-  double horizon_, tolerance_;
+  double horizon_ = 0, tolerance_ = 0;
   StepControl control_;
   std::optional<StiffFlow> stiff_;
   Piece piece_;

@@ -38,12 +38,17 @@ double local_tolerance(double tolerance) {
   return std::max(wanted, std::min(tolerance, 1e-12));
 }
 
-StepControl::StepControl(int states, double tolerance, double horizon)
-    : tolerance_(tolerance),
-      horizon_(horizon),
-      states_(at(states)),
-      scale_(at(states), 0.0),
-      largest_(at(states), 0.0) {}
+StepControl::StepControl(int states, double tolerance, double horizon) : states_(at(states)) {
+  begin_run(tolerance, horizon);
+}
+
+void StepControl::begin_run(double tolerance, double horizon) {
+  tolerance_ = tolerance;
+  horizon_ = horizon;
+  state_step_ = last_ = 0;
+  scale_.assign(states_, 0.0);
+  largest_.assign(states_, 0.0);
+}
 
 namespace {
 

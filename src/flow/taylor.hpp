@@ -34,6 +34,8 @@ class StepControl {
  public:
   /// `horizon`: length of the run; no step is longer.
   StepControl(int states, double tolerance, double horizon);
+  /// A further run.
+  void begin_run(double tolerance, double horizon);
 
   /// Length of the step from the current series, infinite if the series ends before order-1.
   double step(const Series& series, int order, std::span<const WatchedSeries> watched);
@@ -53,7 +55,7 @@ class StepControl {
   /// The length that the last terms allow with scales for a step of length `reach`.
   double try_reach(const Series& series, int order, std::span<const WatchedSeries> watched, double reach);
 
-  double tolerance_, horizon_;
+  double tolerance_ = 0, horizon_ = 0;
   size_t states_;
   double state_step_ = 0;
   double last_ = 0;              // length of the last natural step

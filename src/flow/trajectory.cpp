@@ -34,6 +34,29 @@ std::string_view why_name(Why why) {
   return names[static_cast<size_t>(why)];
 }
 
+void Trajectory::clear() {
+  states = 0;
+  start_time = 0;
+  start_state.clear();
+  start_mode.clear();
+  pieces.clear();
+  arcs.clear();
+  events.clear();
+  transitions.clear();
+  messages.clear();
+  sliding.clear();
+  end.why = Why::time;
+  end.message.clear();
+  end.t = 0;
+  end.state.clear();
+  end.mode.clear();
+  last.mode.clear();
+  last.counters.clear();
+  last.held.clear();
+  last.guess.clear();
+  cost = {};
+}
+
 size_t Trajectory::piece_at(double t) const {
   assert(dense());
   const bool backward = pieces.back().length < 0;

@@ -17,6 +17,10 @@ struct Mode {
   std::string switches;
   std::string constraints;
 
+  void clear() {
+    switches.clear();
+    constraints.clear();
+  }
   /// "+0|c"
   std::string text() const { return constraints.empty() ? switches : switches + "|" + constraints; }
   friend bool operator==(const Mode&, const Mode&) = default;
@@ -155,6 +159,8 @@ class Trajectory {
   Arc last;  ///< what is constant at the end
   Cost cost;
 
+  /// As new; memory is kept.
+  void clear();
   bool dense() const { return !pieces.empty(); }
   /// The piece that holds time t, found in O(log n); between two pieces the later one.
   size_t piece_at(double t) const;

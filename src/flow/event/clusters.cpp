@@ -57,10 +57,12 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   last_events_.assign(unknowns, {NAN, NAN, NAN});
 }
 
+bool Clusters::may_serve(const Program& program) { return program.states() >= fewest_states; }
+
 /// Whether one tape serves all modes and events are what clusters can do.
 bool Clusters::possible() const {
   const Form& form = program_.model().form;
-  if (!options_.clusters || n_ < fewest_states || options_.stiff || program_.attract() > 0 || program_.any_nested())
+  if (!options_.clusters || !may_serve(program_) || options_.stiff || program_.attract() > 0 || program_.any_nested())
     return false;
   if (!memory_.ties.empty() || form.counter_values > 0 || !form.jumps.empty()) return false;
   if (recorder_.has_surface_sections() || (observed_ && n_ < fewest_observed)) return false;

@@ -28,6 +28,8 @@ namespace saltus {
 class Clusters {
  public:
   Clusters(EngineMemory& memory, const RunOptions& options, Recorder& recorder);
+  /// Whether a model is large enough for its parts to be faster than the whole.
+  static bool may_serve(const Program& program);
 
   enum class Outcome {
     step,   ///< the whole makes a step from `now`

@@ -16,30 +16,27 @@
 #include "solve/polynomial.hpp"
 
 namespace saltus {
-namespace {
 
-class Engine {
+/// Runs, one after the other; their memory is used again.
+class EventEngine {
  public:
-  Engine(EngineMemory& memory, const RunOptions& options)
-      : program_(memory.program),
+  EventEngine(EngineMemory& memory, const RunOptions& options)
+      : memory_(memory),
+        program_(memory.program),
         model_(program_.model()),
-        options_(options),
-        direction_(options.until < options.from ? -1.0 : 1.0),
         smooth_(*memory.series, memory.order, memory.step_ratio, options),
-        watches_(program_, direction_),
+        watches_(program_, 1),
         recorder_(program_, options),
-        events_(*memory.series, *memory.point, memory.chatter, recorder_, options),
-        clusters_(memory, options, recorder_) {
-    now_.clock.set(options.from);
-    now_.x = options.initial;
-  }
+        events_(*memory.series, *memory.point, memory.chatter, recorder_, options) {}
 
-  Trajectory run() {
+  void run(const RunOptions& options, Trajectory& result) {
     const auto begin = std::chrono::steady_clock::now();
+    begin_run(options);
     start();
     while (!recorder_.ended() && !finished()) {
       guards_.clear();
-      const Clusters::Outcome outcome = clusters_.run(now_, guards_, time_scale());
+      const Clusters::Outcome outcome =
+          clusters_ ? clusters_->run(now_, guards_, time_scale()) : Clusters::Outcome::step;
       if (outcome == Clusters::Outcome::end) continue;
       if (outcome == Clusters::Outcome::step) step();
       if (!guards_.empty() && !recorder_.ended()) {
@@ -55,26 +52,57 @@ class Engine {
       recorder_.say(
           fmt::format("{} of {} steps were short for stability, not for accuracy: `flow` stiff is likely to be faster",
                       smooth_.idle_steps(), recorder_.steps()));
-    Trajectory result = recorder_.take();
+    recorder_.take(result);
     result.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return result;
   }
 
  private:
   // ---- start and end ------------------------------------------------------------------------------------------------
 
+  void begin_run(const RunOptions& options) {
+    options_ = &options;
+    direction_ = options.until < options.from ? -1.0 : 1.0;
+    smooth_.begin_run(memory_.order, memory_.step_ratio, options);
+    watches_.begin_run(direction_);
+    recorder_.begin_run(options);
+    events_.begin_run(options);
+    clusters_.reset();
+    if (Clusters::may_serve(program_)) clusters_.emplace(memory_, options, recorder_);
+    now_.clock.set(options.from);
+    now_.x = options.initial;
+    now_.guess.clear();
+    guards_.clear();
+    next_sign_.clear();
+    first_scale_ = 0;
+    blind_steps_ = rough_steps_ = 0;
+    after_event_ = true;
+  }
+
   void start() {
     now_.mode.switches.assign(at(program_.switches()), '+');
     now_.mode.constraints.assign(at(program_.constraints()), 'o');
     now_.counters.assign(at(model_.form.counter_values), 0.0);
-    if (program_.unknowns() > 0 || events_.jumps().size() > 0) first_scale_ = smooth_.estimate_scale(now_);
-    events_.start(now_, first_scale_);
+    events_.start(now_, [this] { return first_scale(); });
   }
 
-  bool finished() const { return direction_ * now_.clock.until(options_.until) <= 0; }
+  /// Of the flow where the run starts, before anything is known of its mode.
+  double first_scale() {
+    if (first_scale_ > 0) return first_scale_;
+    first_scale_ = 1;
+    if (program_.unknowns() == 0 && events_.jumps().size() == 0) return first_scale_;
+    Moment first{.x = options_->initial,
+                 .counters = std::vector<double>(now_.counters.size(), 0.0),
+                 .mode = {std::string(now_.mode.switches.size(), '+'), std::string(now_.mode.constraints.size(), 'o')}};
+    first.clock.set(options_->from);
+    return first_scale_ = smooth_.estimate_scale(first);
+  }
 
-  double time_scale() const { return smooth_.time_scale() > 0 ? smooth_.time_scale() : first_scale_; }
-  double resolution() const {
+  bool finished() const { return direction_ * now_.clock.until(options_->until) <= 0; }
+
+  bool time_scale_known() const { return smooth_.time_scale() > 0 || first_scale_ > 0; }
+  /// Of the flow, or of its start as long as it shows none; where it is not known, the series are then those of the start.
+  double time_scale() { return smooth_.time_scale() > 0 ? smooth_.time_scale() : first_scale(); }
+  double resolution() {
     return same_time_bits * eps * std::max(std::abs(now_.t()), time_scale() * same_time_share);
   }
 
@@ -90,6 +118,10 @@ class Engine {
     watches_.list(now_, smooth_, events_.jumps(), true);
     std::span<const WatchedSeries> watched = watches_.series(smooth_);
     const double natural = smooth_.natural(watched);
+    if (!time_scale_known()) {
+      first_scale();
+      watched = expand_again();
+    }
     double length = std::min(natural, longest_step());
     if (!(length > 0) || !std::isfinite(length)) length = longest_step();
     const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
@@ -113,9 +145,7 @@ class Engine {
       }
       // Too long for the defect: the series does not see what the flow meets. Try half of it.
       length = std::abs(tau) / 2;
-      smooth_.begin(now_);
-      watches_.list(now_, smooth_, events_.jumps(), true);
-      watched = watches_.series(smooth_);
+      watched = expand_again();
       if (length < shortest) return rough_step(length, watched);
     }
     rough_steps_ = 0;
@@ -128,6 +158,13 @@ class Engine {
       }
     }
     return advance(first, natural, watched);
+  }
+
+  /// The series of `now_`, after others, and what is watched on them.
+  std::span<const WatchedSeries> expand_again() {
+    smooth_.begin(now_);
+    watches_.list(now_, smooth_, events_.jumps(), true);
+    return watches_.series(smooth_);
   }
 
   /// The series carry less than time can see: along the tangent out of a singularity (a square root at zero), or into
@@ -149,7 +186,7 @@ class Engine {
 
   /// As far as the end, the next tick of a clock, and not over more points of a section than memory should hold.
   double longest_step() const {
-    double length = std::abs(now_.clock.until(options_.until));
+    double length = std::abs(now_.clock.until(options_->until));
     length = std::min(length, 1000 * recorder_.shortest_interval());
     if (const double tick = events_.jumps().next_tick(); std::isfinite(tick))
       length = std::min(length, std::max(now_.clock.until(tick), 0.0));
@@ -183,8 +220,8 @@ class Engine {
 
   void move_clock(double tau, bool free) {
     const double tick = events_.jumps().next_tick();
-    if (free && std::abs(tau) >= std::abs(now_.clock.until(options_.until))) {
-      now_.clock.set(options_.until);
+    if (free && std::abs(tau) >= std::abs(now_.clock.until(options_->until))) {
+      now_.clock.set(options_->until);
     } else if (std::isfinite(tick) && std::abs(now_.clock.until(tick) - tau) <= resolution()) {
       now_.clock.set(tick);
     } else {
@@ -284,18 +321,19 @@ class Engine {
     }
   }
 
+  EngineMemory& memory_;
   const Program& program_;
   const Model& model_;
-  const RunOptions& options_;
-  double direction_;
+  const RunOptions* options_ = nullptr;
+  double direction_ = 1;
   Smooth smooth_;
   Watches watches_;
   Recorder recorder_;
   Events events_;
-  Clusters clusters_;
+  std::optional<Clusters> clusters_;
   Moment now_;
   std::vector<Guard> guards_;  // zero at the end of the last piece
-  double first_scale_ = 1;     // time scale before the first step
+  double first_scale_ = 0;     // time scale before the first step; 0: nobody has asked for it
   int blind_steps_ = 0;        // in a row: the defect allows but a small share of what the series promises
   int rough_steps_ = 0;        // made without a series since the last one that had one
   bool after_event_ = true;    // the step after an event is a Taylor step: it knows which coefficients vanish
@@ -303,6 +341,8 @@ class Engine {
   std::vector<Crossing> crossings_;
   std::vector<int> next_sign_;
 };
+
+namespace {
 
 /// All surfaces at a few points.
 std::vector<std::vector<double>> probe_surfaces(const Program& program, Rounding& point) {
@@ -359,6 +399,8 @@ Series::Ties find_ties(const Program& program, Rounding& point) {
 
 }  // namespace
 
+EngineMemory::~EngineMemory() = default;
+
 EngineMemory::EngineMemory(const Program& shared) : program(shared) {
   const auto only = [](const Expr& e, std::initializer_list<SymbolKind> kinds) {
     const std::vector<Expr> symbols = symbols_in(std::span(&e, 1));
@@ -406,12 +448,12 @@ void EngineMemory::prepare(const RunOptions& options) {
   chatter.clear();
 }
 
-Trajectory simulate_event_driven(EngineMemory& memory, const RunOptions& options) {
+void simulate_event_driven(EngineMemory& memory, const RunOptions& options, Trajectory& result) {
   memory.prepare(options);
   const long native = memory.series->native_expansions();
-  Trajectory result = Engine(memory, options).run();
+  if (!memory.engine) memory.engine = std::make_unique<EventEngine>(memory, options);
+  memory.engine->run(options, result);
   result.cost.native = memory.series->native_expansions() - native;
-  return result;
 }
 
 }  // namespace saltus

@@ -9,6 +9,7 @@
 //     finish an accumulating sequence by its limit
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,9 +20,12 @@
 
 namespace saltus {
 
-/// What runs of one program share: tapes bound to parameters, series of modes met before, room for marks.
+class EventEngine;
+
+/// What runs of one program share: tapes bound to parameters, series of modes met before, room for marks, the engine.
 struct EngineMemory {
   explicit EngineMemory(const Program& shared);
+  ~EngineMemory();
   /// Makes it fit a run. Nothing a run computes depends on what was run before.
   void prepare(const RunOptions& options);
   /// Whether a start is known to be allowed: the parameters are those of the run before, and no gap is negative.
@@ -37,8 +41,10 @@ struct EngineMemory {
   std::optional<Rounding> point;  ///< signs at a point
   bool plain_gaps = false;        ///< gaps depend on states, time and parameters alone, restitutions on parameters
   Chatter chatter;
+  std::unique_ptr<EventEngine> engine;
 };
 
-Trajectory simulate_event_driven(EngineMemory& memory, const RunOptions& options);
+/// Whatever `result` held is forgotten, its memory used.
+void simulate_event_driven(EngineMemory& memory, const RunOptions& options, Trajectory& result);
 
 }  // namespace saltus

@@ -25,6 +25,8 @@ struct Watch {
 class Watches {
  public:
   Watches(const Program& program, double direction) : program_(program), direction_(direction) {}
+  /// A further run, in this direction.
+  void begin_run(double direction) { direction_ = direction; }
 
   /// Everything watched in the mode of `now`; the series of `smooth` are there.
   void list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool expand_slopes);

@@ -70,7 +70,8 @@ class Stepper {
       recorder_.step(here_.moment);
     }
     finish(Why::time, "");
-    Trajectory result = recorder_.take();
+    Trajectory result;
+    recorder_.take(result);
     result.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return result;
   }
@@ -94,7 +95,8 @@ class Stepper {
     now.mode.constraints.assign(model_.form.gaps.size(), 'o');
     now.counters.assign(at(model_.form.counter_values), 0.0);
     end_ = options_.from;
-    events_.start(now, smooth_.estimate_scale(now));
+    const double scale = smooth_.estimate_scale(now);
+    events_.start(now, [scale] { return scale; });
     take_over();
     if (!recorder_.ended() && !length_.start(here_)) end_undefined();
   }
