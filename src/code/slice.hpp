@@ -2,6 +2,7 @@
 // parameters comes in as numbers, so that equal parts of one tape (the blocks of a chain) have equal slices.
 //
 //   gather   walk back from the outputs; note operations and inputs
+//   spell    the structure of what has been gathered, as words
 //   write    inputs first, then each constant and each result where it is met: the numbering depends on structure alone
 #pragma once
 
@@ -24,6 +25,13 @@ struct TapeSupport {
   void clear();
 };
 
+/// Something that the operations of a slice read and none of them makes.
+struct TapeLeaf {
+  enum class Kind : uint8_t { constant, time, state, sigma, lambda };
+  Kind kind = Kind::constant;
+  int index = 0;  ///< of the input; of a constant: its slot
+};
+
 /// The inputs of a slice: whole numbers by place. Sigma and lambda that count as constant come in as states behind the
 /// others.
 struct SliceInputs {
@@ -38,22 +46,25 @@ class Slicer {
 
   /// Notes the operations behind an output besides those gathered already; what is met is added to `support`.
   void gather(size_t output, TapeSupport& support);
-  /// How many operations have been gathered.
-  size_t gathered() const { return operations_.size(); }
-  /// The slice of what has been gathered, with these outputs (-1: zero, a slot of its own); begins anew. The values of
-  /// its parameters are appended to `parameters`.
-  void write(std::span<const int> outputs, const SliceInputs& inputs, Tape& out, std::vector<double>& parameters);
+  /// Appends to `words` what has been gathered for these outputs, with leaves for numbers; begins anew. Equal words
+  /// mean the same functions of their leaves, which are in the order in which they are met.
+  void spell(std::span<const size_t> outputs, std::vector<int>& words, std::vector<TapeLeaf>& leaves);
+  /// The slice of what has been gathered, with these outputs (-1: zero, a slot of its own); begins anew. The slots of
+  /// the constants that are its parameters are appended to `constants`.
+  void write(std::span<const int> outputs, const SliceInputs& inputs, Tape& out, std::vector<int>& constants);
+  /// Of a constant.
+  double value(int slot) const { return value_[static_cast<size_t>(slot)]; }
+  int slots() const { return tape_->slots; }
   /// Begins anew without writing.
   void forget();
 
  private:
-  enum class Kind : uint8_t { constant, time, state, sigma, lambda, result };
   struct Source {
-    Kind kind = Kind::constant;
-    int index = 0;  // of the input, or of the operation
+    TapeLeaf leaf{};
+    int operation = -1;  // whose result it is
   };
 
-  int place(int slot, Tape& out, std::vector<double>& parameters);
+  int place(int slot, Tape& out, std::vector<int>& constants);
   int put(int slot, int place);
 
   const Tape* tape_;
@@ -67,9 +78,5 @@ class Slicer {
   unsigned now_ = 1;
   std::vector<int> operations_, stack_;
 };
-
-/// Whether two tapes do the same with the same inputs, parameters by number; and a key under which to look for such.
-bool same_tape(const Tape& a, const Tape& b);
-uint64_t tape_key(const Tape& tape, uint64_t key = 0);
 
 }  // namespace saltus

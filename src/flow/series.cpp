@@ -100,13 +100,26 @@ double Series::raised_value(int u) {
   return manifold().output(at(function.value))[0];
 }
 
+/// Whether a plan is that of the mode, or of one that it shares its plan with.
+bool Series::serves(const Plan& plan, const Mode& mode) const {
+  if (!shares_sides_) return plan.mode == mode;
+  const auto is_side = [](char c) { return c == '+' || c == '-'; };
+  for (size_t i = 0; i < mode.switches.size(); ++i) {
+    const char a = mode.switches[i], b = plan.mode.switches[i];
+    if (a != b && !(is_side(a) && is_side(b))) return false;
+  }
+  return plan.mode.constraints == mode.constraints;
+}
+
 Series::Plan& Series::plan_of(const Mode& mode) {
   for (Plan* plan : recent_) {
-    if (plan && plan->mode == mode) return *plan;
+    if (plan && serves(*plan, mode)) return *plan;
   }
   constexpr size_t most = 200'000;
   if (plan_size_ > most) forget_plans();
-  std::unique_ptr<Plan>& plan = plans_[mode.switches + mode.constraints];
+  std::string key = mode.switches + mode.constraints;
+  if (shares_sides_) std::replace(key.begin(), key.end(), '-', '+');
+  std::unique_ptr<Plan>& plan = plans_[key];
   if (!plan) {
     plan = std::make_unique<Plan>(make_plan(mode));
     plan_size_ += at(program_.unknowns()) + 100;
@@ -117,7 +130,8 @@ Series::Plan& Series::plan_of(const Mode& mode) {
 }
 
 void Series::set_mode(const Mode& mode) {
-  if (plan_ && mode == plan_->mode) return;
+  if (plan_ && mode == mode_) return;
+  mode_ = mode;
   const int order = plan_ ? plan_->order : order_;
   plan_ = &plan_of(mode);
   tape_ = plan_->tape;
@@ -133,7 +147,9 @@ void Series::set_mode(const Mode& mode) {
   } else {
     for (int u = 0; u < program_.unknowns(); ++u) clear(u);
   }
-  for (int u = 0; u < program_.unknowns(); ++u) unknown_slot(u)[0] = plan_->values[at(u)];
+  const int m = program_.switches();
+  for (int u = 0; u < program_.unknowns(); ++u)
+    unknown_slot(u)[0] = u < m ? value_of_letter(u, mode.switches[at(u)]) : 0.0;
   if (plan_->scheduled) enter_schedule(last);
   if (any_held_) held_.assign(at(program_.unknowns()), false);
   any_held_ = false;
@@ -143,11 +159,12 @@ void Series::set_mode(const Mode& mode) {
 
 /// A mode that is expanded often gets a schedule, and machine code for it. When the schedule is made does not depend on
 /// `native`: so no result does.
-void Series::note_use() {
+void Series::note_use(int order) {
   ++plan_->uses;
   if (!plan_->scheduled) {
     const size_t often = 8 + (tape_->flow.free.size() + tape_->flow.bound.size()) / 50;
-    if (plan_->uses < often) return;
+    constexpr int of_a_step = 5;  // choices of modes look at lower orders
+    if (shares_sides_ ? order < of_a_step : plan_->uses < often) return;
     make_schedule(*plan_);
     work_->flow.enter(plan_->schedule);
     if (native_ == Native::automatic) compile(true);
@@ -383,7 +400,7 @@ SeriesStatus Series::expand_plain(const Schedule& schedule, int order) {
 
 SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const double> counters, int order) {
   assert(order <= order_);
-  note_use();
+  note_use(order);
   t_ = t;
   counters_.assign(counters.begin(), counters.end());
   Jet<double>& jet = work_->flow;

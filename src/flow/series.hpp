@@ -42,12 +42,15 @@ class Series {
   int order() const { return order_; }
   const Program& program() const { return program_; }
   const std::vector<double>& parameters() const { return parameters_; }
-  const Mode& mode() const { return plan_->mode; }
+  const Mode& mode() const { return mode_; }
   const ModeTape& tape() const { return *tape_; }
 
   void set_mode(const Mode& mode);
   /// Other parameters; everything learnt from a past run is forgotten.
   void bind(std::span<const double> parameters);
+  /// For parts of a model, which come in many modes: those that differ only in the sides of switches share what has
+  /// been found for one of them, and it is made ready at its first step. All modes must have the same formulas.
+  void share_sides() { shares_sides_ = true; }
   /// Machine code for the modes that come back often, or for all that come back.
   void use_native(Native native) { native_ = native; }
   /// How many expansions machine code did so far.
@@ -201,7 +204,6 @@ class Series {
     std::vector<double*> unknowns, residuals;  ///< of the active unknowns
     std::vector<double*> bound_rates;          ///< rates that depend on an active unknown
     std::vector<double*> pinned;               ///< rates of the states that are held: exactly zero
-    std::vector<double> values{};              ///< of all unknowns as far as the mode fixes them
     Schedule schedule{};
     int order = 0;    ///< that served it best
     size_t uses = 0;  ///< a schedule is made for modes that are used often
@@ -216,8 +218,9 @@ class Series {
   };
 
   Plan& plan_of(const Mode& mode);
+  bool serves(const Plan& plan, const Mode& mode) const;
   void forget_plans();
-  void note_use();
+  void note_use(int order);
   void consider_native();
   void compile(bool known);
   void enter_schedule(const Plan* last);
@@ -260,6 +263,8 @@ class Series {
   std::unordered_map<std::string, std::unique_ptr<Plan>> plans_;
   size_t plan_size_ = 0;  // unknowns in all plans: a bound of their memory
   Plan* plan_ = nullptr;
+  Mode mode_;
+  bool shares_sides_ = false;
   std::array<Plan*, 4> recent_{};  // the last ones: modes come back soon
   size_t next_recent_ = 0;
   const ModeTape* tape_ = nullptr;

@@ -63,7 +63,6 @@ Series::Plan Series::make_plan(const Mode& mode) {
     position[at(u)] = static_cast<int>(plan.active.size());
     plan.active.push_back(u);
   }
-  for (int u = 0; u < all; ++u) plan.values.push_back(u < m ? value_of_letter(u, mode.switches[at(u)]) : 0.0);
   if (plan.active.empty()) return plan;
   choose_rows(plan, position);
   Jet<double>& jet = work->flow;

@@ -1,18 +1,21 @@
 // A part of a program as a program of its own: some states and unknowns, and whatever they read besides as constants.
 //
-//   look     the states and unknowns outside that the part reads
-//   write    its tapes, cut from those of the whole; equal parts (of a chain, of a lattice) have equal tapes
-//   make     the program; constants of the whole are its parameters, so that equal parts share it
+//   look     the states and unknowns outside that the part reads, and the key of its shape
+//   make     the program of a shape, cut from the tapes of the whole; constants are its parameters, so that all parts
+//   of
+//            one shape (in a chain, in a lattice) share it
+//   bind     the parameters of a part of a known shape
 //
 // For programs all of whose switches are plain, without counters and jumps: one tape serves all modes.
 #pragma once
 
-#include <cstdint>
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "code/slice.hpp"
+#include "model/part_shapes.hpp"
 #include "model/program.hpp"
 
 namespace saltus {
@@ -22,21 +25,18 @@ namespace saltus {
 struct Subsystem {
   std::vector<int> states;    ///< ascending
   std::vector<int> unknowns;  ///< ascending
-  std::vector<int> outside;   ///< states that are read, ascending
-  std::vector<int> fixed;     ///< unknowns that are read, ascending
+  std::vector<int> outside;   ///< states that are read
+  std::vector<int> fixed;     ///< unknowns that are read, switches first
   std::vector<double> parameters;
 
   size_t program_states() const { return states.size() + outside.size() + fixed.size(); }
 };
 
-/// All that a program is made of; two equal codes make the same program.
-struct SubsystemCode {
-  ModeTape mode;
-  Tape points;
-  std::vector<int> shape;  ///< everything else, as numbers
-
-  bool same(const SubsystemCode& other) const;
-  uint64_t key() const;
+/// The program of all parts of one shape.
+struct SubsystemProgram {
+  std::unique_ptr<Program> program;
+  std::vector<int> constants;  ///< per parameter but the last, which are the ratios of its switches: the place among
+                               ///< PartShapes::constants
 };
 
 class Subsystems {
@@ -49,34 +49,53 @@ class Subsystems {
   void watch(int unknown, TapeSupport& out);
   void choice(int unknown, TapeSupport& out);
 
-  void look(Subsystem& part);
-  /// After `look`, with the same part.
-  const SubsystemCode& write(Subsystem& part);
-  std::unique_ptr<Program> make(const Subsystem& part, const SubsystemCode& code) const;
+  const PartShapes& look(Subsystem& part) {
+    shapes_.look(part);
+    return shapes_;
+  }
+  // After `look`, with the same part.
+  SubsystemProgram make(Subsystem& part);
+  void bind(Subsystem& part, const SubsystemProgram& program) const;
 
  private:
+  enum TapeName { flow, slope, manifold, actions, points };
+  /// An output of a tape that belongs to a state or an unknown; `gate`: a state or unknown (behind the states) without
+  /// which it is not wanted, or -1.
+  struct Wanted {
+    TapeName tape = flow;
+    size_t output = 0;
+    int gate = -1;
+  };
+
+  void list_state(int i);
+  void list_unknown(int u);
+  void list_row(int row);
+  void describe();
+  void describe_element(std::span<const int> attributes, std::span<const int> partners);
+  void describe_piece(std::span<const Wanted> wanted, int gate);
   void gather(const Subsystem& part);
-  void write_mode(const Subsystem& part, const SliceInputs& inputs, std::vector<double>& parameters);
-  void note_shape(const Subsystem& part);
-  int local_state(int i) const {
-    return state_mark_[static_cast<size_t>(i)] == mark_ ? state_place_[static_cast<size_t>(i)] : -1;
-  }
-  int local_unknown(int u) const {
-    return unknown_mark_[static_cast<size_t>(u)] == mark_ ? unknown_place_[static_cast<size_t>(u)] : -1;
-  }
+  void write_mode(const Subsystem& part, const SliceInputs& inputs, ModeTape& mode, Tape& at_points,
+                  std::vector<int>& constants);
+  void write_tape(TapeName tape, std::span<const int> outputs, const SliceInputs& inputs, Tape& out,
+                  std::vector<int>& constants);
   int raised_row(int u) const { return whole_.unknowns() + u - whole_.switches(); }
+  /// A constant of a tape among the leaves of PartShapes.
+  int constant(TapeName tape, int slot) const { return first_constant_[tape] + slot; }
 
   const Program& whole_;
   const ModeTape& mode_;
-  Slicer flow_, slope_, manifold_, actions_, points_;
+  std::array<Slicer, 5> slicers_;
+  std::array<int, 6> first_constant_{};
+  PartShapes shapes_;
+  std::vector<double> value_;                     // per leaf of the constants
   std::vector<double> hold_;                      // per switch
   std::vector<std::vector<int>> entries_of_row_;  // slope entries
-  std::vector<unsigned> state_mark_, unknown_mark_;
-  std::vector<int> state_place_, unknown_place_;
-  unsigned mark_ = 0;
+  // Scratch.
   TapeSupport support_;
-  std::vector<int> own_switches_, own_constraints_, fixed_switches_, fixed_constraints_, all_states_, outputs_;
-  SubsystemCode code_;
+  std::vector<Wanted> wanted_;
+  std::vector<int> words_, leaves_;
+  std::vector<TapeLeaf> tape_leaves_;
+  std::vector<size_t> outputs_;
 };
 
 }  // namespace saltus

@@ -13,20 +13,24 @@ double time_resolution(double t, double scale) {
   return same_time_bits * eps * std::max(std::abs(t), scale * same_time_share);
 }
 
-ClusterRoom::ClusterRoom(std::unique_ptr<Program> made, SubsystemCode from, const std::vector<double>& parameters,
+ClusterRoom::ClusterRoom(SubsystemProgram of, std::span<const int> shape, const std::vector<double>& parameters,
                          const RunOptions& run)
-    : program(std::move(made)), code(std::move(from)), direction(run.until < run.from ? -1.0 : 1.0) {
+    : made(std::move(of)),
+      key(shape.begin(), shape.end()),
+      program(made.program.get()),
+      direction(run.until < run.from ? -1.0 : 1.0) {
   options.from = run.from;
   options.until = run.until;
   options.tolerance = run.tolerance;
   options.parameters = parameters;
   options.initial.assign(at(program->states()), 0.0);
   const double local = local_tolerance(run.tolerance);
-  order = cheapest_order(local, code.mode.flow);
+  order = cheapest_order(local, program->tape(std::string(at(program->switches()), '+')).flow);
   step_ratio.assign(1, 1.0);
   for (int n = 1; n <= order; ++n) step_ratio.push_back(std::pow(local, 1.0 / taylor_order(local) - 1.0 / n));
   series.emplace(*program, options.parameters, order);
   series->use_native(Native::off);  // no mode of a part comes back often enough
+  series->share_sides();
   point.emplace(program->points(), options.parameters);
   smooth.emplace(*series, order, step_ratio, options);
   watches.emplace(*program, direction);

@@ -52,7 +52,7 @@ struct Cluster {
 
 /// What clusters of one structure share: their program, its series and what acts on it.
 struct ClusterRoom {
-  ClusterRoom(std::unique_ptr<Program> made, SubsystemCode from, const std::vector<double>& parameters,
+  ClusterRoom(SubsystemProgram made, std::span<const int> key, const std::vector<double>& parameters,
               const RunOptions& run);
 
   /// Makes it that of a cluster: constants, and the moment at which its series begin. `mode`, `known`: of the cluster.
@@ -63,8 +63,9 @@ struct ClusterRoom {
   /// `known`.
   void expand(Cluster& c, double until, double first_scale);
 
-  std::unique_ptr<Program> program;
-  SubsystemCode code;
+  SubsystemProgram made;
+  std::vector<int> key;  ///< of the shape
+  const Program* program;
   RunOptions options;
   double direction;
   int order;

@@ -53,7 +53,6 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   judged_.assign(n, 0);
   listed_.assign(n, 0);
   place_.assign(n + unknowns, -1);
-  known_parts_.resize(4 * (n + unknowns));
   last_events_.assign(unknowns, {NAN, NAN, NAN});
 }
 

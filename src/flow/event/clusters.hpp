@@ -64,12 +64,6 @@ class Clusters {
     Subsystem part{};
     ClusterRoom* room = nullptr;
   };
-  /// A part that has been cut out before.
-  struct KnownPart {
-    Subsystem part;
-    ClusterRoom* room = nullptr;
-  };
-
   // ---- the run ------------------------------------------------------------------------------------------------------
 
   enum class Acted { done, not_alone, too_large };
@@ -176,8 +170,7 @@ class Clusters {
   std::vector<int> free_;
   unsigned births_ = 0, stamps_ = 0;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> queue_;
-  std::unordered_map<uint64_t, std::vector<std::unique_ptr<ClusterRoom>>> rooms_;
-  std::vector<KnownPart> known_parts_;  // by a key of states and unknowns; a newer one takes the place of an older
+  std::unordered_map<uint64_t, std::vector<std::unique_ptr<ClusterRoom>>> rooms_;  // by the hash of their shape
 
   // The pool: what belongs to no cluster while the partition is made anew.
   std::vector<int> pool_states_, pool_unknowns_;

@@ -381,27 +381,18 @@ void Clusters::add_drive(Cluster& c, int i) {
 }
 
 ClusterRoom* Clusters::find_room(Subsystem& part) {
-  uint64_t place = 0;
-  for (const std::vector<int>* list : {&part.states, &part.unknowns}) {
-    for (const int i : *list) place = (place ^ static_cast<uint64_t>(i + 1)) * 0x9e3779b97f4a7c15 + (place >> 32);
+  const PartShapes& shape = parts_->look(part);
+  std::vector<std::unique_ptr<ClusterRoom>>& alike = rooms_[shape.hash()];
+  const auto known = std::find_if(alike.begin(), alike.end(),
+                                  [&](const auto& room) { return std::ranges::equal(room->key, shape.key()); });
+  if (known != alike.end()) {
+    parts_->bind(part, (*known)->made);
+    return known->get();
   }
-  KnownPart& known = known_parts_[(place >> 20) % known_parts_.size()];
-  if (known.room && known.part.states == part.states && known.part.unknowns == part.unknowns) {
-    part.outside = known.part.outside;
-    part.fixed = known.part.fixed;
-    part.parameters = known.part.parameters;
-    return known.room;
-  }
-  parts_->look(part);
-  const SubsystemCode& code = parts_->write(part);
-  std::vector<std::unique_ptr<ClusterRoom>>& alike = rooms_[code.key()];
-  auto room = std::find_if(alike.begin(), alike.end(), [&](const auto& r) { return r->code.same(code); });
-  if (room == alike.end()) {
-    alike.push_back(std::make_unique<ClusterRoom>(parts_->make(part, code), code, part.parameters, options_));
-    room = alike.end() - 1;
-  }
-  known = {part, room->get()};
-  return known.room;
+  SubsystemProgram made = parts_->make(part);
+  parts_->bind(part, made);
+  return alike.emplace_back(std::make_unique<ClusterRoom>(std::move(made), shape.key(), part.parameters, options_))
+      .get();
 }
 
 }  // namespace saltus
