@@ -42,7 +42,4 @@ def events_html(events: "Events") -> str:
 
 def trajectory_svg(path: "Trajectory") -> str:
     """The picture of `saltus run`, without gnuplot or matplotlib."""
-    r = path.ribbon
-    e = path.events.array
-    return _core.run_svg(path.model._system, path._cells, r["from"].copy(), r["to"].copy(), r["mode"].tolist(),
-                         e["t"].copy(), e["kind"].tolist(), e["state"].copy())
+    return _core.run_svg(path.model._system, *path._kept())

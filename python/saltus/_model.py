@@ -19,8 +19,8 @@ from ._errors import Interrupted, usage
 from ._many import Basins, Exponents, Sweep
 from ._orbits import Branch, Equilibrium, Orbit, SpecialPoint
 from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, finish_progress, formula, keywords, mapping, number,
-                       path_text, per_state, progress_function, range_values, several_starts, solve_dict, sort_keywords,
-                       state_vector, texts, whole)
+                       path_text, per_state, progress_function, range_values, sampling, sensitivity_names, several_starts, solve_dict,
+                       sort_keywords, state_vector, texts, whole)
 from ._trajectory import Floats, Section, Trajectory, end_of
 
 Progress = Union[bool, Callable[[float], Any], None]
@@ -259,11 +259,10 @@ class Model:
             past = given["start"]
             given["start"] = past.end.state
             given.setdefault("from_", past.end.t)
-        wanted = given.get("sensitivity")
-        names = [] if wanted is True else None if wanted in (None, False) else _names(wanted)
+        names = sensitivity_names(given.get("sensitivity"))
         start_state = state_vector(given.get("start"), model.states, model.initial)
         answer = self._wait(given, lambda watch, halt: _core.run(
-            model._system, solve_dict(given), start_state, _sampling(given.get("sample")), True, given.get("dense", True),
+            model._system, solve_dict(given), start_state, sampling(given.get("sample")), True, given.get("dense", True),
             given.get("max_events"), names, watch, halt))
         kept = {k: v for k, v in given.items() if k not in ("progress", "stop")}
         path = Trajectory(model, answer, kept)
@@ -604,25 +603,6 @@ def _range_ends(name: str, wanted: Any) -> tuple[str, str]:
     if not isinstance(wanted, Sequence) or isinstance(wanted, str) or len(wanted) != 2:
         raise usage(f"{name}: this is no range", f"write its two ends: {{\"{name}\": (0.5, 3)}}")
     return formula(wanted[0], name), formula(wanted[1], name)
-
-
-def _sampling(sample: Any) -> Any:
-    if sample is None:
-        return "smooth"
-    if isinstance(sample, str):
-        return sample
-    if np.ndim(sample) == 1:
-        return [number(t, "sample") for t in sample]
-    return formula(sample, "sample")
-
-
-def _names(wanted: Any) -> list[str]:
-    """Names of parameters; one alone is no list of its letters."""
-    if isinstance(wanted, str):
-        return [wanted]
-    if not isinstance(wanted, Sequence) or not all(isinstance(name, str) for name in wanted):
-        raise usage(f"sensitivity={wanted!r} is neither True nor names of parameters", "write sensitivity=[\"F\"]")
-    return list(wanted)
 
 
 def _distance(text: str) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any, Callable, Optional, Sequence, Union
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -293,3 +293,27 @@ def finish_progress(progress: Any) -> None:
 
 def path_text(path: Any) -> str:
     return os.fspath(path)
+
+
+def sampling(sample: Any) -> Any:
+    """Which rows are wanted: a word, an interval as text, or a list of times."""
+    if sample is None:
+        return "smooth"
+    if isinstance(sample, str):
+        return sample
+    if np.ndim(sample) == 1:
+        return [number(t, "sample") for t in sample]
+    return formula(sample, "sample")
+
+
+def sensitivity_names(wanted: Any) -> Optional[list[str]]:
+    """Names of parameters, none for all of them, None for no derivatives; one name alone is no list of its letters."""
+    if wanted is None or wanted is False:
+        return None
+    if wanted is True:
+        return []
+    if isinstance(wanted, str):
+        return [wanted]
+    if not isinstance(wanted, Sequence) or not all(isinstance(name, str) for name in wanted):
+        raise usage(f"sensitivity={wanted!r} is neither True nor names of parameters", "write sensitivity=[\"F\"]")
+    return list(wanted)

@@ -379,10 +379,20 @@ class Trajectory(ByName):
         import pandas
         return pandas.DataFrame(self._cells[:, 1:], index=pandas.Index(self.t, name="t"), columns=self.columns[1:])
 
-    def save(self, path: Union[str, os.PathLike[str]]) -> None:
-        """The rows as .csv, or the picture as .svg, .png or .pdf, by the ending of the name."""
+    def save(self, target: Union[str, os.PathLike[str]], force: bool = False) -> None:
+        """Into a file, by the ending of its name: the rows as .csv, rows and events as .h5, the picture as .svg, .png or
+        .pdf, what made the run as .toml (`saltus again` repeats it). A name without an ending is a folder with all of
+        them, as `saltus run -o` makes it; one that holds results is replaced with `force` only."""
         from ._files import save
-        save(self, path)
+        save(self, target, force)
+
+    def _kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Rows and events as the core takes them back."""
+        r, e = self._ribbon, self.events.array
+        rows = {"cells": self._cells, "from": r["from"].copy(), "to": r["to"].copy(), "mode": r["mode"].tolist()}
+        events = {name: e[name].copy() for name in ("t", "state", "jumped", "count")}
+        events.update({name: e[name].tolist() for name in ("kind", "on", "before", "after")})
+        return rows, events
 
     def plot(self, *names: str, ax: Any = None, events: bool = True, ribbon: bool = True, **style: Any) -> Any:
         """Columns over time with matplotlib: states, or those named; events as marks, the mode as a ribbon."""

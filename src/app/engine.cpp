@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "expr/print.hpp"
-
 namespace saltus {
 
 RunOptions run_options(const SolveOptions& solve, const Model& model, std::optional<double> until) {
@@ -28,26 +26,6 @@ SolveOptions event_driven(const SolveOptions& solve, const std::string& what) {
   SolveOptions out = solve;
   out.engine = "event";
   return out;
-}
-
-std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& options) {
-  std::vector<Past::Option> list{{"from", {print_number(options.from)}},
-                                 {"until", {print_number(options.until)}},
-                                 {"tolerance", {print_number(options.tolerance)}},
-                                 {"engine", {options.step ? "step" : "event"}},
-                                 {"flow", {solve.flow}},
-                                 {"zeno", {solve.zeno}}};
-  if (!options.step) list.push_back({"native", {solve.native}});
-  if (options.step) {
-    list.push_back({"theta", {print_number(options.step->theta)}});
-    if (options.step->dt > 0) list.push_back({"dt", {print_number(options.step->dt)}});
-    if (options.step->dt == 0) list.push_back({"adaptive", {}});
-  }
-  Past::Option leave{"leave", {}};
-  for (const Setting& s : solve.leave) leave.second.push_back(s.name + "=" + s.value);
-  if (!leave.second.empty()) list.push_back(leave);
-  if (solve.attract) list.push_back({"attract", {print_number(*solve.attract)}});
-  return list;
 }
 
 std::vector<Past::Option> recorded(const OutputOptions& output) {

@@ -20,7 +20,6 @@ RunOptions run_options(const SolveOptions& solve, const Model& model, std::optio
 SolveOptions event_driven(const SolveOptions& solve, const std::string& what);
 
 /// The same as options of a command line, to be recorded.
-std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& options);
 std::vector<Past::Option> recorded(const OutputOptions& output);
 
 }  // namespace saltus
