@@ -1,5 +1,5 @@
 // Time per point of a branch: orbits of the friction oscillator through two changes of signature, of a smooth
-// oscillator through its folds, equilibria of the drill string past a Hopf point.
+// oscillator through its folds, equilibria of the drill string past a Hopf point; and of one orbit from a guess.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -7,6 +7,7 @@
 #include <benchmark/benchmark.h>
 
 #include "analysis/branch.hpp"
+#include "analysis/orbit.hpp"
 #include "model/read.hpp"
 
 namespace {
@@ -39,8 +40,8 @@ void per_point(benchmark::State& state, const std::function<Branch()>& follow) {
       benchmark::Counter(static_cast<double>(points), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-void friction_orbits(benchmark::State& state) {
-  const Model model = read_model_text(R"M(
+Model friction() {
+  return read_model_text(R"M(
 equations = """
   y' = v
   v' = -y + sin(omega*t) - F*sign(v)
@@ -54,6 +55,21 @@ v = 2
 [section.strobe]
 every = "2*pi/omega"
 )M");
+}
+
+/// The formulas and their derivatives, Newton's method, multipliers and symmetry.
+void friction_orbit(benchmark::State& state) {
+  const Model model = friction();
+  OrbitOptions options{.run = start_of(model), .section = 0, .guess = true};
+  options.run.initial = {-0.72, 0.36};
+  for (auto _ : state) {
+    const Orbit orbit = find_orbit(model, options);
+    if (!orbit.found) state.SkipWithError(orbit.message.c_str());
+  }
+}
+
+void friction_orbits(benchmark::State& state) {
+  const Model model = friction();
   const BranchOptions options{.parameter = parameter(model, "omega"), .low = 1.0 / 6, .high = 1 / 1.2};
   per_point(state, [&] { return follow_orbit(model, {.run = start_of(model), .section = 0}, options); });
 }
@@ -96,6 +112,7 @@ wl = 3.4
   per_point(state, [&] { return follow_equilibrium(model, {start}, options); });
 }
 
+BENCHMARK(friction_orbit)->Unit(benchmark::kMillisecond);
 BENCHMARK(friction_orbits)->Unit(benchmark::kMillisecond);
 BENCHMARK(duffing_orbits)->Unit(benchmark::kMillisecond);
 BENCHMARK(drill_string_equilibria)->Unit(benchmark::kMillisecond);

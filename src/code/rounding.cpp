@@ -45,32 +45,37 @@ const std::vector<Operation>& Rounding::dependent() {
   return found;
 }
 
-bool Rounding::set(int slot, double v, double e) {
-  if (slot < 0) return false;
-  const bool other = std::bit_cast<uint64_t>(value_[at(slot)]) != std::bit_cast<uint64_t>(v);
+template <class Error>
+bool Rounding::set(int slot, double v, const Error& error) {
+  if (slot < 0 || std::bit_cast<uint64_t>(value_[at(slot)]) == std::bit_cast<uint64_t>(v)) return false;
   value_[at(slot)] = v;
-  error_[at(slot)] = e;
-  return other;
+  error_[at(slot)] = error(v);
+  return true;
 }
 
 void Rounding::evaluate(std::span<const double> x, double t, std::span<const double> sigma,
                         std::span<const double> counters, std::span<const double> lambda) {
+  const auto rounded = [](double v) { return eps * std::abs(v); };
   // Plus and minus one are exact; a sigma that was solved for is not.
   const auto solved = [](double u) { return std::abs(u) == 1 ? 0 : eps * std::abs(u); };
-  bool moved = set(tape_->time, t, eps * std::abs(t)), changed = false;
-  for (size_t i = 0; i < x.size(); ++i) moved |= set(tape_->states[i], x[i], eps * std::abs(x[i]));
-  for (size_t i = 0; i < sigma.size(); ++i) changed |= set(tape_->sigmas[i], sigma[i], solved(sigma[i]));
-  for (size_t i = 0; i < lambda.size(); ++i) changed |= set(tape_->lambdas[i], lambda[i], solved(lambda[i]));
-  for (size_t i = 0; i < counters.size(); ++i) changed |= set(tape_->counters[i], counters[i], 0);
-  if (moved || !evaluated_) {
+  const auto exact = [](double) { return 0.0; };
+  bool later = !evaluated_, moved = false, counted = false, changed = false;
+  later |= set(tape_->time, t, rounded);
+  for (size_t i = 0; i < x.size(); ++i) moved |= set(tape_->states[i], x[i], rounded);
+  for (size_t i = 0; i < counters.size(); ++i) counted |= set(tape_->counters[i], counters[i], exact);
+  for (size_t i = 0; i < sigma.size(); ++i) changed |= set(tape_->sigmas[i], sigma[i], solved);
+  for (size_t i = 0; i < lambda.size(); ++i) changed |= set(tape_->lambdas[i], lambda[i], solved);
+  evaluated_ = true;
+  if (!later && !moved) {
+    if (counted || changed) run(dependent());
+    return;
+  }
+  if (later || counted) {  // counters are steps in time
     run(tape_->linear);
     run(tape_->timed);
-    run(tape_->free);
-    run(tape_->bound);
-    evaluated_ = true;
-  } else if (changed) {
-    run(dependent());
   }
+  run(tape_->free);
+  run(tape_->bound);
 }
 
 /// Each operation: its value, the errors of its arguments times its slopes, and its own rounding.

@@ -9,9 +9,9 @@
 
 namespace saltus {
 
-/// Values of a tape at a point with first-order error bounds. Inputs are taken as rounded to the last bit. Only what has
-/// changed since the last evaluation is computed: nothing at the same point, and with other sigma, lambda or counters
-/// what depends on those.
+/// Values of a tape at a point with first-order error bounds. Inputs are taken as rounded to the last bit. Only what
+/// has changed since the last evaluation is computed: nothing at the same point, and with other sigma, lambda or
+/// counters what depends on those.
 class Rounding {
  public:
   /// The tape must outlive this.
@@ -27,8 +27,9 @@ class Rounding {
  private:
   void run(const std::vector<Operation>& operations);
   const std::vector<Operation>& dependent();
-  /// Whether the value is another one, to the last bit.
-  bool set(int slot, double v, double e);
+  /// Whether the value is another one, to the last bit; `error` of it is then asked for.
+  template <class Error>
+  bool set(int slot, double v, const Error& error);
 
   const Tape* tape_;
   std::vector<double> value_, error_;

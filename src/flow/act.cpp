@@ -61,9 +61,17 @@ std::optional<Fate> Act::start(Moment& now, Transition& first) {
 
 std::optional<Fate> Act::happen(Moment& now, Transition& event) {
   event.t = now.t();
-  event.before = event.after = now.mode;
-  event.x_minus = event.x_plus = now.x;
-  event.counters_before = event.counters = now.counters;
+  event.before = now.mode;
+  event.x_minus = now.x;
+  event.counters_before = now.counters;
+  std::optional<Fate> fate = happen_here(now, event);
+  event.after = fate ? event.before : now.mode;
+  event.x_plus = now.x;
+  event.counters = fate ? event.counters_before : now.counters;
+  return fate;
+}
+
+std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   caused_.clear();
   root_error_.assign(jumps_.size(), 0.0);
   if (jumps_.size() > 0) note_before(now, event);
@@ -125,16 +133,12 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
     }
   }
   std::optional<Fate> fate = arrive(now, event, zeros_, anew, false);
-  event.x_plus = now.x;
   // Sliding may come to rest where its sigma has no influence any more; anything else is a branching.
   if (lost >= 0 && (fate || now.mode == event.before))
     return Fate{Why::nonunique, fmt::format("sliding on '{}' stops being attractive at t = {}: the solution is not "
                                             "unique; `leave` chooses",
                                             model_.form.switches[at(lost)].name, now.t())};
   if (fate) return fate;
-  event.after = now.mode;
-  event.x_plus = now.x;
-  event.counters = now.counters;
   note_jumps(now);
   return std::nullopt;
 }

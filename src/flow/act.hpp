@@ -54,14 +54,16 @@ class Act {
   /// Messages since the last call.
   std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
 
-  double time_scale = 1;                ///< in which the flow changes: set by the engine
-  std::function<double()> first_scale;  ///< asked where that is 0, as before the first step, and something depends on it
-  bool simply = false;    ///< decide only what the rates of one surface tell; anything else ends as `inconsistent`
+  double time_scale = 1;  ///< in which the flow changes: set by the engine
+  std::function<double()>
+      first_scale;      ///< asked where that is 0, as before the first step, and something depends on it
+  bool simply = false;  ///< decide only what the rates of one surface tell; anything else ends as `inconsistent`
 
   /// How many of h, h', ... vanish for something that rests on its surface.
   int rest_of(int u) const;
 
  private:
+  std::optional<Fate> happen_here(Moment& now, Transition& event);
   std::optional<Fate> arrive(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool anew, bool at_start);
   std::optional<Fate> do_jumps(Moment& now, Transition& event, std::vector<int> due);
   /// Signs of all surfaces and gaps that are not listed yet; those that vanish join the list. Counters are set.
@@ -115,6 +117,7 @@ class Act {
   std::vector<int> caused_;
   std::vector<double> root_error_;  // per jump that has just happened: |on| at its root, what counts as zero there
   std::vector<AtZero> zeros_;
+  std::vector<int> contacts_;  // of one impact
   std::vector<std::string> messages_;
   double last_distribution_ = 0;
   int redistributed_ = 0;  // at that time

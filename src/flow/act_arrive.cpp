@@ -159,32 +159,50 @@ void Act::add_touching(const Moment& now, std::vector<AtZero>& zeros) {
 
 std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros) {
   const int m = program_.switches();
-  std::vector<int> contacts;
+  contacts_.clear();
   for (const AtZero& z : zeros) {
-    if (is_contact(z.unknown)) contacts.push_back(z.unknown - m);
+    if (is_contact(z.unknown)) contacts_.push_back(z.unknown - m);
   }
-  Hit hit{.counters = now.counters, .contacts = contacts, .before = now.x};
-  Impact impact = apply_impact(series_, now.mode, contacts, now.x, now.t(), now.counters, direction_);
-  if (!impact.solved) return Fate{Why::nonunique, impact.message};
-  if (!impact.note.empty()) say(impact.note);
-  std::erase_if(zeros, [&](const AtZero& z) { return z.unknown < m || is_contact(z.unknown); });
-  for (size_t a = 0; a < contacts.size(); ++a) {
-    event.impulse.emplace_back(contacts[a], impact.impulse[a]);
-    zeros.push_back({.unknown = m + contacts[a], .known = impact.closed[a] ? 2 : 1});
-  }
-  for (const auto& [i, letter] : impact.switches) {
-    if (letter == '0') {
-      zeros.push_back({.unknown = i, .known = 1});
-    } else {
-      now.mode.switches[at(i)] = letter;
+  std::optional<Hit> record;  // only if somebody reads it
+  if (options_->on_transition || options_->keep_transitions)
+    record = {.counters = now.counters, .contacts = contacts_, .before = now.x};
+  const auto hit = [&](int contact, double impulse, bool closed) {
+    event.impulse.emplace_back(contact, impulse);
+    zeros.push_back({.unknown = m + contact, .known = closed ? 2 : 1});
+    if (record) record->impulse.push_back(impulse);
+  };
+  const auto forget = [&] {
+    std::erase_if(zeros, [&](const AtZero& z) { return z.unknown < m || is_contact(z.unknown); });
+  };
+  std::optional<OneHit> one;
+  if (contacts_.size() == 1) one = hit_one(series_, now.mode, contacts_[0], now.x, now.t(), now.counters, direction_);
+  if (one) {
+    forget();
+    hit(contacts_[0], one->impulse, one->closed);
+    if (record) record->mode = series_.mode();
+  } else {
+    Impact impact = apply_impact(series_, now.mode, contacts_, now.x, now.t(), now.counters, direction_);
+    if (!impact.solved) return Fate{Why::nonunique, impact.message};
+    if (!impact.note.empty()) say(impact.note);
+    forget();
+    for (size_t a = 0; a < contacts_.size(); ++a) hit(contacts_[a], impact.impulse[a], impact.closed[a]);
+    for (const auto& [i, letter] : impact.switches) {
+      if (letter == '0') {
+        zeros.push_back({.unknown = i, .known = 1});
+      } else {
+        now.mode.switches[at(i)] = letter;
+      }
+    }
+    if (record) {
+      record->mode = std::move(impact.mode);
+      record->switches = std::move(impact.switches);
+      record->sigma = std::move(impact.sigma);
     }
   }
-  hit.mode = std::move(impact.mode);
-  hit.impulse = std::move(impact.impulse);
-  hit.switches = std::move(impact.switches);
-  hit.sigma = std::move(impact.sigma);
-  hit.after = now.x;
-  event.hits.push_back(std::move(hit));
+  if (record) {
+    record->after = now.x;
+    event.hits.push_back(std::move(*record));
+  }
   return std::nullopt;
 }
 

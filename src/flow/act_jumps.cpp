@@ -61,7 +61,6 @@ std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<in
       jumps_.apply(at(k), inputs(now), now.x);
       done.after = now.x;
       event.jumps.push_back(std::move(done));
-      event.x_plus = now.x;
       if (auto fate = check_state(now)) return fate;
       if (static_cast<long>(event.jumps.size()) > most_events_at_once)
         return Fate{Why::zeno, fmt::format("more than {} jumps at t = {} ('{}')", most_events_at_once, now.t(),

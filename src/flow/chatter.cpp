@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "flow/thresholds.hpp"
@@ -12,14 +13,24 @@ namespace {
 
 uint64_t mix(uint64_t key, uint64_t more) { return (key ^ (more + 1)) * 0x9e3779b97f4a7c15; }
 
+uint64_t mix(uint64_t key, std::string_view letters) {
+  for (; letters.size() > 8; letters.remove_prefix(8)) {
+    uint64_t eight = 0;
+    std::memcpy(&eight, letters.data(), 8);
+    key = mix(key ^ (key >> 32), eight);
+  }
+  for (const char c : letters) key = mix(key, static_cast<uint64_t>(c));
+  return key;
+}
+
 }  // namespace
 
 void Chatter::note(const Transition& part) {
   for (const Guard& g : part.guards)
     key_ = mix(key_, static_cast<uint64_t>(g.kind) * 1'000'003 + static_cast<uint64_t>(g.item) * 3 +
                          static_cast<uint64_t>(g.side + 1));
-  key_ = mix(key_, std::hash<std::string>{}(part.before.switches));
-  key_ = mix(key_, std::hash<std::string>{}(part.before.constraints));
+  key_ = mix(key_, part.before.switches);
+  key_ = mix(key_, part.before.constraints);
   for (const auto& [contact, impulse] : part.impulse) key_ = mix(key_, static_cast<uint64_t>(contact) + 7);
 }
 
@@ -29,7 +40,7 @@ void Chatter::add(double t, std::span<const int> touched, std::span<const double
   m.touched.assign(touched.begin(), touched.end());
   m.x.assign(x.begin(), x.end());
   m.key = std::exchange(key_, 0);
-  next_ = (next_ + 1) % memory;
+  next_ = next_ + 1 == memory ? 0 : next_ + 1;
   count_ = std::min(count_ + 1, memory);
 }
 

@@ -51,7 +51,7 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
     const std::optional<Moment> before = may_step ? std::optional(now) : std::nullopt;
     known_ = now.known;
     const std::optional<Fate> fate = act_.happen(now, event);
-    if (!fate && event.hits.empty() && event.jumps.empty()) keep_known(now);
+    if (!fate && event.impulse.empty() && event.jumps.empty()) keep_known(now);
     tell_messages();
     if (may_step && fate && fate->why == Why::inconsistent && event.jumps.empty() && event.impulse.empty()) {
       now = *before;

@@ -19,8 +19,8 @@ class Events {
 
   Jumps& jumps() { return act_.jumps(); }
   const Jumps& jumps() const { return act_.jumps(); }
-  /// The mode at the start, with what happens there at once. `first_scale` tells the time in which the flow changes, and
-  /// is asked where something depends on it.
+  /// The mode at the start, with what happens there at once. `first_scale` tells the time in which the flow changes,
+  /// and is asked where something depends on it.
   void start(Moment& now, std::function<double()> first_scale);
   /// What happens where the guards are zero, and all that follows at the same time. Whether anything has changed.
   /// `time_scale`: in which the flow changes; `resolution`: what time can tell apart. `may_step`: where no mode is

@@ -301,14 +301,22 @@ double work(Collision& c, const Answer& answer) {
   return sum;
 }
 
+/// `mode` without closed contacts, and these switches undecided.
+Mode open_mode(const Mode& mode, std::span<const int> switches) {
+  Mode open = mode;
+  for (char& c : open.constraints) c = 'o';
+  for (const int i : switches) open.switches[at(i)] = '0';
+  return open;
+}
+
 }  // namespace
 
-namespace {
-
-/// One contact without friction in closed form: Lambda = (aim - w) / (grad w . D). False, with nothing changed, where
-/// the law has no such answer.
-bool hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double direction, Impact& result) {
+std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double t,
+                              std::span<const double> counters, double direction) {
   const Program& program = series.program();
+  if (direction > 0 && !program.impact_switches(contact).empty()) return std::nullopt;
+  series.set_mode(open_mode(mode, {}));
+  series.stand_at(x, t, counters);
   const ManifoldFunction& function = series.tape().manifolds[at(program.switches() + contact)][1];
   const auto& along = program.model().form.gaps[at(contact)].direction;
   const Jet<double>& manifold = series.manifold();
@@ -326,18 +334,13 @@ bool hit_one(Series& series, const Mode& mode, int contact, std::span<double> x,
     }
   }
   const double back = direction > 0 ? r : 1 / r;
-  if (!(w < 0 && W > 0 && r >= 0 && std::isfinite(back))) return false;
+  if (!(w < 0 && W > 0 && r >= 0 && std::isfinite(back))) return std::nullopt;
   const double impulse = -(1 + back) * rate / W;
   for (size_t d = 0; d < along.size(); ++d) x[at(along[d].state)] += D(d) * impulse;
   double left = std::abs(rate + W * impulse);
   if (mode.constraints[at(contact)] == 'c') left = std::min(left, std::abs(W * impulse));
-  result.impulse.push_back(impulse);
-  result.closed.push_back(left <= 16 * eps * (std::abs(rate) + size * std::abs(impulse)));
-  result.solved = true;
-  return true;
+  return OneHit{impulse, left <= 16 * eps * (std::abs(rate) + size * std::abs(impulse))};
 }
-
-}  // namespace
 
 Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
                     std::span<const double> counters, double direction) {
@@ -345,13 +348,9 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   const size_t n = contacts.size();
   Impact result;
   std::vector<int> switches = direction > 0 ? switches_in(program, contacts) : std::vector<int>{};
-  Mode open = mode;
-  for (char& c : open.constraints) c = 'o';
-  for (const int i : switches) open.switches[at(i)] = '0';
-  series.set_mode(open);
+  result.mode = open_mode(mode, switches);
+  series.set_mode(result.mode);
   series.evaluate_with(x, t, counters, switches);
-  result.mode = open;
-  if (n == 1 && switches.empty() && hit_one(series, mode, contacts[0], x, direction, result)) return result;
   Collision c(series, contacts, switches, x.size());
 
   Vec aim(ix(n));  // gap rates after, where hit

@@ -9,6 +9,7 @@
 // docs/method/impacts.md
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,6 +29,16 @@ struct Impact {
   std::string message;                         ///< why not solved
   std::string note;                            ///< what a person should know of the answer
 };
+
+/// One contact that takes no other with it.
+struct OneHit {
+  double impulse = 0;
+  bool closed = false;  ///< it ends without velocity
+};
+/// One contact without friction in closed form: Lambda = -(1 + r) w / (grad w . D); x is changed. Nothing, with x as it
+/// was, where the law has no such answer.
+std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double t,
+                              std::span<const double> counters, double direction);
 
 /// Changes x by the impulses of the given contacts (degree 2, touching). `mode`: whose switches hold where they do not
 /// take part. Backward in time (direction -1) the law is inverted.

@@ -106,22 +106,24 @@ std::vector<Event> events_of(const Transition& transition, const Model& model) {
   return {std::make_move_iterator(events.begin()), std::make_move_iterator(events.end())};
 }
 
-Recorder::Recorder(const Program& program, const RunOptions& options) : program_(program), model_(program.model()) {
+Recorder::Recorder(const Program& program, const RunOptions& options, Trajectory& result)
+    : program_(program), model_(program.model()) {
   for (size_t s = 0; s < model_.sections.size(); ++s) {
     const Section::Kind kind = model_.sections[s].kind;
     has_surface_sections_ = has_surface_sections_ || kind == Section::Kind::on;
     has_item_sections_ = has_item_sections_ || kind == Section::Kind::jump || kind == Section::Kind::constraint;
     if (kind == Section::Kind::every) every_.push_back({.section = static_cast<int>(s)});
   }
-  begin_run(options);
+  begin_run(options, result);
 }
 
-void Recorder::begin_run(const RunOptions& options) {
+void Recorder::begin_run(const RunOptions& options, Trajectory& result) {
   options_ = &options;
+  result_ = &result;
   direction_ = options.until < options.from ? -1.0 : 1.0;
-  result_.clear();
-  result_.states = program_.states();
-  result_.sliding.assign(at(model_.form.visible), {});
+  result_->clear();
+  result_->states = program_.states();
+  result_->sliding.assign(at(model_.form.visible), {});
   ended_ = events_full_ = counted_out_ = false;
   slides_ = section_points_ = at_once_ = 0;
   last_event_ = paced_from_ = 0;
@@ -139,16 +141,16 @@ void Recorder::begin_run(const RunOptions& options) {
 // ---- the run -------------------------------------------------------------------------------------------------------
 
 void Recorder::start(const Moment& now, const Transition& first) {
-  result_.start_time = options_->from;
-  result_.start_state = options_->initial;
-  result_.start_mode = visible_mode(now.mode, model_.form.visible);
-  slides_ = std::count(result_.start_mode.switches.begin(), result_.start_mode.switches.end(), '0');
+  result_->start_time = options_->from;
+  result_->start_state = options_->initial;
+  result_->start_mode = visible_mode(now.mode, model_.form.visible);
+  slides_ = std::count(result_->start_mode.switches.begin(), result_->start_mode.switches.end(), '0');
   last_event_ = paced_from_ = options_->from;
   if (!first.impulse.empty()) happened(first, now);
 }
 
 void Recorder::step(const Moment& now) {
-  const long steps = ++result_.cost.steps;
+  const long steps = ++result_->cost.steps;
   if (steps >= options_->max_steps)
     finish(Why::stalled, fmt::format("{} steps were not enough", options_->max_steps), now);
   if ((options_->stop && options_->stop()) || (steps % 256 == 0 && options_->progress && !options_->progress(now.t())))
@@ -175,7 +177,7 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   count(transition.t, slides);
   if (at_once_ > 0) at_once_ += static_cast<long>(transition.jumps.size());
   if (options_->on_transition) options_->on_transition(transition);
-  if (options_->keep_transitions) result_.transitions.push_back(transition);
+  if (options_->keep_transitions) result_->transitions.push_back(transition);
   if (options_->keep_events || options_->on_event) {
     list_events(transition, model_, told_);
     after_.mode = transition.after;
@@ -199,7 +201,7 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
     }
   }
   if (ended_) return;
-  if (result_.cost.events >= options_->max_events)
+  if (result_->cost.events >= options_->max_events)
     return finish(Why::stalled, fmt::format("{} events were not enough", options_->max_events), now);
   if (at_once_ > most_events_at_once) {
     std::string names;
@@ -214,33 +216,33 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
 
 bool Recorder::tells(double t) const {
   return options_->on_transition || options_->keep_transitions || options_->keep_events || options_->on_event ||
-         has_item_sections_ || result_.cost.events + 1 >= options_->max_events ||
+         has_item_sections_ || result_->cost.events + 1 >= options_->max_events ||
          (t == last_event_ && at_once_ >= most_events_at_once);
 }
 
 void Recorder::count(double t, long slides) {
-  ++result_.cost.events;
+  ++result_->cost.events;
   at_once_ = t == last_event_ ? at_once_ + 1 : 0;
   last_event_ = t;
   slides_ += slides;
 }
 
 void Recorder::say(const std::string& message) {
-  if (result_.messages.size() >= 100) return;
-  if (std::find(result_.messages.begin(), result_.messages.end(), message) == result_.messages.end())
-    result_.messages.push_back(message);
+  if (result_->messages.size() >= 100) return;
+  if (std::find(result_->messages.begin(), result_->messages.end(), message) == result_->messages.end())
+    result_->messages.push_back(message);
 }
 
 void Recorder::finish(Why why, std::string message, const Moment& now) {
   if (ended_) return;
   ended_ = true;
-  result_.end.why = why;
-  result_.end.message = std::move(message);
-  result_.end.t = why == Why::time ? options_->until : now.t();
-  result_.end.state = now.x;
-  result_.end.mode = visible_mode(now.mode, model_.form.visible);
-  result_.last.mode = now.mode;
-  result_.last.counters = now.counters;
+  result_->end.why = why;
+  result_->end.message = std::move(message);
+  result_->end.t = why == Why::time ? options_->until : now.t();
+  result_->end.state = now.x;
+  result_->end.mode = visible_mode(now.mode, model_.form.visible);
+  result_->last.mode = now.mode;
+  result_->last.counters = now.counters;
 }
 
 void Recorder::stall(std::string cause, const Moment& now) {
@@ -283,56 +285,54 @@ bool Recorder::has_grown(const Moment& now) {
   return ended_;
 }
 
-void Recorder::take(Trajectory& result) { std::swap(result, result_); }
-
 // ---- events --------------------------------------------------------------------------------------------------------
 
 void Recorder::emit(Event& event, const Arc& after) {
   if (options_->on_event) options_->on_event(event, after);
   if (!options_->keep_events) return;
-  if (static_cast<long>(result_.events.size()) >= options_->max_kept_events) {
+  if (static_cast<long>(result_->events.size()) >= options_->max_kept_events) {
     if (!events_full_)
       say(fmt::format("only the first {} events are kept; later ones are counted", options_->max_kept_events));
     events_full_ = true;
     return;
   }
-  result_.events.push_back(std::move(event));
+  result_->events.push_back(std::move(event));
 }
 
 // ---- pieces --------------------------------------------------------------------------------------------------------
 
 void Recorder::keep(Piece& piece, const Moment& now, std::vector<std::pair<int, double>> held) {
   if (!wants_pieces()) return;
-  const bool same = !result_.arcs.empty() && result_.arcs.back().mode == now.mode &&
-                    result_.arcs.back().counters == now.counters && result_.arcs.back().held == held &&
-                    result_.arcs.back().guess == now.guess;
+  const bool same = !result_->arcs.empty() && result_->arcs.back().mode == now.mode &&
+                    result_->arcs.back().counters == now.counters && result_->arcs.back().held == held &&
+                    result_->arcs.back().guess == now.guess;
   if (!same) {
-    if (!options_->keep_pieces) result_.arcs.clear();
-    result_.arcs.push_back({now.mode, now.counters, std::move(held), now.guess});
+    if (!options_->keep_pieces) result_->arcs.clear();
+    result_->arcs.push_back({now.mode, now.counters, std::move(held), now.guess});
   }
-  piece.arc = static_cast<int>(result_.arcs.size()) - 1;
-  if (options_->on_piece) options_->on_piece(piece, result_.arcs.back());
-  if (options_->keep_pieces) result_.pieces.push_back(piece);
+  piece.arc = static_cast<int>(result_->arcs.size()) - 1;
+  if (options_->on_piece) options_->on_piece(piece, result_->arcs.back());
+  if (options_->keep_pieces) result_->pieces.push_back(piece);
 }
 
 void Recorder::slid(const Mode& mode, double length) {
-  for (size_t i = 0; i < result_.sliding.size(); ++i) {
-    if (mode.switches[i] == '0') result_.sliding[i].time += length;
+  for (size_t i = 0; i < result_->sliding.size(); ++i) {
+    if (mode.switches[i] == '0') result_->sliding[i].time += length;
   }
 }
 
 void Recorder::slid(int i, double length) {
-  if (at(i) < result_.sliding.size()) result_.sliding[at(i)].time += length;
+  if (at(i) < result_->sliding.size()) result_->sliding[at(i)].time += length;
 }
 
 void Recorder::drifted(int i, double error) {
-  if (at(i) >= result_.sliding.size()) return;
-  result_.sliding[at(i)].largest_error = std::max(result_.sliding[at(i)].largest_error, error);
+  if (at(i) >= result_->sliding.size()) return;
+  result_->sliding[at(i)].largest_error = std::max(result_->sliding[at(i)].largest_error, error);
 }
 
 void Recorder::drifted(const Mode& mode, double error) {
-  for (size_t i = 0; i < result_.sliding.size(); ++i) {
-    if (mode.switches[i] == '0') result_.sliding[i].largest_error = std::max(result_.sliding[i].largest_error, error);
+  for (size_t i = 0; i < result_->sliding.size(); ++i) {
+    if (mode.switches[i] == '0') result_->sliding[i].largest_error = std::max(result_->sliding[i].largest_error, error);
   }
 }
 
@@ -396,7 +396,7 @@ void Recorder::end_at(const Section& section, const Moment& now) {
 
 bool Recorder::point(int s, double t, const std::vector<double>& x, const Mode& mode,
                      const std::vector<double>& counters) {
-  const bool wants_more = !options_->on_section || options_->on_section({s, t, x, result_.cost.events, slides_});
+  const bool wants_more = !options_->on_section || options_->on_section({s, t, x, result_->cost.events, slides_});
   if (options_->keep_events || options_->on_event) {
     told_.clear();
     Event& event = told_.add();

@@ -39,9 +39,10 @@ std::vector<Event> events_of(const Transition& transition, const Model& model);
 
 class Recorder {
  public:
-  Recorder(const Program& program, const RunOptions& options);
-  /// A further run; `options` must outlive it.
-  void begin_run(const RunOptions& options);
+  /// `options` and `result`, whose memory is used, must outlive the run.
+  Recorder(const Program& program, const RunOptions& options, Trajectory& result);
+  /// A further run.
+  void begin_run(const RunOptions& options, Trajectory& result);
 
   // ---- the run ------------------------------------------------------------------------------------------------------
 
@@ -49,7 +50,7 @@ class Recorder {
   /// A step has been made that ends here. Limits are looked after: steps, the pace, who asks to stop.
   void step(const Moment& now);
   /// Counts it alone: where the moment of the whole costs too much to have at every step.
-  void count_step() { ++result_.cost.steps; }
+  void count_step() { ++result_->cost.steps; }
   /// A transition has happened; it is counted, told and kept, and sections on its contacts and jumps are passed.
   void happened(const Transition& transition, const Moment& now);
   /// Whether a transition is told to anybody or may be the last; otherwise it is enough to `count` it.
@@ -67,8 +68,6 @@ class Recorder {
   /// Ends the run if a state is too large to go on.
   bool has_grown(const Moment& now);
   bool ended() const { return ended_; }
-  /// Takes the result out, once; the memory of `result` is used for the next one.
-  void take(Trajectory& result);
 
   // ---- pieces -------------------------------------------------------------------------------------------------------
 
@@ -93,9 +92,9 @@ class Recorder {
   /// them ends the run, the piece is cut there and `now` moved.
   void pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution);
 
-  long events() const { return result_.cost.events; }
-  long steps() const { return result_.cost.steps; }
-  const std::vector<double>& start_state() const { return result_.start_state; }
+  long events() const { return result_->cost.events; }
+  long steps() const { return result_->cost.steps; }
+  const std::vector<double>& start_state() const { return result_->start_state; }
 
  private:
   struct Every {
@@ -110,7 +109,8 @@ class Recorder {
     int every = -1;
   };
 
-  bool point(int section, double t, const std::vector<double>& x, const Mode& mode, const std::vector<double>& counters);
+  bool point(int section, double t, const std::vector<double>& x, const Mode& mode,
+             const std::vector<double>& counters);
   void end_at(const Section& section, const Moment& now);
   void look_at_pace(const Moment& now);
   void emit(Event& event, const Arc& after);
@@ -120,7 +120,7 @@ class Recorder {
   const Model& model_;
   const RunOptions* options_ = nullptr;
   double direction_ = 1;
-  Trajectory result_;
+  Trajectory* result_ = nullptr;
   bool ended_ = false, events_full_ = false, counted_out_ = false;
   long slides_ = 0, section_points_ = 0;
   double last_event_ = 0;

@@ -438,11 +438,15 @@ SeriesStatus Series::evaluate(std::span<const double> x, double t, std::span<con
   return expand(x, t, counters, 0);
 }
 
-void Series::evaluate_with(std::span<const double> x, double t, std::span<const double> counters,
-                           std::span<const int> open_switches) {
+void Series::stand_at(std::span<const double> x, double t, std::span<const double> counters) {
   t_ = t;
   counters_.assign(counters.begin(), counters.end());
   load(x, t, counters, 0);
+}
+
+void Series::evaluate_with(std::span<const double> x, double t, std::span<const double> counters,
+                           std::span<const int> open_switches) {
+  stand_at(x, t, counters);
   for (const int i : open_switches) unknown_slot(i)[0] = 0;
   work_->flow.free(0);
   work_->flow.bound(0);

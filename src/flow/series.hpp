@@ -152,6 +152,8 @@ class Series {
   const Jet<double>& actions();
   /// The same with other values of some switches: (switch, sigma).
   const Jet<double>& actions(std::span<const std::pair<int, double>> sigma);
+  /// (x, t) for `manifold` and `actions` alone: nothing else has a value there.
+  void stand_at(std::span<const double> x, double t, std::span<const double> counters);
   /// Values at (x, t) without solving for anything: the given switches, '0' in the mode, count as sigma = 0.
   void evaluate_with(std::span<const double> x, double t, std::span<const double> counters,
                      std::span<const int> open_switches);

@@ -92,7 +92,7 @@ void Simulator::run(const RunOptions& options, Trajectory& result) {
   check_values(options, model);
   if (!memory_->start_is_clear(options)) check_start(model, options.parameters, options.initial, options.from);
   if (options.step) {
-    result = simulate_time_stepping(*memory_, *steps_, options);
+    simulate_time_stepping(*memory_, *steps_, options, result);
   } else {
     simulate_event_driven(*memory_, options, result);
   }

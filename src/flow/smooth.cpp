@@ -160,8 +160,8 @@ void Smooth::accept(double length, double natural, std::span<const WatchedSeries
     idle_steps_ += control_.idle(piece_, length);
     usual = std::min(usual + 4, most_order_);
   } else if (length < 0.8 * natural) {
-    const int enough = control_.enough(series_, order_, watched, length) + 1;
-    usual = std::min(most_order_, std::max({enough, 8, usual - 3}));
+    const int least = std::max(7, usual - 4);
+    usual = std::min(most_order_, std::max(least, control_.enough(series_, order_, watched, length, least)) + 1);
   }
 }
 

@@ -1,7 +1,9 @@
 #include "flow/taylor.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "base/index.hpp"
 
@@ -52,18 +54,22 @@ void StepControl::begin_run(double tolerance, double horizon) {
 
 namespace {
 
-/// Before there is a last step: the last coefficients against the first ones, whatever h turns out to be.
+/// Of a positive number, to a tenth.
+double rough_log2(double v) { return static_cast<double>(std::bit_cast<int64_t>(v)) * 0x1p-52 - 1023; }
+
+/// Before there is a last step: the last coefficients against the first ones, whatever h turns out to be. Roughly:
+/// scales are made of it.
 double first_length(const double* c, int order, double tolerance) {
   double shortest = HUGE_VAL;  // logarithms
   for (const int k : {order - 1, order}) {
     if (c[k] == 0 || !std::isfinite(c[k])) continue;
     double longest = -HUGE_VAL;
     for (int j = 0; j < std::min(k, 3); ++j) {
-      if (c[j] != 0) longest = std::max(longest, std::log(tolerance * std::abs(c[j] / c[k])) / (k - j));
+      if (c[j] != 0) longest = std::max(longest, rough_log2(tolerance * std::abs(c[j] / c[k])) / (k - j));
     }
     if (std::isfinite(longest)) shortest = std::min(shortest, longest);
   }
-  return std::exp(shortest);
+  return std::exp2(shortest);
 }
 
 }  // namespace
@@ -102,9 +108,14 @@ double StepControl::try_reach(const Series& series, int order, std::span<const W
   };
   for (size_t i = 0; i < states_; ++i) scale_[i] = look(series.state(static_cast<int>(i)), 1e-6 * largest_[i]);
   const auto length_for = [&] {
+    // The smaller of two roots; rough logarithms tell which it is, unless they are near.
+    const double by_last = last > 0 ? rough_log2(tolerance_ / last) / order : HUGE_VAL;
+    const double by_previous = previous > 0 ? rough_log2(tolerance_ / previous) / (order - 1) : HUGE_VAL;
+    const double near = 0.1 / (order - 1);
     double length = HUGE_VAL;
-    if (last > 0) length = std::min(length, std::pow(tolerance_ / last, 1.0 / order));
-    if (previous > 0) length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
+    if (last > 0 && by_last <= by_previous + near) length = std::pow(tolerance_ / last, 1.0 / order);
+    if (previous > 0 && by_previous <= by_last + near)
+      length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
     return 0.92 * length;  // what is left out is a fraction of the last term, not a multiple of it
   };
   const double last_of_states = last, previous_of_states = previous;
@@ -117,7 +128,8 @@ double StepControl::try_reach(const Series& series, int order, std::span<const W
   return length;
 }
 
-int StepControl::enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length) const {
+int StepControl::enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length,
+                        int least) const {
   double size = tolerance_ / std::pow(length, order - 2);
   const auto matters = [&](int k) {
     for (size_t i = 0; i < states_; ++i) {
@@ -128,7 +140,7 @@ int StepControl::enough(const Series& series, int order, std::span<const Watched
     }
     return false;
   };
-  for (; order > 4 && !matters(order - 2); --order) size *= length;
+  for (; order > least && !matters(order - 2); --order) size *= length;
   return order;
 }
 

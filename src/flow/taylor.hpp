@@ -41,8 +41,9 @@ class StepControl {
   double step(const Series& series, int order, std::span<const WatchedSeries> watched);
   /// The same by the states alone: the time in which the flow changes, whatever is watched.
   double state_step() const { return state_step_; }
-  /// The order that would have been enough for a step of this length, after `step` with the same series.
-  int enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length) const;
+  /// The order, `least` or above, that would have been enough for a step of this length, after `step` with the same
+  /// series.
+  int enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length, int least) const;
   /// Whether the states hardly bend on a step of this length: stability, not accuracy, makes it short.
   bool idle(const Piece& piece, double length) const;
   /// The largest |x_i| seen so far.

@@ -72,11 +72,11 @@ struct Transition {
   std::vector<double> counters_before, counters;  ///< whole numbers of mod and floor before and after
   std::vector<std::pair<int, double>> impulse{};  ///< of each contact hit, in order
   std::vector<JumpDone> jumps{};                  ///< in the order in which they happened
-  std::vector<Hit> hits{};                        ///< after the jumps, in order
-  long count = 0;                                 ///< events summed by a chatter
-  std::vector<int> resting{};                     ///< unknowns that a chatter has brought to rest
-  bool silent = false;                            ///< nothing has changed that a user could see
-  std::vector<double> guess{};                    ///< as Arc::guess, of the mode after it
+  std::vector<Hit> hits{};      ///< after the jumps, in order; filled where transitions are told or kept
+  long count = 0;               ///< events summed by a chatter
+  std::vector<int> resting{};   ///< unknowns that a chatter has brought to rest
+  bool silent = false;          ///< nothing has changed that a user could see
+  std::vector<double> guess{};  ///< as Arc::guess, of the mode after it
 
   /// Nothing has happened yet; memory is kept.
   void reset() {

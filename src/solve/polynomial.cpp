@@ -361,7 +361,8 @@ Root leftmost_root(std::span<const double> c, const RootSearch& search) {
   const double h = std::abs(search.h);
   std::size_t zeros = std::min(static_cast<std::size_t>(search.known_zeros), c.size());
   while (zeros < c.size() && c[zeros] == 0) ++zeros;
-  const std::span<const double> q = c.subspan(zeros);
+  std::span<const double> q = c.subspan(zeros);
+  while (q.size() > 2 && q.back() == 0) q = q.first(q.size() - 1);
   assert(q.size() <= max_degree + 1);
   if (q.empty()) return {};
 

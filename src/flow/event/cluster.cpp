@@ -22,6 +22,7 @@ ClusterRoom::ClusterRoom(SubsystemProgram of, std::span<const int> shape, const 
   options.from = run.from;
   options.until = run.until;
   options.tolerance = run.tolerance;
+  options.keep_transitions = run.keep_transitions || run.on_transition;
   options.parameters = parameters;
   options.initial.assign(at(program->states()), 0.0);
   const double local = local_tolerance(run.tolerance);

@@ -20,18 +20,18 @@ namespace saltus {
 /// Runs, one after the other; their memory is used again.
 class EventEngine {
  public:
-  EventEngine(EngineMemory& memory, const RunOptions& options)
+  EventEngine(EngineMemory& memory, const RunOptions& options, Trajectory& result)
       : memory_(memory),
         program_(memory.program),
         model_(program_.model()),
         smooth_(*memory.series, memory.order, memory.step_ratio, options),
         watches_(program_, 1),
-        recorder_(program_, options),
+        recorder_(program_, options, result),
         events_(*memory.series, *memory.point, memory.chatter, recorder_, options) {}
 
   void run(const RunOptions& options, Trajectory& result) {
     const auto begin = std::chrono::steady_clock::now();
-    begin_run(options);
+    begin_run(options, result);
     start();
     while (!recorder_.ended() && !finished()) {
       guards_.clear();
@@ -52,19 +52,18 @@ class EventEngine {
       recorder_.say(
           fmt::format("{} of {} steps were short for stability, not for accuracy: `flow` stiff is likely to be faster",
                       smooth_.idle_steps(), recorder_.steps()));
-    recorder_.take(result);
     result.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
  private:
   // ---- start and end ------------------------------------------------------------------------------------------------
 
-  void begin_run(const RunOptions& options) {
+  void begin_run(const RunOptions& options, Trajectory& result) {
     options_ = &options;
     direction_ = options.until < options.from ? -1.0 : 1.0;
     smooth_.begin_run(memory_.order, memory_.step_ratio, options);
     watches_.begin_run(direction_);
-    recorder_.begin_run(options);
+    recorder_.begin_run(options, result);
     events_.begin_run(options);
     clusters_.reset();
     if (Clusters::may_serve(program_)) clusters_.emplace(memory_, options, recorder_);
@@ -100,11 +99,10 @@ class EventEngine {
   bool finished() const { return direction_ * now_.clock.until(options_->until) <= 0; }
 
   bool time_scale_known() const { return smooth_.time_scale() > 0 || first_scale_ > 0; }
-  /// Of the flow, or of its start as long as it shows none; where it is not known, the series are then those of the start.
+  /// Of the flow, or of its start as long as it shows none; where it is not known, the series are then those of the
+  /// start.
   double time_scale() { return smooth_.time_scale() > 0 ? smooth_.time_scale() : first_scale(); }
-  double resolution() {
-    return same_time_bits * eps * std::max(std::abs(now_.t()), time_scale() * same_time_share);
-  }
+  double resolution() { return same_time_bits * eps * std::max(std::abs(now_.t()), time_scale() * same_time_share); }
 
   // ---- one step -----------------------------------------------------------------------------------------------------
 
@@ -122,8 +120,9 @@ class EventEngine {
       first_scale();
       watched = expand_again();
     }
-    double length = std::min(natural, longest_step());
-    if (!(length > 0) || !std::isfinite(length)) length = longest_step();
+    const double longest = longest_step();
+    double length = std::min(natural, longest);
+    if (!(length > 0) || !std::isfinite(length)) length = longest;
     const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
     if (natural < shortest) return rough_step(natural, watched);
     const Watch* first = nullptr;
@@ -149,7 +148,7 @@ class EventEngine {
       if (length < shortest) return rough_step(length, watched);
     }
     rough_steps_ = 0;
-    blind_steps_ = length < blind_share * std::min(natural, longest_step()) ? blind_steps_ + 1 : 0;
+    blind_steps_ = length < blind_share * std::min(natural, longest) ? blind_steps_ + 1 : 0;
     if (blind_steps_ > most_blind_steps) return stall(length);
     if (!determinants_.empty()) {
       read_determinants(determinants_at_end_);
@@ -451,7 +450,7 @@ void EngineMemory::prepare(const RunOptions& options) {
 void simulate_event_driven(EngineMemory& memory, const RunOptions& options, Trajectory& result) {
   memory.prepare(options);
   const long native = memory.series->native_expansions();
-  if (!memory.engine) memory.engine = std::make_unique<EventEngine>(memory, options);
+  if (!memory.engine) memory.engine = std::make_unique<EventEngine>(memory, options, result);
   memory.engine->run(options, result);
   result.cost.native = memory.series->native_expansions() - native;
 }

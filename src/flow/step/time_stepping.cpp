@@ -29,13 +29,14 @@ std::vector<double> values(const Vec& x) { return {x.data(), x.data() + x.size()
 
 class Stepper {
  public:
-  Stepper(EngineMemory& memory, StepSolver& solver, const RunOptions& options)
+  Stepper(EngineMemory& memory, StepSolver& solver, const RunOptions& options, Trajectory& result)
       : model_(memory.program.model()),
         options_(options),
         series_(*memory.series),
         smooth_(series_, memory.order, memory.step_ratio, options),
         solver_(solver),
-        recorder_(memory.program, options),
+        result_(result),
+        recorder_(memory.program, options, result),
         events_(series_, *memory.point, memory.chatter, recorder_, options),
         judge_(memory.program, options.parameters, events_.jumps()),
         length_(memory.program, options, solver),
@@ -46,7 +47,7 @@ class Stepper {
                      : solver.size() <= split_up_to     ? most_splits_of_many
                                                         : 0) {}
 
-  Trajectory run() {
+  void run() {
     const auto begin = std::chrono::steady_clock::now();
     start();
     while (!recorder_.ended() && t() < options_.until) {
@@ -70,10 +71,7 @@ class Stepper {
       recorder_.step(here_.moment);
     }
     finish(Why::time, "");
-    Trajectory result;
-    recorder_.take(result);
-    result.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return result;
+    result_.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
  private:
@@ -495,6 +493,7 @@ class Stepper {
   Series& series_;
   Smooth smooth_;  // for the time scale of the flow at events
   StepSolver& solver_;
+  Trajectory& result_;
   Recorder recorder_;
   Events events_;
   Judge judge_;
@@ -520,13 +519,13 @@ class Stepper {
 StepMemory::StepMemory() = default;
 StepMemory::~StepMemory() = default;
 
-Trajectory simulate_time_stepping(EngineMemory& memory, StepMemory& steps, const RunOptions& options) {
+void simulate_time_stepping(EngineMemory& memory, StepMemory& steps, const RunOptions& options, Trajectory& result) {
   memory.prepare(options);
   if (!steps.solver)
     steps.solver = std::make_unique<StepSolver>(memory.program, options.parameters);
   else
     steps.solver->bind(options.parameters);
-  return Stepper(memory, *steps.solver, options).run();
+  Stepper(memory, *steps.solver, options, result).run();
 }
 
 }  // namespace saltus

@@ -33,7 +33,7 @@ struct StepMemory {
   std::unique_ptr<StepSolver> solver;
 };
 
-/// `memory` provides what acting on events needs; it has been prepared for these options.
-Trajectory simulate_time_stepping(EngineMemory& memory, StepMemory& steps, const RunOptions& options);
+/// `memory` provides what acting on events needs. Whatever `result` held is forgotten, its memory used.
+void simulate_time_stepping(EngineMemory& memory, StepMemory& steps, const RunOptions& options, Trajectory& result);
 
 }  // namespace saltus
