@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/index.hpp"
+#include "flow/parameter_directions.hpp"
 
 namespace saltus {
 

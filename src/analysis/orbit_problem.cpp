@@ -7,6 +7,7 @@
 
 #include "base/index.hpp"
 #include "expr/diff.hpp"
+#include "flow/parameter_directions.hpp"
 #include "model/period.hpp"
 
 namespace saltus {

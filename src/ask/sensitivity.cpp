@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "flow/parameter_directions.hpp"
+
 namespace saltus {
 namespace {
 

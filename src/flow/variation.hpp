@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/linear.hpp"
 #include "code/plain.hpp"
 #include "flow/event/event_driven.hpp"
@@ -95,11 +97,38 @@ class Variation {
   void land(const Arc& arc, std::span<double> x, double t);
 
  private:
+  /// Other tangents in the place of (X, P), which come back at its end.
+  class OtherTangents {
+   public:
+    OtherTangents(Variation& of, Mat x, Mat p);
+    ~OtherTangents();
+    OtherTangents(const OtherTangents&) = delete;
+    OtherTangents& operator=(const OtherTangents&) = delete;
+
+   private:
+    Variation& of_;
+    Mat x_, p_;
+  };
+  /// A direction per state, then one per column of P.
+  OtherTangents all_directions(const Mat& P);
+
+  // ---- series and tapes at a point (variation.cpp)
   void enter(const Arc& arc);
   bool expand(std::span<const double> x, double t, const Arc& arc, int order);
   void find_standing(const Arc& arc);
+  Vec last_rates() const;
   const TangentTape& tangent_tape();
+  Jet<double>& jet_of(const Tape& tape, int order);
+  void load(Jet<double>& jet, double t, std::span<const double> counters, int order, const Piece* piece = nullptr);
+  void load_tangents(double t, const Arc& arc, int order, const Piece* piece = nullptr);
+  static double value_of(const Jet<double>& jet, int output) {
+    const double v = jet.output(at(output))[0];
+    return std::isfinite(v) ? v : 0.0;
+  }
   bool moves_parameters() const { return p_.size() > 0 && !p_.isZero(0); }
+  void note(std::string text);
+
+  // ---- along a piece (variation_along.cpp)
   void sort_terms(const TangentTape& tape);
   void add_parameters(const TangentTape& tape, int order);
   void expand_tangents(int order);
@@ -107,37 +136,83 @@ class Variation {
   int expand_along(const Piece& piece, const Arc& arc, double done);
   bool is_series(const Piece& piece) const;
   double trusted_length(double left, int order);
+
+  // ---- what events look at (variation_guards.cpp)
   const Jet<double>& event_point(const Arc& arc, std::span<const double> x, double t);
   Mat row_tangent(int row, const Jet<double>& jet, const TangentTape& tape, const Mat& z, const Mat* dt) const;
+  Mat row_slope(int row, const Jet<double>& jet, const TangentTape& tape) const;
   Mat unknown_tangent(int u) const;
+  Mat event_tangent(int row);
+  struct Watched {  // what a guard compares with its bound: a row of the event tape, or an unknown
+    const double* series = nullptr;
+    int row = -1, unknown = -1;
+    double bound = 0;
+  };
+  Watched watched(const Guard& g) const;
+  Mat bound_tangent(const Guard& g) const;
+  Mat guard_tangent(const Guard& g);
+  GuardSlope slopes(double value, double rate, const Mat& tangent) const;
+  void add_event_series(int row, const Arc& arc, double t, Mat& tangent);
+  void add_unknown_series(int u, Mat& tangent) const;
   Mat formula_shift(const Expr& e) const;
+  Mat shift_of(const Guard& g, double t);
+  Mat tick_shift(const LoweredJump& jump, double t) const;
+
+  // ---- through a transition (variation_events.cpp)
+  void pass(const Transition& event);
+  void pass_at_start(const Transition& event, const Arc& before);
+  void start_to_slide(const Transition& event, const Arc& after);
   bool only_starts_to_slide(const Transition& event) const;
-  Mat shift_of(const Guard& g, const Arc& arc, double t);
-  Mat shifts_of(const Transition& event, const Arc& before);
+  Arc arc_before(const Transition& event) const;
+  Mat shifts_of(const Transition& event);
   std::optional<Mat> one_by_one(const Transition& event, const Arc& before, std::span<const size_t> order);
   bool through_several(const Transition& event, const Arc& before, const Mat& shifts);
-  Arc arc_before(const Transition& event) const;
-  void accumulate(const Transition& event);
-  void pass(const Transition& event);
-  void remember(const Transition& event);
+
+  // ---- at the end of a chatter (variation_chatter.cpp)
   struct Passage {  // an event, and how times and states move with the tangents there
     Guard guard;
     Mode before;
     Mat shift, after;
   };
+  void remember(const Transition& event);
+  void accumulate(const Transition& event);
   std::array<const Passage*, 3> last_in_step() const;
-  bool pass_jump(const JumpDone& jump, std::span<const double> lambda, std::span<double> x, double t, Mat& z,
-                 const Mat& dt, const Mat& dlambda);
+
+  // ---- jumps (variation_jumps.cpp) and impacts (variation_impact.cpp)
+  struct Multipliers {
+    std::vector<double> lambda;
+    Mat tangent;
+  };
+  struct JumpSlope {
+    int state = 0;
+    SymbolKind by = SymbolKind::state;
+    int index = 0;
+    Plain formula;
+  };
+  struct JumpFormulas {
+    std::vector<std::pair<int, Plain>> values;
+    std::vector<JumpSlope> slopes;
+  };
+  struct Impact;
+  Multipliers multipliers(const Arc& arc, std::span<const double> x, double t, const Mat& z, const Mat& dt);
+  JumpFormulas& jump_formulas(int jump);
+  void pass_jump(const JumpDone& jump, const Multipliers& before, std::span<double> x, double t, Mat& z, const Mat& dt);
   bool pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt);
+  Impact impact_between(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t);
+  std::unique_ptr<Jet<double>> impact_point(const Hit& hit, const Tape& tape, std::span<const double> x,
+                                            std::span<const double> sigma, double t) const;
+  Mat turn(const Impact& impact, const Mat& z, const Mat& dt) const;
+  Mat turn_by_sigma(const Impact& impact) const;
+  int gap_rate(const Impact& impact, int contact) const;
+  Mat rebound(const Impact& impact, int contact, const Mat& z, const Mat& dt) const;
+
+  // ---- what is slid on and closed (variation_rest.cpp)
   struct Ground {
     Mat directions, functions;
     Vec values;
     Mat by_parameter;
   };
   Ground ground(const Arc& arc, std::span<const double> x, double t);
-  Jet<double>& jet_of(const Tape& tape, int order);
-  void load(Jet<double>& jet, double t, std::span<const double> counters, int order, const Piece* piece = nullptr);
-  void note(std::string text);
 
   const Program& program_;
   const Model& model_;
@@ -163,22 +238,7 @@ class Variation {
   std::string tape_switches_;
   std::unordered_map<const Tape*, std::unique_ptr<Jet<double>>> jets_;
   std::vector<std::string> notes_;
-  struct JumpSlope {
-    int state = 0;
-    SymbolKind by = SymbolKind::state;
-    int index = 0;
-    Plain formula;
-  };
-  std::vector<std::vector<JumpSlope>> jump_slopes_;
-  std::vector<std::vector<std::pair<int, Plain>>> jump_values_;
+  std::vector<JumpFormulas> jump_formulas_;  // by jump
 };
-
-/// How parameters and initial values move with one parameter, derived ones and [initial] included: columns of P and of
-/// X at the start.
-struct ParameterDirections {
-  Mat x, p;
-};
-ParameterDirections parameter_directions(const Model& model, const std::vector<double>& parameters,
-                                         std::span<const int> of);
 
 }  // namespace saltus

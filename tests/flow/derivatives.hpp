@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "flow/parameter_directions.hpp"
 #include "flow/variation.hpp"
 #include "model/read.hpp"
 

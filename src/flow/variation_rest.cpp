@@ -1,0 +1,80 @@
+// What is slid on and closed: tangents and states brought onto it, and what orbits demand of it.
+#include "base/index.hpp"
+#include "flow/variation.hpp"
+
+namespace saltus {
+
+/// What is slid on and closed at a point: its functions, and the directions in which forces bring a state back to them.
+Variation::Ground Variation::ground(const Arc& arc, std::span<const double> x, double t) {
+  const int n = program_.states();
+  Ground out;
+  enter(arc);
+  Series& series = *memory_.series;
+  if (series.active().empty()) return out;
+  const Jet<double>& event = event_point(arc, x, t);
+  const TangentTape& tape = program_.tangent(arc.mode.switches);
+  const Jet<double>& jet = *jets_.at(&tape.arc.tape);
+  Mat J = Mat::Zero(n, n), D = Mat::Zero(n, ix(series.active().size()));
+  for (const SlopeEntry& e : tape.arc.by_state) {
+    if (e.row < n) J(e.row, e.column) = value_of(jet, e.output);
+  }
+  for (const SlopeEntry& e : tape.arc.by_unknown) {
+    if (e.row < n && stand_[at(e.column)] >= 0)
+      D(e.row, stand_[at(e.column)]) += stand_sign_[at(e.column)] * value_of(jet, e.output);
+  }
+  std::vector<Vec> directions;
+  std::vector<int> rows;
+  for (size_t a = 0; a < series.active().size(); ++a) {
+    const int u = series.active()[a];
+    if (series.held(u)) continue;
+    Vec direction = D.col(ix(a));
+    for (const int row : tape.rungs[at(series.raised(u) ? program_.unknowns() + u - program_.switches() : u)]) {
+      rows.push_back(row);
+      directions.push_back(direction);
+      direction = J * direction;
+    }
+  }
+  const Eigen::Index count = ix(rows.size());
+  out.directions.resize(n, count);
+  out.functions.resize(count, n);
+  out.values.resize(count);
+  out.by_parameter.setZero(count, ix(model_.parameters.size()));
+  for (Eigen::Index r = 0; r < count; ++r) {
+    out.directions.col(r) = directions[ux(r)];
+    out.values[r] = value_of(event, rows[ux(r)]);
+    out.functions.row(r) = row_slope(rows[ux(r)], event, tape);
+    for (const SlopeEntry& e : tape.event.by_parameter) {
+      if (e.row == rows[ux(r)]) out.by_parameter(r, e.column) = value_of(event, e.output);
+    }
+  }
+  return out;
+}
+
+void Variation::manifold(const Arc& arc, std::span<const double> x, double t, Vec& values, Mat& slopes, const Mat& P) {
+  Ground g = ground(arc, x, t);
+  values = std::move(g.values);
+  slopes.resize(values.size(), program_.states() + P.cols());
+  if (values.size() == 0) return;
+  slopes.leftCols(program_.states()) = g.functions;
+  if (P.cols() > 0) slopes.rightCols(P.cols()) = g.by_parameter * P;
+}
+
+void Variation::rest(const Arc& arc, std::span<const double> x, double t) {
+  const Ground g = ground(arc, x, t);
+  if (g.values.size() == 0) return;
+  const Mat off = g.functions * x_ + g.by_parameter * p_;
+  x_ -= g.directions * (Orthogonal(g.functions * g.directions).pseudo_inverse() * off);
+}
+
+void Variation::land(const Arc& arc, std::span<double> x, double t) {
+  for (int round = 0; round < 3; ++round) {
+    const Ground g = ground(arc, x, t);
+    if (g.values.size() == 0) return;
+    const Vec step = g.directions * Orthogonal(g.functions * g.directions).solve(g.values);
+    if (!step.allFinite()) return;
+    for (Eigen::Index i = 0; i < step.size(); ++i) x[ux(i)] -= step[i];
+    if (round == 0 && x_.size() > 0) rest(arc, x, t);
+  }
+}
+
+}  // namespace saltus
