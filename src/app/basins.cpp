@@ -15,6 +15,7 @@
 #include "app/view.hpp"
 #include "ask/many.hpp"
 #include "base/numbers.hpp"
+#include "expr/letters.hpp"
 #include "expr/parse.hpp"
 #include "expr/print.hpp"
 #include "model/read.hpp"

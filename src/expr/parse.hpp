@@ -1,117 +1,23 @@
 // Text to formulas. Names are resolved while parsing, so every complaint has its place in the file.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/source.hpp"
 #include "expr/expr.hpp"
+#include "expr/indices.hpp"
+#include "expr/names.hpp"
 
 namespace saltus {
-
-/// Whole numbers that index names stand for while a formula is read: i = 3.
-using Indices = std::vector<std::pair<std::string, long>>;
-
-/// A function that the user has given: f(u, w) = u^2/(1 + w).
-struct UserFunction {
-  std::vector<Expr> arguments;  ///< symbols of the kind `argument`
-  Expr body;
-};
-
-/// The names a formula may use.
-class Names {
- public:
-  Names();  ///< t, pi and e
-
-  /// `role` completes "did you mean 'omega' (...)?", e.g. "a parameter".
-  void add(std::string_view name, Expr meaning, std::string_view role);
-  /// A name that exists but must not be used here; `why` is the complaint when it is.
-  void forbid(std::string_view name, std::string_view why);
-  /// All names of `base`, which must outlive this; own ones win.
-  void build_on(const Names& base) { base_ = &base; }
-  /// Names of `others` (which must outlive this) that are not known here must not be used here; `why` as above.
-  void forbid_others(const Names& others, std::string_view why);
-  /// The complaint about a name that is known elsewhere only, or "".
-  std::string_view why_not(const std::string& name) const;
-
-  struct Entry {
-    Expr meaning;
-    std::string_view role;  ///< one of the program's own words
-    std::string forbidden;
-  };
-  const Entry* find(const std::string& name) const;
-
-  void add_function(std::string_view name, UserFunction function);
-  const UserFunction* find_function(const std::string& name) const;
-  std::vector<std::string> function_names() const;
-
-  /// A number that may stand in an index and in the ends of its range.
-  void add_whole(std::string_view name, double value);
-  const double* find_whole(const std::string& name) const;
-  /// Whether anybody has asked for it: then it decides what the formulas are.
-  bool whole_was_used(const std::string& name) const;
-  /// The indices that a name is known with, x[1] to x[10], for messages.
-  void add_indexed(std::string_view stem, long first, long last);
-
-  struct Range {
-    long first = 1, last = 0;
-  };
-  const Range* find_indexed(const std::string& stem) const;
-  /// What an unknown name is told when no known one is near.
-  void explain(std::string_view hint) { hint_ = hint; }
-  /// "did you mean ...?", or how to make the name known.
-  std::string suggestion(std::string_view wrong) const;
-
- private:
-  std::unordered_map<std::string, Entry> entries_;
-  std::unordered_map<std::string, UserFunction> functions_;
-  struct Whole {
-    double value = 0;
-    mutable bool used = false;
-  };
-  std::unordered_map<std::string, Whole> wholes_;
-  std::unordered_map<std::string, Range> indexed_;
-  const Names* base_ = nullptr;
-  const Names* others_ = nullptr;
-  std::string_view why_not_others_;
-  std::string hint_ = "define it: a parameter, a state (with ') or a name with its own equation";
-};
 
 /// Reads a formula with a number as its value. Throws Error(model) at the first mistake.
 Expr parse(const Fragment& formula, const Names& names, const Indices& indices = {});
 /// The same for a condition: comparisons and what `and`, `or`, `not` make of them.
 Expr parse_condition(const Fragment& formula, const Names& names, const Indices& indices = {});
 
-/// `x[i-1]` apart, and the whole number that is its index; nothing if the text is a plain name (or no name at all).
-struct IndexedName {
-  Fragment stem;
-  long index = 0;
-  std::string text() const;  ///< x[3]
-};
-std::optional<IndexedName> parse_indexed_name(const Fragment& text, const Names& names, const Indices& indices = {});
-
-/// `i = 1..N`
-struct IndexRange {
-  std::string name;
-  long first = 1, last = 0;
-};
-IndexRange parse_index_range(const Fragment& text, const Names& names, const Indices& indices = {});
-
-/// Where the word `for` stands outside of all brackets, or npos: what follows it is a range.
-size_t find_for(std::string_view text);
-
 /// Functions that a formula calls, in order; what cannot be read is passed over.
 std::vector<std::string> called_functions(std::string_view formula);
-
-bool is_function_name(std::string_view name);
-/// t, pi, e, the functions and the words and, or, not, for.
-bool is_reserved_name(std::string_view name);
-/// A letter of any script or `_`, then letters, digits, `_`.
-bool is_name(std::string_view text);
-bool is_name_start(char c);
-bool is_name_part(char c);
 
 }  // namespace saltus

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "expr/interpolant.hpp"
+#include "expr/letters.hpp"
 #include "expr/parse.hpp"
 #include "expr/print.hpp"
 #include "model/lower.hpp"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "expr/letters.hpp"
 #include "expr/print.hpp"
 #include "random_expr.hpp"
 

@@ -1,0 +1,29 @@
+// The functions of formulas by name, and what people call them who come from elsewhere.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "expr/expr.hpp"
+
+namespace saltus {
+
+struct FormulaFunction {
+  /// How a call becomes a formula: as its operation, or as one made of others.
+  enum Call { operation, ceil, round, sum };
+
+  std::string_view name;
+  Op op;
+  Call call = operation;
+};
+
+/// Nothing if there is none of this name.
+const FormulaFunction* find_function(std::string_view name);
+std::vector<std::string> formula_function_names();
+/// How a function is written: "atan2(y, x)".
+std::string usage_of(const FormulaFunction& f);
+/// What a function of another language is called here, or "".
+std::string_view foreign_function(std::string_view name);
+
+}  // namespace saltus

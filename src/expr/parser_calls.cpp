@@ -1,0 +1,215 @@
+// Calls in a formula: of functions, of those that the user has given, and sums over an index.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "expr/letters.hpp"
+#include "expr/parser.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr int deepest_sum = 8;
+constexpr double largest_formula = 2e6;  ///< written out, in numbers, names and operations
+
+Expr called(const FormulaFunction& f, bool holds, const std::vector<Expr>& a) {
+  const auto one = [](Op op, const Expr& x) { return Expr::raw(op, std::array{x}); };
+  switch (f.call) {
+    case FormulaFunction::ceil: return one(Op::neg, one(Op::floor, one(Op::neg, a[0])));
+    case FormulaFunction::round: return one(Op::floor, Expr::raw(Op::add, std::array{a[0], Expr(0.5)}));
+    default: break;
+  }
+  if (a.size() <= 3 && static_cast<int>(a.size()) == op_arity(holds ? Op::hold_sign : f.op))
+    return Expr::raw(holds ? Op::hold_sign : f.op, a);
+  Expr result = a[0];  // max(a, b, c) is max(max(a, b), c)
+  for (size_t i = 1; i < a.size(); ++i) result = Expr::raw(f.op, std::array{result, a[i]});
+  return result;
+}
+
+}  // namespace
+
+bool Parser::open_call(const Token& token, const std::string& text, const Token& open) {
+  const FormulaFunction* function = find_function(token.text);
+  const UserFunction* user = function ? nullptr : names_.find_function(text);
+  if (!function && !user) unknown_function(token, text, open.end);
+  if (function && function->call == FormulaFunction::sum) return sum(token, open);
+  waiting_.push_back({.kind = Waiting::bracket,
+                      .begin = open.begin,
+                      .end = open.end,
+                      .function = function,
+                      .user = user,
+                      .name_begin = token.begin});
+  token_ = lexer_.next();
+  if (token_.kind == TokenKind::close) wrong_arguments(waiting_.back(), 0, token_.end);
+  return true;
+}
+
+void Parser::unknown_function(const Token& token, const std::string& text, size_t inside) {
+  if (names_.find(text)) {
+    const bool of_time = std::string_view(formula_.text).substr(inside).starts_with("t)");
+    lexer_.fail(token.begin, token.end, fmt::format("'{}' is not a function", token.text),
+                of_time ? fmt::format("write {} alone: states and names depend on time by themselves", token.text)
+                        : fmt::format("multiplication is written out: {}*(...)", token.text));
+  }
+  std::string hint;
+  if (const std::string_view ours = foreign_function(token.text); ours == "^") {
+    hint = "power is written a^b";
+  } else if (!ours.empty()) {
+    hint = fmt::format("it is called '{}' here", ours);
+  } else {
+    std::vector<std::string> known = names_.function_names();
+    const std::string own = nearest_name(token.text, known);
+    known = formula_function_names();
+    const std::string near = own.empty() ? nearest_name(token.text, known) : own;
+    hint = near.empty() ? fmt::format("functions: {}", fmt::join(known, " ")) : fmt::format("did you mean '{}'?", near);
+  }
+  lexer_.fail(token.begin, token.end, fmt::format("unknown function '{}'", token.text), hint);
+}
+
+void Parser::call(const Waiting& w, const Token& token) {
+  if (w.user) return call_user(w, token);
+  const FormulaFunction& f = *w.function;
+  const bool holds = f.op == Op::sign && w.arguments == 2;
+  const bool any_number = (f.op == Op::min || f.op == Op::max) && w.arguments > 2;
+  if (w.arguments != op_arity(f.op) && !holds && !any_number) wrong_arguments(w, w.arguments, token.end);
+  const size_t n = static_cast<size_t>(w.arguments);
+  std::vector<Expr> a;
+  Value result{Expr(0.0), w.name_begin, token.end};
+  for (size_t i = 0; i < n; ++i) {
+    const Value& v = values_[values_.size() - n + i];
+    if (f.op == Op::select && i == 0) {
+      need_truth(v, "if");
+    } else {
+      need_number(v);
+    }
+    a.push_back(v.expr);
+    result.size += v.size;
+    if (!result.trouble) result.trouble = v.trouble;
+  }
+  // An `if` on the index is decided here: what it leaves out may be nonsense, such as x[0].
+  const auto decided = f.op == Op::select ? decide(values_[values_.size() - n]) : std::nullopt;
+  if (decided) {
+    const Value& chosen = values_[values_.size() - (*decided != 0 ? 2 : 1)];
+    result = {chosen.expr, w.name_begin, token.end, chosen.size, chosen.trouble};
+  } else {
+    result.expr = called(f, holds, a);
+  }
+  values_.resize(values_.size() - n);
+  values_.push_back(std::move(result));
+}
+
+/// The truth of a condition on an index, which may also use parameters: i < N.
+std::optional<double> Parser::decide(const Value& condition) const {
+  if (!mentions_index(condition)) return std::nullopt;
+  for (const Expr& node : postorder(std::span(&condition.expr, 1))) {
+    if (node.is_symbol() && !node.is_symbol(SymbolKind::parameter)) return std::nullopt;
+  }
+  return evaluate(condition.expr, [&](const Symbol& s) {
+    const double* value = names_.find_whole(s.name);
+    return value ? *value : NAN;
+  });
+}
+
+bool Parser::mentions_index(const Value& v) const {
+  const std::string_view text = std::string_view(formula_.text).substr(v.begin, v.end - v.begin);
+  for (size_t i = 0; i < text.size() && !context_.indices.empty();) {
+    const size_t begin = i++;
+    if (!is_name_part(text[begin])) continue;
+    while (i < text.size() && is_name_part(text[i])) ++i;
+    const std::string_view word = text.substr(begin, i - begin);
+    for (const auto& [name, value] : context_.indices) {
+      if (name == word) return true;
+    }
+  }
+  return false;
+}
+
+void Parser::call_user(const Waiting& w, const Token& token) {
+  const size_t n = w.user->arguments.size();
+  if (static_cast<size_t>(w.arguments) != n) wrong_arguments(w, w.arguments, token.end);
+  ExprMap<Expr> given;
+  ExprMap<double> sizes;
+  Value result{Expr(0.0), w.name_begin, token.end};
+  for (size_t i = 0; i < n; ++i) {
+    const Value& v = values_[values_.size() - n + i];
+    need_number(v);
+    given.emplace(w.user->arguments[i], v.expr);
+    sizes.emplace(w.user->arguments[i], v.size);
+    if (!result.trouble) result.trouble = v.trouble;
+  }
+  for (const Expr& e : postorder(std::span(&w.user->body, 1))) {
+    double size = 1;
+    for (size_t i = 0; i < e.size(); ++i) size += sizes.at(e.argument(i));
+    sizes.emplace(e, size);
+  }
+  result.size = sizes.at(w.user->body);
+  check_size(result);
+  result.expr = insert(w.user->body, given);
+  values_.resize(values_.size() - n);
+  values_.push_back(std::move(result));
+}
+
+void Parser::wrong_arguments(const Waiting& w, int given, size_t end) const {
+  static constexpr std::array<std::string_view, 4> counts{"no argument", "one argument", "two arguments",
+                                                          "three arguments"};
+  const auto count = [](size_t n) {
+    return n < counts.size() ? std::string(counts[n]) : fmt::format("{} arguments", n);
+  };
+  const std::string name = formula_.text.substr(w.name_begin, w.begin - w.name_begin);
+  const size_t wanted = w.user ? w.user->arguments.size() : static_cast<size_t>(op_arity(w.function->op));
+  std::vector<std::string> arguments;
+  if (w.user) {
+    for (const Expr& a : w.user->arguments) arguments.push_back(a.symbol().name);
+  }
+  lexer_.fail(w.name_begin, end,
+              fmt::format("'{}' has {} here instead of {}", w.user ? name : std::string(w.function->name),
+                          count(static_cast<size_t>(given)), count(wanted).substr(0, count(wanted).find(' '))),
+              w.user ? fmt::format("write {}({})", name, fmt::join(arguments, ", "))
+                     : fmt::format("write {}", usage_of(*w.function)));
+}
+
+/// sum(term for j = 1..N)
+bool Parser::sum(const Token& token, const Token& open) {
+  const size_t close = closing_bracket(open);
+  const std::string_view inside = std::string_view(formula_.text).substr(open.end, close - open.end);
+  const size_t word = find_for(inside);
+  if (word == inside.npos) lexer_.fail(token.begin, close + 1, "this sum has no range", "write sum(x[j] for j = 1..N)");
+  if (context_.depth >= deepest_sum)
+    lexer_.fail(token.begin, close + 1, "too many sums in each other", "give the inner ones a name of their own");
+  const IndexRange range = parse_index_range(formula_.part(open.end + word + 3, inside.size() - word - 3), context_);
+  const Fragment term = formula_.part(open.end, word);
+  Value total{Expr(0.0), token.begin, close + 1};
+  Indices indices = context_.indices;
+  indices.emplace_back(range.name, 0);
+  for (long k = range.first; k <= range.last; ++k) {
+    indices.back().second = k;
+    Value next = Parser(term, {names_, indices, context_.wanted, context_.depth + 1}).value();
+    total.size += next.size + 1;
+    check_size(total);
+    if (!total.trouble) total.trouble = next.trouble;
+    total.expr = k == range.first ? next.expr : Expr::raw(Op::add, std::array{total.expr, next.expr});
+  }
+  values_.push_back(std::move(total));
+  lexer_.go_to(close + 1);
+  token_ = lexer_.next();
+  return false;
+}
+
+size_t Parser::closing_bracket(const Token& open) const {
+  int depth = 0;
+  for (size_t i = open.begin; i < formula_.text.size(); ++i) {
+    depth += formula_.text[i] == '(' ? 1 : formula_.text[i] == ')' ? -1 : 0;
+    if (depth == 0) return i;
+  }
+  missing_bracket({.begin = open.begin, .end = open.end});
+}
+
+void Parser::check_size(const Value& v) const {
+  if (v.size <= largest_formula) return;
+  lexer_.fail(v.begin, v.end, fmt::format("this stands for a formula of more than {:.0f} terms", largest_formula),
+              "give parts of it a name (name = ...) and use the names");
+}
+
+}  // namespace saltus

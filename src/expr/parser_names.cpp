@@ -1,0 +1,90 @@
+// Names in a formula: what they stand for, and what is said about those that stand for nothing.
+#include <fmt/format.h>
+
+#include "expr/parser.hpp"
+
+namespace saltus {
+
+bool Parser::name(const Token& token) {
+  if (const auto inside = lexer_.index()) return indexed(token, inside->first, inside->second);
+  const std::string text(token.text);
+  const Token following = lexer_.next();
+  if (following.kind == TokenKind::open) return open_call(token, text, following);
+  token_ = following;
+  if (const auto whole = whole_number(text)) {
+    values_.push_back({Expr(*whole), token.begin, token.end});
+    return false;
+  }
+  const Names::Entry* entry = names_.find(text);
+  if (!entry || context_.wanted == Wanted::index) unknown_name(token, text);
+  if (!entry->forbidden.empty())
+    lexer_.fail(token.begin, token.end, fmt::format("'{}' cannot be used here", token.text), entry->forbidden);
+  values_.push_back({entry->meaning, token.begin, token.end});
+  return false;
+}
+
+/// What an index name stands for; in an index also a parameter that is a whole number.
+std::optional<double> Parser::whole_number(const std::string& text) const {
+  for (const auto& [name, value] : context_.indices) {
+    if (name == text) return static_cast<double>(value);
+  }
+  const double* whole = context_.wanted == Wanted::index ? names_.find_whole(text) : nullptr;
+  return whole ? std::optional(*whole) : std::nullopt;
+}
+
+void Parser::unknown_name(const Token& token, const std::string& text) const {
+  if (find_function(text) || names_.find_function(text))
+    lexer_.fail(token.begin, token.end, fmt::format("'{}' is a function", text), fmt::format("write {}(...)", text));
+  if (context_.wanted == Wanted::index)
+    lexer_.fail(token.begin, token.end, fmt::format("'{}' cannot stand in an index", text),
+                "indices are made of whole numbers, index names (for i = 1..N) and parameters");
+  if (const auto* range = names_.find_indexed(text))
+    lexer_.fail(token.begin, token.end, fmt::format("'{}' needs an index", text),
+                fmt::format("write {}[{}] up to {}[{}], or {}[i] with 'for i = ...'", text, range->first, text,
+                            range->last, text));
+  if (const auto why = names_.why_not(text); !why.empty())
+    lexer_.fail(token.begin, token.end, fmt::format("'{}' cannot be used here", text), std::string(why));
+  lexer_.fail(token.begin, token.end, fmt::format("unknown name '{}'", text), names_.suggestion(text));
+}
+
+/// x[i-1]
+bool Parser::indexed(const Token& token, size_t begin, size_t end) {
+  const size_t close = end + 1;
+  const std::string stem(token.text);
+  token_ = lexer_.next();
+  const std::string text = fmt::format("{}[{}]", stem, index_value(formula_, begin, end, context_));
+  Value value{Expr(0.0), token.begin, close};
+  if (const Names::Entry* entry = context_.wanted == Wanted::index ? nullptr : names_.find(text)) {
+    if (!entry->forbidden.empty())
+      lexer_.fail(token.begin, close, fmt::format("'{}' cannot be used here", text), entry->forbidden);
+    value.expr = entry->meaning;
+  } else {
+    value.trouble = unknown_index(token, close, stem, text);
+  }
+  values_.push_back(std::move(value));
+  return false;
+}
+
+std::shared_ptr<const Error> Parser::unknown_index(const Token& token, size_t end, const std::string& stem,
+                                                   const std::string& text) const {
+  const auto error = [&](std::string message, std::string hint) {
+    return std::make_shared<const Error>(ErrorKind::model, std::move(message),
+                                         formula_.place(token.begin, end - token.begin), std::move(hint));
+  };
+  if (context_.wanted == Wanted::index)
+    return error(fmt::format("'{}' cannot stand in an index", text), "an index is a number that does not change");
+  if (const auto why = names_.why_not(text); !why.empty())
+    return error(fmt::format("'{}' cannot be used here", text), std::string(why));
+  if (const auto* range = names_.find_indexed(stem))
+    return error(fmt::format("there is no {}", text),
+                 fmt::format("{} has the indices {} to {}: let other lines say what holds at the ends, or choose with "
+                             "if(i > {}, ..., ...)",
+                             stem, range->first, range->last, range->first));
+  if (names_.find(stem)) return error(fmt::format("'{}' has no index", stem), fmt::format("write {} alone", stem));
+  return error(fmt::format("unknown name '{}'", text),
+               names_.suggestion(stem).starts_with("did you mean")
+                   ? names_.suggestion(stem)
+                   : fmt::format("give it an equation: {}[i]' = ... for i = 1..N", stem));
+}
+
+}  // namespace saltus
