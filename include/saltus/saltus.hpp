@@ -18,4 +18,4 @@
 #include "ask/run.hpp"
 #include "ask/section.hpp"
 #include "base/error.hpp"
-#include "model/build.hpp"
+#include "model/model_builder.hpp"

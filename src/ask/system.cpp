@@ -11,7 +11,7 @@
 #include "ask/gallery.hpp"
 #include "expr/print.hpp"
 #include "model/clocks.hpp"
-#include "model/lower.hpp"
+#include "model/start.hpp"
 #include "model/program.hpp"
 #include "model/read.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "flow/event/event_driven.hpp"
 #include "flow/step/time_stepping.hpp"
-#include "model/lower.hpp"
+#include "model/start.hpp"
 
 namespace saltus {
 

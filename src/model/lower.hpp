@@ -14,8 +14,4 @@ namespace saltus {
 /// Fills model.form from the written equations. Throws Error(model) for what no form exists for.
 void lower(Model& model);
 
-/// Complains about parameter and initial values no run can start from: a static ratio below 1, a violated gap.
-void check_start(const Model& model, const std::vector<double>& parameters, const std::vector<double>& initial,
-                 double t);
-
 }  // namespace saltus

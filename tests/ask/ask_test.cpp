@@ -8,7 +8,7 @@
 #include "ask/many.hpp"
 #include "ask/run.hpp"
 #include "ask/section.hpp"
-#include "model/build.hpp"
+#include "model/model_builder.hpp"
 
 namespace saltus {
 namespace {

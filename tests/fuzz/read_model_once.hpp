@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "model/derive.hpp"
-#include "model/lower.hpp"
+#include "model/start.hpp"
 #include "model/read.hpp"
 
 namespace saltus::testing {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "expr/print.hpp"
-#include "model/build.hpp"
+#include "model/model_builder.hpp"
 #include "model/read.hpp"
 #include "model_files.hpp"
 

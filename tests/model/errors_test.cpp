@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "model/lower.hpp"
+#include "model/start.hpp"
 #include "model/read.hpp"
 #include "model_files.hpp"
 

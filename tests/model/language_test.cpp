@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "expr/print.hpp"
-#include "model/build.hpp"
 #include "model/order.hpp"
 #include "model/read.hpp"
 

@@ -8,8 +8,9 @@
 
 #include "expr/diff.hpp"
 #include "expr/print.hpp"
-#include "model/build.hpp"
+#include "model/model_builder.hpp"
 #include "model/read.hpp"
+#include "model/start.hpp"
 #include "model_files.hpp"
 
 namespace saltus {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "expr/print.hpp"
-#include "model/build.hpp"
+#include "model/model_builder.hpp"
 
 namespace saltus {
 namespace {

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "expr/print.hpp"
-#include "model/build.hpp"
-#include "model/lower.hpp"
+#include "model/model_builder.hpp"
+#include "model/start.hpp"
 #include "model_files.hpp"
 
 namespace saltus {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "flow/simulate.hpp"
-#include "model/build.hpp"
+#include "model/model_builder.hpp"
 
 namespace saltus {
 namespace {

@@ -1,4 +1,4 @@
-#include "model/build.hpp"
+#include "model/model_builder.hpp"
 
 #include <cmath>
 

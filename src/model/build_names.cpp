@@ -1,0 +1,148 @@
+// Which names a model has: states, names with an equation, functions, parameters, multipliers.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "model/builder.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr size_t most_equations = 4'000'000;
+
+std::string_view role_of(EquationLine::Kind kind) {
+  return kind == EquationLine::rate       ? "a state"
+         : kind == EquationLine::function ? "a function"
+                                          : "a name with an equation";
+}
+
+void check_plain(const EquationLine& line) {
+  if (line.left.text.find('[') != std::string::npos)
+    fail(line.left, fmt::format("'{}' is not a name with an index", line.left.text), "write x[i], x[i-1] or x[3]");
+}
+
+}  // namespace
+
+void Builder::collect_names() {
+  for (size_t i = 0; i < lines_.size(); ++i) collect_line(i);
+  for (const auto& [stem, family] : families_) check_family(stem, family);
+  if (model_.states.empty()) {
+    fail(lines_[0].left, "there is no state", fmt::format("a state has a rate: {}' = ...", lines_[0].left.text));
+  }
+  for (size_t i = 0; i < text_.parameters.size(); ++i) {
+    const Fragment& name = text_.parameters[i].name;
+    registry_.claim(name, "a parameter");
+    parameters_only_.add(name.text, parameter_symbol(model_, static_cast<int>(i)), "a parameter");
+  }
+  for (const ConstraintText& c : text_.constraints) collect_constraint(c);
+  for (const EquationLine& line : lines_) {
+    if (line.range) parse_index_range(*line.range, names_);  // an index must not be called like something else
+  }
+  parameters_only_.forbid("t", only_parameters_hint);
+  parameters_only_.explain(only_parameters_hint);
+  parameters_only_.forbid_others(names_, only_parameters_hint);
+  without_multipliers_.build_on(names_);
+  for (const Constraint& c : model_.constraints) without_multipliers_.forbid(c.name, no_multiplier_hint);
+}
+
+void Builder::collect_line(size_t number) {
+  const EquationLine& line = lines_[number];
+  if (line.kind == EquationLine::function) {
+    if (line.range) fail(*line.range, "a function has no range", "remove 'for'; give the index as an argument");
+    registry_.claim(line.left, role_of(line.kind));
+    functions_.push_back(number);
+    return;
+  }
+  if (line.range) return collect_range(number);
+  if (const auto name = parse_indexed_name(line.left, names_)) return add_member(*name, number, 0);
+  check_plain(line);
+  registry_.claim(line.left, role_of(line.kind));
+  add_equation(line.left.text, number, 0);
+}
+
+/// One equation for each index.
+void Builder::collect_range(size_t number) {
+  const EquationLine& line = lines_[number];
+  const IndexRange range = parse_index_range(*line.range, names_);
+  lines_[number].index = range.name;
+  if (line.left.text.find('[') == std::string::npos)
+    fail(line.left, fmt::format("'{}' has a range, but no index", line.left.text),
+         fmt::format("write {}[{}]{} = ...", line.left.text, range.name, line.kind == EquationLine::rate ? "'" : ""));
+  Indices indices{{range.name, 0}};
+  for (long k = range.first; k <= range.last; ++k) {
+    indices[0].second = k;
+    const auto name = parse_indexed_name(line.left, names_, indices);
+    if (!name) check_plain(line);
+    add_member(*name, number, k);
+  }
+}
+
+void Builder::add_member(const IndexedName& name, size_t number, long index) {
+  const EquationLine& line = lines_[number];
+  auto [it, fresh] = families_.try_emplace(name.stem.text, Family{line.kind, &line.left, name.index, name.index, 0});
+  Family& family = it->second;
+  if (fresh) registry_.claim(name.stem, role_of(line.kind));
+  if (family.kind != line.kind)
+    fail(line.left, fmt::format("'{}' is {}, and elsewhere {}", name.text(), role_of(line.kind), role_of(family.kind)),
+         "give all indices of a name a rate, or none");
+  family.first = std::min(family.first, name.index);
+  family.last = std::max(family.last, name.index);
+  ++family.count;
+  const std::string text = name.text();
+  registry_.enter(text, line.left, role_of(line.kind), "one equation for each index: ranges must not overlap");
+  add_equation(text, number, index);
+}
+
+/// An equation that was forgotten.
+void Builder::check_family(const std::string& stem, const Family& family) {
+  names_.add_indexed(stem, family.first, family.last);
+  if (family.count == family.last - family.first + 1) return;
+  for (long k = family.first; k <= family.last; ++k) {
+    if (names_.find(fmt::format("{}[{}]", stem, k))) continue;
+    fail(*family.given, fmt::format("there is no equation for {}[{}]", stem, k),
+         fmt::format("{} has equations from {} to {}: let a range or a line of its own cover {}", stem, family.first,
+                     family.last, k));
+  }
+}
+
+void Builder::add_equation(const std::string& name, size_t number, long index) {
+  if (equations_.size() >= most_equations)
+    fail(lines_[number].left, fmt::format("these are more than {} equations", most_equations), "choose a smaller N");
+  const bool is_rate = lines_[number].kind == EquationLine::rate;
+  const int i = static_cast<int>(is_rate ? model_.states.size() : model_.definitions.size());
+  model_.order.emplace_back(is_rate, i);
+  equations_.push_back({number, index});
+  if (is_rate) {
+    names_.add(name, Expr::symbol(SymbolKind::state, i, name), "a state");
+    states_.emplace(name, i);
+    model_.states.push_back({.name = name});
+  } else {
+    names_.add(name, Expr::symbol(SymbolKind::definition, i, name), "a name with an equation");
+    model_.definitions.push_back({.name = name});
+  }
+}
+
+void Builder::collect_constraint(const ConstraintText& c) {
+  const auto own = c.range ? std::nullopt : parse_indexed_name(c.name, names_);
+  if (own) {
+    registry_.enter(own->text(), c.name, "a constraint", "rename one of them");
+  } else {
+    registry_.claim(c.name, "a constraint");
+  }
+  for_each_index(c.range, [&](const Indices& indices) {
+    const std::string name = own ? own->text() : indexed_text(c.name.text, indices);
+    const Expr symbol = Expr::symbol(SymbolKind::lambda, static_cast<int>(model_.constraints.size()), name);
+    names_.add(name, symbol, "a multiplier");
+    constraints_.emplace(name, static_cast<int>(model_.constraints.size()));
+    model_.constraints.push_back({.name = name});
+  });
+  if (!c.range) return;
+  const IndexRange range = parse_index_range(*c.range, names_);
+  names_.add_indexed(c.name.text, range.first, range.last);
+}
+
+std::string Builder::indexed_text(const std::string& stem, const Indices& indices) {
+  return indices.empty() ? stem : fmt::format("{}[{}]", stem, indices[0].second);
+}
+
+}  // namespace saltus

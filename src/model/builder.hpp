@@ -1,0 +1,114 @@
+// The work of build_model(): names first, then formulas with names resolved.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "expr/parse.hpp"
+#include "model/build.hpp"
+#include "model/equation_lines.hpp"
+#include "model/model.hpp"
+#include "model/name_registry.hpp"
+
+namespace saltus {
+
+class Builder {
+ public:
+  explicit Builder(const ModelText& text) : text_(text) {}
+  Model run();
+
+ private:
+  /// What one line says for one index.
+  struct Equation {
+    size_t line = 0;
+    long index = 0;  ///< of the line's range
+  };
+  /// The indices that occur with a name, for which there must be no gap.
+  struct Family {
+    EquationLine::Kind kind = EquationLine::name;
+    const Fragment* given = nullptr;
+    long first = 0, last = 0, count = 0;
+  };
+
+  // ---- parameters, and what is said about names (build.cpp)
+  void read_lines();
+  void add_tables();
+  void parse_parameters();
+  void parse_run();
+  void read_labels();
+  void find_structural();
+  void find_unused();
+
+  // ---- which names there are (build_names.cpp)
+  void collect_names();
+  void collect_line(size_t number);
+  void collect_range(size_t number);
+  void add_member(const IndexedName& name, size_t number, long index);
+  void check_family(const std::string& stem, const Family& family);
+  void add_equation(const std::string& name, size_t number, long index);
+  void collect_constraint(const ConstraintText& c);
+
+  // ---- equations and functions (build_equations.cpp)
+  void parse_functions();
+  void parse_function(const EquationLine& line);
+  void parse_equations();
+  void order_definitions();
+  [[noreturn]] void report_circle(const std::vector<int>& circle) const;
+  Expr constant(const Fragment& text, const Indices& indices = {});
+  Expr formula(const Fragment& text, const Indices& indices);
+  Expr without_multiplier(const Expr& e, const Fragment& text);
+
+  // ---- initial values (build_initial.cpp)
+  void parse_initial();
+  /// With a state goes the index for the formula beside it.
+  using ForState = std::function<void(size_t state, const Indices& indices)>;
+  void for_each_state(const Fragment& key, const Indices& indices, bool single, std::string_view what,
+                      const ForState& action) const;
+  size_t state_of(const Fragment& given, const std::string& name, std::string_view what) const;
+
+  // ---- constraints, jumps, sections (build_events.cpp)
+  void parse_constraints();
+  void parse_jumps();
+  void parse_jump(const JumpText& j, const Indices& indices);
+  void parse_sections();
+  void parse_on(Section& section, const Fragment& on, const Indices& indices);
+  void claim_event(NameRegistry& registry, const Fragment& name, std::string_view role);
+  Expr positive_time(const Fragment& every, std::string_view of, const Indices& indices);
+  Expr finite_time(const Fragment& text, const Indices& indices = {});
+
+  static std::string indexed_text(const std::string& stem, const Indices& indices);
+  /// Once without an index, or once for each of a range.
+  template <class Do>
+  void for_each_index(const std::optional<Fragment>& text, Do action) {
+    if (!text) return action(Indices{});
+    const IndexRange range = parse_index_range(*text, names_);
+    Indices indices{{range.name, 0}};
+    for (long k = range.first; k <= range.last; ++k) {
+      indices[0].second = k;
+      action(indices);
+    }
+  }
+
+  static constexpr std::string_view only_parameters_hint =
+      "numbers, parameters and names that depend on parameters only can be used here";
+  static constexpr std::string_view no_multiplier_hint = "a multiplier acts in rates and gaps only";
+
+  const ModelText& text_;
+  Model model_;
+  std::vector<EquationLine> lines_;
+  std::vector<Equation> equations_;  ///< one per entry of model_.order
+  std::vector<size_t> functions_;    ///< their lines
+  std::unordered_map<std::string, Family> families_;
+  NameRegistry registry_, jumps_, sections_;
+  Names names_, tables_, parameters_only_, without_multipliers_;
+  std::unordered_map<std::string, int> states_, constraints_, jump_index_;
+  std::vector<double> parameter_values_;
+  ExprMap<Expr> constants_;  ///< names that depend on parameters only, with their formulas
+  std::vector<Expr> used_;   ///< formulas whose names count as used
+};
+
+}  // namespace saltus

@@ -1,0 +1,34 @@
+// Text of equations taken apart: lines, their left and right sides, ranges and arguments.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/source.hpp"
+
+namespace saltus {
+
+/// A line of the equations: a rate, a name for a formula, or a function; for one index or a range of them.
+struct EquationLine {
+  enum Kind { rate, name, function } kind = name;
+  Fragment left;   ///< without the prime, with its index if it has one
+  Fragment right;  ///< without the range
+  std::optional<Fragment> range{};
+  std::string index{};                ///< the name of the range's index
+  std::vector<Fragment> arguments{};  ///< of a function
+};
+
+/// All lines of a block; those that start with an operator belong to the line above. Throws Error(model) at a line that
+/// is no equation.
+std::vector<EquationLine> split_equations(const Fragment& block);
+
+Fragment trimmed(const Fragment& f);
+inline Place place_of(const Fragment& f) { return f.place(0, f.text.size()); }
+/// Complains about a piece of text.
+[[noreturn]] void fail(const Fragment& at, std::string message, std::string hint);
+
+inline constexpr std::string_view reserved_hint = "t, pi, e, and, or, not, for and the functions keep their meaning";
+
+}  // namespace saltus

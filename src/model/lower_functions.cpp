@@ -1,0 +1,171 @@
+// Each nonsmooth function as a smooth formula of sigmas and counters.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "expr/interpolant.hpp"
+#include "expr/print.hpp"
+#include "model/derive.hpp"
+#include "model/lowering.hpp"
+
+namespace saltus {
+namespace {
+
+/// 1 where sigma is 1, 0 where it is -1.
+Expr truth(const Expr& sigma) { return (Expr(1) + sigma) / Expr(2); }
+
+}  // namespace
+
+Expr Lowering::lower_node(const Expr& e, std::span<const Expr> a) {
+  switch (e.op()) {
+    case Op::sign: return sigma({.written = e.argument(0), .lowered = a[0], .fixes_ratio = true, .rank = 2});
+    case Op::hold_sign: return lower_hold(e, a);
+    case Op::abs: return sigma({.written = e.argument(0), .lowered = a[0], .kink = true}) * a[0];
+    case Op::step:
+      return truth(
+          sigma({.written = e.argument(0), .lowered = a[0], .fixes_ratio = true, .inside = "step", .rank = 2}));
+    case Op::min:
+    case Op::max: return lower_extreme(e, a);
+    case Op::sat: return lower_saturation(e, a);
+    case Op::greater:
+    case Op::greater_equal: return lower_comparison(e, a[0], a[1]);
+    case Op::less:
+    case Op::less_equal: return lower_comparison(e, a[1], a[0]);
+    case Op::both: return a[0] * a[1];
+    case Op::either: return a[0] + a[1] - a[0] * a[1];
+    case Op::negation: return Expr(1) - a[0];
+    case Op::select: return lower_select(a);
+    case Op::mod: return lower_mod(e, a);
+    case Op::floor: return lower_floor(e, a[0]);
+    case Op::table: return lower_table(e, a[0]);
+    default: return a.empty() ? e : make(e.op(), a);
+  }
+}
+
+Expr Lowering::lower_comparison(const Expr& written, const Expr& more, const Expr& less) {
+  const bool swap = written.op() == Op::less || written.op() == Op::less_equal;
+  const Expr left = written.argument(swap ? 1 : 0), right = written.argument(swap ? 0 : 1);
+  const bool equal_is_true = written.op() == Op::less_equal || written.op() == Op::greater_equal;
+  const Expr s = sigma({.written = left - right,
+                        .lowered = more - less,
+                        .fixes_ratio = true,
+                        .inside = "if",
+                        .at_zero = equal_is_true ? 1 : -1,
+                        .rank = 3});
+  if (s.is_number(0)) return equal_is_true;  // x >= x
+  return truth(s);
+}
+
+Expr Lowering::lower_hold(const Expr& e, std::span<const Expr> a) {
+  const Expr hold = expand(a[1]);
+  if (!constant(hold)) {
+    fail(fmt::format("the static ratio '{}' is not constant", print(e.argument(1))),
+         "the second argument of sign may use numbers and parameters");
+  }
+  return sigma({.written = e.argument(0), .lowered = a[0], .hold = hold, .fixes_ratio = true});
+}
+
+Expr Lowering::lower_extreme(const Expr& e, std::span<const Expr> a) {
+  const bool is_max = e.op() == Op::max;
+  const bool trivial = constant(a[0]) && constant(a[1]);
+  const Expr first = truth(sigma({.written = e.argument(0) - e.argument(1),
+                                  .lowered = a[0] - a[1],
+                                  .fixes_ratio = true,
+                                  .selects = !trivial,
+                                  .inside = op_name(e.op()),
+                                  .at_zero = 1,
+                                  .rank = 1,
+                                  .kink = true}));
+  const Expr larger = first, smaller = Expr(1) - first;
+  return (is_max ? larger : smaller) * a[0] + (is_max ? smaller : larger) * a[1];
+}
+
+Expr Lowering::lower_saturation(const Expr& e, std::span<const Expr> a) {
+  const auto above = [&](size_t limit) {
+    return sigma({.written = e.argument(0) - e.argument(limit),
+                  .lowered = a[0] - a[limit],
+                  .fixes_ratio = true,
+                  .selects = true,
+                  .inside = "sat",
+                  .at_zero = 1,
+                  .rank = 1,
+                  .kink = true});
+  };
+  const Expr low = above(1), high = above(2);
+  if (constant(a[1]) && constant(a[2])) {
+    const double l = start_value(a[1]), h = start_value(a[2]);
+    if (l > h) {
+      fail(fmt::format("sat has its limits in the wrong order: {} > {}", print_number(l), print_number(h)),
+           "write sat(e, low, high)");
+    }
+  }
+  if (low.is_symbol() && high.is_symbol()) disjoint_.insert(std::minmax(low.symbol().index, high.symbol().index));
+  const Expr c = truth(low), d = truth(high);
+  return (Expr(1) - c) * a[1] + c * ((Expr(1) - d) * a[0] + d * a[2]);
+}
+
+Expr Lowering::lower_select(std::span<const Expr> a) {
+  if (a[1] == a[2]) return a[1];
+  if (!constant(a[1]) || !constant(a[2])) {
+    for (const Expr& s : symbols_in(std::span(&a[0], 1))) {
+      if (s.is_symbol(SymbolKind::sigma)) form_.switches[static_cast<size_t>(s.symbol().index)].selects = true;
+    }
+  }
+  return a[0] * a[1] + (Expr(1) - a[0]) * a[2];
+}
+
+Expr Lowering::lower_mod(const Expr& written, std::span<const Expr> a) {
+  if (constant(a[1])) {
+    if (const double period = start_value(a[1]); !(period > 0)) {
+      fail(fmt::format("the period of mod is {}", print_number(period)), "write mod(e, T) with T > 0");
+    }
+  }
+  return a[0] - a[1] * lower_floor(written, a[0] / a[1]);
+}
+
+Expr Lowering::lower_floor(const Expr& written, const Expr& argument) {
+  const Expr phase = expand(argument);
+  if (const auto v = literal(phase)) return std::floor(*v);
+  if (contains_kind(phase, SymbolKind::lambda)) {
+    fail("mod and floor of something that depends on a multiplier", "use states and time only");
+  }
+  const Counter& c = counter_of(written, phase, nullptr);
+  return count_symbol(c) + (sigma_symbol(form_, c.below) + sigma_symbol(form_, c.above)) / Expr(2);
+}
+
+/// The polynomial of the present piece; its neighbours' by the switches on the breaks between them.
+Expr Lowering::lower_table(const Expr& written, const Expr& argument) {
+  const Symbol& table = written.argument(1).symbol();
+  const Interpolant& curve = *table.curve;
+  const Expr phase = expand(argument);
+  if (const auto v = literal(phase)) {
+    if (const double value = curve(*v); std::isfinite(value)) return value;
+    fail(fmt::format("'{}' is not given at {}", table.name, print_number(*v)),
+         fmt::format("its points go from {} to {}; outside = \"hold\", \"repeat\" or \"zero\" goes further",
+                     print_number(curve.x().front()), print_number(curve.x().back())));
+  }
+  if (contains_kind(phase, SymbolKind::lambda))
+    fail(fmt::format("'{}' of something that depends on a multiplier", table.name), "use states and time only");
+  const Counter& c = counter_of(written, phase, table.curve);
+  const Expr half = 0.5, from_origin = phase - table_symbol(c, TableValue::origin);
+  const auto neighbour = [&](TableValue which, TableValue end) {
+    const Expr from_break = phase - table_symbol(c, end);
+    Expr out = curve.jumps() ? table_symbol(c, which) : Expr(0);
+    if (curve.between() == Between::step) return out;
+    Expr slope = table_symbol(c, which, 1);  // a natural spline has no jump of its second derivative
+    if (curve.between() == Between::cubic) slope = slope + pow(from_break, 2) * table_symbol(c, which, 3);
+    return out + slope * from_break;
+  };
+  Expr value = table_symbol(c, TableValue::value);
+  if (curve.between() == Between::linear) value = value + table_symbol(c, TableValue::value, 1) * from_origin;
+  if (curve.between() == Between::cubic) {
+    Expr inner = table_symbol(c, TableValue::value, 3);
+    for (int k = 2; k > 0; --k) inner = table_symbol(c, TableValue::value, k) + from_origin * inner;
+    value = value + from_origin * inner;
+  }
+  return value + half * (Expr(1) - sigma_symbol(form_, c.below)) * neighbour(TableValue::below, TableValue::from) +
+         half * (Expr(1) + sigma_symbol(form_, c.above)) * neighbour(TableValue::above, TableValue::to);
+}
+
+}  // namespace saltus

@@ -1,0 +1,63 @@
+#include "model/probe.hpp"
+
+#include <array>
+#include <cmath>
+#include <random>
+#include <unordered_map>
+
+namespace saltus {
+
+double magnitude(const Expr& root, const std::function<double(const Symbol&)>& lookup) {
+  std::unordered_map<const Node*, std::pair<double, double>> done;  // value and size
+  std::array<double, 3> a{};
+  for (const Expr& e : postorder(std::span(&root, 1))) {
+    double value = 0, size = 0;
+    const auto part = [&](size_t i) { return done.at(e.argument(i).node()); };
+    for (size_t i = 0; i < e.size(); ++i) a[i] = part(i).first;
+    value = e.size() == 0 ? evaluate(e, lookup) : apply(e.op(), a.data());
+    switch (e.op()) {
+      case Op::add:
+      case Op::sub: size = part(0).second + part(1).second; break;
+      case Op::mul: size = part(0).second * part(1).second; break;
+      case Op::div: size = part(0).second / std::abs(part(1).first); break;
+      case Op::neg: size = part(0).second; break;
+      default: size = std::abs(value);
+    }
+    done.emplace(e.node(), std::pair(value, size));
+  }
+  return done.at(root.node()).second;
+}
+
+Probe::Probe(const Model& model) : parameters_(parameter_values(model)) {}
+
+double Probe::operator()(const Expr& e, unsigned point) const {
+  return evaluate(e, [&](const Symbol& s) { return value(s, point); });
+}
+
+bool Probe::is_zero(const Expr& e) const {
+  if (e.is_number()) return e.value() == 0;
+  for (unsigned point = 1; point <= 4; ++point) {
+    const auto lookup = [&](const Symbol& s) { return value(s, point); };
+    const double v = evaluate(e, lookup);
+    if (!std::isfinite(v) || std::abs(v) > 1e-13 * magnitude(e, lookup)) return false;
+  }
+  return true;
+}
+
+double Probe::value(const Symbol& s, unsigned point) const {
+  if (s.kind == SymbolKind::parameter) return parameters_[static_cast<size_t>(s.index)];
+  std::minstd_rand random(point * 7919u + static_cast<unsigned>(s.kind) * 104729u +
+                          static_cast<unsigned>(s.index) * 15485863u);
+  random.discard(3);
+  const double u = std::uniform_real_distribution<double>(0.3, 1.7)(random);
+  const bool up = random() / 64 % 2 == 0;
+  switch (s.kind) {
+    case SymbolKind::sigma: return up ? 1.0 : -1.0;
+    case SymbolKind::counter: return 0.0;
+    case SymbolKind::lambda:
+    case SymbolKind::time: return u;
+    default: return up ? u : -u;
+  }
+}
+
+}  // namespace saltus

@@ -1,0 +1,14 @@
+// What a run can start from.
+#pragma once
+
+#include <vector>
+
+#include "model/model.hpp"
+
+namespace saltus {
+
+/// Complains about parameter and initial values no run can start from: a static ratio below 1, a violated gap.
+void check_start(const Model& model, const std::vector<double>& parameters, const std::vector<double>& initial,
+                 double t);
+
+}  // namespace saltus
