@@ -6,24 +6,55 @@
 
 #include <fmt/format.h>
 
+#include "analysis/special_curve.hpp"
 #include "base/index.hpp"
 
 namespace saltus {
+namespace {
+
+/// Beside an eigenvalue that is zero all along, vanishes where another one is.
+double second_zero(const Spectrum& e) {
+  size_t zero = 0;
+  for (size_t i = 1; i < e.size(); ++i) {
+    if (std::abs(e[i]) < std::abs(e[zero])) zero = i;
+  }
+  std::complex<double> product = 1;
+  double least = HUGE_VAL;
+  for (size_t i = 0; i < e.size(); ++i) {
+    if (i == zero) continue;
+    product *= e[i] / (1e-300 + std::abs(e[i]));
+    least = std::min(least, std::abs(e[i]));
+  }
+  return product.real() * least;
+}
+
+/// Of the two eigenvalues that add up to zero: w^2, which vanishes where both are zero.
+double product_of_pair(const Spectrum& e) {
+  double least = HUGE_VAL, product = 0;
+  for (size_t i = 0; i < e.size(); ++i) {
+    for (size_t j = i + 1; j < e.size(); ++j) {
+      const double sum = std::abs(e[i] + e[j]) / (1e-300 + std::abs(e[i]) + std::abs(e[j]));
+      if (sum < least) least = sum, product = (e[i] * e[j]).real();
+    }
+  }
+  return product;
+}
+
+}  // namespace
 
 void EquilibriumCurve::begin_at_special(const CurvePoint& first) {
   const Arc arc = arc_;
-  const bool up = (options_.seek->value > first.last()) == (first.last_slope() > 0);
-  for (const bool forward : {up, !up}) {
+  seek_both_ways(first, options_.seek->value, [&](const CurvePoint& from) {
     arc_ = arc;
     basis_.resize(0, 0);
     sought_.reset();
     looking_ = 400;
     curve_.emplace(following_, curve_options());
     curve_->refresh_scale();
-    curve_->walk(forward ? first : first.reversed());
+    curve_->walk(from);
     looking_ = 0;
-    if (sought_) break;
-  }
+    return sought_.has_value();
+  });
   curve_.emplace(following_, curve_options());
   curve_->refresh_scale();
   book_.branch.points.clear();
@@ -53,16 +84,9 @@ void EquilibriumCurve::follow_other(const Located& l) {
     Vec r;
     Mat J;
     equations(l.point.z, r, J);
-    const Vec scale = scale_;
-    // Of the two directions at a branch point the one that is not the tangent.
-    Mat scaled = J * scale.asDiagonal();
-    for (Eigen::Index i = 0; i < scaled.rows(); ++i) scaled.row(i) /= std::max(scaled.row(i).norm(), 1e-300);
-    scaled.conservativeResize(scaled.rows() + 1, Eigen::NoChange);
-    scaled.row(scaled.rows() - 1) = l.point.tangent.transpose();
-    const Mat rest = null_space(scaled, 1e-5);
-    if (rest.cols() > 0) {
+    if (const std::optional<Vec> direction = other_direction(J, scale_, l.point.tangent)) {
       CurvePoint along = l.point;
-      along.tangent = rest.col(0);
+      along.tangent = *direction;
       both_sides_of(along);
       return;
     }
@@ -205,16 +229,12 @@ void EquilibriumCurve::follow_special(const Located& l) {
   z << l.point.z, other;
   const KeptTest kept([this](const Vec& u, Vec& r, Mat& J) { return equations(u, r, J); },
                       [this](const Vec& u) { return kept_value(u); }, [this] { return scale_; });
-  following_ = problem();
-  Followed& followed = following_;
-  followed.equations = kept;
-  followed.tests = [this](const CurvePoint& p) { return curve_tests(p); };
-  followed.special = [this](const Located& at_point) { return curve_special(at_point); };
-  followed.pass = [this](const Located& at_point) {
-    add(place("degenerate", at_point.point, at_point.before));
-    return Passage{.why = "signature", .detail = "another guard is zero here: the point is of another kind beyond"};
-  };
-  curve_.emplace(followed, curve_options());
+  following_ = special_curve(
+      problem(), kept, [this](const CurvePoint& p) { return curve_tests(p); },
+      [this](const std::string& type, const Located& at_point) {
+        return add(place(type, at_point.point, at_point.before));
+      });
+  curve_.emplace(following_, curve_options());
   const std::optional<CurvePoint> first = curve_->start(z);
   if (!first) {
     book_.not_found("newton", "Newton's method does not converge on the curve of the special point");
@@ -243,34 +263,10 @@ std::vector<Test> EquilibriumCurve::curve_tests(const CurvePoint& p) {
   const Spectrum e = eigenvalues_at(p.z);
   if (kept_ == "fold") {
     singular_(J.leftCols(n()));
-    // Along a fold the parameters move across the direction that removes the equilibria; at a cusp they turn.
-    const Vec normal = J.rightCols(2).transpose() * singular_.left();
-    const Vec moved = p.tangent.tail(2).cwiseProduct(scale_.tail(2));
-    out.push_back({"cusp", (normal[0] * moved[1] - normal[1] * moved[0]) / std::max(normal.norm(), 1e-300)});
-    std::complex<double> product = 1;
-    size_t zero = 0;
-    for (size_t i = 1; i < e.size(); ++i) {
-      if (std::abs(e[i]) < std::abs(e[zero])) zero = i;
-    }
-    for (size_t i = 0; i < e.size(); ++i) {
-      if (i != zero) product *= e[i] / (1e-300 + std::abs(e[i]));
-    }
-    double least = HUGE_VAL;
-    for (size_t i = 0; i < e.size(); ++i) {
-      if (i != zero) least = std::min(least, std::abs(e[i]));
-    }
-    if (e.size() > 1) out.push_back({"bogdanov-takens", product.real() * least});
+    out.push_back(cusp_test(J.rightCols(2), singular_.left(), p.tangent.tail(2).cwiseProduct(scale_.tail(2))));
+    if (e.size() > 1) out.push_back({"bogdanov-takens", second_zero(e)});
   }
-  if (kept_ == "hopf") {
-    double least = HUGE_VAL, product = 0;
-    for (size_t i = 0; i < e.size(); ++i) {
-      for (size_t j = i + 1; j < e.size(); ++j) {
-        const double sum = std::abs(e[i] + e[j]) / (1e-300 + std::abs(e[i]) + std::abs(e[j]));
-        if (sum < least) least = sum, product = (e[i] * e[j]).real();
-      }
-    }
-    out.push_back({"bogdanov-takens", product});
-  }
+  if (kept_ == "hopf") out.push_back({"bogdanov-takens", product_of_pair(e)});
   for (const GuardValue& g : guards(arc_, state_of(p.z))) {
     if (name_of(g.guard) != kept_) out.push_back({name_of(g.guard), g.value, true});
   }

@@ -23,9 +23,7 @@ Spectrum OrbitCurve::multipliers_of(const Mat& M) const {
   if (problem_.symmetry()) {
     for (std::complex<double>& mu : s) mu *= mu;
   }
-  if (problem_.direction() < 0) {
-    for (std::complex<double>& mu : s) mu = std::abs(mu) < 1e-13 ? std::complex<double>(HUGE_VAL, 0) : 1.0 / mu;
-  }
+  if (problem_.direction() < 0) turn_back(s);
   sort_multipliers(s);
   return s;
 }

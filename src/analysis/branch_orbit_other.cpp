@@ -5,20 +5,21 @@
 
 #include <fmt/format.h>
 
+#include "analysis/special_curve.hpp"
+
 namespace saltus {
 
 void OrbitCurve::begin_at_special(const CurvePoint& first) {
   const OrbitProblem::Frozen frozen = problem_.frozen_signature();
-  const bool up = (options_.seek->value > first.last()) == (first.last_slope() > 0);
-  for (const bool forward : {up, !up}) {
+  seek_both_ways(first, options_.seek->value, [&](const CurvePoint& from) {
     problem_.restore(frozen);
     looking_ = 60;
     curve_.emplace(followed_, curve_options());
     curve_->refresh_scale();
-    walk(forward ? first : first.reversed(), 1);
+    walk(from, 1);
     looking_ = 0;
-    if (sought_) break;
-  }
+    return sought_.has_value();
+  });
   curve_.emplace(followed_, curve_options());
   book_.branch.points.clear();
   book_.branch.special.clear();
@@ -56,30 +57,18 @@ void OrbitCurve::follow_other(const Located& l) {
       CurvePoint from{.z = *z, .tangent = Vec::Zero(z->size())};
       from.tangent.head(direction.size()) = direction.cwiseQuotient(problem_.shooting().size());
       from.tangent.normalize();
-      if (std::optional<CurvePoint> first = kept_apart(from)) {
-        one_way(*first);
-        return;
-      }
+      if (std::optional<CurvePoint> first = kept_apart(from)) return one_way(*first);
     }
   }
   if (type == "branch") {
     Vec r;
     Mat J;
-    if (problem_.equations(l.point.z, r, J)) {
-      Mat scaled = J * problem_.scale().asDiagonal();
-      for (Eigen::Index i = 0; i < scaled.rows(); ++i) scaled.row(i) /= std::max(scaled.row(i).norm(), 1e-300);
-      scaled.conservativeResize(scaled.rows() + 1, Eigen::NoChange);
-      scaled.row(scaled.rows() - 1) = l.point.tangent.transpose();
-      const Mat rest = null_space(scaled, 1e-5);
-      for (Eigen::Index k = 0; k < std::min<Eigen::Index>(rest.cols(), 1); ++k) {
-        constexpr double distance = 3e-3;
-        CurvePoint from{.z = l.point.z, .tangent = rest.col(k)};
-        from.z += distance * from.tangent.cwiseProduct(problem_.scale());
-        if (std::optional<CurvePoint> first = kept_apart(from)) {
-          one_way(*first);
-          return;
-        }
-      }
+    const bool fine = problem_.equations(l.point.z, r, J);
+    if (const auto direction = fine ? other_direction(J, problem_.scale(), l.point.tangent) : std::nullopt) {
+      constexpr double distance = 3e-3;
+      CurvePoint from{.z = l.point.z, .tangent = *direction};
+      from.z += distance * from.tangent.cwiseProduct(problem_.scale());
+      if (std::optional<CurvePoint> first = kept_apart(from)) return one_way(*first);
     }
   }
   std::optional<OrbitOptions> beside = type == "impact-grazing" ? orbit_without_impact(l) : std::nullopt;
@@ -136,18 +125,11 @@ void OrbitCurve::follow_special(const Located& l) {
   problem_.restore(sought_signature_);
   kept_ = l.test.name;
   const Vec z = problem_.follow_also(l.point.z, options_.second, options_.second_high - options_.second_low);
-  followed_ = functions();
-  followed_.equations = KeptTest([this](const Vec& u, Vec& r, Mat& J) { return problem_.equations(u, r, J); },
-                                 [this](const Vec& u) { return kept_value(u); }, [this] { return problem_.scale(); });
-  followed_.tests = [this](const CurvePoint& p) { return curve_tests(p); };
-  followed_.special = [this](const Located& at_point) {
-    return add(place(at_point.test.name, at_point), at_point.point);
-  };
-  followed_.pass = [this](const Located& at_point) {
-    add(place("degenerate", at_point), at_point.point);
-    return Passage{.why = "signature", .detail = "another guard is zero here: the point is of another kind beyond"};
-  };
-  followed_.renew = {};
+  const KeptTest kept([this](const Vec& u, Vec& r, Mat& J) { return problem_.equations(u, r, J); },
+                      [this](const Vec& u) { return kept_value(u); }, [this] { return problem_.scale(); });
+  followed_ = special_curve(
+      functions(), kept, [this](const CurvePoint& p) { return curve_tests(p); },
+      [this](const std::string& type, const Located& at_point) { return add(place(type, at_point), at_point.point); });
   curve_.emplace(followed_, curve_options());
   const std::optional<CurvePoint> first = curve_->start(z);
   if (!first) {
@@ -164,9 +146,7 @@ double OrbitCurve::kept_value(const Vec& z) {
     Mat J;
     if (!problem_.equations(z, r, J)) return std::nan("");
     const Eigen::Index size = J.rows();
-    Mat scaled = J.leftCols(size) * problem_.scale().head(size).asDiagonal();
-    for (Eigen::Index i = 0; i < size; ++i) scaled.row(i) /= std::max(scaled.row(i).norm(), 1e-300);
-    return singular_(scaled);
+    return singular_(unit_rows(J.leftCols(size) * problem_.scale().head(size).asDiagonal()));
   }
   if (kept_.starts_with("time ")) {
     const Eigen::Index n = problem_.program().states();
@@ -196,9 +176,7 @@ std::vector<Test> OrbitCurve::curve_tests(const CurvePoint& p) {
     for (Eigen::Index i = 0; i < size; ++i)
       scaled.row(i) /= std::max(J.row(i).head(size).cwiseProduct(scale.head(size).transpose()).norm(), 1e-300);
     singular_(scaled.leftCols(size));
-    const Vec normal = scaled.rightCols(2).transpose() * singular_.left();
-    const Vec moved = p.tangent.tail(2);
-    out.push_back({"cusp", (normal[0] * moved[1] - normal[1] * moved[0]) / std::max(normal.norm(), 1e-300)});
+    out.push_back(cusp_test(scaled.rightCols(2), singular_.left(), p.tangent.tail(2)));
   }
   if (kept_ == "torus") {
     // The angle of the pair on the circle.

@@ -2,8 +2,8 @@
 // changes.
 //
 //   branch_equilibrium            the curve: start, equations, tests, what is told of a point
-//   branch_equilibrium_other      from a special point: another branch, cycles born there, or its curve in two
-//   parameters branch_equilibrium_boundary   where a guard is zero: the letters that take over
+//   branch_equilibrium_other      from a special point: another branch, cycles born there, its curve in two parameters
+//   branch_equilibrium_boundary   where a guard is zero: the letters that take over
 #pragma once
 
 #include <optional>
@@ -84,7 +84,6 @@ class EquilibriumCurve {
   double kept_value(const Vec& z);
   /// Where the curve of a special point is special itself.
   std::vector<Test> curve_tests(const CurvePoint& p);
-  bool curve_special(const Located& l) { return add(place(l.test.name, l.point, l.before)); }
 
   // ---- boundary equilibria ------------------------------------------------------------------------------------------
 

@@ -124,17 +124,44 @@ class OrbitProblem {
   bool acts(const Arc& arc, const std::vector<double>& x, double t, int item);
 
  private:
-  std::optional<Trajectory> run_for(RunOptions o, double t, double duration);
-  void set_scale();
+  struct Told {  // a state that may be told, and its time
+    std::vector<double> x;
+    double t = 0;
+  };
+
+  // ---- parameters and unknowns (orbit_problem.cpp)
+  std::vector<double> parameters_with(const std::vector<double>& values) const;
+  std::vector<double> followed_of(const std::vector<double>& parameters) const;
   void bind(const std::vector<double>& values);
+  void set_clocks();
+  void set_scale();
   void prepare_legs();
-  Vec flow_at_cut();
-  Vec in_units(const Vec& x) const;
-  std::vector<Mat> factors_of(const Shot& shot);
-  void put_phase(const Vec& x, const Vec& f);
   Vec pack(const std::vector<double>& values) const;
+
+  // ---- where signatures come from (orbit_problem_signature.cpp)
+  void measure(const Trajectory& orbit);
+  void find_clock(double orbit_period);
+  std::optional<Trajectory> run_for(RunOptions o, double t, double duration);
   std::optional<Vec> cut_run(const std::vector<double>& x, double t, double duration,
                              const std::vector<double>& values);
+  void put_phase(const Vec& x, const Vec& f);
+  Vec flow_at_cut();
+
+  // ---- what a solution is like (orbit_problem_view.cpp)
+  void set_multipliers(OrbitView& out);
+  void watch_legs(OrbitView& out);
+  std::vector<Mat> factors_of(const Shot& shot);
+  std::vector<Vec> flow_at_legs();
+  std::vector<Eigen::Index> kept_states() const;
+  Vec in_units(const Vec& x) const;
+  std::vector<Arc> modes_near(const Arc& arc, const std::vector<double>& x, double t, int item);
+
+  // ---- what is told (orbit_problem_told.cpp)
+  std::vector<Told> told_by_clock(const OrbitView& view) const;
+  std::vector<Told> told_on_section(const OrbitView& view, int section) const;
+  void add_crossings(const LegTrace::Stretch& s, int section, std::vector<Told>& out) const;
+  std::vector<std::vector<double>> states_at(const OrbitView& view, double t) const;
+  std::vector<double> mirrored(std::vector<double> x) const;
 
   Model bare_;
   Program program_;

@@ -52,6 +52,18 @@ std::pair<double, double> lowest_between(const Function& f, double a, double b, 
 
 }  // namespace
 
+std::vector<double> sizes_on(std::span<const Piece> pieces, size_t states) {
+  std::vector<double> out(states, 0.0);
+  for (const Piece& p : pieces) {
+    const size_t stride = p.coefficients.size() / states;
+    for (size_t i = 0; i < states; ++i) {
+      const double* c = &p.coefficients[i * stride];
+      out[i] = std::max({out[i], std::abs(c[0]), stride > 1 ? std::abs(c[1] * p.length) : 0.0});
+    }
+  }
+  return out;
+}
+
 std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t, double direction, bool open_end) {
   std::vector<Leg> legs;
   const double begin = t;

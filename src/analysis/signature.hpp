@@ -1,12 +1,16 @@
 // The signature of an orbit: legs of a run, what is watched on each of them, and how near it is to zero.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/shooting.hpp"
 
 namespace saltus {
+
+/// How large each state becomes on pieces of a run, or would by its rate on one of them.
+std::vector<double> sizes_on(std::span<const Piece> pieces, size_t states);
 
 /// The legs of a run from (x, t). With `open_end` the last one has no event: its end is for the caller to say.
 std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t, double direction, bool open_end);

@@ -69,6 +69,15 @@ void sort_multipliers(Spectrum& multipliers) {
   });
 }
 
+void turn_back(Spectrum& multipliers) {
+  for (std::complex<double>& mu : multipliers) mu = std::abs(mu) < 1e-13 ? std::complex<double>(HUGE_VAL, 0) : 1.0 / mu;
+}
+
+bool inside_circle(const Spectrum& multipliers) {
+  return std::all_of(multipliers.begin(), multipliers.end(),
+                     [](const std::complex<double>& mu) { return std::abs(mu) < 1; });
+}
+
 void sort_eigenvalues(Spectrum& eigenvalues) {
   std::stable_sort(eigenvalues.begin(), eigenvalues.end(), [](const Complex& a, const Complex& b) {
     if (std::abs(a.real() - b.real()) > 1e-12 * std::abs(a)) return a.real() > b.real();

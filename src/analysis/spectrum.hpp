@@ -13,6 +13,10 @@ using Spectrum = std::vector<std::complex<double>>;
 
 /// By modulus, largest first; conjugates side by side, the one with positive imaginary part first.
 void sort_multipliers(Spectrum& multipliers);
+/// Those of an orbit followed backward, as they are forward.
+void turn_back(Spectrum& multipliers);
+/// Whether all lie inside the unit circle.
+bool inside_circle(const Spectrum& multipliers);
 /// By real part, largest first.
 void sort_eigenvalues(Spectrum& eigenvalues);
 Spectrum spectrum_of(const Mat& A);

@@ -1,0 +1,259 @@
+// Where an orbit begins: at a guess, or where the returns of a run repeat.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "analysis/lookout.hpp"
+#include "analysis/orbit_search.hpp"
+#include "base/index.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr long most_reports = 4000;  ///< of progress without a return
+
+void note_size(const Piece& piece, std::vector<double>& size) {
+  const size_t stride = piece.coefficients.size() / size.size();
+  for (size_t i = 0; i < size.size(); ++i) size[i] = std::max(size[i], std::abs(piece.coefficients[i * stride]));
+}
+
+}  // namespace
+
+/// A plane normal to the flow, through the guess or where the first run ends.
+void OrbitSearch::add_plane() {
+  const Program program(model_);
+  std::vector<double> x = options_.run.initial;
+  double t = options_.run.from;
+  if (!options_.guess) {
+    const Trajectory run = simulate(program, base(t, std::abs(options_.run.until - options_.run.from)));
+    if (run.end.why != Why::time) throw Failure{"run", "the run ends early: " + run.end.message};
+    x = run.end.state;
+    t = run.end.t;
+  }
+  RunOptions still = base(t, 1);
+  still.initial = x;
+  still.until = t;
+  const Arc arc = simulate(program, still).last;
+  Variation variation(program, base(t, 1));
+  const Vec f = variation.rates(arc, x, t);
+  if (!(f.norm() > 1e-9 * (1 + Eigen::Map<const Vec>(x.data(), f.size()).norm())))
+    throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try `equilibrium`"};
+  Expr plane = 0.0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (left_out_[i]) continue;
+    plane = plane + Expr(f[ix(i)] / f.norm()) * (state_symbol(model_, static_cast<int>(i)) - Expr(x[i]));
+  }
+  model_.sections.push_back(
+      {.name = "plane", .kind = Section::Kind::on, .value = plane, .direction = Direction::rising});
+  model_.form.sections.push_back(plane);
+  section_ = static_cast<int>(model_.sections.size()) - 1;
+  plane_start_ = Begin{x, t, 1};
+}
+
+OrbitSearch::Begin OrbitSearch::take_guess() {
+  Begin begin{options_.run.initial, options_.run.from, std::max(1, options_.returns)};
+  if (forced_) {
+    if (options_.time > 0) begin.returns = std::max(1, static_cast<int>(std::round(options_.time / clock_)));
+    return begin;
+  }
+  // On the section already, or just before it: then the first crossing is the beginning.
+  std::vector<Begin> seen = returns_from(begin, options_.time > 0 ? 64 : begin.returns + 1, options_.time * 1.5);
+  const bool just_before = seen.size() > 1 && std::abs(seen[0].t - begin.t) < 1e-3 * std::abs(seen[1].t - seen[0].t);
+  if (just_before || (seen.size() > 1 && !is_on_section(begin))) {
+    seen[0].returns = begin.returns;
+    begin = seen[0];
+    seen.erase(seen.begin());
+  }
+  if (!seen.empty()) soonest_ = 1e-4 * std::abs(seen[0].t - begin.t);
+  if (options_.time > 0) {
+    int best = 0;
+    for (size_t k = 0; k < seen.size(); ++k) {
+      if (std::abs(std::abs(seen[k].t - begin.t) - options_.time) <
+          std::abs(std::abs(seen[at(best)].t - begin.t) - options_.time))
+        best = static_cast<int>(k);
+    }
+    begin.returns = best + 1;
+  }
+  return begin;
+}
+
+/// Whether a point lies near the section and passes it the right way; of sections that are events nobody can tell.
+bool OrbitSearch::is_on_section(const Begin& begin) {
+  constexpr double near = 1e-2;  // of the size of the state
+  const Section& section = model_.sections[at(section_)];
+  if (section.kind != Section::Kind::on) return true;
+  const Arc arc = arc_at(begin);
+  const Variation::GuardSlope slope = variation_->section(section_, arc, begin.x, begin.t);
+  const double rate = slope.by_state.dot(variation_->rates(arc, begin.x, begin.t)) + slope.by_time;
+  const bool rises = direction_ * rate > 0;
+  if (section.direction != Direction::any && rises != (section.direction == Direction::rising)) return false;
+  const Eigen::Map<const Vec> x(begin.x.data(), ix(begin.x.size()));
+  return std::abs(slope.value) <= near * slope.by_state.norm() * x.norm();
+}
+
+/// What is constant where a run begins.
+Arc OrbitSearch::arc_at(const Begin& begin) {
+  RunOptions still = base(begin.t, 0);
+  still.initial = begin.x;
+  return simulator_->run(still).last;
+}
+
+/// The returns to the section from here.
+std::vector<OrbitSearch::Begin> OrbitSearch::returns_from(const Begin& begin, int count, double longest) {
+  RunOptions o = base(begin.t, longest > 0 ? longest : 1e9);
+  o.initial = begin.x;
+  o.section = section_;
+  o.section_count = count;
+  std::vector<Begin> out;
+  o.on_section = [&](const Passing& p) {
+    if (p.section == section_) out.push_back({{p.state.begin(), p.state.end()}, p.t, 1});
+    return true;
+  };
+  long reports = 0;
+  o.progress = [&](double) { return ++reports < 2000; };
+  simulator_->run(o);
+  return out;
+}
+
+/// Runs until the returns repeat.
+OrbitSearch::Begin OrbitSearch::settle() {
+  const Begin begin = plane_start_.value_or(Begin{options_.run.initial, options_.run.from, 1});
+  const Returns seen = section_ < 0 ? returns_by_clock(begin) : returns_to_section(begin);
+  const std::vector<double>& times = seen.times;
+  const int returns = period_of(seen);
+  Begin out{seen.last, times.empty() ? begin.t : times.back(), returns};
+  if (times.size() > 1) soonest_ = 1e-4 * std::abs(times.back() - times[times.size() - 2]);
+  // The orbit is the same in every period: begin in the first, where clocks have counted less.
+  if (forced_ && section_ < 0) {
+    out.t = begin.t;
+    if (last_arc_) count_anew(*last_arc_, begin);
+  }
+  if (forced_ && section_ >= 0) {
+    const size_t back = at(out.returns);
+    const double length = times.size() > back ? std::abs(times.back() - times[times.size() - 1 - back]) : clock_;
+    out.returns = std::max(1, static_cast<int>(std::round(length / clock_)));
+    wanted_section_ = section_;
+    section_ = -1;
+  }
+  return out;
+}
+
+/// One run after the other, on a clock that does not drift.
+OrbitSearch::Returns OrbitSearch::returns_by_clock(const Begin& begin) {
+  Returns out{.size = std::vector<double>(model_.states.size(), 0.0), .last = begin.x};
+  long reports = 0;
+  RunOptions o = base(begin.t, clock_);
+  o.on_piece = [&](const Piece& piece, const Arc&) { note_size(piece, out.size); };
+  o.progress = [&](double) {
+    return ++reports <= most_reports && (!options_.run.progress || options_.run.progress(0));
+  };
+  for (long seen = 0; !out.settled && seen < options_.most_returns; ++seen) {
+    o.from = begin.t + direction_ * clock_ * static_cast<double>(seen);
+    o.until = begin.t + direction_ * clock_ * static_cast<double>(seen + 1);
+    o.initial = out.last;
+    const Trajectory run = simulator_->run(o);
+    if (run.end.why != Why::time) throw Failure{"run", "the run ends early: " + run.end.message};
+    last_arc_ = run.last;
+    add_return(out, o.until, run.end.state);
+  }
+  return out;
+}
+
+/// One run, watched for coming to rest and for never returning.
+OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
+  Returns out{.size = std::vector<double>(model_.states.size(), 0.0), .last = begin.x};
+  RunOptions o = base(begin.t, forced_ ? clock_ * (static_cast<double>(options_.most_returns) + 0.5) : 1e12);
+  o.initial = begin.x;
+  Lookout lookout(model_, o, section_);
+  long seen = 0, reports = 0;
+  bool gave_up = false;
+  o.on_piece = [&](const Piece& piece, const Arc&) {
+    if (lookout.watches()) lookout.along(piece);
+    note_size(piece, out.size);
+  };
+  o.on_section = [&](const Passing& p) {
+    if (p.section != section_) return true;
+    reports = 0;
+    lookout.met();
+    return add_return(out, p.t, p.state) && ++seen < options_.most_returns;
+  };
+  o.progress = [&](double) {
+    gave_up = ++reports > most_reports || !lookout.verdict().empty();
+    return !gave_up && (!options_.run.progress || options_.run.progress(0));
+  };
+  const Trajectory run = simulator_->run(o);
+  if (plane_start_ && lookout.verdict().starts_with("comes to rest"))
+    throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try `equilibrium`"};
+  if (out.times.size() < 2 && run.end.why != Why::stop) {
+    const std::string& name = model_.sections[at(section_)].name;
+    throw Failure{"section", run.end.message.empty() || gave_up
+                                 ? fmt::format("the run does not return to the section '{}'", name)
+                                 : "the run ends early: " + run.end.message};
+  }
+  if (!out.settled && run.end.why != Why::stop && !gave_up && run.end.why != Why::time)
+    throw Failure{"run", "the run ends early: " + run.end.message};
+  return out;
+}
+
+/// Whether to go on. What repeats is judged on the scale of the first returns.
+bool OrbitSearch::add_return(Returns& returns, double t, std::span<const double> x) const {
+  constexpr size_t enough = 8;
+  returns.last.assign(x.begin(), x.end());
+  returns.times.push_back(t);
+  if (returns.settling) {
+    returns.settled = returns.settling->add(x);
+    return !returns.settled;
+  }
+  returns.first.emplace_back(x.begin(), x.end());
+  if (returns.first.size() < enough) return true;
+  std::vector<double> tolerance(x.size());
+  for (size_t i = 0; i < x.size(); ++i)
+    tolerance[i] = left_out_[i] ? HUGE_VAL : 1e-6 * std::max(returns.size[i], 1e-12);
+  for (const auto& [state, modulus] : options_.modulo) tolerance[at(state)] = HUGE_VAL;
+  returns.settling.emplace(std::move(tolerance), options_.returns > 0 ? options_.returns : 64);
+  for (const std::vector<double>& p : returns.first) returns.settled = returns.settling->add(p);
+  return !returns.settled;
+}
+
+/// After how many returns they repeat, or nearly do.
+int OrbitSearch::period_of(const Returns& returns) const {
+  if (returns.settled) {
+    const int period = returns.settling->cycle().period;
+    return options_.returns > 0 && options_.returns % period == 0 ? options_.returns : period;
+  }
+  if (options_.returns > 0) return options_.returns;
+  const int near = returns.settling ? nearest_recurrence(*returns.settling) : 0;
+  if (near > 0) return near;
+  throw Failure{"unsettled", fmt::format("the run does not settle on an orbit within {} returns; start nearer to "
+                                         "it, or give a guess",
+                                         returns.times.size())};
+}
+
+int OrbitSearch::nearest_recurrence(const Settling& settling) const {
+  const Attractor sample = settling.sample(200);
+  const size_t n = model_.states.size(), count = sample.count(n);
+  int best = 0;
+  double nearest = 1e4;
+  for (size_t p = 1; p <= 8 && p < count; ++p) {
+    const double d = distance_in(settling.tolerance(), sample.point(count - 1, n), sample.point(count - 1 - p, n));
+    if (d < 0.5 * nearest) {
+      nearest = d;
+      best = static_cast<int>(p);
+    }
+  }
+  return best;
+}
+
+/// Wraps of time counted as at the beginning of the first period.
+void OrbitSearch::count_anew(Arc& arc, const Begin& begin) {
+  const Arc first = arc_at(begin);
+  for (const Counter& c : model_.form.counters) {
+    const std::vector<Expr> symbols = symbols_in(std::span(&c.phase, 1));
+    const bool timed =
+        std::none_of(symbols.begin(), symbols.end(), [](const Expr& e) { return e.is_symbol(SymbolKind::state); });
+    if (timed) set_counter(c, first.counters[static_cast<size_t>(c.at)], arc.counters);
+  }
+}
+
+}  // namespace saltus

@@ -1,0 +1,189 @@
+// One period of an orbit: as a run with its tangents, and by Newton's method on its signature.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/orbit_search.hpp"
+#include "base/index.hpp"
+#include "flow/recorder.hpp"
+
+namespace saltus {
+namespace {
+
+constexpr double converged = 1e-12;  ///< relative residual of Newton's method
+constexpr double nearly_converged = 1e3 * converged;
+
+}  // namespace
+
+/// Contacts at rest may be violated by rounding where the phase is counted anew: lands on them.
+void OrbitSearch::land(Begin& begin, const Arc& arc) {
+  if (program_->constraints() == 0) return;
+  variation_->begin(Mat());
+  variation_->land(arc, begin.x, begin.t);
+}
+
+/// A state that lies on the section but for rounding may meet it at once: that is no return.
+OrbitSearch::Lap OrbitSearch::lap(const Begin& begin, bool tangents) {
+  Lap out = lap(begin, tangents, begin.returns);
+  if (out.times.empty() || std::abs(out.times[0] - begin.t) > soonest_) return out;
+  out = lap(begin, tangents, begin.returns + 1);
+  out.times.erase(out.times.begin());
+  return out;
+}
+
+OrbitSearch::Lap OrbitSearch::lap(const Begin& begin, bool tangents, int passings) {
+  Lap out;
+  const size_t n = model_.states.size();
+  RunOptions o = base(begin.t, forced_ || section_ < 0 ? clock_ * begin.returns : 1e9);
+  o.initial = begin.x;
+  o.keep_pieces = true;
+  o.keep_events = true;
+  o.keep_transitions = true;
+  if (section_ >= 0) {
+    o.section = section_;
+    o.section_count = passings;
+  }
+  o.on_section = [&](const Passing& p) {
+    if (p.section != section_) return true;
+    out.times.push_back(p.t);
+    return true;
+  };
+  if (tangents) {
+    variation_.emplace(*program_, o);
+    variation_->begin(Mat::Identity(ix(n), ix(n)));
+    o.on_piece = [&](const Piece& piece, const Arc& arc) { variation_->along(piece, arc); };
+    o.on_transition = [&](const Transition& e) {
+      const Mat before = variation_->tangents();
+      variation_->through(e);
+      const double size = before.norm();
+      out.stretch.push_back(size > 0 ? variation_->tangents().norm() / size : 0);
+    };
+  }
+  long reports = 0;
+  o.progress = [&](double) { return ++reports < 4000; };
+  o.max_events = 200'000;
+  out.run = simulator_->run(o);
+  out.whole = section_ >= 0 ? out.run.end.why == Why::count : out.run.end.why == Why::time;
+  meet_event(out, tangents);
+  if (tangents) {
+    out.monodromy = variation_->tangents();
+    out.notes = variation_->notes();
+  }
+  return out;
+}
+
+/// Where the section lies on a surface of the model, the run ends just before the event with which it began.
+void OrbitSearch::meet_event(Lap& out, bool tangents) {
+  if (!out.whole || section_ < 0 || out.run.arcs.empty()) return;
+  const Arc &last = out.run.last, &first = out.run.arcs.front();
+  if (last.mode == first.mode || model_.sections[at(section_)].kind != Section::Kind::on) return;
+  Transition e{.t = out.run.end.t, .before = last.mode, .after = first.mode};
+  e.x_minus = e.x_plus = out.run.end.state;
+  e.counters_before = e.counters = last.counters;
+  for (size_t i = 0; i < last.mode.switches.size(); ++i) {
+    const char from = last.mode.switches[i], to = first.mode.switches[i];
+    if (from == to) continue;
+    const int item = static_cast<int>(i);
+    if (from == '0')
+      e.guards.push_back({GuardKind::sigma, item, to == '+' ? 1 : -1});
+    else
+      e.guards.push_back({GuardKind::surface, item, from == '+' ? 1 : -1});
+  }
+  if (e.guards.empty()) return;
+  if (tangents) {
+    const double before = variation_->tangents().norm();
+    variation_->through(e);
+    out.stretch.push_back(before > 0 ? variation_->tangents().norm() / before : 0);
+  }
+  for (Event& event : events_of(e, model_)) out.run.events.push_back(std::move(event));
+}
+
+std::vector<Leg> OrbitSearch::legs_of(const Begin& begin, const Lap& lap) const {
+  const bool by_event = section_ >= 0 && model_.sections[at(section_)].kind != Section::Kind::on;
+  std::vector<Leg> legs = saltus::legs_of(lap.run, begin.x, begin.t, direction_, !by_event);
+  if (!by_event && section_ >= 0) legs.back().end = Leg::End::section;
+  return legs;
+}
+
+bool OrbitSearch::equations(const std::vector<Leg>& legs, double t0, Vec& r, Mat& J) {
+  const Eigen::Index n = ix(model_.states.size());
+  Closing closing{.free = left_out_, .sign = Vec::Ones(n), .shift = Eigen::Map<const Vec>(shift_.data(), n)};
+  return shooting_->equations(legs, closing, t0, {}, section_, r, J);
+}
+
+double OrbitSearch::Units::size_of(const Vec& r) const {
+  const Eigen::Index n = state.size();
+  double largest = 0;
+  for (Eigen::Index i = 0; i < r.size(); ++i) {
+    const Eigen::Index within = i % (n + 1);
+    largest = std::max(largest, std::abs(r[i]) / (within == n ? length : state[within]));
+  }
+  return largest;
+}
+
+OrbitSearch::Units OrbitSearch::units_of(const std::vector<Leg>& legs) const {
+  Units out{.state = Vec::Constant(ix(model_.states.size()), 1e-300)};
+  for (const Leg& leg : legs) {
+    out.state = out.state.cwiseMax(leg.x.cwiseAbs());
+    out.length += std::abs(leg.length);
+  }
+  for (size_t i = 0; i < size_.size(); ++i) out.state[ix(i)] = std::max(out.state[ix(i)], size_[i]);
+  return out;
+}
+
+/// Newton's method on the frozen signature. Says whether it has converged; `begin` is moved.
+bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
+  const Units units = units_of(legs);
+  shooting_->set_size(units.state, units.length);
+  legs = with_nodes(std::move(legs), *shooting_, begin.t);
+  Descent now{.legs = legs};
+  if (!equations(now.legs, begin.t, now.r, now.J)) return false;
+  now.size = units.size_of(now.r);
+  double best = now.size;
+  int still = 0;
+  for (int iteration = 0; iteration < 40 && now.size >= 1e-15; ++iteration) {
+    orbit.residual = now.size;
+    const Lu lu(now.J);
+    const Vec step = -lu.solve(now.r);
+    if (!step.allFinite()) return false;
+    ++orbit.iterations;
+    if (!descend(now, step, lu, units, begin.t)) return now.size < nearly_converged;
+    legs = now.legs;
+    still = now.size >= 0.5 * best ? still + 1 : 0;
+    best = std::min(best, now.size);
+    if ((now.size < converged && units.size_of(step) < 1e-9) || (still >= 2 && best < nearly_converged)) break;
+  }
+  orbit.residual = now.size;
+  if (!(now.size < nearly_converged)) return false;
+  begin.x.assign(legs.front().x.begin(), legs.front().x.end());
+  solved_ = legs;
+  return true;
+}
+
+/// As much of a step as leads nearer; false where nothing does.
+bool OrbitSearch::descend(Descent& now, const Vec& step, const Lu& lu, const Units& units, double t0) {
+  const Eigen::Index n = units.state.size();
+  const double moves = units.size_of(step);
+  double share = 1;
+  for (int halving = 0; halving < 12; ++halving, share /= 2) {
+    std::vector<Leg> next = now.legs;
+    bool sane = true;
+    for (size_t i = 0; i < next.size(); ++i) {
+      next[i].x += share * step.segment((n + 1) * ix(i), n);
+      next[i].length += share * step[(n + 1) * ix(i) + n];
+      sane = sane && std::abs(next[i].length) < 4 * units.length;
+    }
+    if (!sane || !equations(next, t0, now.r, now.J)) continue;
+    const double size = units.size_of(now.r);
+    // The next step, with the matrix as it is, tells whether this one leads nearer also where residuals do not.
+    const bool falls = size < 0.9 * now.size || size < 1e-9;
+    const bool nearer = falls || (now.tries > 0 && units.size_of(lu.solve(now.r)) < (1 - share / 2) * moves);
+    if (!nearer && share >= 1e-3) continue;
+    if (!falls) --now.tries;
+    now.size = size;
+    now.legs = std::move(next);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace saltus

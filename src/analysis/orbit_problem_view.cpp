@@ -1,0 +1,163 @@
+// What a solution is like: multipliers, guards that come near, what acts.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "analysis/orbit_problem.hpp"
+#include "base/index.hpp"
+
+namespace saltus {
+
+bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
+  Vec r;
+  Mat J;
+  put(z);
+  if (!shooting_->equations(legs_, closing_, t0_, start_by_, -1, r, J, &out.shot)) return false;
+  out.legs = legs_;
+  out.t0 = t0_;
+  out.period = period_of(z);
+  set_multipliers(out);
+  out.monitors.clear();
+  out.traces.clear();
+  if (monitors) watch_legs(out);
+  return true;
+}
+
+/// In units of the states' sizes, what is left of the flow's direction split off.
+void OrbitProblem::set_multipliers(OrbitView& out) {
+  std::vector<Mat> factors = factors_of(out.shot);
+  if (!forced_) {
+    std::vector<Vec> flow = flow_at_legs();
+    out.trivial = carried_along(factors, flow);
+    for (Vec& f : flow) f.normalize();
+    factors = across(factors, flow);
+  }
+  out.matrix = factors.front();
+  for (size_t i = 1; i < factors.size(); ++i) out.matrix = factors[i] * out.matrix;
+  out.roots = out.matrix.allFinite() ? spectrum_of_product(factors)
+                                     : Spectrum(ux(out.matrix.rows()), std::complex<double>(HUGE_VAL, 0));
+  out.multipliers = out.roots;
+  if (symmetry_) {
+    for (std::complex<double>& mu : out.multipliers) mu *= mu;
+  }
+  if (direction_ < 0) turn_back(out.multipliers);
+  sort_multipliers(out.multipliers);
+  out.stable = inside_circle(out.multipliers);
+}
+
+/// The rates where each leg begins.
+std::vector<Vec> OrbitProblem::flow_at_legs() {
+  std::vector<Vec> out;
+  double t = t0_;
+  for (const Leg& leg : legs_) {
+    const std::vector<double> x(leg.x.begin(), leg.x.end());
+    out.push_back(in_units(shooting_->variation().rates(leg.arc, x, t)));
+    t += leg.length;
+  }
+  return out;
+}
+
+/// Each guard of each leg, and how near to zero it comes.
+void OrbitProblem::watch_legs(OrbitView& out) {
+  double t = t0_;
+  for (size_t i = 0; i < legs_.size(); ++i) {
+    const Leg& leg = legs_[i];
+    Series& series = shooting_->variation().series();
+    std::vector<LegGuard> guards =
+        leg_guards(program_, series, leg, i > 0 && legs_[i - 1].happens ? &legs_[i - 1].event : nullptr);
+    std::vector<Guard> plain;
+    for (const LegGuard& g : guards) plain.push_back(g.guard);
+    std::vector<double> x(leg.x.begin(), leg.x.end());
+    LegTrace trace;
+    shooting_->flow(leg, t, x, nullptr, &trace, plain);
+    for (size_t g = 0; g < guards.size() && !trace.stretches.empty() && leg.length * direction_ > 0; ++g) {
+      Monitor m{.leg = i, .guard = guards[g], .lowest = lowest(trace, g, guards[g], leg.length)};
+      m.name = fmt::format("leg {} {} {} {}", i, static_cast<int>(guards[g].guard.kind), guards[g].guard.item,
+                           guards[g].guard.side);
+      out.monitors.push_back(std::move(m));
+    }
+    out.traces.push_back(std::move(trace));
+    t += leg.length;
+  }
+}
+
+/// The maps of the legs in those units; S with the last one.
+std::vector<Mat> OrbitProblem::factors_of(const Shot& shot) {
+  std::vector<Mat> factors = shooting_->factors(legs_, shot);
+  factors.back() = closing_.sign.asDiagonal() * factors.back();  // S is its own inverse
+  const std::vector<Eigen::Index> kept = kept_states();
+  const Vec size = size_(kept);
+  for (Mat& M : factors) M = Mat(size.cwiseInverse().asDiagonal() * Mat(M(kept, kept)) * size.asDiagonal());
+  return factors;
+}
+
+std::vector<Eigen::Index> OrbitProblem::kept_states() const {
+  std::vector<Eigen::Index> out;
+  for (Eigen::Index i = 0; i < size_.size(); ++i) {
+    if (!closing_.free[ux(i)]) out.push_back(i);
+  }
+  return out;
+}
+
+/// States that come back, each in units of its size.
+Vec OrbitProblem::in_units(const Vec& x) const {
+  const std::vector<Eigen::Index> kept = kept_states();
+  return x(kept).cwiseQuotient(size_(kept));
+}
+
+Vec OrbitProblem::unfold(const Mat& matrix) {
+  const Eigen::Index n = program_.states();
+  // Inverse iteration for the eigenvalue -1.
+  const Lu lu(matrix + (1 + 1e-9) * Mat::Identity(matrix.rows(), matrix.cols()));
+  Vec v = Vec::LinSpaced(matrix.rows(), 1.0, 1.7);
+  for (int k = 0; k < 4; ++k) v = lu.solve(v).normalized();
+  if (!forced_) v = Vec(null_space(in_units(flow_at_cut()).normalized().transpose()) * v);
+  const std::vector<Eigen::Index> kept = kept_states();
+  Vec out = Vec::Zero(n);
+  for (size_t i = 0; i < kept.size(); ++i) out[kept[i]] = v[ix(i)] * size_[kept[i]];
+  return out;
+}
+
+/// The modes at a point in which whatever else than `item` is zero there has other letters.
+std::vector<Arc> OrbitProblem::modes_near(const Arc& arc, const std::vector<double>& x, double t, int item) {
+  std::vector<int> zero;
+  for (int i = 0; i < program_.switches(); ++i) {
+    if (!program_.moves(i) || i == item || zero.size() > 3) continue;
+    const Variation::GuardSlope s = shooting_->variation().guard({GuardKind::surface, i, 0}, arc, x, t);
+    if (std::abs(s.value) < 1e-6 * (s.by_state.cwiseAbs().dot(size_) + 1e-300)) zero.push_back(i);
+  }
+  std::vector<Arc> modes{arc};
+  for (const int i : zero) {
+    const std::vector<Arc> so_far = modes;
+    for (const Arc& a : so_far) {
+      for (const char c : {'+', '-'}) {
+        Arc next = a;
+        next.mode.switches[at(i)] = c;
+        modes.push_back(std::move(next));
+      }
+    }
+  }
+  return modes;
+}
+
+bool OrbitProblem::acts(const Arc& arc, const std::vector<double>& x, double t, int item) {
+  Variation& v = shooting_->variation();
+  const std::vector<Arc> modes = modes_near(arc, x, t, item);
+  for (int sample = 0; sample < 4; ++sample) {
+    std::vector<double> y = x;
+    for (size_t i = 0; i < y.size(); ++i)
+      y[i] += sample * 1e-3 * size_[ix(i)] * std::sin(1.0 + 2.3 * static_cast<double>(i) + sample);
+    for (const Arc& base : modes) {
+      Arc a = base, b = base;
+      a.mode.switches[at(item)] = '+';
+      b.mode.switches[at(item)] = '-';
+      const Vec f = v.rates(a, y, t), g = v.rates(b, y, t);
+      if (!f.allFinite() || !g.allFinite()) continue;
+      if ((f - g).cwiseAbs().maxCoeff() > 1e-13 * (f.cwiseAbs().maxCoeff() + g.cwiseAbs().maxCoeff())) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace saltus

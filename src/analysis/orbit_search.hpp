@@ -1,0 +1,127 @@
+// The work of find_orbit(): run until returns repeat, freeze the signature, Newton's method on it, run again to see
+// whether the orbit found has that signature.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/orbit.hpp"
+#include "analysis/settle.hpp"
+#include "analysis/signature.hpp"
+#include "flow/variation.hpp"
+
+namespace saltus {
+
+class OrbitSearch {
+ public:
+  OrbitSearch(const Model& model, const OrbitOptions& options);
+  Orbit find();
+
+ private:
+  /// Where an orbit begins, and after how many returns it closes.
+  struct Begin {
+    std::vector<double> x;
+    double t = 0;
+    int returns = 1;
+  };
+  struct Failure {
+    std::string why, message;
+    double residual = 0;
+  };
+  /// What a run has come back to, until it repeats.
+  struct Returns {
+    std::vector<double> size;  ///< of the states on the way
+    std::vector<double> times;
+    std::vector<std::vector<double>> first;  ///< before anything is known of sizes
+    std::optional<Settling> settling;
+    bool settled = false;
+    std::vector<double> last;
+  };
+  /// One period as a run.
+  struct Lap {
+    Trajectory run;
+    Mat monodromy;
+    std::vector<double> times;    ///< of each return
+    std::vector<double> stretch;  ///< per transition
+    std::vector<std::string> notes;
+    bool whole = false;
+  };
+  /// Residuals and steps are measured in units of the states and of the period.
+  struct Units {
+    Vec state;
+    double length = 0;
+    double size_of(const Vec& r) const;
+  };
+  /// Where Newton's method is.
+  struct Descent {
+    std::vector<Leg> legs;
+    Vec r;
+    Mat J;
+    double size = 0;
+    int tries = 8;  ///< steps after which the residual may be larger
+  };
+
+  // ---- the search (orbit.cpp)
+  void leave_out();
+  RunOptions base(double from, double length) const;
+  void solve(Begin begin, Orbit& orbit);
+  [[noreturn]] void fail_signature(const std::vector<Leg>& found, const std::vector<Leg>& frozen, double open) const;
+  void require_whole(const Lap& lap) const;
+  void require_motion(const Begin& begin, const Lap& now);
+  void shorten(Begin& begin, Lap& now, Orbit& orbit);
+  void to_section(Begin& begin, Lap& now);
+  void find_shift(const Begin& begin, const Lap& lap);
+  double open_by(const Begin& begin, const Lap& lap) const;
+
+  // ---- where to begin (orbit_begin.cpp)
+  void add_plane();
+  Begin take_guess();
+  bool is_on_section(const Begin& begin);
+  Arc arc_at(const Begin& begin);
+  std::vector<Begin> returns_from(const Begin& begin, int count, double longest);
+  Begin settle();
+  Returns returns_by_clock(const Begin& begin);
+  Returns returns_to_section(const Begin& begin);
+  bool add_return(Returns& returns, double t, std::span<const double> x) const;
+  int period_of(const Returns& returns) const;
+  int nearest_recurrence(const Settling& settling) const;
+  void count_anew(Arc& arc, const Begin& begin);
+
+  // ---- one period: as a run, and by Newton's method (orbit_newton.cpp)
+  Lap lap(const Begin& begin, bool tangents);
+  Lap lap(const Begin& begin, bool tangents, int passings);
+  void meet_event(Lap& out, bool tangents);
+  void land(Begin& begin, const Arc& arc);
+  std::vector<Leg> legs_of(const Begin& begin, const Lap& lap) const;
+  bool equations(const std::vector<Leg>& legs, double t0, Vec& r, Mat& J);
+  Units units_of(const std::vector<Leg>& legs) const;
+  bool newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit);
+  bool descend(Descent& at, const Vec& step, const Lu& lu, const Units& units, double t0);
+
+  // ---- the answer (orbit_told.cpp)
+  void tell(const Begin& begin, Lap& now, Orbit& orbit);
+  void tell_legs(const Begin& begin, const Lap& now, Orbit& orbit) const;
+  std::vector<Mat> factors_of(const Begin& begin, Lap& now, std::vector<Vec>& flow);
+  double solved_period() const;
+  void multipliers(const Begin& begin, Lap& now, Orbit& orbit);
+
+  OrbitOptions options_;
+  double direction_;
+  Model model_;
+  std::optional<Program> program_;
+  std::optional<Simulator> simulator_;
+  std::optional<Variation> variation_;
+  std::optional<Shooting> shooting_;
+  bool forced_ = false;
+  double clock_ = 0;
+  int section_ = -1, wanted_section_ = -1;
+  std::optional<Begin> plane_start_;
+  std::vector<Leg> solved_;      ///< by Newton's method
+  std::optional<Arc> last_arc_;  ///< at the end of the run that settled
+  std::vector<bool> left_out_;
+  std::vector<double> size_, shift_;
+  double soonest_ = 0;  ///< no return comes within this time
+};
+
+}  // namespace saltus

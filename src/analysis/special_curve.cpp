@@ -1,0 +1,44 @@
+#include "analysis/special_curve.hpp"
+
+#include <algorithm>
+
+namespace saltus {
+
+bool seek_both_ways(const CurvePoint& first, double value, const std::function<bool(const CurvePoint& from)>& finds) {
+  const bool up = (value > first.last()) == (first.last_slope() > 0);
+  return finds(up ? first : first.reversed()) || finds(up ? first.reversed() : first);
+}
+
+std::optional<Vec> other_direction(const Mat& J, const Vec& scale, const Vec& tangent) {
+  Mat scaled = unit_rows(J * scale.asDiagonal());
+  scaled.conservativeResize(scaled.rows() + 1, Eigen::NoChange);
+  scaled.row(scaled.rows() - 1) = tangent.transpose();
+  const Mat rest = null_space(scaled, 1e-5);
+  if (rest.cols() == 0) return std::nullopt;
+  return Vec(rest.col(0));
+}
+
+Mat unit_rows(Mat A) {
+  for (Eigen::Index i = 0; i < A.rows(); ++i) A.row(i) /= std::max(A.row(i).norm(), 1e-300);
+  return A;
+}
+
+Followed special_curve(Followed branch, KeptTest equations, std::function<std::vector<Test>(const CurvePoint&)> tests,
+                       std::function<bool(const std::string& type, const Located&)> add) {
+  branch.equations = std::move(equations);
+  branch.tests = std::move(tests);
+  branch.special = [add](const Located& l) { return add(l.test.name, l); };
+  branch.pass = [add](const Located& l) {
+    add("degenerate", l);
+    return Passage{.why = "signature", .detail = "another guard is zero here: the point is of another kind beyond"};
+  };
+  branch.renew = {};
+  return branch;
+}
+
+Test cusp_test(const Mat& by_parameter, const Vec& left, const Vec& moved) {
+  const Vec normal = by_parameter.transpose() * left;
+  return {"cusp", (normal[0] * moved[1] - normal[1] * moved[0]) / std::max(normal.norm(), 1e-300)};
+}
+
+}  // namespace saltus
