@@ -183,6 +183,23 @@ bool Jet<V>::compile(Schedule& schedule, int order, bool known) {
 }
 
 template <class V>
+void Jet<V>::fold(Schedule& schedule) const {
+  if constexpr (std::same_as<V, double>) {
+    const int stride = static_cast<int>(stride_);
+    std::vector<char> varies(static_cast<size_t>(tape_->slots), 0);
+    const auto vary = [&](int slot) { varies[static_cast<size_t>(slot)] = 1; };
+    if (tape_->time >= 0) vary(tape_->time);
+    for (const int slot : tape_->states) vary(slot);
+    for (const auto* stage : {&tape_->linear, &tape_->timed}) {
+      for (const Operation& o : *stage) {
+        for (int i = 0; i < slots_of(o.instr); ++i) vary(o.out + i);
+      }
+    }
+    schedule.rows = linear_rows(schedule.free_next, rates_, schedule.wanted, varies, series(), stride);
+  }
+}
+
+template <class V>
 void Jet<V>::set_counter(size_t c, const V& value) {
   if (tape_->counters[c] < 0) return;
   V& slot = *(*this)[tape_->counters[c]];
@@ -251,10 +268,17 @@ template <class V>
 void Jet<V>::expand(const Schedule& schedule, int order, int first) {
   if (order <= schedule.expand_code.order) {
     run_native(schedule.expand_code, first, order);
-  } else {  // machine code keeps only what it reads itself: nothing to go on from
-    const int from = schedule.expand_code.run ? 0 : first;
-    rules::Interpreter<V>::expand(schedule.free_start, schedule.free_next, rates_, series(), stride_, from, order);
+    return;
   }
+  if constexpr (std::same_as<V, double>) {
+    if (!schedule.rows.empty()) {
+      if (first == 0) rules::Interpreter<V>::extend(schedule.free_start, series(), stride_, 0);
+      schedule.rows.expand(rates_, series(), std::max(first, 1), order);
+      return;
+    }
+  }
+  const int from = schedule.expand_code.run ? 0 : first;  // machine code keeps only what it reads itself
+  rules::Interpreter<V>::expand(schedule.free_start, schedule.free_next, rates_, series(), stride_, from, order);
 }
 
 template <class V>

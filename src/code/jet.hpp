@@ -79,6 +79,9 @@ class Jet {
   /// bits of all results stay the same. False where there is none (lanes, no compiler, too long). `known`: takes code
   /// that was made before, and makes none.
   bool compile(Schedule& schedule, int order, bool known = false);
+  /// Makes rows of weights from a schedule of sums and multiples that has no bound, with the constants that are bound
+  /// now: from then on `expand` uses them. Leaves others as they are.
+  void fold(Schedule& schedule) const;
   /// Coefficient k+1 of every state from its rate, if output i is the rate of state i.
   void integrate(int k);
 

@@ -410,10 +410,25 @@ inline void next_all(const Operation& o, V* series, size_t stride, int first, in
   }
 }
 
+/// Coefficient 0; sums are so short that a call would take longer.
+template <class V>
+[[gnu::always_inline]] inline void start_all(Operations operations, V* c, size_t stride) {
+  for (const Operation& o : operations) {
+    switch (o.instr) {
+      case Instr::add:
+      case Instr::add_c: c[o.out] = c[o.a] + c[o.b]; break;
+      case Instr::sub: c[o.out] = c[o.a] - c[o.b]; break;
+      case Instr::rsub_c: c[o.out] = c[o.b] - c[o.a]; break;
+      case Instr::scale: c[o.out] = c[o.b] * c[o.a]; break;
+      default: start(o, c, stride);
+    }
+  }
+}
+
 template <class V>
 void Interpreter<V>::extend(Operations operations, V* c, size_t stride, int k) {
   if (k == 0) {
-    for (const Operation& o : operations) start(o, c, stride);
+    start_all(operations, c, stride);
   } else {
     for (const Operation& o : operations) next(o, c, stride, k);
   }
@@ -430,9 +445,7 @@ void Interpreter<V>::extend_to(Operations operations, V* c, size_t stride, int f
 template <class V>
 void Interpreter<V>::expand(Operations start, Operations later, Rates rates, V* c, size_t stride, int first,
                             int order) {
-  if (first == 0) {
-    for (const Operation& o : start) rules::start(o, c, stride);
-  }
+  if (first == 0) start_all(start, c, stride);
   for (int k = std::max(first, 1); k <= order; ++k) {
     const double factor = inverse[static_cast<size_t>(k)];
     V* const at = c + k;

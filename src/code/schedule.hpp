@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "code/linear_rows.hpp"
 #include "code/native_code.hpp"
 #include "code/tape.hpp"
 
@@ -15,6 +16,7 @@ struct Schedule {
   std::vector<Operation> bound_start, bound_next;  ///< the same for what depends on unknowns
   std::vector<int> wanted;                         ///< slots of the outputs
   std::vector<int> still;                          ///< slots whose series end at order 0
+  LinearRows rows;                                 ///< of free_next, made by Jet::fold
   NativeCode expand_code, free_code, bound_code;   ///< made by Jet::compile
 };
 

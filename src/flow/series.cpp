@@ -26,7 +26,11 @@ void Series::bind(std::span<const double> parameters) {
     work->side_slopes.clear();
     work->reached = -1;
   }
-  for (auto& [mode, plan] : plans_) plan->slope_known = false;
+  for (auto& [mode, plan] : plans_) {
+    plan->slope_known = false;
+    plan->steps = 0;
+    plan->schedule.rows = plan->formula.rows = {};
+  }
   reset();
 }
 
@@ -389,11 +393,15 @@ bool Series::rates_are_finite() const {
 }
 
 /// A mode without unknowns, or with formulas for them, from the point that is loaded.
-SeriesStatus Series::expand_plain(const Schedule& schedule, int order) {
+SeriesStatus Series::expand_plain(Schedule& schedule, int order) {
+  constexpr int worth_folding = 3;  // steps: folding takes as long as some of them
+  if (shares_sides_ && order > 0 && ++plan_->steps == worth_folding && tape_->slope_constant)
+    work_->flow.fold(schedule);
   work_->flow.expand(schedule, order);
   const bool solved =
       std::all_of(plan_->unknowns.begin(), plan_->unknowns.end(), [](const double* u) { return std::isfinite(u[0]); });
   if (!solved || !rates_are_finite()) return SeriesStatus::undefined;
+  linear_ = !schedule.rows.empty() && tape_->flow.timed.empty();
   work_->reached = order;
   return SeriesStatus::ok;
 }
@@ -403,10 +411,12 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
   note_use(order);
   t_ = t;
   counters_.assign(counters.begin(), counters.end());
+  linear_ = false;
   Jet<double>& jet = work_->flow;
   const bool plain = plan_->scheduled && plan_->active.empty();
-  const Schedule& schedule = plain ? plan_->schedule : plan_->formula;
+  Schedule& schedule = plain ? plan_->schedule : plan_->formula;
   if (work_->reached >= 0 && jet.stands_at({.states = x, .counters = counters, .t = t})) {  // what is missing is added
+    linear_ = !schedule.rows.empty() && tape_->flow.timed.empty();
     if (order <= work_->reached) return SeriesStatus::ok;
     jet.set_time(t, order);
     jet.expand(schedule, order, work_->reached + 1);

@@ -108,6 +108,10 @@ class Series {
   /// d h' / d sigma of a switch alone, where that is a number in the formulas of the current mode and sigma moves h'.
   std::optional<double> side_slope(int u);
 
+  /// Whether the last expand was that of a linear flow with forces that are polynomials of time: the truncated series
+  /// leave a defect of their last term alone, rate[order] tau^order.
+  bool linear() const { return linear_; }
+
   /// The order that served the current mode best so far; yours to set.
   int& usual_order() { return plan_->order; }
 
@@ -209,6 +213,7 @@ class Series {
     Schedule schedule{};
     int order = 0;    ///< that served it best
     size_t uses = 0;  ///< a schedule is made for modes that are used often
+    int steps = 0;    ///< with the parameters of now, where sides are shared
     bool scheduled = false;
     bool compile_tried = false, compiled = false;
     bool slope_known = false;  ///< slopes that are numbers are formed once
@@ -237,7 +242,7 @@ class Series {
   void extend_bound(int k);
   void load(std::span<const double> x, double t, std::span<const double> counters, int order);
   bool rates_are_finite() const;
-  SeriesStatus expand_plain(const Schedule& schedule, int order);
+  SeriesStatus expand_plain(Schedule& schedule, int order);
   SeriesStatus solve_start();
   bool any_singular() const;
   void choose_basis(Block& block);
@@ -273,6 +278,7 @@ class Series {
   Work* work_ = nullptr;
   std::vector<bool> held_;
   bool any_held_ = false;
+  bool linear_ = false;
   std::vector<double> guess_;
   std::vector<double> counters_;
   Native native_ = Native::automatic;

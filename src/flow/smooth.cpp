@@ -131,6 +131,7 @@ bool Smooth::trusts(const Moment& now, double tau) {
 
 bool Smooth::defect_small(const Moment& now, double tau) {
   const size_t n = now.x.size(), stride = at(order_) + 1;
+  if (series_.linear()) return control_.last_term_small(piece_, series_, tau, order_);
   end_.resize(n);
   slopes_.resize(n);
   for (size_t i = 0; i < n; ++i)

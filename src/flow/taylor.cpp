@@ -169,6 +169,17 @@ bool StepControl::defect_small(const Piece& piece, std::span<const double> slope
   return true;
 }
 
+bool StepControl::last_term_small(const Piece& piece, const Series& series, double tau, int order) const {
+  const double allowed = 8.0 * order * tolerance_, power = std::pow(std::abs(tau), order + 1);
+  const size_t stride = at(order) + 1;
+  for (size_t i = 0; i < states_; ++i) {
+    const double rounding = 64 * 2.2e-16 * std::abs(piece.coefficients[i * stride]);
+    const double defect = std::abs(series.rate(static_cast<int>(i))[order]);
+    if (!(defect * power <= allowed * scale_[i] + rounding)) return false;
+  }
+  return true;
+}
+
 void StepControl::see(std::span<const double> x) {
   for (size_t i = 0; i < x.size(); ++i) largest_[i] = std::max(largest_[i], std::abs(x[i]));
 }

@@ -50,6 +50,8 @@ class StepControl {
   double largest(size_t i) const { return largest_[i]; }
   /// Whether polynomials with these slopes at tau solve the equations there; `series` holds the rates.
   bool defect_small(const Piece& piece, std::span<const double> slopes, Series& series, double tau, int order) const;
+  /// The same for a linear flow (Series::linear), where the last terms of the rates are all that is left.
+  bool last_term_small(const Piece& piece, const Series& series, double tau, int order) const;
   void see(std::span<const double> x);
 
  private:

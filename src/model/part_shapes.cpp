@@ -6,19 +6,31 @@
 #include "model/subsystem.hpp"
 
 namespace saltus {
+namespace {
+
+/// Four sums that do not wait for each other.
+uint64_t hash_of(std::span<const int> words) {
+  constexpr uint64_t factor = 0x9e3779b97f4a7c15;
+  uint64_t sums[4] = {words.size(), 1, 2, 3};
+  size_t k = 0;
+  for (; k + 4 <= words.size(); k += 4) {
+    for (size_t lane = 0; lane < 4; ++lane) sums[lane] = (sums[lane] ^ static_cast<uint64_t>(words[k + lane])) * factor;
+  }
+  for (; k < words.size(); ++k) sums[0] = (sums[0] ^ static_cast<uint64_t>(words[k])) * factor;
+  uint64_t hash = 0;
+  for (const uint64_t sum : sums) hash = (hash ^ sum ^ (sum >> 32)) * factor;
+  return hash;
+}
+
+}  // namespace
 
 PartShapes::PartShapes(int states, int switches, int unknowns, int constants)
-    : states_(states),
-      switches_(switches),
-      unknowns_(unknowns),
-      met_(at(states + unknowns + constants), 0),
-      number_(met_.size(), 0) {}
+    : states_(states), switches_(switches), unknowns_(unknowns), met_(at(states + unknowns + constants)) {}
 
 void PartShapes::add_element() { ends_.push_back(pieces_.size()); }
 
 void PartShapes::add_piece(int gate, std::span<const int> words, std::span<const int> leaves) {
-  uint64_t hash = words.size();
-  for (const int word : words) hash = (hash ^ static_cast<uint64_t>(word)) * 0x9e3779b97f4a7c15 + (hash >> 29);
+  const uint64_t hash = hash_of(words);
   int structure = -1;
   const auto [first, last] = structures_.equal_range(hash);
   for (auto it = first; it != last && structure < 0; ++it) {
@@ -37,10 +49,7 @@ void PartShapes::add_piece(int gate, std::span<const int> words, std::span<const
 void PartShapes::look(Subsystem& part) {
   ++now_;
   const auto own = [&](const std::vector<int>& elements, int shift) {
-    for (size_t k = 0; k < elements.size(); ++k) {
-      met_[at(elements[k] + shift)] = now_;
-      number_[at(elements[k] + shift)] = static_cast<int>(k);
-    }
+    for (size_t k = 0; k < elements.size(); ++k) met_[at(elements[k] + shift)] = {now_, static_cast<int>(k)};
     return static_cast<int>(elements.size());
   };
   own_[0] = own(part.states, 0);
@@ -49,43 +58,59 @@ void PartShapes::look(Subsystem& part) {
   part.outside.clear();
   part.fixed.clear();
   constants_.clear();
-  key_.clear();
-  hash_ = 0;
-  add_word(own_[0]);
-  add_word(static_cast<int>(first_constraint - part.unknowns.begin()));
-  add_word(own_[1]);
-  for (const int i : part.states) add_to_key(i, part);
-  for (const int u : part.unknowns) add_to_key(states_ + u, part);
+  constexpr size_t head = 3;
+  size_t longest = head;
+  const auto count = [&](int element) {
+    const size_t first = first_piece(element), last = ends_[at(element)];
+    longest += 2 * (last - first) + (pieces_[last - 1].end - first_leaf(first));
+  };
+  for (const int i : part.states) count(i);
+  for (const int u : part.unknowns) count(states_ + u);
+  if (key_.size() < longest) key_.resize(longest);
+  int* word = key_.data();
+  *word++ = own_[0];
+  *word++ = static_cast<int>(first_constraint - part.unknowns.begin());
+  *word++ = own_[1];
+  for (const int i : part.states) word = write_element(i, word, part);
+  for (const int u : part.unknowns) word = write_element(states_ + u, word, part);
+  length_ = static_cast<size_t>(word - key_.data());
+  hash_ = hash_of(key());
   // Where switches and constraints stand among the fixed is told by the structures.
   std::stable_partition(part.fixed.begin(), part.fixed.end(), [&](int u) { return u < switches_; });
 }
 
-void PartShapes::add_to_key(int element, Subsystem& part) {
-  const size_t first = element == 0 ? 0 : ends_[at(element) - 1];
-  for (size_t p = first; p < ends_[at(element)]; ++p) {
-    const Piece& piece = pieces_[p];
-    if (piece.gate >= 0) {
-      const int gate = place(piece.gate);
-      add_word(gate);
-      if (gate < 0) continue;
+int* PartShapes::write_element(int element, int* word, Subsystem& part) {
+  const size_t first = first_piece(element), last = ends_[at(element)];
+  size_t leaf = first_leaf(first);
+  for (const Piece& piece : std::span(pieces_).subspan(first, last - first)) {
+    const int gate = piece.gate < 0 ? 0 : place(piece.gate);
+    if (piece.gate >= 0) *word++ = gate;
+    if (gate < 0) {
+      leaf = piece.end;
+      continue;
     }
-    add_word(piece.structure);
-    for (size_t k = p == 0 ? 0 : pieces_[p - 1].end; k < piece.end; ++k) add_word(meet(leaves_[k], part));
+    *word++ = piece.structure;
+    for (; leaf < piece.end; ++leaf) {
+      const Meeting& known = met_[at(leaves_[leaf])];
+      *word++ = known.part == now_ ? known.number : meet(leaves_[leaf], part);
+    }
   }
+  return word;
 }
 
 int PartShapes::meet(int leaf, Subsystem& part) {
-  int& number = number_[at(leaf)];
-  if (met_[at(leaf)] == now_) return number;
-  met_[at(leaf)] = now_;
-  const auto append = [&](std::vector<int>& list, int item, int own) {
-    number = own + static_cast<int>(list.size());
-    list.push_back(item);
-    return number;
-  };
-  if (leaf < states_) return append(part.outside, leaf, own_[0]);
-  if (leaf < states_ + unknowns_) return append(part.fixed, leaf - states_, own_[1]);
-  return append(constants_, leaf, 0);
+  Meeting& known = met_[at(leaf)];
+  if (leaf < states_) {
+    known = {now_, own_[0] + static_cast<int>(part.outside.size())};
+    part.outside.push_back(leaf);
+  } else if (leaf < states_ + unknowns_) {
+    known = {now_, own_[1] + static_cast<int>(part.fixed.size())};
+    part.fixed.push_back(leaf - states_);
+  } else {
+    known = {now_, static_cast<int>(constants_.size())};
+    constants_.push_back(leaf);
+  }
+  return known.number;
 }
 
 }  // namespace saltus

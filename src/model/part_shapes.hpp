@@ -25,20 +25,20 @@ class PartShapes {
 
   /// Finds what the part reads besides its own, and its key.
   void look(Subsystem& part);
-  std::span<const int> key() const { return key_; }
+  std::span<const int> key() const { return std::span(key_).first(length_); }
   uint64_t hash() const { return hash_; }
   /// The constants the part reads, as they are met: leaves.
   std::span<const int> constants() const { return constants_; }
 
   /// The place of an element in the part, -1 if it is outside.
   int place(int leaf) const {
-    const size_t i = static_cast<size_t>(leaf);
-    return met_[i] == now_ && number_[i] < own_[leaf >= states_] ? number_[i] : -1;
+    const Meeting& known = met_[static_cast<size_t>(leaf)];
+    return known.part == now_ && known.number < own_[leaf >= states_] ? known.number : -1;
   }
   int state_place(int i) const { return place(i); }
   int unknown_place(int u) const { return place(states_ + u); }
   /// The place of a leaf that has been met among its own kind.
-  int number(int leaf) const { return number_[static_cast<size_t>(leaf)]; }
+  int number(int leaf) const { return met_[static_cast<size_t>(leaf)].number; }
 
  private:
   struct Piece {
@@ -47,12 +47,15 @@ class PartShapes {
     size_t end = 0;  // of its leaves
   };
 
-  void add_to_key(int element, Subsystem& part);
-  void add_word(int word) {
-    key_.push_back(word);
-    hash_ = (hash_ ^ static_cast<uint64_t>(word + 2)) * 0x9e3779b97f4a7c15;
-    hash_ ^= hash_ >> 29;
-  }
+  struct Meeting {
+    unsigned part = 0;
+    int number = 0;
+  };
+
+  size_t first_piece(int element) const { return element == 0 ? 0 : ends_[static_cast<size_t>(element) - 1]; }
+  size_t first_leaf(size_t piece) const { return piece == 0 ? 0 : pieces_[piece - 1].end; }
+  int* write_element(int element, int* word, Subsystem& part);
+  /// The number of a leaf that has not been met.
   int meet(int leaf, Subsystem& part);
 
   int states_, switches_, unknowns_;
@@ -63,10 +66,10 @@ class PartShapes {
   std::vector<std::vector<int>> words_;  // per structure
   // Of the last part.
   std::vector<int> key_, constants_;
+  size_t length_ = 0;  // of the key
   uint64_t hash_ = 0;
-  int own_[2] = {0, 0};        // states, unknowns
-  std::vector<unsigned> met_;  // per leaf: in which part
-  std::vector<int> number_;    // per leaf
+  int own_[2] = {0, 0};       // states, unknowns
+  std::vector<Meeting> met_;  // per leaf
   unsigned now_ = 0;
 };
 

@@ -138,8 +138,16 @@ void Subsystems::describe_element(std::span<const int> attributes, std::span<con
   for (const int partner : partners) shapes_.add_piece(partner, {}, {});
 }
 
+int Subsystems::leaf_number(TapeName tape, const TapeLeaf& leaf) const {
+  switch (leaf.kind) {
+    case TapeLeaf::Kind::constant: return constant(tape, leaf.index);
+    case TapeLeaf::Kind::sigma: return whole_.states() + leaf.index;
+    case TapeLeaf::Kind::lambda: return whole_.states() + whole_.switches() + leaf.index;
+    default: return leaf.index;
+  }
+}
+
 void Subsystems::describe_piece(std::span<const Wanted> wanted, int gate) {
-  using Kind = TapeLeaf::Kind;
   leaves_.clear();
   for (const TapeName tape : {flow, slope, manifold, actions, points}) {
     outputs_.clear();
@@ -152,14 +160,11 @@ void Subsystems::describe_piece(std::span<const Wanted> wanted, int gate) {
     }
     slicers_[tape].spell(outputs_, words_, tape_leaves_);
     for (const TapeLeaf& leaf : tape_leaves_) {
-      const int n = whole_.states();
-      switch (leaf.kind) {
-        case Kind::constant: leaves_.push_back(constant(tape, leaf.index)); break;
-        case Kind::time: break;
-        case Kind::state: leaves_.push_back(leaf.index); break;
-        case Kind::sigma: leaves_.push_back(n + leaf.index); break;
-        case Kind::lambda: leaves_.push_back(n + whole_.switches() + leaf.index); break;
-      }
+      if (leaf.kind == TapeLeaf::Kind::time) continue;
+      const int item = leaf_number(tape, leaf);
+      const auto known = std::find(leaves_.begin(), leaves_.end(), item);
+      words_.push_back(static_cast<int>(known - leaves_.begin()));
+      if (known == leaves_.end()) leaves_.push_back(item);
     }
   }
   shapes_.add_piece(gate, words_, leaves_);

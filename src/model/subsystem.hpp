@@ -79,7 +79,8 @@ class Subsystems {
   void write_tape(TapeName tape, std::span<const int> outputs, const SliceInputs& inputs, Tape& out,
                   std::vector<int>& constants);
   int raised_row(int u) const { return whole_.unknowns() + u - whole_.switches(); }
-  /// A constant of a tape among the leaves of PartShapes.
+  /// Among the leaves of PartShapes.
+  int leaf_number(TapeName tape, const TapeLeaf& leaf) const;
   int constant(TapeName tape, int slot) const { return first_constant_[tape] + slot; }
 
   const Program& whole_;

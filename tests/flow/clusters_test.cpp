@@ -30,6 +30,39 @@ std::string chain(Draw& draw, int n, double hold) {
   return model_of(equations, "", initial);
 }
 
+/// Equal blocks and springs, some of them stiff, on a plate that moves evenly or shakes: all parts of one length are
+/// alike.
+std::string equal_chain(Draw& draw, int n, const std::string& spring, const std::string& force) {
+  std::string equations, initial;
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = {1} - x{0}", i, force);
+    if (i > 0) equations += fmt::format(" - {}*(x{} - x{})", spring, i, i - 1);
+    if (i + 1 < n) equations += fmt::format(" - {}*(x{} - x{})", spring, i, i + 1);
+    equations += fmt::format(" - 0.8*sign(v{}, 1.25)\n", i);
+    initial += fmt::format("x{0} = {1}\nv{0} = 0\n", i, draw.number(-0.15, 0.15, 6));
+  }
+  return model_of(equations, "", initial);
+}
+
+/// Equal blocks joined by springs at random, each with two or three others.
+std::string network(Draw& draw, int n) {
+  std::vector<std::vector<int>> joined(static_cast<size_t>(n));
+  for (int i = 0; i < n; ++i) {
+    const int j = draw.whole(0, n - 1);
+    if (j == i) continue;
+    joined[static_cast<size_t>(i)].push_back(j);
+    joined[static_cast<size_t>(j)].push_back(i);
+  }
+  std::string equations, initial;
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = 0.08*t - x{0} - 0.1*v{0} - 0.7*sign(v{0}, 1.3)", i);
+    for (const int j : joined[static_cast<size_t>(i)]) equations += fmt::format(" - 0.4*(x{} - x{})", i, j);
+    equations += "\n";
+    initial += fmt::format("x{0} = {1}\nv{0} = 0\n", i, draw.number(-0.4, 0.4, 6));
+  }
+  return model_of(equations, "", initial);
+}
+
 /// The same in two dimensions.
 std::string lattice(Draw& draw, int side) {
   std::string equations, initial;
@@ -140,6 +173,22 @@ TEST(Clusters, OfChainsOfBlocks) {
   for (unsigned seed = 1; seed <= 4; ++seed) {
     Draw draw(seed);
     expect_same(chain(draw, 40, seed % 2 ? 1.25 : 1.1), 12, 1e-13);
+  }
+}
+
+TEST(Clusters, OfEqualBlocks) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    Draw draw(seed);
+    expect_same(equal_chain(draw, 60, "1.2", "0.1*t"), 20, 1e-12);
+    expect_same(equal_chain(draw, 40, "60", "0.1*t"), 12, 1e-11);
+    expect_same(equal_chain(draw, 40, "0.4", "0.05*t + 0.9*sin(0.7*t)"), 12, 1e-12);
+  }
+}
+
+TEST(Clusters, OfRandomNetworks) {
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    Draw draw(seed);
+    expect_same(network(draw, 60), 25, 1e-12);
   }
 }
 

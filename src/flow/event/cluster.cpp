@@ -9,6 +9,13 @@
 
 namespace saltus {
 
+namespace {
+
+/// What a step of a part costs hardly depends on its order: all are of one, somewhat above that of the tolerance.
+constexpr int higher_order = 4;
+
+}  // namespace
+
 double time_resolution(double t, double scale) {
   return same_time_bits * eps * std::max(std::abs(t), scale * same_time_share);
 }
@@ -26,7 +33,8 @@ ClusterRoom::ClusterRoom(SubsystemProgram of, std::span<const int> shape, const 
   options.parameters = parameters;
   options.initial.assign(at(program->states()), 0.0);
   const double local = local_tolerance(run.tolerance);
-  order = cheapest_order(local, program->tape(std::string(at(program->switches()), '+')).flow);
+  order = std::min(cheapest_order(local, program->tape(std::string(at(program->switches()), '+')).flow),
+                   taylor_order(local) + higher_order);
   step_ratio.assign(1, 1.0);
   for (int n = 1; n <= order; ++n) step_ratio.push_back(std::pow(local, 1.0 / taylor_order(local) - 1.0 / n));
   series.emplace(*program, options.parameters, order);
@@ -76,8 +84,7 @@ bool ClusterRoom::make_step(Cluster& c, double until) {
   Moment& now = moment;
   if (smooth->begin(now) != SeriesStatus::ok || series->redundant_mode()) return false;
   watches->list(now, *smooth, act->jumps(), true);
-  std::span<const WatchedSeries> watched = watches->series(*smooth);
-  const double natural = smooth->natural(watched);
+  const double natural = smooth->natural(watches->series(*smooth));
   const double whole = std::abs(now.clock.until(until));
   const double longest = c.drives.empty() ? whole : std::min(whole, std::abs(now.clock.until(c.horizon)));
   double length = std::min(natural, longest);
@@ -96,7 +103,6 @@ bool ClusterRoom::make_step(Cluster& c, double until) {
     smooth->begin(now);
     if (watches->find_touch(*smooth, tau, resolution) != 0) return false;
     watches->list(now, *smooth, act->jumps(), true);
-    watched = watches->series(*smooth);
   }
   const Piece& piece = smooth->piece();
   const double tau = piece.length;
@@ -107,7 +113,6 @@ bool ClusterRoom::make_step(Cluster& c, double until) {
   for (size_t k = 0; k < c.moving.size(); ++k)
     std::copy_n(&piece.coefficients[at(c.moving[k]) * stride], stride, &c.piece.coefficients[k * stride]);
   c.end = smooth->end();
-  smooth->accept(std::abs(tau), natural, watched);
   if (first) c.guards = watches->found_at(tau, resolution);
   c.last = !first && std::abs(tau) >= whole;
   c.waits = !first && !c.last && std::abs(tau) >= longest;

@@ -23,8 +23,8 @@ constexpr long accumulation_steps = 256;
 /// p(tau) -> p(tau + by).
 void shift_polynomial(std::vector<double>& c, double by) {
   if (by == 0) return;
-  for (size_t from = 0; from + 1 < c.size(); ++from) {
-    for (size_t k = c.size() - 1; k-- > from;) c[k] += by * c[k + 1];
+  for (size_t from = c.size() - 1; from-- > 0;) {
+    for (size_t k = from; k + 1 < c.size(); ++k) c[k] += by * c[k + 1];
   }
 }
 

@@ -451,7 +451,7 @@ class Stepper {
     if (wants_pieces_) make_piece(here_, s, end, piece_);
     recorder_.slid(here_.mode(), s.h);
     for (int i = 0; i < model_.form.visible; ++i) {
-      if (here_.mode().switches[at(i)] == '0') recorder_.drifted(here_.mode(), std::abs(s.tests[i]));
+      if (here_.mode().switches[at(i)] == '0') recorder_.drifted(i, std::abs(s.tests[i]));
     }
     Moment& now = here_.moment;
     now.x = values(here_.x);
