@@ -11,9 +11,9 @@
 #include "ask/gallery.hpp"
 #include "expr/print.hpp"
 #include "model/clocks.hpp"
-#include "model/start.hpp"
 #include "model/program.hpp"
 #include "model/read.hpp"
+#include "model/start.hpp"
 
 namespace saltus {
 namespace {

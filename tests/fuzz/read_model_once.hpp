@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "model/derive.hpp"
-#include "model/start.hpp"
 #include "model/read.hpp"
+#include "model/start.hpp"
 
 namespace saltus::testing {
 

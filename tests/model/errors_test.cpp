@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "model/start.hpp"
 #include "model/read.hpp"
+#include "model/start.hpp"
 #include "model_files.hpp"
 
 namespace saltus {
