@@ -154,7 +154,7 @@ struct System::Content {
 System::System(ModelSource source, ModelSettings settings, const std::string& name) {
   Model model = make_model(source, settings);
   if (model.name.empty()) model.name = name;
-  content_ = std::make_shared<const Content>(std::move(source), std::move(settings), name, std::move(model));
+  content_.reset(new Content{std::move(source), std::move(settings), name, std::move(model)});
 }
 
 System::System(const Model& model) : System(ModelSource{"model", write_model(model)}) {}

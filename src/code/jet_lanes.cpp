@@ -24,7 +24,6 @@ struct Pair {
   friend Pair operator*(double a, const Pair& b) { return {a * b.low, a * b.high}; }
   friend Pair operator*(const Pair& a, double b) { return {a.low * b, a.high * b}; }
   friend Pair operator/(double a, const Pair& b) { return {a / b.low, a / b.high}; }
-  friend Pair operator/(const Pair& a, double b) { return {a.low / b, a.high / b}; }
 };
 static_assert(sizeof(Pair) == sizeof(Lanes8));
 

@@ -113,7 +113,7 @@ NativeCode native_code(NativeSource source, bool known) {
   std::string key = key_of(source);
   if (const auto found = all.by_key.find(key); found != all.by_key.end()) return found->second->code;
   if (known || all.entries.size() >= NativeCache::most) return {};
-  NativeCache::Entry& entry = all.entries.emplace_back(std::move(source));
+  NativeCache::Entry& entry = all.entries.emplace_back(NativeCache::Entry{.source = std::move(source), .code = {}});
   entry.code = loaded().compile(entry.source, native_functions());
   all.by_key.emplace(std::move(key), &entry);
   return entry.code;
