@@ -67,15 +67,49 @@ std::string usage_of(const FormulaFunction& f) {
   }
 }
 
-std::string_view foreign_function(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 19> table{{
+std::string hint_for_foreign(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 27> renamed{{
       {"sgn", "sign"},       {"ceiling", "ceil"},   {"signum", "sign"}, {"ln", "log"},      {"fabs", "abs"},
       {"heaviside", "step"}, {"Heaviside", "step"}, {"arcsin", "asin"}, {"arccos", "acos"}, {"arctan", "atan"},
       {"arctan2", "atan2"},  {"fmod", "mod"},       {"rem", "mod"},     {"clamp", "sat"},   {"ifelse", "if"},
-      {"where", "if"},       {"Abs", "abs"},        {"Sign", "sign"},   {"pow", "^"},
+      {"where", "if"},       {"Abs", "abs"},        {"Sign", "sign"},   {"clip", "sat"},    {"H", "step"},
+      {"Theta", "step"},     {"theta", "step"},     {"θ", "step"},      {"Θ", "step"},      {"unitstep", "step"},
+      {"Max", "max"},        {"Min", "min"},
   }};
-  for (const auto& [foreign, ours] : table) {
-    if (foreign == name) return ours;
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 27> said{{
+      {"pow", "power is written a^b"},
+      {"relu", "write max(a, 0)"},
+      {"pos", "write max(a, 0)"},
+      {"cot", "write 1/tan(a)"},
+      {"sec", "write 1/cos(a)"},
+      {"csc", "write 1/sin(a)"},
+      {"frac", "write mod(a, 1)"},
+      {"sawtooth", "write mod(a, 1)"},
+      {"trunc", "write if(a > 0, floor(a), ceil(a))"},
+      {"fix", "write if(a > 0, floor(a), ceil(a))"},
+      {"int", "write floor(a), ceil(a) or round(a)"},
+      {"deadzone", "write a - sat(a, -d, d)"},
+      {"dead_zone", "write a - sat(a, -d, d)"},
+      {"square", "for a wave write sign(sin(a)), for a power a^2"},
+      {"pulse", "write step(on - mod(t, T)): 1 for a time `on` of each period T"},
+      {"pwm", "write step(on - mod(t, T)): 1 for a time `on` of each period T"},
+      {"piecewise", "write if(c, a, b), one inside the other"},
+      {"Piecewise", "write if(c, a, b), one inside the other"},
+      {"delta", "an impulse is a jump: [jump.NAME] with `every` or `on`, and `set`"},
+      {"dirac", "an impulse is a jump: [jump.NAME] with `every` or `on`, and `set`"},
+      {"delay", "there are no delays: rates depend on the present state"},
+      {"noise", "there is no noise: a run is determined by its start"},
+      {"rand", "there is no noise: a run is determined by its start"},
+      {"randn", "there is no noise: a run is determined by its start"},
+      {"random", "there is no noise: a run is determined by its start"},
+      {"asinh", "write log(a + sqrt(a^2 + 1))"},
+      {"acosh", "write log(a + sqrt(a^2 - 1))"},
+  }};
+  for (const auto& [foreign, ours] : renamed) {
+    if (foreign == name) return fmt::format("it is called '{}' here", ours);
+  }
+  for (const auto& [foreign, hint] : said) {
+    if (foreign == name) return std::string(hint);
   }
   return {};
 }

@@ -23,7 +23,7 @@ const FormulaFunction* find_function(std::string_view name);
 std::vector<std::string> formula_function_names();
 /// How a function is written: "atan2(y, x)".
 std::string usage_of(const FormulaFunction& f);
-/// What a function of another language is called here, or "".
-std::string_view foreign_function(std::string_view name);
+/// What people write who come from papers and other languages, and how it is said here; empty for other names.
+std::string hint_for_foreign(std::string_view name);
 
 }  // namespace saltus

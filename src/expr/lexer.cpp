@@ -56,7 +56,7 @@ Token Lexer::number() {
       fail(token.begin, at_, fmt::format("the number '{}' is too large", token.text), "numbers reach up to 1.7e308");
     }
   }
-  if (at_ < text_.size() && is_name_part(text_[at_])) {
+  if (at_ < text_.size() && is_name_part(text_[at_]) && !printed_sign(text_.substr(at_))) {
     size_t end = at_;
     while (end < text_.size() && is_name_part(text_[end])) ++end;
     fail(token.begin, end,
@@ -132,6 +132,9 @@ void Lexer::refuse_mark() const {
     case '{':
     case '}': fail(begin, begin + 1, fmt::format("'{}' is not used in formulas", c), "use round brackets ( )");
     case '%': fail(begin, begin + 1, "'%' is not an operator", "write mod(a, b); comments start with '#'");
+    case '|':
+      fail(begin, begin + 1, "'|' is not used in formulas", "write abs(x) for |x|, and 'or' between conditions");
+    case '?': fail(begin, begin + 1, "'?' is not an operator", "write if(condition, a, b)");
     case ';': fail(begin, begin + 1, "';' is not used in formulas", "write each equation on its own line");
     default: break;
   }

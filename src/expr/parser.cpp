@@ -150,6 +150,7 @@ bool Parser::continuation() {
 
 void Parser::missing_operator(const Token& token) {
   const Value& left = values_.back();
+  if (token.text == "if") lexer_.fail(token.begin, token.end, "'if' is a function", "write if(condition, a, b)");
   lexer_.fail(token.begin, token.end, fmt::format("an operator is missing before '{}'", token.text),
               left.end - left.begin < 40 ? fmt::format("multiplication is written out: {}*{}",
                                                        formula_.text.substr(left.begin, left.end - left.begin),

@@ -48,17 +48,16 @@ bool Parser::open_call(const Token& token, const std::string& text, const Token&
 
 void Parser::unknown_function(const Token& token, const std::string& text, size_t inside) {
   if (names_.find(text)) {
-    const bool of_time = std::string_view(formula_.text).substr(inside).starts_with("t)");
-    lexer_.fail(token.begin, token.end, fmt::format("'{}' is not a function", token.text),
-                of_time ? fmt::format("write {} alone: states and names depend on time by themselves", token.text)
-                        : fmt::format("multiplication is written out: {}*(...)", token.text));
+    const std::string_view argument = std::string_view(formula_.text).substr(inside);
+    std::string hint = fmt::format("multiplication is written out: {}*(...)", token.text);
+    if (argument.starts_with("t)"))
+      hint = fmt::format("write {} alone: states and names depend on time by themselves", token.text);
+    if (argument.starts_with("t-") || argument.starts_with("t -"))
+      hint = "there are no delays: rates depend on the present state";
+    lexer_.fail(token.begin, token.end, fmt::format("'{}' is not a function", token.text), hint);
   }
-  std::string hint;
-  if (const std::string_view ours = foreign_function(token.text); ours == "^") {
-    hint = "power is written a^b";
-  } else if (!ours.empty()) {
-    hint = fmt::format("it is called '{}' here", ours);
-  } else {
+  std::string hint = hint_for_foreign(token.text);
+  if (hint.empty()) {
     std::vector<std::string> known = names_.function_names();
     const std::string own = nearest_name(token.text, known);
     known = formula_function_names();

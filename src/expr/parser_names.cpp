@@ -44,7 +44,8 @@ void Parser::unknown_name(const Token& token, const std::string& text) const {
                             range->last, text));
   if (const auto why = names_.why_not(text); !why.empty())
     lexer_.fail(token.begin, token.end, fmt::format("'{}' cannot be used here", text), std::string(why));
-  lexer_.fail(token.begin, token.end, fmt::format("unknown name '{}'", text), names_.suggestion(text));
+  lexer_.fail(token.begin, token.end, fmt::format("unknown name '{}'", text),
+              text == "π" ? "it is called 'pi' here" : names_.suggestion(text));
 }
 
 /// x[i-1]

@@ -27,7 +27,14 @@ void Builder::collect_names() {
   for (size_t i = 0; i < lines_.size(); ++i) collect_line(i);
   for (const auto& [stem, family] : families_) check_family(stem, family);
   if (model_.states.empty()) {
-    fail(lines_[0].left, "there is no state", fmt::format("a state has a rate: {}' = ...", lines_[0].left.text));
+    std::string_view name = lines_[0].left.text;
+    for (const std::string_view dot : {"_dot", "dot"}) {
+      if (name.size() > dot.size() && name.ends_with(dot)) {
+        name.remove_suffix(dot.size());
+        break;
+      }
+    }
+    fail(lines_[0].left, "there is no state", fmt::format("a state has a rate: {}' = ...", name));
   }
   for (size_t i = 0; i < text_.parameters.size(); ++i) {
     const Fragment& name = text_.parameters[i].name;
