@@ -84,6 +84,13 @@ Table marks_of(const Model& model, const Orbit& orbit) {
   return table.add_numbers("t", std::move(t)).add_texts("kind", std::move(kinds));
 }
 
+/// In a word; a largest multiplier of 1, as far as one knows, neither attracts nor repels.
+std::string_view stability_of(const Orbit& orbit) {
+  const double known = std::max(1e-9, 10 * std::abs(orbit.trivial - 1.0));
+  if (!orbit.multipliers.empty() && std::abs(std::abs(orbit.multipliers.front()) - 1) <= known) return "neutral";
+  return orbit.stable ? "stable" : "unstable";
+}
+
 }  // namespace
 
 // ---- one orbit -----------------------------------------------------------------------------------------------------
@@ -93,7 +100,7 @@ std::string words_of(const OrbitAnswer& answer) {
   if (!orbit.found) return fmt::format("none       {}\n", orbit.message);
   std::string out = fmt::format("orbit      period {}{}, {}{}\n", number(orbit.period),
                                 orbit.returns > 1 ? fmt::format(" ({} returns)", orbit.returns) : "",
-                                orbit.stable ? "stable" : "unstable", orbit.symmetric ? ", symmetric" : "");
+                                stability_of(orbit), orbit.symmetric ? ", symmetric" : "");
   out += fmt::format("state      t = {}, {}\n", number(orbit.t), state_words(answer.system.model(), orbit.state));
   out += fmt::format("multipliers {}", list_of(orbit.multipliers));
   if (orbit.autonomous) out += fmt::format("; trivial 1 to within {:.2g}", std::abs(orbit.trivial - 1.0));
@@ -175,9 +182,8 @@ Picturing picture_of(const OrbitAnswer& answer, const std::vector<std::string>& 
 std::string words_of(const OrbitsAnswer& answer) {
   std::string out;
   for (const Orbit& o : answer.orbits)
-    out += fmt::format("orbit      period {}, {}, {}; multipliers {}\n", number(o.period),
-                       o.stable ? "stable" : "unstable", state_words(answer.system.model(), o.state),
-                       list_of(o.multipliers));
+    out += fmt::format("orbit      period {}, {}, {}; multipliers {}\n", number(o.period), stability_of(o),
+                       state_words(answer.system.model(), o.state), list_of(o.multipliers));
   return out.empty() ? "none       no start led to an orbit\n" : out;
 }
 
