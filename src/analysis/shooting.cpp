@@ -111,7 +111,7 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
       for (int halving = 0;; ++halving) {
         const double tau = length >= std::abs(left) ? left : std::copysign(length, left);
         smooth.cut(now, tau);
-        if (smooth.trusts(now, tau)) break;
+        if (smooth.trusts(now, tau, {})) break;
         if (halving > 60) return false;
         length = std::min(length, std::abs(left)) / 2;
         smooth.begin(now);

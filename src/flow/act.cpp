@@ -73,7 +73,8 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
 
 std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   caused_.clear();
-  root_error_.assign(jumps_.size(), 0.0);
+  if (root_time_ != now.t()) root_error_.assign(jumps_.size(), 0.0);
+  root_time_ = now.t();
   if (jumps_.size() > 0) note_before(now, event);
   const int m = program_.switches();
   std::vector<int> due;

@@ -95,6 +95,7 @@ class Act {
   void note_jumps(const Moment& now);
   bool look_solved(const Moment& now);
   int sign_of_jump(size_t k) const;
+  bool shares_zero(size_t k, const Moment& now) const;
   void note_before(const Moment& now, const Transition& event);
   std::optional<Fate> check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros);
   bool turns_with(int jump, const std::vector<Guard>& guards) const;
@@ -115,7 +116,8 @@ class Act {
   std::vector<int> counter_of_;  // per switch: the counter whose lower step it is, or -1
   std::vector<double> sigma_, lambda_;
   std::vector<int> caused_;
-  std::vector<double> root_error_;  // per jump that has just happened: |on| at its root, what counts as zero there
+  std::vector<double> root_error_;  // per jump that has happened at this instant: |on| at its root, what counts as zero
+  double root_time_ = 0;            // that instant
   std::vector<AtZero> zeros_;
   std::vector<int> contacts_;  // of one impact
   std::vector<std::string> messages_;

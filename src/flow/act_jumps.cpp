@@ -26,11 +26,13 @@ bool Act::look_solved(const Moment& now) {
 void Act::note_before(const Moment& now, const Transition& event) {
   if (!look_solved(now)) return;
   for (size_t k = 0; k < jumps_.size(); ++k) {
-    const bool due = std::any_of(event.guards.begin(), event.guards.end(), [k](const Guard& g) {
-      return g.kind == GuardKind::jump && g.item == static_cast<int>(k);
+    const int shared = jumps_.shared(k).unknown, m = program_.switches();
+    const bool at_zero = std::any_of(event.guards.begin(), event.guards.end(), [&](const Guard& g) {
+      return (g.kind == GuardKind::jump && g.item == static_cast<int>(k)) ||
+             (g.kind == GuardKind::surface && g.item == shared) || (g.kind == GuardKind::gap && m + g.item == shared);
     });
-    const int sign = sign_of_jump(k);
-    if (!due && sign != 0) jumps_.note(k, sign, 0);
+    const int sign = at_zero || shares_zero(k, now) ? 0 : sign_of_jump(k);
+    if (sign != 0) jumps_.note(k, sign, 0);
   }
 }
 
@@ -41,11 +43,20 @@ int Act::sign_of_jump(size_t k) const {
   return point_.sign(output, zero_bounds);
 }
 
+/// Whether the surface or gap that `on` is is at zero in the mode of `now`.
+bool Act::shares_zero(size_t k, const Moment& now) const {
+  return jumps_.shared(k).rests(now.mode) || jumps_.shared(k).known(now) > 0;
+}
+
 std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<int> due) {
   look_solved(now);
   for (const Guard& g : event.guards) {
     if (g.kind == GuardKind::jump && g.side != 0)
       root_error_[at(g.item)] = std::abs(point_.value(program_.point_jump(g.item)));
+  }
+  for (size_t k = 0; k < jumps_.size(); ++k) {
+    if (shares_zero(k, now))
+      root_error_[k] = std::max(root_error_[k], std::abs(point_.value(program_.point_jump(static_cast<int>(k)))));
   }
   lambda_.clear();
   for (int j = 0; j < program_.constraints(); ++j) lambda_.push_back(series_.unknown(program_.switches() + j)[0]);
@@ -85,19 +96,22 @@ std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<in
 void Act::note_jumps(const Moment& now) {
   if (jumps_.size() == 0) return;
   if (!look_solved(now)) return;
-  std::vector<int> sign(jumps_.size());
+  std::vector<int> sign(jumps_.size(), 0), lead(jumps_.size(), 0);
   bool any_zero = false;
   for (size_t k = 0; k < sign.size(); ++k) {
+    if (shares_zero(k, now)) {
+      if (!jumps_.shared(k).rests(now.mode)) lead[k] = jumps_.shared(k).sign(now.mode);
+      continue;
+    }
     sign[k] = sign_of_jump(k);
     any_zero = any_zero || (sign[k] == 0 && !jumps_.has_clock(k));
   }
-  std::vector<int> lead(jumps_.size(), 0);
   if (any_zero) {
     scale();
     const int order = std::min(decision_order, series_.order());
     if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return;
     for (size_t k = 0; k < sign.size(); ++k) {
-      if (sign[k] == 0)
+      if (sign[k] == 0 && !shares_zero(k, now))
         lead[k] = leading_coefficient(series_.jump(static_cast<int>(k)), 1, order, time_scale, direction_).sign;
     }
   }

@@ -100,4 +100,12 @@ std::optional<double> Chatter::limit(const Accumulation& a, size_t i) const {
   return x + last * ratio / (1 - ratio);
 }
 
+bool Chatter::grows(const Accumulation& a, size_t i) const {
+  const auto moved = [&](size_t k) { return mark(k * a.period).x[i] - mark((k + 1) * a.period).x[i]; };
+  const double factor = moved(0) / moved(1);
+  const auto same = [&](double other) { return std::abs(other - factor) < steady_growth * std::abs(factor); };
+  return std::isfinite(factor) && std::abs(factor) > 1 + steady_growth && same(moved(1) / moved(2)) &&
+         same(moved(2) / moved(3));
+}
+
 }  // namespace saltus

@@ -40,6 +40,8 @@ class Chatter {
   std::vector<int> members(const Accumulation& a) const;
   /// The limit of state i, if its sequence is to be seen above rounding.
   std::optional<double> limit(const Accumulation& a, size_t i) const;
+  /// Whether state i has none: it grows from period to period by a steady factor (a ball between walls that throw it).
+  bool grows(const Accumulation& a, size_t i) const;
 
  private:
   struct Mark {

@@ -42,6 +42,8 @@ void Events::start(Moment& now, std::function<double()> first_scale) {
 
 bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scale, double resolution, bool may_step) {
   bool seen = false;
+  pass_sections(now, guards, resolution);
+  if (recorder_.ended()) return true;
   touched_.clear();
   Transition& event = event_;
   event.reset();
@@ -130,6 +132,15 @@ void Events::finish_chatter(Moment& now, double time_scale, double resolution) {
 
 /// The limit: what chattered has come to rest; everything else went on as in the mode in which it rests.
 void Events::go_to_limit(const Accumulation& found, Moment& now) {
+  for (size_t i = 0; i < now.x.size(); ++i) {
+    if (!chatter_.grows(found, i)) continue;
+    if (found.exhausted)
+      recorder_.finish(Why::diverged,
+                       fmt::format("events accumulate at t = {} and '{}' grows without bound from one to the next",
+                                   now.t(), program_.model().states[i].name),
+                       now);
+    return;
+  }
   const std::vector<int> resting = chatter_.members(found);
   const Moment last = now;
   for (const char letter : {'0', '='}) {  // held by sigma, or, where roots leave no series, by itself
@@ -183,14 +194,33 @@ bool Events::extrapolate(const Accumulation& found, const std::vector<int>& rest
   return true;
 }
 
+/// A section on a surface or gap that arrives at zero is met there, if its last sign says that it has not been yet.
+void Events::pass_sections(const Moment& now, std::span<const Guard> guards, double resolution) {
+  if (!recorder_.has_surface_sections()) return;
+  for (size_t s = 0; s < program_.model().sections.size(); ++s) {
+    const SharedZero& shared = recorder_.section_shared(s);
+    const int sign = recorder_.section_sign(s);
+    const bool arrives = std::any_of(guards.begin(), guards.end(), [&](const Guard& g) {
+      const int first = g.kind == GuardKind::surface ? 0
+                        : g.kind == GuardKind::gap   ? program_.switches()
+                        : g.kind == GuardKind::jump  ? program_.unknowns()
+                                                     : -1;
+      return first >= 0 && shared.unknown == first + g.item && g.side != 0 && sign == shared.side * g.side;
+    });
+    if (arrives) recorder_.pass_here(static_cast<int>(s), -sign, now, resolution);
+  }
+}
+
 /// Signs of sections at the current state, where the next step starts from.
 void Events::note_sections(const Moment& now) {
   if (!recorder_.has_surface_sections() || recorder_.ended()) return;
   series_.set_mode(now.mode);
   if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
   for (size_t s = 0; s < program_.model().sections.size(); ++s) {
+    const SharedZero& shared = recorder_.section_shared(s);
+    const bool zero = shared.rests(now.mode) || shared.known(now) > 0;
     const double c = series_.section(static_cast<int>(s))[0];
-    recorder_.set_section_sign(s, c > 0 ? 1 : c < 0 ? -1 : 0);
+    recorder_.set_section_sign(s, zero ? 0 : c > 0 ? 1 : c < 0 ? -1 : 0);
   }
 }
 

@@ -37,6 +37,7 @@ class Events {
   void finish_chatter(Moment& now, double time_scale, double resolution);
   void go_to_limit(const Accumulation& found, Moment& now);
   bool extrapolate(const Accumulation& found, const std::vector<int>& resting, char letter, Moment& now);
+  void pass_sections(const Moment& now, std::span<const Guard> guards, double resolution);
   void note_sections(const Moment& now);
 
   Series& series_;

@@ -8,8 +8,11 @@
 namespace saltus {
 
 Jumps::Jumps(const Program& program, const std::vector<double>& parameters, double from) {
-  for (const LoweredJump& j : program.model().form.jumps) {
-    Formulas f{.direction = j.direction, .lowered = &j};
+  const Form& form = program.model().form;
+  const std::vector<SharedZero> shared = form.jumps.empty() ? std::vector<SharedZero>{} : zeros_of_jumps(form);
+  for (size_t k = 0; k < form.jumps.size(); ++k) {
+    const LoweredJump& j = form.jumps[k];
+    Formulas f{.direction = j.direction, .lowered = &j, .shared = shared[k]};
     if (j.when) f.when.emplace(*j.when);
     for (const Assignment& a : j.set) f.set.emplace_back(a.state, Plain(a.value));
     jumps_.push_back(std::move(f));

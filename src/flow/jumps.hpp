@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "code/plain.hpp"
+#include "flow/shared_zero.hpp"
 #include "model/program.hpp"
 
 namespace saltus {
@@ -27,6 +28,8 @@ class Jumps {
   int side(size_t k) const { return jumps_[k].at_zero ? jumps_[k].lead : jumps_[k].side; }
   /// Whether `on` is zero here, so that the zero at the start of a step is none of its own.
   bool at_zero(size_t k) const { return jumps_[k].at_zero; }
+  /// The surface or gap that `on` is.
+  const SharedZero& shared(size_t k) const { return jumps_[k].shared; }
   /// Whether a crossing to this sign triggers the jump.
   bool wanted(size_t k, int sign_after) const;
 
@@ -52,6 +55,7 @@ class Jumps {
     std::optional<Plain> when;
     std::vector<std::pair<int, Plain>> set;
     const LoweredJump* lowered = nullptr;
+    SharedZero shared{};
     double every = 0, phase = 0;
     double next = 0;  // number of the next tick
     int side = 0;     // last strict sign; 0 since the jump has happened or before there was one

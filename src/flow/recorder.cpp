@@ -114,6 +114,8 @@ Recorder::Recorder(const Program& program, const RunOptions& options, Trajectory
     has_item_sections_ = has_item_sections_ || kind == Section::Kind::jump || kind == Section::Kind::constraint;
     if (kind == Section::Kind::every) every_.push_back({.section = static_cast<int>(s)});
   }
+  if (has_surface_sections_) section_shared_ = zeros_of_sections(model_);
+  section_shared_.resize(model_.sections.size());
   begin_run(options, result);
 }
 
@@ -372,13 +374,8 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
     if (p.every >= 0) {
       Every& e = every_[at(p.every)];
       t = time_of(e, e.next++);
-    } else {
-      if (std::abs(t - section_seen_[at(p.section)]) <= 4 * resolution) continue;
-      if (std::abs(t - options_->from) <= 4 * resolution) continue;
-      section_seen_[at(p.section)] = t;
-      // Backward in time a rising crossing is met from above.
-      const int sign = direction_ > 0 ? p.sign : -p.sign;
-      if (section.direction != Direction::any && (section.direction == Direction::rising) != (sign > 0)) continue;
+    } else if (!counts(p.section, t, p.sign, resolution)) {
+      continue;
     }
     Trajectory::evaluate(piece, program_.states(), p.tau, x.data());
     if (!point(p.section, t, x, now.mode, now.counters)) continue;
@@ -388,6 +385,21 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
     now.clock.set(t);
     return end_at(section, now);
   }
+}
+
+/// Whether a zero at t, with this sign after it along the run, is a new one in the direction of the section.
+bool Recorder::counts(int s, double t, int sign, double resolution) {
+  if (std::abs(t - section_seen_[at(s)]) <= 4 * resolution) return false;
+  if (std::abs(t - options_->from) <= 4 * resolution) return false;
+  section_seen_[at(s)] = t;
+  const Direction wanted = model_.sections[at(s)].direction;
+  // Backward in time a rising crossing is met from above.
+  return wanted == Direction::any || (wanted == Direction::rising) == (direction_ * sign > 0);
+}
+
+void Recorder::pass_here(int s, int sign, const Moment& now, double resolution) {
+  if (ended_ || !counts(s, now.t(), sign, resolution)) return;
+  if (point(s, now.t(), now.x, now.mode, now.counters)) end_at(model_.sections[at(s)], now);
 }
 
 void Recorder::end_at(const Section& section, const Moment& now) {

@@ -9,6 +9,7 @@
 
 #include "flow/act.hpp"
 #include "flow/moment.hpp"
+#include "flow/shared_zero.hpp"
 #include "flow/simulate.hpp"
 #include "flow/trajectory.hpp"
 
@@ -88,9 +89,13 @@ class Recorder {
   double shortest_interval() const;
   int section_sign(size_t s) const { return section_sign_[s]; }
   void set_section_sign(size_t s, int sign) { section_sign_[s] = sign; }
+  /// The surface or gap that the function of an `on` section is.
+  const SharedZero& section_shared(size_t s) const { return section_shared_[s]; }
   /// Reports the points of sections on the piece that starts at `now`, in order, `crossings` among them. Where one of
   /// them ends the run, the piece is cut there and `now` moved.
   void pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution);
+  /// The function of an `on` section is zero here and would have this sign; where that has been told, nothing happens.
+  void pass_here(int section, int sign, const Moment& now, double resolution);
 
   long events() const { return result_->cost.events; }
   long steps() const { return result_->cost.steps; }
@@ -111,6 +116,7 @@ class Recorder {
 
   bool point(int section, double t, const std::vector<double>& x, const Mode& mode,
              const std::vector<double>& counters);
+  bool counts(int section, double t, int sign, double resolution);
   void end_at(const Section& section, const Moment& now);
   void look_at_pace(const Moment& now);
   void emit(Event& event, const Arc& after);
@@ -129,6 +135,7 @@ class Recorder {
   std::vector<Every> every_;
   std::vector<double> every_for_;  // parameters under which those intervals hold
   bool has_surface_sections_ = false, has_item_sections_ = false;
+  std::vector<SharedZero> section_shared_;
   std::vector<int> section_sign_;
   std::vector<double> section_seen_;
   EventList told_;             // of the last transition or section

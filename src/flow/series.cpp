@@ -462,14 +462,14 @@ void Series::evaluate_with(std::span<const double> x, double t, std::span<const 
   work_->flow.bound(0);
 }
 
-double Series::rate_noise(int i) {
+double Series::noise(size_t output) {
   if (!work_->rounding) work_->rounding = std::make_unique<Rounding>(tape_->flow, parameters_);
   const int m = program_.switches();
   std::vector<double> x, sigma, lambda;
   for (int s = 0; s < program_.states(); ++s) x.push_back(state(s)[0]);
   for (int u = 0; u < program_.unknowns(); ++u) (u < m ? sigma : lambda).push_back(unknown(u)[0]);
   work_->rounding->evaluate(x, t_, sigma, counters_, lambda);
-  return work_->rounding->error(program_.rate(i));
+  return work_->rounding->error(output);
 }
 
 const Jet<double>& Series::manifold() {

@@ -169,8 +169,8 @@ class Series {
   /// The gap without multipliers that a raised constraint keeps at zero.
   double raised_value(int u);
 
-  /// Bound of the rounding error in the rate of a state at the point of the last expand or evaluate.
-  double rate_noise(int i);
+  /// Bound of the rounding error in an output of the tape at the point of the last expand or evaluate.
+  double noise(size_t output);
 
   /// The rate of a state that no formula gives (model/subsystem): the derivative of this series, 0 behind it. It stays
   /// until it is driven otherwise.

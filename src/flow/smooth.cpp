@@ -124,12 +124,32 @@ void Smooth::cut_rough(const Moment& now, double tau) {
   for (size_t i = 0; i < now.x.size(); ++i) std::fill_n(&piece_.coefficients[i * stride + 2], stride - 2, 0.0);
 }
 
-bool Smooth::trusts(const Moment& now, double tau) {
-  if (series_.tape().flow.may_hide && !defect_small(now, tau * 0.5)) return false;
-  return defect_small(now, tau);
+bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched) {
+  const Tape& tape = series_.tape().flow;
+  const bool may_hide = tape.may_hide, polynomial = series_.linear() || (!may_hide && tape.timed.empty());
+  promises_.clear();
+  for (const WatchedSeries& w : watched) {
+    if (polynomial || w.output < 0) continue;
+    const std::span<const double> c(w.c, at(order_) + 1);
+    double size = 0;
+    for (size_t k = c.size(); k-- > 0;) size = size * std::abs(tau) + std::abs(c[k]);
+    const double middle = may_hide ? saltus::evaluate(c, 0.5 * tau) : 0;
+    promises_.push_back({w.c, w.output, middle, saltus::evaluate(c, tau), size});
+  }
+  if (may_hide && !(solves(now, 0.5 * tau) && kept(&Promise::middle))) return false;
+  return solves(now, tau) && kept(&Promise::end);
 }
 
-bool Smooth::defect_small(const Moment& now, double tau) {
+/// Whether what is watched is what its series have promised. A series does not see where a root inside it turns
+/// (hypot(x, y) on the way through the origin); what lies behind would be missed.
+bool Smooth::kept(double Promise::*point) {
+  return std::none_of(promises_.begin(), promises_.end(), [&](const Promise& p) {
+    const double off = std::abs(*p.value - p.*point);
+    return off > broken_promise * p.size && off > 16 * series_.noise(at(p.output));
+  });
+}
+
+bool Smooth::solves(const Moment& now, double tau) {
   const size_t n = now.x.size(), stride = at(order_) + 1;
   if (series_.linear()) return control_.last_term_small(piece_, series_, tau, order_);
   end_.resize(n);
@@ -140,7 +160,10 @@ bool Smooth::defect_small(const Moment& now, double tau) {
   Clock clock = now.clock;
   clock.advance(tau);
   const SeriesStatus status = series_.evaluate(end_, clock.now(), now.counters);
-  if (status == SeriesStatus::unsolved) return true;  // sliding ends here; the events say how
+  if (status == SeriesStatus::unsolved) {  // sliding ends here; the events say how
+    promises_.clear();
+    return true;
+  }
   if (status == SeriesStatus::undefined) return false;
   return control_.defect_small(piece_, slopes_, series_, tau, order_);
 }

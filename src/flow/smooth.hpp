@@ -4,7 +4,9 @@
 //   begin     the series at a moment, in its mode
 //   natural   how long a step they carry, what is watched included
 //   cut       the piece up to tau
-//   trusts    whether it solves the equations at its end (the defect), and inside where the series may be blind
+//   trusts    whether it solves the equations at its end (the defect), and inside where the series may be blind; what
+//   is
+//             watched has the values there that its series promise
 #pragma once
 
 #include <algorithm>
@@ -45,7 +47,8 @@ class Smooth {
   double tangent_length(const Moment& now, double longest, double direction);
 
   void cut(const Moment& now, double tau);
-  bool trusts(const Moment& now, double tau);
+  /// `watched` are the series of `now`; afterwards those of another point.
+  bool trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched);
   /// A first step where the field has no series (a square root at zero): along the tangent, too short to matter.
   void cut_rough(const Moment& now, double tau);
   Piece& piece() { return piece_; }
@@ -70,7 +73,14 @@ class Smooth {
   }
 
  private:
-  bool defect_small(const Moment& now, double tau);
+  /// What a watched series says of two points of a step, and the size of its terms there.
+  struct Promise {
+    const double* value = nullptr;  // where the value itself is found
+    int output = 0;                 // of the tape
+    double middle = 0, end = 0, size = 0;
+  };
+  bool solves(const Moment& now, double tau);
+  bool kept(double Promise::*point);
 
   Series& series_;
   int most_order_ = 0, order_ = 0;
@@ -80,6 +90,7 @@ class Smooth {
   std::optional<StiffFlow> stiff_;
   Piece piece_;
   std::vector<double> end_, slopes_;
+  std::vector<Promise> promises_;
   double end_tau_ = 0;  // where on the piece end_ is
   double scale_ = 0;
   long idle_steps_ = 0;

@@ -164,7 +164,7 @@ bool StepControl::defect_small(const Piece& piece, std::span<const double> slope
     const double defect = std::abs(slope - rate);
     if (defect * std::abs(tau) <= allowed * scale_[i] + rounding) continue;
     // Large forces that cancel leave a rate that is rounding: no shorter step makes it better.
-    if (!(defect <= 16 * series.rate_noise(static_cast<int>(i)))) return false;
+    if (!(defect <= 16 * series.noise(series.program().rate(static_cast<int>(i))))) return false;
   }
   return true;
 }

@@ -24,6 +24,7 @@ int cheapest_order(double tolerance, const Tape& tape);
 struct WatchedSeries {
   const double* c = nullptr;
   double scale = 0;  ///< least size its values are compared with
+  int output = -1;   ///< of the tape, if it is a formula of the state: `Series::evaluate` gives its value as c[0]
 };
 
 /// The error allowed in one step so that what a run accumulates stays below the tolerance, as far as doubles go: a

@@ -28,6 +28,9 @@ inline constexpr int most_rough_steps = 4;
 /// A step along the tangent is long enough for time to see the series that follows.
 inline constexpr double tangent_bits = 512;
 
+/// A watched function that differs from its series by more than this share of the series' terms is another function
+/// there. Errors of a step are far smaller; what is met within such a share of its end is left to the next one.
+inline constexpr double broken_promise = 1e-3;
 /// A step is blind where the defect allows less than this share of the length its series promises.
 inline constexpr double blind_share = 1e-3;
 /// Blind steps in a row before a run ends as stalled: around a singularity that series do not see they never end, on
@@ -86,6 +89,9 @@ inline constexpr double rate_rounding = 256 * eps;
 inline constexpr double slowest_ratio = 0.9999;
 /// How much the ratio may drift over three periods, in units of one minus the ratio.
 inline constexpr double steady_ratio = 0.02;
+/// A state whose steps from period to period grow by a factor that is steady to this share has no limit: rounding would
+/// not be so regular.
+inline constexpr double steady_growth = 1e-3;
 /// A sequence is completed when what is left of it is this share of its length or of the flow's time scale.
 inline constexpr double short_rest = 1e-7;
 /// Share of the tolerance that the place of a limit may be off.

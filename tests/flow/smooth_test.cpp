@@ -25,7 +25,7 @@ TEST(Smooth, StepsFollowTheFlowOfTheirModeThroughItsSurfaces) {
     ASSERT_EQ(smooth.begin(now), SeriesStatus::ok);
     double length = std::min(smooth.natural({}), 5 - now.t());
     smooth.cut(now, length);
-    ASSERT_TRUE(smooth.trusts(now, length));
+    ASSERT_TRUE(smooth.trusts(now, length, {}));
     now.x = smooth.end();
     now.clock.advance(length);
   }

@@ -634,5 +634,20 @@ TEST(Jumps, ComparatorAgainstARampThatResets) {
   EXPECT_NEAR(static_cast<double>(count(run, cross)), 200, 1) << story(run);
 }
 
+// A ball between walls 1 apart, thrown back faster each time: it meets them at t = 1/2 + 1 + 1/r + 1/r^2 + .., its
+// speed grows by r each time. Backward in time every restitution below 1 does so.
+TEST(Walls, ThatThrowABallAreMetFasterAndFasterUntilItsSpeedHasNoBound) {
+  System s = system("x' = v\nv' = A - B", "x = 0.5\nv = 1",
+                    "[parameters]\nr = 1.25\n[constraint.A]\ngap = \"x\"\nrestitution = \"r\"\n"
+                    "[constraint.B]\ngap = \"1 - x\"\nrestitution = \"r\"\n");
+  for (const double direction : {1.0, -1.0}) {
+    const Trajectory run = s.set({{"r", direction > 0 ? 1.25 : 0.8}}).run(10 * direction);
+    EXPECT_EQ(run.end.why, Why::diverged) << story(run);
+    EXPECT_NEAR(run.end.t, 4.5 * direction, 1e-6) << story(run);
+    EXPECT_GT(std::abs(run.end.state[1]), 1e6) << story(run);
+    EXPECT_EQ(run.end.mode.constraints, "oo") << story(run);
+  }
+}
+
 }  // namespace
 }  // namespace saltus::physics

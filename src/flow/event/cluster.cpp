@@ -97,7 +97,7 @@ bool ClusterRoom::make_step(Cluster& c, double until) {
     first = watches->find_first(*smooth, act->jumps(), direction * length, resolution, false);
     const double tau = first ? first->root : direction * length;
     smooth->cut(now, tau);
-    if (c.moving.empty() || smooth->trusts(now, tau)) break;
+    if (c.moving.empty() || smooth->trusts(now, tau, watches->series(*smooth))) break;
     length = std::abs(tau) / 2;
     if (length < shortest) return false;
     smooth->begin(now);

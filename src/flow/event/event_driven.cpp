@@ -131,12 +131,12 @@ class EventEngine {
       const double tau = first ? first->root : direction_ * length;
       smooth_.cut(now_, tau);
       if (!model_.sections.empty()) find_sections(tau, false);
-      if (smooth_.trusts(now_, tau)) break;
+      if (smooth_.trusts(now_, tau, watched)) break;
       smooth_.begin(now_);
       if (const double touch = watches_.find_touch(smooth_, tau, resolution()); touch != 0) {
         // The flow arrives at a surface along its tangent and may not leave it again: a tank that runs empty.
         smooth_.cut(now_, touch);
-        if (smooth_.trusts(now_, 0.75 * touch)) {
+        if (smooth_.trusts(now_, 0.75 * touch, watched)) {
           smooth_.piece().length = touch;
           first = watches_.touched();
           break;
@@ -302,15 +302,21 @@ class EventEngine {
     next_sign_.resize(model_.sections.size());
     for (size_t s = 0; s < model_.sections.size(); ++s) {
       if (model_.sections[s].kind != Section::Kind::on) continue;
+      const SharedZero& shared = recorder_.section_shared(s);
+      if (shared.rests(now_.mode)) {
+        next_sign_[s] = 0;
+        continue;
+      }
       const int number = static_cast<int>(s);
       const double* series =
           samples ? smooth_.sample(watches_.first_section_sample() + number) : smooth_.series().section(number);
       const std::span<const double> c(series, at(smooth_.order()) + 1);
       const int sign = recorder_.section_sign(s);
       if (sign != 0 && c[0] * sign < 0) crossings_.push_back({number, 0.0, -sign});
+      const int known = std::max(sign == 0 ? 1 : 0, shared.known(now_));
       double from = 0;
       for (int found = 0; found < 1000; ++found) {
-        const Root root = leftmost_root(c, {.h = tau, .from = from, .known_zeros = sign == 0 ? 1 : 0});
+        const Root root = leftmost_root(c, {.h = tau, .from = from, .known_zeros = known});
         if (root.kind == RootKind::none) break;
         if (root.kind == RootKind::crossing) crossings_.push_back({number, root.at, root.sign_after});
         from = root.at;

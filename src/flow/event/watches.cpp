@@ -44,19 +44,21 @@ void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool e
     }
   }
   for (size_t k = 0; k < jumps.size(); ++k) {
-    if (jumps.has_clock(k)) continue;
+    if (jumps.has_clock(k) || jumps.shared(k).rests(now.mode)) continue;
     watches_.push_back({.guard = {GuardKind::jump, static_cast<int>(k), jumps.side(k)},
-                        .known = jumps.at_zero(k) ? 1 : 0,
+                        .known = std::max(jumps.at_zero(k) ? 1 : 0, jumps.shared(k).known(now)),
                         .sign = jumps.side(k)});
   }
 }
 
 std::span<const WatchedSeries> Watches::series(const Smooth& smooth) {
   controlled_.clear();
-  for (const Watch& w : watches_) controlled_.push_back({function(w, smooth), std::abs(w.offset)});
+  for (const Watch& w : watches_) controlled_.push_back({function(w, smooth), std::abs(w.offset), output(w)});
   const std::vector<Section>& sections = program_.model().sections;
   for (size_t s = 0; s < sections.size(); ++s) {
-    if (sections[s].kind == Section::Kind::on) controlled_.push_back({smooth.series().section(static_cast<int>(s)), 0});
+    const int number = static_cast<int>(s);
+    if (sections[s].kind == Section::Kind::on)
+      controlled_.push_back({smooth.series().section(number), 0, static_cast<int>(program_.section(number))});
   }
   return controlled_;
 }
@@ -78,6 +80,16 @@ std::vector<SampledFunction> Watches::sampled() const {
   }
   for (size_t s = 0; s < program_.model().sections.size(); ++s) out.push_back({Kind::section, static_cast<int>(s), 0});
   return out;
+}
+
+/// Of the tape of the series; -1 for what the equations of a mode are solved for.
+int Watches::output(const Watch& w) const {
+  switch (w.guard.kind) {
+    case GuardKind::surface: return static_cast<int>(program_.surface(w.guard.item));
+    case GuardKind::gap: return static_cast<int>(program_.gap(w.guard.item));
+    case GuardKind::jump: return static_cast<int>(program_.jump(w.guard.item));
+    default: return -1;
+  }
 }
 
 const double* Watches::function(const Watch& w, const Smooth& smooth) const {

@@ -48,6 +48,7 @@ class Watches {
 
  private:
   const double* function(const Watch& w, const Smooth& smooth) const;
+  int output(const Watch& w) const;
   void locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution);
 
   const Program& program_;

@@ -58,6 +58,7 @@ void find_crossings(StepSolver& solver, const Model& model, const Recorder& reco
   for (int k = 0; k < layout.sections; ++k) {
     const int side = recorder.section_sign(at(k)), output = layout.section(k);
     if (model.sections[at(k)].kind != Section::Kind::on || side * step.tests[output] >= 0) continue;
+    if (recorder.section_shared(at(k)).rests(here.mode())) continue;
     crossings.push_back({k, passage(solver, here, step, piece, output, side), -side});
   }
 }

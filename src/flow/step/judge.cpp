@@ -46,7 +46,8 @@ std::vector<Guard> Judge::watched(const Here& here) const {
   }
   for (int k = 0; k < layout_.jumps; ++k) {
     const int side = jumps_.side(at(k));
-    if (!jumps_.has_clock(at(k)) && side != 0 && jumps_.wanted(at(k), -side)) out.push_back({GuardKind::jump, k, side});
+    const bool watched = !jumps_.has_clock(at(k)) && !jumps_.shared(at(k)).rests(here.mode());
+    if (watched && side != 0 && jumps_.wanted(at(k), -side)) out.push_back({GuardKind::jump, k, side});
   }
   return out;
 }
@@ -93,8 +94,12 @@ void Judge::look_at_jumps(const Here& here, const Step& step, std::vector<Disagr
   for (int k = 0; k < layout_.jumps; ++k) {
     const int side = jumps_.side(at(k));
     const double c = step.tests[layout_.jump(k)];
-    if (jumps_.has_clock(at(k)) || side == 0 || side * c >= 0 || !jumps_.wanted(at(k), -side)) continue;
-    found.push_back({{GuardKind::jump, k, side}, side * here.tests[layout_.jump(k)], side * c});
+    if (jumps_.has_clock(at(k)) || jumps_.shared(at(k)).rests(here.mode())) continue;
+    if (side == 0 || side * c >= 0 || !jumps_.wanted(at(k), -side)) continue;
+    const double start = side * here.tests[layout_.jump(k)];
+    if (jumps_.at_zero(at(k)) && side * c >= start)
+      continue;  // rounding on the wrong side, on its way to the right one
+    found.push_back({{GuardKind::jump, k, side}, start, side * c});
   }
 }
 

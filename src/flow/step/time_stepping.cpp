@@ -287,7 +287,21 @@ class Stepper {
   bool happen() {
     std::vector<Guard> guards;
     for (const Disagreement& d : found_) guards.push_back(d.guard);
+    for (const Disagreement& d : found_) {
+      if (d.guard.kind != GuardKind::jump) continue;
+      const std::optional<Guard> shared = shared_guard(d.guard);
+      if (shared && std::find(guards.begin(), guards.end(), *shared) == guards.end()) guards.push_back(*shared);
+    }
     return happen_at(std::move(guards));
+  }
+
+  /// The surface or gap that is zero with a jump: where jumps are located it takes part, though it need not be located.
+  std::optional<Guard> shared_guard(const Guard& jump) const {
+    const SharedZero& shared = events_.jumps().shared(at(jump.item));
+    const int m = judge_.layout().switches, side = shared.side * jump.side;
+    if (shared.unknown < 0 || shared.rests(here_.mode())) return std::nullopt;
+    if (shared.unknown < m) return Guard{GuardKind::surface, shared.unknown, side};
+    return side > 0 ? std::optional(Guard{GuardKind::gap, shared.unknown - m, side}) : std::nullopt;
   }
 
   bool happen_at(std::vector<Guard> guards) {
@@ -472,6 +486,7 @@ class Stepper {
     here_.tests = s.tests;
     now.clock.set(end);
     now.x = values(here_.x);
+    std::fill(now.known.begin(), now.known.end(), 0);
     if (recorder_.has_grown(now)) return;
     note_signs();
     project();
@@ -481,9 +496,13 @@ class Stepper {
     const TestLayout& layout = judge_.layout();
     for (int k = 0; k < layout.jumps; ++k) {
       // A zero here is judged where it is left or stays.
-      if (const int s = sign_of(here_.tests[layout.jump(k)]); s != 0) events_.jumps().note(at(k), s, 0);
+      Jumps& jumps = events_.jumps();
+      const int s = sign_of(here_.tests[layout.jump(k)]);
+      const bool rounding = jumps.at_zero(at(k)) && jumps.side(at(k)) * s < 0;  // it has not yet come to its side
+      if (s != 0 && !rounding && !jumps.shared(at(k)).rests(here_.mode())) jumps.note(at(k), s, 0);
     }
     for (int s = 0; s < layout.sections; ++s) {
+      if (recorder_.section_shared(at(s)).rests(here_.mode())) continue;
       if (const int sign = sign_of(here_.tests[layout.section(s)]); sign != 0) recorder_.set_section_sign(at(s), sign);
     }
   }

@@ -1,0 +1,125 @@
+// Conditions and sections that are a surface or gap of the model, or turn where their series cannot see it: what is met
+// is a matter of mathematics, not of rounding. Both engines.
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+#include "physics.hpp"
+
+namespace saltus::physics {
+namespace {
+
+using enum EventKind;
+
+std::vector<Trajectory> by_both(const System& s, double until) {
+  RunOptions steps = s.options(until, 1e-9);
+  steps.step.emplace();
+  return {s.run(until), s.run(steps)};
+}
+
+std::vector<double> times(const Trajectory& run, EventKind kind, std::string_view name) {
+  std::vector<double> out;
+  for (const Event& e : of_kind(run, kind)) {
+    if (std::find(e.on.begin(), e.on.end(), name) != e.on.end()) out.push_back(e.t);
+  }
+  return out;
+}
+
+void expect_times(const Trajectory& run, EventKind kind, std::string_view name, const std::vector<double>& wanted,
+                  double tolerance) {
+  const std::vector<double> found = times(run, kind, name);
+  ASSERT_EQ(found.size(), wanted.size()) << name << "\n" << story(run);
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], wanted[i], tolerance) << name << "\n" << story(run);
+}
+
+// A block that rests on its base until the ground pushes harder than g tan(alpha): it leaves th = 0 with th = th' =
+// th'' = 0.
+TEST(SharedZero, AJumpOnASurfaceDoesNotHappenWhereTheSurfaceIsLeft) {
+  const System block = system(
+      "th' = om\n"
+      "om' = -p^2*(sin(alpha*sign(th) - th) + 5*sin(6*t + 0.5)/9.81*cos(alpha*sign(th) - th))\n"
+      "n' = 0\np = 2.14\nalpha = 0.25",
+      "th = 0\nom = 0\nn = 0", "[jump.land]\non = \"th\"\nset = { n = \"n + 1\" }");
+  const double leaves = (std::asin(9.81 * std::tan(0.25) / 5) - 0.5) / 6;
+  for (const Trajectory& run : by_both(block, 0.5)) {
+    expect_times(run, leave, "th", {leaves}, 1e-3);
+    EXPECT_EQ(count(run, jump), 0) << story(run);
+    EXPECT_LT(run.end.state[0], -0.05) << story(run);
+  }
+}
+
+// x' = 1.2 sin t - sign x: stays at 0 until the force exceeds 1, comes back by itself half a period later.
+TEST(SharedZero, ASectionOnASurfaceIsMetWhereItIsReachedAndNotWhereItIsLeft) {
+  const System s = system("x' = 1.2*sin(t) - sign(x)", "x = 0.1",
+                          "[section.any]\non = \"x\"\n[section.down]\non = \"x\"\ndirection = \"falling\"\n"
+                          "[section.up]\non = \"3 - 3*(1 + x)\"\ndirection = \"falling\"\n");
+  for (const Trajectory& run : by_both(s, 10 * std::numbers::pi)) {
+    std::vector<double> any, down, up;
+    for (const Event& e : of_kind(run, slide)) {
+      any.push_back(e.t);
+      (e.before.switches == "+" ? down : up).push_back(e.t);
+    }
+    EXPECT_EQ(any.size(), 11u) << story(run);
+    EXPECT_EQ(count(run, leave), 10) << story(run);
+    expect_times(run, section, "any", any, 1e-12);
+    expect_times(run, section, "down", down, 1e-12);
+    expect_times(run, section, "up", up, 1e-12);
+  }
+}
+
+// A ball dropped from 1 under g = 10 meets the floor at t0, t0(1 + 2r), t0(1 + 2r + 2r^2), ..
+TEST(SharedZero, AJumpOnAGapHappensOncePerImpact) {
+  const System ball = system("q' = v\nv' = -10 + N\nn' = 0\nm' = 0", "q = 1\nv = 0\nn = 0\nm = 0",
+                             "[constraint.N]\ngap = \"q\"\nrestitution = 0.5\n"
+                             "[jump.touch]\non = \"q\"\nset = { n = \"n + 1\" }\n"
+                             "[jump.turn]\non = \"v\"\nset = { m = \"m + 1\" }\n[section.floor]\non = \"q\"\n");
+  const double t0 = std::sqrt(0.2);
+  for (const Trajectory& run : by_both(ball, 1.25)) {
+    for (const auto& [kind, name] : {std::pair(jump, "touch"), {impact, "N"}, {section, "floor"}})
+      expect_times(run, kind, name, {t0, 2 * t0, 2.5 * t0, 2.75 * t0}, 1e-7);
+    EXPECT_EQ(run.end.state[2], 4) << story(run);
+    EXPECT_EQ(run.end.state[3], 7) << "at each impact, and at the top of each flight between\n" << story(run);
+  }
+  for (const Trajectory& run : by_both(ball, 3)) {  // past the accumulation at 3 t0, at rest
+    EXPECT_EQ(run.end.why, Why::time) << story(run);
+    EXPECT_NEAR(run.end.state[0], 0, 1e-9) << story(run);
+    EXPECT_NEAR(run.end.state[1], 0, 1e-6) << story(run);
+  }
+}
+
+TEST(SharedZero, ASectionOnTheConditionOfAJumpIsMetWithIt) {
+  const System s = system("x' = cos(t)\nn' = 0", "x = 0\nn = 0",
+                          "[jump.j]\non = \"x - 0.5\"\nset = { n = \"n + 1\" }\n[section.s]\non = \"1 - 2*x\"\n");
+  const double first = std::asin(0.5), period = 2 * std::numbers::pi;
+  for (const Trajectory& run : by_both(s, period)) {
+    for (const auto& [kind, name] : {std::pair(jump, "j"), {section, "s"}})
+      expect_times(run, kind, name, {first, period / 2 - first}, 1e-7);
+  }
+}
+
+// ---- functions that turn unseen
+// --------------------------------------------------------------------------------------
+
+// |x| written as a root is 0.5 at x = -0.5 and at x = 0.5; its series from the left is -x for all times.
+TEST(HiddenKink, ASurfaceBehindItIsMet) {
+  for (const char* distance : {"sqrt(x^2)", "hypot(x, y)", "(x^2 + y^2)^0.5", "sqrt((t - 1.3)^2)"}) {
+    const System s = system(fmt::format("x' = 1\ny' = 0\na' = sign(0.5 - {})", distance), "x = -1.3\ny = 0\na = 0");
+    for (const Trajectory& run : by_both(s, 5)) {
+      expect_events(run, {{0.8, cross}, {1.8, cross}}, 1e-9);
+      expect_end(run, {3.7, 0, -3}, 1e-8);
+    }
+  }
+}
+
+TEST(HiddenKink, AJumpAndASectionBehindItAreMet) {
+  const System s = system("x' = 1\ny' = 0\nn' = 0", "x = -1.3\ny = 0\nn = 0",
+                          "[jump.ring]\non = \"hypot(x, y) - 0.5\"\nset = { n = \"n + 1\" }\n"
+                          "[section.out]\non = \"hypot(x, y) - 1\"\ndirection = \"rising\"\n");
+  for (const Trajectory& run : by_both(s, 5)) {
+    expect_times(run, jump, "ring", {0.8, 1.8}, 1e-9);
+    expect_times(run, section, "out", {2.3}, 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace saltus::physics
