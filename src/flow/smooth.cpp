@@ -24,7 +24,7 @@ void Smooth::begin_run(int most_order, std::span<const double> step_ratio, const
   if (options.stiff)
     stiff_.emplace(series_.program(), options.tolerance, options.until < options.from ? -1.0 : 1.0, order_);
   end_tau_ = scale_ = 0;
-  idle_steps_ = 0;
+  idle_steps_ = full_steps_ = 0;
 }
 
 SeriesStatus Smooth::begin(const Moment& now) {
@@ -183,7 +183,8 @@ void Smooth::accept(double length, double natural, std::span<const WatchedSeries
   if (length >= 0.99 * natural) {
     idle_steps_ += control_.idle(piece_, length);
     usual = std::min(usual + 4, most_order_);
-  } else if (length < 0.8 * natural) {
+    ++full_steps_;
+  } else if (length < 0.8 * natural && full_steps_ == 0) {
     const int least = std::max(7, usual - 4);
     usual = std::min(most_order_, std::max(least, control_.enough(series_, order_, watched, length, least)) + 1);
   }

@@ -54,7 +54,8 @@ class Smooth {
   Piece& piece() { return piece_; }
   /// State at the end of the piece.
   const std::vector<double>& end();
-  /// The step has been made; `length` of `natural`. Lower orders where events cut steps short, higher ones elsewhere.
+  /// The step has been made; `length` of `natural`. Lower orders where events cut the only step between them short,
+  /// higher ones elsewhere: what lies between two events should be one step.
   void accept(double length, double natural, std::span<const WatchedSeries> watched);
   /// Steps shorter than the states' curves need.
   long idle_steps() const { return idle_steps_; }
@@ -62,7 +63,9 @@ class Smooth {
   // ---- stiff --------------------------------------------------------------------------------------------------------
 
   bool stiff() const { return stiff_.has_value(); }
+  /// After an event.
   void restart() {
+    full_steps_ = 0;
     if (stiff_) stiff_->restart();
   }
   StiffStatus stiff_step(const Moment& now, double longest);
@@ -94,6 +97,7 @@ class Smooth {
   double end_tau_ = 0;  // where on the piece end_ is
   double scale_ = 0;
   long idle_steps_ = 0;
+  long full_steps_ = 0;  // since the last event
   std::vector<double> sampled_;
 };
 

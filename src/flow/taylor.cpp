@@ -15,7 +15,7 @@ int taylor_order(double tolerance) {
 
 int cheapest_order(double tolerance, const Tape& tape) {
   // Instructions, roughly: what a step costs whatever its order; per operation and order; per product of series.
-  constexpr double step = 3000, operation = 15, product = 2;
+  constexpr double step = 6000, operation = 15, product = 2;
   double linear = 0, products = 2;  // the search for roots
   for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
     for (const Operation& o : *list) {
@@ -24,12 +24,17 @@ int cheapest_order(double tolerance, const Tape& tape) {
       products += simple ? 0 : slots_of(o.instr);
     }
   }
-  int best = taylor_order(tolerance);
-  const auto cost = [&](int n) {
-    return (step + operation * linear * n + product * products * n * n) / std::pow(tolerance, 1.0 / n);
+  // A linear flow has coefficients that fall like 1/n!: its steps grow with the order, until terms that cancel cost
+  // more digits than the tolerance leaves.
+  const bool entire = products == 2;
+  const double most_growth = std::max(128.0, 0.02 * tolerance / 2.2e-16);
+  const auto reach = [&](int n) {
+    return std::exp((entire ? std::lgamma(n + 1.0) : 0.0) / n) * std::pow(tolerance, 1.0 / n);
   };
-  for (int n = best + 1; n <= 30; ++n) {
-    if (cost(n) < cost(best)) best = n;
+  const auto cost = [&](int n) { return (step + operation * linear * n + product * products * n * n) / reach(n); };
+  int best = taylor_order(tolerance);
+  for (int n = best + 1; n <= 36; ++n) {
+    if (cost(n) < cost(best) && (n <= 30 || std::exp(reach(n)) <= most_growth)) best = n;
   }
   return best;
 }

@@ -43,7 +43,8 @@ constexpr auto weights = [] {
 struct OnStep {
   std::array<double, most_terms> x;
   size_t terms = 0;
-  double all = 0, after_8 = 0, after_12 = 0, after_16 = 0;  ///< sums of |x_k|: all of them, without the first 8, 12, 16
+  double all = 0;                                                ///< sum of |x_k|
+  double after_8 = 0, after_12 = 0, after_16 = 0, after_24 = 0;  ///< the same without the first 8, 12, 16, 24
 
   /// False where powers of h leave the range of numbers.
   bool put(std::span<const double> c, double h);
@@ -74,11 +75,13 @@ bool OnStep::put(std::span<const double> c, double h) {
     return total(sum);
   };
   const double to_8 = scale_to(8), to_12 = scale_to(12), to_16 = scale_to(16);
-  after_16 = scale_to(most_terms);
+  const double to_24 = scale_to(24);
+  after_24 = scale_to(most_terms);
+  after_16 = after_24 + to_24;
   after_12 = after_16 + to_16;
   after_8 = after_12 + to_12;
   all = after_8 + to_8;
-  for (; k < 16; k += 4) std::fill_n(&x[k], 4, 0.0);
+  for (; k < 24; k += 4) std::fill_n(&x[k], 4, 0.0);
   const double power = std::abs(low[0]);
   return power > 1e-180 && power < 1e180 && all > 1e-100 && all < 1e100;
 }
@@ -142,14 +145,14 @@ BandPassage pass(const OnStep& p, double E) {
   constexpr size_t pairs = (m + 1) / 2;
   std::array<Two, pairs> b{};
   const double before = p.x[0] > 0 ? 1 : -1;
-#pragma GCC unroll 16
+#pragma GCC unroll 24
   for (size_t k = 0; k <= m; ++k) {
     const double x = before * p.x[k];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (size_t j = k / 2; j < pairs; ++j) b[j] += load(&weights<m>[k][2 * j]) * x;
   }
   TwoFlags above{}, below{}, negative{};
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (size_t j = 0; j < pairs; ++j) {
     const TwoFlags bits{1ll << (2 * j), 2ll << (2 * j)};
     above |= (b[j] > E) & bits;
@@ -174,14 +177,18 @@ std::optional<OneBox> settle_in_one_box(std::span<const double> c, double h, dou
   OnStep p;
   if (!p.put(c, h)) return std::nullopt;
   const double small = 0x1p-16 * p.all;
-  const double rest = p.after_8 <= small ? p.after_8 : p.after_12 <= small ? p.after_12 : p.after_16;
+  const double rest = p.after_8 <= small    ? p.after_8
+                      : p.after_12 <= small ? p.after_12
+                      : p.after_16 <= small ? p.after_16
+                                            : p.after_24;
   // Rounding of x_k, of the Bernstein coefficients and of the values of p, generously.
   const double E = rest + noise + 4 * (max_degree + 1) * eps * p.all;
   if (!(std::abs(p.x[0]) > E)) return std::nullopt;
 
   const BandPassage passage = p.after_8 <= small    ? pass<7>(p, E)
                               : p.after_12 <= small ? pass<11>(p, E)
-                                                    : pass<15>(p, E);
+                              : p.after_16 <= small ? pass<15>(p, E)
+                                                    : pass<23>(p, E);
   if (passage.turns == 0) return OneBox{};
   if (passage.turns < 0) return std::nullopt;
 
