@@ -47,8 +47,10 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/gallery_data.cpp
 target_sources(saltus_ask PRIVATE ${CMAKE_BINARY_DIR}/gallery_data.cpp)
 find_library(SLEEF sleef REQUIRED)
 target_link_libraries(saltus_code PRIVATE ${SLEEF})
-# The one file that is compiled for wider registers; code/jet asks the machine before it is used.
+# The files that are compiled for wider registers; the machine is asked before they are used.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/jet_lanes.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/solve/one_box_wide.cpp PROPERTIES
+  COMPILE_OPTIONS "-mavx2;-mfma;-ffp-contract=fast")
 
 # Rooms whose time is spent elsewhere: -O3 costs a third of their compiling and gains nothing.
 if(CMAKE_BUILD_TYPE STREQUAL Release)

@@ -1,6 +1,7 @@
 // The usual answer of a search for roots, settled in one box: a polynomial on a step that has no root, or crosses.
 //
-//   p = q + r on the step, q its first 8, 12 or 16 terms, |r| <= R the sum of the others
+//   p = q + r on the step, q its first 8, 12, 16 or 24 terms, |r| <= R the sum of the others
+//   |p(0)| exceeds everything else: no root
 //   E = R + N + rounding;  zones of the Bernstein coefficients of q: above E, between, below -E
 //   all in one zone: no root
 //   from one side to the other: q passes E and -E once each. A root s of p with p'(s)^2 > 8 E max |p''| is then the

@@ -354,6 +354,16 @@ bool tells(const OneBox& box, const RootSearch& search) {
   return box.last && (ahead == 0 || ahead > 1e-9 * std::abs(search.h));
 }
 
+/// One box for the whole step; where that tells nothing, one for its beginning, if a root is there.
+std::optional<OneBox> settle(std::span<const double> q, const RootSearch& search, double noise) {
+  constexpr double beginning = 0.125;
+  if (const std::optional<OneBox> whole = settle_in_one_box(q, search.h, noise); whole && tells(*whole, search))
+    return whole;
+  if (search.from != 0) return std::nullopt;
+  const std::optional<OneBox> begin = settle_in_one_box(q, beginning * search.h, noise);
+  return begin && begin->root.kind != RootKind::none ? begin : std::nullopt;
+}
+
 }  // namespace
 
 Root leftmost_root(std::span<const double> c, const RootSearch& search) {
@@ -370,14 +380,14 @@ Root leftmost_root(std::span<const double> c, const RootSearch& search) {
   if (noise > 0)
     for (std::size_t k = 0; k < zeros; ++k) noise /= h;
 
-  const double rest = h * magnitude(q.subspan(1), h);
-  if (std::abs(q[0]) > (1 + 64 * eps) * rest + noise + 1e-300) return {};
   if (!std::isfinite(h) || !(std::abs(search.from) < h) || sign_of(search.from) == -sign_of(search.h)) return {};
 
   Root root;
-  if (const std::optional<OneBox> box = settle_in_one_box(q, search.h, noise); box && tells(*box, search)) {
+  if (const std::optional<OneBox> box = settle(q, search, noise)) {
     if (std::abs(box->root.at) > std::abs(search.from)) root = box->root;
   } else {
+    const double rest = h * magnitude(q.subspan(1), h);
+    if (std::abs(q[0]) > (1 + 64 * eps) * rest + noise + 1e-300) return {};
     const Scaled p = scale(q, search, noise, rest);
     if (p.n < 1) return {};
     root = walk(p);

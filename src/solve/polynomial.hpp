@@ -1,8 +1,8 @@
 // The leftmost real root of a polynomial on a step: coefficients and an interval in, the first crossing or touch out.
 //
 //   strip the known zeros at tau = 0
-//   if |c_0| exceeds everything else on the step: no root                 the usual answer, no more than one pass
-//   if one box settles it (solve/one_box): that                           nearly all others
+//   if one box settles it (solve/one_box): that                           nearly always
+//   if |c_0| exceeds everything else on the step: no root
 //   scale tau by a power of two (exact), so that the step ends between 1 and 2
 //   walk from the left in boxes [a, b]:
 //     expand p at a; a box is settled if p passes each edge of the band |p| <= N at most once in it

@@ -1,0 +1,300 @@
+// How one box is settled (solve/one_box), in registers of two numbers or of four: V. Included by the file for each;
+// whatever could stay a function of its own depends on V, so that no machine runs the code of the other.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "base/numbers.hpp"
+#include "solve/one_box.hpp"
+
+namespace saltus::one_box {
+
+constexpr size_t most_terms = (max_degree / 4 + 1) * 4;
+
+using Two = double __attribute__((vector_size(16)));
+using Four = double __attribute__((vector_size(32)));
+template <class V>
+using Flags = decltype(V{} < V{});
+
+template <class V>
+constexpr size_t width = sizeof(V) / sizeof(double);
+
+template <class V>
+inline void load(const double* from, V& v) {
+  std::memcpy(&v, from, sizeof(v));
+}
+template <class V>
+inline double total(const V& v) {
+  double sum = v[0];
+  for (size_t i = 1; i < width<V>; ++i) sum += v[i];
+  return sum;
+}
+
+/// Four numbers that follow each other.
+template <class V>
+struct Group {
+  static constexpr size_t parts = 4 / width<V>;
+  V v[parts];
+
+  static Group zero() {
+    Group out;
+    for (size_t p = 0; p < parts; ++p) out.v[p] = V{};
+    return out;
+  }
+  static Group of(const double* from) {
+    Group out;
+    for (size_t p = 0; p < parts; ++p) load(from + p * width<V>, out.v[p]);
+    return out;
+  }
+  void put(double* to) const {
+    for (size_t p = 0; p < parts; ++p) std::memcpy(to + p * width<V>, &v[p], sizeof(V));
+  }
+  Group size() const {
+    Group out;
+    for (size_t p = 0; p < parts; ++p) out.v[p] = std::bit_cast<V>(std::bit_cast<Flags<V>>(v[p]) & ~(1ll << 63));
+    return out;
+  }
+  double sum() const {
+    V all = v[0];
+    for (size_t p = 1; p < parts; ++p) all += v[p];
+    return total(all);
+  }
+  friend Group operator*(const Group& a, const Group& b) {
+    Group out;
+    for (size_t p = 0; p < parts; ++p) out.v[p] = a.v[p] * b.v[p];
+    return out;
+  }
+  friend Group operator*(const Group& a, double b) {
+    Group out;
+    for (size_t p = 0; p < parts; ++p) out.v[p] = a.v[p] * b;
+    return out;
+  }
+  friend Group operator+(const Group& a, const Group& b) {
+    Group out;
+    for (size_t p = 0; p < parts; ++p) out.v[p] = a.v[p] + b.v[p];
+    return out;
+  }
+  friend Group operator+(const Group& a, double b) {
+    Group out;
+    for (size_t p = 0; p < parts; ++p) out.v[p] = a.v[p] + b;
+    return out;
+  }
+};
+
+/// weights[k][i] = binomial(i, k) / binomial(m, k): what t^k adds to the i-th Bernstein coefficient of degree m.
+template <int m>
+constexpr auto weights = [] {
+  std::array<std::array<double, m + 1>, m + 1> table{};
+  for (int k = 0; k <= m; ++k) {
+    for (int i = k; i <= m; ++i) {
+      double ratio = 1;
+      for (int j = 0; j < k; ++j) ratio = ratio * (i - j) / (m - j);
+      table[static_cast<size_t>(k)][static_cast<size_t>(i)] = ratio;
+    }
+  }
+  return table;
+}();
+
+/// p on the step: x_k = c_k h^k, so that p = sum x_k t^k on 0 <= t <= 1; zeros follow up to a multiple of four.
+template <class V>
+struct OnStep {
+  alignas(32) std::array<double, most_terms> x;
+  size_t terms = 0;
+  double all = 0;                                                ///< sum of |x_k|
+  double after_8 = 0, after_12 = 0, after_16 = 0, after_24 = 0;  ///< the same without the first 8, 12, 16, 24
+
+  /// False where powers of h leave the range of numbers.
+  bool put(std::span<const double> c, double h) {
+    const double h2 = h * h, h4 = h2 * h2;
+    const double first[4] = {1, h, h2, h2 * h};
+    Group<V> power = Group<V>::of(first);
+    size_t k = 0;
+    const auto scale = [&](const double* from) {
+      const Group<V> scaled = Group<V>::of(from) * power;
+      scaled.put(&x[k]);
+      power = power * h4;
+      k += 4;
+      return scaled.size();
+    };
+    const auto scale_to = [&](size_t end) {
+      Group<V> sum = Group<V>::zero();
+      while (k + 4 <= end && k + 4 <= c.size()) sum = sum + scale(&c[k]);
+      if (k < end && k < c.size()) {  // the last ones
+        double last[4] = {0, 0, 0, 0};
+        for (size_t i = k; i < c.size(); ++i) last[i - k] = c[i];
+        sum = sum + scale(last);
+      }
+      return sum.sum();
+    };
+    const double to_8 = scale_to(8), to_12 = scale_to(12), to_16 = scale_to(16), to_24 = scale_to(24);
+    after_24 = scale_to(most_terms);
+    after_16 = after_24 + to_24;
+    after_12 = after_16 + to_16;
+    after_8 = after_12 + to_12;
+    all = after_8 + to_8;
+    terms = k;
+    const double last_power = std::abs(power.v[0][0]);
+    return last_power > 1e-180 && last_power < 1e180 && all > 1e-100 && all < 1e100;
+  }
+  /// As many terms as `pass` may read.
+  void fill() {
+    for (size_t k = terms; k < 24; k += 4) Group<V>::zero().put(&x[k]);
+  }
+};
+
+/// p, t p' and t^2 p''.
+struct Look {
+  double value, slope, bend;
+};
+
+template <class V>
+inline Look look(const OnStep<V>& p, double t) {
+  const double t2 = t * t, t4 = t2 * t2;
+  Group<V> value = Group<V>::zero(), slope = Group<V>::zero(), bend = Group<V>::zero();
+  const double last = static_cast<double>(p.terms), numbers[4] = {last, last + 1, last + 2, last + 3};
+  Group<V> k = Group<V>::of(numbers);
+  for (size_t i = p.terms; i > 0;) {
+    i -= 4;
+    k = k + -4.0;
+    const Group<V> x = Group<V>::of(&p.x[i]), dx = k * x;
+    value = value * t4 + x;
+    slope = slope * t4 + dx;
+    bend = bend * t4 + (k + -1.0) * dx;
+  }
+  const double powers[4] = {1, t, t2, t2 * t};
+  const Group<V> power = Group<V>::of(powers);
+  return {(value * power).sum(), (slope * power).sum(), (bend * power).sum()};
+}
+
+/// max |p''| in t at most.
+template <class V>
+inline double largest_curvature(const OnStep<V>& p) {
+  const double numbers[4] = {0, 1, 2, 3};
+  Group<V> sum = Group<V>::zero(), k = Group<V>::of(numbers);
+  for (size_t i = 0; i < p.terms; i += 4, k = k + 4.0) sum = sum + k * (k + -1.0) * Group<V>::of(&p.x[i]).size();
+  return sum.sum();
+}
+
+/// How q, the first m + 1 terms of p, passes the band |q| <= E, as far as its Bernstein coefficients tell.
+struct BandPassage {
+  int turns = 0;       ///< changes of the side on which the coefficients are; -1: they do not leave the band in order
+  double where = 0;    ///< the first zero of the control polygon
+  double deepest = 0;  ///< where the coefficient farthest on the other side belongs
+};
+
+/// The coefficients as bits, the first one lowest: above the band, then below it, then perhaps above it again, with
+/// those inside the band between.
+template <class V>
+inline int count_turns(unsigned above, unsigned below, int count) {
+  const auto from = [all = (1u << count) - 1](int i) { return all & (~0u << i); };
+  const unsigned again = above & (~0u << std::countr_one(above));
+  if (below == 0) return above == from(0) ? 0 : -1;
+  const int first = std::countr_zero(below), end = first + std::countr_one(below >> first);
+  if (again == 0) return below == from(first) ? 1 : -1;
+  const int back = std::countr_zero(again);
+  const bool in_order = below == (from(first) & ~from(end)) && end <= back && again == from(back);
+  return in_order ? 2 : -1;
+}
+
+template <int m, class V>
+inline BandPassage pass(const OnStep<V>& p, double E) {
+  constexpr size_t vectors = (m + 1) / width<V>;
+  V b[vectors] = {};
+  const double before = p.x[0] > 0 ? 1 : -1;
+#pragma GCC unroll 24
+  for (size_t k = 0; k <= m; ++k) {
+    const double x = before * p.x[k];
+#pragma GCC unroll 12
+    for (size_t j = k / width<V>; j < vectors; ++j) {
+      V weight;
+      load(&weights<m>[k][width<V> * j], weight);
+      b[j] += weight * x;
+    }
+  }
+  Flags<V> above{}, below{}, negative{}, bits{};
+  for (size_t i = 0; i < width<V>; ++i) bits[i] = 1ll << i;
+#pragma GCC unroll 12
+  for (size_t j = 0; j < vectors; ++j, bits <<= width<V>) {
+    above |= (b[j] > E) & bits;
+    below |= (b[j] < -E) & bits;
+    negative |= (b[j] < 0) & bits;
+  }
+  const auto joined = [](const Flags<V>& f) {
+    long long out = f[0];
+    for (size_t i = 1; i < width<V>; ++i) out |= f[i];
+    return static_cast<unsigned>(out);
+  };
+  BandPassage out{.turns = count_turns<V>(joined(above), joined(below), m + 1)};
+  if (out.turns <= 0) return out;
+  std::array<double, m + 1> value;
+  std::memcpy(value.data(), b, sizeof(value));
+  const size_t first = static_cast<size_t>(std::countr_zero(joined(negative)));
+  out.where = (static_cast<double>(first - 1) + value[first - 1] / (value[first - 1] - value[first])) / m;
+  if (out.turns == 2) {
+    size_t deepest = 0;
+    for (size_t i = 1; i <= m; ++i) deepest = value[i] < value[deepest] ? i : deepest;
+    out.deepest = static_cast<double>(deepest) / m;
+  }
+  return out;
+}
+
+template <class V>
+std::optional<OneBox> settle(std::span<const double> c, double h, double noise) {
+  OnStep<V> p;
+  if (!p.put(c, h)) return std::nullopt;
+  // The first term exceeds everything else.
+  const double start = std::abs(p.x[0]);
+  if (start > (1 + 64 * eps) * (p.all - start) + 64 * eps * p.all + noise) return OneBox{};
+  p.fill();
+  const double small = 0x1p-16 * p.all;
+  const double rest = p.after_8 <= small    ? p.after_8
+                      : p.after_12 <= small ? p.after_12
+                      : p.after_16 <= small ? p.after_16
+                                            : p.after_24;
+  // Rounding of x_k, of the Bernstein coefficients and of the values of p, generously.
+  const double E = rest + noise + 4 * (max_degree + 1) * eps * p.all;
+  if (!(std::abs(p.x[0]) > E)) return std::nullopt;
+
+  const BandPassage passage = p.after_8 <= small    ? pass<7>(p, E)
+                              : p.after_12 <= small ? pass<11>(p, E)
+                              : p.after_16 <= small ? pass<15>(p, E)
+                                                    : pass<23>(p, E);
+  if (passage.turns == 0) return OneBox{};
+  if (passage.turns < 0) return std::nullopt;
+
+  const int before = sign_of(p.x[0]);
+  const double curvature = largest_curvature(p);
+  double t = passage.where, end = 1, slope = 0;
+  if (passage.turns == 2) {  // both ways, if it is on the other side at all
+    end = passage.deepest;
+    if (!(before * look(p, end).value < -2 * E)) return std::nullopt;
+  }
+  bool close = false;
+  for (int iteration = 0; iteration < 10 && !close; ++iteration) {  // Halley's method
+    const Look local = look(p, t);
+    const double newton = local.value / local.slope;  // in units of t
+    const double step = newton / (1 - 0.5 * newton * local.bend / local.slope);
+    slope = (local.slope - local.bend * step) / t;
+    t -= t * step;
+    if (!(t > 0 && t <= end)) return std::nullopt;
+    const double turn = curvature * std::abs(t * step / slope);  // how much the slope changes over the step
+    close = turn * turn * turn * std::abs(step) <= 0.1 * eps;
+  }
+  if (!close || sign_of(slope) != -before || !(slope * slope > 8 * E * curvature)) return std::nullopt;
+
+  // One more step with a value that has all its digits; what is left of p at the root follows from it.
+  const double s = t * h, value = evaluate(c, s);
+  slope /= h;
+  double root = s - value / slope;
+  double left = before * (value + slope * (root - s));
+  if (std::abs(left) <= 0.02 * eps * std::abs(slope * root)) left = before * evaluate(c, root);
+  if (left > 0) root = std::nextafter(root, h);
+  if (!(std::abs(root) <= std::abs(end * h))) return std::nullopt;
+  return OneBox{{RootKind::crossing, root, -before}, passage.turns == 1};
+}
+
+}  // namespace saltus::one_box
