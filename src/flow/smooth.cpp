@@ -130,11 +130,13 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
   promises_.clear();
   for (const WatchedSeries& w : watched) {
     if (polynomial || w.output < 0) continue;
-    const std::span<const double> c(w.c, at(order_) + 1);
-    double size = 0;
-    for (size_t k = c.size(); k-- > 0;) size = size * std::abs(tau) + std::abs(c[k]);
-    const double middle = may_hide ? saltus::evaluate(c, 0.5 * tau) : 0;
-    promises_.push_back({w.c, w.output, middle, saltus::evaluate(c, tau), size});
+    double size = 0, middle = 0, end = 0;
+    for (int k = order_; k >= 0; --k) {
+      size = size * std::abs(tau) + std::abs(w.c[k]);
+      middle = middle * (0.5 * tau) + w.c[k];
+      end = end * tau + w.c[k];
+    }
+    promises_.push_back({w.c, w.output, middle, end, size});
   }
   if (may_hide && !(solves(now, 0.5 * tau) && kept(&Promise::middle))) return false;
   return solves(now, tau) && kept(&Promise::end);
