@@ -78,7 +78,10 @@ class FlatRate {
     for (unsigned point = 1; point <= Probe::points; ++point) {
       std::vector<double> values(nodes_.size());
       for (size_t k = 0; k < nodes_.size(); ++k) {
-        if (nodes_[k].size() == 0) values[k] = probe(nodes_[k], point);
+        if (nodes_[k].size() != 0) continue;
+        values[k] = probe(nodes_[k], point);
+        if (nodes_[k].is_symbol(SymbolKind::sigma))
+          values[k] *= 0.7;  // inside: no side of a third switch hides a product
       }
       points_.push_back(std::move(values));
     }

@@ -1,5 +1,6 @@
 #include "model/probe.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
@@ -36,8 +37,18 @@ double Probe::operator()(const Expr& e, unsigned point) const {
 
 bool Probe::is_zero(const Expr& e) const {
   if (e.is_number()) return e.value() == 0;
-  for (unsigned point = 1; point <= 4; ++point) {
-    const auto lookup = [&](const Symbol& s) { return value(s, point); };
+  // (1 - sigma)/2 is zero on one side only: all sides of a few switches are looked at, some of many.
+  std::unordered_map<int, unsigned> sigmas;
+  for (const Expr& s : symbols_in(std::span(&e, 1))) {
+    if (s.is_symbol(SymbolKind::sigma)) sigmas.emplace(s.symbol().index, static_cast<unsigned>(sigmas.size()));
+  }
+  const size_t few = 6;
+  const unsigned sides = 1u << std::min(sigmas.size(), few);
+  for (unsigned point = 1; point <= std::max(sides, 4u); ++point) {
+    const auto lookup = [&](const Symbol& s) {
+      if (s.kind != SymbolKind::sigma || sigmas.size() > few) return value(s, point);
+      return (point - 1) >> sigmas.at(s.index) & 1u ? -1.0 : 1.0;
+    };
     const double v = evaluate(e, lookup);
     if (!std::isfinite(v) || std::abs(v) > 1e-13 * magnitude(e, lookup)) return false;
   }
@@ -50,7 +61,7 @@ double Probe::value(const Symbol& s, unsigned point) const {
                           static_cast<unsigned>(s.index) * 15485863u);
   random.discard(3);
   const double u = std::uniform_real_distribution<double>(0.3, 1.7)(random);
-  const bool up = random() / 64 % 2 == 0;
+  const bool up = random() * 0x9E3779B97F4A7C15u >> 63 == 0;  // mixed: the signs of several symbols are independent
   switch (s.kind) {
     case SymbolKind::sigma: return up ? 1.0 : -1.0;
     case SymbolKind::counter: return 0.0;
