@@ -69,7 +69,7 @@ std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<in
     for (const int k : due) {
       if (!jumps_.holds(at(k), inputs(now))) continue;
       JumpDone done{k, now.x, {}};
-      jumps_.apply(at(k), inputs(now), now.x);
+      jumps_.apply(at(k), inputs(now), now.x);  // which is no crossing of its own condition
       done.after = now.x;
       event.jumps.push_back(std::move(done));
       if (auto fate = check_state(now)) return fate;

@@ -83,6 +83,7 @@ void Jumps::apply(size_t k, const PlainInputs& inputs, std::span<double> x) {
   values_.clear();
   for (auto& [state, formula] : jumps_[k].set) values_.push_back(formula(inputs));
   for (size_t s = 0; s < values_.size(); ++s) x[static_cast<size_t>(jumps_[k].set[s].first)] = values_[s];
+  jumps_[k].side = 0;
 }
 
 }  // namespace saltus
