@@ -427,8 +427,7 @@ bool Act::count_steps(Moment& now) {
     const int crossed = above == '+' ? counter.above : below == '-' ? counter.below : -1;
     if (crossed < 0 && !rests) continue;
     if (crossed >= 0 && program_.nested(crossed)) {
-      if (!looked) read_sigma(now);
-      if (!looked) evaluate_point(now);
+      if (!looked) look_solved(now);
       looked = true;
       jumped = jumped || point_.sign(program_.point(crossed, 0), near_bounds) != 0;
     }
@@ -450,7 +449,7 @@ bool Act::count_steps(Moment& now) {
 /// Counters and nested surfaces under the switches just chosen; those at zero are listed.
 void Act::look_at_nested(Moment& now, std::vector<AtZero>& zeros) {
   zeros.clear();
-  read_sigma(now);
+  if (!look_solved(now)) read_sigma(now);  // what is slid on has a sigma that nested surfaces see
   for (const int i : model_.form.order) {
     if (!program_.nested(i)) continue;
     if (counter_of_[at(i)] >= 0) count(now, model_.form.counters[at(counter_of_[at(i)])], true);
