@@ -188,6 +188,7 @@ void Chooser::decide(const std::vector<size_t>& group) {
   for (const int order : {2, 4, decision_order}) {
     std::vector<Candidate> kept = judge(group, candidates, std::min(order, series_.order()));
     if (!kept.empty()) {
+      prefer_crossing(group, candidates, kept);
       settle(group, kept);
       return;
     }
@@ -282,6 +283,31 @@ void Chooser::prefer_sticking(const std::vector<size_t>& group, std::vector<Cand
         std::any_of(kept.begin(), kept.end(), [&](const Candidate& c) { return c.letters[i] == '0'; });
     if (can_stick) std::erase_if(kept, [&](const Candidate& c) { return c.letters[i] != '0'; });
   }
+}
+
+void Chooser::prefer_crossing(const std::vector<size_t>& group, const std::vector<Candidate>& candidates,
+                              std::vector<Candidate>& kept) const {
+  size_t only = group.size();
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (zeros_[group[i]].depends) continue;
+    if (only < group.size()) return;
+    only = i;
+  }
+  if (kept.size() < 2 || only == group.size() || zeros_[group[only]].leaving) return;
+  const int u = zeros_[group[only]].unknown;
+  if (u >= program_.switches() || program_.nested(u) || series_.hold(u) > 1) return;
+  bool seen[2] = {false, false}, up = true, down = true;
+  for (const Candidate& c : candidates) {
+    if (!c.usable || c.letters[only] == '0') continue;
+    seen[c.letters[only] == '+'] = true;
+    up = up && c.first[only] * options_.direction > 0;
+    down = down && c.first[only] * options_.direction < 0;
+  }
+  if (!seen[0] || !seen[1] || up == down) return;
+  const char side = up ? '+' : '-';
+  const auto crosses = [&](const Candidate& c) { return c.letters[only] == side; };
+  if (std::any_of(kept.begin(), kept.end(), crosses))
+    std::erase_if(kept, [&](const Candidate& c) { return !crosses(c); });
 }
 
 bool Chooser::constraints_only(const std::vector<size_t>& group) const {

@@ -57,6 +57,10 @@ class Chooser {
   void describe_contacts(const std::vector<size_t>& group);
   /// Where both sticking and passing are consistent on a surface that holds, it sticks.
   void prefer_sticking(const std::vector<size_t>& group, std::vector<Candidate>& kept) const;
+  /// A surface through which the fields on both sides go is crossed, whatever surfaces nested in its switch would do on
+  /// the way: Filippov's answer for one surface.
+  void prefer_crossing(const std::vector<size_t>& group, const std::vector<Candidate>& candidates,
+                       std::vector<Candidate>& kept) const;
   bool constraints_only(const std::vector<size_t>& group) const;
   /// Diodes may share currents and voltages in several ways while the states move in one; the friction of an open
   /// contact may be anything. `wholly`: the states move alike not only at first.

@@ -18,6 +18,7 @@ Expr truth(const Expr& sigma) { return (Expr(1) + sigma) / Expr(2); }
 }  // namespace
 
 Expr Lowering::lower_node(const Expr& e, std::span<const Expr> a) {
+  if (const std::optional<Expr> value = lower_of_switches(e, a)) return *value;
   switch (e.op()) {
     case Op::sign: return sigma({.written = e.argument(0), .lowered = a[0], .fixes_ratio = true, .rank = 2});
     case Op::hold_sign: return lower_hold(e, a);
@@ -41,6 +42,57 @@ Expr Lowering::lower_node(const Expr& e, std::span<const Expr> a) {
     case Op::table: return lower_table(e, a[0]);
     default: return a.empty() ? e : make(e.op(), a);
   }
+}
+
+/// A function of switches alone (two of three relays, a saturated one) has no surface of its own: its values on the
+/// sides of those switches, interpolated.
+std::optional<Expr> Lowering::lower_of_switches(const Expr& e, std::span<const Expr> a) {
+  if (e.op() < Op::sign || e.op() == Op::hold_sign || e.op() == Op::both || e.op() == Op::either ||
+      e.op() == Op::negation || e.op() == Op::select)
+    return std::nullopt;
+  std::vector<Expr> arguments;
+  for (const Expr& argument : a) arguments.push_back(expand(argument));
+  std::vector<Expr> sigmas;
+  for (const Expr& s : symbols_in(arguments)) {
+    const bool is_sigma = s.is_symbol(SymbolKind::sigma);
+    if (is_sigma && !form_.switches[static_cast<size_t>(s.symbol().index)].holds) {
+      sigmas.push_back(s);
+    } else if (is_sigma || !(is_constant(s) || s.is_symbol(SymbolKind::table))) {
+      return std::nullopt;
+    }
+  }
+  constexpr size_t most = 6;  // 64 values
+  if (sigmas.empty() || sigmas.size() > most) return std::nullopt;
+  const auto up = [](size_t corner, size_t i) { return (corner >> i & 1u) != 0; };
+  std::vector<Expr> values;  // on each combination of sides
+  for (size_t corner = 0; corner < size_t{1} << sigmas.size(); ++corner) {
+    ExprMap<Expr> sides;
+    for (size_t i = 0; i < sigmas.size(); ++i) sides.emplace(sigmas[i], up(corner, i) ? 1.0 : -1.0);
+    std::vector<Expr> there;
+    for (const Expr& argument : arguments) there.push_back(substitute(argument, sides));
+    if (e.op() == Op::table) {  // which may end before a combination that never comes
+      const auto v = literal(there[0]);
+      if (!v || !std::isfinite((*e.argument(1).symbol().curve)(*v))) return std::nullopt;
+    }
+    values.push_back(lower_node(Expr::raw(e.op(), there), there));
+  }
+  for (size_t i = 0; i < sigmas.size(); ++i) {  // from values to coefficients of products of sigmas
+    for (size_t k = 0; k < values.size(); ++k) {
+      if (up(k, i)) continue;
+      const Expr low = values[k], high = values[k | size_t{1} << i];
+      values[k] = (low + high) / Expr(2);
+      values[k | size_t{1} << i] = (high - low) / Expr(2);
+    }
+  }
+  Expr sum = values[0];
+  for (size_t k = 1; k < values.size(); ++k) {
+    Expr term = values[k];
+    for (size_t i = 0; i < sigmas.size(); ++i) {
+      if (up(k, i)) term = term * sigmas[i];
+    }
+    sum = sum + term;
+  }
+  return sum;
 }
 
 Expr Lowering::lower_comparison(const Expr& written, const Expr& more, const Expr& less) {

@@ -66,6 +66,7 @@ class Lowering {
 
   // ---- each nonsmooth function (lower_functions.cpp)
   Expr lower_node(const Expr& e, std::span<const Expr> a);
+  std::optional<Expr> lower_of_switches(const Expr& e, std::span<const Expr> a);
   Expr lower_comparison(const Expr& written, const Expr& more, const Expr& less);
   Expr lower_hold(const Expr& e, std::span<const Expr> a);
   Expr lower_extreme(const Expr& e, std::span<const Expr> a);
