@@ -5,8 +5,10 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/index.hpp"
+#include "expr/print.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
@@ -106,6 +108,22 @@ std::vector<Event> events_of(const Transition& transition, const Model& model) {
   return {std::make_move_iterator(events.begin()), std::make_move_iterator(events.end())};
 }
 
+namespace {
+
+/// What a transition was on, steps of floor and mod included: they are no events.
+std::string names_of(const Transition& transition, const Model& model) {
+  std::vector<std::string> names;
+  for (const Event& event : events_of(transition, model)) names.insert(names.end(), event.on.begin(), event.on.end());
+  for (const Counter& c : model.form.counters) {
+    if (transition.counters_before.empty() || transition.counters_before[at(c.at)] == transition.counters[at(c.at)])
+      continue;
+    names.push_back(c.name.empty() ? fmt::format("floor({})", print(c.phase)) : c.name);
+  }
+  return fmt::format("'{}'", fmt::join(names, "', '"));
+}
+
+}  // namespace
+
 Recorder::Recorder(const Program& program, const RunOptions& options, Trajectory& result)
     : program_(program), model_(program.model()) {
   for (size_t s = 0; s < model_.sections.size(); ++s) {
@@ -160,11 +178,15 @@ void Recorder::step(const Moment& now) {
   if (steps % pace_steps == 0) look_at_pace(now);
 }
 
-/// Ends a run that would never reach its end. One that a section ends has no such time: its past is its measure.
+/// Ends a run that would never reach its end. One that a section ends has no such time: its past is its measure, and
+/// the next point where a clock gives it.
 void Recorder::look_at_pace(const Moment& now) {
   const double moved = std::abs(now.clock.until(paced_from_));
   const bool timed = !options_->on_section && options_->section_count == 0;
-  const double left = std::abs(now.clock.until(timed ? options_->until : options_->from));
+  double left = std::abs(now.clock.until(timed ? options_->until : options_->from));
+  for (const Every& e : every_) {
+    if (!timed && e.section == options_->section) left = std::max(left, std::abs(now.clock.until(time_of(e, e.next))));
+  }
   if (moved * (hopeless_steps / pace_steps) < left)
     finish(Why::stalled, fmt::format("the last {} steps have moved time by no more than {:.3g}", pace_steps, moved),
            now);
@@ -206,12 +228,9 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   if (result_->cost.events >= options_->max_events)
     return finish(Why::stalled, fmt::format("{} events were not enough", options_->max_events), now);
   if (at_once_ > most_events_at_once) {
-    std::string names;
-    for (const Event& event : events_of(transition, model_)) {
-      for (const std::string& name : event.on) names += (names.empty() ? "'" : ", '") + name + "'";
-    }
     finish(Why::zeno,
-           fmt::format("more than {} events at t = {} (the last on {})", most_events_at_once, transition.t, names),
+           fmt::format("more than {} events at t = {} (the last on {})", most_events_at_once, transition.t,
+                       names_of(transition, model_)),
            now);
   }
 }
@@ -245,6 +264,13 @@ void Recorder::finish(Why why, std::string message, const Moment& now) {
   result_->end.mode = visible_mode(now.mode, model_.form.visible);
   result_->last.mode = now.mode;
   result_->last.counters = now.counters;
+}
+
+void Recorder::stall(double length, double first_scale, const Moment& now) {
+  const double last_digit = eps * std::abs(now.t());
+  if (length < shortest_step_bits * last_digit && length > same_time_share * first_scale)
+    return stall(fmt::format("a step of {:.3g} does not move time: its last digit is {:.2g}", length, last_digit), now);
+  stall(fmt::format("steps have shrunk to {:.3g}: the rates have a singularity here", length), now);
 }
 
 void Recorder::stall(std::string cause, const Moment& now) {

@@ -42,6 +42,42 @@ TEST(Bounded, StepsThatAreTooShortForTheTimeOfTheRun) {
   expect_stall(system("x' = mod(t, 1e-12)", "x = 0"), 0, 1, 100'000, StepOptions{.dt = 0.01});
 }
 
+TEST(Bounded, StepsThatAreTooShortForTheNextPointOfAClock) {
+  const System s = gallery_system("dry_friction");
+  RunOptions o = s.options(1e9, 1e-10);
+  o.step = StepOptions{.dt = 1e-300};
+  o.keep_events = false;
+  o.section = 0;
+  o.section_count = 10;
+  const Trajectory run = s.run(o);
+  EXPECT_EQ(run.end.why, Why::stalled) << story(run);
+  EXPECT_LT(run.cost.steps, 100'000);
+}
+
+TEST(Bounded, TimeThatIsTooLargeToMoveIsNoSingularity) {
+  const System s = gallery_system("lorenz");
+  for (const bool step : {false, true}) {
+    RunOptions o = s.options(1e18, 1e-10);
+    o.from = 1e17;
+    if (step) o.step = StepOptions{};
+    const Trajectory run = s.run(o);
+    EXPECT_EQ(run.end.why, Why::stalled) << story(run);
+    EXPECT_NE(run.end.message.find("does not move time"), std::string::npos) << run.end.message;
+  }
+  const System root = system("x' = -sqrt(x)", "x = 1");
+  RunOptions o = root.options(10, 1e-10);
+  EXPECT_NE(root.run(o).end.message.find("singularity"), std::string::npos) << root.run(o).end.message;
+}
+
+TEST(Bounded, EventsAtOneInstantAreNamed) {
+  const System s = system("x' = mod(t, 1e-300)", "x = 0");
+  RunOptions o = s.options(1, 1e-10);
+  o.step = StepOptions{};
+  const Trajectory run = s.run(o);
+  EXPECT_EQ(run.end.why, Why::zeno) << story(run);
+  EXPECT_NE(run.end.message.find("'wraps1'"), std::string::npos) << run.end.message;
+}
+
 TEST(Bounded, ManyEventsThatGetAheadAreNoStall) {
   RunOptions o = system("x' = sign(sin(1000*t))", "x = 0").options(200, 1e-10);
   o.keep_events = false;

@@ -89,11 +89,15 @@ class EventEngine {
     if (first_scale_ > 0) return first_scale_;
     first_scale_ = 1;
     if (program_.unknowns() == 0 && events_.jumps().size() == 0) return first_scale_;
+    return first_scale_ = smooth_.estimate_scale(first_moment());
+  }
+
+  Moment first_moment() const {
     Moment first{.x = options_->initial,
                  .counters = std::vector<double>(now_.counters.size(), 0.0),
                  .mode = {std::string(now_.mode.switches.size(), '+'), std::string(now_.mode.constraints.size(), 'o')}};
     first.clock.set(options_->from);
-    return first_scale_ = smooth_.estimate_scale(first);
+    return first;
   }
 
   bool finished() const { return direction_ * now_.clock.until(options_->until) <= 0; }
@@ -262,9 +266,7 @@ class EventEngine {
     recorder_.end_sliding(smooth_.series().active(), smooth_.series().slope_varies(), now_);
   }
 
-  void stall(double length) {
-    recorder_.stall(fmt::format("steps have shrunk to {:.3g}: the rates have a singularity here", length), now_);
-  }
+  void stall(double length) { recorder_.stall(length, smooth_.estimate_scale(first_moment()), now_); }
 
   /// Signs of the determinants of the coupled sliding equations at the point of the last evaluation.
   void read_determinants(std::vector<int>& signs) const {

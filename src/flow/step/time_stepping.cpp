@@ -93,8 +93,8 @@ class Stepper {
     now.mode.constraints.assign(model_.form.gaps.size(), 'o');
     now.counters.assign(at(model_.form.counter_values), 0.0);
     end_ = options_.from;
-    const double scale = smooth_.estimate_scale(now);
-    events_.start(now, [scale] { return scale; });
+    first_scale_ = smooth_.estimate_scale(now);
+    events_.start(now, [this] { return first_scale_; });
     take_over();
     if (!recorder_.ended() && !length_.start(here_)) end_undefined();
   }
@@ -106,7 +106,7 @@ class Stepper {
 
   void stall(double h) {
     here_.moment.x = values(here_.x);
-    recorder_.stall(fmt::format("steps have shrunk to {:.3g}: the rates have a singularity here", h), here_.moment);
+    recorder_.stall(h, first_scale_, here_.moment);
   }
 
   void end_undefined() {
@@ -522,6 +522,7 @@ class Stepper {
   StepRule rule_;
   int most_splits_;
   Here here_;
+  double first_scale_ = 1;                 // of the flow where the run starts
   Step step_;                              // the last one solved in a known mode
   std::vector<Disagreement> found_;        // on it
   double grid_ = 0, began_ = 0, end_ = 0;  // the number of the present step, where it begins and ends
