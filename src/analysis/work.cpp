@@ -4,11 +4,10 @@
 #include <cassert>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <exception>
+#include <list>
 #include <mutex>
 #include <queue>
-#include <system_error>
 #include <thread>
 
 #include <unistd.h>
@@ -36,13 +35,18 @@ struct Finished {
 
 // ---- the threads of this process -----------------------------------------------------------------------------------
 
-/// Threads that work off tasks in the order given. Where there are none to be had, `collect` does the work.
+/// Threads that work off tasks in the order given. Where there are none to be had, `collect` does the work. A task
+/// takes the memory of its end with it: outside of `compute` a thread has nothing to throw.
 class Crew {
  public:
   Crew(const AnyJob& job, int threads) : job_(job) {
     try {
-      for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {  // no more threads: those there are will do
+      for (int i = 0; i < threads; ++i) {
+        threads_.emplace_back();
+        threads_.back() = std::thread([this] { work(); });
+      }
+    } catch (const std::exception&) {  // no more threads, or no memory for them: those there are will do
+      if (!threads_.empty() && !threads_.back().joinable()) threads_.pop_back();
     }
   }
 
@@ -61,7 +65,7 @@ class Crew {
   void add(Task task) {
     {
       const std::lock_guard lock(mutex_);
-      waiting_.push_back(std::move(task));
+      waiting_.push_back({.task = std::move(task)});
     }
     ++inside_;
     task_there_.notify_one();
@@ -70,14 +74,17 @@ class Crew {
   /// What has finished since the last call; waits at most `longest_wait` for something.
   std::vector<Finished> collect(Clock::duration longest_wait) {
     if (threads_.empty() && !waiting_.empty()) {
-      const Task task = std::move(waiting_.front());
-      waiting_.pop_front();
-      finished_.push_back(compute(task, own_));
+      waiting_.front().end = compute(waiting_.front().task, own_);
+      finished_.splice(finished_.end(), waiting_, waiting_.begin());
     }
-    std::unique_lock lock(mutex_);
-    task_done_.wait_for(lock, longest_wait, [this] { return !finished_.empty(); });
+    std::list<Given> given;
+    {
+      std::unique_lock lock(mutex_);
+      task_done_.wait_for(lock, longest_wait, [this] { return !finished_.empty(); });
+      given.swap(finished_);
+    }
     std::vector<Finished> finished;
-    finished.swap(finished_);
+    for (Given& g : given) finished.push_back(std::move(g.end));
     inside_ -= finished.size();
     return finished;
   }
@@ -94,6 +101,11 @@ class Crew {
   std::size_t inside() const { return inside_; }  ///< tasks given and not yet collected
 
  private:
+  /// A task and what became of it.
+  struct Given {
+    Task task;
+    Finished end = {};
+  };
   /// What one thread keeps.
   struct Own {
     Worker worker;
@@ -110,6 +122,7 @@ class Crew {
       finished.stopped = true;
     } catch (...) {
       finished.error = std::current_exception();
+      own = {};  // nobody knows in what state it was left
     }
     return finished;
   }
@@ -120,12 +133,12 @@ class Crew {
     while (true) {
       task_there_.wait(lock, [this] { return over_ || !waiting_.empty(); });
       if (waiting_.empty()) return;
-      const Task task = std::move(waiting_.front());
-      waiting_.pop_front();
+      std::list<Given> mine;
+      mine.splice(mine.end(), waiting_, waiting_.begin());
       lock.unlock();
-      Finished finished = compute(task, own);
+      mine.front().end = compute(mine.front().task, own);
       lock.lock();
-      finished_.push_back(std::move(finished));
+      finished_.splice(finished_.end(), mine);
       task_done_.notify_one();
     }
   }
@@ -133,13 +146,12 @@ class Crew {
   const AnyJob& job_;
   std::mutex mutex_;
   std::condition_variable task_there_, task_done_;
-  std::deque<Task> waiting_;
-  std::vector<Finished> finished_;
+  std::list<Given> waiting_, finished_;
   bool over_ = false;
   std::size_t inside_ = 0;  // of the collecting thread alone
   std::stop_source stop_;
   Own own_;  // of the collecting thread, where there is no other
-  std::vector<std::thread> threads_;
+  std::list<std::thread> threads_;
 };
 
 // ---- which items may start -----------------------------------------------------------------------------------------
@@ -349,7 +361,7 @@ AnyResult lead(const AnyJob& job, const WorkOptions& options, int threads, Team&
   const auto pause = std::chrono::milliseconds(alone ? 50 : 1);
   const auto start = Clock::now();
   auto last_report = start - std::chrono::seconds(1);
-  bool stopping = false;
+  bool stopping = false, asked = false;
   Finished failure{.item = no_item};
   Crew crew(job, std::min(threads, static_cast<int>(std::min<std::size_t>(result.missing, 1 << 20))));
   while (true) {
@@ -384,10 +396,10 @@ AnyResult lead(const AnyJob& job, const WorkOptions& options, int threads, Team&
       const std::size_t done = job.count - result.missing;
       const double seconds = std::chrono::duration<double>(now - start).count();
       const double rate = static_cast<double>(done - result.resumed) / std::max(seconds, 1e-9);
-      if (!options.progress({done, job.count, result.resumed, rate})) stopping = true;
+      if (!options.progress({done, job.count, result.resumed, rate})) stopping = asked = true;
     }
     if (stopping) crew.drop_waiting();
-    if (stopping && !failure.error) {  // after a failure the others finish: the lowest of them is told
+    if (asked) {  // after a failure alone the others finish: the lowest of them is told
       crew.ask_to_stop();
       followers.stop();
     }

@@ -7,9 +7,11 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -257,6 +259,33 @@ TEST(Work, AnItemThatIsAskedToStopEndsAtOnceAndHasNoResult) {
   EXPECT_EQ(result.missing, 18u);
   EXPECT_EQ(result.items[1], square(1));
   EXPECT_FALSE(result.items[2]);
+}
+
+TEST(Work, AfterAFailureAThreadHasANewWorker) {
+  std::atomic<int> damaged = 0;
+  Job<Bytes> job{.count = 50,
+                 .run = [&](std::size_t, const Bytes*, Worker& worker, const std::stop_token&) -> Bytes {
+                   if (std::exchange(std::any_cast<bool&>(worker), true)) ++damaged;
+                   throw std::bad_alloc();
+                 },
+                 .make_worker = [] { return Worker(false); }};
+  EXPECT_THROW(run_job(job, {.threads = 1}), std::bad_alloc);
+  EXPECT_EQ(damaged, 0);
+}
+
+TEST(Work, AskedToStopAfterAFailureItWaitsForNoLongItem) {
+  Job<Bytes> job{.count = 2, .run = [](std::size_t i, const Bytes*, Worker&, const std::stop_token& stop) {
+                   if (i == 0) throw Error(ErrorKind::model, "item 0");
+                   for (int k = 0; k < 30'000 && !stop.stop_requested(); ++k) rest(1);
+                   return square(i);
+                 }};
+  const auto start = std::chrono::steady_clock::now();
+  const auto since = [&] { return std::chrono::steady_clock::now() - start; };
+  EXPECT_THROW(
+      run_job(job, {.threads = 2,
+                    .progress = [&](const WorkProgress&) { return since() < std::chrono::milliseconds(300); }}),
+      Error);
+  EXPECT_LT(since(), std::chrono::seconds(10));
 }
 
 TEST(Work, IsDoneByTheCallerWhereNoThreadIsToBeHad) {
