@@ -14,10 +14,11 @@
 #include "ask/past.hpp"
 #include "ask/system.hpp"
 #include "expr/print.hpp"
+#include "model/read.hpp"
 
 namespace saltus {
 ModelSource find_model(const std::string& name) {
-  if (name == "-") return {"standard input", std::string(std::istreambuf_iterator<char>(std::cin), {})};
+  if (name == "-") return {"standard input", read_all(std::cin, "standard input")};
   std::error_code ignored;
   const bool shadow = std::filesystem::is_directory(name, ignored) && find_in_gallery(name);
   if (std::filesystem::exists(name, ignored) && !shadow) {

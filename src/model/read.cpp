@@ -357,6 +357,8 @@ void check_text(const Source& source) {
   }
 }
 
+constexpr uintmax_t largest_model = 256u << 20;
+
 [[noreturn]] void too_large(const std::string& path, uintmax_t size) {
   throw Error(ErrorKind::file, fmt::format("'{}' has {} MB", path, size >> 20), {}, "a model file has at most 256 MB");
 }
@@ -391,17 +393,22 @@ Model read_model(const std::string& path, const Replacements& parameters) {
                 "check the name; `examples` lists models that come with saltus");
   }
   const auto size = std::filesystem::file_size(path, problem);
-  const uintmax_t largest = 256u << 20;
-  if (!problem && size > largest) too_large(path, size);
+  if (!problem && size > largest_model) too_large(path, size);
+  return read_model_text(read_all(file, path), path, parameters);
+}
+
+std::string read_all(std::istream& in, const std::string& name) {
   std::string content;
   std::vector<char> block(1u << 16);
-  while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
-    content.append(block.data(), static_cast<size_t>(file.gcount()));
-    if (content.size() > largest) break;  // a pipe does not say its size
+  errno = 0;
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0) {
+    content.append(block.data(), static_cast<size_t>(in.gcount()));
+    if (content.size() > largest_model) too_large(name, content.size());  // a pipe does not say its size
   }
-  if (file.bad()) throw Error(ErrorKind::file, fmt::format("cannot read '{}'", path), {}, "");
-  if (content.size() > largest) too_large(path, content.size());
-  return read_model_text(content, path, parameters);
+  if (in.bad())
+    throw Error(ErrorKind::file, fmt::format("cannot read '{}': {}", name, std::generic_category().message(errno)), {},
+                "give the name of a model file");
+  return content;
 }
 
 }  // namespace saltus

@@ -1,6 +1,7 @@
 // Model files: TOML <-> Model.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,9 @@ Model read_model(const std::string& path, const Replacements& parameters = {});
 
 /// The same from text; `name` stands for the file in messages.
 Model read_model_text(std::string_view text, std::string_view name = "model", const Replacements& parameters = {});
+
+/// All that a file or pipe, called `name` in messages, holds. Throws Error(file) if it cannot be read, or does not end.
+std::string read_all(std::istream& in, const std::string& name);
 
 /// A model file that reads to the same model.
 std::string write_model(const Model& model);

@@ -16,6 +16,7 @@
 #include "ask/rates.hpp"
 #include "ask/section.hpp"
 #include "model/points.hpp"
+#include "model/read.hpp"
 #include "out/write.hpp"
 #include "report/model_page.hpp"
 #include "studio/export.hpp"
@@ -45,7 +46,7 @@ System make_system(const StudioModel& model, const ModelSettings& settings = {})
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw file_error(path, errno, "read");
-  return {std::istreambuf_iterator<char>(file), {}};
+  return read_all(file, path);
 }
 
 /// The field on a grid of a plane: of each point its place and the rates of its two states.

@@ -243,20 +243,28 @@ struct Server::Inside {
   asio::signal_set signals{context, SIGINT, SIGTERM};
   tcp::acceptor acceptor{context};
 
-  explicit Inside(House h) : house(std::move(h)) {}
+  explicit Inside(House h) : house(std::move(h)) {
+    struct sigaction now {};
+    if (::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) signals.add(SIGHUP);  // nohup means it
+  }
 
   void accept() {
     acceptor.async_accept([this](error_code trouble, tcp::socket socket) {
       if (!acceptor.is_open()) return;
+      accept();
       if (!trouble && house.connections < most_connections)
         std::make_shared<Visitor>(std::move(socket), house)->begin();
-      accept();
     });
   }
 };
 
 Server::Server(int port, const std::string& token, Welcome welcome) {
-  inside_ = std::make_unique<Inside>(House{Gate(0, token), std::move(welcome)});
+  try {
+    inside_ = std::make_unique<Inside>(House{Gate(0, token), std::move(welcome)});
+  } catch (const boost::system::system_error& error) {
+    throw Error(ErrorKind::usage, fmt::format("the studio cannot start: {}", error.code().message()), {},
+                "it needs files and memory: end other programs, or raise the limits ('ulimit -a' lists them)");
+  }
   tcp::acceptor& acceptor = inside_->acceptor;
   const tcp::endpoint here(asio::ip::address_v4::loopback(), static_cast<unsigned short>(port));
   error_code trouble;
@@ -279,7 +287,12 @@ void Server::run() {
   inside_->signals.async_wait([this](error_code trouble, int) {
     if (!trouble) inside_->context.stop();
   });
-  inside_->context.run();
+  while (!inside_->context.stopped()) {
+    try {
+      inside_->context.run();
+    } catch (const std::exception&) {  // no memory or thread for one page: its connection is gone, the others stay
+    }
+  }
   for (Page* page : std::set<Page*>(inside_->house.pages)) page->leave();
 }
 

@@ -31,7 +31,7 @@ class Server {
   ~Server();
 
   int port() const;
-  /// Until SIGINT, SIGTERM or `stop`.
+  /// Until SIGINT, SIGTERM, SIGHUP or `stop`.
   void run();
   void stop();
 

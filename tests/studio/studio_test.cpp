@@ -1,7 +1,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <new>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "studio/assets.hpp"
@@ -9,6 +18,7 @@
 #include "studio/frame.hpp"
 #include "studio/gate.hpp"
 #include "studio/message.hpp"
+#include "studio/server.hpp"
 
 namespace saltus {
 namespace {
@@ -40,6 +50,49 @@ TEST(Gate, LetsInWhoKnowsTheTokenFromItsOwnPage) {
   EXPECT_EQ(gate.judge({.target = "/", .host = "localhost:8000"}), Verdict::asset);
   EXPECT_EQ(gate.judge({.target = "/", .host = "localhost"}), Verdict::forbidden);
   EXPECT_EQ(gate.judge({.target = "/../LICENSE", .host = "localhost:8000"}), Verdict::unknown);
+}
+
+/// Asks for a page's socket; all that is answered until the other end closes or `least` bytes are there.
+std::string open_socket(int port, size_t least) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string answer;
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+    const std::string ask = fmt::format(
+        "GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{0}\r\nOrigin: http://127.0.0.1:{0}\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Protocol: saltus.token.secret, saltus.v1\r\n\r\n",
+        port);
+    ::send(fd, ask.data(), ask.size(), MSG_NOSIGNAL);
+    char bytes[4096];
+    for (ssize_t n = 0; answer.size() < least && (n = ::recv(fd, bytes, sizeof bytes, 0)) > 0;)
+      answer.append(bytes, static_cast<size_t>(n));
+  }
+  ::close(fd);
+  return answer;
+}
+
+TEST(Server, OutlivesAPageForWhichThereIsNoRoom) {
+  std::atomic<int> came = 0;
+  Server server(0, "secret", [&](const Outbox&) -> std::unique_ptr<Guest> {
+    ++came;
+    throw std::bad_alloc();
+  });
+  const int port = server.port();
+  std::atomic<bool> ended = false;
+  std::thread runs([&] {
+    server.run();
+    ended = true;
+  });
+  for (int i = 1; i <= 3 && !ended; ++i) {
+    EXPECT_TRUE(open_socket(port, 1 << 20).starts_with("HTTP/1.1 101")) << i;  // then it is closed
+    EXPECT_EQ(came, i);
+  }
+  server.stop();
+  runs.join();
 }
 
 TEST(Assets, AreThePage) {
