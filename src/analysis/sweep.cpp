@@ -474,12 +474,14 @@ void SweepPlan::check(const Model& model) const {
   for (const Varied& v : varied) {
     if (v.values.empty()) misuse(fmt::format("'{}' has no values", v.name), "give a range such as 0.15:2:400");
   }
-  if (count < 3 || count > 10'000'000)
-    misuse(fmt::format("`points` {}: no such number of points", count), "give `points` 3 or more");
-  if (skip < 0 || skip > 10'000'000'000)
-    misuse(fmt::format("`skip` {}: no such number of points", skip), "give 0 or more");
-  if (settle < 0 || settle > 10'000'000'000)
-    misuse(fmt::format("`settle` {}: no such number of points", settle), "give the largest number of points of a run");
+  const auto within = [](const char* name, long value, long least, long most) {
+    if (value < least || value > most)
+      misuse(fmt::format("`{}` {}: {}", name, value, value < least ? "no such number of points" : "too many points"),
+             fmt::format("give `{}` {} to {}", name, least, most));
+  };
+  within("points", count, 3, 10'000'000);
+  within("skip", skip, 0, 10'000'000'000);
+  within("settle", settle, 0, 10'000'000'000);
   if (longest < 1) misuse(fmt::format("`longest` {}: no such period", longest), "give 1 or more");
   if (starts.empty() && random_starts < 1)
     misuse(fmt::format("`starts` {}: no such number", random_starts), "give 1 or more");

@@ -324,7 +324,7 @@ Outcome basins(const BasinsRequest& request, const Observer& observer) {
   const ResultFolder folder = leads ? open_folder(request.output, past) : ResultFolder();
   const Keep checkpoint = checkpoint_in(folder, past, {"at"});
   if (folder) {
-    begin(folder, past);
+    begin(folder, past, checkpoint);
     make_folder(checkpoint.path);
   }
   const BasinsAnswer answer = ask(question, map, observer, checkpoint);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -522,6 +523,11 @@ int tell_trouble(std::ostream& talk) {
     talk << "there is not enough memory for this\nask for less: fewer points or cells, a shorter time\n";
   } catch (const std::filesystem::filesystem_error& error) {
     talk << fmt::format("cannot use '{}': {}\n", error.path1().string(), error.code().message());
+    status = Status::file_trouble;
+  } catch (const std::system_error& error) {
+    talk << fmt::format(
+        "the system refuses: {}\nit may be out of files, threads or memory ('ulimit -a' lists limits)\n",
+        error.code().message());
     status = Status::file_trouble;
   } catch (const std::exception& error) {
     talk << fmt::format("saltus failed: {}\nthis is a mistake in saltus, not yours: please report it\n", error.what());

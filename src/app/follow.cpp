@@ -200,7 +200,7 @@ Outcome follow(const FollowRequest& request, const Observer& observer, const Pri
   const ResultFolder folder = open_folder(output, results.past);
   const Keep checkpoint = checkpoint_in(folder, results.past, {"measure", "over"});
   if (folder) check_checkpoint(checkpoint.path, checkpoint.identity);
-  begin(folder, results.past);
+  begin(folder, results.past, checkpoint);
 
   const BranchLines lines(model, planned.ranges);
   const bool talks = print && !output.json && !output.quiet;

@@ -91,7 +91,7 @@ Outcome answer_to(const OrbitRequest& request, const Plan& planned, const System
     checkpoint = checkpoint_in(folder, results.past);
     check_checkpoint(checkpoint.path, checkpoint.identity);
   }
-  begin(folder, results.past);
+  begin(folder, results.past, checkpoint);
   const auto answer = ask_keeping(planned, observer, checkpoint);
   if (!leads) return {};
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -102,6 +103,8 @@ std::vector<std::string> split_list(const std::string& text, char separator) {
 }
 
 std::vector<std::vector<double>> read_rows(const std::string& path, const std::string& given) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw file_error(path, EISDIR, "read");
   errno = 0;
   std::ifstream file(path);
   if (!file) throw file_error(path, errno == 0 ? EIO : errno, "read");

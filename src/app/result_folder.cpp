@@ -132,12 +132,12 @@ bool is_result_file(const std::string& name) {
          (name.substr(0, dash) == "data" || name.substr(0, dash) == "events" || name.substr(0, dash) == "special");
 }
 
-void begin(const ResultFolder& folder, const Past& past) {
+void begin(const ResultFolder& folder, const Past& past, const Keep& checkpoint) {
   if (!folder) return;
   try {
     write_text(*folder / "run.toml", write_past(past));
   } catch (const Error&) {
-    if (::access((*folder).c_str(), W_OK) != 0) throw;
+    if (!checkpoint.path.empty() || ::access((*folder).c_str(), W_OK) != 0) throw;
   }
 }
 
@@ -199,6 +199,12 @@ Saved save(Results results, const ResultFolder& folder, const OutputOptions& out
     });
   }
   if (!output.picture.empty()) attempt([&] { draw_to_file(results.figure, results.tables, output.picture); });
+  if (folder) {  // once more: a drawing program outlives the saltus that was killed
+    try {
+      remove_all(list(*folder, is_leftover));
+    } catch (const Error&) {  // no result is lost by that
+    }
+  }
   return saved;
 }
 

@@ -64,13 +64,13 @@ ResultFolder open_folder(const OutputOptions& output, const Past& past);
 /// Whether a file of this name in a result folder is one that saltus writes.
 bool is_result_file(const std::string& name);
 
-/// Writes run.toml: first of all files, so that what was begun can be told and repeated. A full disk is no reason not
-/// to compute; `save` tries again and tells.
-void begin(const ResultFolder& folder, const Past& past);
-
 /// Where a computation in a folder keeps what it has finished, and all that this depends on: pictures and formats do
 /// not count, nor the options named in `idle`.
 Keep checkpoint_in(const ResultFolder& folder, Past past, std::initializer_list<std::string_view> idle = {});
+
+/// Writes run.toml: first of all files, so that what was begun can be told and repeated. A full disk is no reason not
+/// to compute, and `save` tries again and tells; but what is kept in a checkpoint is nothing without it.
+void begin(const ResultFolder& folder, const Past& past, const Keep& checkpoint = {});
 
 /// After the results are safe.
 void remove_checkpoint(const Keep& checkpoint);

@@ -180,7 +180,7 @@ Outcome sweep(const SweepRequest& request, const Observer& observer) {
       request.colour == "exponent" ? checkpoint_in(folder, past) : checkpoint_in(folder, past, {"colour"});
   if (folder) {
     check_checkpoint(checkpoint.path, checkpoint.identity);
-    begin(folder, past);
+    begin(folder, past, checkpoint);
   }
 
   const SweepAnswer answer = ask(system, question.solve, plan, observer, checkpoint);

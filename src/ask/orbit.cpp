@@ -189,7 +189,10 @@ OrbitAnswer ask(const OrbitPlan& plan, const Observer& observer) {
 // ---- the orbits near many starts -----------------------------------------------------------------------------------
 
 OrbitsPlan plan(const OrbitsQuestion& question) {
-  if (question.starts < 1) misuse(fmt::format("`starts` {}: no such number", question.starts), "give 1 or more");
+  constexpr int most_starts = 1'000'000;
+  if (question.starts < 1 || question.starts > most_starts)
+    misuse(fmt::format("`starts` {}: {}", question.starts, question.starts < 1 ? "no such number" : "too many starts"),
+           fmt::format("give 1 to {}", most_starts));
   const auto is_set = [](const auto& interval) { return !std::isnan(interval.first); };
   if (std::none_of(question.box.begin(), question.box.end(), is_set))
     misuse("random starts need a box", "give the interval of each state: `box` y=-2:2");

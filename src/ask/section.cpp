@@ -20,9 +20,10 @@ double last_time(const Section& section, const RunOptions& options, long points)
 }
 
 void check_counts(const SectionQuestion& question, size_t states) {
-  if (question.count < 1 || question.skip < 0 || question.count > 100'000'000 || question.skip > 10'000'000'000)
+  constexpr long most_points = 100'000'000, most_skipped = 10'000'000'000;
+  if (question.count < 1 || question.skip < 0 || question.count > most_points || question.skip > most_skipped)
     throw Error(ErrorKind::usage, fmt::format("`points` {} `skip` {}: no such points", question.count, question.skip),
-                {}, "give `points` 1 or more and `skip` 0 or more");
+                {}, fmt::format("give `points` 1 to {} and `skip` 0 to {}", most_points, most_skipped));
   constexpr double most_numbers = 2e8;
   if (static_cast<double>(question.count) * static_cast<double>(states + 1) > most_numbers)
     throw Error(ErrorKind::usage,

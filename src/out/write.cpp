@@ -19,6 +19,17 @@ namespace saltus {
 namespace fs = std::filesystem;
 namespace {
 
+std::string remedy_of_reading(int reason) {
+  switch (reason) {
+    case ENOENT: return "check the name";
+    case EACCES:
+    case EPERM: return "you may not read it: ask its owner, or take a copy that is yours";
+    case ENOTDIR: return "a part of the path is a file, not a folder: check the name";
+    case EISDIR: return "this is a folder: give a file in it";
+    default: return "give another file";
+  }
+}
+
 std::string remedy(int reason) {
   switch (reason) {
     case ENOSPC:
@@ -95,7 +106,7 @@ fs::path temporary_beside(const fs::path& path) {
 Error file_error(const fs::path& path, int reason, std::string_view action) {
   return Error(ErrorKind::file,
                fmt::format("cannot {} '{}': {}", action, path.string(), std::generic_category().message(reason)), {},
-               remedy(reason));
+               action == "read" ? remedy_of_reading(reason) : remedy(reason));
 }
 
 void append_number(std::string& text, double value) {

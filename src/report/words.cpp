@@ -35,7 +35,7 @@ void write_list(JsonWriter& json, std::string_view key, const std::vector<Comple
 
 // ---- words ---------------------------------------------------------------------------------------------------------
 
-std::string number(double v) { return fmt::format("{:.6g}", v == 0 ? 0.0 : v); }
+std::string number(double v) { return std::isnan(v) ? "nan" : fmt::format("{:.6g}", v == 0 ? 0.0 : v); }
 
 std::string list_of(const std::vector<Complex>& list) {
   constexpr size_t most = 8;

@@ -134,9 +134,11 @@ TEST_F(Faults, AgainRemovesWhatAKillLeft) {
   // so many values take too long for a test: what counts is that `again` takes the folder and cleans it
   const pid_t second = start({"again", "r/run.toml", "-q"});
   while (fs::exists(path("r/.saltus-1-0.part"))) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::ofstream(path("r/.saltus-2-0.part")) << "by a drawing program that did not notice";
   ::kill(second, SIGTERM);
   EXPECT_EQ(wait_for(second), 130);
   EXPECT_FALSE(fs::exists(path("r/.saltus-abcdef")));
+  EXPECT_FALSE(fs::exists(path("r/.saltus-2-0.part")));
   EXPECT_TRUE(fs::exists(path("r/checkpoint")));
   EXPECT_TRUE(fs::exists(path("r/data.csv")));
 }
@@ -161,6 +163,17 @@ TEST_F(Faults, SignalsEndLongItemsWithinASecondAndTablesAreWritten) {
       EXPECT_TRUE(fs::exists(path("r/data.csv"))) << line[0];
       EXPECT_TRUE(contains(read(path("talk.txt")), "saltus again r/run.toml")) << read(path("talk.txt"));
     }
+  }
+}
+
+TEST_F(Faults, SignalsEndTheStudioInOrder) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const char* said : {"out.txt", "talk.txt"}) fs::remove(path(said));
+    const pid_t child = start({"studio", "--no-browser", "--port", "0"});
+    for (int i = 0; i < 500 && !contains(read(path("out.txt")) + read(path("talk.txt")), "http"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ::kill(child, signal);
+    EXPECT_EQ(wait_for(child), 0) << signal;
   }
 }
 
@@ -191,6 +204,36 @@ TEST_F(Faults, AFullDiskCostsTheFilesAndNotTheSummary) {
     ::dup2(ends[1], 1), ::dup2(ends[1], 2);  // files cannot hold what is said
   };
   EXPECT_EQ(wait_for(start({"run", "dry_friction", "-o", "f"}, full)), 4);
+  // Without run.toml nobody could go on: no checkpoint without it.
+  for (const auto& [line, folder] : {std::pair{endless_sweep, "s"}, std::pair{endless_basins, "b"}}) {
+    std::vector<std::string> there(line.begin(), line.end() - 1);
+    there.push_back(folder);
+    EXPECT_EQ(wait_for(start(there, full)), 4);
+    EXPECT_TRUE(fs::is_empty(path(folder))) << line[0];
+  }
+}
+
+TEST_F(Faults, WhatIsSaidGoesIntoNoFile) {
+  const auto closed = [] {
+    for (int fd = 0; fd <= 2; ++fd) ::close(fd);
+  };
+  const pid_t child =
+      start({"follow", "duffing", "gamma=0.1:0.3", "--step", "1e-5", "--points", "1000000", "-o", "r"}, closed);
+  while (!fs::exists(path("r/checkpoint"))) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // the head of the table is said
+  ::kill(child, SIGKILL);
+  EXPECT_EQ(wait_for(child), -SIGKILL);
+  EXPECT_FALSE(contains(read(path("r/checkpoint")), "largest multiplier"));
+  EXPECT_EQ(wait_for(start({"run", "dry_friction", "-o", "s"}, closed)), 4) << "nobody has seen the summary";
+}
+
+TEST_F(Faults, AStandardInputThatCannotBeReadOrDoesNotEndIsFileTrouble) {
+  EXPECT_EQ(wait_for(start({"check", "-"}, [] { ::close(0); })), 4) << read(path("talk.txt"));
+  EXPECT_TRUE(contains(read(path("talk.txt")), "cannot read 'standard input'")) << read(path("talk.txt"));
+  const auto from = [](const char* file) { return [file] { ::dup2(::open(file, O_RDONLY), 0); }; };
+  EXPECT_EQ(wait_for(start({"check", "-"}, from("/"))), 4) << read(path("talk.txt"));
+  EXPECT_EQ(wait_for(start({"check", "-"}, from("/dev/zero"))), 4) << read(path("talk.txt"));
+  EXPECT_TRUE(contains(read(path("talk.txt")), "256 MB")) << read(path("talk.txt"));
 }
 
 TEST_F(Faults, JsonIsPrintedEvenIfThePictureCannotBe) {
@@ -208,6 +251,13 @@ TEST_F(Faults, WithoutMemoryThereIsAMessage) {
   };
   EXPECT_EQ(wait_for(start({"sweep", "dry_friction", "omega=0.1:1:100000000", "-j", "1"}, poor)), 1);
   EXPECT_TRUE(contains(read(path("talk.txt")), "not enough memory")) << read(path("talk.txt"));
+  // More threads than there is memory for their stacks: fewer do it, or it is said.
+  for (int i = 0; i < 5; ++i) {
+    const int status =
+        wait_for(start({"sweep", "dry_friction", "omega=0.5:1:40", "-n", "5", "-j", "1000", "--json"}, poor));
+    EXPECT_TRUE(status == 0 || status == 1) << status << read(path("talk.txt"));
+    EXPECT_EQ(status == 1, contains(read(path("talk.txt")), "not enough memory")) << read(path("talk.txt"));
+  }
 }
 #endif
 
@@ -217,6 +267,22 @@ TEST_F(Faults, AWorkingFolderThatIsGoneIsFileTrouble) {
     if (::chdir("gone") != 0 || ::rmdir("../gone") != 0) ::_exit(97);
   }));
   EXPECT_EQ(status, 4) << read(path("talk.txt"));
+}
+
+TEST_F(Faults, AFileThatCannotBeReadIsNoFolderToWriteTo) {
+  const auto says = [&](const std::vector<std::string>& line, const std::string& what, const std::string& remedy) {
+    const Ran r = saltus_line(line);
+    EXPECT_EQ(r.status, 4) << r.talk;
+    EXPECT_TRUE(contains(r.talk, what)) << r.talk;
+    EXPECT_TRUE(contains(r.talk, remedy)) << r.talk;
+  };
+  const std::string missing = "omega=@" + path("missing.txt"), folder = "omega=@" + path("");
+  says({"sweep", "dry_friction", missing}, "No such file", "check the name");
+  says({"sweep", "dry_friction", folder}, "Is a directory", "give a file in it");
+  std::ofstream(path("theirs.toml")) << "equations = \"x' = 1\"";
+  fs::permissions(path("theirs.toml"), fs::perms::none);
+  if (::access(path("theirs.toml").c_str(), R_OK) == 0) return;  // root may read everything
+  says({"run", path("theirs.toml")}, "Permission denied", "may not read it");
 }
 
 TEST_F(Faults, APastThatCallsItselfIsAMistake) {
@@ -244,6 +310,9 @@ TEST_F(Faults, WhatWouldNeedTooMuchMemoryIsSaidBefore) {
   };
   refuses({"sweep", "dry_friction", "omega=@/dev/zero"}, 2, "line 1 is no text of numbers");
   refuses({"section", "dry_friction", "-n", "100000000"}, 2, "too much memory");
+  refuses({"section", "dry_friction", "-n", "1000000000"}, 2, "give -n 1 to 100000000");
+  refuses({"sweep", "dry_friction", "omega=1:2:5", "-n", "1000000000"}, 2, "too many points");
+  refuses({"orbit", "duffing", "--starts", "2000000000", "--box", "x=-1:1"}, 2, "too many starts");
   refuses({"sweep", "dry_friction", "omega=1:2:1000", "-n", "1000000"}, 2, "numbers");
   refuses({"run", "dry_friction", "--engine", "both", "--dt", "0.01", "--sample", "1e-9"}, 2, "rows");
   const std::string tiny =
@@ -258,6 +327,15 @@ TEST_F(Faults, ACheckpointOfAnotherVersionNamesIt) {
   const Ran r = saltus_line({"again", path("r/run.toml")});
   EXPECT_EQ(r.status, 4);
   EXPECT_TRUE(contains(r.talk, "version 7")) << r.talk;
+}
+
+TEST_F(Faults, AJumpToNoNumberIsToldWithoutASign) {
+  const Ran r = saltus_line({"run",
+                             model("equations = \"x' = 1\"\n[initial]\nx = 0\n[jump.a]\non = \"x - 1\"\n"
+                                   "set = { x = \"log(-x)\" }\n[run]\nuntil = 3"),
+                             "-o", path("r")});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.out, "t = 1, x = nan")) << r.out;
 }
 
 TEST_F(Faults, AnEmptyFileSaysSo) {
