@@ -14,7 +14,7 @@
 namespace saltus {
 namespace {
 
-const char* const friction = R"M(
+const char* const driven_friction = R"M(
 equations = """
   y' = v
   v' = -y + sin(omega*t) - F*sign(v)
@@ -30,7 +30,7 @@ every = "2*pi/omega"
 )M";
 
 TEST(Orbit, OfTheFrictionOscillatorForgetsOneDirection) {  // Piiroinen & Kuznetsov 2008: 1/omega = 3
-  const Model model = read_model_text(friction);
+  const Model model = read_model_text(driven_friction);
   const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0});
   ASSERT_TRUE(orbit.found) << orbit.message;
   EXPECT_NEAR(orbit.period, 6 * M_PI, 1e-12);
@@ -265,7 +265,7 @@ TEST(Exponents, OfALinearSystemAreItsEigenvalues) {
 }
 
 TEST(Exponents, AreMinusInfinityWhereSlidingForgets) {
-  const Program program(read_model_text(friction));
+  const Program program(read_model_text(driven_friction));
   const Exponents e = find_exponents(program, {.run = run_of(program.model(), 4000)});
   EXPECT_NEAR(e.exponents[0], std::log(0.35631659303098879) / (6 * M_PI), 1e-3);
   EXPECT_TRUE(std::isinf(e.exponents[1]) && e.exponents[1] < 0);

@@ -15,7 +15,7 @@
 namespace saltus {
 namespace {
 
-constexpr int order = 18;
+constexpr int native_order = 18;
 
 bool same_bits(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
@@ -28,8 +28,8 @@ struct Both {
   Schedule plain, compiled;
   bool made = false;
 
-  Both(Tape made_tape, const std::vector<double>& parameters, const std::vector<int>& varying, int most = order)
-      : tape(std::move(made_tape)), interpreted(tape, order), native(tape, order) {
+  Both(Tape made_tape, const std::vector<double>& parameters, const std::vector<int>& varying, int most = native_order)
+      : tape(std::move(made_tape)), interpreted(tape, native_order), native(tape, native_order) {
     std::vector<size_t> outputs;
     for (size_t i = 0; i < tape.outputs.size(); ++i) outputs.push_back(i);
     interpreted.bind(parameters);
@@ -62,7 +62,7 @@ void expect_same_bits(const std::string& f, const std::string& g, double x, doub
   Both both(tape_of({f, g, "x*y"}, {"x", "y"}, {"p"}), {p}, {});
   ASSERT_TRUE(both.made) << f;
   const std::vector<double> start{x, y};
-  for (const int highest : {0, 1, 2, 7, order}) {
+  for (const int highest : {0, 1, 2, 7, native_order}) {
     both.load({.states = start, .t = t + highest}, highest);
     both.interpreted.expand(both.plain, highest);
     both.native.expand(both.compiled, highest / 2);  // in two parts
@@ -128,23 +128,23 @@ TEST_F(NativeJet, SolvesForUnknownsOrderByOrder) {
   Both sliding(both.tape, {0.4}, {both.tape.sigmas[0]});
   ASSERT_TRUE(sliding.made);
   const std::vector<double> start{0.2, -0.3}, sigma{0.5};
-  sliding.load({.states = start, .sigmas = sigma, .t = 0.1}, order);
+  sliding.load({.states = start, .sigmas = sigma, .t = 0.1}, native_order);
   for (auto [jet, schedule] : {std::pair{&sliding.interpreted, &sliding.plain}, {&sliding.native, &sliding.compiled}}) {
-    for (int k = 0; k <= order; ++k) {
+    for (int k = 0; k <= native_order; ++k) {
       jet->free(*schedule, k);
       (*jet)[sliding.tape.sigmas[0]][k] = k == 0 ? 0.5 : 0.25 / k;
       jet->bound(*schedule, k);
-      if (k < order) jet->integrate(k);
+      if (k < native_order) jet->integrate(k);
     }
   }
-  EXPECT_EQ(sliding.difference(order), -1);
+  EXPECT_EQ(sliding.difference(native_order), -1);
 }
 
 TEST_F(NativeJet, IsInterpretedAboveTheOrderThatWasCompiled) {
   Both both(tape_of({"y", "-sin(x) + cos(t)"}, {"x", "y"}), {}, {}, 6);
   ASSERT_TRUE(both.made);
   const std::vector<double> start{1.0, 2.0};
-  for (const int highest : {5, 6, 7, order, 3}) {
+  for (const int highest : {5, 6, 7, native_order, 3}) {
     both.load({.states = start, .t = 0.5 * highest}, highest);
     both.interpreted.expand(both.plain, highest);
     both.native.expand(both.compiled, highest);
@@ -159,10 +159,10 @@ TEST_F(NativeJet, FollowsOtherParametersWithoutCompilingAgain) {
     both.interpreted.bind(std::vector{p});
     both.native.bind(std::vector{p});
     const std::vector<double> start{1.0, 2.0};
-    both.load({.states = start}, order);
-    both.interpreted.expand(both.plain, order);
-    both.native.expand(both.compiled, order);
-    EXPECT_EQ(both.difference(order), -1) << p;
+    both.load({.states = start}, native_order);
+    both.interpreted.expand(both.plain, native_order);
+    both.native.expand(both.compiled, native_order);
+    EXPECT_EQ(both.difference(native_order), -1) << p;
   }
 }
 

@@ -10,14 +10,14 @@
 namespace saltus {
 namespace {
 
-Expr state(int i) { return Expr::symbol(SymbolKind::state, i, "x" + std::to_string(i)); }
+Expr node(int i) { return Expr::symbol(SymbolKind::state, i, "x" + std::to_string(i)); }
 
 /// Rates of a ring of n states, each read by its neighbours through functions of several slots.
 std::vector<Expr> ring(int n) {
   const Expr t = Expr::symbol(SymbolKind::time, 0, "t"), p = Expr::symbol(SymbolKind::parameter, 0, "p");
   std::vector<Expr> out;
   for (int i = 0; i < n; ++i) {
-    const Expr a = state((i + n - 1) % n), b = state(i), c = state((i + 1) % n);
+    const Expr a = node((i + n - 1) % n), b = node(i), c = node((i + 1) % n);
     out.push_back(make(Op::cos, a * b) * p + make(Op::exp, c - b) * Expr(0.5 + i) + make(Op::sin, t * p) -
                   make(Op::sqrt, b * b + Expr(1.0)));
   }
@@ -88,7 +88,7 @@ TEST(Slice, OfEqualPartsAreSpeltAlike) {
   for (size_t k = 0; k < 3; ++k) EXPECT_EQ(third.states[k] + 2, fifth.states[k]);
   EXPECT_NE(third.constants, fifth.constants);  // their numbers differ
   std::vector<Expr> other = ring(n);
-  other[5] = other[5] + make(Op::sin, state(5));
+  other[5] = other[5] + make(Op::sin, node(5));
   const Tape changed = build_tape(other, {n, 0, 0, 0});
   Slicer second(changed, parameters);
   TapeSupport support;

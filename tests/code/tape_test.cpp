@@ -24,7 +24,7 @@ void add_results(std::set<int>& slots, const std::vector<Operation>& operations)
   }
 }
 
-bool has_second_argument(Instr instr) {
+bool reads_two(Instr instr) {
   switch (instr) {
     case Instr::neg:
     case Instr::square:
@@ -46,7 +46,7 @@ bool has_second_argument(Instr instr) {
 /// Whether every argument is among `known` or an earlier result of the same operations.
 bool ordered(const std::vector<Operation>& operations, std::set<int> known) {
   for (const Operation& o : operations) {
-    if (!known.count(o.a) || (has_second_argument(o.instr) && !known.count(o.b))) return false;
+    if (!known.count(o.a) || (reads_two(o.instr) && !known.count(o.b))) return false;
     add_results(known, {o});
   }
   return true;

@@ -12,7 +12,7 @@ namespace saltus {
 namespace {
 
 /// Blocks with springs and friction of their own; in `shared` a block's springs are one constant, elsewhere two.
-Program chain(int n, int shared) {
+Program chain_of(int n, int shared) {
   std::string equations, initial;
   for (int i = 0; i < n; ++i) {
     const double left = 1 + 0.13 * i, right = i == shared ? left : left + 0.057;
@@ -43,7 +43,7 @@ std::vector<int> key_of(Subsystems& parts, Subsystem part) {
 }
 
 TEST(Subsystems, OfOneShapeHaveOneKey) {
-  const Program program = chain(12, 7);
+  const Program program = chain_of(12, 7);
   const ModeTape& mode = program.tape(std::string(12, '+'));
   Subsystems parts(program, mode, {});
   EXPECT_EQ(key_of(parts, blocks(2, 4)), key_of(parts, blocks(3, 5)));
@@ -57,7 +57,7 @@ TEST(Subsystems, OfOneShapeHaveOneKey) {
 
 TEST(Subsystems, TheProgramOfAShapeServesAllItsParts) {
   const int n = 12, count = 3;
-  const Program program = chain(n, -1);
+  const Program program = chain_of(n, -1);
   const ModeTape& mode = program.tape(std::string(n, '+'));
   Subsystems parts(program, mode, {});
   std::vector<double> x, sigma;

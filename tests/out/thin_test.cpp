@@ -12,7 +12,7 @@
 namespace saltus {
 namespace {
 
-const double nan = std::numeric_limits<double>::quiet_NaN();
+const double no_number = std::numeric_limits<double>::quiet_NaN();
 
 struct Curve {
   std::vector<double> x, y;
@@ -61,7 +61,7 @@ TEST(ThinLine, KeepsJumpsAsGapsHoweverDenseTheRows) {
   const int pieces = 40, each = 5000;
   for (int k = 0; k < pieces; ++k) {
     for (int i = 0; i < each; ++i) c.add(k + static_cast<double>(i) / each, static_cast<double>(i) / each);
-    c.add(nan, nan);
+    c.add(no_number, no_number);
   }
   const auto rows = thin_line(c.x, c.y, {0, 40, 0, 1, 800, 400}, 20'000);
   EXPECT_EQ(std::count(rows.begin(), rows.end(), kGap), pieces - 1);
@@ -100,7 +100,7 @@ TEST(ThinLine, IsBoundedEvenForACurveTornToShreds) {
   std::uniform_real_distribution<double> anywhere(0, 1);
   for (int i = 0; i < 300'000; ++i) {
     if (i % 3 == 2) {
-      c.add(nan, nan);
+      c.add(no_number, no_number);
     } else {
       c.add(anywhere(random), anywhere(random));
     }
@@ -110,12 +110,12 @@ TEST(ThinLine, IsBoundedEvenForACurveTornToShreds) {
 
 TEST(ThinLine, OfNothingIsNothing) {
   EXPECT_TRUE(thin_line({}, {}, {}, 100).empty());
-  const std::vector<double> gaps(5000, nan);
+  const std::vector<double> gaps(5000, no_number);
   EXPECT_TRUE(thin_line(gaps, gaps, {}, 100).empty());
 }
 
 TEST(ThinPoints, LeavesOnePerCellAndNoneOutside) {
-  const std::vector<double> x = {0, 0.001, 0.5, 1, 2, -1, nan}, y = {0, 0.001, 0.5, 1, 0, 0, 0};
+  const std::vector<double> x = {0, 0.001, 0.5, 1, 2, -1, no_number}, y = {0, 0.001, 0.5, 1, 0, 0, 0};
   EXPECT_EQ(thin_points(x, y, {0, 1, 0, 1, 100, 100}, 1, 1000), (std::vector<size_t>{0, 2, 3}));
 }
 

@@ -1,6 +1,5 @@
 // Situations made to be hard: touches, cusps, corners, redundant surfaces, accumulations, extreme scales. Every answer
 // is a closed form, derived beside the test.
-#include <numbers>
 
 #include <gtest/gtest.h>
 
@@ -10,7 +9,6 @@ namespace saltus::physics {
 namespace {
 
 using enum EventKind;
-constexpr double pi = std::numbers::pi;
 
 // ---- touching ---------------------------------------------------------------------------------------------------
 

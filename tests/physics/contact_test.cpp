@@ -1,5 +1,4 @@
 // Impacts, lasting contact, diodes and jumps against closed forms and an independent propagation from event to event.
-#include <numbers>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -10,7 +9,6 @@ namespace saltus::physics {
 namespace {
 
 using enum EventKind;
-constexpr double pi = std::numbers::pi;
 
 System ball(double r, double q, double v, std::string_view gap = "q", double g = 9.81) {
   return system("q' = v\nv' = -g + N\nz' = 1\ns' = q", fmt::format("q = {:.17g}\nv = {:.17g}\nz = 0\ns = 0", q, v),

@@ -1,6 +1,5 @@
 // Every fact of SYSTEMS.md and of the gallery's READMEs that a single trajectory can show, from
 // models/<name>/model.toml.
-#include <numbers>
 
 #include <gtest/gtest.h>
 
@@ -10,7 +9,6 @@ namespace saltus::physics {
 namespace {
 
 using enum EventKind;
-constexpr double pi = std::numbers::pi;
 
 bool is_on(const Event& e, std::string_view name) { return std::find(e.on.begin(), e.on.end(), name) != e.on.end(); }
 

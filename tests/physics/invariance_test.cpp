@@ -1,6 +1,5 @@
 // The same motion said in another way is the same run: other scales, names, orders, spellings, pieces, clocks,
 // directions and tolerances; and smoothed switches tend to it.
-#include <numbers>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -9,8 +8,6 @@
 
 namespace saltus::physics {
 namespace {
-
-constexpr double pi = std::numbers::pi;
 
 void expect_same(const Trajectory& a, const Trajectory& b, double tolerance, double shift = 0) {
   ASSERT_EQ(a.end.why, b.end.why) << story(a) << story(b);

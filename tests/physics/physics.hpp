@@ -5,6 +5,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <map>
+#include <numbers>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,8 @@
 #include "model/read.hpp"
 
 namespace saltus::physics {
+
+constexpr double pi = std::numbers::pi;
 
 using Values = std::initializer_list<std::pair<std::string_view, double>>;
 

@@ -1,17 +1,14 @@
 // Smooth systems: closed forms, invariants, and end states from scripts/smooth_reference.py.
 #include <cmath>
-#include <numbers>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "flow/simulate.hpp"
 #include "model/model_builder.hpp"
+#include "physics.hpp"
 
-namespace saltus {
+namespace saltus::physics {
 namespace {
-
-constexpr double pi = std::numbers::pi;
 
 Trajectory run(const Model& model, double until, double tolerance, long section_count = 0) {
   const Program program(model);
@@ -139,4 +136,4 @@ TEST(Smooth, NoCrossingOfASectionIsMissed) {
 }
 
 }  // namespace
-}  // namespace saltus
+}  // namespace saltus::physics

@@ -8,7 +8,7 @@
 namespace saltus::physics {
 namespace {
 
-constexpr auto slide = EventKind::slide, leave = EventKind::leave;
+using enum EventKind;
 
 std::string points(const std::vector<double>& x, const std::vector<double>& y) {
   std::string out = "points = [";

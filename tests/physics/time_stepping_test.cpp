@@ -1,5 +1,4 @@
 // The time-stepping engine against closed forms, published facts and the event-driven engine.
-#include <numbers>
 
 #include <gtest/gtest.h>
 
@@ -8,8 +7,6 @@
 
 namespace saltus::physics {
 namespace {
-
-constexpr double pi = std::numbers::pi;
 
 Trajectory step_run(const System& s, double until, StepOptions step, double tolerance = 1e-10) {
   RunOptions o = s.options(until, tolerance);

@@ -77,7 +77,7 @@ double resolution(const Exact& p, double tau) {
 /// p is clearly resolved between these neighbouring roots (or ends of the interval).
 bool resolved_between(const Exact& p, double a, double b) { return resolution(p, 0.5 * (a + b)) > 64; }
 
-struct Random {
+struct RandomRoots {
   std::mt19937_64 engine;
   double between(double a, double b) { return std::uniform_real_distribution<>(a, b)(engine); }
   double log_between(double a, double b) { return std::exp(between(std::log(a), std::log(b))); }
@@ -86,7 +86,7 @@ struct Random {
 };
 
 /// Multiplies by factors without real roots near [0, 1] up to the degree.
-void fill(Exact& p, int degree, Random& random) {
+void fill(Exact& p, int degree, RandomRoots& random) {
   while (static_cast<int>(p.c.size()) - 1 < degree) {
     const int missing = degree - (static_cast<int>(p.c.size()) - 1);
     if (missing >= 2 && random.coin())
@@ -205,7 +205,7 @@ TEST(Roots, TheNoiseOfKnownZerosShrinksWithThem) {
 }
 
 TEST(Roots, ADoubleRootIsATangent) {
-  Random random{std::mt19937_64(1)};
+  RandomRoots random{std::mt19937_64(1)};
   for (int trial = 0; trial < 2000; ++trial) {
     const double a = random.between(0.02, 0.98), h = random.log_between(1e-12, 1e12);
     Exact unit;
@@ -222,7 +222,7 @@ TEST(Roots, ADoubleRootIsATangent) {
 }
 
 TEST(Roots, HigherMultiplicitiesAreFoundOnce) {
-  Random random{std::mt19937_64(2)};
+  RandomRoots random{std::mt19937_64(2)};
   for (int trial = 0; trial < 1000; ++trial) {
     const int multiplicity = random.whole(3, 6);
     const double a = random.between(0.3, 0.6), h = random.log_between(1e-12, 1e12);
@@ -241,7 +241,7 @@ TEST(Roots, HigherMultiplicitiesAreFoundOnce) {
 }
 
 TEST(Roots, TheFirstOfManyIsFoundToItsCondition) {
-  Random random{std::mt19937_64(3)};
+  RandomRoots random{std::mt19937_64(3)};
   int checked = 0;
   for (int trial = 0; trial < 6000; ++trial) {
     const int degree = random.whole(1, 30), inside = random.whole(1, std::min(degree, 4));
@@ -265,7 +265,7 @@ TEST(Roots, TheFirstOfManyIsFoundToItsCondition) {
 }
 
 TEST(Roots, NoneWhereTheConstructionHasNone) {
-  Random random{std::mt19937_64(4)};
+  RandomRoots random{std::mt19937_64(4)};
   for (int trial = 0; trial < 4000; ++trial) {
     const double h = random.log_between(1e-12, 1e12) * (random.coin() ? 1 : -1);
     Exact unit;
@@ -279,7 +279,7 @@ TEST(Roots, NoneWhereTheConstructionHasNone) {
 }
 
 TEST(Roots, RepeatedCallsEnumerateAllInOrder) {
-  Random random{std::mt19937_64(5)};
+  RandomRoots random{std::mt19937_64(5)};
   int checked = 0;
   for (int trial = 0; trial < 2000; ++trial) {
     const int inside = random.whole(1, 7);
@@ -309,7 +309,7 @@ TEST(Roots, RepeatedCallsEnumerateAllInOrder) {
 }
 
 TEST(Roots, ACrossingLiesOnTheFarSideAndIsNotFoundAgain) {
-  Random random{std::mt19937_64(12)};
+  RandomRoots random{std::mt19937_64(12)};
   for (int trial = 0; trial < 2000; ++trial) {
     std::vector<double> c(static_cast<std::size_t>(random.whole(2, max_degree + 1)));  // tau^n - r^n, steep
     c.front() = -std::pow(random.between(0.5, 0.99), static_cast<double>(c.size() - 1));
@@ -332,7 +332,7 @@ TEST(Roots, SearchingFromBetweenTheRootsSkipsTheEarlierOnes) {
 }
 
 TEST(Roots, ClosePairsAreResolvedAsFarAsTheCoefficientsAre) {
-  Random random{std::mt19937_64(6)};
+  RandomRoots random{std::mt19937_64(6)};
   int crossings = 0, tangents = 0;
   for (int trial = 0; trial < 4000; ++trial) {
     const double a = random.log_between(1e-3, 0.9), gap = random.log_between(1e-9, 1e-4);
@@ -363,7 +363,7 @@ TEST(Roots, ClosePairsAreResolvedAsFarAsTheCoefficientsAre) {
 }
 
 TEST(Roots, ComplexPairsNearTheAxisAreMissedOrTouchedByRounding) {
-  Random random{std::mt19937_64(7)};
+  RandomRoots random{std::mt19937_64(7)};
   int none = 0, tangents = 0;
   for (int trial = 0; trial < 4000; ++trial) {
     const double a = random.log_between(1e-3, 0.95), d = random.log_between(1e-9, 1e-2);
@@ -400,7 +400,7 @@ TEST(Roots, ATouchBeforeACrossingComesFirst) {
 }
 
 TEST(Roots, ARootExactlyAtTheEndCounts) {
-  Random random{std::mt19937_64(8)};
+  RandomRoots random{std::mt19937_64(8)};
   for (int trial = 0; trial < 2000; ++trial) {
     const double h = random.log_between(1e-12, 1e12) * (random.coin() ? 1 : -1);
     const int multiplicity = random.whole(1, 3);
@@ -418,7 +418,7 @@ TEST(Roots, ARootExactlyAtTheEndCounts) {
 }
 
 TEST(Roots, ARootOutsideByMoreThanRoundingDoesNotCount) {
-  Random random{std::mt19937_64(9)};
+  RandomRoots random{std::mt19937_64(9)};
   for (int trial = 0; trial < 2000; ++trial) {
     const double h = random.log_between(1e-12, 1e12);
     Exact unit;
@@ -446,7 +446,7 @@ TEST(Roots, DyadicRootsOnTheBordersOfBoxesAreFound) {
 }
 
 /// A mixed bag for the invariances: clear roots, touches, misses.
-std::vector<double> any_polynomial(Random& random) {
+std::vector<double> any_polynomial(RandomRoots& random) {
   Exact p;
   const double a = random.between(0, 1);
   switch (random.whole(0, 3)) {
@@ -460,7 +460,7 @@ std::vector<double> any_polynomial(Random& random) {
 }
 
 TEST(Roots, PowersOfTwoChangeNothing) {
-  Random random{std::mt19937_64(10)};
+  RandomRoots random{std::mt19937_64(10)};
   for (int trial = 0; trial < 2000; ++trial) {
     const std::vector<double> c = any_polynomial(random);
     const double h = random.between(0.5, 1.5);
@@ -476,7 +476,7 @@ TEST(Roots, PowersOfTwoChangeNothing) {
 }
 
 TEST(Roots, ScalingByAnyNumberChangesNoDecision) {
-  Random random{std::mt19937_64(11)};
+  RandomRoots random{std::mt19937_64(11)};
   for (int trial = 0; trial < 2000; ++trial) {
     Exact p;
     const double a = random.between(0.05, 0.95);

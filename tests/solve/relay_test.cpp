@@ -2,26 +2,14 @@
 
 #include <chrono>
 #include <cmath>
-#include <random>
 
 #include <gtest/gtest.h>
 
-#include <Eigen/LU>
+#include "random.hpp"
 #include "solve/piecewise.hpp"
 
 namespace saltus {
 namespace {
-
-struct Random {
-  std::mt19937 engine{99};
-  double normal() { return std::normal_distribution<double>()(engine); }
-  Mat normals(int n, int m) {
-    return Mat::NullaryExpr(n, m, [&] { return normal(); });
-  }
-  Vec normals(int n) {
-    return Vec::NullaryExpr(n, [&] { return normal(); });
-  }
-};
 
 /// The definition, written down: sign(y) where y is not zero, within the limit elsewhere.
 void expect_admissible(const RelayProblem& p, const Vec& sigma, double tolerance = 1e-9) {
@@ -94,7 +82,7 @@ TEST(Relay, EdgeOfSlidingIsFlagged) {
 }
 
 TEST(Relay, RandomAttractiveProblemsAgreeWithEnumeration) {
-  Random random;
+  Random random(99);
   int sliding = 0;
   for (int trial = 0; trial < 300; ++trial) {
     const int n = 1 + trial % 6;
@@ -118,7 +106,7 @@ TEST(Relay, RandomAttractiveProblemsAgreeWithEnumeration) {
 }
 
 TEST(Relay, ArbitraryProblemsAlwaysHaveTheAnswerFound) {
-  Random random;
+  Random random(99);
   for (int trial = 0; trial < 200; ++trial) {
     const int n = 1 + trial % 6;
     const RelayProblem p{random.normals(n, n), random.normals(n)};
@@ -134,7 +122,7 @@ TEST(Relay, ArbitraryProblemsAlwaysHaveTheAnswerFound) {
 }
 
 TEST(Relay, ManySwitchesOfAnyKindAreSolved) {
-  Random random;
+  Random random(99);
   for (const int n : {20, 40, 60}) {
     const RelayProblem p{random.normals(n, n), 3 * random.normals(n)};
     const RelaySolution s = solve_relay(p);
@@ -144,7 +132,7 @@ TEST(Relay, ManySwitchesOfAnyKindAreSolved) {
 }
 
 TEST(Relay, HundredsOfAttractiveSwitchesAreSolved) {
-  Random random;
+  Random random(99);
   for (const int n : {100, 300, 600}) {
     const Mat A = random.normals(n, n);
     const RelayProblem p{-(A * A.transpose() / n + 0.01 * Mat::Identity(n, n) + (A - A.transpose()) / n),
@@ -195,7 +183,7 @@ TEST(Relay, RedundantSparseChainIsSolved) {
 }
 
 TEST(Relay, WarmStartFromTheSolutionTakesOneStep) {
-  Random random;
+  Random random(99);
   const int n = 100;
   const Mat A = random.normals(n, n);
   RelayProblem p{-(A * A.transpose() / n + 0.1 * Mat::Identity(n, n)), random.normals(n)};
@@ -275,10 +263,10 @@ TEST(Box, DualProblemKeepsTheRateInItsBounds) {
 }
 
 TEST(Box, DualProblemIsThePrimalOneOfTheInverse) {
-  Random random;
+  Random random(99);
   for (int trial = 0; trial < 20; ++trial) {
     const int n = 1 + trial % 5;
-    const Mat A = random.normals(n, n), M = A * A.transpose() + Mat::Identity(n, n), inverse = M.inverse();
+    const Mat A = random.normals(n, n), M = A * A.transpose() + Mat::Identity(n, n), inverse = Lu(M).inverse();
     const Vec q = 3 * random.normals(n);
     const BoxSolution dual = solve_dual_box({M, q, -Vec::Ones(n), Vec::Ones(n)});
     // x = M^-1 (w - q): w in the box with -x in its normal cone is the primal problem for w with reversed sign
@@ -347,7 +335,7 @@ TEST(Piecewise, RelayWithDeadZoneSlidesAtItsEdge) {
 }
 
 TEST(Piecewise, RandomMonotoneLoopsLieOnTheirGraphs) {
-  Random random;
+  Random random(99);
   for (int trial = 0; trial < 50; ++trial) {
     const int n = 1 + trial % 5;
     const Mat A = random.normals(n, n);
