@@ -1,6 +1,5 @@
 // Vectors and matrices of doubles (the only Eigen aliases), and what is done with matrices beyond arithmetic: systems,
-// ranks, eigenvalues. The decompositions are compiled once, in linear*.cpp; no other file includes Eigen's (they cost
-// 10 to 20 seconds in every file that uses one).
+// ranks, eigenvalues. The dense decompositions are written out in linear*.cpp: Eigen's take a minute to compile.
 #pragma once
 
 #include <memory>
@@ -19,13 +18,8 @@ using ComplexVec = Eigen::VectorXcd;
 /// A x = b for a square A, by LU with row exchanges: the fast one, for matrices that are regular.
 class Lu {
  public:
-  Lu();
-  explicit Lu(const Mat& A);
-  Lu(const Lu& other);
-  Lu(Lu&& other) noexcept;
-  Lu& operator=(const Lu& other);
-  Lu& operator=(Lu&& other) noexcept;
-  ~Lu();
+  Lu() = default;
+  explicit Lu(const Mat& A) { factor(A); }
 
   /// Factors another matrix in the memory of the last.
   void factor(const Mat& A);
@@ -34,7 +28,7 @@ class Lu {
   double rcond() const;
   double determinant() const;
   /// The diagonal of U: zeros where A is singular.
-  Vec pivots() const;
+  Vec pivots() const { return factors_.diagonal(); }
 
   Vec solve(const Vec& b) const;
   void solve_in_place(Vec& b) const;
@@ -43,27 +37,12 @@ class Lu {
   Mat inverse() const;
 
  private:
-  std::unique_ptr<Eigen::PartialPivLU<Mat>> lu_;
-};
+  Vec solve_transposed(const Vec& b) const;
+  double norm_of_inverse() const;
 
-/// A x = b for any A, by LU with rows and columns exchanged: tells the rank and which rows and columns carry it.
-class FullLu {
- public:
-  /// Pivots up to `threshold` of the largest count as zero; 0: machine precision times the size.
-  explicit FullLu(const Mat& A, double threshold = 0);
-  FullLu(FullLu&& other) noexcept;
-  FullLu& operator=(FullLu&& other) noexcept;
-  ~FullLu();
-
-  Eigen::Index rank() const;
-  /// The rows and columns of A in the order of their pivots: the first rank() of each are independent.
-  std::vector<int> rows() const;
-  std::vector<int> columns() const;
-  /// A solution where there is one.
-  Vec solve(const Vec& b) const;
-
- private:
-  std::unique_ptr<Eigen::FullPivLU<Mat>> lu_;
+  Mat factors_;                      // U, and below its diagonal L without its ones
+  std::vector<Eigen::Index> order_;  // row i of L U is row order_[i] of A
+  double norm_ = 0;                  // of A
 };
 
 /// Least squares for any A, of any rank: the complete orthogonal decomposition.
@@ -71,17 +50,17 @@ class Orthogonal {
  public:
   /// Pivots up to `threshold` of the largest count as zero; 0: machine precision times the size.
   explicit Orthogonal(const Mat& A, double threshold = 0);
-  Orthogonal(Orthogonal&& other) noexcept;
-  Orthogonal& operator=(Orthogonal&& other) noexcept;
-  ~Orthogonal();
 
-  Eigen::Index rank() const;
+  Eigen::Index rank() const { return rank_; }
   /// The shortest x with the least |A x - b|.
   Vec solve(const Vec& b) const;
   Mat pseudo_inverse() const;
 
  private:
-  std::unique_ptr<Eigen::CompleteOrthogonalDecomposition<Mat>> factors_;
+  Eigen::Index rank_;
+  Mat left_, right_;  // reflections below triangles: of A with columns exchanged; of the rank rows found, transposed
+  Vec left_scales_, right_scales_;
+  std::vector<Eigen::Index> order_;  // column i of left_ is column order_[i] of A
 };
 
 /// An orthonormal basis of the x with A x = 0, as columns; `threshold` as in Orthogonal.
@@ -93,7 +72,7 @@ struct Qr {
 };
 Qr qr(const Mat& A);
 
-/// Of a matrix that need not be symmetric.
+/// Of a matrix that need not be symmetric; pairs of complex ones lie side by side. Not numbers if A has others.
 ComplexVec eigenvalues(const Mat& A);
 
 /// A x = b for a sparse square A. Matrices of one pattern share its analysis.

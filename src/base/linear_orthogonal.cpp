@@ -1,35 +1,170 @@
-#include <Eigen/QR>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "base/linear.hpp"
+#include "base/reflection.hpp"
 
 namespace saltus {
+namespace {
 
-using Decomposition = Eigen::CompleteOrthogonalDecomposition<Mat>;
+using Eigen::Index;
 
-Orthogonal::Orthogonal(const Mat& A, double threshold) : factors_(std::make_unique<Decomposition>(A.rows(), A.cols())) {
-  if (threshold > 0) factors_->setThreshold(threshold);
-  factors_->compute(A);
+}  // namespace
+
+double make_reflection(double* x, Index n) {
+  const double rest = Eigen::Map<const Vec>(x + 1, n - 1).squaredNorm();
+  if (rest <= std::numeric_limits<double>::min()) {
+    std::fill(x + 1, x + n, 0.0);
+    return 0;
+  }
+  const double head = x[0], beta = head >= 0 ? -std::sqrt(head * head + rest) : std::sqrt(head * head + rest);
+  for (Index i = 1; i < n; ++i) x[i] /= head - beta;
+  x[0] = beta;
+  return (beta - head) / beta;
 }
-Orthogonal::Orthogonal(Orthogonal&& other) noexcept = default;
-Orthogonal& Orthogonal::operator=(Orthogonal&& other) noexcept = default;
-Orthogonal::~Orthogonal() = default;
 
-Eigen::Index Orthogonal::rank() const { return factors_->rank(); }
-Vec Orthogonal::solve(const Vec& b) const { return factors_->solve(b); }
-Mat Orthogonal::pseudo_inverse() const { return factors_->pseudoInverse(); }
+void reflect(const double* x, double scale, double* y, Index n) {
+  if (scale == 0) return;
+  const double along = y[0] + Eigen::Map<const Vec>(x + 1, n - 1).dot(Eigen::Map<const Vec>(y + 1, n - 1));
+  y[0] -= scale * along;
+  for (Index i = 1; i < n; ++i) y[i] -= scale * along * x[i];
+}
+
+Vec triangularise(Mat& A) {
+  const Index n = A.rows(), size = std::min(n, A.cols());
+  Vec scales(size);
+  for (Index k = 0; k < size; ++k) {
+    scales[k] = make_reflection(&A(k, k), n - k);
+    for (Index j = k + 1; j < A.cols(); ++j) reflect(&A(k, k), scales[k], &A(k, j), n - k);
+  }
+  return scales;
+}
+
+namespace {
+
+/// A with columns exchanged, so that pivots fall: a triangle above reflections.
+struct Pivoted {
+  Mat A;
+  Vec scales;
+  std::vector<Index> order;
+  Index reflections;  ///< those behind have columns that are zero but for rounding
+  Index rank;
+};
+
+/// The norm of the rest of a column follows from the last one, until too little of it is left (LAPACK working note
+/// 176).
+struct ColumnNorm {
+  double now, exact;
+
+  void shorten(double by, const double* rest, Index n) {
+    if (now == 0) return;
+    const double part = std::max(0.0, (1 + std::abs(by) / now) * (1 - std::abs(by) / now));
+    if (part * (now / exact) * (now / exact) <= std::sqrt(std::numeric_limits<double>::epsilon()))
+      now = exact = Eigen::Map<const Vec>(rest, n).norm();
+    else
+      now *= std::sqrt(part);
+  }
+};
+
+Pivoted pivoted(Mat A, double threshold) {
+  constexpr double epsilon = std::numeric_limits<double>::epsilon();
+  const Index n = A.rows(), size = std::min(n, A.cols());
+  Pivoted out{.A = std::move(A), .scales = Vec(size), .order = {}, .reflections = size, .rank = 0};
+  out.order.resize(static_cast<size_t>(out.A.cols()));
+  std::iota(out.order.begin(), out.order.end(), Index{0});
+  std::vector<ColumnNorm> norms;
+  double largest = 0;
+  for (Index j = 0; j < out.A.cols(); ++j) {
+    const double norm = out.A.col(j).norm();
+    norms.push_back({norm, norm});
+    largest = std::max(largest, norm);
+  }
+  double pivot = 0;
+  for (Index k = 0; k < size; ++k) {
+    const auto best = std::max_element(norms.begin() + k, norms.end(),
+                                       [](const ColumnNorm& a, const ColumnNorm& b) { return a.now < b.now; });
+    const double zero = largest * epsilon / static_cast<double>(n);
+    if (out.reflections == size && best->now * best->now < zero * zero * static_cast<double>(n - k))
+      out.reflections = k;
+    if (const Index j = best - norms.begin(); j != k) {
+      out.A.col(k).swap(out.A.col(j));
+      std::swap(norms[static_cast<size_t>(k)], *best);
+      std::swap(out.order[static_cast<size_t>(k)], out.order[static_cast<size_t>(j)]);
+    }
+    double* const v = &out.A(k, k);
+    out.scales[k] = make_reflection(v, n - k);
+    pivot = std::max(pivot, std::abs(*v));
+    for (Index j = k + 1; j < out.A.cols(); ++j) {
+      double* const column = &out.A(k, j);
+      reflect(v, out.scales[k], column, n - k);
+      norms[static_cast<size_t>(j)].shorten(*column, column + 1, n - k - 1);
+    }
+  }
+  const double least = pivot * (threshold > 0 ? threshold : epsilon * static_cast<double>(size));
+  for (Index k = 0; k < out.reflections; ++k) out.rank += std::abs(out.A(k, k)) > least;
+  return out;
+}
+
+}  // namespace
+
+Orthogonal::Orthogonal(const Mat& A, double threshold) {
+  Pivoted found = pivoted(A, threshold);
+  rank_ = found.rank;
+  left_ = std::move(found.A), left_scales_ = std::move(found.scales), order_ = std::move(found.order);
+  if (rank_ == left_.cols()) return;
+  right_ = Mat::Zero(left_.cols(), rank_);
+  for (Index i = 0; i < rank_; ++i) {
+    for (Index j = i; j < left_.cols(); ++j) right_(j, i) = left_(i, j);
+  }
+  right_scales_ = triangularise(right_);
+}
+
+Vec Orthogonal::solve(const Vec& b) const {
+  const Index n = left_.rows(), columns = left_.cols();
+  Vec c = b, y = Vec::Zero(columns), x(columns);
+  for (Index k = 0; k < rank_; ++k) reflect(&left_(k, k), left_scales_[k], &c[k], n - k);
+  if (rank_ == columns) {
+    for (Index k = columns - 1; k >= 0; --k) {
+      y[k] = c[k] / left_(k, k);
+      c.head(k) -= y[k] * left_.col(k).head(k);
+    }
+  } else {
+    for (Index k = 0; k < rank_; ++k) y[k] = (c[k] - right_.col(k).head(k).dot(y.head(k))) / right_(k, k);
+    for (Index k = rank_ - 1; k >= 0; --k) reflect(&right_(k, k), right_scales_[k], &y[k], columns - k);
+  }
+  for (Index j = 0; j < columns; ++j) x[order_[static_cast<size_t>(j)]] = y[j];
+  return x;
+}
+
+Mat Orthogonal::pseudo_inverse() const {
+  Mat out(left_.cols(), left_.rows());
+  for (Index j = 0; j < left_.rows(); ++j) out.col(j) = solve(Vec::Unit(left_.rows(), j));
+  return out;
+}
 
 Mat null_space(const Mat& A, double threshold) {
-  Decomposition factors(A.cols(), A.rows());
-  if (threshold > 0) factors.setThreshold(threshold);
-  factors.compute(A.transpose());
-  return Mat(factors.householderQ()).rightCols(A.cols() - factors.rank());
+  const Index n = A.cols();
+  const Pivoted rows = pivoted(A.transpose(), threshold);
+  Mat out = Mat::Zero(n, n - rows.rank);
+  for (Index j = 0; j < out.cols(); ++j) {
+    out(rows.rank + j, j) = 1;
+    for (Index k = rows.reflections - 1; k >= 0; --k) reflect(&rows.A(k, k), rows.scales[k], &out(k, j), n - k);
+  }
+  return out;
 }
 
 Qr qr(const Mat& A) {
-  const Eigen::HouseholderQR<Mat> factors(A);
-  const Eigen::Index n = A.cols();
-  return {.Q = factors.householderQ() * Mat::Identity(A.rows(), n),
-          .R = factors.matrixQR().topRows(n).triangularView<Eigen::Upper>()};
+  const Index n = A.rows(), columns = A.cols();
+  Mat factors = A;
+  const Vec scales = triangularise(factors);
+  Qr out{.Q = Mat::Identity(n, columns), .R = Mat::Zero(columns, columns)};
+  for (Index j = 0; j < columns; ++j) {
+    for (Index i = 0; i <= j; ++i) out.R(i, j) = factors(i, j);
+    for (Index k = scales.size() - 1; k >= 0; --k) reflect(&factors(k, k), scales[k], &out.Q(k, j), n - k);
+  }
+  return out;
 }
 
 }  // namespace saltus

@@ -4,8 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include <Eigen/LU>
-
 namespace saltus {
 namespace {
 
@@ -75,7 +73,7 @@ void add_slip_3d(const Mat& W, const Vec& q, double mu, std::vector<Vec>& found)
   Eigen::Matrix2d adjugate;
   adjugate << S(1, 1), -S(0, 1), -S(1, 0), S(0, 0);
   const Eigen::Vector2d P0 = -adjugate * c / unit, P1 = -c;  // P = P0 + P1 k, in units of `unit`
-  const double D0 = S.determinant() / (unit * unit), D1 = S.trace() / unit;
+  const double D0 = (S(0, 0) * S(1, 1) - S(0, 1) * S(1, 0)) / (unit * unit), D1 = S.trace() / unit;
   const double R0 = -(q[0] * unit * D0 + W_nt.dot(P0)) / W_nn, R1 = -(q[0] * unit * D1 + W_nt.dot(P1)) / W_nn,
                R2 = -q[0] * unit / W_nn;
   const double m = mu * mu;
@@ -101,7 +99,7 @@ std::vector<Vec> local_contact_solutions(const Mat& W, const Vec& q, double mu) 
     if (const double r_n = -q[0] / W(0, 0); r_n > 0) found.push_back(r_n * Vec::Unit(q.size(), 0));
     return found;
   }
-  Vec stick = -(W.partialPivLu().solve(q));
+  Vec stick = -Lu(W).solve(q);
   const double tangential = stick.tail(q.size() - 1).norm(), limit = mu * stick[0];
   if (stick.allFinite() && stick[0] > 0 && tangential <= limit * (1 + 1e-13)) {  // the edge of the cone belongs to it
     if (tangential > limit) stick.tail(q.size() - 1) *= limit / tangential;

@@ -1,6 +1,10 @@
 #include "base/linear.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
+#include <numbers>
+#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,6 +21,12 @@ Mat matrix(int rows, int columns, const std::vector<double>& by_rows) {
 
 const Mat regular = matrix(3, 3, {0, 2, 1, 4, 1, -1, 2, 3, 5});
 const Mat rank_two = matrix(3, 3, {1, 2, 3, 4, 5, 6, 5, 7, 9});  // the last row is the sum of the others
+
+/// Entries between -1 and 1 without a pattern.
+Mat scattered(int rows, int columns, int seed) {
+  std::mt19937 engine(static_cast<unsigned>(seed));
+  return Mat::NullaryExpr(rows, columns, [&] { return 2.0 * engine() / 4294967295.0 - 1; });
+}
 
 TEST(Lu, SolvesARegularSystemInEveryForm) {
   const Lu lu(regular);
@@ -56,17 +66,31 @@ TEST(Lu, IsAValueThatCanBeCopiedAndFactoredAgain) {
   EXPECT_LT((copy.solve(b) - 2 * lu.solve(b)).norm(), 1e-14);
 }
 
-TEST(FullLu, NamesRowsAndColumnsThatCarryTheRank) {
-  const FullLu lu(rank_two, 1e-12);
-  ASSERT_EQ(lu.rank(), 2);
-  std::vector<int> rows = lu.rows(), columns = lu.columns();
-  rows.resize(2), columns.resize(2);
-  EXPECT_GT(std::abs(Lu(rank_two(rows, columns)).determinant()), 1);
-  // the first pivot is the largest entry, 9
-  EXPECT_EQ(rows[0], 2);
-  EXPECT_EQ(columns[0], 2);
-  const Vec b = rank_two * Vec{{1, -1, 2}};
-  EXPECT_LT((rank_two * lu.solve(b) - b).norm(), 1e-13);
+TEST(Lu, SolvesLargeSystemsInPanels) {
+  for (const int n : {1, 5, 31, 32, 33, 100}) {
+    const Mat A = scattered(n, n, n);
+    const Lu lu(A);
+    const Vec x = scattered(n, 1, 7);
+    EXPECT_LT((lu.solve(A * x) - x).norm(), 1e-13 / lu.rcond()) << n;
+    EXPECT_LT((A * lu.inverse() - Mat::Identity(n, n)).norm(), 1e-13 / lu.rcond()) << n;
+    EXPECT_LT((lu.solve_columns(A) - Mat::Identity(n, n)).norm(), 1e-13 / lu.rcond()) << n;
+  }
+}
+
+TEST(Lu, HasTheSignOfItsExchangesInTheDeterminant) {
+  EXPECT_EQ(Lu(matrix(3, 3, {0, 1, 0, 0, 0, 1, 1, 0, 0})).determinant(), 1);   // a cycle of three
+  EXPECT_EQ(Lu(matrix(3, 3, {0, 1, 0, 1, 0, 0, 0, 0, 1})).determinant(), -1);  // an exchange
+  EXPECT_EQ(Lu(Mat(0, 0)).determinant(), 1);
+}
+
+TEST(Lu, EstimatesTheConditionOfHilbertsMatrices) {
+  // 1/(|H| |H^-1|) in the 1-norm: the inverses are of integers, their column sums known
+  const double exact[] = {1.0, 27, 748, 28375, 943656, 29070279, 985194886.5};
+  for (int n = 1; n <= 7; ++n) {
+    const Mat H =
+        Mat::NullaryExpr(n, n, [](Eigen::Index i, Eigen::Index j) { return 1.0 / static_cast<double>(i + j + 1); });
+    EXPECT_NEAR(Lu(H).rcond() * exact[n - 1], 1, 1e-6) << n;
+  }
 }
 
 TEST(Orthogonal, GivesTheShortestSolutionOfASingularSystem) {
@@ -78,12 +102,41 @@ TEST(Orthogonal, GivesTheShortestSolutionOfASingularSystem) {
   EXPECT_LT((factors.pseudo_inverse() * b - x).norm(), 1e-13);
 }
 
+TEST(Orthogonal, GivesThePseudoInverseOfAnyShapeAndRank) {  // the four conditions of Penrose
+  struct Shape {
+    int rows, columns, rank;
+  };
+  for (const auto [rows, columns, rank] :
+       {Shape{7, 4, 4}, {4, 7, 4}, {7, 4, 2}, {4, 7, 3}, {6, 6, 5}, {3, 3, 0}, {1, 1, 1}}) {
+    const Mat A =
+        rank > 0 ? Mat(scattered(rows, rank, 3) * scattered(rank, columns, 4)) : Mat(Mat::Zero(rows, columns));
+    const Orthogonal factors(A, 1e-12);
+    ASSERT_EQ(factors.rank(), rank);
+    const Mat X = factors.pseudo_inverse();
+    const double tolerance = 1e-13 * (1 + X.norm());
+    EXPECT_LT((A * X * A - A).norm(), tolerance);
+    EXPECT_LT((X * A * X - X).norm(), tolerance * (1 + X.norm()));
+    EXPECT_LT(((A * X).transpose() - A * X).norm(), tolerance);
+    EXPECT_LT(((X * A).transpose() - X * A).norm(), tolerance);
+  }
+}
+
+TEST(Orthogonal, FindsTheLineOfLeastSquares) {  // through (0,1), (1,3), (2,4), (3,4): y = 1.5 + x
+  EXPECT_LT((Orthogonal(matrix(4, 2, {1, 0, 1, 1, 1, 2, 1, 3})).solve(Vec{{1, 3, 4, 4}}) - Vec{{1.5, 1}}).norm(),
+            1e-14);
+}
+
 TEST(NullSpace, IsOrthonormalAndMapsToZero) {
   const Mat N = null_space(rank_two, 1e-12);
   ASSERT_EQ(N.cols(), 1);
   EXPECT_NEAR(N.norm(), 1, 1e-14);
   EXPECT_LT((rank_two * N).norm(), 1e-13);
   EXPECT_EQ(null_space(regular).cols(), 0);
+  EXPECT_EQ(null_space(Mat(0, 3)), Mat::Identity(3, 3));
+  const Mat wide = scattered(3, 9, 5), rest = null_space(wide);
+  ASSERT_EQ(rest.cols(), 6);
+  EXPECT_LT((rest.transpose() * rest - Mat::Identity(6, 6)).norm(), 1e-14);
+  EXPECT_LT((wide * rest).norm(), 1e-14);
 }
 
 TEST(Qr, MakesColumnsOrthonormalAndLeavesATriangle) {
@@ -100,6 +153,64 @@ TEST(Eigenvalues, OfARotationAreComplex) {
   EXPECT_NEAR(values[0].real(), 0, 1e-14);
   EXPECT_NEAR(std::abs(values[0].imag()), 3, 1e-14);
   EXPECT_NEAR(values[0].imag() + values[1].imag(), 0, 1e-14);
+}
+
+/// The largest distance of a wanted value from the nearest found that is not taken yet.
+double mismatch(ComplexVec found, const std::vector<std::complex<double>>& wanted) {
+  double out = 0;
+  for (const std::complex<double>& w : wanted) {
+    Eigen::Index nearest = 0;
+    out = std::max(out, (found.array() - w).abs().minCoeff(&nearest));
+    found[nearest] = 1e300;
+  }
+  return out;
+}
+
+TEST(Eigenvalues, OfACycleAreTheRootsOfUnity) {  // without an exceptional shift the iteration stands still
+  for (const int n : {1, 2, 3, 4, 7, 16}) {
+    Mat A = Mat::Zero(n, n);
+    std::vector<std::complex<double>> wanted;
+    for (int i = 0; i < n; ++i) {
+      A((i + 1) % n, i) = 1;
+      wanted.push_back(std::polar(1.0, 2 * std::numbers::pi * i / n));
+    }
+    EXPECT_LT(mismatch(eigenvalues(A), wanted), 1e-14 * n) << n;
+    EXPECT_LT(mismatch(eigenvalues(1e-200 * A) * 1e200, wanted), 1e-14 * n) << n;
+  }
+}
+
+TEST(Eigenvalues, AreKeptBySimilarity) {
+  const std::vector<std::complex<double>> wanted = {{3, 0},    {-2, 1}, {-2, -1},  {0.5, 4},
+                                                    {0.5, -4}, {0, 0},  {1e-3, 0}, {-5, 0}};
+  Mat D = Mat::Zero(8, 8);
+  for (int i = 0; i < 8; ++i) {
+    D(i, i) = wanted[static_cast<size_t>(i)].real();
+    if (const double w = wanted[static_cast<size_t>(i)].imag(); w > 0) D(i, i + 1) = w, D(i + 1, i) = -w;
+  }
+  const Mat Q = qr(scattered(8, 8, 1)).Q;
+  EXPECT_LT(mismatch(eigenvalues(Q * D * Q.transpose()), wanted), 1e-14);
+  const Mat X = scattered(8, 8, 2);
+  EXPECT_LT(mismatch(eigenvalues(X * D * Lu(X).inverse()), wanted), 1e-13 / Lu(X).rcond());
+}
+
+TEST(Eigenvalues, OfManyRowsHaveTheMatrixsTraces) {
+  const Mat A = scattered(60, 60, 9);
+  const ComplexVec values = eigenvalues(A);
+  EXPECT_NEAR(std::abs(values.sum() - A.trace()), 0, 1e-12);
+  EXPECT_NEAR(std::abs(values.array().square().sum() - (A * A).trace()), 0, 1e-11);
+  for (Eigen::Index i = 0; i < 60; ++i) {
+    if (values[i].imag() <= 0) continue;
+    EXPECT_EQ(values[i + 1], std::conj(values[i]));
+  }
+}
+
+TEST(Eigenvalues, OfADefectiveMatrixAndOfNone) {
+  EXPECT_LT(mismatch(eigenvalues(matrix(3, 3, {2, 1, 0, 0, 2, 1, 0, 0, 2})), {2.0, 2.0, 2.0}), 1e-15);
+  EXPECT_LT(mismatch(eigenvalues(matrix(2, 2, {1, 1, -1, -1})), {0.0, 0.0}), 1e-15);
+  EXPECT_EQ(eigenvalues(Mat(0, 0)).size(), 0);
+  EXPECT_EQ(eigenvalues(Mat::Zero(3, 3)), ComplexVec::Zero(3));
+  EXPECT_TRUE(std::isnan(eigenvalues(matrix(2, 2, {1, NAN, 0, 1}))[0].real()));
+  EXPECT_TRUE(std::isnan(eigenvalues(matrix(3, 3, {1, INFINITY, 0, 1, 1, 1, 2, 3, 4}))[0].real()));
 }
 
 TEST(SparseLu, SolvesAnotherMatrixWithTheSameAnalysis) {
