@@ -29,10 +29,7 @@ target_link_libraries(saltus_app PRIVATE CLI11::CLI11)
 target_compile_definitions(saltus_app PRIVATE SALTUS_VERSION="${PROJECT_VERSION}")
 target_compile_definitions(saltus_ask PRIVATE SALTUS_VERSION="${PROJECT_VERSION}")
 
-# Both are headers alone, each behind one file of the studio.
-find_package(Boost 1.74 REQUIRED)
 find_package(nlohmann_json REQUIRED)
-target_include_directories(saltus_studio SYSTEM PRIVATE ${Boost_INCLUDE_DIRS})
 target_link_libraries(saltus_studio PRIVATE nlohmann_json::nlohmann_json)
 include(cmake/web.cmake)
 

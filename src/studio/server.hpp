@@ -1,4 +1,4 @@
-// HTTP and WebSockets on 127.0.0.1. The only file that knows Boost.
+// HTTP and WebSockets on 127.0.0.1: one thread that waits for whatever comes first.
 #pragma once
 
 #include <functional>

@@ -17,8 +17,10 @@
 #include "studio/coarse.hpp"
 #include "studio/frame.hpp"
 #include "studio/gate.hpp"
+#include "studio/http.hpp"
 #include "studio/message.hpp"
 #include "studio/server.hpp"
+#include "studio/websocket.hpp"
 
 namespace saltus {
 namespace {
@@ -93,6 +95,102 @@ TEST(Server, OutlivesAPageForWhichThereIsNoRoom) {
   }
   server.stop();
   runs.join();
+}
+
+TEST(Http, ReadsARequest) {
+  const auto r = parse_request(
+      "GET /ws HTTP/1.1\r\nHost: a:1\r\nCONNECTION:keep-alive ,\tupgrade\r\nUpgrade: WebSocket\r\n"
+      "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nhost:b\r\n\r\n");
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->method + r->target, "GET/ws");
+  EXPECT_EQ(r->field("host"), "a:1");
+  EXPECT_EQ(r->count("Host"), 2);
+  EXPECT_TRUE(r->is_upgrade());
+  EXPECT_FALSE(r->has_body());
+  const auto has_body = [](const std::string& field) {
+    return parse_request("GET / HTTP/1.1\r\n" + field + "\r\n\r\n")->has_body();
+  };
+  EXPECT_FALSE(has_body("Content-Length: 0"));
+  EXPECT_TRUE(has_body("Content-Length: 10"));
+  EXPECT_TRUE(has_body("Content-Length: -0"));
+  EXPECT_TRUE(has_body("transfer-encoding: identity"));
+}
+
+TEST(Http, RefusesWhatIsNone) {
+  for (const std::string text :
+       {"", "\r\n", "GET /\r\n\r\n", "GET  HTTP/1.1\r\n\r\n", "GET / HTTP/2\r\n\r\n", "G T / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost : a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n",
+        "GET / HTTP/1.1\nHost: a\n\n", "GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n", "GET / HTTP/1.1\r\n: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n", "(x) / HTTP/1.1\r\n\r\n"})
+    EXPECT_FALSE(parse_request(text)) << text;
+}
+
+TEST(WebSocket, AnswersTheKeyOfTheStandard) {
+  EXPECT_EQ(accept_key("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");  // RFC 6455, 1.3
+}
+
+/// A frame as a page sends it: masked.
+std::string page_frame(unsigned first, const std::string& text, int length_bytes = 0) {
+  std::string out{static_cast<char>(first)};
+  if (length_bytes == 0) out += static_cast<char>(0x80 | text.size());
+  if (length_bytes > 0) out += static_cast<char>(length_bytes == 2 ? 0xFE : 0xFF);
+  for (int i = length_bytes - 1; i >= 0; --i) out += static_cast<char>(std::uint64_t{text.size()} >> (8 * i));
+  const std::string mask = "\x37\xfa\x21\x3d";
+  out += mask;
+  for (size_t i = 0; i < text.size(); ++i) out += static_cast<char>(text[i] ^ mask[i % 4]);
+  return out;
+}
+
+TEST(WebSocket, PutsMessagesTogetherByteByByte) {
+  EXPECT_EQ(page_frame(0x81, "Hello"), "\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58");  // RFC 6455, 5.7
+  const std::string middle(300, 'x'), large(70000, 'y');
+  const std::string bytes = page_frame(0x01, "Hel") + page_frame(0x89, "ping") + page_frame(0x00, "") +
+                            page_frame(0x80, "lo") + page_frame(0x82, "\xff") + page_frame(0x81, middle, 2) +
+                            page_frame(0x81, large, 8) + page_frame(0x81, "") + page_frame(0x88, "\x03\xe8");
+  MessageReader reader(100000);
+  std::vector<std::pair<int, std::string>> found;
+  for (const char c : bytes) {
+    reader.feed({&c, 1});
+    while (const auto message = reader.next()) found.emplace_back(static_cast<int>(message->code), message->bytes);
+  }
+  const std::vector<std::pair<int, std::string>> wanted = {{9, "ping"}, {1, "Hello"}, {2, "\xff"},    {1, middle},
+                                                           {1, large},  {1, ""},      {8, "\x03\xe8"}};
+  EXPECT_EQ(found, wanted);
+}
+
+TEST(WebSocket, ClosesAtWhatNoPageSends) {
+  const auto reason = [](const std::string& bytes) {
+    MessageReader reader(1000);
+    reader.feed(bytes);
+    try {
+      while (reader.next()) {
+      }
+    } catch (CloseReason r) {
+      return static_cast<int>(r);
+    }
+    return 0;
+  };
+  EXPECT_EQ(reason(page_frame(0x81, "fine")), 0);
+  EXPECT_EQ(reason(std::string("\x81\x01x")), 1002);                       // not masked
+  EXPECT_EQ(reason(page_frame(0xC1, "x")), 1002);                          // compressed
+  EXPECT_EQ(reason(page_frame(0x83, "x")), 1002);                          // no such code
+  EXPECT_EQ(reason(page_frame(0x80, "x")), 1002);                          // goes on without a beginning
+  EXPECT_EQ(reason(page_frame(0x01, "x") + page_frame(0x81, "y")), 1002);  // begins twice
+  EXPECT_EQ(reason(page_frame(0x09, "x")), 1002);                          // half a ping
+  EXPECT_EQ(reason(page_frame(0x89, std::string(126, 'x'), 2)), 1002);     // a long ping
+  EXPECT_EQ(reason(page_frame(0x81, "\xff\xfe")), 1007);
+  EXPECT_EQ(reason(page_frame(0x01, "\xc3") + page_frame(0x80, "\xa9")), 0);          // a letter cut in two
+  EXPECT_EQ(reason(page_frame(0x82, std::string(1001, 'x'), 2).substr(0, 8)), 1009);  // before it has come
+  EXPECT_EQ(reason(page_frame(0x02, std::string(600, 'x'), 2) + page_frame(0x80, std::string(600, 'x'), 2)), 1009);
+  EXPECT_EQ(reason("\x82\xff" + std::string(12, '\xff')), 1009);
+}
+
+TEST(WebSocket, WritesLengthsInThreeWays) {
+  EXPECT_EQ(socket_frame(SocketCode::text, "Hello"), "\x81\x05Hello");
+  EXPECT_EQ(socket_frame(SocketCode::binary, std::string(256, 'x')).substr(0, 5), std::string("\x82\x7e\x01\x00x", 5));
+  EXPECT_EQ(socket_frame(SocketCode::binary, std::string(65536, 'x')).substr(0, 11),
+            std::string("\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x00x", 11));
+  EXPECT_EQ(close_frame(CloseReason::too_long), "\x88\x02\x03\xf1");
 }
 
 TEST(Assets, AreThePage) {
