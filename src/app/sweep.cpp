@@ -25,14 +25,14 @@ namespace {
 
 // ---- what was asked ------------------------------------------------------------------------------------------------
 
-struct Axes {
+struct SweepAxes {
   std::vector<Vary> vary;
   std::vector<std::string> record;  ///< the same as arguments, files read
   bool uniform = true;
 };
 
-Axes read_axes(const SweepRequest& request, const Model& model) {
-  Axes axes;
+SweepAxes read_axes(const SweepRequest& request, const Model& model) {
+  SweepAxes axes;
   if (request.vary.empty()) misuse("nothing is varied", "name a parameter and its values: omega=0.15:2:400");
   if (request.random && request.vary.size() > 1)
     misuse("--random with two parameters", "vary one parameter, or give both as a:b:n");
@@ -117,7 +117,7 @@ SweepQuestion question_of(const SweepRequest& request, const System& system, std
 
 // ---- the command ---------------------------------------------------------------------------------------------------
 
-Past record(const SweepRequest& request, const SweepPlan& plan, const Model& model, const Axes& axes) {
+Past record(const SweepRequest& request, const SweepPlan& plan, const Model& model, const SweepAxes& axes) {
   Past past{.version = this_version(),
             .command = "sweep",
             .name = short_name(request.model.model),
@@ -166,7 +166,7 @@ Outcome sweep(const SweepRequest& request, const Observer& observer) {
     check_word(request.colour, {"none", "start", "sliding", "period", "exponent"}, "choice for --colour");
   const System system = load_system(request.model, request.solve.from);
   const Model& model = system.model();
-  const Axes axes = read_axes(request, model);
+  const SweepAxes axes = read_axes(request, model);
   const SweepQuestion question = question_of(request, system, axes.vary);
   const SweepPlan plan = saltus::plan(question);
   const std::vector<std::string> shown = find_columns(request.output.show, model.state_names());
