@@ -54,6 +54,7 @@ class Slicer {
   void write(std::span<const int> outputs, const SliceInputs& inputs, Tape& out, std::vector<int>& constants);
   /// Of a constant.
   double value(int slot) const { return value_[static_cast<size_t>(slot)]; }
+  std::span<const double> values() const { return value_; }
   int slots() const { return tape_->slots; }
   /// Begins anew without writing.
   void forget();

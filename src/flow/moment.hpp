@@ -24,6 +24,7 @@ class Clock {
   double now() const { return high_ + low_; }
   /// The step from now to a given time.
   double until(double t) const { return (t - high_) - low_; }
+  double until(const Clock& other) const { return (other.high_ - high_) + (other.low_ - low_); }
 
  private:
   double high_, low_ = 0;

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "code/affine.hpp"
 #include "code/slice.hpp"
 #include "model/part_shapes.hpp"
 #include "model/program.hpp"
@@ -48,6 +49,11 @@ class Subsystems {
   void rate(int i, TapeSupport& out);
   void watch(int unknown, TapeSupport& out);
   void choice(int unknown, TapeSupport& out);
+
+  /// Outputs of the flow tape as sums of states and unknowns, where they are.
+  AffineRows affine_rows(std::span<const size_t> outputs) const {
+    return AffineRows(mode_.flow, slicers_[flow].values(), outputs);
+  }
 
   const PartShapes& look(Subsystem& part) {
     shapes_.look(part);

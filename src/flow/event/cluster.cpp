@@ -9,15 +9,20 @@
 
 namespace saltus {
 
-namespace {
-
-/// What a step of a part costs hardly depends on its order: all are of one, somewhat above that of the tolerance.
-constexpr int higher_order = 4;
-
-}  // namespace
+void shift_polynomial(std::span<double> c, double by) {
+  if (by == 0) return;
+  for (size_t from = c.size() - 1; from-- > 0;) {
+    for (size_t k = from; k + 1 < c.size(); ++k) c[k] += by * c[k + 1];
+  }
+}
 
 double time_resolution(double t, double scale) {
   return same_time_bits * eps * std::max(std::abs(t), scale * same_time_share);
+}
+
+int ClusterRoom::order_for(double local_tolerance) {
+  constexpr int higher_order = 4;
+  return taylor_order(local_tolerance) + higher_order;
 }
 
 ClusterRoom::ClusterRoom(SubsystemProgram of, std::span<const int> shape, const std::vector<double>& parameters,
@@ -33,8 +38,8 @@ ClusterRoom::ClusterRoom(SubsystemProgram of, std::span<const int> shape, const 
   options.parameters = parameters;
   options.initial.assign(at(program->states()), 0.0);
   const double local = local_tolerance(run.tolerance);
-  order = std::min(cheapest_order(local, program->tape(std::string(at(program->switches()), '+')).flow),
-                   taylor_order(local) + higher_order);
+  order =
+      std::min(cheapest_order(local, program->tape(std::string(at(program->switches()), '+')).flow), order_for(local));
   step_ratio.assign(1, 1.0);
   for (int n = 1; n <= order; ++n) step_ratio.push_back(std::pow(local, 1.0 / taylor_order(local) - 1.0 / n));
   series.emplace(*program, options.parameters, order);

@@ -29,17 +29,18 @@ struct Drive {
 
 struct Cluster {
   Subsystem part;
-  ClusterRoom* room = nullptr;
-  Clock clock{0};             ///< where its series begin
-  std::vector<double> x;      ///< there, of all states of its program
-  std::vector<int> moving;    ///< places in part.states of those that move
-  std::vector<Drive> drives;  ///< states outside that move: it has none of its own that do
-  Piece piece;                ///< of those; ends at the next event or where the series do
-  std::vector<double> end;    ///< all states at its end
-  std::vector<Guard> guards;  ///< zero there, with the numbers of its program; none: the series end
-  double scale = 0;           ///< the time in which it changes
-  double due = 0;             ///< the time of its end
-  double horizon = 0;         ///< as far as what drives it is known
+  ClusterRoom* room = nullptr;  ///< none: its series are rows of the whole (clusters_affine)
+  size_t switches = 0;          ///< among part.unknowns
+  Clock clock{0};               ///< where its series begin
+  std::vector<double> x;        ///< there, of all states of its program
+  std::vector<int> moving;      ///< places in part.states of those that move
+  std::vector<Drive> drives;    ///< states outside that move: it has none of its own that do
+  Piece piece;                  ///< of those; ends at the next event or where the series do
+  std::vector<double> end;      ///< all states at its end, where it has a room
+  std::vector<Guard> guards;    ///< zero there, with the numbers of its program; none: the series end
+  double scale = 0;             ///< the time in which it changes
+  double due = 0;               ///< the time of its end
+  double horizon = 0;           ///< as far as what drives it is known
   std::vector<std::pair<int, unsigned>> driven{};  ///< clusters that read it: places, births
   bool last = false;                               ///< it ends with the run
   bool whole = false;                              ///< only the whole can go on from here
@@ -55,6 +56,8 @@ struct ClusterRoom {
   ClusterRoom(SubsystemProgram made, std::span<const int> key, const std::vector<double>& parameters,
               const RunOptions& run);
 
+  /// What a step of a part costs hardly depends on its order: all are of one, somewhat above that of the tolerance.
+  static int order_for(double local_tolerance);
   /// Makes it that of a cluster: constants, and the moment at which its series begin. `mode`, `known`: of the cluster.
   void enter(const Cluster& c);
   /// The series of a state that drives the cluster, in the time since its clock; none: it rests.
@@ -81,6 +84,9 @@ struct ClusterRoom {
  private:
   bool make_step(Cluster& c, double until);
 };
+
+/// p(tau) -> p(tau + by).
+void shift_polynomial(std::span<double> c, double by);
 
 /// What time can tell apart near t where the flow changes in `scale`.
 double time_resolution(double t, double scale);

@@ -20,14 +20,6 @@ constexpr long not_worth_while = 256;
 constexpr double close_events = 1e-3;
 constexpr long accumulation_steps = 256;
 
-/// p(tau) -> p(tau + by).
-void shift_polynomial(std::vector<double>& c, double by) {
-  if (by == 0) return;
-  for (size_t from = c.size() - 1; from-- > 0;) {
-    for (size_t k = from; k + 1 < c.size(); ++k) c[k] += by * c[k + 1];
-  }
-}
-
 }  // namespace
 
 Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& recorder)
@@ -50,10 +42,13 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   pin_.assign(n, -1);
   cluster_of_state_.assign(n, -1);
   cluster_of_unknown_.assign(unknowns, -1);
+  row_of_state_.assign(n, -1);
   judged_.assign(n, 0);
   listed_.assign(n, 0);
   place_.assign(n + unknowns, -1);
   last_events_.assign(unknowns, {NAN, NAN, NAN});
+  find_rows();
+  find_own_states();
 }
 
 bool Clusters::may_serve(const Program& program) { return program.states() >= fewest_states; }
@@ -145,14 +140,21 @@ void Clusters::go_on(Cluster& c) {
     if (u < m_ && letter(u) == '0') recorder_.slid(u, std::abs(c.piece.length));
     known_[at(u)] = 0;
   }
+  if (c.room) {
+    c.x = c.end;
+  } else {
+    values_.resize(c.x.size());
+    if (!c.moving.empty())
+      Trajectory::evaluate(c.piece, static_cast<int>(c.moving.size()), c.piece.length, values_.data());
+    std::swap(c.x, values_);
+  }
   c.clock.advance(c.piece.length);
   clock_ = c.clock;
-  c.x = c.end;
   start(c);
   for (const auto& [place, birth] : std::vector(c.driven)) {
     Cluster& other = *clusters_[at(place)];
     if (!other.alive || other.birth != birth) continue;
-    const double tau = other.clock.until(clock_.now());
+    const double tau = other.clock.until(clock_);
     for (const int u : other.part.unknowns) {
       if (u < m_ && letter(u) == '0') recorder_.slid(u, std::abs(tau));
       if (tau != 0) known_[at(u)] = 0;
@@ -164,6 +166,16 @@ void Clusters::go_on(Cluster& c) {
 
 /// A cluster begins where it is.
 void Clusters::start(Cluster& c) {
+  if (!c.room) {
+    expand_affine(c);
+  } else {
+    expand_in_room(c);
+  }
+  c.stamp = ++stamps_;
+  if (!c.waits) queue_.push({direction_ * c.due, c.last, c.place, c.stamp});
+}
+
+void Clusters::expand_in_room(Cluster& c) {
   ClusterRoom& room = *c.room;
   room.enter(c);
   Moment& moment = room.moment;
@@ -187,8 +199,6 @@ void Clusters::start(Cluster& c) {
   }
   if (!c.drives.empty()) drive(c);
   room.expand(c, options_.until, first_scale_);
-  c.stamp = ++stamps_;
-  if (!c.waits) queue_.push({direction_ * c.due, c.last, c.place, c.stamp});
 }
 
 /// The series of what a cluster reads, from where it begins, and how far they are known.
@@ -202,7 +212,7 @@ void Clusters::drive(Cluster& c) {
     if (stride > 0) {
       const double* row = &source.piece.coefficients[at(d.row) * stride];
       values_.assign(row, row + stride);
-      shift_polynomial(values_, source.clock.until(c.clock.now()));
+      shift_polynomial(values_, source.clock.until(c.clock));
     }
     c.x[at(d.state)] = c.room->moment.x[at(d.state)] = values_[0];
     values_.resize(std::max<size_t>(values_.size(), 2), 0.0);
@@ -276,7 +286,8 @@ Cluster& Clusters::merge_acting(const Cluster& first) {
     part.unknowns.clear();
     for (const int place : acting_) {
       const Subsystem& own = clusters_[at(place)]->part;
-      part.states.insert(part.states.end(), own.states.begin(), own.states.end());
+      const std::vector<int> states = states_of(*clusters_[at(place)]);
+      part.states.insert(part.states.end(), states.begin(), states.end());
       part.unknowns.insert(part.unknowns.end(), own.unknowns.begin(), own.unknowns.end());
     }
     for (std::vector<int>* list : {&part.states, &part.unknowns}) {
@@ -291,19 +302,19 @@ Cluster& Clusters::merge_acting(const Cluster& first) {
       if (active(u)) add_acting(cluster_of_unknown_[at(u)]);
     }
   }
-  for (const int place : acting_)
-    read_states(*clusters_[at(place)], clusters_[at(place)]->clock.until(clock_.now()), x_);
+  for (const int place : acting_) read_states(*clusters_[at(place)], clusters_[at(place)]->clock.until(clock_), x_);
   merged_.x.clear();
   for (const int i : part.states) merged_.x.push_back(x_[at(i)]);
   for (const int i : part.outside) merged_.x.push_back(x_[at(i)]);
   for (const int u : part.fixed) merged_.x.push_back(value_of(u));
   merged_.scale = first.scale;
+  merged_.switches = at(merged_.room->program->switches());
   merged_.guards = whole_guards(first);
   for (Guard& g : merged_.guards) {
     const bool is_switch = g.kind != GuardKind::gap && g.kind != GuardKind::lambda;
     const auto own = std::lower_bound(part.unknowns.begin(), part.unknowns.end(), is_switch ? g.item : m_ + g.item);
     const int place = static_cast<int>(own - part.unknowns.begin());
-    g.item = is_switch ? place : place - merged_.room->program->switches();
+    g.item = is_switch ? place : place - static_cast<int>(merged_.switches);
   }
   return merged_;
 }
@@ -312,12 +323,13 @@ Cluster& Clusters::merge_acting(const Cluster& first) {
 Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
   clock_ = first.clock;
   clock_.advance(first.piece.length);
-  if (!first.drives.empty()) {  // what drives it feels it later than such a decision looks
-    acting_.assign(1, first.place);
+  acting_.assign(1, first.place);
+  if (act_alone(first, now)) return finish_event(alone_);
+  if (first.room && !first.drives.empty()) {  // what drives it feels it later than such a decision looks
     if (act_in(first, true, now)) return finish_event(first);
   }
   find_acting(first);
-  const bool alone = acting_.size() == 1 && first.drives.empty();
+  const bool alone = acting_.size() == 1 && first.drives.empty() && first.room;
   const Cluster& c = alone ? first : merge_acting(first);
   return act_in(c, false, now) ? finish_event(c) : Acted::not_alone;
 }
@@ -328,7 +340,11 @@ bool Clusters::act_in(const Cluster& c, bool simply, Moment& now) {
   room.enter(c);
   Moment& moment = room.moment;
   moment.clock = clock_;
-  if (&c != &merged_) moment.x = c.end;
+  if (&c == &alone_) {
+    drive_alone();
+  } else if (&c != &merged_) {
+    moment.x = c.end;
+  }
   moment.mode.switches.clear();
   moment.mode.constraints.clear();
   for (const int u : c.part.unknowns) (u < m_ ? moment.mode.switches : moment.mode.constraints) += letter(u);
@@ -357,16 +373,18 @@ Clusters::Acted Clusters::finish_event(const Cluster& c) {
   for (std::vector<int>* list : {&change.states, &change.letters}) list->clear();
   change.rates.clear();
   change.moved.clear();
+  change.pooled = &c == &alone_;
+  if (change.pooled) absorb(acting_[0]);
   for (size_t k = 0; k < c.part.states.size(); ++k) {
     const int i = c.part.states[k];
-    if (!acts_on(i)) continue;
+    if (!change.pooled && !acts_on(i)) continue;
     change.states.push_back(i);
     change.rates.push_back(room.series->rate(static_cast<int>(k))[0]);
     change.moved.push_back(!moving_[at(i)] && moment.x[k] != x_[at(i)]);
     x_[at(i)] = moment.x[k];
   }
   change.unknowns = c.part.unknowns;
-  dissolve(acting_);
+  if (!change.pooled) dissolve(acting_);
   const size_t own_switches = moment.mode.switches.size();
   for (size_t k = 0; k < change.unknowns.size(); ++k) {
     const int u = change.unknowns[k];
@@ -389,7 +407,11 @@ bool Clusters::apply(const Change& change) {
   before_.clear();
   for (const int i : change.states) before_.push_back(moving_[at(i)]);
   settle(change.states, change.rates, change.unknowns);
-  pool_unknowns_.insert(pool_unknowns_.end(), change.unknowns.begin(), change.unknowns.end());
+  if (change.pooled) {
+    std::erase_if(pool_states_, [&](int i) { return judged_[at(i)] == judging_; });
+  } else {
+    pool_unknowns_.insert(pool_unknowns_.end(), change.unknowns.begin(), change.unknowns.end());
+  }
   for (const int i : change.states) {
     if (moving_[at(i)]) pool_states_.push_back(i);
   }
@@ -494,7 +516,7 @@ std::vector<Guard> Clusters::whole_guards(const Cluster& c) const {
 
 int Clusters::whole_unknown(const Cluster& c, const Guard& g) {
   const bool is_switch = g.kind != GuardKind::gap && g.kind != GuardKind::lambda;
-  return c.part.unknowns[at(is_switch ? g.item : g.item + c.room->program->switches())];
+  return c.part.unknowns[is_switch ? at(g.item) : at(g.item) + c.switches];
 }
 
 // ---- the whole -----------------------------------------------------------------------------------------------------
@@ -508,7 +530,7 @@ void Clusters::assemble(const Clock& clock, Moment& now) {
   for (const std::unique_ptr<Cluster>& cluster : clusters_) {
     const Cluster& c = *cluster;
     if (!c.alive) continue;
-    const double tau = c.clock.until(clock.now());
+    const double tau = c.clock.until(clock);
     read_states(c, tau, now.x);
     if (tau == 0) continue;
     for (const int u : c.part.unknowns) now.known[at(u)] = 0;
@@ -619,22 +641,23 @@ bool Clusters::resume(const Moment& now) {
   }
   std::sort(touched.begin(), touched.end());
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-  ++listing_;
+  std::erase(touched, -1);
+  std::vector<int> states;
   for (const int place : touched) {
-    if (place < 0) continue;
     const Cluster& c = *clusters_[at(place)];
-    for (const int i : c.part.states) {
-      const int owner = cluster_of_state_[at(i)];
-      if (listed_[at(i)] == listing_ || (owner >= 0 && !std::binary_search(touched.begin(), touched.end(), owner)))
-        continue;
-      listed_[at(i)] = listing_;
-      change.states.push_back(i);
-      change.rates.push_back(memory_.series->rate(i)[0]);
-      change.moved.push_back(owner < 0 && now.x[at(i)] != x_[at(i)]);
-    }
+    const std::vector<int> own = states_of(c);
+    states.insert(states.end(), own.begin(), own.end());
     change.unknowns.insert(change.unknowns.end(), c.part.unknowns.begin(), c.part.unknowns.end());
   }
-  std::erase(touched, -1);
+  std::sort(states.begin(), states.end());
+  states.erase(std::unique(states.begin(), states.end()), states.end());
+  for (const int i : states) {
+    const int owner = cluster_of_state_[at(i)];
+    if (owner >= 0 && !std::binary_search(touched.begin(), touched.end(), owner)) continue;
+    change.states.push_back(i);
+    change.rates.push_back(memory_.series->rate(i)[0]);
+    change.moved.push_back(owner < 0 && now.x[at(i)] != x_[at(i)]);
+  }
   dissolve(touched);
   for (const int i : change.states) x_[at(i)] = now.x[at(i)];
   for (const int u : change.letters)

@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "code/affine.hpp"
 #include "flow/event/cluster.hpp"
 #include "flow/event/dependence.hpp"
 #include "flow/event/event_driven.hpp"
@@ -57,12 +58,46 @@ class Clusters {
     std::vector<char> moved;    ///< whether they rested and stand elsewhere now
     std::vector<int> unknowns;  ///< of the clusters it happened in
     std::vector<int> letters;   ///< unknowns with new letters
+    bool pooled = false;        ///< what belongs to its clusters is in the pool
   };
   /// A cluster before it is made.
   struct Draft {
     std::vector<int> moving;
     Subsystem part{};
     ClusterRoom* room = nullptr;
+  };
+  /// What is watched in a cluster of rows.
+  struct AffineWatch {
+    Guard guard;
+    const double* c = nullptr;
+    double offset = 0;
+    int known = 0, sign = 0;
+    bool is_state = false;  ///< its series are those of a state
+    bool found = false, late = false;
+    double root = 0;
+  };
+  /// Rates, what is watched and the equations of unknowns as rows; and what steps of such clusters need.
+  struct AffineFlow {
+    struct LocalTerm {
+      size_t from = 0;
+      double weight = 0;
+    };
+    struct LocalRow {
+      double value = 0, time = 0;  ///< of what does not move
+      size_t end = 0;              ///< of its terms
+    };
+    AffineRows rows;
+    int order = 0;
+    double tolerance = 0, ratio = 1, horizon = 0;
+    std::vector<double> slope{}, hold{};  ///< per unknown
+    std::vector<double> largest{};        ///< per state: |x| seen so far
+    double reach = 0;                     ///< the last natural step
+    // Of the step that is made.
+    std::vector<LocalRow> local{};
+    std::vector<LocalTerm> terms{};
+    std::vector<double> last_rates{}, scale{};  ///< per state that moves
+    std::vector<AffineWatch> watches{};
+    std::vector<double> series{}, sum{}, shifted{};
   };
   // ---- the run ------------------------------------------------------------------------------------------------------
 
@@ -73,6 +108,7 @@ class Clusters {
   std::vector<int> due_with(const Cluster& first);
   void go_on(Cluster& c);
   void start(Cluster& c);
+  void expand_in_room(Cluster& c);
   void drive(Cluster& c);
   bool accumulates(const Cluster& c);
   bool limits(Moment& now);
@@ -88,6 +124,28 @@ class Clusters {
   void tell_piece(const Cluster* c, Moment& now);
   std::vector<Guard> whole_guards(const Cluster& c) const;
   static int whole_unknown(const Cluster& c, const Guard& g);
+
+  // ---- clusters of rows ---------------------------------------------------------------------------------------------
+
+  AffineRows::Row rate_row(int i) const { return affine_->rows[static_cast<size_t>(i)]; }
+  AffineRows::Row watch_row(int u) const { return affine_->rows[static_cast<size_t>(n_ + u)]; }
+  AffineRows::Row choice_row(int u) const { return affine_->rows[static_cast<size_t>(n_ + program_.unknowns() + u)]; }
+  void find_rows();
+  void find_own_states();
+  bool is_sum(int u) const;
+  bool is_affine(const Draft& draft) const;
+  void expand_affine(Cluster& c);
+  bool step_affine(Cluster& c);
+  bool expand_states(Cluster& c);
+  void expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* out);
+  void list_watches(const Cluster& c);
+  double natural_step(Cluster& c);
+  bool last_terms_small(const Cluster& c, double length) const;
+  const AffineWatch* find_first(double h, double resolution);
+  void locate(AffineWatch& w, double h, double resolution);
+  bool act_alone(const Cluster& first, Moment& now);
+  void drive_alone();
+  double state_at(int i) const;
 
   // ---- the whole ----------------------------------------------------------------------------------------------------
 
@@ -134,6 +192,8 @@ class Clusters {
   /// The clusters of the pool begin. False where one of them is so large that they are not worth while.
   bool regroup();
   bool complete(Draft& draft);
+  void add_followers(Subsystem& part);
+  std::vector<int> states_of(const Cluster& c);
   void make_cluster(Draft& draft);
   void add_drive(Cluster& c, int i);
   /// The rest of a part of which states and unknowns are given, and the room for it.
@@ -149,6 +209,8 @@ class Clusters {
   const ModeTape* mode_tape_ = nullptr;
   std::unique_ptr<Subsystems> parts_;
   std::optional<Dependence> reads_;
+  std::optional<AffineFlow> affine_;
+  Lists own_states_;  // per unknown: those that its event is about; none where it is about more
 
   bool built_ = false;
   long holiday_ = 0, penalty_ = 8, events_ = 0;  // steps left to the whole; how many next time; events since then
@@ -164,6 +226,7 @@ class Clusters {
   std::vector<char> moving_;  // per state
   std::vector<int> pin_;      // per state that rests: the unknown that keeps it, or -1
   std::vector<int> cluster_of_state_, cluster_of_unknown_;
+  std::vector<int> row_of_state_;                   // per state that moves: in the piece of its cluster
   std::vector<std::array<double, 3>> last_events_;  // per unknown
 
   std::vector<std::unique_ptr<Cluster>> clusters_;
@@ -190,6 +253,7 @@ class Clusters {
   std::vector<char> before_;
   std::vector<int> acting_;  // clusters at whose event we are
   Cluster merged_;           // those as one
+  Cluster alone_;            // what the event of one switch is about
   std::vector<double> values_;
   Transition event_;
   Change change_;

@@ -111,7 +111,7 @@ void Clusters::set_moving(int i) {
 void Clusters::absorb(int cluster) {
   if (cluster < 0) return;
   Cluster& c = *clusters_[at(cluster)];
-  const double tau = c.clock.until(clock_.now());
+  const double tau = c.clock.until(clock_);
   read_states(c, tau, x_);
   for (const int k : c.moving) pool_states_.push_back(c.part.states[at(k)]);
   for (const int u : c.part.unknowns) {
@@ -135,7 +135,7 @@ void Clusters::absorb_driven(const Cluster& c) {
 }
 
 void Clusters::remove(Cluster& c) {
-  const double length = std::abs(c.clock.until(clock_.now()));
+  const double length = std::abs(c.clock.until(clock_));
   for (const int k : c.moving) cluster_of_state_[at(c.part.states[at(k)])] = -1;
   for (const int u : c.part.unknowns) {
     if (u < m_ && letter(u) == '0') recorder_.slid(u, length);
@@ -298,10 +298,9 @@ bool Clusters::regroup() {
   return true;
 }
 
-/// The states that follow if what is kept is let go; and whether what is read besides rests: otherwise it is bonded.
-bool Clusters::complete(Draft& draft) {
-  std::vector<int>& states = draft.part.states;
-  states = draft.moving;
+/// The states of a part, with those that follow if what is kept is let go.
+void Clusters::add_followers(Subsystem& part) {
+  std::vector<int>& states = part.states;
   ++listing_;
   for (const int i : states) listed_[at(i)] = listing_;
   const auto add = [&](int i) {
@@ -312,7 +311,7 @@ bool Clusters::complete(Draft& draft) {
   const auto follow = [&](int reader) {
     if (reader < n_ && !moving_[at(reader)] && pin_[at(reader)] < 0) add(reader);
   };
-  for (const int u : draft.part.unknowns) {
+  for (const int u : part.unknowns) {
     for (const int p : reads_->moves[u]) {
       if (pin_[at(p)] == u) add(p);
     }
@@ -321,9 +320,27 @@ bool Clusters::complete(Draft& draft) {
   }
   for (size_t k = 0; k < states.size(); ++k) {
     for (const int reader : reads_->state_readers[states[k]]) follow(reader);
-    if (2 * states.size() > at(n_)) return false;
   }
   std::sort(states.begin(), states.end());
+}
+
+/// All states of a cluster: those it would have a program for.
+std::vector<int> Clusters::states_of(const Cluster& c) {
+  if (c.room) return c.part.states;
+  Subsystem part{.states = c.part.states, .unknowns = c.part.unknowns};
+  add_followers(part);
+  return part.states;
+}
+
+/// The room of a cluster that needs one, with what would follow in it; and whether what is read besides rests:
+/// otherwise it is bonded. False where the cluster is too large.
+bool Clusters::complete(Draft& draft) {
+  draft.part.states = draft.moving;
+  draft.room = nullptr;
+  if (2 * draft.moving.size() > at(n_)) return false;
+  if (is_affine(draft)) return true;
+  add_followers(draft.part);
+  if (2 * draft.part.states.size() > at(n_)) return false;
   draft.room = find_room(draft.part);
   const int own = draft.moving.empty() ? n_ + draft.part.unknowns.front() : draft.moving.front();
   for (const int i : draft.part.outside) {
@@ -349,6 +366,8 @@ void Clusters::make_cluster(Draft& draft) {
   c.alive = true;
   std::swap(c.part, draft.part);
   c.room = draft.room;
+  c.switches = static_cast<size_t>(std::lower_bound(c.part.unknowns.begin(), c.part.unknowns.end(), m_) -
+                                   c.part.unknowns.begin());
   c.clock = clock_;
   c.x.clear();
   c.moving.clear();
@@ -356,15 +375,25 @@ void Clusters::make_cluster(Draft& draft) {
     const int i = c.part.states[k];
     c.x.push_back(x_[at(i)]);
     if (!moving_[at(i)] || !std::binary_search(draft.moving.begin(), draft.moving.end(), i)) continue;
+    row_of_state_[at(i)] = static_cast<int>(c.moving.size());
     c.moving.push_back(static_cast<int>(k));
     cluster_of_state_[at(i)] = place;
   }
   c.drives.clear();
-  for (const int i : c.part.outside) {
-    if (moving_[at(i)]) add_drive(c, i);
-    c.x.push_back(x_[at(i)]);
+  if (c.room) {
+    for (const int i : c.part.outside) {
+      if (moving_[at(i)]) add_drive(c, i);
+      c.x.push_back(x_[at(i)]);
+    }
+    for (const int u : c.part.fixed) c.x.push_back(value_of(u));
+  } else if (c.moving.empty()) {
+    for (const int u : c.part.unknowns) {
+      watched_by(u, [&](int j) {
+        const auto same = [&](const Drive& d) { return d.source == cluster_of_state_[at(j)]; };
+        if (std::none_of(c.drives.begin(), c.drives.end(), same)) add_drive(c, j);
+      });
+    }
   }
-  for (const int u : c.part.fixed) c.x.push_back(value_of(u));
   for (const int u : c.part.unknowns) cluster_of_unknown_[at(u)] = place;
   start(c);
 }
@@ -373,9 +402,7 @@ void Clusters::make_cluster(Draft& draft) {
 void Clusters::add_drive(Cluster& c, int i) {
   const int place = cluster_of_state_[at(i)];
   Cluster& source = *clusters_[at(place)];
-  const auto row =
-      std::find_if(source.moving.begin(), source.moving.end(), [&](int k) { return source.part.states[at(k)] == i; });
-  c.drives.push_back({static_cast<int>(c.x.size()), place, static_cast<int>(row - source.moving.begin())});
+  c.drives.push_back({static_cast<int>(c.x.size()), place, row_of_state_[at(i)]});
   if (source.driven.empty() || source.driven.back().first != c.place || source.driven.back().second != c.birth)
     source.driven.emplace_back(c.place, c.birth);
 }

@@ -1,0 +1,473 @@
+// Clusters whose formulas are weighted sums: their series come straight from the rows of the whole, without a program
+// of their own.
+//
+//   x_{k+1} = (W x_k + what rests) / (k + 1)           W: rows of the states that move in the cluster
+//   sigma   = -(equation without it) / slope           of what only watches: a sum of series, too
+//   root    = first zero of surfaces, gaps, |sigma| = s, lambda on the step
+//
+// An event of one switch is decided where the states that its surface pins are, with the others driven.
+#include <algorithm>
+#include <cmath>
+
+#include "base/index.hpp"
+#include "flow/event/clusters.hpp"
+#include "flow/taylor.hpp"
+#include "flow/thresholds.hpp"
+#include "solve/polynomial.hpp"
+
+namespace saltus {
+namespace {
+
+void add_multiple(double* out, double weight, const double* c, size_t count) {
+  for (size_t k = 0; k < count; ++k) out[k] += weight * c[k];
+}
+
+}  // namespace
+
+// ---- which clusters ------------------------------------------------------------------------------------------------
+
+void Clusters::find_rows() {
+  if (direction_ < 0) return;
+  std::vector<size_t> outputs;
+  const int unknowns = program_.unknowns();
+  for (int i = 0; i < n_; ++i) outputs.push_back(program_.rate(i));
+  for (int u = 0; u < unknowns; ++u) outputs.push_back(u < m_ ? program_.surface(u) : program_.gap(u - m_));
+  for (int u = 0; u < unknowns; ++u) outputs.push_back(program_.residual(u));
+  AffineFlow& flow = affine_.emplace(AffineFlow{.rows = parts_->affine_rows(outputs)});
+  const double local = local_tolerance(options_.tolerance);
+  flow.order = ClusterRoom::order_for(local);
+  flow.tolerance = local;
+  flow.ratio = std::pow(local, 1.0 / taylor_order(local) - 1.0 / flow.order);
+  flow.horizon = std::abs(options_.until - options_.from);
+  flow.largest.assign(at(n_), 0.0);
+  for (int u = 0; u < unknowns; ++u) {
+    flow.hold.push_back(u < m_ ? memory_.series->hold(u) : 0);
+    double slope = 0;
+    for (const AffineRows::Term& term : choice_row(u).terms) slope += term.from == n_ + u ? term.weight : 0;
+    flow.slope.push_back(choice_row(u).affine ? slope : 0);
+  }
+}
+
+/// What an unknown that is solved for, and moves nothing, is a sum of: no other such unknown.
+bool Clusters::is_sum(int u) const {
+  if (affine_->slope[at(u)] == 0 || moves_something(u)) return false;
+  const std::span<const int> read = reads_->choice_unknowns[u];
+  return std::none_of(read.begin(), read.end(), [&](int v) { return v != u && active(v); });
+}
+
+/// Whether the series of a cluster are those of rows.
+bool Clusters::is_affine(const Draft& draft) const {
+  if (!affine_) return false;
+  return std::all_of(draft.moving.begin(), draft.moving.end(), [&](int i) { return rate_row(i).affine; }) &&
+         std::all_of(draft.part.unknowns.begin(), draft.part.unknowns.end(),
+                     [&](int u) { return active(u) ? is_sum(u) : watch_row(u).affine; });
+}
+
+// ---- a step --------------------------------------------------------------------------------------------------------
+
+void Clusters::expand_affine(Cluster& c) {
+  c.guards.clear();
+  c.last = c.waits = false;
+  c.horizon = direction_ * HUGE_VAL;
+  c.scale = 0;
+  for (const Drive& d : c.drives) {
+    const Cluster& source = *clusters_[at(d.source)];
+    if (direction_ * source.due < direction_ * c.horizon) c.horizon = source.due;
+    c.scale = c.scale == 0 ? source.scale : std::min(c.scale, source.scale);
+  }
+  c.whole = !step_affine(c);
+  if (c.scale == 0) c.scale = first_scale_;
+  if (!c.whole) return;
+  c.piece.length = 0;
+  c.piece.coefficients.clear();
+  c.guards.clear();
+  c.due = c.clock.now();
+}
+
+bool Clusters::step_affine(Cluster& c) {
+  if (!expand_states(c)) return false;
+  list_watches(c);
+  const double t = c.clock.now(), whole = std::abs(c.clock.until(options_.until));
+  const double longest = c.drives.empty() ? whole : std::min(whole, std::abs(c.clock.until(c.horizon)));
+  double length = longest;
+  if (!c.moving.empty()) {
+    const double natural = natural_step(c), shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
+    if (natural < shortest) return false;
+    if (std::isfinite(natural)) length = std::min(length, natural);
+  }
+  const double resolution = time_resolution(t, c.scale == 0 ? first_scale_ : c.scale);
+  const AffineWatch* first = nullptr;
+  for (;;) {
+    first = find_first(length, resolution);
+    if (first) length = first->root;
+    if (last_terms_small(c, length)) break;
+    length /= 2;
+  }
+  c.piece.start = t;
+  c.piece.length = length;
+  if (first) {
+    for (const AffineWatch& w : affine_->watches) {
+      if (!w.found || std::abs(w.root - length) > resolution) continue;
+      Guard& guard = c.guards.emplace_back(w.guard);
+      if (w.late && (guard.kind == GuardKind::sigma || guard.kind == GuardKind::lambda)) guard.side = 0;
+    }
+  }
+  c.last = !first && length >= whole;
+  c.waits = !first && !c.last && length >= longest;
+  Clock end = c.clock;
+  end.advance(length);
+  c.due = c.last ? options_.until : end.now();
+  return true;
+}
+
+/// The series of the states that move; false where they are no numbers.
+bool Clusters::expand_states(Cluster& c) {
+  AffineFlow& flow = *affine_;
+  const size_t count = c.moving.size(), stride = at(flow.order) + 1;
+  const double t = c.clock.now();
+  c.piece.coefficients.resize(count * stride);
+  double* const series = c.piece.coefficients.data();
+  flow.local.clear();
+  flow.terms.clear();
+  for (size_t k = 0; k < count; ++k) {
+    const AffineRows::Row row = rate_row(c.part.states[k]);
+    double value = row.constant + row.time * t;
+    for (const AffineRows::Term& term : row.terms) {
+      if (term.from >= n_) {
+        value += term.weight * value_of(term.from - n_);
+      } else if (moving_[at(term.from)]) {
+        flow.terms.push_back({at(row_of_state_[at(term.from)]) * stride, term.weight});
+      } else {
+        value += term.weight * x_[at(term.from)];
+      }
+    }
+    flow.local.push_back({value, row.time, flow.terms.size()});
+    const double x = c.x[k];
+    series[k * stride] = x;
+    double& largest = flow.largest[at(c.part.states[k])];
+    largest = std::max(largest, std::abs(x));
+    if (!(std::abs(x) < largest_state)) return false;
+  }
+  flow.last_rates.resize(count);
+  for (size_t order = 0; order < stride; ++order) {
+    const double* const now = series + order;
+    const double factor = 1.0 / static_cast<double>(order + 1);
+    const AffineFlow::LocalTerm* term = flow.terms.data();
+    double* next = series + order + 1;
+    for (size_t k = 0; k < count; ++k, next += stride) {
+      const AffineFlow::LocalRow& row = flow.local[k];
+      const AffineFlow::LocalTerm* const end = flow.terms.data() + row.end;
+      double sum = order == 0 ? row.value : order == 1 ? row.time : 0.0;
+      for (; term != end; ++term) sum += term->weight * now[term->from];
+      if (order + 1 < stride) {
+        *next = sum * factor;
+      } else {
+        flow.last_rates[k] = sum;
+      }
+    }
+  }
+  return true;
+}
+
+/// A row as a series from the clock of a cluster. `without`: an unknown that is left out.
+void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* out) {
+  const size_t stride = at(affine_->order) + 1;
+  std::fill_n(out, stride, 0.0);
+  out[0] = row.constant + row.time * c.clock.now();
+  out[1] = row.time;
+  const std::span<const AffineRows::Term> terms = row.terms;
+  for (size_t k = 0; k < terms.size(); ++k) {
+    const int j = terms[k].from;
+    if (j >= n_) {
+      if (j != n_ + without) out[0] += terms[k].weight * value_of(j - n_);
+    } else if (!moving_[at(j)]) {
+      out[0] += terms[k].weight * x_[at(j)];
+    } else if (const int owner = cluster_of_state_[at(j)]; owner == c.place) {
+      add_multiple(out, terms[k].weight, &c.piece.coefficients[at(row_of_state_[at(j)]) * stride], stride);
+    } else {
+      // All of one source at once, where it is met first: its clock is another one.
+      const auto same = [&](const AffineRows::Term& t) {
+        return t.from < n_ && moving_[at(t.from)] && cluster_of_state_[at(t.from)] == owner;
+      };
+      if (std::any_of(terms.begin(), terms.begin() + ix(k), same)) continue;
+      const Cluster& source = *clusters_[at(owner)];
+      std::vector<double>& sum = affine_->sum;
+      sum.assign(stride, 0.0);
+      for (const AffineRows::Term& t : terms.subspan(k)) {
+        if (!same(t)) continue;
+        const size_t place = at(row_of_state_[at(t.from)]);
+        if (source.piece.coefficients.empty()) {
+          sum[0] += t.weight * source.x[at(source.moving[place])];
+        } else {
+          const size_t count = source.piece.coefficients.size() / source.moving.size();
+          add_multiple(sum.data(), t.weight, &source.piece.coefficients[place * count], std::min(count, stride));
+        }
+      }
+      shift_polynomial(sum, source.clock.until(c.clock));
+      add_multiple(out, 1.0, sum.data(), stride);
+    }
+  }
+}
+
+/// Everything watched in the cluster, as Watches::list.
+void Clusters::list_watches(const Cluster& c) {
+  AffineFlow& flow = *affine_;
+  const size_t stride = at(flow.order) + 1;
+  flow.watches.clear();
+  flow.series.resize(c.part.unknowns.size() * stride);
+  double* out = flow.series.data();
+  for (size_t k = 0; k < c.part.unknowns.size(); ++k, out += stride) {
+    const int u = c.part.unknowns[k];
+    const bool is_switch = u < m_;
+    const int item = static_cast<int>(is_switch ? k : k - c.switches), known = known_[at(u)];
+    const char now = letter(u);
+    if (active(u)) {
+      expand_row(c, choice_row(u), u, out);
+      const double factor = -1.0 / flow.slope[at(u)];
+      for (size_t order = 0; order < stride; ++order) out[order] *= factor;
+      const double s = flow.hold[at(u)];
+      if (is_switch) {
+        flow.watches.push_back(
+            {.guard = {GuardKind::sigma, item, 1}, .c = out, .offset = s, .known = out[0] > 0 ? known : 0, .sign = -1});
+        flow.watches.push_back({.guard = {GuardKind::sigma, item, -1},
+                                .c = out,
+                                .offset = -s,
+                                .known = out[0] < 0 ? known : 0,
+                                .sign = 1});
+      } else {
+        flow.watches.push_back({.guard = {GuardKind::lambda, item, 1}, .c = out, .known = known, .sign = 1});
+      }
+      continue;
+    }
+    if (is_switch && (now == '0' || !program_.moves(u))) continue;
+    const AffineRows::Row row = watch_row(u);
+    const double* series = out;
+    const bool is_state = row.terms.size() == 1 && row.terms[0].weight == 1 && row.constant == 0 && row.time == 0 &&
+                          row.terms[0].from < n_ && moving_[at(row.terms[0].from)] &&
+                          cluster_of_state_[at(row.terms[0].from)] == c.place;
+    if (is_state) {
+      series = &c.piece.coefficients[at(row_of_state_[at(row.terms[0].from)]) * stride];
+    } else {
+      expand_row(c, row, -1, out);
+    }
+    const int sign = is_switch && now == '-' ? -1 : 1;
+    flow.watches.push_back({.guard = {is_switch ? GuardKind::surface : GuardKind::gap, item, sign},
+                            .c = series,
+                            .known = known,
+                            .sign = sign,
+                            .is_state = is_state});
+  }
+}
+
+/// As StepControl: where the last two terms of a state or of what is watched have shrunk to the tolerance.
+double Clusters::natural_step(Cluster& c) {
+  AffineFlow& flow = *affine_;
+  const size_t order = at(flow.order), stride = order + 1;
+  const double* const series = c.piece.coefficients.data();
+  flow.scale.resize(c.moving.size());
+  double last = 0, previous = 0, reach = flow.reach > 0 ? flow.reach : first_scale_;
+  const auto look = [&](const double* x, double least) {
+    const double scale = std::max({std::abs(x[0]), std::abs(x[1]) * reach, std::abs(x[2]) * reach * reach, least});
+    if (scale > 0) {
+      const double unit = 1 / scale;
+      last = std::max(last, std::abs(x[order]) * unit);
+      previous = std::max(previous, std::abs(x[order - 1]) * unit);
+    }
+    return scale;
+  };
+  const auto length = [&] {
+    double shortest = HUGE_VAL;
+    if (last > 0) shortest = std::pow(flow.tolerance / last, 1.0 / flow.order);
+    // The other one rules only if it is smaller: its logarithm by that of the first.
+    if (previous > 0 && !(previous * std::pow(shortest, flow.order - 1) <= flow.tolerance))
+      shortest = std::min(shortest, std::pow(flow.tolerance / previous, 1.0 / (flow.order - 1)));
+    return 0.92 * shortest;
+  };
+  double natural = 0;
+  for (int round = 0; round < 8; ++round) {
+    last = previous = 0;
+    for (size_t k = 0; k < c.moving.size(); ++k)
+      flow.scale[k] = look(&series[k * stride], 1e-6 * flow.largest[at(c.part.states[k])]);
+    const double last_of_states = last, previous_of_states = previous;
+    for (const AffineWatch& w : flow.watches) {
+      if (!w.is_state) look(w.c, std::abs(w.offset));
+    }
+    natural = length();
+    if (!std::isfinite(last) || !std::isfinite(previous)) return 0;
+    const bool same = last == last_of_states && previous == previous_of_states;
+    last = last_of_states;
+    previous = previous_of_states;
+    const double own = same ? natural : length();
+    c.scale = std::min((std::isfinite(own) ? own : natural) * flow.ratio, flow.horizon);
+    if (!(natural > 0 && natural < 0.7 * reach)) break;  // the reach was that of another cluster
+    reach = natural;
+  }
+  if (!std::isfinite(c.scale)) c.scale = 0;
+  if (natural > 0 && std::isfinite(natural)) flow.reach = std::min(natural, flow.horizon);
+  return natural;
+}
+
+/// As StepControl::last_term_small.
+bool Clusters::last_terms_small(const Cluster& c, double length) const {
+  const AffineFlow& flow = *affine_;
+  const double allowed = 8.0 * flow.order * flow.tolerance, power = std::pow(length, flow.order + 1);
+  const size_t stride = at(flow.order) + 1;
+  for (size_t k = 0; k < c.moving.size(); ++k) {
+    const double rounding = 64 * eps * std::abs(c.piece.coefficients[k * stride]);
+    if (!(std::abs(flow.last_rates[k]) * power <= allowed * flow.scale[k] + rounding)) return false;
+  }
+  return true;
+}
+
+/// As Watches::find_first.
+const Clusters::AffineWatch* Clusters::find_first(double h, double resolution) {
+  AffineWatch* first = nullptr;
+  for (AffineWatch& w : affine_->watches) {
+    w.found = w.late = false;
+    locate(w, h, resolution);
+    if (!w.found) continue;
+    if (!first || w.root < first->root) first = &w;
+    if (w.root < h) h = w.root;
+    if (h == 0) h = resolution;
+  }
+  return first;
+}
+
+void Clusters::locate(AffineWatch& w, double h, double resolution) {
+  const size_t count = at(affine_->order) + 1;
+  std::span<const double> series(w.c, count);
+  const double value = w.c[0] - w.offset;
+  if (w.known == 0 && value * w.sign < 0) {
+    w.found = w.late = true;
+    w.root = 0;
+    return;
+  }
+  if (w.offset != 0) {
+    double rest = 0;  // a sigma far from its bound
+    for (size_t k = count; k-- > 1;) rest = (rest + std::abs(w.c[k])) * (h + resolution);
+    if (w.known == 0 && rest < 0.5 * std::abs(value)) return;
+    affine_->shifted.assign(w.c, w.c + count);
+    affine_->shifted[0] = value;
+    series = affine_->shifted;
+  }
+  const double noise = w.guard.kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : 0;
+  double from = 0;
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    const Root root =
+        leftmost_root(series, {.h = h + resolution, .from = from, .known_zeros = w.known, .noise = noise});
+    if (root.kind == RootKind::none) return;
+    if (root.kind == RootKind::crossing) {
+      w.found = true;
+      w.root = std::min(root.at, h);
+      return;
+    }
+    from = root.at;
+  }
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+/// Per unknown: the states whose rates read nothing but what is at its surface; and whether those it reads besides do
+/// not feel its sigma.
+void Clusters::find_own_states() {
+  std::vector<int> own;
+  const auto has = [&](int i) { return std::find(own.begin(), own.end(), i) != own.end(); };
+  for (int u = 0; u < program_.unknowns(); ++u) {
+    own.assign(reads_->watch_states[u].begin(), reads_->watch_states[u].end());
+    for (const int i : reads_->moves[u]) {
+      if (!has(i)) own.push_back(i);
+    }
+    for (size_t k = 0; k < own.size() && own.size() < 16; ++k) {
+      for (const int j : reads_->state_readers[own[k]]) {
+        if (j >= n_ || has(j) || reads_->rate_time[at(j)]) continue;
+        const std::span<const int> states = reads_->rate_states[j], unknowns = reads_->rate_unknowns[j];
+        if (std::all_of(states.begin(), states.end(), has) &&
+            std::all_of(unknowns.begin(), unknowns.end(), [&](int v) { return v == u; }))
+          own.push_back(j);
+      }
+    }
+    std::sort(own.begin(), own.end());
+    const std::span<const int> read = reads_->choice_states[u];
+    const bool alone = std::all_of(read.begin(), read.end(), [&](int j) {
+      const std::span<const int> felt = reads_->rate_unknowns[j];
+      return has(j) || std::find(felt.begin(), felt.end(), u) == felt.end();
+    });
+    if (!alone) own.clear();
+    own_states_.add(own);
+  }
+}
+
+/// The event of one switch in a cluster, with its own states alone; what else moves goes on as it did. False, with
+/// nothing changed, where more must be looked at.
+bool Clusters::act_alone(const Cluster& first, Moment& now) {
+  const Guard& guard = first.guards[0];
+  if (first.guards.size() > 1 || (guard.kind != GuardKind::surface && guard.kind != GuardKind::sigma)) return false;
+  const int u = whole_unknown(first, guard);
+  const std::span<const int> own = own_states_[u];
+  if (own.empty()) return false;
+  for (const int i : own) {
+    if (moving_[at(i)] ? cluster_of_state_[at(i)] != first.place : pin_[at(i)] >= 0 && pin_[at(i)] != u) return false;
+  }
+  for (const int reader : reads_->unknown_readers[u]) {
+    if (reader >= n_ && reader != n_ + u && active(reader - n_)) return false;
+  }
+  for (const int v : reads_->choice_unknowns[u]) {
+    if (v != u && active(v)) return false;
+  }
+  Subsystem& part = alone_.part;
+  part.states.assign(own.begin(), own.end());
+  part.unknowns.assign(1, u);
+  alone_.room = find_room(part);
+  alone_.switches = 1;
+  alone_.scale = first.scale;
+  alone_.guards.assign(1, guard);
+  alone_.guards[0].item = 0;
+  alone_.x.clear();
+  for (const int i : part.states) alone_.x.push_back(state_at(i));
+  for (const int i : part.outside) alone_.x.push_back(state_at(i));
+  for (const int v : part.fixed) {
+    if (active(v)) return false;
+    alone_.x.push_back(value_of(v));
+  }
+  return act_in(alone_, true, now);
+}
+
+/// Of a state, at the time of the event.
+double Clusters::state_at(int i) const {
+  if (!moving_[at(i)]) return x_[at(i)];
+  const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
+  const size_t place = at(row_of_state_[at(i)]);
+  const double tau = c.clock.until(clock_);
+  if (c.piece.coefficients.empty() || tau == 0) return c.x[at(c.moving[place])];
+  const size_t count = c.piece.coefficients.size() / c.moving.size();
+  const double* const series = &c.piece.coefficients[place * count];
+  double value = series[count - 1];
+  for (size_t k = count - 1; k-- > 0;) value = value * tau + series[k];
+  return value;
+}
+
+/// What moves outside goes on as it did before the event: the first terms are all that such a decision looks at.
+void Clusters::drive_alone() {
+  for (size_t k = 0; k < alone_.part.outside.size(); ++k) {
+    const int i = alone_.part.outside[k];
+    if (!moving_[at(i)]) continue;
+    const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
+    double terms[3] = {alone_.x[alone_.part.states.size() + k], 0, 0};
+    if (!c.piece.coefficients.empty()) {
+      const size_t count = c.piece.coefficients.size() / c.moving.size();
+      const double* const series = &c.piece.coefficients[at(row_of_state_[at(i)]) * count];
+      const double tau = c.clock.until(clock_);
+      double slope = 0, bend = 0;
+      for (size_t n = count; n-- > 1;) {
+        const double order = static_cast<double>(n);
+        slope = slope * tau + order * series[n];
+        if (n > 1) bend = bend * tau + 0.5 * order * (order - 1) * series[n];
+      }
+      terms[1] = slope;
+      terms[2] = bend;
+    }
+    alone_.room->drive(static_cast<int>(alone_.part.states.size() + k), terms);
+  }
+}
+
+}  // namespace saltus
