@@ -44,7 +44,7 @@ void Lookout::met() {
   next_look_ = first_window;
   next_plane_ = first_plane;
   earlier_.clear();
-  earliest_.clear();
+  moved_before_.clear();
   settling_.reset();
 }
 
@@ -55,26 +55,33 @@ void Lookout::along(const Piece& piece) {
   Trajectory::evaluate(piece, states, piece.length, end_.data());
   for (size_t i = 0; i < end_.size(); ++i) scale_[i] = std::max(scale_[i], std::abs(end_[i]));
   ++steps_;
+  if (earlier_.empty()) {
+    earlier_ = end_;
+    moved_.assign(end_.size(), 0.0);
+  }
+  for (size_t i = 0; i < end_.size(); ++i) moved_[i] = std::max(moved_[i], std::abs(end_[i] - earlier_[i]));
   if (time_ == Time::absent && steps_ >= next_look_) look_for_rest();
   if (time_ != Time::other) look_for_cycle(piece);
   if (steps_ > patience && verdict_.empty())
     verdict_ = fmt::format("no {}point of '{}' in {} steps", points_ > 0 ? "further " : "", section_, patience);
 }
 
-/// A rest that is approached like a geometric sequence has less before it than the last window moved.
+/// A rest that is approached like a geometric sequence has less before it than the last window moved. How far that is
+/// counts over the whole window: a cycle may be back where it was at its end.
 void Lookout::look_for_rest() {
-  bool rests = !earliest_.empty();
+  bool rests = !moved_before_.empty();
   for (size_t i = 0; rests && i < end_.size(); ++i) {
-    const double before = std::abs(earlier_[i] - earliest_[i]), last = std::abs(end_[i] - earlier_[i]);
+    const double before = moved_before_[i], last = moved_[i];
     const double size = std::max(scale_[i], std::numeric_limits<double>::min());
     rests = last <= rounding * size || (last <= tolerance_ * size && 2 * last <= before);
   }
   if (rests) return tell("comes to rest");
-  earliest_ = std::move(earlier_);
+  moved_before_ = moved_;
   earlier_ = end_;
+  std::fill(moved_.begin(), moved_.end(), 0.0);
   if (steps_ >= 16 * window_) {  // slow beside its shortest time: look over longer windows
     window_ *= 4;
-    earliest_.clear();
+    moved_before_.clear();
   }
   next_look_ = steps_ + window_;
 }

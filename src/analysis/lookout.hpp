@@ -46,8 +46,9 @@ class Lookout {
   long steps_ = 0, points_ = 0;  // since the section was met; points in all
   std::vector<double> start_, end_, scale_;
 
-  long window_ = 0, next_look_ = 0;         // of rest, in steps
-  std::vector<double> earlier_, earliest_;  // states one and two windows ago
+  long window_ = 0, next_look_ = 0;           // of rest, in steps
+  std::vector<double> earlier_;               // the state when this window began
+  std::vector<double> moved_, moved_before_;  // how far from it each state has been, and in the window before
 
   long next_plane_ = 0;  // when it is put anew
   std::vector<double> foot_, normal_;

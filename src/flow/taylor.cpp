@@ -15,7 +15,7 @@ int taylor_order(double tolerance) {
 
 int cheapest_order(double tolerance, const Tape& tape) {
   // Instructions, roughly: what a step costs whatever its order; per operation and order; per product of series.
-  constexpr double step = 6000, operation = 15, product = 2;
+  constexpr double step = 3000, operation = 15, product = 2;
   double linear = 0, products = 2;  // the search for roots
   for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
     for (const Operation& o : *list) {

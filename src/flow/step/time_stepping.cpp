@@ -292,6 +292,7 @@ class Stepper {
       const std::optional<Guard> shared = shared_guard(d.guard);
       if (shared && std::find(guards.begin(), guards.end(), *shared) == guards.end()) guards.push_back(*shared);
     }
+    add_ticks_here(guards);
     return happen_at(std::move(guards));
   }
 
@@ -324,10 +325,14 @@ class Stepper {
   void tick_clocks() {
     if (recorder_.ended()) return;
     std::vector<Guard> guards;
-    for (const int k : events_.jumps().ticking(t(), resolution())) guards.push_back({GuardKind::clock, k, 0});
+    add_ticks_here(guards);
     if (guards.empty()) return;
     add_jumps_here(guards);
     happen_at(std::move(guards));
+  }
+
+  void add_ticks_here(std::vector<Guard>& guards) const {
+    for (const int k : events_.jumps().ticking(t(), resolution())) guards.push_back({GuardKind::clock, k, 0});
   }
 
   /// Conditions that are zero here up to the accuracy of a step are due together with a clock that ticks.
