@@ -79,7 +79,7 @@ class Clusters {
   /// Rates, what is watched and the equations of unknowns as rows; and what steps of such clusters need.
   struct AffineFlow {
     struct LocalTerm {
-      size_t from = 0;
+      const double* from = nullptr;
       double weight = 0;
     };
     struct LocalRow {
@@ -161,11 +161,20 @@ class Clusters {
 
   // ---- partition ----------------------------------------------------------------------------------------------------
 
-  char letter(int u) const;
-  void set_letter(int u, char c);
-  double value_of(int u) const;
+  char letter(int u) const {
+    const auto k = static_cast<size_t>(u), m = static_cast<size_t>(m_);
+    return k < m ? mode_.switches[k] : mode_.constraints[k - m];
+  }
+  void set_letter(int u, char c) {
+    const auto k = static_cast<size_t>(u), m = static_cast<size_t>(m_);
+    (k < m ? mode_.switches[k] : mode_.constraints[k - m]) = c;
+  }
+  double value_of(int u) const { return letter(u) == '+' ? 1 : letter(u) == '-' ? -1 : 0; }
   /// Whether an unknown is solved for.
-  bool active(int u) const;
+  bool active(int u) const {
+    const char c = letter(u);
+    return (c == '0' || c == 'c') && mode_tape_->degree[static_cast<size_t>(u)] >= 0;
+  }
   /// Which of the candidates rest, now that their rates are these: kept by one of the unknowns, or moved by nothing.
   void settle(std::span<const int> candidates, std::span<const double> rates, std::span<const int> unknowns);
   /// What reads a state that has begun to move or stands elsewhere, or a switch that has changed, joins the pool.
@@ -185,10 +194,16 @@ class Clusters {
   bool moves_something(int u) const;
   template <class Visit>
   void watched_by(int u, const Visit& visit) const;
-  int cluster_of(int element) const;
+  int cluster_of(int element) const {
+    return element < n_ ? cluster_of_state_[static_cast<size_t>(element)]
+                        : cluster_of_unknown_[static_cast<size_t>(element - n_)];
+  }
   void complete_pool();
   void group_pool();
-  size_t root(size_t i);
+  size_t root(size_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
   /// The clusters of the pool begin. False where one of them is so large that they are not worth while.
   bool regroup();
   bool complete(Draft& draft);

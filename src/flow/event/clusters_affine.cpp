@@ -126,6 +126,7 @@ bool Clusters::expand_states(Cluster& c) {
   const size_t count = c.moving.size(), stride = at(flow.order) + 1;
   const double t = c.clock.now();
   c.piece.coefficients.resize(count * stride);
+  if (count == 0) return true;
   double* const series = c.piece.coefficients.data();
   flow.local.clear();
   flow.terms.clear();
@@ -136,7 +137,7 @@ bool Clusters::expand_states(Cluster& c) {
       if (term.from >= n_) {
         value += term.weight * value_of(term.from - n_);
       } else if (moving_[at(term.from)]) {
-        flow.terms.push_back({at(row_of_state_[at(term.from)]) * stride, term.weight});
+        flow.terms.push_back({series + at(row_of_state_[at(term.from)]) * stride, term.weight});
       } else {
         value += term.weight * x_[at(term.from)];
       }
@@ -149,23 +150,23 @@ bool Clusters::expand_states(Cluster& c) {
     if (!(std::abs(x) < largest_state)) return false;
   }
   flow.last_rates.resize(count);
-  for (size_t order = 0; order < stride; ++order) {
-    const double* const now = series + order;
-    const double factor = 1.0 / static_cast<double>(order + 1);
-    const AffineFlow::LocalTerm* term = flow.terms.data();
-    double* next = series + order + 1;
-    for (size_t k = 0; k < count; ++k, next += stride) {
-      const AffineFlow::LocalRow& row = flow.local[k];
-      const AffineFlow::LocalTerm* const end = flow.terms.data() + row.end;
-      double sum = order == 0 ? row.value : order == 1 ? row.time : 0.0;
-      for (; term != end; ++term) sum += term->weight * now[term->from];
-      if (order + 1 < stride) {
-        *next = sum * factor;
-      } else {
-        flow.last_rates[k] = sum;
-      }
+  const AffineFlow::LocalRow* const rows = flow.local.data();
+  const AffineFlow::LocalTerm* const terms = flow.terms.data();
+  const auto extend = [&](size_t order, double* next, size_t apart, auto begin) {
+    const double factor = order + 1 < stride ? 1.0 / static_cast<double>(order + 1) : 1.0;
+    const AffineFlow::LocalTerm* term = terms;
+    for (size_t k = 0; k < count; ++k, next += apart) {
+      double sum = begin(rows[k]);
+      for (const AffineFlow::LocalTerm* const end = terms + rows[k].end; term != end; ++term)
+        sum += term->weight * term->from[order];
+      *next = sum * factor;
     }
-  }
+  };
+  extend(0, series + 1, stride, [](const AffineFlow::LocalRow& row) { return row.value; });
+  extend(1, series + 2, stride, [](const AffineFlow::LocalRow& row) { return row.time; });
+  const auto nothing = [](const AffineFlow::LocalRow&) { return 0.0; };
+  for (size_t order = 2; order + 1 < stride; ++order) extend(order, series + order + 1, stride, nothing);
+  extend(stride - 1, flow.last_rates.data(), 1, nothing);
   return true;
 }
 

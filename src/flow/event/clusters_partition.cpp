@@ -8,17 +8,6 @@
 
 namespace saltus {
 
-char Clusters::letter(int u) const { return u < m_ ? mode_.switches[at(u)] : mode_.constraints[at(u - m_)]; }
-
-void Clusters::set_letter(int u, char c) { (u < m_ ? mode_.switches[at(u)] : mode_.constraints[at(u - m_)]) = c; }
-
-double Clusters::value_of(int u) const { return letter(u) == '+' ? 1 : letter(u) == '-' ? -1 : 0; }
-
-bool Clusters::active(int u) const {
-  const char c = letter(u);
-  return (c == '0' || c == 'c') && mode_tape_->degree[at(u)] >= 0;
-}
-
 // ---- rest ----------------------------------------------------------------------------------------------------------
 
 void Clusters::settle(std::span<const int> candidates, std::span<const double> rates, std::span<const int> unknowns) {
@@ -196,13 +185,11 @@ void Clusters::bonds_of_state(int i, const Visit& visit) const {
   }
 }
 
-int Clusters::cluster_of(int element) const {
-  return element < n_ ? cluster_of_state_[at(element)] : cluster_of_unknown_[at(element - n_)];
-}
-
 /// Clusters that something in the pool belongs to join it.
 void Clusters::complete_pool() {
-  const auto join = [&](int element) { absorb(cluster_of(element)); };
+  const auto join = [&](int element) {
+    if (const int cluster = cluster_of(element); cluster >= 0) absorb(cluster);
+  };
   for (const auto& [a, b] : bonds_) {
     join(a);
     join(b);
@@ -211,11 +198,6 @@ void Clusters::complete_pool() {
     if (s < pool_states_.size()) bonds_of_state(pool_states_[s++], join);
     if (u < pool_unknowns_.size()) bonds_of_unknown(pool_unknowns_[u++], join);
   }
-}
-
-size_t Clusters::root(size_t i) {
-  while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
-  return i;
 }
 
 /// Groups of the pool: what moves each other is one; surfaces that read one group alone are added to it.
