@@ -138,9 +138,9 @@ Trajectory run(const Program& program, double until, bool clusters, double toler
 }
 
 /// `grown`: how much rounding may have grown in these systems by then.
-void expect_same(const std::string& text, double until, double grown) {
+void expect_same(const std::string& text, double until, double grown, double tolerance = 1e-12) {
   const Program program(read_model_text(text, "random"));
-  const Trajectory parts = run(program, until, true), whole = run(program, until, false);
+  const Trajectory parts = run(program, until, true, tolerance), whole = run(program, until, false, tolerance);
   EXPECT_EQ(parts.end.why, whole.end.why) << parts.end.message;
   EXPECT_EQ(parts.end.mode, whole.end.mode);
   EXPECT_EQ(parts.cost.events, whole.cost.events);
@@ -183,6 +183,12 @@ TEST(Clusters, OfEqualBlocks) {
     expect_same(equal_chain(draw, 40, "60", "0.1*t"), 12, 1e-11);
     expect_same(equal_chain(draw, 40, "0.4", "0.05*t + 0.9*sin(0.7*t)"), 12, 1e-12);
   }
+}
+
+// Long steps of clusters leave out no more than rounding.
+TEST(Clusters, OfEqualBlocksAtAnOrdinaryTolerance) {
+  Draw draw(7);
+  expect_same(equal_chain(draw, 100, "1.2", "0.1*t"), 40, 1e-12, 1e-9);
 }
 
 TEST(Clusters, OfRandomNetworks) {

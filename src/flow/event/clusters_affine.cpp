@@ -34,10 +34,11 @@ void Clusters::find_rows() {
   for (int u = 0; u < unknowns; ++u) outputs.push_back(u < m_ ? program_.surface(u) : program_.gap(u - m_));
   for (int u = 0; u < unknowns; ++u) outputs.push_back(program_.residual(u));
   AffineFlow& flow = affine_.emplace(AffineFlow{.rows = parts_->affine_rows(outputs)});
+  constexpr double smaller = 1.0 / 64;  // hardly shorter at such orders, and what steps leave out is near rounding
   const double local = local_tolerance(options_.tolerance);
   flow.order = ClusterRoom::order_for(local);
-  flow.tolerance = local;
-  flow.ratio = std::pow(local, 1.0 / taylor_order(local) - 1.0 / flow.order);
+  flow.tolerance = smaller * local;
+  flow.ratio = std::pow(local, 1.0 / taylor_order(local)) / std::pow(flow.tolerance, 1.0 / flow.order);
   flow.horizon = std::abs(options_.until - options_.from);
   flow.largest.assign(at(n_), 0.0);
   for (int u = 0; u < unknowns; ++u) {

@@ -315,12 +315,12 @@ std::vector<int> Clusters::states_of(const Cluster& c) {
 }
 
 /// The room of a cluster that needs one, with what would follow in it; and whether what is read besides rests:
-/// otherwise it is bonded. False where the cluster is too large.
+/// otherwise it is bonded. False where that cluster is too large: the whole is as fast.
 bool Clusters::complete(Draft& draft) {
   draft.part.states = draft.moving;
   draft.room = nullptr;
-  if (2 * draft.moving.size() > at(n_)) return false;
   if (is_affine(draft)) return true;
+  if (2 * draft.moving.size() > at(n_)) return false;
   add_followers(draft.part);
   if (2 * draft.part.states.size() > at(n_)) return false;
   draft.room = find_room(draft.part);
