@@ -151,33 +151,61 @@ int Jet<V>::run_native(const NativeCode& code, int first, int last) {
   return first - 1;
 }
 
+namespace {
+
+std::vector<Operation> joined(std::vector<Operation> first, const std::vector<Operation>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+std::array<std::vector<Operation>, 3> by_order(std::vector<Operation> start, const std::vector<Operation>& next) {
+  return {std::move(start), next, next};
+}
+
+}  // namespace
+
+template <class V>
+NativeCode Jet<V>::native_for(NativeSource source, int order, bool known) const {
+  if (source.operations[0].empty()) return {};
+  for (const auto& [slot, value] : tape_->numbers) source.numbers.emplace_back(slot * static_cast<int>(stride_), value);
+  source.stride = static_cast<int>(stride_);
+  source.order = std::min(order, order_);
+  return native_code(std::move(source), known);
+}
+
+template <class V>
+void Jet<V>::compile_time(int order, bool known) {
+  const std::vector<Operation> time = joined(linear_, timed_);
+  time_code_ = native_for({.operations = {time, time, timed_}}, order, known);
+}
+
 template <class V>
 bool Jet<V>::compile(Schedule& schedule, int order, bool known) {
   if constexpr (std::same_as<V, double>) {
-    const auto code = [&](NativeSource source) {
-      if (source.operations[0].empty()) return NativeCode{};
-      for (const auto& [slot, value] : tape_->numbers)
-        source.numbers.emplace_back(slot * static_cast<int>(stride_), value);
-      source.stride = static_cast<int>(stride_);
-      source.order = std::min(order, order_);
-      return native_code(std::move(source), known);
-    };
-    std::vector<Operation> time = linear_;
-    time.insert(time.end(), timed_.begin(), timed_.end());
-    time_code_ = code({.operations = {time, time, timed_}});
-    const auto both = [](const std::vector<Operation>& start, const std::vector<Operation>& next) {
-      return std::array{start, next, next};
-    };
+    compile_time(order, known);
     if (schedule.bound_start.empty()) {
-      NativeSource source{.operations = both(schedule.free_start, schedule.free_next), .rates = rates_};
+      NativeSource source{.operations = by_order(schedule.free_start, schedule.free_next), .rates = rates_};
       for (const int slot : schedule.wanted) source.wanted.push_back(slot * static_cast<int>(stride_));
       for (const auto& [x, rate] : rates_) source.wanted.push_back(x);
-      schedule.expand_code = code(std::move(source));
+      schedule.expand_code = native_for(std::move(source), order, known);
       return schedule.expand_code.run != nullptr;
     }
-    schedule.free_code = code({.operations = both(schedule.free_start, schedule.free_next)});
-    schedule.bound_code = code({.operations = both(schedule.bound_start, schedule.bound_next)});
+    schedule.free_code = native_for({.operations = by_order(schedule.free_start, schedule.free_next)}, order, known);
+    schedule.bound_code = native_for({.operations = by_order(schedule.bound_start, schedule.bound_next)}, order, known);
     return schedule.bound_code.run != nullptr;
+  }
+  return false;
+}
+
+template <class V>
+bool Jet<V>::compile_filling(Schedule& schedule, int order, bool known) {
+  if constexpr (std::same_as<V, double>) {
+    compile_time(order, known);
+    NativeSource source{.operations = by_order(joined(schedule.free_start, schedule.bound_start),
+                                               joined(schedule.free_next, schedule.bound_next))};
+    for (const int slot : schedule.wanted) source.wanted.push_back(slot * static_cast<int>(stride_));
+    schedule.expand_code = native_for(std::move(source), order, known);
+    return schedule.expand_code.run != nullptr;
   }
   return false;
 }
@@ -279,6 +307,15 @@ void Jet<V>::expand(const Schedule& schedule, int order, int first) {
   }
   const int from = schedule.expand_code.run ? 0 : first;  // machine code keeps only what it reads itself
   rules::Interpreter<V>::expand(schedule.free_start, schedule.free_next, rates_, series(), stride_, from, order);
+}
+
+template <class V>
+void Jet<V>::fill(const Schedule& schedule, int order) {
+  if (run_native(schedule.expand_code, 0, order) == order) return;
+  using Rules = rules::Interpreter<V>;
+  for (const auto* start : {&schedule.free_start, &schedule.bound_start}) Rules::extend(*start, series(), stride_, 0);
+  for (const auto* next : {&schedule.free_next, &schedule.bound_next})
+    Rules::extend_to(*next, series(), stride_, 1, order);
 }
 
 template <class V>

@@ -75,10 +75,14 @@ class Jet {
   bool stands_at(const TapeValues& values) const;
   /// free and integrate for k = first..order; needs no bound. `first` > 0 goes on from the coefficients below.
   void expand(const Schedule& schedule, int order, int first = 0);
+  /// Coefficients 0..order of the operations where the series of all inputs are there.
+  void fill(const Schedule& schedule, int order);
   /// Makes machine code for a schedule of this jet, up to an order; above it the schedule is interpreted as before. The
   /// bits of all results stay the same. False where there is none (lanes, no compiler, too long). `known`: takes code
   /// that was made before, and makes none.
   bool compile(Schedule& schedule, int order, bool known = false);
+  /// The same for `fill`.
+  bool compile_filling(Schedule& schedule, int order, bool known = false);
   /// Makes rows of weights from a schedule of sums and multiples that has no bound, with the constants that are bound
   /// now: from then on `expand` uses them. Leaves others as they are.
   void fold(Schedule& schedule) const;
@@ -94,6 +98,9 @@ class Jet {
   V* series() { return reinterpret_cast<V*>(c_.data()); }
   const V* series() const { return reinterpret_cast<const V*>(c_.data()); }
   void bind_lane(size_t lane, std::span<const double> parameters);
+  /// Code for operations of this jet and its numbers.
+  NativeCode native_for(NativeSource source, int order, bool known) const;
+  void compile_time(int order, bool known);
   /// Coefficients first..last as far as there is code for them; the last one done.
   int run_native(const NativeCode& code, int first, int last);
 

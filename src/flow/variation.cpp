@@ -50,21 +50,24 @@ void Variation::begin(Mat x, Mat p) {
 void Variation::bind(const std::vector<double>& parameters) {
   if (options_.parameters == parameters) return;
   options_.parameters = parameters;
+  const Series::Ties ties = memory_.ties;
   memory_.prepare(options_);
-  for (auto& [tape, jet] : jets_) jet->bind(parameters);
+  for (auto& [tape, of_tape] : jets_) of_tape->jet.bind(parameters);
+  impact_jets_.clear();
+  if (memory_.ties != ties) forget_plans();
 }
 
 void Variation::note(std::string text) {
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
 }
 
-Jet<double>& Variation::jet_of(const Tape& tape, int order) {
-  std::unique_ptr<Jet<double>>& jet = jets_[&tape];
-  if (!jet || jet->order() < order) {
-    jet = std::make_unique<Jet<double>>(tape, order);
-    jet->bind(options_.parameters);
+Variation::TangentJet& Variation::jet_of(const Tape& tape, int order) {
+  std::unique_ptr<TangentJet>& out = jets_[&tape];
+  if (!out || out->jet.order() < order) {
+    out = std::make_unique<TangentJet>(TangentJet{{tape, order}});
+    out->jet.bind(options_.parameters);
   }
-  return *jet;
+  return *out;
 }
 
 /// Inputs of a tape from the series of the current mode, all orders; the states from a piece that starts here, if
@@ -86,16 +89,32 @@ void Variation::load(Jet<double>& jet, double t, std::span<const double> counter
     if (tape.counters[c] >= 0) jet.set_counter(c, counters[c]);
   }
   jet.set_time(t, order);
+}
+
+/// What events look at with its derivatives, all orders.
+const Jet<double>& Variation::load_events(double t, const Arc& arc, int order) {
+  Jet<double>& jet = jet_of(plan_->tape->event.tape, order).jet;
+  load(jet, t, arc.counters, order);
   for (int k = 0; k <= order; ++k) {
     jet.free(k);
     jet.bound(k);
   }
+  return jet;
 }
 
+/// The derivatives of rates and residuals, all orders.
 void Variation::load_tangents(double t, const Arc& arc, int order, const Piece* piece) {
-  const TangentTape& tape = tangent_tape();
-  load(jet_of(tape.arc.tape, order_), t, arc.counters, order, piece);
-  if (moves_parameters()) load(jet_of(tape.arc_parameter.tape, order_), t, arc.counters, order, piece);
+  const auto expand = [&](const Tape& tape, const Schedule& schedule) {
+    TangentJet& of_tape = jet_of(tape, order_);
+    if (std::exchange(of_tape.entered, &schedule) != &schedule) of_tape.jet.enter(schedule);
+    load(of_tape.jet, t, arc.counters, order, piece);
+    of_tape.jet.fill(schedule, order);
+  };
+  consider_native(*plan_);
+  expand(plan_->tape->arc.tape, plan_->schedule);
+  if (!moves_parameters()) return;
+  sort_parameters(*plan_);
+  expand(plan_->tape->arc_parameter.tape, plan_->parameter_schedule);
 }
 
 void Variation::enter(const Arc& arc) {
@@ -108,34 +127,8 @@ void Variation::enter(const Arc& arc) {
 bool Variation::expand(std::span<const double> x, double t, const Arc& arc, int order) {
   enter(arc);
   const SeriesStatus status = memory_.series->expand(x, t, arc.counters, order);
-  find_standing(arc);
+  plan_ = &plan_of(arc);
   return status == SeriesStatus::ok;
-}
-
-/// What stands for each unknown: its position among the active ones, its own or that of a multiple.
-void Variation::find_standing(const Arc& arc) {
-  const Series& series = *memory_.series;
-  const std::string& switches = arc.mode.switches;
-  stand_.assign(at(program_.unknowns()), -1);
-  stand_sign_.assign(at(program_.unknowns()), 1.0);
-  for (size_t a = 0; a < series.active().size(); ++a) {
-    const int u = series.active()[a];
-    if (!series.held(u)) stand_[at(u)] = static_cast<int>(a);
-  }
-  for (const auto& [u, tie] : series.ties()) {
-    if (switches[at(u)] != '0' || switches[at(tie.first)] != '0') continue;
-    stand_[at(u)] = stand_[at(tie.first)];
-    stand_sign_[at(u)] = tie.second;
-  }
-}
-
-const TangentTape& Variation::tangent_tape() {
-  const std::string& switches = memory_.series->mode().switches;
-  if (!tape_ || tape_switches_ != switches) {
-    tape_ = &program_.tangent(switches);
-    tape_switches_ = switches;
-  }
-  return *tape_;
 }
 
 Vec Variation::rates(const Arc& arc, std::span<const double> x, double t) {

@@ -115,12 +115,15 @@ class Variation {
   // ---- series and tapes at a point (variation.cpp)
   void enter(const Arc& arc);
   bool expand(std::span<const double> x, double t, const Arc& arc, int order);
-  void find_standing(const Arc& arc);
   Vec last_rates() const;
-  const TangentTape& tangent_tape();
-  Jet<double>& jet_of(const Tape& tape, int order);
+  struct TangentJet {
+    Jet<double> jet;
+    const Schedule* entered = nullptr;  ///< what was computed last
+  };
+  TangentJet& jet_of(const Tape& tape, int order);
   void load(Jet<double>& jet, double t, std::span<const double> counters, int order, const Piece* piece = nullptr);
   void load_tangents(double t, const Arc& arc, int order, const Piece* piece = nullptr);
+  const Jet<double>& load_events(double t, const Arc& arc, int order);
   static double value_of(const Jet<double>& jet, int output) {
     const double v = jet.output(at(output))[0];
     return std::isfinite(v) ? v : 0.0;
@@ -128,11 +131,36 @@ class Variation {
   bool moves_parameters() const { return p_.size() > 0 && !p_.isZero(0); }
   void note(std::string text);
 
+  // ---- what a mode needs (variation_plan.cpp)
+  struct Plan {
+    Mode mode;
+    std::vector<int> held{};  ///< unknowns that stand at a bound
+    const TangentTape* tape = nullptr;
+    std::vector<int> stand{};  ///< per unknown: position among the active ones, or -1
+    std::vector<double> stand_sign{};
+    std::vector<int> position{};  ///< by residual: position among the active unknowns, or -1
+    TangentSystem system{};
+    Schedule schedule{};  ///< of the derivatives by states and unknowns
+    long uses = 0;
+    bool compile_tried = false;
+    std::vector<int> moving{};  ///< parameters, for which the following was made
+    std::vector<SlopeEntry> by_parameter{};
+    Schedule parameter_schedule{};
+  };
+  Plan& plan_of(const Arc& arc);
+  void forget_plans();
+  void make_plan(Plan& plan);
+  void find_standing(Plan& plan) const;
+  void sort_terms(Plan& plan);
+  std::vector<int> varying_slots(const Tape& tape) const;
+  void sort_parameters(Plan& plan);
+  void consider_native(Plan& plan);
+
   // ---- along a piece (variation_along.cpp)
-  void sort_terms(const TangentTape& tape);
-  void add_parameters(const TangentTape& tape, int order);
+  void move_along(const Piece& piece, const Arc& arc, double tau);
+  void add_parameters(int order);
+  void take_solution();
   void expand_tangents(int order);
-  void solve_unknowns(int k);
   int expand_along(const Piece& piece, const Arc& arc, double done);
   bool is_series(const Piece& piece) const;
   double trusted_length(double left, int order);
@@ -198,9 +226,11 @@ class Variation {
   JumpFormulas& jump_formulas(int jump);
   void pass_jump(const JumpDone& jump, const Multipliers& before, std::span<double> x, double t, Mat& z, const Mat& dt);
   bool pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt);
+  void turn_through(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t, Mat& z,
+                    const Mat& dt);
   Impact impact_between(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t);
-  std::unique_ptr<Jet<double>> impact_point(const Hit& hit, const Tape& tape, std::span<const double> x,
-                                            std::span<const double> sigma, double t) const;
+  const Jet<double>& impact_point(std::unique_ptr<Jet<double>>& jet, const Hit& hit, const Tape& tape,
+                                  std::span<const double> x, std::span<const double> sigma, double t) const;
   Mat turn(const Impact& impact, const Mat& z, const Mat& dt) const;
   Mat turn_by_sigma(const Impact& impact) const;
   int gap_rate(const Impact& impact, int contact) const;
@@ -213,6 +243,7 @@ class Variation {
     Mat by_parameter;
   };
   Ground ground(const Arc& arc, std::span<const double> x, double t);
+  void rest(const Ground& g);
 
   const Program& program_;
   const Model& model_;
@@ -221,22 +252,18 @@ class Variation {
   double direction_, tolerance_;
   int order_;
   Mat x_, p_;
-  bool first_ = true;              // nothing has been passed yet
+  bool first_ = true;              // not brought onto what is slid on yet
   Arc last_arc_;                   // of the last piece
   double last_time_ = 0;           // of the last transition
   Mat last_shift_;                 // how it moved
   std::vector<Passage> passages_;  // the latest events
-  std::vector<int> stand_;         // per unknown: position among the active ones, or -1
-  std::vector<double> stand_sign_;
-  TangentRows xs_, us_, fx_, fr_;  // series of X, of U, and of what parameters add to rates and residuals
-  TangentRows sums_;               // of one order
+  TangentRows tangents_;           // series of X and U, as Plan::system has them
   std::vector<double> point_;
-  std::vector<int> position_;  // by residual: position among the active unknowns, or -1
-  std::vector<TangentTerm> rate_terms_, residual_terms_;
-  const TangentTape* sorted_ = nullptr;  // whose terms they are, where nothing is solved for
-  const TangentTape* tape_ = nullptr;    // of the last mode
-  std::string tape_switches_;
-  std::unordered_map<const Tape*, std::unique_ptr<Jet<double>>> jets_;
+  std::vector<std::unique_ptr<Plan>> plans_;
+  Plan* plan_ = nullptr;  // of the last point
+  std::unordered_map<const Tape*, std::unique_ptr<TangentJet>> jets_;
+  /// Of the tapes of events, before and after an impact.
+  std::unordered_map<const Tape*, std::pair<std::unique_ptr<Jet<double>>, std::unique_ptr<Jet<double>>>> impact_jets_;
   std::vector<std::string> notes_;
   std::vector<JumpFormulas> jump_formulas_;  // by jump
 };

@@ -41,8 +41,12 @@ void Variation::pass(const Transition& event) {
     return rest(after, event.x_plus, event.t);
   }
   Mat z = x_ + f0 * dt;
-  std::vector<double> x = event.x_minus;
-  if (resets) reset(event, before, x, event.t, z, dt);
+  if (event.jumps.empty() && event.hits.size() == 1) {
+    turn_through(event.hits[0], event.x_minus, event.x_plus, event.t, z, dt);
+  } else if (resets) {
+    std::vector<double> x = event.x_minus;
+    reset(event, before, x, event.t, z, dt);
+  }
   x_ = z - f1 * dt;
   last_time_ = event.t;
   last_shift_ = dt;

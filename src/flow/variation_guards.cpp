@@ -12,7 +12,7 @@ namespace {
 /// Coefficient k of the product of a series with a row of tangents, in direction c.
 double product(const double* a, const TangentRows& rows, size_t row, Eigen::Index c, int k) {
   double sum = 0;
-  for (int j = 0; j <= k; ++j) sum += a[j] * rows(row, at(k - j))[c];
+  for (int j = 0; j <= k; ++j) sum += a[j] * rows(row, at(k - j), ux(c));
   return sum;
 }
 
@@ -22,9 +22,7 @@ double product(const double* a, const TangentRows& rows, size_t row, Eigen::Inde
 const Jet<double>& Variation::event_point(const Arc& arc, std::span<const double> x, double t) {
   expand(x, t, arc, 1);
   load_tangents(t, arc, 0);
-  Jet<double>& jet = jet_of(tangent_tape().event.tape, 0);
-  load(jet, t, arc.counters, 0);
-  return jet;
+  return load_events(t, arc, 0);
 }
 
 /// d row = row_x z + row_p P + row_t dt, unknowns held.
@@ -49,15 +47,16 @@ Mat Variation::row_tangent(int row, const Jet<double>& jet, const TangentTape& t
 Mat Variation::unknown_tangent(int u) const {
   const Eigen::Index d = x_.cols();
   Mat out = Mat::Zero(1, d);
-  if (stand_[at(u)] < 0) return out;
-  for (Eigen::Index c = 0; c < d; ++c) out(0, c) = stand_sign_[at(u)] * us_(at(stand_[at(u)]), 0)[c];
+  if (plan_->stand[at(u)] < 0) return out;
+  const size_t row = at(program_.states() + plan_->stand[at(u)]);
+  for (Eigen::Index c = 0; c < d; ++c) out(0, c) = plan_->stand_sign[at(u)] * tangents_(row, 0, ux(c));
   return out;
 }
 
 /// Likewise with unknowns that move: d row along the tangents, at the point of the last event_point.
 Mat Variation::event_tangent(int row) {
-  const TangentTape& tape = tangent_tape();
-  const Jet<double>& jet = *jets_.at(&tape.event.tape);
+  const TangentTape& tape = *plan_->tape;
+  const Jet<double>& jet = jets_.at(&tape.event.tape)->jet;
   Mat out = row_tangent(row, jet, tape, x_, nullptr);
   for (const SlopeEntry& e : tape.event.by_unknown) {
     if (e.row == row) out += value_of(jet, e.output) * unknown_tangent(e.column);
@@ -155,29 +154,31 @@ Variation::GuardSeries Variation::guard_series(const Guard& g, const Arc& arc, s
 
 /// The series of the tangents of an unknown.
 void Variation::add_unknown_series(int u, Mat& tangent) const {
-  if (stand_[at(u)] < 0) return;
+  if (plan_->stand[at(u)] < 0) return;
+  const size_t row = at(program_.states() + plan_->stand[at(u)]);
   for (Eigen::Index k = 0; k < tangent.rows(); ++k) {
     for (Eigen::Index c = 0; c < tangent.cols(); ++c)
-      tangent(k, c) += stand_sign_[at(u)] * us_(at(stand_[at(u)]), ux(k))[c];
+      tangent(k, c) += plan_->stand_sign[at(u)] * tangents_(row, ux(k), ux(c));
   }
 }
 
 /// The series of d row = row_x X + row_u U + row_p P.
 void Variation::add_event_series(int row, const Arc& arc, double t, Mat& tangent) {
-  const TangentTape& tape = tangent_tape();
+  const TangentTape& tape = *plan_->tape;
   const int order = static_cast<int>(tangent.rows()) - 1;
-  Jet<double>& jet = jet_of(tape.event.tape, order + 1);
-  load(jet, t, arc.counters, order);
-  const auto add = [&](int output, const TangentRows& rows, int column, double sign) {
+  const Jet<double>& jet = load_events(t, arc, order);
+  const auto add = [&](int output, int column, double sign) {
     for (Eigen::Index c = 0; c < tangent.cols(); ++c) {
-      for (int k = 0; k <= order; ++k) tangent(k, c) += sign * product(jet.output(at(output)), rows, at(column), c, k);
+      for (int k = 0; k <= order; ++k)
+        tangent(k, c) += sign * product(jet.output(at(output)), tangents_, at(column), c, k);
     }
   };
   for (const SlopeEntry& e : tape.event.by_state) {
-    if (e.row == row) add(e.output, xs_, e.column, 1);
+    if (e.row == row) add(e.output, e.column, 1);
   }
   for (const SlopeEntry& e : tape.event.by_unknown) {
-    if (e.row == row && stand_[at(e.column)] >= 0) add(e.output, us_, stand_[at(e.column)], stand_sign_[at(e.column)]);
+    const int stand = plan_->stand[at(e.column)];
+    if (e.row == row && stand >= 0) add(e.output, program_.states() + stand, plan_->stand_sign[at(e.column)]);
   }
   for (const SlopeEntry& e : tape.event.by_parameter) {
     if (e.row != row) continue;

@@ -8,10 +8,10 @@ namespace saltus {
 /// An impact with everything frozen that was decided in it.
 struct Variation::Impact {
   const TangentTape& tape;
-  std::vector<int> struck, stuck;            ///< contacts with an impulse, switches that stick
-  std::unique_ptr<Jet<double>> minus, plus;  ///< what events look at, at x- and at x+
-  Mat D;                                     ///< directions of the impulses
-  Vec impulse;                               ///< Lambda: x+ = x- + D Lambda
+  std::vector<int> struck, stuck;  ///< contacts with an impulse, switches that stick
+  const Jet<double>&minus, &plus;  ///< what events look at, at x- and at x+
+  Mat D;                           ///< directions of the impulses
+  Vec impulse;                     ///< Lambda: x+ = x- + D Lambda
 };
 
 /// With w the gap rates and r the restitution, the change D Lambda obeys
@@ -20,15 +20,22 @@ struct Variation::Impact {
 bool Variation::pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt) {
   const std::vector<double> x_minus(x.begin(), x.end());
   if (!repeat_impact(*memory_.series, hit, x, t, direction_)) return false;
-  const Impact impact = impact_between(hit, x_minus, x, t);
+  turn_through(hit, x_minus, x, t, z, dt);
+  return true;
+}
+
+/// Z through an impact between two states.
+void Variation::turn_through(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t,
+                             Mat& z, const Mat& dt) {
+  const Impact impact = impact_between(hit, x_minus, x_plus, t);
   const Eigen::Index struck = ix(impact.struck.size()), all = struck + ix(impact.stuck.size());
 
   const Mat moved = z + turn(impact, z, dt);
   Mat by_unknown(program_.states(), all), J(all, all), r(all, z.cols());
   by_unknown << impact.D, turn_by_sigma(impact);
   const auto demand = [&](Eigen::Index k, int row) {  // that a function stays what it is at x+
-    J.row(k) = row_slope(row, *impact.plus, impact.tape) * by_unknown;
-    r.row(k) = row_tangent(row, *impact.plus, impact.tape, moved, &dt);
+    J.row(k) = row_slope(row, impact.plus, impact.tape) * by_unknown;
+    r.row(k) = row_tangent(row, impact.plus, impact.tape, moved, &dt);
   };
   for (Eigen::Index k = 0; k < struck; ++k) {
     const int j = impact.struck[ux(k)];
@@ -37,47 +44,57 @@ bool Variation::pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, 
   }
   for (Eigen::Index k = struck; k < all; ++k) demand(k, program_.event_surface(impact.stuck[ux(k - struck)]));
   z = all > 0 ? Mat(moved - by_unknown * Lu(J).solve_columns(r)) : moved;
-  return true;
 }
 
 Variation::Impact Variation::impact_between(const Hit& hit, std::span<const double> x_minus,
                                             std::span<const double> x_plus, double t) {
   const TangentTape& tape = program_.tangent(hit.mode.switches);
-  Impact out{tape, {}, {}, {}, {}, {}, {}};
   std::vector<double> sigma(at(program_.switches()), 0.0);
   for (size_t i = 0; i < sigma.size(); ++i) {
     const char c = hit.mode.switches[i];
     sigma[i] = c == '+' ? 1.0 : c == '-' ? -1.0 : c == '=' ? model_.form.switches[i].at_zero : 0.0;
   }
-  for (size_t b = 0; b < hit.switches.size(); ++b) {
-    sigma[at(hit.switches[b].first)] = hit.sigma[b];
-    if (hit.switches[b].second == '0') out.stuck.push_back(hit.switches[b].first);
+  for (size_t b = 0; b < hit.switches.size(); ++b) sigma[at(hit.switches[b].first)] = hit.sigma[b];
+  auto& [before, after] = impact_jets_[&tape.event.tape];
+  Impact out{tape,
+             {},
+             {},
+             impact_point(before, hit, tape.event.tape, x_minus, sigma, t),
+             impact_point(after, hit, tape.event.tape, x_plus, sigma, t),
+             {},
+             {}};
+  for (const auto& [i, letter] : hit.switches) {
+    if (letter == '0') out.stuck.push_back(i);
   }
   for (size_t k = 0; k < hit.contacts.size(); ++k) {
     if (hit.impulse[k] != 0) out.struck.push_back(hit.contacts[k]);
   }
-  out.minus = impact_point(hit, tape.event.tape, x_minus, sigma, t);
-  out.plus = impact_point(hit, tape.event.tape, x_plus, sigma, t);
 
   out.D = Mat::Zero(program_.states(), ix(out.struck.size()));
   for (size_t k = 0; k < out.struck.size(); ++k) {
     const auto& direction = model_.form.gaps[at(out.struck[k])].direction;
     for (size_t q = 0; q < direction.size(); ++q) {
       const int row = program_.event_direction(out.struck[k], static_cast<int>(q));
-      out.D(direction[q].state, ix(k)) = value_of(*out.minus, row);
+      out.D(direction[q].state, ix(k)) = value_of(out.minus, row);
     }
   }
   // Impulses at this state, which may differ from those of the event that is repeated.
   Vec change(program_.states());
   for (int i = 0; i < program_.states(); ++i) change[i] = x_plus[at(i)] - x_minus[at(i)];
-  if (!out.struck.empty()) out.impulse = Orthogonal(out.D).solve(change);
+  if (out.struck.size() == 1) {
+    out.impulse = Vec::Constant(1, out.D.col(0).dot(change) / out.D.col(0).squaredNorm());
+  } else if (!out.struck.empty()) {
+    out.impulse = Orthogonal(out.D).solve(change);
+  }
   return out;
 }
 
-std::unique_ptr<Jet<double>> Variation::impact_point(const Hit& hit, const Tape& tape, std::span<const double> x,
-                                                     std::span<const double> sigma, double t) const {
-  auto jet = std::make_unique<Jet<double>>(tape, 0);
-  jet->bind(options_.parameters);
+const Jet<double>& Variation::impact_point(std::unique_ptr<Jet<double>>& jet, const Hit& hit, const Tape& tape,
+                                           std::span<const double> x, std::span<const double> sigma, double t) const {
+  if (!jet) {
+    jet = std::make_unique<Jet<double>>(tape, 0);
+    jet->bind(options_.parameters);
+  }
   for (size_t i = 0; i < tape.states.size(); ++i) *(*jet)[tape.states[i]] = x[i];
   for (size_t i = 0; i < tape.sigmas.size(); ++i) *(*jet)[tape.sigmas[i]] = sigma[i];
   for (size_t i = 0; i < tape.lambdas.size(); ++i) *(*jet)[tape.lambdas[i]] = 0.0;
@@ -87,7 +104,7 @@ std::unique_ptr<Jet<double>> Variation::impact_point(const Hit& hit, const Tape&
   jet->set_time(t, 0);
   jet->free(0);
   jet->bound(0);
-  return jet;
+  return *jet;
 }
 
 /// How D Lambda moves with the state before, Lambda and sigma held.
@@ -97,7 +114,7 @@ Mat Variation::turn(const Impact& impact, const Mat& z, const Mat& dt) const {
     const auto& direction = model_.form.gaps[at(impact.struck[k])].direction;
     for (size_t q = 0; q < direction.size(); ++q) {
       const int row = program_.event_direction(impact.struck[k], static_cast<int>(q));
-      out.row(direction[q].state) += impact.impulse[ix(k)] * row_tangent(row, *impact.minus, impact.tape, z, &dt);
+      out.row(direction[q].state) += impact.impulse[ix(k)] * row_tangent(row, impact.minus, impact.tape, z, &dt);
     }
   }
   return out;
@@ -114,7 +131,7 @@ Mat Variation::turn_by_sigma(const Impact& impact) const {
         if (e.row != row) continue;
         for (size_t s = 0; s < impact.stuck.size(); ++s) {
           if (impact.stuck[s] == e.column)
-            out(direction[q].state, ix(s)) += impact.impulse[ix(k)] * value_of(*impact.minus, e.output);
+            out(direction[q].state, ix(s)) += impact.impulse[ix(k)] * value_of(impact.minus, e.output);
         }
       }
     }
@@ -129,13 +146,13 @@ int Variation::gap_rate(const Impact& impact, int contact) const {
 /// How r w(x-) of a contact moves: backward in time r is 1/restitution.
 Mat Variation::rebound(const Impact& impact, int contact, const Mat& z, const Mat& dt) const {
   const int rate = gap_rate(impact, contact), factor = program_.event_restitution(contact);
-  const double speed = value_of(*impact.minus, rate), restitution = value_of(*impact.minus, factor);
+  const double speed = value_of(impact.minus, rate), restitution = value_of(impact.minus, factor);
   // A contact that was about to open and is pressed by the others ends without velocity.
   // (Alone it does so only where an orbit is continued past its grazing: there the law of the impact stays.)
   if (impact.struck.size() > 1 && direction_ * speed > 0) return Mat::Zero(1, z.cols());
   const double back = direction_ > 0 ? restitution : 1 / restitution;
-  return back * row_tangent(rate, *impact.minus, impact.tape, z, &dt) +
-         (direction_ > 0 ? 1.0 : -back * back) * speed * row_tangent(factor, *impact.minus, impact.tape, z, &dt);
+  return back * row_tangent(rate, impact.minus, impact.tape, z, &dt) +
+         (direction_ > 0 ? 1.0 : -back * back) * speed * row_tangent(factor, impact.minus, impact.tape, z, &dt);
 }
 
 }  // namespace saltus

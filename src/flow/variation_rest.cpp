@@ -1,4 +1,6 @@
 // What is slid on and closed: tangents and states brought onto it, and what orbits demand of it.
+#include <cmath>
+
 #include "base/index.hpp"
 #include "flow/variation.hpp"
 
@@ -12,15 +14,15 @@ Variation::Ground Variation::ground(const Arc& arc, std::span<const double> x, d
   Series& series = *memory_.series;
   if (series.active().empty()) return out;
   const Jet<double>& event = event_point(arc, x, t);
-  const TangentTape& tape = program_.tangent(arc.mode.switches);
-  const Jet<double>& jet = *jets_.at(&tape.arc.tape);
+  const TangentTape& tape = *plan_->tape;
+  const Jet<double>& jet = jets_.at(&tape.arc.tape)->jet;
   Mat J = Mat::Zero(n, n), D = Mat::Zero(n, ix(series.active().size()));
   for (const SlopeEntry& e : tape.arc.by_state) {
     if (e.row < n) J(e.row, e.column) = value_of(jet, e.output);
   }
   for (const SlopeEntry& e : tape.arc.by_unknown) {
-    if (e.row < n && stand_[at(e.column)] >= 0)
-      D(e.row, stand_[at(e.column)]) += stand_sign_[at(e.column)] * value_of(jet, e.output);
+    if (const int stand = plan_->stand[at(e.column)]; e.row < n && stand >= 0)
+      D(e.row, stand) += plan_->stand_sign[at(e.column)] * value_of(jet, e.output);
   }
   std::vector<Vec> directions;
   std::vector<int> rows;
@@ -59,21 +61,33 @@ void Variation::manifold(const Arc& arc, std::span<const double> x, double t, Ve
   if (P.cols() > 0) slopes.rightCols(P.cols()) = g.by_parameter * P;
 }
 
-void Variation::rest(const Arc& arc, std::span<const double> x, double t) {
-  const Ground g = ground(arc, x, t);
-  if (g.values.size() == 0) return;
+void Variation::rest(const Arc& arc, std::span<const double> x, double t) { rest(ground(arc, x, t)); }
+
+void Variation::rest(const Ground& g) {
+  if (g.values.size() == 0 || x_.size() == 0) return;
   const Mat off = g.functions * x_ + g.by_parameter * p_;
   x_ -= g.directions * (Orthogonal(g.functions * g.directions).pseudo_inverse() * off);
+  first_ = false;
 }
 
 void Variation::land(const Arc& arc, std::span<double> x, double t) {
+  constexpr double rounding = 4e-16;
   for (int round = 0; round < 3; ++round) {
     const Ground g = ground(arc, x, t);
     if (g.values.size() == 0) return;
+    if (g.values.isZero(0)) {  // it is there
+      if (round == 0) rest(g);
+      return;
+    }
     const Vec step = g.directions * Orthogonal(g.functions * g.directions).solve(g.values);
     if (!step.allFinite()) return;
-    for (Eigen::Index i = 0; i < step.size(); ++i) x[ux(i)] -= step[i];
-    if (round == 0 && x_.size() > 0) rest(arc, x, t);
+    bool moved = false;
+    for (Eigen::Index i = 0; i < step.size(); ++i) {
+      moved = moved || std::abs(step[i]) > rounding * std::abs(x[ux(i)]);
+      x[ux(i)] -= step[i];
+    }
+    if (round == 0) moved ? rest(arc, x, t) : rest(g);
+    if (!moved) return;
   }
 }
 

@@ -122,6 +122,30 @@ TEST_F(NativeJet, HasTheBitsOfTheInterpreterWhereNumbersAreExtreme) {
   }
 }
 
+TEST_F(NativeJet, FillsOutputsOfGivenSeriesWithTheBitsOfTheInterpreter) {
+  const Tape tape = tape_of({"x*exp(s*y) + p*t", "sin(p*t)/(2 + s)", "x^2"}, {"x", "y"}, {"p"}, {"s"});
+  Jet<double> interpreted(tape, order), native(tape, order);
+  const std::vector<size_t> outputs{0, 1, 2};
+  const std::vector<int> varying{tape.sigmas[0]};
+  Schedule plain = interpreted.schedule(outputs, varying), compiled = native.schedule(outputs, varying);
+  ASSERT_TRUE(native.compile_filling(compiled, order));
+  for (auto [jet, schedule] : {std::pair{&interpreted, &plain}, {&native, &compiled}}) {
+    const std::vector<double> parameters{0.4};
+    jet->bind(parameters);
+    jet->enter(*schedule);
+    for (int k = 0; k <= order; ++k) {
+      (*jet)[tape.states[0]][k] = 1.0 / (k + 1);
+      (*jet)[tape.states[1]][k] = std::cos(k);
+      (*jet)[tape.sigmas[0]][k] = 0.3 / (k + 2);
+    }
+    jet->set_time(0.7, order);
+    jet->fill(*schedule, order);
+  }
+  for (const size_t i : outputs) {
+    for (int k = 0; k <= order; ++k) EXPECT_TRUE(same_bits(interpreted.output(i)[k], native.output(i)[k])) << i << k;
+  }
+}
+
 TEST_F(NativeJet, SolvesForUnknownsOrderByOrder) {
   Both both(tape_of({"y", "-x + sin(p*t) - s*(1 + x^2)", "exp(x*s) - y"}, {"x", "y"}, {"p"}, {"s"}), {0.4}, {0});
   // The sigma that varies is known by its slot.

@@ -41,6 +41,45 @@ z = 20
                1.5, "");
 }
 
+TEST(Variation, HasTheSameBitsWithMachineCode) {  // smooth, slid, and of more directions than a register holds
+  const std::string text = R"M(
+equations = """
+  x' = v
+  v' = -sin(x) - 0.2*v*exp(-v^2) - 0.3*sign(v) + a*cos(t)
+  y' = x*z
+  z' = -y + tanh(v)
+  w' = x*y - w
+"""
+[parameters]
+a = 0.8
+[initial]
+x = 1
+v = 0.5
+y = 0
+z = 1
+w = 0
+)M";
+  const Program program(read_model_text(text));
+  const auto tangents = [&](Native native) {
+    RunOptions o;
+    o.parameters = parameter_values(program.model());
+    o.initial = initial_values(program.model(), o.parameters);
+    o.until = 60;
+    o.native = native;
+    Variation variation(program, o);
+    variation.begin(Mat::Identity(5, 5));
+    o.on_piece = [&](const Piece& piece, const Arc& arc) { variation.along(piece, arc); };
+    o.on_transition = [&](const Transition& e) { variation.through(e); };
+    simulate(program, o);
+    return variation.tangents();
+  };
+  const Mat interpreted = tangents(Native::off);
+  EXPECT_TRUE(interpreted.allFinite());
+  if (native_available()) {
+    EXPECT_EQ(interpreted, tangents(Native::on));
+  }
+}
+
 TEST(Variation, NeedsNoMovingStateToMove) {  // the state rests, its tangents turn
   Derivatives derivatives("equations = \"\"\"\n  x' = v\n  v' = -x\n\"\"\"\n[initial]\nx = 0\nv = 0\n", 20);
   Mat exact(2, 2);
