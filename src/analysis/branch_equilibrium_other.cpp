@@ -81,10 +81,7 @@ bool EquilibriumCurve::is_sought(const Located& l, const std::string& type) {
 
 void EquilibriumCurve::follow_other(const Located& l) {
   if (options_.seek->type == "branch") {
-    Vec r;
-    Mat J;
-    equations(l.point.z, r, J);
-    if (const std::optional<Vec> direction = other_direction(J, scale_, l.point.tangent)) {
+    if (const std::optional<Vec> direction = other_direction(following_, l)) {
       CurvePoint along = l.point;
       along.tangent = *direction;
       both_sides_of(along);

@@ -124,6 +124,7 @@ std::optional<CurvePoint> OrbitCurve::kept_apart(const CurvePoint& from) {
 
 Followed OrbitCurve::functions() {
   return {.equations = [this](const Vec& z, Vec& r, Mat& J) { return problem_.equations(z, r, J); },
+          .residual = [this](const Vec& z, Vec& r) { return problem_.residual(z, r); },
           .scale = [this] { return problem_.scale(); },
           .tests = [this](const CurvePoint& p) { return tests(p); },
           .near = [this](const CurvePoint& p) { return problem_.straightness(p.z) > 0.5; },
@@ -161,7 +162,8 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
   seen_.resize(0);
   walk_begin_ = book_.branch.points.size();
   extent_ = Vec::Zero(problem_.program().states());
-  last_ = Last{from, told(from), Vec(), book_.branch.special.size()};
+  begun_ = told(from);
+  last_ = Last{from, begun_, Vec(), book_.branch.special.size()};
   const CurveEnd end = curve_->walk(from);
   // Where steps are lost in rounding before the orbit has quite shrunk.
   if (!stop_ && end.why == "failed" && book_.branch.autonomous && kept_.empty() && !book_.branch.points.empty() &&
@@ -210,8 +212,10 @@ bool OrbitCurve::point(const CurvePoint& p) {
   const BranchPoint now = told(p);
   const size_t specials = book_.branch.special.size();
   for (size_t i = 0; i < now.lowest.size(); ++i) {
+    // A state that rests on its orbits (a map: jumps alone move it) moves from orbit to orbit.
     double& extent = extent_[static_cast<Eigen::Index>(i)];
-    extent = std::max(extent, now.highest[i] - now.lowest[i]);
+    const double on_orbit = now.highest[i] - now.lowest[i];
+    extent = std::max(extent, on_orbit > 0 ? on_orbit : std::abs(now.state[i] - begun_.state[i]));
   }
   const bool connected = last_ && last_->specials == specials && last_->point.z.size() == p.z.size();
   Vec slope;

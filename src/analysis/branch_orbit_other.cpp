@@ -61,10 +61,7 @@ void OrbitCurve::follow_other(const Located& l) {
     }
   }
   if (type == "branch") {
-    Vec r;
-    Mat J;
-    const bool fine = problem_.equations(l.point.z, r, J);
-    if (const auto direction = fine ? other_direction(J, problem_.scale(), l.point.tangent) : std::nullopt) {
+    if (const std::optional<Vec> direction = other_direction(followed_, l)) {
       constexpr double distance = 3e-3;
       CurvePoint from{.z = l.point.z, .tangent = *direction};
       from.z += distance * from.tangent.cwiseProduct(problem_.scale());

@@ -7,8 +7,9 @@ namespace saltus {
 namespace {
 
 constexpr int most_iterations = 12;
-constexpr double same_place = 1e-5;  ///< zeros nearer than this share of a step are one place
-constexpr int easy = 4, hard = 7;    ///< iterations of Newton's method after which steps grow, or shrink
+constexpr double same_place = 1e-5;   ///< zeros nearer than this share of a step are one place
+constexpr double near_enough = 1e-5;  ///< steps below it are followed by one with the same matrix
+constexpr int easy = 4, hard = 7;     ///< iterations of Newton's method after which steps grow, or shrink
 
 const Test* find(const std::vector<Test>& tests, const std::string& name) {
   for (const Test& t : tests) {
@@ -32,27 +33,35 @@ std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double 
   Vec r;
   Mat J, B(n, n);
   Vec rhs(n);
+  std::optional<Lu> lu;
   double last = HUGE_VAL;
+  bool contracts = true;  // with the matrix as it is
   for (int iteration = 0; iteration < most_iterations; ++iteration) {
-    if (!followed_.equations(z, r, J)) return std::nullopt;
-    B.topRows(n - 1) = J;
-    B.row(n - 1) = border.transpose();
+    const bool chord = rough && followed_.residual && contracts && last < near_enough;
+    if (chord ? !followed_.residual(z, r) : !followed_.equations(z, r, J)) return std::nullopt;
+    if (!chord) {
+      B.topRows(n - 1) = J;
+      B.row(n - 1) = border.transpose();
+      lu.emplace(B);
+    }
     rhs.head(n - 1) = -r;
     rhs[n - 1] = value - border.dot(z);
-    const Lu lu(B);
-    const Vec step = lu.solve(rhs);
+    const Vec step = lu->solve(rhs);
     if (!step.allFinite()) return std::nullopt;
     const double size = step.cwiseQuotient(scale).norm();
     if (size > 0.5 || (iteration > 2 && size > 2 * last && size > 1e-9)) return std::nullopt;
     z += step;
-    const bool done = size < 1e-13 || (size < 1e-8 && size > 0.2 * last) || (last < 1e-6 && size < 1e-11) ||
-                      (rough && size < 1e-7 && size < 1e-2 * last);
+    contracts = size < 0.01 * last;
+    // What is left after a step: its square for Newton's method, with the matrix of the step before as much less again.
+    const bool done = size < 1e-13 || (last < 1e-6 && size < 1e-11) ||
+                      (chord ? contracts && size * (size / last) < 1e-13
+                             : (size < 1e-8 && size > 0.2 * last) || (rough && size < 1e-7 && contracts));
     last = size;
     if (!done) continue;
     CurvePoint out{.z = z, .tangent = Vec::Zero(n), .iterations = iteration + 1};
     Vec e = Vec::Zero(n);
     e[n - 1] = 1;
-    Vec t = lu.solve(e);
+    Vec t = lu->solve(e);
     if (!t.allFinite()) return std::nullopt;
     out.tangent = t.cwiseQuotient(scale).normalized();
     if (out.tangent.dot(along) < 0) out.tangent = -out.tangent;

@@ -60,6 +60,8 @@ struct Passage {
 struct Followed {
   /// F and F_z; false where they are not to be had.
   std::function<bool(const Vec& z, Vec& r, Mat& J)> equations;
+  /// F alone, in the units of the last F_z, where that is less work; may be left out.
+  std::function<bool(const Vec& z, Vec& r)> residual{};
   /// The size of each unknown; it may change from step to step.
   std::function<Vec()> scale;
   std::function<std::vector<Test>(const CurvePoint&)> tests;
@@ -112,7 +114,7 @@ class Continuation {
  private:
   /// The unknown that has left its bounds, or at them points out of them: -1 if none.
   Eigen::Index outside(const Vec& z, const Vec& tangent) const;
-  /// `rough`: the last step, whose square is rounding, need not be checked.
+  /// `rough`: the last step, whose square is rounding, need not be checked, and is made with the matrix before it.
   std::optional<CurvePoint> newton(Vec z, const Vec& border, double value, const Vec& along, bool rough = false) const;
   /// Onto the bound that an unknown has left; nothing if that fails.
   std::optional<CurvePoint> at_bound(const CurvePoint& along, Vec guess, Eigen::Index out) const;

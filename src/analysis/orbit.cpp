@@ -70,7 +70,7 @@ void OrbitSearch::solve(Begin begin, Orbit& orbit) {
   Lap now = lap(begin, false);
   require_whole(now);
   for (int attempt = 0;; ++attempt) {
-    size_ = sizes_on(now.run.pieces, model_.states.size());
+    size_ = sizes_of(now);
     find_shift(begin, now);
     std::vector<Leg> legs = legs_of(begin, now);
     const std::vector<Leg> frozen = legs;
@@ -92,6 +92,20 @@ void OrbitSearch::solve(Begin begin, Orbit& orbit) {
   shorten(begin, now, orbit);
   if (wanted_section_ >= 0) to_section(begin, now);
   tell(begin, now, orbit);
+}
+
+/// What each state is measured by: how large it is on the orbit. One that is zero there but for what is left of the
+/// search is measured by what it was on the way, or by the others.
+std::vector<double> OrbitSearch::sizes_of(const Lap& lap) const {
+  constexpr double nothing = 1e-4;
+  std::vector<double> out = sizes_on(lap.run.pieces, model_.states.size());
+  const double largest = *std::max_element(out.begin(), out.end());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const double before = on_the_way_.empty() ? 0.0 : on_the_way_[i];
+    out[i] = std::max(out[i], nothing * std::max(before, std::abs(options_.run.initial[i])));
+    if (out[i] == 0) out[i] = largest > 0 ? nothing * largest : 1.0;
+  }
+  return out;
 }
 
 void OrbitSearch::fail_signature(const std::vector<Leg>& found, const std::vector<Leg>& frozen, double open) const {

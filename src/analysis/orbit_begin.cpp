@@ -42,13 +42,22 @@ void OrbitSearch::add_plane() {
   Expr plane = 0.0;
   for (size_t i = 0; i < x.size(); ++i) {
     if (left_out_[i]) continue;
-    plane = plane + Expr(f[ix(i)] / f.norm()) * (state_symbol(model_, static_cast<int>(i)) - Expr(x[i]));
+    const Expr moved = state_symbol(model_, static_cast<int>(i)) - Expr(x[i]);
+    plane = plane + Expr(f[ix(i)] / f.norm()) * around(static_cast<int>(i), moved);
   }
   model_.sections.push_back(
       {.name = "plane", .kind = Section::Kind::on, .value = plane, .direction = Direction::rising});
   model_.form.sections.push_back(plane);
   section_ = static_cast<int>(model_.sections.size()) - 1;
   plane_start_ = Begin{x, t, 1};
+}
+
+/// How far a state is from a place; a state that grows by multiples of a number comes back to it after each.
+Expr OrbitSearch::around(int state, const Expr& moved) const {
+  for (const auto& [turning, modulus] : options_.modulo) {
+    if (turning == state) return Expr(modulus / (2 * M_PI)) * make(Op::sin, Expr(2 * M_PI / modulus) * moved);
+  }
+  return moved;
 }
 
 OrbitSearch::Begin OrbitSearch::take_guess() {
@@ -122,6 +131,7 @@ OrbitSearch::Begin OrbitSearch::settle() {
   const Returns seen = section_ < 0 ? returns_by_clock(begin) : returns_to_section(begin);
   const std::vector<double>& times = seen.times;
   const int returns = period_of(seen);
+  on_the_way_ = seen.size;
   Begin out{seen.last, times.empty() ? begin.t : times.back(), returns};
   if (times.size() > 1) soonest_ = 1e-4 * std::abs(times.back() - times[times.size() - 2]);
   // The orbit is the same in every period: begin in the first, where clocks have counted less.
@@ -163,7 +173,9 @@ OrbitSearch::Returns OrbitSearch::returns_by_clock(const Begin& begin) {
 /// One run, watched for coming to rest and for never returning.
 OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
   Returns out{.size = std::vector<double>(model_.states.size(), 0.0), .last = begin.x};
-  RunOptions o = base(begin.t, forced_ ? clock_ * (static_cast<double>(options_.most_returns) + 0.5) : 1e12);
+  // As good as for ever, but not so long that beside it a flight of a ball is no time at all.
+  const double forever = 1e7 * std::max(std::abs(options_.run.until - options_.run.from), 1e-6);
+  RunOptions o = base(begin.t, forced_ ? clock_ * (static_cast<double>(options_.most_returns) + 0.5) : forever);
   o.initial = begin.x;
   Lookout lookout(model_, o, section_);
   long seen = 0, reports = 0;

@@ -173,6 +173,7 @@ class OrbitCurve {
   };
   std::optional<Last> last_;  ///< the point before, on the same curve
   Vec extent_;                ///< how far each state moves on the orbits so far
+  BranchPoint begun_;         ///< where the walk began
   OrbitView view_;
   Vec seen_;
   size_t seen_legs_ = 0;

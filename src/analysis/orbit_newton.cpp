@@ -11,6 +11,8 @@ namespace {
 
 constexpr double converged = 1e-12;  ///< relative residual of Newton's method
 constexpr double nearly_converged = 1e3 * converged;
+constexpr double singular = 1e-6;     ///< reciprocal condition of a matrix that may be singular but for errors
+constexpr double of_a_family = 1e-8;  ///< pivots that count as zero then
 
 }  // namespace
 
@@ -110,14 +112,16 @@ bool OrbitSearch::equations(const std::vector<Leg>& legs, double t0, Vec& r, Mat
   return shooting_->equations(legs, closing, t0, {}, section_, r, J);
 }
 
-double OrbitSearch::Units::size_of(const Vec& r) const {
+/// Of unknowns and residuals, as they stand in them.
+Vec OrbitSearch::Units::of_rows(Eigen::Index size) const {
   const Eigen::Index n = state.size();
-  double largest = 0;
-  for (Eigen::Index i = 0; i < r.size(); ++i) {
-    const Eigen::Index within = i % (n + 1);
-    largest = std::max(largest, std::abs(r[i]) / (within == n ? length : state[within]));
-  }
-  return largest;
+  Vec out(size);
+  for (Eigen::Index i = 0; i < size; ++i) out[i] = i % (n + 1) == n ? length : state[i % (n + 1)];
+  return out;
+}
+
+double OrbitSearch::Units::size_of(const Vec& r) const {
+  return r.cwiseQuotient(of_rows(r.size())).lpNorm<Eigen::Infinity>();
 }
 
 OrbitSearch::Units OrbitSearch::units_of(const std::vector<Leg>& legs) const {
@@ -140,30 +144,51 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
   now.size = units.size_of(now.r);
   double best = now.size;
   int still = 0;
+  bool family = false;
+  const double of_flow =
+      std::max(nearly_converged, 100 * options_.run.tolerance);  // no orbit of a family closes better
+  std::optional<Orthogonal> shortest;
   for (int iteration = 0; iteration < 40 && now.size >= 1e-15; ++iteration) {
     orbit.residual = now.size;
-    const Lu lu(now.J);
-    const Vec step = -lu.solve(now.r);
+    const Vec unit = units.of_rows(now.r.size());
+    const Vec rows = (now.J * unit.asDiagonal()).rowwise().norm().cwiseMax(1e-300);
+    const Mat scaled = rows.cwiseInverse().asDiagonal() * now.J * unit.asDiagonal();
+    const Vec r = now.r.cwiseQuotient(rows);
+    const Lu lu(scaled);
+    // Where orbits come in families (a centre) no step is the only one: the shortest leads to the nearest of them.
+    if (lu.rcond() > singular) {
+      family = false;
+    } else {
+      shortest.emplace(scaled, of_a_family);
+      family = shortest->rank() < r.size();
+    }
+    const Vec step = -unit.cwiseProduct(family ? shortest->solve(r) : lu.solve(r));
     if (!step.allFinite()) return false;
     ++orbit.iterations;
-    if (!descend(now, step, lu, units, begin.t)) return now.size < nearly_converged;
+    const bool nearer = descend(now, step, lu, rows, units, begin.t);
+    if (!nearer) break;
     legs = now.legs;
     still = now.size >= 0.5 * best ? still + 1 : 0;
     best = std::min(best, now.size);
-    if ((now.size < converged && units.size_of(step) < 1e-9) || (still >= 2 && best < nearly_converged)) break;
+    if ((now.size < converged && units.size_of(step) < 1e-9) ||
+        (still >= 2 && best < (family ? of_flow : nearly_converged)))
+      break;
   }
   orbit.residual = now.size;
-  if (!(now.size < nearly_converged)) return false;
+  if (!(now.size < (family ? of_flow : nearly_converged))) return false;
   begin.x.assign(legs.front().x.begin(), legs.front().x.end());
   solved_ = legs;
   return true;
 }
 
-/// As much of a step as leads nearer; false where nothing does.
-bool OrbitSearch::descend(Descent& now, const Vec& step, const Lu& lu, const Units& units, double t0) {
+/// As much of a step as leads nearer; false where nothing does. `lu`: of the matrix in units, its rows divided by
+/// `rows`.
+bool OrbitSearch::descend(Descent& now, const Vec& step, const Lu& lu, const Vec& rows, const Units& units, double t0) {
   const Eigen::Index n = units.state.size();
   const double moves = units.size_of(step);
   double share = 1;
+  Vec r;
+  Mat J;
   for (int halving = 0; halving < 12; ++halving, share /= 2) {
     std::vector<Leg> next = now.legs;
     bool sane = true;
@@ -172,15 +197,15 @@ bool OrbitSearch::descend(Descent& now, const Vec& step, const Lu& lu, const Uni
       next[i].length += share * step[(n + 1) * ix(i) + n];
       sane = sane && std::abs(next[i].length) < 4 * units.length;
     }
-    if (!sane || !equations(next, t0, now.r, now.J)) continue;
-    const double size = units.size_of(now.r);
+    if (!sane || !equations(next, t0, r, J)) continue;
+    const double size = units.size_of(r);
     // The next step, with the matrix as it is, tells whether this one leads nearer also where residuals do not.
     const bool falls = size < 0.9 * now.size || size < 1e-9;
-    const bool nearer = falls || (now.tries > 0 && units.size_of(lu.solve(now.r)) < (1 - share / 2) * moves);
+    const bool nearer =
+        falls || (now.tries > 0 && lu.solve(r.cwiseQuotient(rows)).lpNorm<Eigen::Infinity>() < (1 - share / 2) * moves);
     if (!nearer && share >= 1e-3) continue;
     if (!falls) --now.tries;
-    now.size = size;
-    now.legs = std::move(next);
+    now = {.legs = std::move(next), .r = std::move(r), .J = std::move(J), .size = size, .tries = now.tries};
     return true;
   }
   return false;

@@ -155,6 +155,11 @@ bool OrbitProblem::equations(const Vec& z, Vec& r, Mat& J) {
   return shooting_->equations(legs_, closing_, t0_, start_by_, -1, r, J);
 }
 
+bool OrbitProblem::residual(const Vec& z, Vec& r) {
+  put(z);
+  return shooting_->residual(legs_, closing_, t0_, -1, r);
+}
+
 Vec OrbitProblem::follow_also(const Vec& z, int parameter, double range) {
   put(z);
   std::vector<double> values = values_of(z);

@@ -88,6 +88,8 @@ class OrbitProblem {
   void restore(const Frozen& frozen);
 
   bool equations(const Vec& z, Vec& r, Mat& J);
+  /// The residual alone, in the units of the last equations.
+  bool residual(const Vec& z, Vec& r);
   Vec scale() const { return scale_; }
   void set_ranges(const std::vector<double>& ranges) {
     ranges_ = ranges;
@@ -140,6 +142,7 @@ class OrbitProblem {
 
   // ---- where signatures come from (orbit_problem_signature.cpp)
   void measure(const Trajectory& orbit);
+  bool is_clocked(double share) const;
   void find_clock(double orbit_period);
   std::optional<Trajectory> run_for(RunOptions o, double t, double duration);
   std::optional<Vec> cut_run(const std::vector<double>& x, double t, double duration,
@@ -149,7 +152,8 @@ class OrbitProblem {
 
   // ---- what a solution is like (orbit_problem_view.cpp)
   void set_multipliers(OrbitView& out);
-  void watch_legs(OrbitView& out);
+  std::vector<std::vector<LegGuard>> guards_of_legs();
+  void set_monitors(const std::vector<std::vector<LegGuard>>& guards, OrbitView& out) const;
   std::vector<Mat> factors_of(const Shot& shot);
   std::vector<Vec> flow_at_legs();
   std::vector<Eigen::Index> kept_states() const;

@@ -63,9 +63,13 @@ void OrbitProblem::measure(const Trajectory& orbit) {
   const Eigen::Index n = program_.states();
   const std::vector<double> sizes = sizes_on(orbit.pieces, ux(n));
   size_ = Eigen::Map<const Vec>(sizes.data(), n);
-  const double largest = std::max(size_.maxCoeff(), 1e-300);
+  // An orbit that rests at zero, but for what is left of its search, has the size of what was begun with.
+  constexpr double nothing = 1e-9;
+  const Vec begun = Eigen::Map<const Vec>(options_.run.initial.data(), n).cwiseAbs();
+  const double usual = begun.maxCoeff() > 0 ? begun.maxCoeff() : 1.0, largest = size_.maxCoeff();
+  if (forced_ && largest < nothing * usual) size_ = (begun.array() > 0).select(begun, usual);
   for (Eigen::Index i = 0; i < n; ++i) {
-    if (size_[i] == 0) size_[i] = largest;
+    if (size_[i] == 0) size_[i] = std::max(largest, 1e-300);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "analysis/orbit_problem.hpp"
 #include "base/index.hpp"
+#include "model/period.hpp"
 
 namespace saltus {
 namespace {
@@ -130,8 +131,16 @@ std::vector<double> OrbitProblem::mirrored(std::vector<double> x) const {
   return x;
 }
 
+/// Whether a share of the period is whole periods of the model's own time.
+bool OrbitProblem::is_clocked(double share) const {
+  const std::optional<Period> clock = forced_ ? period_in_time(model_, values_) : std::nullopt;
+  if (!clock) return true;
+  const double count = share / clock->value;
+  return std::abs(count - std::round(count)) < 1e-6;
+}
+
 bool OrbitProblem::repeats(const OrbitView& view, int times) const {
-  if (symmetry_) return false;
+  if (symmetry_ || !is_clocked(view.period / times)) return false;
   constexpr double same = 1e-4;  // at a place where two orbits meet they do so with a square root
   const double middle = view.t0 + direction_ * view.period / times;
   const std::vector<std::vector<double>> there = states_at(view, middle);

@@ -13,14 +13,20 @@ bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
   Vec r;
   Mat J;
   put(z);
+  std::vector<std::vector<LegGuard>> guards;
+  if (monitors) guards = guards_of_legs();
+  out.shot = {};
+  for (const std::vector<LegGuard>& of_leg : guards) {
+    std::vector<Guard>& plain = out.shot.watched.emplace_back();
+    for (const LegGuard& g : of_leg) plain.push_back(g.guard);
+  }
   if (!shooting_->equations(legs_, closing_, t0_, start_by_, -1, r, J, &out.shot)) return false;
   out.legs = legs_;
   out.t0 = t0_;
   out.period = period_of(z);
   set_multipliers(out);
-  out.monitors.clear();
-  out.traces.clear();
-  if (monitors) watch_legs(out);
+  out.traces = std::move(out.shot.traces);
+  set_monitors(guards, out);
   return true;
 }
 
@@ -58,27 +64,30 @@ std::vector<Vec> OrbitProblem::flow_at_legs() {
   return out;
 }
 
-/// Each guard of each leg, and how near to zero it comes.
-void OrbitProblem::watch_legs(OrbitView& out) {
-  double t = t0_;
+std::vector<std::vector<LegGuard>> OrbitProblem::guards_of_legs() {
+  std::vector<std::vector<LegGuard>> out;
   for (size_t i = 0; i < legs_.size(); ++i) {
-    const Leg& leg = legs_[i];
     Series& series = shooting_->variation().series();
-    std::vector<LegGuard> guards =
-        leg_guards(program_, series, leg, i > 0 && legs_[i - 1].happens ? &legs_[i - 1].event : nullptr);
-    std::vector<Guard> plain;
-    for (const LegGuard& g : guards) plain.push_back(g.guard);
-    std::vector<double> x(leg.x.begin(), leg.x.end());
-    LegTrace trace;
-    shooting_->flow(leg, t, x, nullptr, &trace, plain);
-    for (size_t g = 0; g < guards.size() && !trace.stretches.empty() && leg.length * direction_ > 0; ++g) {
-      Monitor m{.leg = i, .guard = guards[g], .lowest = lowest(trace, g, guards[g], leg.length)};
-      m.name = fmt::format("leg {} {} {} {}", i, static_cast<int>(guards[g].guard.kind), guards[g].guard.item,
-                           guards[g].guard.side);
+    const Transition* before = i > 0 && legs_[i - 1].happens ? &legs_[i - 1].event : nullptr;
+    out.push_back(leg_guards(program_, series, legs_[i], before));
+  }
+  return out;
+}
+
+/// Each guard of each leg, and how near to zero it comes.
+void OrbitProblem::set_monitors(const std::vector<std::vector<LegGuard>>& guards, OrbitView& out) const {
+  out.monitors.clear();
+  for (size_t i = 0; i < guards.size(); ++i) {
+    const LegTrace& trace = out.traces[i];
+    const double length = legs_[i].length;
+    if (trace.stretches.empty() || !(length * direction_ > 0)) continue;
+    for (size_t g = 0; g < guards[i].size(); ++g) {
+      const LegGuard& guard = guards[i][g];
+      Monitor m{.leg = i, .guard = guard, .lowest = lowest(trace, g, guard, length)};
+      m.name =
+          fmt::format("leg {} {} {} {}", i, static_cast<int>(guard.guard.kind), guard.guard.item, guard.guard.side);
       out.monitors.push_back(std::move(m));
     }
-    out.traces.push_back(std::move(trace));
-    t += leg.length;
   }
 }
 

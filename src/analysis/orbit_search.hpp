@@ -51,6 +51,7 @@ class OrbitSearch {
   struct Units {
     Vec state;
     double length = 0;
+    Vec of_rows(Eigen::Index size) const;
     double size_of(const Vec& r) const;
   };
   /// Where Newton's method is.
@@ -71,11 +72,13 @@ class OrbitSearch {
   void require_motion(const Begin& begin, const Lap& now);
   void shorten(Begin& begin, Lap& now, Orbit& orbit);
   void to_section(Begin& begin, Lap& now);
+  std::vector<double> sizes_of(const Lap& lap) const;
   void find_shift(const Begin& begin, const Lap& lap);
   double open_by(const Begin& begin, const Lap& lap) const;
 
   // ---- where to begin (orbit_begin.cpp)
   void add_plane();
+  Expr around(int state, const Expr& moved) const;
   Begin take_guess();
   bool is_on_section(const Begin& begin);
   Arc arc_at(const Begin& begin);
@@ -97,7 +100,7 @@ class OrbitSearch {
   bool equations(const std::vector<Leg>& legs, double t0, Vec& r, Mat& J);
   Units units_of(const std::vector<Leg>& legs) const;
   bool newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit);
-  bool descend(Descent& at, const Vec& step, const Lu& lu, const Units& units, double t0);
+  bool descend(Descent& at, const Vec& step, const Lu& lu, const Vec& rows, const Units& units, double t0);
 
   // ---- the answer (orbit_told.cpp)
   void tell(const Begin& begin, Lap& now, Orbit& orbit);
@@ -120,6 +123,7 @@ class OrbitSearch {
   std::vector<Leg> solved_;      ///< by Newton's method
   std::optional<Arc> last_arc_;  ///< at the end of the run that settled
   std::vector<bool> left_out_;
+  std::vector<double> on_the_way_;  ///< the sizes of the states before they settled
   std::vector<double> size_, shift_;
   double soonest_ = 0;  ///< no return comes within this time
 };

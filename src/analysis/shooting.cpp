@@ -39,6 +39,7 @@ RunOptions Shooting::options(double from, double length) const {
 }
 
 void Shooting::bind(const std::vector<double>& parameters, const Mat& directions) {
+  flights_.clear();
   directions_ = directions;
   if (run_.parameters == parameters) return;
   run_.parameters = parameters;
@@ -184,12 +185,42 @@ bool Shooting::end_row(const Leg& leg, double t, std::span<const double> x, cons
   return true;
 }
 
+bool Shooting::flown(const Leg& leg, double t, std::vector<double>& x, Mat& tangents) {
+  for (const Flight& f : flights_) {
+    if (f.t != t || f.length != leg.length || f.from != leg.x || !(f.arc == leg.arc)) continue;
+    x = f.to;
+    tangents = f.tangents;
+    return true;
+  }
+  if (!flow(leg, t, x, &tangents)) return false;
+  constexpr size_t most = 64;
+  Flight now{leg.arc, t, leg.length, leg.x, x, tangents};
+  if (flights_.size() < most) {
+    flights_.push_back(std::move(now));
+  } else {
+    flights_[next_flight_++ % most] = std::move(now);
+  }
+  return true;
+}
+
 bool Shooting::equations(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by,
                          int section, Vec& r, Mat& J, Shot* shot) {
+  return form(legs, closing, t0, start_by, section, r, J, shot, true);
+}
+
+bool Shooting::residual(const std::vector<Leg>& legs, const Closing& closing, double t0, int section, Vec& r) {
+  return unit_.size() == legs.size() && form(legs, closing, t0, {}, section, r, no_slopes_, nullptr, false);
+}
+
+/// Without `slopes` J is left in disorder.
+bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section,
+                    Vec& r, Mat& J, Shot* shot, bool slopes) {
   const Eigen::Index n = program_.states(), d = directions_.cols(), size = (n + 1) * ix(legs.size());
   r.setZero(size);
   J.setZero(size, size + d);
   if (shot) shot->ends.assign(legs.size(), {});
+  if (shot) shot->traces.assign(shot->watched.size(), {});
+  if (slopes) unit_.assign(legs.size(), 1.0);
   double t = t0;
   Variation& v = variation_;
   for (size_t i = 0; i < legs.size(); ++i) {
@@ -197,9 +228,13 @@ bool Shooting::equations(const std::vector<Leg>& legs, const Closing& closing, d
     failed_leg_ = static_cast<int>(i);
     const Eigen::Index row = (n + 1) * ix(i), next = (n + 1) * ix((i + 1) % legs.size());
     std::vector<double> x(leg.x.begin(), leg.x.end());
-    Mat X;
+    Mat X = Mat::Zero(n, n + d);
     const Vec f0 = v.rates(leg.arc, x, t);
-    if (!flow(leg, t, x, &X)) return false;
+    const bool traced = shot && i < shot->watched.size();
+    if (traced   ? !flow(leg, t, x, &X, &shot->traces[i], shot->watched[i])
+        : slopes ? !flown(leg, t, x, X)
+                 : !flow(leg, t, x, nullptr))
+      return false;
     const double end = t + leg.length;
     const Vec f = v.rates(leg.arc, x, end);
     if (!f.allFinite() || !f0.allFinite()) return false;
@@ -235,10 +270,9 @@ bool Shooting::equations(const std::vector<Leg>& legs, const Closing& closing, d
         double unit = std::abs(h(0, n)) * period_;
         for (Eigen::Index k = 0; k < n; ++k) unit += std::abs(h(0, k)) * size_[k];
         unit /= period_;
-        if (unit > 0 && std::isfinite(unit)) {
-          value /= unit;
-          h /= unit;
-        }
+        if (slopes && unit > 0 && std::isfinite(unit)) unit_[i] = unit;
+        value /= unit_[i];
+        h /= unit_[i];
         break;
       }
     }
@@ -305,13 +339,13 @@ bool Shooting::equations(const std::vector<Leg>& legs, const Closing& closing, d
     }
     t = end;
   }
-  return r.allFinite() && J.allFinite();
+  return r.allFinite() && (!slopes || J.allFinite());
 }
 
 double Shooting::growth(const Leg& leg, double t) {
   std::vector<double> x(leg.x.begin(), leg.x.end());
   Mat X;
-  if (!flow(leg, t, x, &X)) return HUGE_VAL;
+  if (!flown(leg, t, x, X)) return HUGE_VAL;
   const Mat scaled = size_.cwiseInverse().asDiagonal() * X.leftCols(size_.size()) * size_.asDiagonal();
   return scaled.norm();
 }

@@ -42,16 +42,6 @@ struct Closing {
   Vec normal, through;  ///< phase: normal.(x_0 - through) = 0
 };
 
-/// Where each leg ended when the equations were last formed.
-struct Shot {
-  struct End {
-    std::vector<double> x_minus, x_plus;
-    double t = 0;
-    Mat tangents;  ///< by x_i, at fixed time, before the event
-  };
-  std::vector<End> ends;
-};
-
 /// What a leg looks like inside: dense, with the guards watched on it.
 struct LegTrace {
   struct Stretch {
@@ -60,6 +50,18 @@ struct LegTrace {
     std::vector<std::vector<double>> sections;
   };
   std::vector<Stretch> stretches;
+};
+
+/// Where each leg ended when the equations were formed, and how it got there.
+struct Shot {
+  struct End {
+    std::vector<double> x_minus, x_plus;
+    double t = 0;
+    Mat tangents;  ///< by x_i, at fixed time, before the event
+  };
+  std::vector<std::vector<Guard>> watched{};  ///< per leg, to be traced; none: no traces
+  std::vector<End> ends{};
+  std::vector<LegTrace> traces{};
 };
 
 class Shooting {
@@ -77,6 +79,8 @@ class Shooting {
   /// Residual and its derivative; `start_by`: how the time of the start moves with each parameter followed.
   bool equations(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section,
                  Vec& r, Mat& J, Shot* shot = nullptr);
+  /// The residual alone, in the units in which the equations were last formed.
+  bool residual(const std::vector<Leg>& legs, const Closing& closing, double t0, int section, Vec& r);
   /// flow(mode, x, T) with its tangents (by x, then by the parameters followed); false where there is none.
   bool flow(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, LegTrace* trace = nullptr,
             std::span<const Guard> watched = {});
@@ -91,6 +95,10 @@ class Shooting {
 
  private:
   RunOptions options(double from, double length) const;
+  bool form(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section, Vec& r,
+            Mat& J, Shot* shot, bool slopes);
+  /// A leg with its tangents as it was flown last, or flown now.
+  bool flown(const Leg& leg, double t, std::vector<double>& x, Mat& tangents);
   bool end_row(const Leg& leg, double t, std::span<const double> x, const Vec& f0, const Mat& z, const Mat& dt,
                int section, double& value, Mat& row);
 
@@ -103,6 +111,17 @@ class Shooting {
   Vec size_;
   double period_ = 1;
   int failed_leg_ = 0;
+  std::vector<double> unit_;  // per leg: of the row of its end
+  Mat no_slopes_;
+  struct Flight {
+    Arc arc;
+    double t = 0, length = 0;
+    Vec from;
+    std::vector<double> to;
+    Mat tangents;
+  };
+  std::vector<Flight> flights_;  // the last ones with these parameters
+  size_t next_flight_ = 0;
 };
 
 }  // namespace saltus

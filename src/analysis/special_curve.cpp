@@ -9,10 +9,17 @@ bool seek_both_ways(const CurvePoint& first, double value, const std::function<b
   return finds(up ? first : first.reversed()) || finds(up ? first.reversed() : first);
 }
 
-std::optional<Vec> other_direction(const Mat& J, const Vec& scale, const Vec& tangent) {
-  Mat scaled = unit_rows(J * scale.asDiagonal());
+std::optional<Vec> other_direction(const Followed& followed, const Located& l) {
+  Vec r;
+  Mat before, here;
+  if (!followed.equations(l.before.z, r, before) || !followed.equations(l.point.z, r, here)) return std::nullopt;
+  const Vec scale = followed.scale();
+  Mat scaled = here * scale.asDiagonal();
+  // A whole row may vanish at the point (x' = mu x - x^3): what is left of it is rounding.
+  for (Eigen::Index i = 0; i < scaled.rows(); ++i)
+    scaled.row(i) /= std::max({scaled.row(i).norm(), before.row(i).cwiseProduct(scale.transpose()).norm(), 1e-300});
   scaled.conservativeResize(scaled.rows() + 1, Eigen::NoChange);
-  scaled.row(scaled.rows() - 1) = tangent.transpose();
+  scaled.row(scaled.rows() - 1) = l.point.tangent.transpose();
   const Mat rest = null_space(scaled, 1e-5);
   if (rest.cols() == 0) return std::nullopt;
   return Vec(rest.col(0));
@@ -26,6 +33,7 @@ Mat unit_rows(Mat A) {
 Followed special_curve(Followed branch, KeptTest equations, std::function<std::vector<Test>(const CurvePoint&)> tests,
                        std::function<bool(const std::string& type, const Located&)> add) {
   branch.equations = std::move(equations);
+  branch.residual = {};
   branch.tests = std::move(tests);
   branch.special = [add](const Located& l) { return add(l.test.name, l); };
   branch.pass = [add](const Located& l) {

@@ -18,7 +18,7 @@ bool seek_both_ways(const CurvePoint& first, double value, const std::function<b
 
 /// Of the two directions in which F(z) = 0 can be followed at a branch point the one that is not the tangent, in units
 /// of the scale.
-std::optional<Vec> other_direction(const Mat& J, const Vec& scale, const Vec& tangent);
+std::optional<Vec> other_direction(const Followed& followed, const Located& l);
 
 /// Rows of length 1; rows of zeros stay.
 Mat unit_rows(Mat A);

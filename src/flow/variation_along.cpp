@@ -69,6 +69,7 @@ void Variation::along(const Piece& piece, const Arc& arc) {
 }
 
 Mat Variation::within(const Piece& piece, const Arc& arc, double tau) {
+  move_along(piece, arc, 0);
   const Mat start = x_;
   move_along(piece, arc, tau);
   return std::exchange(x_, start);

@@ -121,6 +121,36 @@ v = 2
 every = "2*pi/omega"
 )M";
 
+TEST(EquilibriumBranch, GoesOnAtABranchPointWhereAWholeEquationVanishes) {  // x = 0, then x^2 = mu and x = mu
+  for (const int power : {3, 2}) {
+    const Model model = read_model_text(R"M(
+equations = """
+  x' = mu*x - x^k
+  y' = x - y
+"""
+[parameters]
+mu = -0.5
+k = )M" + std::to_string(power) + R"M(
+[initial]
+x = 0
+y = 0
+)M");
+    BranchOptions options{.parameter = 0, .low = -1, .high = 1};
+    expect_special(follow_equilibrium(model, {run_of(model)}, options), "branch", 0, 1e-12);
+    options.seek = {"branch", 0.0};
+    const Branch other = follow_equilibrium(model, {run_of(model)}, options);
+    ASSERT_TRUE(other.found) << other.message;
+    double largest = 0;
+    for (const BranchPoint& p : other.points) {
+      const double mu = p.values[0], x = p.state[0];
+      EXPECT_NEAR(power == 3 ? x * x : x, mu, 1e-10);
+      EXPECT_NEAR(p.state[1], x, 1e-10);
+      largest = std::max(largest, x);
+    }
+    EXPECT_NEAR(largest, 1, 1e-10);
+  }
+}
+
 TEST(OrbitBranch, OfTheFrictionOscillatorPassesCrossingAndAddingSliding) {  // Piiroinen & Kuznetsov 2008
   const Model model = read_model_text(friction);
   const Branch b =
@@ -574,6 +604,75 @@ every = "2*pi"
     EXPECT_NEAR(p.state[0], -1 / (1 + a * a), 1e-9) << a;
     EXPECT_NEAR(std::log(p.spectrum[0].real()), 2 * M_PI * a, 1e-6) << a;
   }
+}
+
+/// x is mapped to a formula once per unit of time and rests in between.
+Model map_of(const std::string& formula, double mu, double x) {
+  return read_model_text(R"M(
+equations = "x' = 0"
+[parameters]
+mu = )M" + std::to_string(mu) +
+                         R"M(
+[jump.map]
+every = 1
+set = { x = ")M" + formula +
+                         R"M(" }
+[section.strobe]
+every = 1
+[initial]
+x = )M" + std::to_string(x) +
+                         "\n");
+}
+
+Branch orbits_of(const Model& model, double low, double high) {
+  return follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = low, .high = high});
+}
+
+TEST(OrbitBranch, OfAMapThatRestsBetweenItsJumpsPassesAPitchfork) {  // multiplier 1 + mu at the fixed point
+  for (const auto& [formula, at] : {std::pair{"1 + (1 + mu)*(x - 1) - (x - 1)^3", 1.0}, {"(1 + mu)*x - x^3", 0.0}}) {
+    const Branch b = orbits_of(map_of(formula, -0.5, at + 0.1), -1, 1);
+    ASSERT_TRUE(b.found) << b.message;
+    ASSERT_EQ(b.special.size(), 1u) << formula;
+    expect_special(b, "branch", 0, 1e-9);
+    EXPECT_EQ(b.special[0].detail, "") << "it is no orbit of half the period: the clock ticks once in it";
+    EXPECT_EQ(b.points.back().values[0], 1);
+    EXPECT_LT(b.points.size(), 150u);
+    for (const BranchPoint& p : b.points) EXPECT_NEAR(p.spectrum[0].real(), 1 + p.values[0], 1e-9);
+  }
+}
+
+TEST(OrbitBranch, OfAMapThatRestsBetweenItsJumpsHasItsFoldAndFlip) {  // x = -+sqrt(mu), multiplier 1 - 2 x
+  const Branch b = orbits_of(map_of("mu + x - x^2", 0.1, 0.3), -0.5, 1.5);
+  ASSERT_TRUE(b.found) << b.message;
+  expect_special(b, "fold", 0, 1e-12);
+  expect_special(b, "flip", 1, 1e-12);
+  EXPECT_EQ(b.points.front().values[0], 1.5);
+  EXPECT_EQ(b.points.back().values[0], 1.5);
+  EXPECT_LT(b.points.size(), 400u);
+}
+
+TEST(OrbitBranch, AtZeroLosesStabilityToATorus) {  // multipliers (1 + mu) exp(+-i)
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = 0
+  y' = 0
+"""
+[parameters]
+mu = -0.3
+[jump.map]
+every = 1
+set = { x = "(1 + mu - x^2 - y^2)*(cos(1)*x - sin(1)*y)", y = "(1 + mu - x^2 - y^2)*(sin(1)*x + cos(1)*y)" }
+[section.strobe]
+every = 1
+[initial]
+x = 0.1
+y = 0
+)M");
+  const Branch b = orbits_of(model, -0.5, 0.5);
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(b.special.size(), 1u);
+  expect_special(b, "torus", 0, 1e-12);
+  EXPECT_EQ(b.points.back().values[0], 0.5);
 }
 
 }  // namespace

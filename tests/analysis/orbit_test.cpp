@@ -93,6 +93,97 @@ v = 0
   EXPECT_NEAR(orbit.multipliers[0].real(), 0.00085969506, 1e-9);
 }
 
+TEST(Orbit, OfAFamilyIsTheOneAtHand) {  // centres: every start lies on an orbit, Newton's matrix is singular
+  const Model bilinear = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = if(x > 0, -4*x, -x)
+"""
+[initial]
+x = 1
+v = 0
+)M");
+  const Model harmonic = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -x
+"""
+[initial]
+x = 1
+v = 0
+)M");
+  const Orbit circle = find_orbit(harmonic, {.run = run_of(harmonic)});
+  ASSERT_TRUE(circle.found) << circle.message;
+  EXPECT_NEAR(circle.period, 2 * M_PI, 1e-10);
+  const Orbit springs = find_orbit(bilinear, {.run = run_of(bilinear)});
+  ASSERT_TRUE(springs.found) << springs.message;
+  EXPECT_NEAR(springs.period, 1.5 * M_PI, 1e-10);
+  const Model prey = read_model_text(R"M(
+equations = """
+  x' = x*(1 - y)
+  y' = y*(x - 1)
+"""
+[initial]
+x = 1.5
+y = 1
+)M");
+  const Orbit hunted = find_orbit(prey, {.run = run_of(prey)});
+  ASSERT_TRUE(hunted.found) << hunted.message;
+  EXPECT_NEAR(hunted.period, 6.382567707392815, 1e-8);  // mpmath, Taylor series with 25 digits
+}
+
+TEST(Orbit, MayHaveAStateThatIsZeroOnIt) {  // a kicked rotor at th = pi, p = 0: trace 1 + b - K, determinant b
+  const Model model = read_model_text(R"M(
+equations = """
+  th' = p
+  p' = 0
+"""
+[jump.kick]
+every = 1
+set = { p = "0.5*p + sin(th)" }
+[initial]
+th = 3
+p = 0
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model)});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.state[0], M_PI, 1e-10);
+  ASSERT_EQ(orbit.multipliers.size(), 2u);
+  EXPECT_NEAR(orbit.multipliers[0].real(), 0.25, 1e-9);
+  EXPECT_NEAR(std::abs(orbit.multipliers[0].imag()), std::sqrt(0.5 - 0.0625), 1e-9);
+}
+
+TEST(Orbit, OfARotationNeedsNoSection) {  // th' = w - sin th: 2 pi/sqrt(w^2 - 1)
+  const Model model = read_model_text(R"M(
+equations = "th' = 1.5 - sin(th)"
+[initial]
+th = 0
+)M");
+  OrbitOptions options{.run = run_of(model)};
+  options.modulo = {{0, 2 * M_PI}};
+  const Orbit orbit = find_orbit(model, options);
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 2 * M_PI / std::sqrt(1.25), 1e-9);
+}
+
+TEST(Orbit, OfAnElasticBallIsItsFlight) {  // from the height 1/2 with g = 1
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -1 + N
+"""
+[constraint.N]
+gap = "x"
+restitution = 1
+[initial]
+x = 0.5
+v = 0
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model)});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 2, 1e-9);
+}
+
 TEST(Orbit, IsFoundBackwardWhereItRepels) {  // the same in reversed time: it repels
   const Model model = read_model_text(R"M(
 equations = """
