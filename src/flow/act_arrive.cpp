@@ -534,7 +534,8 @@ bool Act::redistributes(Moment& now) {
 
 int Act::rest_of(int u) const {
   const bool algebraic = u >= program_.switches() && model_.form.gaps[at(u - program_.switches())].degree == 0;
-  return algebraic ? 0 : program_.point_degree(u);
+  const bool by_another = u < program_.switches() && program_.nested(u) && series_.tape().degree[at(u)] == 0;
+  return algebraic || by_another ? 0 : program_.point_degree(u);
 }
 
 }  // namespace saltus

@@ -134,6 +134,24 @@ Ladder climb_surface(const Expr& y, const Form& specialised) {
   return ladder;
 }
 
+/// The switches with which the surface of another one jumps, if something jumps on that: both may be slid on, and h = 0
+/// then gives the sigma inside it.
+std::vector<Expr> movers(const Form& form, const Switch& s) {
+  std::vector<Expr> out;
+  if (s.kink) return out;
+  for (const Partial& d : gradient(s.surface, SymbolKind::sigma)) {
+    // abs(v) has the switch of v, but no jump: its factor vanishes on v = 0.
+    const Expr& h = form.switches[static_cast<size_t>(d.symbol.symbol().index)].surface;
+    const Expr jump = restrict_to(h, d.value);
+    const auto states = symbols_in(std::span(&h, 1));
+    const bool unclear = jump == d.value && std::any_of(states.begin(), states.end(), [&](const Expr& e) {
+                           return e.is_symbol(SymbolKind::state) && depends_on(jump, e);
+                         });
+    if (!jump.is_number(0) && !unclear) out.push_back(d.symbol);
+  }
+  return out;
+}
+
 /// The formulas of one mode; ladders by residual: switches, gaps, raised gaps.
 struct ModeFormulas {
   Form form;  ///< its rates only
@@ -148,8 +166,13 @@ ModeFormulas mode_formulas(const Form& form, const std::string& key, Specialisat
   for (const Gap& g : form.gaps) out.gaps.push_back(put(g.gap));
   for (size_t i = 0; i < key.size(); ++i) {
     const bool open = key[i] == '*' || key[i] == '0';
-    out.ladders.push_back(open ? climb_surface(out.surfaces[i], out.form)
-                               : Ladder{.rungs = {out.surfaces[i]}, .residual = {}});
+    const auto moved = open ? movers(form, form.switches[i]) : std::vector<Expr>{};
+    const Expr& h = out.surfaces[i];
+    if (std::any_of(moved.begin(), moved.end(), [&](const Expr& sigma) { return depends_on(h, sigma); })) {
+      out.ladders.push_back({.residual = h, .degree = 0});
+    } else {
+      out.ladders.push_back(open ? climb_surface(h, out.form) : Ladder{.rungs = {h}, .residual = {}});
+    }
   }
   for (size_t j = 0; j < form.gaps.size(); ++j)
     out.ladders.push_back(climb_gap(out.gaps[j], out.form, form.gaps[j].degree));
@@ -207,6 +230,9 @@ Program::Program(Model model, double attract)
     nested_.push_back(contains_kind(s.surface, SymbolKind::sigma));
     any_nested_ = any_nested_ || nested_.back();
     if (s.selects) plain_[i] = false;
+  }
+  for (const Switch& s : form.switches) {  // its ladder depends on whether the switches inside it are slid on
+    for (const Expr& sigma : movers(form, s)) plain_[at(sigma.symbol().index)] = false;
   }
   timed_.assign(form.switches.size(), false);
   for (const int i : form.order) {
