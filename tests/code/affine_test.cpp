@@ -6,11 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "code/slice.hpp"
+#include "formulas.hpp"
 
 namespace saltus {
 namespace {
-
-Expr state(int i) { return Expr::symbol(SymbolKind::state, i, "x" + std::to_string(i)); }
 
 TEST(AffineRows, AreTheWeightsOfInputs) {
   const Expr t = Expr::symbol(SymbolKind::time, 0, "t"), p = Expr::symbol(SymbolKind::parameter, 0, "p");

@@ -9,6 +9,8 @@
 
 namespace saltus {
 
+inline Expr state(int i) { return Expr::symbol(SymbolKind::state, i, "x" + std::to_string(i)); }
+
 inline Tape tape_of(const std::vector<std::string>& formulas, const std::vector<std::string>& states,
                     const std::vector<std::string>& parameters = {}, const std::vector<std::string>& sigmas = {}) {
   Names names;

@@ -7,11 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "code/jet.hpp"
+#include "formulas.hpp"
 
 namespace saltus {
 namespace {
-
-Expr state(int i) { return Expr::symbol(SymbolKind::state, i, "x" + std::to_string(i)); }
 
 /// Rates that are sums of neighbours, of time and of numbers, with a wave where that is wanted, and one function more.
 std::vector<Expr> chain(int n, bool wave) {
