@@ -52,10 +52,25 @@ double Smooth::natural(std::span<const WatchedSeries> watched) {
 double Smooth::estimate_scale(const Moment& now) {
   double shortest = horizon_;
   series_.set_mode(now.mode);
-  if (series_.expand(now.x, now.t(), now.counters, most_order_) == SeriesStatus::ok)
-    shortest = std::min(shortest,
-                        StepControl(series_.program().states(), tolerance_, horizon_).step(series_, most_order_, {}));
+  if (series_.expand(now.x, now.t(), now.counters, most_order_) == SeriesStatus::ok) {
+    const double step = StepControl(series_.program().states(), tolerance_, horizon_).step(series_, most_order_, {});
+    shortest = std::min(shortest, std::isfinite(step) ? step : polynomial_scale());
+  }
   return shortest > 0 && std::isfinite(shortest) ? shortest : 1.0;
+}
+
+/// States that are polynomials (a ball in flight) have no step that ends them: the time in which the last term of one
+/// has outgrown the others, of the slowest; infinite if none moves.
+double Smooth::polynomial_scale() const {
+  double slowest = 0;
+  for (int i = 0; i < series_.program().states(); ++i) {
+    const double* c = series_.state(i);
+    int degree = most_order_;
+    while (degree > 0 && c[degree] == 0) --degree;
+    for (int k = 0; k < degree; ++k)
+      slowest = std::max(slowest, std::pow(std::abs(c[k] / c[degree]), 1.0 / (degree - k)));
+  }
+  return slowest > 0 ? slowest : HUGE_VAL;
 }
 
 int Smooth::analytic_order() const {

@@ -82,6 +82,7 @@ class Smooth {
     int output = 0;                 // of the tape
     double middle = 0, end = 0, size = 0;
   };
+  double polynomial_scale() const;
   bool solves(const Moment& now, double tau);
   bool kept(double Promise::*point);
 

@@ -514,6 +514,21 @@ TEST(Scales, TinyAndHugeTimes) {
   }
 }
 
+TEST(Scales, ABallBouncesAlikeHoweverLongTheRunMayBe) {
+  // A flight is a parabola: nothing in it says how long is long but its own size.
+  const System s = system("q' = v\nv' = N - 2", "q = 1\nv = 0",
+                          "[constraint.N]\ngap = \"q\"\nrestitution = 1\n[section.bounce]\non = \"N\"");
+  for (const double until : {1e2, 1e6, 1e12, 1e15}) {
+    RunOptions options = s.options(until);
+    options.section = 0;
+    options.section_count = 20;
+    const Trajectory run = s.run(options);
+    EXPECT_EQ(run.end.why, Why::count) << until;
+    EXPECT_NEAR(run.end.t, 39, 1e-10) << until;  // sqrt(2 q/g) = 1 down, twice that between bounces
+    EXPECT_NEAR(run.end.state[1], 2, 1e-10) << until;
+  }
+}
+
 TEST(Scales, StartAtTimeAHundredMillion) {
   const System s = system("v' = 2*sin(t - 1e8) - sign(v)", "v = 0");
   RunOptions o = s.options(1e8 + 1.5, 1e-12);
