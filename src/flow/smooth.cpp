@@ -49,12 +49,12 @@ double Smooth::natural(std::span<const WatchedSeries> watched) {
   return length;
 }
 
-double Smooth::estimate_scale(const Moment& now) {
+double Smooth::estimate_scale(const Moment& now, std::optional<double> of_polynomials) {
   double shortest = horizon_;
   series_.set_mode(now.mode);
   if (series_.expand(now.x, now.t(), now.counters, most_order_) == SeriesStatus::ok) {
     const double step = StepControl(series_.program().states(), tolerance_, horizon_).step(series_, most_order_, {});
-    shortest = std::min(shortest, std::isfinite(step) ? step : polynomial_scale());
+    shortest = std::min(shortest, std::isfinite(step) ? step : of_polynomials ? *of_polynomials : polynomial_scale());
   }
   return shortest > 0 && std::isfinite(shortest) ? shortest : 1.0;
 }

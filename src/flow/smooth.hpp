@@ -39,7 +39,9 @@ class Smooth {
   /// The time in which the flow changes, after `natural`; 0 if that is not to be seen.
   double time_scale() const { return scale_; }
   /// The same at a moment from which no step has been made yet.
-  double estimate_scale(const Moment& now);
+  /// States that are polynomials have the scale of their terms, which shrinks with the flights of a ball that comes to
+  /// rest: `of_polynomials` instead, where that is not meant.
+  double estimate_scale(const Moment& now, std::optional<double> of_polynomials = {});
   /// How many coefficients of the states are finite: at the edge of a root's domain only the first ones are.
   int analytic_order() const;
   /// Where the field has no series (a square root at zero): how long its tangent can be followed. Each rate keeps to a

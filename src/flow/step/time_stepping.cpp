@@ -312,7 +312,7 @@ class Stepper {
     now.x = values(here_.x);
     std::sort(guards.begin(), guards.end(), [](const Guard& a, const Guard& b) { return a.item < b.item; });
     const std::vector<double> x = now.x;
-    const bool seen = events_.happen(now, guards, smooth_.estimate_scale(now), resolution(), true);
+    const bool seen = events_.happen(now, guards, smooth_.estimate_scale(now, first_scale_), resolution(), true);
     take_over();
     const bool moved = now.mode != before.mode || now.counters != before.counters || now.x != x;
     if (moved) {  // another field
