@@ -80,7 +80,10 @@ class RunningSpectrum {
   }
 
   void piece(const Piece& piece, const Arc& arc) {
-    now_ = piece.start + piece.length;
+    now_ = piece.start;
+    // A piece much longer than the transient is not left out for it.
+    if (!blocks_ && elapsed() + std::abs(piece.length) > 2 * transient_) begin();
+    now_ += piece.length;
     if (++pieces_ == open_transient && options_.open) {
       transient_ = elapsed();
       block_ = transient_ / 16;
@@ -89,10 +92,7 @@ class RunningSpectrum {
     if (blocks_) {
       if (fresh) count();
     } else if (elapsed() >= transient_) {
-      stretching_.orthonormalise();
-      sums_ = stretching_.logs();
-      begin_ = now_;
-      blocks_.emplace(sums_.size(), begin_, std::max(block_, 1e-300));
+      begin();
     }
   }
 
@@ -140,6 +140,14 @@ class RunningSpectrum {
 
  private:
   double elapsed() const { return std::abs(now_ - options_.run.from); }
+
+  /// What has grown until now is left out.
+  void begin() {
+    stretching_.orthonormalise();
+    sums_ = stretching_.logs();
+    begin_ = now_;
+    blocks_.emplace(sums_.size(), begin_, std::max(block_, 1e-300));
+  }
 
   /// Adds what the logarithms have grown by.
   void count() {

@@ -355,6 +355,16 @@ TEST(Exponents, OfALinearSystemAreItsEigenvalues) {
   EXPECT_NEAR(e.exponents[1], -3, 1e-6);
 }
 
+TEST(Exponents, OfAShortRunCountMostOfItHoweverLongItsSteps) {
+  const Program program(read_model_text("equations = \"\"\"\n  x' = -x\n\"\"\"\n[initial]\nx = 1\n"));
+  for (const double until : {0.1, 1.0, 5.0, 30.0}) {  // one step, or a few
+    const Exponents e = find_exponents(program, {.run = run_of(program.model(), until)});
+    ASSERT_EQ(e.exponents.size(), 1u);
+    EXPECT_GE(e.time, 0.8 * until);
+    EXPECT_NEAR(e.exponents[0], -1, 1e-9) << until;
+  }
+}
+
 TEST(Exponents, AreMinusInfinityWhereSlidingForgets) {
   const Program program(read_model_text(driven_friction));
   const Exponents e = find_exponents(program, {.run = run_of(program.model(), 4000)});
