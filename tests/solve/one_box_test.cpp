@@ -6,12 +6,13 @@
 #include <random>
 #include <vector>
 
+#include "solve/one_box_rules.hpp"
+
 namespace saltus {
 namespace {
 
-int sign_of(double value) { return (value > 0) - (value < 0); }
-
-TEST(OneBox, TellsAllThatHappensOnAStep) {
+/// Of random steps of up to 37 terms.
+void expect_all_told(std::optional<OneBox> (*settle)(std::span<const double> c, double h, double noise)) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform;
@@ -19,13 +20,13 @@ TEST(OneBox, TellsAllThatHappensOnAStep) {
   constexpr int trials = 3000, points = 1000;
   for (int trial = 0; trial < trials; ++trial) {
     const double decay = 0.3 + 0.6 * uniform(random), h = (trial % 2 ? -1 : 1) * std::exp(4 * normal(random));
-    std::vector<double> c(static_cast<size_t>(4 + trial % 25));
+    std::vector<double> c(static_cast<size_t>(4 + trial % 34));
     double power = 1;
     for (double& ck : c) {
       ck = normal(random) * power;
       power *= decay / h;
     }
-    const std::optional<OneBox> box = settle_in_one_box(c, h, 0);
+    const std::optional<OneBox> box = settle(c, h, 0);
     if (!box) continue;
     ++settled;
     const Root& root = box->root;
@@ -51,6 +52,10 @@ TEST(OneBox, TellsAllThatHappensOnAStep) {
   EXPECT_GT(crossings, trials / 10);
   EXPECT_GT(returns, 10);
 }
+
+TEST(OneBox, TellsAllThatHappensOnAStep) { expect_all_told(settle_in_one_box); }
+
+TEST(OneBox, TellsTheSameInRegistersOfTwoNumbers) { expect_all_told(one_box::settle<one_box::Two>); }
 
 TEST(OneBox, LeavesATouchToTheWalk) {
   EXPECT_FALSE(settle_in_one_box(std::vector<double>{1, -4, 4}, 1, 0)) << "(1 - 2 tau)^2";
