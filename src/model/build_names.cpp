@@ -8,7 +8,11 @@
 namespace saltus {
 namespace {
 
-constexpr size_t most_equations = 4'000'000;
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // slow builds that look for other things
+constexpr size_t most_equations = 10'000;
+#else
+constexpr size_t most_equations = 1'000'000;  // some 2 GB
+#endif
 
 std::string_view role_of(EquationLine::Kind kind) {
   return kind == EquationLine::rate       ? "a state"
@@ -76,6 +80,7 @@ void Builder::collect_range(size_t number) {
     fail(line.left, fmt::format("'{}' has a range, but no index", line.left.text),
          fmt::format("write {}[{}]{} = ...", line.left.text, range.name, line.kind == EquationLine::rate ? "'" : ""));
   Indices indices{{range.name, 0}};
+  if (range.last - range.first >= static_cast<long>(most_equations)) fail_too_many(number);
   for (long k = range.first; k <= range.last; ++k) {
     indices[0].second = k;
     const auto name = parse_indexed_name(line.left, names_, indices);
@@ -112,9 +117,12 @@ void Builder::check_family(const std::string& stem, const Family& family) {
   }
 }
 
+void Builder::fail_too_many(size_t number) const {
+  fail(lines_[number].left, fmt::format("these are more than {} equations", most_equations), "choose a smaller N");
+}
+
 void Builder::add_equation(const std::string& name, size_t number, long index) {
-  if (equations_.size() >= most_equations)
-    fail(lines_[number].left, fmt::format("these are more than {} equations", most_equations), "choose a smaller N");
+  if (equations_.size() >= most_equations) fail_too_many(number);
   const bool is_rate = lines_[number].kind == EquationLine::rate;
   const int i = static_cast<int>(is_rate ? model_.states.size() : model_.definitions.size());
   model_.order.emplace_back(is_rate, i);

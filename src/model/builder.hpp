@@ -49,6 +49,7 @@ class Builder {
   void collect_range(size_t number);
   void add_member(const IndexedName& name, size_t number, long index);
   void check_family(const std::string& stem, const Family& family);
+  [[noreturn]] void fail_too_many(size_t number) const;
   void add_equation(const std::string& name, size_t number, long index);
   void collect_constraint(const ConstraintText& c);
 

@@ -73,10 +73,12 @@ class Bell {
 
 /// What others want to send to a page.
 struct Letters {
+  explicit Letters(std::shared_ptr<Bell> to_ring) : bell(std::move(to_ring)) {}
+
   std::shared_ptr<Bell> bell;
   std::atomic<size_t> waiting = 0;
-  std::mutex mutex = {};
-  std::deque<std::pair<std::string, bool>> in = {};
+  std::mutex mutex;
+  std::deque<std::pair<std::string, bool>> in;
   bool gone = false;
 
   void put(std::string bytes, bool binary) {
