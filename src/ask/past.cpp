@@ -152,8 +152,15 @@ std::optional<Past> read_past_text(const std::string& file, const std::filesyste
     }
     const toml::table* options = root["options"].as_table();
     if (!options) damaged(path, "the table [options] is missing");
+    const auto check_word = [&](const std::string& text, const char* what) {
+      const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+      });
+      if (text.empty() || !plain) damaged(path, fmt::format("{} is not the name of {}", json_string(text), what));
+    };
     for (const auto& [key, node] : *options) {
       Past::Option option{std::string(key.str()), {}};
+      check_word(option.first, "an option");
       const auto add = [&](const toml::node& value) {
         const auto text = value.value<std::string>();
         const auto number = value.value<double>();
@@ -189,6 +196,7 @@ std::optional<Past> read_past_text(const std::string& file, const std::filesyste
       for (const auto& [label, node] : *all) {
         const toml::table* table = node.as_table();
         const toml::table* near = table ? (*table)["near"].as_table() : nullptr;
+        check_word(std::string(label.str()), "a special point");
         const std::string where = "special." + std::string(label.str());
         if (!near) damaged(path, fmt::format("the table [{}] is incomplete", where));
         past.special.push_back({.label = std::string(label.str()),

@@ -9,7 +9,7 @@
 namespace saltus {
 namespace {
 
-using Four = double __attribute__((vector_size(32), aligned(8), may_alias));
+using Four = double __attribute__((vector_size(32), may_alias));
 
 /// One group of directions.
 struct Group {

@@ -21,22 +21,23 @@ class TangentRows {
     rows_ = rows;
     count_ = coefficients;
     groups_ = (directions + width - 1) / width;
-    if (const size_t size = groups_ * rows * count_ * width; numbers_.size() < size) numbers_.resize(size);
+    if (const size_t size = groups_ * rows * count_; cells_.size() < size) cells_.resize(size);
   }
   size_t groups() const { return groups_; }
   size_t coefficients() const { return count_; }
   /// All rows in a group of directions: coefficient k of row r begins at (r*coefficients + k)*width.
-  double* group(size_t g) { return numbers_.data() + g * rows_ * count_ * width; }
+  double* group(size_t g) { return cells_[g * rows_ * count_].numbers; }
   /// Coefficient k of a row in direction c.
-  double& operator()(size_t row, size_t k, size_t c) { return numbers_[place(row, k, c)]; }
-  double operator()(size_t row, size_t k, size_t c) const { return numbers_[place(row, k, c)]; }
+  double& operator()(size_t row, size_t k, size_t c) { return cells_[place(row, k, c)].numbers[c % width]; }
+  double operator()(size_t row, size_t k, size_t c) const { return cells_[place(row, k, c)].numbers[c % width]; }
 
  private:
-  size_t place(size_t row, size_t k, size_t c) const {
-    return ((c / width * rows_ + row) * count_ + k) * width + c % width;
-  }
+  struct alignas(width * sizeof(double)) Cell {
+    double numbers[width] = {};
+  };
+  size_t place(size_t row, size_t k, size_t c) const { return (c / width * rows_ + row) * count_ + k; }
 
-  std::vector<double> numbers_;
+  std::vector<Cell> cells_;
   size_t rows_ = 0, count_ = 0, groups_ = 0;
 };
 

@@ -29,7 +29,9 @@ int cheapest_order(double tolerance, const Tape& tape) {
   const bool entire = products == 2;
   const double most_growth = std::max(128.0, 0.02 * tolerance / 2.2e-16);
   const auto reach = [&](int n) {
-    return std::exp((entire ? std::lgamma(n + 1.0) : 0.0) / n) * std::pow(tolerance, 1.0 / n);
+    double log_factorial = 0;  // not lgamma, which notes a sign where all threads write
+    for (int k = 2; entire && k <= n; ++k) log_factorial += std::log(k);
+    return std::exp(log_factorial / n) * std::pow(tolerance, 1.0 / n);
   };
   const auto cost = [&](int n) { return (step + operation * linear * n + product * products * n * n) / reach(n); };
   int best = taylor_order(tolerance);

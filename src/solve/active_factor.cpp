@@ -16,36 +16,37 @@ constexpr double regularising = 1e-8;  // shift of a singular sparse matrix, rel
 /// LU with row exchanges of a band matrix, stored by rows: entry (i, j) at [i][j - i + lower], fill up to lower +
 /// upper.
 struct BandLu {
-  int n = 0, lower = 0, upper = 0;
-  Mat rows;  // column i holds row i of the matrix
+  int n = 0, lower = 0, upper = 0, width = 1;
+  std::vector<double> rows;
   std::vector<int> swap;
 
-  double& at(int i, int j) { return rows(j - i + lower, i); }
-  double at(int i, int j) const { return rows(j - i + lower, i); }
+  double* entry(int i, int j) { return rows.data() + static_cast<std::ptrdiff_t>(i) * width + (j - i + lower); }
+  const double* entry(int i, int j) const {
+    return rows.data() + static_cast<std::ptrdiff_t>(i) * width + (j - i + lower);
+  }
 
   void start(int size, int below, int above) {
-    n = size, lower = below, upper = above + below;
-    rows.setZero(lower + upper + 1, n);
+    n = size, lower = below, upper = above + below, width = lower + upper + 1;
+    rows.assign(static_cast<size_t>(width) * static_cast<size_t>(n), 0.0);
     swap.assign(static_cast<size_t>(n), 0);
   }
 
-  /// False if the matrix is singular to working precision.
-  bool factor() {
-    double largest = rows.size() > 0 ? rows.cwiseAbs().maxCoeff() : 0;
+  /// False if the matrix, with this largest entry, is singular to working precision.
+  bool factor(double largest) {
     for (int k = 0; k < n; ++k) {
-      const int last = std::min(n - 1, k + lower), right = std::min(n - 1, k + upper);
+      const int last = std::min(n - 1, k + lower), right = std::min(n - 1, k + upper) - k;
       int p = k;
       for (int i = k + 1; i <= last; ++i)
-        if (std::abs(at(i, k)) > std::abs(at(p, k))) p = i;
-      if (std::abs(at(p, k)) <= 8 * eps * largest) return false;
+        if (std::abs(*entry(i, k)) > std::abs(*entry(p, k))) p = i;
+      double* const pivots = entry(k, k);
+      if (std::abs(*entry(p, k)) <= 8 * eps * largest) return false;
       swap[static_cast<size_t>(k)] = p;
-      if (p != k)
-        for (int j = k; j <= right; ++j) std::swap(at(k, j), at(p, j));
+      if (p != k) std::swap_ranges(pivots, pivots + right + 1, entry(p, k));
       for (int i = k + 1; i <= last; ++i) {
-        const double m = at(i, k) / at(k, k);
-        at(i, k) = m;
+        double* const row = entry(i, k);
+        const double m = row[0] /= pivots[0];
         if (m == 0) continue;
-        for (int j = k + 1; j <= right; ++j) at(i, j) -= m * at(k, j);
+        for (int j = 1; j <= right; ++j) row[j] -= m * pivots[j];
       }
     }
     return true;
@@ -54,11 +55,17 @@ struct BandLu {
   void solve_in_place(Vec& x) const {
     for (int k = 0; k < n; ++k) {
       std::swap(x[k], x[swap[static_cast<size_t>(k)]]);
-      for (int i = k + 1; i <= std::min(n - 1, k + lower); ++i) x[i] -= at(i, k) * x[k];
+      const double* column = entry(k, k);
+      for (int i = k + 1, last = std::min(n - 1, k + lower); i <= last; ++i) {
+        column += width - 1;
+        x[i] -= *column * x[k];
+      }
     }
     for (int k = n - 1; k >= 0; --k) {
-      for (int j = k + 1; j <= std::min(n - 1, k + upper); ++j) x[k] -= at(k, j) * x[j];
-      x[k] /= at(k, k);
+      const double* row = entry(k, k);
+      double sum = x[k];
+      for (int j = 1, right = std::min(n - 1 - k, upper); j <= right; ++j) sum -= row[j] * x[k + j];
+      x[k] = sum / row[0];
     }
   }
 };
@@ -94,7 +101,6 @@ bool same_values(const SparseMat& a, const SparseMat& b) {
 }
 
 double largest_entry(const Mat& A) { return A.size() > 0 ? A.cwiseAbs().maxCoeff() : 0; }
-double largest_entry(const SparseMat& A) { return A.nonZeros() > 0 ? A.coeffs().abs().maxCoeff() : 0; }
 
 }  // namespace
 
@@ -110,10 +116,11 @@ struct ActiveFactor::Memory {
   std::optional<Orthogonal> orthogonal;
 
   SparseMat sparse_matrix;
-  SparseMat sparse_part;
+  double largest = 0;  // entry of its free part
   bool banded = false;
   BandLu band;
-  SparseMat analysed;  // the pattern last analysed
+  SparseMat sparse_part;  // where it is not banded
+  SparseMat analysed;     // the pattern last analysed
   SparseLu sparse_lu;
 
   void list_free(const std::vector<char>& which) {
@@ -141,33 +148,44 @@ struct ActiveFactor::Memory {
     if (singular) orthogonal.emplace(dense_part, 1e-13);
   }
 
-  void factor(const SparseMat& M) {
-    const int k = static_cast<int>(index.size());
-    singular = false;
-    if (k == 0) return;
-    sparse_part = free_part(M, index, place);
-    ++factorisations;
-    int below = 0, above = 0;
-    for (int j = 0; j < k; ++j)
-      for (SparseMat::InnerIterator it(sparse_part, j); it; ++it) {
-        below = std::max(below, static_cast<int>(it.row()) - j);
-        above = std::max(above, j - static_cast<int>(it.row()));
+  /// Calls f(row, column, value) for every entry of the free part.
+  template <class F>
+  void each_entry(const SparseMat& M, const F& f) const {
+    const int* outer = M.outerIndexPtr();
+    const int* inner = M.innerIndexPtr();
+    const double* values = M.valuePtr();
+    for (size_t j = 0; j < index.size(); ++j) {
+      for (int e = outer[index[j]]; e < outer[index[j] + 1]; ++e) {
+        const int i = place[static_cast<size_t>(inner[e])];
+        if (i >= 0) f(i, static_cast<int>(j), values[e]);
       }
-    banded = below <= widest_band && above <= widest_band;
-    singular = !numeric_factor(below, above, 0);
-    if (singular) numeric_factor(below, above, regularising * largest_entry(sparse_part));
+    }
   }
 
-  bool numeric_factor(int below, int above, double shift) {
-    const int k = static_cast<int>(sparse_part.rows());
+  void factor(const SparseMat& M) {
+    singular = false;
+    if (index.empty()) return;
+    ++factorisations;
+    int below = 0, above = 0;
+    largest = 0;
+    each_entry(M, [&](int i, int j, double value) {
+      below = std::max(below, i - j);
+      above = std::max(above, j - i);
+      largest = std::max(largest, std::abs(value));
+    });
+    banded = below <= widest_band && above <= widest_band;
+    if (!banded) sparse_part = free_part(M, index, place);
+    singular = !numeric_factor(M, below, above, 0);
+    if (singular) numeric_factor(M, below, above, regularising * largest);
+  }
+
+  bool numeric_factor(const SparseMat& M, int below, int above, double shift) {
+    const int k = static_cast<int>(index.size());
     if (banded) {
       band.start(k, below, above);
-      for (int j = 0; j < k; ++j) {
-        band.at(j, j) += shift;
-        for (SparseMat::InnerIterator it(sparse_part, j); it; ++it)
-          band.at(static_cast<int>(it.row()), j) += it.value();
-      }
-      return band.factor();
+      each_entry(M, [&](int i, int j, double value) { *band.entry(i, j) += value; });
+      for (int j = 0; shift > 0 && j < k; ++j) *band.entry(j, j) += shift;
+      return band.factor(largest);
     }
     SparseMat A = sparse_part;
     if (shift > 0) {
@@ -191,36 +209,50 @@ struct ActiveFactor::Memory {
     return x;
   }
 
+  void subtract_product(const Mat&, const Vec& x, Vec& r) const { r -= dense_part * x; }
+  void subtract_product(const SparseMat& M, const Vec& x, Vec& r) const {
+    each_entry(M, [&](int i, int j, double value) { r[i] -= value * x[j]; });
+  }
+
+  double largest_free_entry(const Mat&) const { return largest_entry(dense_part); }
+  double largest_free_entry(const SparseMat&) const { return largest; }
+
   /// Solves with what is factored; refinement makes the residual small row by row, and turns the shifted inverse of a
   /// singular matrix into the inverse on its range.
-  template <class Part>
-  LinearFate solve(const Part& A, const Vec& b, Vec& x) const {
+  template <class Matrix>
+  LinearFate solve(const Matrix& M, const Vec& b, Vec& x) const {
     const double scale_b = b.size() > 0 ? b.cwiseAbs().maxCoeff() : 0;
     x = apply_inverse(b);
-    Vec r = b - A * x;
+    Vec r = b, better, r_better;
+    subtract_product(M, x, r);
     double error = r.cwiseAbs().maxCoeff();
     for (int k = 0; k < (singular ? 8 : 2) && error > 0; ++k) {
-      const Vec better = x + apply_inverse(r);
-      const Vec r_better = b - A * better;
+      better = x + apply_inverse(r);
+      r_better = b;
+      subtract_product(M, better, r_better);
       const double e_better = r_better.cwiseAbs().maxCoeff();
       if (!(e_better < error)) break;
-      x = better, r = r_better, error = e_better;
+      x.swap(better), r.swap(r_better), error = e_better;
       if (error <= eps * scale_b) break;
     }
-    const double size = scale_b + largest_entry(A) * x.cwiseAbs().maxCoeff();
+    const double size = scale_b + largest_free_entry(M) * x.cwiseAbs().maxCoeff();
     if (!x.allFinite() || !(error <= (singular ? consistent * scale_b : 1e-6 * size))) return LinearFate::inconsistent;
     return singular ? LinearFate::least_norm : LinearFate::regular;
   }
 
   template <class Matrix>
-  LinearFate solve_free(const Matrix& M, const Matrix& part, const Vec& rhs, Vec& x) const {
+  LinearFate solve_free(const Matrix& M, const Vec& rhs, Vec& x) const {
     const int k = static_cast<int>(index.size());
     if (k == 0) return LinearFate::regular;
-    Vec fixed = x, b(k), x_free;
-    for (int i : index) fixed[i] = 0;
-    const Vec known = rhs - M * fixed;
-    for (int i = 0; i < k; ++i) b[i] = known[index[static_cast<size_t>(i)]];
-    const LinearFate fate = solve(part, b, x_free);
+    Vec b(k), x_free;
+    for (int i : index) x[i] = 0;
+    if (x.isZero(0)) {
+      for (int i = 0; i < k; ++i) b[i] = rhs[index[static_cast<size_t>(i)]];
+    } else {
+      const Vec known = rhs - M * x;
+      for (int i = 0; i < k; ++i) b[i] = known[index[static_cast<size_t>(i)]];
+    }
+    const LinearFate fate = solve(M, b, x_free);
     for (int i = 0; i < k; ++i) x[index[static_cast<size_t>(i)]] = x_free[i];
     return fate;
   }
@@ -242,18 +274,19 @@ LinearFate ActiveFactor::solve(const Mat& M, const std::vector<char>& free, cons
     m.list_free(free);
     m.factor(M);
   }
-  return m.solve_free(M, m.dense_part, rhs, x);
+  return m.solve_free(M, rhs, x);
 }
 
 LinearFate ActiveFactor::solve(const SparseMat& M, const std::vector<char>& free, const Vec& rhs, Vec& x) {
   Memory& m = *memory_;
-  if (m.dense || m.free != free || !same_values(m.sparse_matrix, M)) {
+  const bool same = !m.dense && same_values(m.sparse_matrix, M);
+  if (!same || m.free != free) {
     m.dense = false;
-    m.sparse_matrix = M;
+    if (!same) m.sparse_matrix = M;
     m.list_free(free);
     m.factor(M);
   }
-  return m.solve_free(M, m.sparse_part, rhs, x);
+  return m.solve_free(M, rhs, x);
 }
 
 }  // namespace saltus

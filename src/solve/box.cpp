@@ -64,20 +64,30 @@ bool offer(const Problem& p, Vec x, int iterations, const BoxOptions& options, B
   return s.status == SolveStatus::solved;
 }
 
-/// Where the variables would go from the middle of their bounds, and everything inside: the two starts without a guess.
+/// The states of a guess.
 template <class Problem>
-std::vector<std::vector<BoundState>> starts_of(const Problem& p, const Vec& x0) {
-  const Eigen::Index n = p.q.size();
-  std::vector<std::vector<BoundState>> starts;
-  if (x0.size() == n) {
-    const Vec x = clamp(x0, p.lo, p.hi);
-    std::vector<BoundState> state(static_cast<size_t>(n), BoundState::inside);
-    for (Eigen::Index i = 0; i < n; ++i) {
-      if (x[i] == p.lo[i]) state[static_cast<size_t>(i)] = BoundState::lower;
-      if (x[i] == p.hi[i]) state[static_cast<size_t>(i)] = BoundState::upper;
-    }
-    starts.push_back(std::move(state));
+std::vector<BoundState> states_at(const Problem& p, const Vec& x0) {
+  const Vec x = clamp(x0, p.lo, p.hi);
+  std::vector<BoundState> state(static_cast<size_t>(x.size()), BoundState::inside);
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    if (x[i] == p.lo[i]) state[static_cast<size_t>(i)] = BoundState::lower;
+    if (x[i] == p.hi[i]) state[static_cast<size_t>(i)] = BoundState::upper;
   }
+  return state;
+}
+
+template <class Problem>
+std::vector<BoundState> all_inside(const Problem& p) {
+  std::vector<BoundState> state(static_cast<size_t>(p.q.size()), BoundState::inside);
+  for (Eigen::Index i = 0; i < p.q.size(); ++i)
+    if (p.lo[i] == p.hi[i]) state[static_cast<size_t>(i)] = BoundState::lower;
+  return state;
+}
+
+/// Where the variables would go from the middle of their bounds.
+template <class Problem>
+std::vector<BoundState> pushed_from_middle(const Problem& p) {
+  const Eigen::Index n = p.q.size();
   Vec middle = Vec::Zero(n);
   for (Eigen::Index i = 0; i < n; ++i) {
     if (std::isfinite(p.lo[i]))
@@ -86,27 +96,24 @@ std::vector<std::vector<BoundState>> starts_of(const Problem& p, const Vec& x0) 
       middle[i] = p.hi[i];
   }
   const Vec w = p.M * middle + p.q;
-  std::vector<BoundState> pushed(static_cast<size_t>(n), BoundState::inside);
+  std::vector<BoundState> state(static_cast<size_t>(n), BoundState::inside);
   for (Eigen::Index i = 0; i < n; ++i) {
-    if (w[i] > 0 && std::isfinite(p.lo[i])) pushed[static_cast<size_t>(i)] = BoundState::lower;
-    if (w[i] < 0 && std::isfinite(p.hi[i])) pushed[static_cast<size_t>(i)] = BoundState::upper;
+    if (w[i] > 0 && std::isfinite(p.lo[i])) state[static_cast<size_t>(i)] = BoundState::lower;
+    if (w[i] < 0 && std::isfinite(p.hi[i])) state[static_cast<size_t>(i)] = BoundState::upper;
   }
-  std::vector<BoundState> inside(static_cast<size_t>(n), BoundState::inside);
-  for (Eigen::Index i = 0; i < n; ++i)
-    if (p.lo[i] == p.hi[i]) inside[static_cast<size_t>(i)] = BoundState::lower;
-  starts.push_back(std::move(inside));
-  starts.push_back(std::move(pushed));
-  return starts;
+  return state;
 }
 
 template <class Problem>
 bool block_steps(const Problem& p, const BoxOptions& options, ActiveFactor& factor, BoxSolution& s) {
-  const auto starts = starts_of(p, options.x0);
+  const auto solves = [&](std::vector<BoundState> state, int steps) {
+    ActiveSetResult r =
+        active_set(p.M, p.q, p.lo, p.hi, std::move(state), {.iterations = steps, .single_steps = false}, factor);
+    return offer(p, std::move(r.x), r.iterations, options, s);
+  };
   for (const int steps : {12, 60, 300}) {
-    for (const auto& state : starts) {
-      ActiveSetResult r = active_set(p.M, p.q, p.lo, p.hi, state, {.iterations = steps, .single_steps = false}, factor);
-      if (offer(p, std::move(r.x), r.iterations, options, s)) return true;
-    }
+    if (options.x0.size() == p.q.size() && solves(states_at(p, options.x0), steps)) return true;
+    if (solves(all_inside(p), steps) || solves(pushed_from_middle(p), steps)) return true;
     if (p.q.size() < 50) break;  // small problems: Lemke decides faster than more trials
   }
   return false;
@@ -116,7 +123,9 @@ template <class Problem>
 bool single_steps(const Problem& p, const BoxOptions& options, ActiveFactor& factor, BoxSolution& s) {
   const int n = static_cast<int>(p.q.size());
   const int limit = options.max_iterations > 0 ? options.max_iterations : std::min(20 * n + 100, 20000);
-  ActiveSetResult r = active_set(p.M, p.q, p.lo, p.hi, starts_of(p, s.x).front(), {.iterations = limit}, factor);
+  const bool guessed = s.x.size() == p.q.size();
+  ActiveSetResult r =
+      active_set(p.M, p.q, p.lo, p.hi, guessed ? states_at(p, s.x) : all_inside(p), {.iterations = limit}, factor);
   return offer(p, std::move(r.x), r.iterations, options, s);
 }
 

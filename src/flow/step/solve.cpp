@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -19,17 +20,11 @@ constexpr double item_weight = 1e-3;  // items need not be as exact as states
 
 using Triplets = std::vector<Eigen::Triplet<double>>;
 
-/// Adds factor * A(rows of `rows` or all, columns) at an offset; -1 in a map leaves the row or column out.
-void add(Triplets& out, const SparseMat& A, double factor, const std::vector<int>* rows,
-         const std::vector<int>* columns, int row_offset, int column_offset) {
-  if (factor == 0) return;
+/// Adds factor * A at an offset.
+void add(Triplets& out, const SparseMat& A, double factor, int row_offset, int column_offset) {
   for (int c = 0; c < A.outerSize(); ++c) {
-    const int column = columns ? (*columns)[at(c)] : c;
-    if (column < 0) continue;
-    for (SparseMat::InnerIterator it(A, c); it; ++it) {
-      const int row = rows ? (*rows)[at(static_cast<int>(it.row()))] : static_cast<int>(it.row());
-      if (row >= 0) out.emplace_back(row + row_offset, column + column_offset, factor * it.value());
-    }
+    for (SparseMat::InnerIterator it(A, c); it; ++it)
+      out.emplace_back(static_cast<int>(it.row()) + row_offset, c + column_offset, factor * it.value());
   }
 }
 
@@ -52,9 +47,9 @@ void StepSolver::bind(std::span<const double> parameters) {
   for (auto& [key, formulas] : all_) formulas->bind(parameters);
   formulas_ = nullptr;
   dense_.of = nullptr;
-  simpson_ = {};
-  theta_ = {};
-  box_factor_ = {};
+  simpson_ = theta_ = {};
+  simpson_whole_ = {};
+  theta_whole_ = {};
   u_guess_.setZero();
   scale_.setZero();
 }
@@ -82,26 +77,101 @@ void StepSolver::set_mode(const Mode& mode, std::span<const std::pair<int, doubl
 
 // ---- linear systems ----------------------------------------------------------------------------------------------
 
-/// States in their order, every active item beside the last state in its condition: chains stay banded.
-void StepSolver::order_unknowns(int copies, std::vector<int>& place) const {
-  const int k = static_cast<int>(active_.size());
-  std::vector<std::vector<int>> beside(at(n_));
-  for (int a = 0; a < k; ++a) beside[at(anchors_[at(active_[at(a)])])].push_back(a);
-  place.assign(at(n_ + copies * k), 0);
-  int next = 0;
+/// States such that those which see each other are near: as they stand in the file, or by breadth from an end
+/// (Cuthill and McKee), whichever has the narrower band. Every item beside the last state in its condition: chains stay
+/// banded.
+void StepSolver::order_states(const StepSlopes& s) {
+  std::vector<std::vector<int>> near(at(n_)), members(at(items_));
+  const auto join = [&](int a, int b) {
+    if (a == b) return;
+    near[at(a)].push_back(b);
+    near[at(b)].push_back(a);
+  };
+  anchors_.assign(at(items_), 0);
+  for (int i = 0; i < items_; ++i) {
+    for (SparseMat::InnerIterator it(s.G, i); it; ++it) members[at(i)].push_back(static_cast<int>(it.row()));
+  }
+  for (int j = 0; j < n_; ++j) {
+    for (SparseMat::InnerIterator it(s.J, j); it; ++it) join(static_cast<int>(it.row()), j);
+    for (SparseMat::InnerIterator it(s.C, j); it; ++it) members[at(static_cast<int>(it.row()))].push_back(j);
+  }
+  for (const std::vector<int>& m : members) {
+    for (size_t k = 1; k < m.size(); ++k) join(m[k - 1], m[k]);
+  }
+  for (std::vector<int>& list : near) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  std::vector<int> order;
+  std::vector<char> seen(at(n_), 0);
+  const auto spread = [&](int first) {  // the states that `first` leads to are appended, the nearest first
+    size_t next = order.size();
+    order.push_back(first);
+    for (seen[at(first)] = 1; next < order.size(); ++next) {
+      for (const int other : near[at(order[next])]) {
+        if (!std::exchange(seen[at(other)], char{1})) order.push_back(other);
+      }
+    }
+  };
   for (int i = 0; i < n_; ++i) {
-    place[at(i)] = next++;
-    for (const int a : beside[at(i)]) {
-      for (int c = 0; c < copies; ++c) place[at(n_ + c * k + a)] = next++;
+    if (seen[at(i)]) continue;
+    const size_t begin = order.size();
+    spread(i);
+    const int end = order.back();  // far from where it began
+    for (size_t k = begin; k < order.size(); ++k) seen[at(order[k])] = 0;
+    order.resize(begin);
+    spread(end);
+  }
+  const auto band = [&](const std::vector<int>& position) {
+    int widest = 0;
+    for (int i = 0; i < n_; ++i) {
+      for (const int j : near[at(i)]) widest = std::max(widest, std::abs(position[at(i)] - position[at(j)]));
+    }
+    return widest;
+  };
+  std::vector<int> given(at(n_)), position(at(n_));
+  std::iota(given.begin(), given.end(), 0);
+  for (int k = 0; k < n_; ++k) position[at(order[at(k)])] = k;
+  const bool as_given = band(given) <= band(position);
+  state_order_ = as_given ? given : order;
+  for (int i = 0; i < items_; ++i) {
+    for (const int j : members[at(i)]) {
+      const std::vector<int>& rank = as_given ? given : position;
+      if (j == members[at(i)].front() || rank[at(j)] > rank[at(anchors_[at(i)])]) anchors_[at(i)] = j;
     }
   }
+}
+
+/// Where states and items, `copies` times, stand in a sparse matrix.
+std::vector<int> StepSolver::places(int copies) const {
+  std::vector<std::vector<int>> beside(at(n_));
+  for (int i = 0; i < items_; ++i) beside[at(anchors_[at(i)])].push_back(i);
+  std::vector<int> place(at(n_ + copies * items_), 0);
+  int next = 0;
+  for (const int j : state_order_) {
+    place[at(j)] = next++;
+    for (const int i : beside[at(j)]) {
+      for (int c = 0; c < copies; ++c) place[at(n_ + c * items_ + i)] = next++;
+    }
+  }
+  return place;
 }
 
 bool StepSolver::is_current(const Factor& f, double h, double theta) const {
   return f.formulas == formulas_ && f.h == h && f.theta == theta && f.active == active_;
 }
 
-void StepSolver::assemble_dense(double h, double theta, const StepSlopes& s, Factor& f) {
+bool StepSolver::is_current(const Whole& w, double h, double theta) const {
+  return w.formulas == formulas_ && w.h == h && w.theta == theta;
+}
+
+void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f) {
+  f.formulas = formulas_;
+  f.active = active_;
+  f.h = h;
+  f.theta = theta;
+  f.size = n_ + (theta == 0 ? 2 : 1) * static_cast<int>(active_.size());
+  f.higher_degree = f.sharpens = false;
   auto& d = dense_;
   if (d.of != formulas_ || !affine()) {
     d.of = formulas_;
@@ -153,71 +223,74 @@ void StepSolver::assemble_dense(double h, double theta, const StepSlopes& s, Fac
     f.regular = std::abs(pivots[i]) > 1e-14 * M.col(i).cwiseAbs().maxCoeff();
 }
 
-void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f) {
-  const int k = static_cast<int>(active_.size());
+void StepSolver::assemble(double h, double theta, const StepSlopes& s, Whole& w) {
   const bool simpson = theta == 0;
   const int copies = simpson ? 2 : 1;
-  f.formulas = formulas_;
-  f.active = active_;
-  f.h = h;
-  f.theta = theta;
-  f.size = n_ + copies * k;
-  f.dense = f.size <= dense_up_to;
-  f.higher_degree = f.sharpens = false;
-  if (f.dense) return assemble_dense(h, theta, s, f);
-
-  if (anchors_.empty()) {
-    anchors_.assign(at(items_), 0);
-    const Eigen::SparseMatrix<double, Eigen::RowMajor> rows = s.C;
-    for (int i = 0; i < items_; ++i) {
-      for (SparseMat::InnerIterator it(s.G, i); it; ++it) anchors_[at(i)] = static_cast<int>(it.row());
-      for (Eigen::SparseMatrix<double, Eigen::RowMajor>::InnerIterator it(rows, i); it; ++it)
-        anchors_[at(i)] = static_cast<int>(it.col());
-    }
-  }
-  order_unknowns(copies, f.place);
-  std::vector<int> which(at(items_), -1);
-  for (int a = 0; a < k; ++a) which[at(active_[at(a)])] = a;
+  w.formulas = formulas_;
+  w.h = h;
+  w.theta = theta;
+  if (state_order_.empty()) order_states(s);
+  if (w.place.empty()) w.place = places(copies);
   Triplets entries;
   for (int i = 0; i < n_; ++i) entries.emplace_back(i, i, 1.0);
+  const int a = n_, b = n_ + items_;  // where items and their slopes begin
   if (simpson) {
     const SparseMat JJ = s.J * s.J, JG = s.J * s.G, CJ = s.C * s.J, CG = s.C * s.G;
-    const Vec entered = SparseMat(CG.cwiseAbs() + s.D.cwiseAbs()) * Vec::Ones(items_);
-    f.higher_degree = std::any_of(active_.begin(), active_.end(), [&](int i) { return entered[i] == 0; });
-    add(entries, s.J, -h / 2, nullptr, nullptr, 0, 0);
-    add(entries, JJ, h * h / 12, nullptr, nullptr, 0, 0);
-    add(entries, s.G, -h, nullptr, &which, 0, n_);
-    add(entries, JG, h * h / 12, nullptr, &which, 0, n_ + k);
-    add(entries, s.C, 1, &which, nullptr, n_, 0);
-    add(entries, s.D, 1, &which, &which, n_, n_);
-    add(entries, s.D, 0.5, &which, &which, n_, n_ + k);
-    add(entries, s.C, 0.5, &which, nullptr, n_ + k, 0);
-    add(entries, CJ, -h / 8, &which, nullptr, n_ + k, 0);
-    add(entries, s.D, 1, &which, &which, n_ + k, n_);
-    add(entries, CG, -h / 8, &which, &which, n_ + k, n_ + k);
+    const Vec enter = SparseMat(CG.cwiseAbs() + s.D.cwiseAbs()) * Vec::Ones(items_);
+    w.entered.resize(at(items_));
+    for (int i = 0; i < items_; ++i) w.entered[at(i)] = enter[i] != 0;
+    add(entries, s.J, -h / 2, 0, 0);
+    add(entries, JJ, h * h / 12, 0, 0);
+    add(entries, s.G, -h, 0, a);
+    add(entries, JG, h * h / 12, 0, b);
+    add(entries, s.C, 1, a, 0);
+    add(entries, s.D, 1, a, a);
+    add(entries, s.D, 0.5, a, b);
+    add(entries, s.C, 0.5, b, 0);
+    add(entries, CJ, -h / 8, b, 0);
+    add(entries, s.D, 1, b, a);
+    add(entries, CG, -h / 8, b, b);
   } else {
-    add(entries, s.J, -h * theta, nullptr, nullptr, 0, 0);
-    add(entries, s.G, -h, nullptr, &which, 0, n_);
-    add(entries, s.C, 1, &which, nullptr, n_, 0);
-    add(entries, s.D, 1, &which, &which, n_, n_);
+    add(entries, s.J, -h * theta, 0, 0);
+    add(entries, s.G, -1, 0, a);
+    add(entries, s.C, 1, a, 0);
+    add(entries, s.D, 1 / h, a, a);
   }
-  for (auto& e : entries) e = {f.place[at(e.row())], f.place[at(e.col())], e.value()};
-  f.matrix.resize(f.size, f.size);
-  f.matrix.setFromTriplets(entries.begin(), entries.end());
-  f.regular = f.matrix.coeffs().isFinite().all();
+  for (auto& e : entries) {
+    const double sign = !simpson && e.row() >= n_ ? side(e.row() - n_) : 1.0;
+    e = {w.place[at(e.row())], w.place[at(e.col())], sign * e.value()};
+  }
+  const int size = n_ + copies * items_;
+  w.matrix.resize(size, size);
+  w.matrix.setFromTriplets(entries.begin(), entries.end());
+  w.regular = w.matrix.coeffs().isFinite().all();
 }
 
 bool StepSolver::solve(Factor& f, Vec& r) {
-  if (!f.regular) return false;
-  if (f.dense) {
-    f.lu.solve_in_place(r);
-    return true;
-  }
-  Vec rhs(f.size), x(f.size);
-  for (int i = 0; i < f.size; ++i) rhs[f.place[at(i)]] = r[i];
-  const std::vector<char> free(at(f.size), 1);
-  if (f.sparse.solve(f.matrix, free, rhs, x) != LinearFate::regular) return false;
-  for (int i = 0; i < f.size; ++i) r[i] = x[f.place[at(i)]];
+  if (f.regular) f.lu.solve_in_place(r);
+  return f.regular;
+}
+
+bool StepSolver::solve(Whole& w, Vec& r) {
+  if (!w.regular) return false;
+  const bool simpson = w.theta == 0;
+  const int k = static_cast<int>(active_.size()), size = static_cast<int>(w.matrix.rows());
+  w.free.assign(at(size), 0);
+  w.rhs.setZero(size);
+  w.x.setZero(size);
+  const auto each = [&](const auto& f) {  // f(of r, place, item or -1)
+    for (int i = 0; i < n_; ++i) f(i, w.place[at(i)], -1);
+    for (int c = 0; c < (simpson ? 2 : 1); ++c) {
+      for (int i = 0; i < k; ++i)
+        f(n_ + c * k + i, w.place[at(n_ + c * items_ + active_[at(i)])], active_[at(i)]);
+    }
+  };
+  each([&](int i, int place, int item) {
+    w.free[at(place)] = 1;
+    w.rhs[place] = !simpson && item >= 0 ? side(item) * r[i] : r[i];
+  });
+  if (w.factor.solve(w.matrix, w.free, w.rhs, w.x) != LinearFate::regular) return false;
+  each([&](int i, int place, int item) { r[i] = !simpson && item >= 0 ? w.x[place] / w.h : w.x[place]; });
   return true;
 }
 
@@ -281,13 +354,17 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
         r_[n_ + k + i] = -condition(tests_m_, active_[at(i)]);
       }
     }
-    if (!is_current(simpson_, h, 0) || (iteration > 1 && !fresh && !affine())) {
-      assemble(h, 0, slopes(tm, xm_, um_), simpson_);
+    const bool dense = n_ + 2 * k <= dense_up_to, late = iteration > 1 && !fresh && !affine();
+    if (late || !(dense ? is_current(simpson_, h, 0) : is_current(simpson_whole_, h, 0))) {
+      const StepSlopes& s = slopes(tm, xm_, um_);
+      dense ? assemble(h, 0, s, simpson_) : assemble(h, 0, s, simpson_whole_);
       fresh = true;
       before = HUGE_VAL;
     }
-    if (simpson_.higher_degree) return StepFate::higher_degree;
-    if (!solve(simpson_, r_)) return StepFate::singular;
+    if (dense ? simpson_.higher_degree
+              : std::any_of(active_.begin(), active_.end(), [&](int i) { return !simpson_whole_.entered[at(i)]; }))
+      return StepFate::higher_degree;
+    if (!(dense ? solve(simpson_, r_) : solve(simpson_whole_, r_))) return StepFate::singular;
     out.x += r_.head(n_);
     a += r_.segment(n_, k);
     b += r_.tail(k);
@@ -307,7 +384,7 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
   set_items();
   out.um = um_;
   for (int i = 0; i < k; ++i) u_guess_[active_[at(i)]] = out.u1[active_[at(i)]];
-  if (k > 0 && simpson_.dense) sharpen(t1, out);
+  if (k > 0 && n_ + 2 * k <= dense_up_to) sharpen(t1, out);
   if (want_rates) {
     rates(t0, x0, out.u0, out.f0);
     rates(t1, out.x, out.u1, out.f1);
@@ -372,12 +449,14 @@ StepFate StepSolver::theta_step(const Vec& x0, double t0, double h, double theta
         r_[n_ + i] = -out.tests[rate ? item + items_ - m_ : item];
       }
     }
-    if (!is_current(theta_, h, theta) || (iteration > 1 && !fresh && !affine())) {
-      assemble(h, theta, slopes(t1, out.x, out.u1), theta_);
+    const bool dense = n_ + k <= dense_up_to, late = iteration > 1 && !fresh && !affine();
+    if (late || !(dense ? is_current(theta_, h, theta) : is_current(theta_whole_, h, theta))) {
+      const StepSlopes& s = slopes(t1, out.x, out.u1);
+      dense ? assemble(h, theta, s, theta_) : assemble(h, theta, s, theta_whole_);
       fresh = true;
       before = HUGE_VAL;
     }
-    if (!solve(theta_, r_)) return StepFate::singular;
+    if (!(dense ? solve(theta_, r_) : solve(theta_whole_, r_))) return StepFate::singular;
     out.x += r_.head(n_);
     for (int i = 0; i < k; ++i) out.u1[active_[at(i)]] += r_[n_ + i];
     if (affine()) break;
@@ -422,8 +501,6 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
   out.u1 = u_guess_.cwiseMax(bounds.lo).cwiseMin(bounds.hi);
   grow_scale(x0);
   const bool dense = size() <= condensed_up_to;
-  // A switch at +1 wants h >= 0: its condition enters with the other sign.
-  const auto sign = [&](int i) { return i < m_ ? -1.0 : 1.0; };
   double before = HUGE_VAL;
   for (int iteration = 0;; ++iteration) {
     rates(t1, out.x, out.u1, f1_);
@@ -452,7 +529,7 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
       problem.q -= problem.M * out.u1;
       for (int i = 0; i < items_; ++i) {  // on a surface of higher degree a row is of the size of h^2
         const double size = problem.M.row(i).cwiseAbs().maxCoeff();
-        const double factor = sign(i) / (size > 0 && std::isfinite(size) ? size : 1.0);
+        const double factor = side(i) / (size > 0 && std::isfinite(size) ? size : 1.0);
         problem.M.row(i) *= factor;
         problem.q[i] *= factor;
       }
@@ -463,29 +540,13 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
         state = box.state;
       }
     } else {
-      std::vector<int> all(at(items_));
-      for (int i = 0; i < items_; ++i) all[at(i)] = i;
-      active_.swap(all);
-      std::vector<int> place;
-      if (anchors_.empty()) assemble(h, theta, s, theta_);
-      order_unknowns(1, place);
-      active_.swap(all);
-      Triplets entries;
-      for (int i = 0; i < n_; ++i) entries.emplace_back(i, i, 1.0);
-      add(entries, s.J, -h * theta, nullptr, nullptr, 0, 0);
       // The unknowns are the impulses h u, which are of one size however short the step, and x1 moved away from zero by
       // many of its changes over the step: otherwise the rows of states and surfaces that stay zero would have no size
       // to measure residuals by.
-      add(entries, s.G, -1, nullptr, nullptr, 0, n_);
-      add(entries, s.C, 1, nullptr, nullptr, n_, 0);
-      add(entries, s.D, 1 / h, nullptr, nullptr, n_, n_);
+      if (!affine() || !is_current(theta_whole_, h, theta)) assemble(h, theta, s, theta_whole_);
+      const std::vector<int>& place = theta_whole_.place;
       const int total = n_ + items_;
-      SparseBoxProblem problem{SparseMat(total, total), Vec(total), Vec(total), Vec(total)};
-      for (auto& e : entries) {
-        const double side = e.row() >= n_ ? sign(e.row() - n_) : 1.0;
-        e = {place[at(e.row())], place[at(e.col())], side * e.value()};
-      }
-      problem.M.setFromTriplets(entries.begin(), entries.end());
+      SparseBoxProblem problem{theta_whole_.matrix, Vec(total), Vec(total), Vec(total)};
       const double largest = r.cwiseAbs().maxCoeff();
       const Vec x = out.x + 1e3 * Vec(r.cwiseAbs()) + Vec::Constant(n_, largest);
       const Vec Ax = x - h * theta * (s.J * x), Gu = s.G * out.u1;
@@ -500,12 +561,12 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
       }
       for (int i = 0; i < items_; ++i) {
         const int p = place[at(n_ + i)];
-        problem.q[p] = sign(i) * (c[i] - Cx[i] - Du[i]);
+        problem.q[p] = side(i) * (c[i] - Cx[i] - Du[i]);
         problem.lo[p] = h * bounds.lo[i];
         problem.hi[p] = h * bounds.hi[i];
         guess[p] = h * out.u1[i];
       }
-      box = solve_box(problem, {.x0 = guess}, &box_factor_);
+      box = solve_box(problem, {.x0 = guess}, &theta_whole_.factor);
       if (box.x.size() == total) {
         dx.resize(n_);
         u.resize(items_);

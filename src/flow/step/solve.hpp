@@ -84,28 +84,46 @@ class StepSolver {
   void condense(const Vec& x0, double t0, double h, const Vec& u, Mat& M, Vec& q);
 
  private:
+  /// The linear system of a step in a mode, for what is small enough to be dense.
   struct Factor {
     const StepFormulas* formulas = nullptr;
     std::vector<int> active;
     double h = 0, theta = 0;  // theta 0: Simpson
-    bool dense = true, regular = false, higher_degree = false;
+    bool regular = false, higher_degree = false;
     int size = 0;
     Lu lu;
     Lu sharp;  // of what sharpen solves, while the slopes are constant
     std::vector<char> algebraic;
     bool sharpens = false;
+  };
+
+  /// The same with all items, sparse; a mode keeps those that are not active from moving. So it outlives changes of
+  /// mode, and is the matrix of the complementarity problem (theta > 0): its unknowns are the impulses h u, and a switch
+  /// at +1 wants h >= 0, so that rows of switches have the other sign.
+  struct Whole {
+    const StepFormulas* formulas = nullptr;
+    double h = 0, theta = 0;
+    bool regular = false;
     SparseMat matrix;
-    std::vector<int> place;  // of each unknown in the sparse matrix
-    ActiveFactor sparse;
+    std::vector<int> place;      // of each unknown: states, items, and once more items for their slopes (Simpson)
+    std::vector<char> entered;   // Simpson: per item, whether any item enters the rate of its condition
+    ActiveFactor factor;
+    std::vector<char> free;
+    Vec rhs, x;
   };
 
   /// Items at the end of a step from the rates of their conditions: the linear ones are off by the square of the step.
   void sharpen(double t1, Step& step);
   void assemble(double h, double theta, const StepSlopes& s, Factor& factor);
-  void assemble_dense(double h, double theta, const StepSlopes& s, Factor& factor);
+  void assemble(double h, double theta, const StepSlopes& s, Whole& whole);
   bool is_current(const Factor& factor, double h, double theta) const;
+  bool is_current(const Whole& whole, double h, double theta) const;
   bool solve(Factor& factor, Vec& r);
-  void order_unknowns(int copies, std::vector<int>& place) const;
+  bool solve(Whole& whole, Vec& r);
+  void order_states(const StepSlopes& s);
+  std::vector<int> places(int copies) const;
+  /// A switch at +1 wants h >= 0: its condition enters complementarity with the other sign.
+  double side(int item) const { return item < m_ ? -1.0 : 1.0; }
   void grow_scale(const Vec& x);
   double size_of(const Vec& d, const Vec& x) const;
 
@@ -114,17 +132,18 @@ class StepSolver {
   int n_, m_, items_;
   std::map<std::string, std::unique_ptr<StepFormulas>> all_;
   StepFormulas* formulas_ = nullptr;
-  std::vector<int> anchors_;  // per item: the state it stands beside in sparse matrices
+  std::vector<int> state_order_;  // in sparse matrices
+  std::vector<int> anchors_;      // per item: the state it stands beside in them
   std::vector<double> counters_;
   std::vector<int> active_;
   Vec u_, u_guess_;
   Factor simpson_, theta_;
+  Whole simpson_whole_, theta_whole_;
   /// Slopes as dense matrices with their products; kept while they are constant.
   struct {
     const StepFormulas* of = nullptr;
     Mat J, G, C, D, JJ, JG, CJ, CG;
   } dense_;
-  ActiveFactor box_factor_;
   Vec scale_;
   Vec f0_, f1_, fm_, xm_, um_, r_, tests_m_;
 };

@@ -353,7 +353,8 @@ class Stepper {
 
   /// A complementarity step over the rest: what changes, changes inside it without being located.
   void step_across(const Part& part, StepFate in_mode) {
-    const double left = std::min(part.h, here_.moment.clock.until(part.end));
+    const double rest = here_.moment.clock.until(part.end);
+    const double left = std::abs(rest - part.h) < same_grid_point * part.h ? part.h : std::min(part.h, rest);
     const double h = std::min(left, length_.longest_unjudged());
     if (!(h > 0)) return;
     UnknownStep across;
