@@ -79,7 +79,7 @@ fuzz:
 	  mkdir -p build/fuzz/corpus/$$name build/fuzz/findings; \
 	  for folder in "$$@"; do folders="$$folders tests/fuzz/$$folder"; done; \
 	  echo "== $$name"; $(FUZZ)/$${name}_fuzz build/fuzz/corpus/$$name $$folders -max_total_time=$(FUZZ_SECONDS) \
-	    -timeout=20 -rss_limit_mb=3000 -artifact_prefix=build/fuzz/findings/ -verbosity=0 -print_final_stats=1 || exit 1; \
+	    -timeout=100 -rss_limit_mb=3000 -artifact_prefix=build/fuzz/findings/ -verbosity=0 -print_final_stats=1 || exit 1; \
 	done
 	@echo "== run"
 	@cmake --preset release $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log,-DSALTUS_TESTS=OFF)

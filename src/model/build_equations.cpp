@@ -137,7 +137,23 @@ Expr Builder::constant(const Fragment& text, const Indices& indices) {
 }
 
 Expr Builder::formula(const Fragment& text, const Indices& indices) {
-  return without_multiplier(parse(text, without_multipliers_, indices), text);
+  const auto occurs = [&](const std::string& name) {
+    for (size_t at = text.text.find(name); at != text.text.npos; at = text.text.find(name, at + 1)) {
+      const size_t end = at + name.size();
+      const bool begins = at == 0 || !is_name_part(text.text[at - 1]);
+      if (begins && (end == text.text.size() || !is_name_part(text.text[end]))) return true;
+    }
+    return false;
+  };
+  const auto read = [&] { return without_multiplier(parse(text, without_multipliers_, indices), text); };
+  std::vector<long> used;
+  for (const auto& [name, value] : indices) {
+    if (occurs(name)) used.push_back(value);
+  }
+  if (used.size() == indices.size()) return read();
+  const auto key = std::pair(text.text, std::move(used));  // the same for all values of an index that it does not name
+  const auto known = formulas_.find(key);
+  return known != formulas_.end() ? known->second : formulas_.emplace(key, read()).first->second;
 }
 
 Expr Builder::without_multiplier(const Expr& e, const Fragment& text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -110,6 +111,7 @@ class Builder {
   std::vector<double> parameter_values_;
   ExprMap<Expr> constants_;  ///< names that depend on parameters only, with their formulas
   std::vector<Expr> used_;   ///< formulas whose names count as used
+  std::map<std::pair<std::string, std::vector<long>>, Expr> formulas_;  ///< by text and values of the indices in it
 };
 
 }  // namespace saltus

@@ -82,6 +82,7 @@ Expr Lowering::expand_definition(size_t i) {
 
 /// Names replaced by what was written for them, nothing lowered; names below others come first.
 Expr Lowering::plain(const Expr& written) {
+  if (const auto known = plain_formulas_.find(written); known != plain_formulas_.end()) return known->second;
   const auto unknown_in = [this](const Expr& e) {
     std::vector<Expr> names = symbols_in(std::span(&e, 1));
     std::erase_if(names, [this](const Expr& s) { return !s.is_symbol(SymbolKind::definition) || plain_.contains(s); });
@@ -98,7 +99,7 @@ Expr Lowering::plain(const Expr& written) {
     }
     pending.insert(pending.end(), below.begin(), below.end());
   }
-  return substitute(written, plain_);
+  return plain_formulas_.emplace(written, substitute(written, plain_)).first->second;
 }
 
 /// Which definitions stand for numbers; asked by the written formulas, so that nothing is lowered out of turn.

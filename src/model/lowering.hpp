@@ -85,7 +85,8 @@ class Lowering {
   std::vector<std::optional<Expr>> lowered_;
   std::vector<bool> constant_definition_;
   std::unordered_map<size_t, Expr> definition_values_;
-  ExprMap<Expr> plain_;  // names with their formulas as written
+  ExprMap<Expr> plain_;           // names with their formulas as written
+  ExprMap<Expr> plain_formulas_;  // what `plain` has given: the jumps of many indices set the same
   std::unordered_map<size_t, std::vector<int>> by_shape_;
   std::vector<LinearForm> shapes_;
   std::vector<bool> ratio_fixed_;

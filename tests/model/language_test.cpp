@@ -248,6 +248,21 @@ TEST(IndexedEquations, ConstraintsJumpsAndSectionsMayHaveARange) {
   EXPECT_TRUE(same_model(m, read_model_text(write_model(m)))) << write_model(m);
 }
 
+TEST(IndexedEquations, JumpsOfManyIndicesSetWhatTheirFormulaNames) {
+  const Model m = with("x[i]' = 1 for i = 1..2\n y[i]' = 1 for i = 1..2",
+                       "[initial]\n\"x[i]\" = 0\n\"y[i]\" = 0\n"
+                       "[jump.a]\nfor = \"i = 1..2\"\non = \"x[i] - 1\"\n"
+                       "set = { \"x[j]\" = \"x[j] + x[i]\", \"y[k]\" = \"2*y[k]\" }\n"
+                       "[jump.b]\nfor = \"k = 1..2\"\non = \"y[k] - 1\"\nset = { \"x[j]\" = \"2*y[k]\" }");
+  ASSERT_EQ(m.jumps.size(), 4u);
+  EXPECT_EQ(print(m.jumps[1].set[0].value), "x[1] + x[2]");
+  EXPECT_EQ(print(m.jumps[1].set[1].value), "x[2] + x[2]");
+  EXPECT_EQ(print(m.jumps[0].set[3].value), "2*y[2]");
+  EXPECT_EQ(print(m.jumps[1].set[2].value), "2*y[1]");
+  EXPECT_EQ(print(m.jumps[2].set[1].value), "2*y[1]");
+  EXPECT_EQ(print(m.jumps[3].set[0].value), "2*y[2]");
+}
+
 TEST(IndexedEquations, HaveTheirMistakes) {
   const std::string rest = "[parameters]\nN = 3\n[initial]\n\"x[i]\" = 0";
   EXPECT_EQ(

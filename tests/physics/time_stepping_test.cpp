@@ -198,10 +198,13 @@ TEST(TimeStepping, AColumnOfBeadsRests) {
 // ---- many switches --------------------------------------------------------------------------------------------------
 
 /// A row of blocks on a belt, coupled by springs; enough of them that everything is sparse.
-System row_of_blocks(int count) {
+/// `positions_first`: all x, then all v, as lines with an index say it.
+System row_of_blocks(int count, bool positions_first = false) {
   std::string equations, initial;
+  for (int i = 1; positions_first && i <= count; ++i) equations += fmt::format("x{0}' = v{0}\n", i);
   for (int i = 1; i <= count; ++i) {
-    equations += fmt::format("x{0}' = v{0}\nv{0}' = -x{0}", i);
+    if (!positions_first) equations += fmt::format("x{0}' = v{0}\n", i);
+    equations += fmt::format("v{0}' = -x{0}", i);
     if (i > 1) equations += fmt::format(" + 0.5*(x{} - x{})", i - 1, i);
     if (i < count) equations += fmt::format(" + 0.5*(x{} - x{})", i + 1, i);
     equations += fmt::format(" - {}*sign(v{} - 0.2)\n", 0.8 + 0.4 * std::fmod(0.618 * i, 1.0), i);
@@ -219,6 +222,19 @@ TEST(TimeStepping, ARowOfBlocksAgreesWithTheEventDrivenEngine) {
   const double fine = distance(step_run(s, 6, {.dt = 1e-3, .theta = 1}).end.state, exact.end.state);
   EXPECT_LT(fine, 1e-2);
   EXPECT_LT(fine, coarse / 2.5);
+}
+
+TEST(TimeStepping, TheOrderOfStatesDoesNotMatter) {
+  constexpr int count = 60;
+  const System beside = row_of_blocks(count), after = row_of_blocks(count, true);
+  for (const StepOptions step : {StepOptions{.dt = 1e-2}, StepOptions{.dt = 1e-2, .theta = 1}, StepOptions{}}) {
+    const Trajectory a = step_run(beside, 6, step), b = step_run(after, 6, step);
+    EXPECT_EQ(changes(a).size(), changes(b).size());
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_NEAR(a.end.state[2 * i], b.end.state[i], 1e-10) << i;
+      EXPECT_NEAR(a.end.state[2 * i + 1], b.end.state[count + i], 1e-10) << i;
+    }
+  }
 }
 
 // ---- what a run yields
