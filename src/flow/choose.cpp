@@ -224,11 +224,14 @@ void Chooser::settle(const std::vector<size_t>& group, std::vector<Candidate>& k
   // At the edge of sliding nothing moves in either mode: they are one solution, and it stays.
   const bool at_rest = std::all_of(kept.begin(), kept.end(), [](const Candidate& c) { return c.weak; });
   drop_equal_flows(kept, !at_rest && !constraints_only(group));
-  Candidate* chosen = &kept[0];
   std::string names;
   for (const size_t z : group) names += (names.empty() ? "'" : ", '") + name_of(program_, zeros_[z].unknown) + "'";
+  const bool moves = kept.size() == 1;
+  if (moves) add_what_stays(group, kept);
+  Candidate* chosen = &kept[0];
   if (kept.size() > 1) {
     chosen = by_wish(group, kept);
+    if (!chosen && moves) chosen = &kept[0];
     std::string options;
     for (const Candidate& c : kept)
       options += (options.empty() ? "" : ", ") + visible_mode(c.mode, program_.model().form.visible).text();
@@ -248,6 +251,18 @@ void Chooser::settle(const std::vector<size_t>& group, std::vector<Candidate>& k
   choice_.mode = chosen->mode;
   for (size_t i = 0; i < group.size(); ++i) choice_.leading[at(zeros_[group[i]].unknown)] = chosen->leading[i].index;
   choice_.sigma = chosen->unknowns;
+}
+
+/// A start from where one side moves away and nothing moves on the other (x' = step(x)): it may also stay for a while.
+void Chooser::add_what_stays(const std::vector<size_t>& group, std::vector<Candidate>& kept) {
+  if (weak_.empty()) return;
+  std::vector<Candidate> candidates = std::exchange(weak_, {});
+  std::vector<Candidate> others = judge(group, candidates, std::min(decision_order, series_.order()));
+  others.insert(others.begin(), kept[0]);
+  drop_equal_flows(others, true);
+  for (Candidate& c : others) {
+    if (c.letters != kept[0].letters) kept.push_back(std::move(c));
+  }
 }
 
 void Chooser::describe_contacts(const std::vector<size_t>& group) {

@@ -83,8 +83,11 @@ std::vector<Candidate> Chooser::judge(const std::vector<size_t>& group, std::vec
       kept.push_back(c);
     }
   }
-  const bool any_strong = std::any_of(kept.begin(), kept.end(), [](const Candidate& c) { return !c.weak; });
-  if (any_strong) std::erase_if(kept, [](const Candidate& c) { return c.weak; });
+  const auto is_weak = [](const Candidate& c) { return c.weak; };
+  const bool any_strong = !std::all_of(kept.begin(), kept.end(), is_weak);
+  weak_.clear();
+  if (any_strong && options_.at_start) std::copy_if(kept.begin(), kept.end(), std::back_inserter(weak_), is_weak);
+  if (any_strong) std::erase_if(kept, is_weak);
   if (!any_strong && order < std::min(decision_order, series_.order())) kept.clear();
   return kept;
 }

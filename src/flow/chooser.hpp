@@ -53,6 +53,7 @@ class Chooser {
   /// switches have on their surfaces, an equilibrium of the states they depend on.
   bool rests_by_itself(const std::vector<size_t>& group);
   void settle(const std::vector<size_t>& group, std::vector<Candidate>& kept);
+  void add_what_stays(const std::vector<size_t>& group, std::vector<Candidate>& kept);
   /// Where contacts have no solution or several (Painlevé), the equation they were to solve: g'' = a + b N.
   void describe_contacts(const std::vector<size_t>& group);
   /// Where both sticking and passing are consistent on a surface that holds, it sticks.
@@ -144,6 +145,7 @@ class Chooser {
   std::vector<AtZero> zeros_;
   const ChoiceOptions& options_;
   std::vector<double> previous_;
+  std::vector<Candidate> weak_;  // at a start: what `judge` left out because others move
   std::vector<double> fastest_;  // rate of each state in the fastest of the modes looked at
   Mode before_;
   Choice choice_;

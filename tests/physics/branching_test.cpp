@@ -130,6 +130,22 @@ TEST(Attract, HoldsTheSurfaceWithoutProjection) {
   }
 }
 
+TEST(Start, FromASurfaceThatOneSideLeavesMayStay) {
+  const auto branches = [](const std::string& rate, const std::string& other_modes) {
+    const Trajectory run = system("x' = " + rate, "x = 0").run(1);
+    EXPECT_NEAR(run.end.state[0], 1, 1e-12) << rate;
+    const bool said = run.messages.size() == 1 && run.messages[0].find(other_modes) != std::string::npos;
+    return other_modes.empty() ? run.messages.empty() : said;
+  };
+  EXPECT_TRUE(branches("step(x)", "modes +, 0 are"));
+  EXPECT_TRUE(branches("if(x > 0, 1, 0)", "modes +, 0 are"));
+  EXPECT_TRUE(branches("if(x > 0, 1, -t^3)", "modes +, 0, - are")) << "-t^4/4 is a solution too";
+  EXPECT_TRUE(branches("if(x > 0, 1, t^3)", "")) << "nothing stays";
+  RunOptions options = system("x' = step(x)", "x = 0").options(1, 1e-9);
+  options.leave = {{"x", '0'}};
+  EXPECT_EQ(system("x' = step(x)", "x = 0").run(options).end.state[0], 0);
+}
+
 TEST(Stability, IsSaidToLimitTheStepsOfAStiffSystemOnly) {
   const auto hint = [](const Trajectory& run) {
     return std::any_of(run.messages.begin(), run.messages.end(),
