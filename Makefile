@@ -58,7 +58,7 @@ asan:
 	@cmake/packages packages.txt build draw ranks test
 	@cmake --preset asan
 	@cmake --build --preset asan -j $(JOBS)
-	@cd build/asan && LSAN_OPTIONS=use_tls=0 ctest --output-on-failure -j $(JOBS)
+	@cd build/asan && LSAN_OPTIONS=use_tls=0:print_suppressions=0:suppressions=$(CURDIR)/cmake/leaks.txt ctest --output-on-failure -j $(JOBS)
 
 # The tests that start threads: those of analysis, but for ranks (MPI is not built with the sanitizer).
 tsan:
