@@ -17,7 +17,7 @@ constexpr double regularising = 1e-8;  // shift of a singular sparse matrix, rel
 /// upper.
 struct BandLu {
   int n = 0, lower = 0, upper = 0, width = 1;
-  std::vector<double> rows;
+  std::vector<double> rows, inverse;  // of pivots
   std::vector<int> swap;
 
   double* entry(int i, int j) { return rows.data() + static_cast<std::ptrdiff_t>(i) * width + (j - i + lower); }
@@ -29,6 +29,7 @@ struct BandLu {
     n = size, lower = below, upper = above + below, width = lower + upper + 1;
     rows.assign(static_cast<size_t>(width) * static_cast<size_t>(n), 0.0);
     swap.assign(static_cast<size_t>(n), 0);
+    inverse.assign(static_cast<size_t>(n), 0.0);
   }
 
   /// False if the matrix, with this largest entry, is singular to working precision.
@@ -42,9 +43,10 @@ struct BandLu {
       if (std::abs(*entry(p, k)) <= 8 * eps * largest) return false;
       swap[static_cast<size_t>(k)] = p;
       if (p != k) std::swap_ranges(pivots, pivots + right + 1, entry(p, k));
+      const double unit = inverse[static_cast<size_t>(k)] = 1 / pivots[0];
       for (int i = k + 1; i <= last; ++i) {
         double* const row = entry(i, k);
-        const double m = row[0] /= pivots[0];
+        const double m = row[0] *= unit;
         if (m == 0) continue;
         for (int j = 1; j <= right; ++j) row[j] -= m * pivots[j];
       }
@@ -65,7 +67,7 @@ struct BandLu {
       const double* row = entry(k, k);
       double sum = x[k];
       for (int j = 1, right = std::min(n - 1 - k, upper); j <= right; ++j) sum -= row[j] * x[k + j];
-      x[k] = sum / row[0];
+      x[k] = sum * inverse[static_cast<size_t>(k)];
     }
   }
 };
