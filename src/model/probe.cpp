@@ -44,13 +44,23 @@ bool Probe::is_zero(const Expr& e) const {
   }
   const size_t few = 6;
   const unsigned sides = 1u << std::min(sigmas.size(), few);
-  for (unsigned point = 1; point <= std::max(sides, 4u); ++point) {
+  const auto vanishes = [&](unsigned point, double size, bool if_undefined) {
     const auto lookup = [&](const Symbol& s) {
+      if (s.kind == SymbolKind::state || s.kind == SymbolKind::time) return size * value(s, point);
       if (s.kind != SymbolKind::sigma || sigmas.size() > few) return value(s, point);
       return (point - 1) >> sigmas.at(s.index) & 1u ? -1.0 : 1.0;
     };
     const double v = evaluate(e, lookup);
-    if (!std::isfinite(v) || std::abs(v) > 1e-13 * magnitude(e, lookup)) return false;
+    return std::isfinite(v) ? std::abs(v) <= 1e-13 * magnitude(e, lookup) : if_undefined;
+  };
+  for (unsigned point = 1; point <= std::max(sides, 4u); ++point) {
+    if (!vanishes(point, 1, false)) return false;
+  }
+  // What large terms hide near 1 (x/1e-9 - x/1e-9 + 1) is seen where states are small.
+  for (const double size : {1e-6, 1e-12}) {
+    for (unsigned point = 1; point <= sides; ++point) {
+      if (!vanishes(point, size, true)) return false;
+    }
   }
   return true;
 }

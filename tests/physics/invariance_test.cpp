@@ -20,6 +20,19 @@ void expect_same(const Trajectory& a, const Trajectory& b, double tolerance, dou
   for (size_t i = 0; i < a.end.state.size(); ++i) EXPECT_NEAR(a.end.state[i], b.end.state[i], tolerance);
 }
 
+TEST(Scales, SurfacesThatLookAlikeForLargeStatesAreTwo) {
+  // y' = -(1 + sat(y^2, -1, 1)/2) from 2: straight down to 1, then sqrt(2) tan(c - t/sqrt(2)).
+  const double end = std::sqrt(2) * std::tan(std::atan(1 / std::sqrt(2)) - (1.2 - 2.0 / 3) / std::sqrt(2));
+  for (const double unit : {1.0, 1e-4, 1e-8, 1e-12}) {
+    const System s =
+        system(fmt::format("x' = -{0}*(1 + sat((x/{0})^2, -1, 1)/2)", unit), fmt::format("x = {}", 2 * unit));
+    const Trajectory run = s.run(1.2);
+    ASSERT_EQ(changes(run).size(), 1u) << story(run);
+    EXPECT_NEAR(changes(run)[0].t, 2.0 / 3, 1e-12);
+    EXPECT_NEAR(run.end.state[0] / unit, end, 1e-9);
+  }
+}
+
 // Friction under a driven block: crosses, sticks and releases.
 std::string friction(std::string_view switch_text) {
   return fmt::format("y' = v\nv' = -y + sin(t/3) - 0.4*{}", switch_text);

@@ -351,19 +351,20 @@ class EventEngine {
 
 namespace {
 
-/// All surfaces at a few points.
+/// All surfaces at a few points of very different sizes: with one size alone, x/1e-9 - 1 and x/1e-9 + 1 look alike.
 std::vector<std::vector<double>> probe_surfaces(const Program& program, Rounding& point) {
   std::vector<std::vector<double>> out;
   std::vector<double> x(at(program.states())), sigma(at(program.switches()), 1.0);
   std::vector<double> counters(at(program.model().form.counter_values));  // any, but no two alike
   for (size_t c = 0; c < counters.size(); ++c) counters[c] = 0.7548 + 0.5698 * static_cast<double>(c);
   double u = 0.318;
-  for (int k = 0; k < 4; ++k) {
+  for (const auto& [of_states, of_time] : {std::pair{1.0, 1.0}, {1.0, 1e6}, {1e-3, 1e-3}, {1e-6, 1.0}, {1e-6, 1e9},
+                                           {1e-9, 1e-6}, {1e-9, 1e3}, {1e-12, 1.0}, {1e-15, 1e-9}, {1e6, 1.0}}) {
     for (double& v : x) {
       u = std::fmod(u * 997.13 + 0.6180339, 1.0);
-      v = u * 2.3 - 0.9;
+      v = (u * 2.3 - 0.9) * of_states;
     }
-    point.evaluate(x, 0.377 + 1.19 * k, sigma, counters);
+    point.evaluate(x, (0.377 + 1.19 * u) * of_time, sigma, counters);
     std::vector<double>& row = out.emplace_back();
     for (int i = 0; i < program.switches(); ++i) row.push_back(point.value(program.point(i, 0)));
   }
@@ -394,7 +395,10 @@ Series::Ties find_ties(const Program& program, Rounding& point) {
         const size_t i = at(members[a]), j = at(members[b]);
         const double ratio = values[0][j] / values[0][i];
         bool same = std::isfinite(ratio) && ratio != 0;
-        for (const auto& row : values) same = same && std::abs(row[j] - ratio * row[i]) <= 1e-12 * std::abs(row[j]);
+        for (const auto& row : values) {  // where they overflow they tell nothing
+          const bool told = std::isfinite(row[i]) && std::isfinite(row[j]);
+          same = same && (!told || std::abs(row[j] - ratio * row[i]) <= 1e-12 * std::abs(row[j]));
+        }
         if (!same) continue;
         ties[members[b]] = {members[a], ratio > 0 ? 1 : -1};
         break;
