@@ -455,13 +455,16 @@ void Act::look_at_nested(Moment& now, std::vector<AtZero>& zeros) {
     if (counter_of_[at(i)] >= 0) count(now, model_.form.counters[at(counter_of_[at(i)])], true);
     evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), near_bounds);
+    char& letter = now.mode.switches[at(i)];
+    // What is at zero is as it was just decided: what depends on it must not be counted with another side.
+    const int decided = letter == '+' ? 1 : letter == '-' ? -1 : model_.form.switches[at(i)].at_zero;
     if (sign == 0) {
       zeros.push_back({.unknown = i, .known = 1});
-      if (now.mode.switches[at(i)] == '0' || now.mode.switches[at(i)] == '=') now.mode.switches[at(i)] = '+';
+      if (letter == '0' || letter == '=') letter = '+';
     } else {
-      now.mode.switches[at(i)] = sign > 0 ? '+' : '-';
+      letter = sign > 0 ? '+' : '-';
     }
-    sigma_[at(i)] = sign != 0 ? sign : model_.form.switches[at(i)].at_zero;
+    sigma_[at(i)] = sign != 0 ? sign : decided;
   }
 }
 
