@@ -351,15 +351,23 @@ class EventEngine {
 
 namespace {
 
-/// All surfaces at a few points of very different sizes: with one size alone, x/1e-9 - 1 and x/1e-9 + 1 look alike.
+/// All surfaces at a few points of very different sizes: with one size alone, (x/1e-8)^2 - 1 and + 1 are alike.
 std::vector<std::vector<double>> probe_surfaces(const Program& program, Rounding& point) {
   std::vector<std::vector<double>> out;
   std::vector<double> x(at(program.states())), sigma(at(program.switches()), 1.0);
   std::vector<double> counters(at(program.model().form.counter_values));  // any, but no two alike
   for (size_t c = 0; c < counters.size(); ++c) counters[c] = 0.7548 + 0.5698 * static_cast<double>(c);
   double u = 0.318;
-  for (const auto& [of_states, of_time] : {std::pair{1.0, 1.0}, {1.0, 1e6}, {1e-3, 1e-3}, {1e-6, 1.0}, {1e-6, 1e9},
-                                           {1e-9, 1e-6}, {1e-9, 1e3}, {1e-12, 1.0}, {1e-15, 1e-9}, {1e6, 1.0}}) {
+  for (const auto& [of_states, of_time] : {std::pair{1.0, 1.0},
+                                           {1.0, 1e6},
+                                           {1e-3, 1e-3},
+                                           {1e-6, 1.0},
+                                           {1e-6, 1e9},
+                                           {1e-9, 1e-6},
+                                           {1e-9, 1e3},
+                                           {1e-12, 1.0},
+                                           {1e-15, 1e-9},
+                                           {1e6, 1.0}}) {
     for (double& v : x) {
       u = std::fmod(u * 997.13 + 0.6180339, 1.0);
       v = (u * 2.3 - 0.9) * of_states;

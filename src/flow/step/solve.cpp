@@ -28,6 +28,40 @@ void add(Triplets& out, const SparseMat& A, double factor, int row_offset, int c
   }
 }
 
+/// Nodes of a graph, each part of it from a node at its end, the nearest first (Cuthill and McKee).
+std::vector<int> by_breadth(const std::vector<std::vector<int>>& near) {
+  std::vector<int> order;
+  std::vector<char> seen(near.size(), 0);
+  const auto spread = [&](int first) {
+    size_t next = order.size();
+    order.push_back(first);
+    for (seen[at(first)] = 1; next < order.size(); ++next) {
+      for (const int other : near[at(order[next])]) {
+        if (!std::exchange(seen[at(other)], char{1})) order.push_back(other);
+      }
+    }
+  };
+  for (size_t i = 0; i < near.size(); ++i) {
+    if (seen[i]) continue;
+    const size_t begin = order.size();
+    spread(static_cast<int>(i));
+    const int end = order.back();  // far from where it began
+    for (size_t k = begin; k < order.size(); ++k) seen[at(order[k])] = 0;
+    order.resize(begin);
+    spread(end);
+  }
+  return order;
+}
+
+/// The longest distance between neighbours.
+int band(const std::vector<std::vector<int>>& near, const std::vector<int>& position) {
+  int widest = 0;
+  for (size_t i = 0; i < near.size(); ++i) {
+    for (const int j : near[i]) widest = std::max(widest, std::abs(position[i] - position[at(j)]));
+  }
+  return widest;
+}
+
 }  // namespace
 
 StepSolver::StepSolver(const Program& program, std::span<const double> parameters)
@@ -102,37 +136,11 @@ void StepSolver::order_states(const StepSlopes& s) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
-  std::vector<int> order;
-  std::vector<char> seen(at(n_), 0);
-  const auto spread = [&](int first) {  // the states that `first` leads to are appended, the nearest first
-    size_t next = order.size();
-    order.push_back(first);
-    for (seen[at(first)] = 1; next < order.size(); ++next) {
-      for (const int other : near[at(order[next])]) {
-        if (!std::exchange(seen[at(other)], char{1})) order.push_back(other);
-      }
-    }
-  };
-  for (int i = 0; i < n_; ++i) {
-    if (seen[at(i)]) continue;
-    const size_t begin = order.size();
-    spread(i);
-    const int end = order.back();  // far from where it began
-    for (size_t k = begin; k < order.size(); ++k) seen[at(order[k])] = 0;
-    order.resize(begin);
-    spread(end);
-  }
-  const auto band = [&](const std::vector<int>& position) {
-    int widest = 0;
-    for (int i = 0; i < n_; ++i) {
-      for (const int j : near[at(i)]) widest = std::max(widest, std::abs(position[at(i)] - position[at(j)]));
-    }
-    return widest;
-  };
   std::vector<int> given(at(n_)), position(at(n_));
   std::iota(given.begin(), given.end(), 0);
+  const std::vector<int> order = by_breadth(near);
   for (int k = 0; k < n_; ++k) position[at(order[at(k)])] = k;
-  const bool as_given = band(given) <= band(position);
+  const bool as_given = band(near, given) <= band(near, position);
   state_order_ = as_given ? given : order;
   for (int i = 0; i < items_; ++i) {
     for (const int j : members[at(i)]) {
@@ -281,8 +289,7 @@ bool StepSolver::solve(Whole& w, Vec& r) {
   const auto each = [&](const auto& f) {  // f(of r, place, item or -1)
     for (int i = 0; i < n_; ++i) f(i, w.place[at(i)], -1);
     for (int c = 0; c < (simpson ? 2 : 1); ++c) {
-      for (int i = 0; i < k; ++i)
-        f(n_ + c * k + i, w.place[at(n_ + c * items_ + active_[at(i)])], active_[at(i)]);
+      for (int i = 0; i < k; ++i) f(n_ + c * k + i, w.place[at(n_ + c * items_ + active_[at(i)])], active_[at(i)]);
     }
   };
   each([&](int i, int place, int item) {

@@ -98,15 +98,15 @@ class StepSolver {
   };
 
   /// The same with all items, sparse; a mode keeps those that are not active from moving. So it outlives changes of
-  /// mode, and is the matrix of the complementarity problem (theta > 0): its unknowns are the impulses h u, and a switch
-  /// at +1 wants h >= 0, so that rows of switches have the other sign.
+  /// mode, and is the matrix of the complementarity problem (theta > 0): its unknowns are the impulses h u, and a
+  /// switch at +1 wants h >= 0, so that rows of switches have the other sign.
   struct Whole {
     const StepFormulas* formulas = nullptr;
     double h = 0, theta = 0;
     bool regular = false;
     SparseMat matrix;
-    std::vector<int> place;      // of each unknown: states, items, and once more items for their slopes (Simpson)
-    std::vector<char> entered;   // Simpson: per item, whether any item enters the rate of its condition
+    std::vector<int> place;     // of each unknown: states, items, and once more items for their slopes (Simpson)
+    std::vector<char> entered;  // Simpson: per item, whether any item enters the rate of its condition
     ActiveFactor factor;
     std::vector<char> free;
     Vec rhs, x;
