@@ -89,6 +89,7 @@ std::optional<Vec> OrbitCurve::without(const Vanishing& gone, const Located& l) 
     Leg joined = after;
     joined.x = before.x;
     joined.arc = before.arc;
+    joined.starts = before.starts;
     for (size_t k = gone.first - 1; k <= gone.last; ++k) joined.length += legs[k].length;
     before = joined;
     legs.erase(legs.begin() + static_cast<long>(gone.first), legs.begin() + static_cast<long>(gone.last) + 2);
@@ -120,14 +121,25 @@ std::optional<Vec> OrbitCurve::without(const Vanishing& gone, const Located& l) 
   return problem_.take_legs(std::move(legs));
 }
 
+/// Whether a jump leaves the state where it is: an impact, written as one, that is met without speed.
+bool OrbitCurve::moves_nothing(const Shot::End& end) {
+  constexpr double nothing = 1e-3;
+  const Vec& size = problem_.shooting().size();
+  for (Eigen::Index i = 0; i < size.size(); ++i) {
+    if (std::abs(end.x_plus[ux(i)] - end.x_minus[ux(i)]) > nothing * size[i]) return false;
+  }
+  return true;
+}
+
 std::optional<size_t> OrbitCurve::vanishing_impact(const OrbitView& v) {
   constexpr double none = 1e-4;  // of the speeds on the orbit; it goes with the square root of the distance
   Variation& variation = problem_.shooting().variation();
   for (size_t i = 0; i + 1 < v.legs.size(); ++i) {
     const Leg& leg = v.legs[i];
-    const bool bounces = leg.happens && !leg.event.hits.empty() && leg.event.before == leg.event.after;
-    if (!bounces || leg.guard.kind != GuardKind::gap) continue;
     const Shot::End& end = v.shot.ends[i];
+    const bool hits = leg.guard.kind == GuardKind::gap && !leg.event.hits.empty();
+    const bool jumps = leg.guard.kind == GuardKind::jump && !leg.event.jumps.empty() && moves_nothing(end);
+    if (!leg.happens || !(hits || jumps) || !(leg.event.before == leg.event.after)) continue;
     const Variation::GuardSlope slope = variation.guard(leg.guard, leg.arc, end.x_minus, end.t);
     const double speed = slope.by_state.dot(variation.rates(leg.arc, end.x_minus, end.t)) + slope.by_time;
     const double size = slope.by_state.cwiseAbs().dot(problem_.shooting().size()) / std::max(v.period, 1e-300);
@@ -142,6 +154,7 @@ std::optional<Vec> OrbitCurve::without_impact(size_t leg, const Located& l) {
   Leg joined = legs[leg + 1];
   joined.x = legs[leg].x;
   joined.arc = legs[leg].arc;
+  joined.starts = legs[leg].starts;
   joined.length += legs[leg].length;
   legs[leg] = std::move(joined);
   legs.erase(legs.begin() + static_cast<long>(leg) + 1);
@@ -315,20 +328,28 @@ Passage OrbitCurve::pass(const Located& l) {
     sought_signature_ = problem_.frozen_signature();
     return {.why = "stopped"};
   }
+  const std::vector<Monitor> monitors = view(l.point).monitors;
+  const std::vector<Leg> legs = problem_.legs();
   SpecialPoint s = place(type, l);
   const BranchPoint here = told(l.point);
   const OneSided before = matrix_before(l);
   const std::optional<Side> on = other_side(l, incoming);
-  if (type.empty() && on) {
+  const auto by_choice = [&](const Monitor& m) {
+    return m.name == l.test.name && m.jump && m.jump->what == JumpWatch::What::choice;
+  };
+  const bool nothing = type.empty() || (on && std::any_of(monitors.begin(), monitors.end(), by_choice) &&
+                                        jumps_alike(problem_.program(), legs, on->frozen.legs));
+  if (nothing && on) {
     return {.goes_on = true, .z = on->z, .along = on->side};
   }
   s.spectrum = before.multipliers;
   const bool squared = problem_.symmetry().has_value();
   if (const int times = on ? times_of(*on) : 1; times > 1) {
     s.after = matrix_after(*on, value).multipliers;
-    s.detail = fmt::format("the branch ends on an orbit of {} the period, which has one impact fewer{}",
-                           times == 2 ? "half" : fmt::format("1/{}", times),
-                           before.infinite ? "; the multiplier is infinite (square root)" : "");
+    s.detail =
+        fmt::format("the branch ends on an orbit of {} the period, which has one {} fewer{}",
+                    times == 2 ? "half" : fmt::format("1/{}", times), s.type == "impact-grazing" ? "impact" : "jump",
+                    before.infinite ? "; the multiplier is infinite (square root)" : "");
     const std::string detail = s.detail;
     if (looking_ == 0) book_.special(std::move(s), here);
     return {.why = "signature", .detail = detail};

@@ -104,7 +104,7 @@ std::string OrbitCurve::type_of_monitor(const OrbitView& v, const Monitor& m, co
   switch (m.guard.guard.kind) {
     case GuardKind::gap: return "impact-grazing";
     case GuardKind::lambda: return "release";
-    case GuardKind::jump: return "grazing";
+    case GuardKind::jump: return m.jump && m.jump->what == JumpWatch::What::touch ? "grazing" : "corner";
     case GuardKind::sigma:
       if (m.lowest.where == Lowest::Where::start && m.leg > 0) {
         const Leg& before = v.legs[m.leg - 1];

@@ -68,7 +68,8 @@ void OrbitCurve::follow_other(const Located& l) {
       if (std::optional<CurvePoint> first = kept_apart(from)) return one_way(*first);
     }
   }
-  std::optional<OrbitOptions> beside = type == "impact-grazing" ? orbit_without_impact(l) : std::nullopt;
+  std::optional<OrbitOptions> beside =
+      type == "impact-grazing" || type == "grazing" ? orbit_without_impact(l) : std::nullopt;
   problem_.restore(sought_signature_);
   if (!beside) beside = orbit_beside(l);
   if (beside) {

@@ -126,7 +126,8 @@ class OrbitCurve {
   std::optional<Side> try_side(const OrbitProblem::Frozen& legs, Vec z, double value, double side, const Located& l);
   /// The signature without the legs that vanish, at the special point.
   std::optional<Vec> without(const Vanishing& gone, const Located& l);
-  /// The leg that ends in an impact whose speed vanishes.
+  bool moves_nothing(const Shot::End& end);
+  /// The leg that ends in an impact, or a jump that is one, whose speed vanishes.
   std::optional<size_t> vanishing_impact(const OrbitView& v);
   /// The signature without that impact, at the special point.
   std::optional<Vec> without_impact(size_t leg, const Located& l);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/jump_watch.hpp"
 #include "analysis/orbit.hpp"
 #include "analysis/signature.hpp"
 #include "analysis/spectrum.hpp"
@@ -28,6 +29,7 @@ struct Monitor {
   LegGuard guard;
   Lowest lowest;
   std::string name;
+  std::optional<JumpWatch> jump{};  ///< of a jump: what may change
 };
 
 /// Everything worth knowing about a solution.
@@ -153,7 +155,7 @@ class OrbitProblem {
   // ---- what a solution is like (orbit_problem_view.cpp)
   void set_multipliers(OrbitView& out);
   std::vector<std::vector<LegGuard>> guards_of_legs();
-  void set_monitors(const std::vector<std::vector<LegGuard>>& guards, OrbitView& out) const;
+  void set_monitors(const std::vector<std::vector<LegGuard>>& guards, OrbitView& out);
   std::vector<Mat> factors_of(const Shot& shot);
   std::vector<Vec> flow_at_legs();
   std::vector<Eigen::Index> kept_states() const;

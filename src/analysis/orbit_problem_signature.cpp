@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/jump_watch.hpp"
 #include "analysis/orbit_problem.hpp"
 #include "base/index.hpp"
 #include "flow/parameter_directions.hpp"
@@ -108,6 +109,7 @@ std::optional<Vec> OrbitProblem::take_run(std::vector<double> x, double t, doubl
   values_ = o.parameters;
   t0_ = t;
   shooting_->bind(values_, directions_);
+  freeze_jumps(program_, shooting_->variation(), legs_, t0_);
   prepare_legs();
   values_.clear();
   bind(values);

@@ -1,6 +1,7 @@
 // What a solution is like: multipliers, guards that come near, what acts.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,7 @@ bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
   for (const std::vector<LegGuard>& of_leg : guards) {
     std::vector<Guard>& plain = out.shot.watched.emplace_back();
     for (const LegGuard& g : of_leg) plain.push_back(g.guard);
+    for (size_t k = 0; k < model_.form.jumps.size(); ++k) plain.push_back({GuardKind::jump, static_cast<int>(k), 0});
   }
   if (!shooting_->equations(legs_, closing_, t0_, start_by_, -1, r, J, &out.shot)) return false;
   out.legs = legs_;
@@ -75,17 +77,26 @@ std::vector<std::vector<LegGuard>> OrbitProblem::guards_of_legs() {
 }
 
 /// Each guard of each leg, and how near to zero it comes.
-void OrbitProblem::set_monitors(const std::vector<std::vector<LegGuard>>& guards, OrbitView& out) const {
+void OrbitProblem::set_monitors(const std::vector<std::vector<LegGuard>>& guards, OrbitView& out) {
   out.monitors.clear();
+  double t = t0_;
   for (size_t i = 0; i < guards.size(); ++i) {
     const LegTrace& trace = out.traces[i];
-    const double length = legs_[i].length;
+    const double length = legs_[i].length, begin = std::exchange(t, t + length);
     if (trace.stretches.empty() || !(length * direction_ > 0)) continue;
     for (size_t g = 0; g < guards[i].size(); ++g) {
       const LegGuard& guard = guards[i][g];
       Monitor m{.leg = i, .guard = guard, .lowest = lowest(trace, g, guard, length)};
       m.name =
           fmt::format("leg {} {} {} {}", i, static_cast<int>(guard.guard.kind), guard.guard.item, guard.guard.side);
+      out.monitors.push_back(std::move(m));
+    }
+    if (model_.form.jumps.empty()) continue;
+    const Transition* before = i > 0 && legs_[i - 1].happens ? &legs_[i - 1].event : nullptr;
+    const FlownLeg flown{legs_[i], begin, trace, guards[i].size(), out.shot.ends[i], before};
+    for (const JumpWatch& w : watch_jumps(program_, shooting_->variation(), flown)) {
+      Monitor m{.leg = i, .guard = {.guard = {GuardKind::jump, w.jump, 0}}, .lowest = w.lowest, .jump = w};
+      m.name = fmt::format("leg {} jump {} {} {}", i, w.jump, static_cast<int>(w.what), w.number);
       out.monitors.push_back(std::move(m));
     }
   }

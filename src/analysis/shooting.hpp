@@ -26,10 +26,11 @@ struct Leg {
   Guard guard{};
   Transition event;  ///< what happens there, frozen
   bool happens = false;
-  int known = 0;     ///< zeros of the guard at the start of the leg
-  double until = 0;  ///< clock: absolute time; time: the length, kept
-  Vec until_by{};    ///< clock: how that moves with each parameter followed
-  double ticks = 0;  ///< clock of a jump: which tick
+  int known = 0;              ///< zeros of the guard at the start of the leg
+  double until = 0;           ///< clock: absolute time; time: the length, kept
+  Vec until_by{};             ///< clock: how that moves with each parameter followed
+  double ticks = 0;           ///< clock of a jump: which tick
+  std::vector<int> starts{};  ///< sign of the `on` of each jump after a reset; 0: no matter
   Vec x;
   double length = 0;
 };

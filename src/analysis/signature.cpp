@@ -123,6 +123,7 @@ std::vector<Leg> without_nodes(const std::vector<Leg>& legs) {
       const Leg first = std::exchange(out.back(), leg);
       out.back().x = first.x;
       out.back().arc = first.arc;
+      out.back().starts = first.starts;
       out.back().length += first.length;
     } else {
       out.push_back(leg);
@@ -154,7 +155,10 @@ std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0
         part.event = {};
         shooting.flow(part, begin, x, nullptr);
       }
-      if (k > 0) part.known = 0;
+      if (k > 0) {
+        part.known = 0;
+        part.starts.clear();
+      }
       begin += part.length;
       out.push_back(std::move(part));
     }
@@ -173,6 +177,22 @@ bool same_signature(const std::vector<Leg>& one, const std::vector<Leg>& other) 
     if (!(a[i].event.after == b[i].event.after) || a[i].event.jumps.size() != b[i].event.jumps.size() ||
         a[i].event.hits.size() != b[i].event.hits.size())
       return false;
+    for (size_t k = 0; k < a[i].event.jumps.size(); ++k) {
+      if (a[i].event.jumps[k].jump != b[i].event.jumps[k].jump ||
+          a[i].event.jumps[k].sides != b[i].event.jumps[k].sides)
+        return false;
+    }
+  }
+  return true;
+}
+
+bool jump_leaves_zero(const std::vector<LoweredJump>& jumps, int jump, const Transition& event) {
+  for (const JumpDone& done : event.jumps) {
+    for (const Assignment& a : jumps[at(done.jump)].set) {
+      for (const Expr& symbol : symbols_in(std::span(&jumps[at(jump)].on, 1))) {
+        if (symbol.is_symbol(SymbolKind::state) && symbol.symbol().index == a.state) return false;
+      }
+    }
   }
   return true;
 }
@@ -194,6 +214,12 @@ int known_zeros(const Model& model, const Series& series, const Transition& befo
       if ((moved > 0 && c.below == guard.item) || (moved < 0 && c.above == guard.item)) return 1;
     }
     return 0;
+  }
+  if (guard.kind == GuardKind::jump) {
+    const bool was_zero = std::any_of(before.guards.begin(), before.guards.end(), [&](const Guard& g) {
+      return g.kind == GuardKind::jump && g.item == guard.item;
+    });
+    return was_zero && jump_leaves_zero(model.form.jumps, guard.item, before) ? 1 : 0;
   }
   if (guard.kind == GuardKind::gap) {
     if (before.before.constraints[at(guard.item)] == 'c' && before.after.constraints[at(guard.item)] == 'o')

@@ -104,7 +104,6 @@ class Declare {
     });
     return *this;
   }
-  CLI::Option* required(std::string_view name) { return app_.get_option(find_option(name, command_)->flag()); }
 
  private:
   template <class Make>
@@ -256,7 +255,7 @@ std::function<Outcome()> prepare_orbit(Declare& d) {
 std::function<Outcome()> prepare_follow(Declare& d) {
   const auto o = std::make_shared<FollowRequest>();
   declare(d, o->start.model);
-  d.list("range-of", o->ranges).required("range-of")->required();
+  d.list("range-of", o->ranges);
   declare_search(d, o->start);
   d.value("label", o->label).value("seek", o->seek).value("of", o->of).flag("all", o->all).value("points", o->points);
   d.number("step", o->step).text("longest-time", o->longest).value("measure", o->measure).value("over", o->over);

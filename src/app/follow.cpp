@@ -125,11 +125,14 @@ FollowQuestion at_label(FollowQuestion question, const FollowRequest& request) {
     for (const std::string& text : *modulo) start.modulo.push_back(read_setting(text, "--modulo"));
   }
   start.backward = start.backward || option_of(*past, "backward");
+  if (question.ranges.empty()) question.ranges = read_ranges(*ranges);
   question.equilibrium = question.equilibrium || option_of(*past, "equilibrium");
   return begin_at(std::move(question), read_ranges(*ranges), special_of(*past, request.label, start.system.model()));
 }
 
 FollowQuestion question_of(const FollowRequest& request) {
+  if (request.ranges.empty() && request.label.empty())
+    misuse("nothing says which parameter is followed", "name it and its range: omega=0.5:3");
   ModelOptions chosen = request.start.model;
   chosen.as_given = true;
   const System system = load_system(chosen, request.start.solve.from);

@@ -24,6 +24,15 @@ class Plain {
   /// Names must have been replaced by what they stand for.
   explicit Plain(const Expr& formula);
   double operator()(const PlainInputs& inputs);
+  /// Operations as they were last evaluated, arguments before users: `visit(node, values of its arguments)`.
+  template <class Visit>
+  void each(const Visit& visit) const {
+    std::array<double, 3> a{};
+    for (size_t k = 0; k < nodes_.size(); ++k) {
+      for (size_t i = 0; i < nodes_[k].size(); ++i) a[i] = values_[arguments_[k][i]];
+      if (nodes_[k].size() > 0) visit(nodes_[k], a.data());
+    }
+  }
 
  private:
   std::vector<Expr> nodes_;

@@ -49,6 +49,8 @@ EventKind kind_of_change(char from, char to);
 struct JumpDone {
   int jump = 0;
   std::vector<double> before, after;
+  /// Where the jump is frozen: what the nonsmooth functions in each value that is set have chosen (code/sides).
+  std::vector<std::vector<double>> sides{};
 };
 
 /// Contacts hit at once, and how.

@@ -22,6 +22,7 @@ Variation::Variation(const Program& program, const RunOptions& options)
   memory_.prepare(options_);
   order_ = memory_.order;
   jump_formulas_.resize(model_.form.jumps.size());
+  conditions_.resize(model_.form.jumps.size());
 }
 
 Variation::OtherTangents::OtherTangents(Variation& of, Mat x, Mat p)

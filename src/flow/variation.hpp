@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cmath>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,6 +26,7 @@
 #include "base/index.hpp"
 #include "base/linear.hpp"
 #include "code/plain.hpp"
+#include "code/sides.hpp"
 #include "flow/event/event_driven.hpp"
 #include "flow/simulate.hpp"
 #include "flow/tangent_lanes.hpp"
@@ -70,6 +72,7 @@ class Variation {
   EngineMemory& memory() { return memory_; }
   /// The rates at a point; not finite where there are none.
   Vec rates(const Arc& arc, std::span<const double> x, double t);
+  const std::vector<double>& parameters() const { return options_.parameters; }
   /// Other parameters from here on; what was made for modes met before is kept.
   void bind(const std::vector<double>& parameters);
   /// Derivatives of the rates: columns by state, then by each column of P, a direction of the parameters.
@@ -91,6 +94,18 @@ class Variation {
   /// Moves x through the jumps and impacts of an event with everything frozen that was decided there, and Z with it.
   /// False where the equations of an impact have no solution.
   bool reset(const Transition& event, const Arc& arc, std::span<double> x, double t, Mat& z, const Mat& dt);
+  /// Freezes the jumps of an event: the nonsmooth functions in what they set keep to what they choose there.
+  void freeze(Transition& event, const Arc& arc);
+  /// How far a frozen jump is from one that would do something else.
+  struct JumpRoom {
+    size_t place = 0;        ///< of the jump among those of the event
+    bool condition = false;  ///< of its `when`; else of a choice in what it sets
+    double value = 0;        ///< negative: it would not have been so
+  };
+  std::vector<JumpRoom> jump_room(const Transition& event, const Arc& arc, std::span<const double> x, double t);
+  /// How far the `when` of a jump is from its contrary: positive where it holds; infinite where there is none. The
+  /// state is the one that the jumps of the event before it leave.
+  double condition(int jump, const Transition* event, const Arc& arc, std::span<const double> x, double t);
   /// What must stay zero on what is slid on and closed, with its rates, and its slopes by state, then by parameter.
   void manifold(const Arc& arc, std::span<const double> x, double t, Vec& values, Mat& slopes, const Mat& P = {});
   /// Moves x onto what is slid on and closed, and the tangents with it.
@@ -218,12 +233,16 @@ class Variation {
     Plain formula;
   };
   struct JumpFormulas {
+    std::vector<Sides> sides;  // kept; none: as it falls
     std::vector<std::pair<int, Plain>> values;
     std::vector<JumpSlope> slopes;
+    std::vector<Plain> room;
   };
   struct Impact;
   Multipliers multipliers(const Arc& arc, std::span<const double> x, double t, const Mat& z, const Mat& dt);
-  JumpFormulas& jump_formulas(int jump);
+  std::vector<double> lambdas(const Arc& arc, std::span<const double> x, double t);
+  JumpFormulas& jump_formulas(const JumpDone& jump);
+  Plain* margin_of(int jump);
   void pass_jump(const JumpDone& jump, const Multipliers& before, std::span<double> x, double t, Mat& z, const Mat& dt);
   bool pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt);
   void turn_through(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t, Mat& z,
@@ -265,7 +284,8 @@ class Variation {
   /// Of the tapes of events, before and after an impact.
   std::unordered_map<const Tape*, std::pair<std::unique_ptr<Jet<double>>, std::unique_ptr<Jet<double>>>> impact_jets_;
   std::vector<std::string> notes_;
-  std::vector<JumpFormulas> jump_formulas_;  // by jump
+  std::vector<std::list<JumpFormulas>> jump_formulas_;  // by jump, a set for each choice of sides
+  std::vector<std::optional<Plain>> conditions_;        // margins of `when`, by jump
 };
 
 }  // namespace saltus

@@ -38,25 +38,87 @@ Variation::Multipliers Variation::multipliers(const Arc& arc, std::span<const do
   return out;
 }
 
-/// What a jump assigns, and its derivatives, made when it first happens.
-Variation::JumpFormulas& Variation::jump_formulas(int jump) {
-  JumpFormulas& formulas = jump_formulas_[at(jump)];
-  if (!formulas.values.empty()) return formulas;
-  for (const Assignment& a : model_.form.jumps[at(jump)].set) {
-    formulas.values.emplace_back(a.state, Plain(a.value));
+/// Of the constraints, at a point.
+std::vector<double> Variation::lambdas(const Arc& arc, std::span<const double> x, double t) {
+  std::vector<double> out;
+  for (int j = 0; j < program_.constraints(); ++j) out.push_back(guard({GuardKind::lambda, j, 0}, arc, x, t).value);
+  return out;
+}
+
+/// What a jump assigns, and its derivatives, made when it first happens so.
+Variation::JumpFormulas& Variation::jump_formulas(const JumpDone& jump) {
+  std::list<JumpFormulas>& known = jump_formulas_[at(jump.jump)];
+  for (JumpFormulas& formulas : known) {
+    if (formulas.sides == jump.sides) return formulas;
+  }
+  JumpFormulas& formulas = known.emplace_back();
+  formulas.sides = jump.sides;
+  const std::vector<Assignment>& set = model_.form.jumps[at(jump.jump)].set;
+  for (size_t k = 0; k < set.size(); ++k) {
+    const Sided kept = jump.sides.empty() ? Sided{set[k].value, {}} : on_sides(set[k].value, jump.sides[k]);
+    formulas.values.emplace_back(set[k].state, Plain(kept.formula));
+    for (const Expr& room : kept.room) formulas.room.emplace_back(room);
     for (const SymbolKind by : {SymbolKind::state, SymbolKind::parameter, SymbolKind::time, SymbolKind::lambda}) {
-      for (const Partial& d : gradient(a.value, by)) {
+      for (const Partial& d : gradient(kept.formula, by)) {
         const int index = by == SymbolKind::time ? 0 : d.symbol.symbol().index;
-        formulas.slopes.push_back({a.state, by, index, Plain(d.value)});
+        formulas.slopes.push_back({set[k].state, by, index, Plain(d.value)});
       }
     }
   }
   return formulas;
 }
 
+void Variation::freeze(Transition& event, const Arc& arc) {
+  if (event.jumps.empty()) return;
+  const std::vector<double> lambda = lambdas(arc, event.x_minus, event.t);
+  for (JumpDone& jump : event.jumps) {
+    const PlainInputs inputs{options_.parameters, jump.before, lambda, event.t};
+    jump.sides.clear();
+    for (const Assignment& a : model_.form.jumps[at(jump.jump)].set) jump.sides.push_back(sides_at(a.value, inputs));
+  }
+}
+
+std::vector<Variation::JumpRoom> Variation::jump_room(const Transition& event, const Arc& arc,
+                                                      std::span<const double> x, double t) {
+  std::vector<JumpRoom> out;
+  const std::vector<double> lambda = lambdas(arc, x, t);
+  std::vector<double> now(x.begin(), x.end()), before;
+  for (size_t k = 0; k < event.jumps.size(); ++k) {
+    before = now;
+    const PlainInputs inputs{options_.parameters, before, lambda, t};
+    if (Plain* when = margin_of(event.jumps[k].jump)) out.push_back({k, true, (*when)(inputs)});
+    JumpFormulas& formulas = jump_formulas(event.jumps[k]);
+    for (Plain& room : formulas.room) out.push_back({k, false, room(inputs)});
+    for (auto& [state, formula] : formulas.values) now[at(state)] = formula(inputs);
+  }
+  return out;
+}
+
+/// Of the `when` of a jump; none if it has none.
+Plain* Variation::margin_of(int jump) {
+  std::optional<Plain>& made = conditions_[at(jump)];
+  const std::optional<Expr>& when = model_.form.jumps[at(jump)].when;
+  if (when && !made) made.emplace(margin(*when));
+  return made ? &*made : nullptr;
+}
+
+double Variation::condition(int jump, const Transition* event, const Arc& arc, std::span<const double> x, double t) {
+  Plain* when = margin_of(jump);
+  if (!when) return HUGE_VAL;
+  const std::vector<double> lambda = lambdas(arc, x, t);
+  std::vector<double> now(x.begin(), x.end()), before;
+  for (const JumpDone& done : event ? event->jumps : std::vector<JumpDone>{}) {
+    if (done.jump > jump) break;
+    before = now;
+    for (auto& [state, formula] : jump_formulas(done).values)
+      now[at(state)] = formula({options_.parameters, before, lambda, t});
+  }
+  return (*when)({options_.parameters, now, lambda, t});
+}
+
 void Variation::pass_jump(const JumpDone& jump, const Multipliers& before, std::span<double> x, double t, Mat& z,
                           const Mat& dt) {
-  JumpFormulas& formulas = jump_formulas(jump.jump);
+  JumpFormulas& formulas = jump_formulas(jump);
   const std::vector<double> x_minus(x.begin(), x.end());
   const PlainInputs inputs{options_.parameters, x_minus, before.lambda, t};
   const Mat old = z;

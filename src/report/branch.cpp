@@ -236,12 +236,18 @@ size_t measured_state(const std::string& measure, const Model& model) {
   return static_cast<size_t>(std::max(read_measure(measure, model).state, 0));
 }
 
+/// A value that is zero but for rounding is zero.
+static double without_rounding(double value, const FollowedRange& range) {
+  return std::abs(value) < 1e-14 * std::abs(range.to - range.from) ? 0.0 : value;
+}
+
 std::string BranchLines::line(const std::string& label, const std::string& type, const std::vector<double>& values,
                               const std::string& rest) const {
   std::vector<std::string> texts;
   for (size_t k = 0; k < values.size(); ++k)
-    texts.push_back(fmt::format("{:.12g}", value_of(ranges_[k], model_, values[k])));
-  std::string out = fmt::format("  {:<6}{:<21}{:<17}{}", label, type, fmt::join(texts, ", "), rest);
+    texts.push_back(fmt::format("{:.12g}", without_rounding(value_of(ranges_[k], model_, values[k]), ranges_[k])));
+  std::string out =
+      fmt::format("  {:<6}{:<20} {:<16} {}", label, type, fmt::format("{}", fmt::join(texts, ", ")), rest);
   out.erase(out.find_last_not_of(' ') + 1);
   return out + "\n";
 }
@@ -249,8 +255,9 @@ std::string BranchLines::line(const std::string& label, const std::string& type,
 std::string BranchLines::head(bool equilibria) const {
   std::vector<std::string> names;
   for (const FollowedRange& r : ranges_) names.push_back(r.name);
-  return fmt::format("  {:<6}{:<21}{:<17}{:<12}{:<21}  {}\n", "label", "type", fmt::join(names, ", "),
-                     equilibria ? "" : "period", equilibria ? "first eigenvalue" : "largest multiplier", "signature");
+  return fmt::format("  {:<6}{:<21}{:<17}{:<12}{:<21}  {}\n", "label", "type",
+                     fmt::format("{}", fmt::join(names, ", ")), equilibria ? "" : "period",
+                     equilibria ? "first eigenvalue" : "largest multiplier", "signature");
 }
 
 std::string BranchLines::start(const BranchPoint& p) const {

@@ -1,0 +1,171 @@
+// Branches of orbits on which jumps happen, or are about to: conditions that are touched, clocks that find theirs
+// holding or not, kinks and steps in what is set.
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "analysis/branch.hpp"
+#include "model/read.hpp"
+#include "run_of.hpp"
+
+namespace saltus {
+namespace {
+
+Branch orbits_of(const std::string& text, double start, double low, double high) {
+  const Model model = read_model_text(text);
+  OrbitOptions begin{.run = run_of(model)};
+  begin.run.parameters[0] = start;
+  return follow_orbit(model, begin, {.parameter = 0, .low = low, .high = high});
+}
+
+/// x is mapped to a formula once per unit of time and rests in between.
+Branch map_orbits(const std::string& formula, double a, double b) {
+  return orbits_of("equations = \"x' = 0\"\n[parameters]\nmu = -0.5\na = " + std::to_string(a) +
+                       "\nb = " + std::to_string(b) + "\n[initial]\nx = -0.3\n[jump.map]\nevery = 1\nset = { x = \"" +
+                       formula + "\" }\n",
+                   -0.5, -0.5, 0.5);
+}
+
+// The fixed point x = mu/(1 - a) for x < 0 meets the kink at mu = 0; behind it is x = mu/(1 - b).
+TEST(JumpBranch, MeetsABorderCollisionAtAKinkOfWhatIsSet) {
+  for (const std::string formula :
+       {"mu + if(x < 0, a*x, b*x)", "mu + a*min(x, 0) + b*max(x, 0)", "mu + (a + b)/2*x + (b - a)/2*abs(x)",
+        "mu + a*x + (b - a)*x*step(x)", "mu + if(x < 0 and x > -100, a*x, b*x)", "mu + b*x + (a - b)*sat(x, -9, 0)"}) {
+    for (const double b : {-0.6, -1.6, 1.6}) {
+      const Branch branch = map_orbits(formula, 0.4, b);
+      ASSERT_TRUE(branch.found) << branch.message;
+      ASSERT_EQ(branch.special.size(), 1u) << formula;
+      const SpecialPoint& s = branch.special[0];
+      EXPECT_EQ(s.type, "corner");
+      EXPECT_NEAR(s.values[0], 0, 1e-12);
+      EXPECT_NEAR(s.spectrum[0].real(), 0.4, 1e-9);
+      ASSERT_TRUE(s.after) << formula;
+      EXPECT_NEAR((*s.after)[0].real(), b, 1e-9);
+      EXPECT_EQ(s.persists, b < 1) << formula;
+      EXPECT_EQ(s.crosses, b > 1    ? std::vector<std::string>{"+1"}
+                           : b < -1 ? std::vector<std::string>{"-1"}
+                                    : std::vector<std::string>{});
+      EXPECT_EQ(branch.points.back().values[0], b < 1 ? 0.5 : -0.5);
+      for (const BranchPoint& p : branch.points) {
+        const double slope = p.state[0] < 0 ? 0.4 : b;
+        EXPECT_NEAR(p.state[0], p.values[0] / (1 - slope), 1e-9) << formula;
+      }
+    }
+  }
+}
+
+TEST(JumpBranch, PassesInSilenceWhatChangesNothing) {  // |x| sign(x) is x
+  const Branch branch = map_orbits("mu + a*abs(x)*sign(x) + b*0", 0.4, 1);
+  ASSERT_TRUE(branch.found) << branch.message;
+  EXPECT_TRUE(branch.special.empty()) << branch.special[0].detail;
+  EXPECT_EQ(branch.points.back().values[0], 0.5);
+}
+
+TEST(JumpBranch, EndsAtAStepOfWhatIsSet) {  // x = mu + floor(x)/2: as long as 0 <= mu < 1 it is mu
+  const Branch branch = orbits_of(
+      "equations = \"x' = 0\"\n[parameters]\nmu = 0.5\n[initial]\nx = 0.3\n[jump.map]\nevery = 1\n"
+      "set = { x = \"mu + floor(x)/2\" }\n",
+      0.2, -2, 2);
+  ASSERT_TRUE(branch.found) << branch.message;
+  ASSERT_EQ(branch.special.size(), 2u);
+  for (const SpecialPoint& s : branch.special) {
+    EXPECT_EQ(s.type, "corner");
+    EXPECT_NEAR(s.values[0], s.values[0] > 0.5 ? 1 : 0, 1e-12);
+  }
+  for (const BranchEnd& e : branch.ends) EXPECT_EQ(e.why, "signature");
+}
+
+/// An impact oscillator whose stop is a jump: x'' + 0.1 x' + x = a cos(0.8 t).
+const char* stop = R"M(
+equations = """
+  x' = v
+  v' = -0.1*v - x + a*cos(0.8*t)
+"""
+[parameters]
+a = 0.2
+[initial]
+x = 0.1
+v = 0
+[jump.hit]
+on = "x - 1"
+direction = "rising"
+set = { v = "-0.8*v" }
+)M";
+const double touching = std::hypot(1 - 0.64, 0.08);  // the amplitude of x is a over this
+
+TEST(JumpBranch, GrazesWhereItsFreeOrbitTouchesTheConditionOfAJump) {
+  const Branch branch = orbits_of(stop, 0.2, 0.1, 0.8);
+  ASSERT_TRUE(branch.found) << branch.message;
+  ASSERT_EQ(branch.special.size(), 2u);
+  const SpecialPoint& touch = branch.special[0];
+  EXPECT_EQ(touch.type, "grazing");
+  EXPECT_NEAR(touch.values[0], touching, 1e-12);
+  EXPECT_EQ(touch.persists, true);
+  ASSERT_TRUE(touch.after);
+  EXPECT_TRUE(std::isinf((*touch.after)[0].real()));
+  EXPECT_EQ(branch.special[1].type, "flip");
+  EXPECT_EQ(branch.points.back().values[0], 0.8);
+}
+
+TEST(JumpBranch, OfTwoPeriodsEndsWhereItsJumpVanishes) {
+  const Branch branch = orbits_of(stop, 0.5, 0.1, 0.8);
+  ASSERT_TRUE(branch.found) << branch.message;
+  const SpecialPoint* touch = nullptr;
+  for (const SpecialPoint& s : branch.special) {
+    if (s.type == "grazing" && s.values[0] < 0.4) touch = &s;
+  }
+  ASSERT_TRUE(touch);
+  EXPECT_NEAR(touch->values[0], touching, 1e-9);
+  EXPECT_NE(touch->detail.find("half the period"), std::string::npos) << touch->detail;
+}
+
+// x' = 1 - x, set to 0 by each tick that finds it above c. Every tick: c < 1 - 1/e; every second: up to 1 - 1/e^2.
+TEST(JumpBranch, EndsWhereTheConditionOfAClockChanges) {
+  const std::string model =
+      "equations = \"x' = 1 - x\"\n[parameters]\nc = 0.3\n[initial]\nx = 0.1\n[jump.fire]\nevery = 1\n"
+      "when = \"x > c\"\nset = { x = \"0\" }\n";
+  const Branch once = orbits_of(model, 0.3, 0.1, 1.2);
+  ASSERT_TRUE(once.found) << once.message;
+  ASSERT_EQ(once.special.size(), 1u);
+  EXPECT_EQ(once.special[0].type, "corner");
+  EXPECT_NEAR(once.special[0].values[0], 1 - std::exp(-1), 1e-12);
+  const Branch twice = orbits_of(model, 0.7, 0.1, 1.2);
+  ASSERT_TRUE(twice.found) << twice.message;
+  ASSERT_EQ(twice.special.size(), 2u);
+  for (const SpecialPoint& s : twice.special) {
+    EXPECT_EQ(s.type, "corner");
+    EXPECT_NEAR(s.values[0], s.values[0] < 0.7 ? 1 - std::exp(-1) : 1 - std::exp(-2), 1e-12);
+  }
+}
+
+// A current that rises with slope 1 to the reference and falls with slope m until the clock ticks: multiplier -m.
+TEST(JumpBranch, OfCurrentModeControlFlipsAtEqualSlopes) {
+  const Branch branch = orbits_of(R"M(
+equations = """
+  i' = if(q > 0.5, 1, -m)
+  q' = 0
+"""
+[parameters]
+m = 0.5
+[initial]
+i = 0.5
+q = 1
+[jump.clock]
+every = 1
+set = { q = "1" }
+[jump.off]
+on = "i - 1"
+direction = "rising"
+set = { q = "0" }
+)M",
+                                  0.5, 0.5, 1.5);
+  ASSERT_TRUE(branch.found) << branch.message;
+  ASSERT_EQ(branch.special.size(), 1u);
+  EXPECT_EQ(branch.special[0].type, "flip");
+  EXPECT_NEAR(branch.special[0].values[0], 1, 1e-12);
+  for (const BranchPoint& p : branch.points) EXPECT_NEAR(p.spectrum[0].real(), -p.values[0], 1e-9);
+}
+
+}  // namespace
+}  // namespace saltus
