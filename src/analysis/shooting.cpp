@@ -68,7 +68,7 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
     RunOptions o = options(t, 1);
     o.until = t + (leg.length > 0 ? 1 : -1) * std::max(std::abs(leg.length), 1e-12);
     EngineMemory& memory = v.memory();
-    Smooth smooth(*memory.series, memory.order, memory.step_ratio, o);
+    Smooth smooth(*memory.series, memory.order, memory.orders, o);
     Moment now{.x = x, .counters = leg.arc.counters, .mode = leg.arc.mode};
     now.clock.set(t);
     const double end = t + leg.length, bound = blown_up * size_.maxCoeff();

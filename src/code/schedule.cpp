@@ -1,26 +1,65 @@
 #include "code/schedule.hpp"
 
 namespace saltus {
+namespace {
 
-Schedule make_schedule(const Tape& tape, std::span<const size_t> outputs, std::span<const int> varying) {
-  const size_t slots = static_cast<size_t>(tape.slots);
-  std::vector<bool> varies(slots, false), needed(slots, false);
+template <class Visit>
+void owned(const Operation& o, Visit&& visit) {
+  for (int i = 0; i < slots_of(o.instr); ++i) visit(static_cast<size_t>(o.out + i));
+}
+
+/// Slots that have coefficients above order 0.
+std::vector<bool> slots_that_vary(const Tape& tape, std::span<const int> varying) {
+  std::vector<bool> varies(static_cast<size_t>(tape.slots), false);
   const auto vary = [&](int slot) {
     if (slot >= 0) varies[static_cast<size_t>(slot)] = true;
   };
   vary(tape.time);
   for (const int s : tape.states) vary(s);
   for (const int s : varying) vary(s);
-  const auto owned = [&](const Operation& o, auto&& visit) {
-    for (int i = 0; i < slots_of(o.instr); ++i) visit(static_cast<size_t>(o.out + i));
-  };
-  const auto spread = [&](const std::vector<Operation>& operations) {
-    for (const Operation& o : operations) {
+  for (const auto* list : {&tape.linear, &tape.timed, &tape.free, &tape.bound}) {
+    for (const Operation& o : *list) {
       if (varies[static_cast<size_t>(o.a)] || varies[static_cast<size_t>(o.b)])
         owned(o, [&](size_t slot) { varies[slot] = true; });
     }
-  };
-  for (const auto* list : {&tape.linear, &tape.timed, &tape.free, &tape.bound}) spread(*list);
+  }
+  return varies;
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> linear_drive(const Tape& tape, std::span<const int> varying) {
+  const std::vector<bool> varies = slots_that_vary(tape, varying);
+  std::vector<int> arguments;
+  for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
+    for (const Operation& o : *list) {
+      const bool a = varies[static_cast<size_t>(o.a)], b = varies[static_cast<size_t>(o.b)];
+      switch (o.instr) {
+        case Instr::add:
+        case Instr::sub:
+        case Instr::neg:
+        case Instr::add_c:
+        case Instr::rsub_c:
+        case Instr::scale:
+        case Instr::div_c: break;
+        case Instr::sin_cos_t: arguments.push_back(o.a); break;
+        case Instr::mul:
+          if (a && b) return std::nullopt;
+          break;
+        case Instr::div:
+          if (b) return std::nullopt;
+          break;
+        default:
+          if (varies[static_cast<size_t>(o.out)]) return std::nullopt;
+      }
+    }
+  }
+  return arguments;
+}
+
+Schedule make_schedule(const Tape& tape, std::span<const size_t> outputs, std::span<const int> varying) {
+  const std::vector<bool> varies = slots_that_vary(tape, varying);
+  std::vector<bool> needed(static_cast<size_t>(tape.slots), false);
 
   for (const size_t i : outputs) needed[static_cast<size_t>(tape.outputs[i])] = true;
   std::vector<bool> keep_free(tape.free.size(), false), keep_bound(tape.bound.size(), false);

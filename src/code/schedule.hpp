@@ -1,6 +1,7 @@
 // A pass over a tape: the operations behind some of its outputs, and which of them are done once only.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,5 +24,9 @@ struct Schedule {
 /// What `outputs` need if the given sigma and lambda slots vary and the others do not. With no unknown varying, all of
 /// it is free.
 Schedule make_schedule(const Tape& tape, std::span<const size_t> outputs, std::span<const int> varying);
+
+/// A tape that only adds what varies, and multiplies it by what does not, but for sines and cosines of time: the slots
+/// of their arguments, which are linear in time. Nothing for other tapes. `varying` as above.
+std::optional<std::vector<int>> linear_drive(const Tape& tape, std::span<const int> varying);
 
 }  // namespace saltus

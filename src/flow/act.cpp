@@ -65,6 +65,7 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
   event.x_minus = now.x;
   event.counters_before = now.counters;
   std::optional<Fate> fate = happen_here(now, event);
+  now.arrival = std::nan("");
   event.after = fate ? event.before : now.mode;
   event.x_plus = now.x;
   event.counters = fate ? event.counters_before : now.counters;

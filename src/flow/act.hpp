@@ -51,6 +51,7 @@ class Act {
 
   Jumps& jumps() { return jumps_; }
   const Jumps& jumps() const { return jumps_; }
+  bool has_messages() const { return !messages_.empty(); }
   /// Messages since the last call.
   std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
 

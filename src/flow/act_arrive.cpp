@@ -1,6 +1,7 @@
 // At a point: what is zero there, contacts that approach are hit, the mode that follows.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -36,6 +37,8 @@ std::optional<Fate> Act::arrive(Moment& now, Transition& event, std::vector<AtZe
     if (round == 0) add_touching(now, zeros);
     if (round > 100) return Fate{Why::inconsistent, "impacts follow each other without time passing"};
     if (auto fate = rebound(now, event, zeros)) return fate;
+    now.arrival = std::nan("");
+    if (program_.unknowns() == 1 && jumps_.size() == 0) break;  // nobody else to be hit, and it moves apart
     look(now, zeros, false);
   }
   return settle(now, event, zeros, at_start);
@@ -141,6 +144,8 @@ bool Act::is_contact(int u) const {
 bool Act::approaching(const Moment& now, const std::vector<AtZero>& zeros) {
   const auto touches = [&](const AtZero& z) { return is_contact(z.unknown) && z.known < 2; };
   if (std::none_of(zeros.begin(), zeros.end(), touches)) return false;
+  // What the step has told of the only contact; where there are others, they must be looked at here.
+  if (program_.constraints() == 1 && is_contact(zeros[0].unknown) && now.arrival * direction_ < 0) return true;
   read_sigma(now);
   evaluate_point(now);
   return std::any_of(zeros.begin(), zeros.end(), [&](const AtZero& z) {
@@ -230,7 +235,8 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
   if (auto fate = leaves_table(model_, now)) return fate;
   series_.set_mode(now.mode);
   series_.project(now.x, now.t(), now.counters);
-  now.guess = event.guess = series_.guessed();
+  series_.read_guess(now.guess);
+  event.guess = now.guess;
   return std::nullopt;
 }
 
@@ -254,11 +260,15 @@ const AtZero* Act::alone_at_zero(const Moment& now, const std::vector<AtZero>& z
 
 std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vector<AtZero>& zeros, bool at_start) {
   choice_.at_start = at_start;
+  const double arrival = std::exchange(now.arrival, std::nan(""));  // nested surfaces are decided behind it
   if (const AtZero* alone = alone_at_zero(now, zeros)) {
     choice_.time_scale = scale();
     const int u = alone->unknown;
-    if (const std::optional<SimpleChoice> simple =
-            choose_simply(series_, now.x, now.t(), now.counters, now.mode, *alone, choice_)) {
+    choice_.arrival = arrival;
+    const std::optional<SimpleChoice> simple =
+        choose_simply(series_, now.x, now.t(), now.counters, now.mode, *alone, choice_);
+    choice_.arrival = std::nan("");
+    if (simple) {
       const int m = program_.switches();
       (u < m ? now.mode.switches[at(u)] : now.mode.constraints[at(u - m)]) = simple->letter;
       now.known[at(u)] = simple->leading;

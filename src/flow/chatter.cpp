@@ -36,10 +36,10 @@ void Chatter::note(const Transition& part) {
 
 void Chatter::add(double t, std::span<const int> touched, std::span<const double> x) {
   Mark& m = marks_[next_];
-  m.t = t;
+  times_[next_] = t;
+  keys_[next_] = std::exchange(key_, 0);
   m.touched.assign(touched.begin(), touched.end());
   m.x.assign(x.begin(), x.end());
-  m.key = std::exchange(key_, 0);
   next_ = next_ + 1 == memory ? 0 : next_ + 1;
   count_ = std::min(count_ + 1, memory);
 }
@@ -52,25 +52,25 @@ void Chatter::clear() {
 
 bool Chatter::repeats(size_t period) const {
   for (size_t i = 0; i < 3 * period; ++i) {
-    if (mark(i).key != mark(i + period).key || mark(i).touched.empty()) return false;
+    if (key(i) != key(i + period) || mark(i).touched.empty()) return false;
   }
   return true;
 }
 
 std::optional<Accumulation> Chatter::find(double resolution, double time_scale, double tolerance) {
   for (size_t period = 1; period <= 8 && 4 * period < count_; ++period) {
-    if (mark(0).key != mark(period).key) continue;
-    const double t0 = mark(0).t, t1 = mark(period).t, t2 = mark(2 * period).t, t3 = mark(3 * period).t;
+    if (key(0) != key(period)) continue;
+    const double t0 = time(0), t1 = time(period), t2 = time(2 * period), t3 = time(3 * period);
     const double d0 = std::abs(t0 - t1), d1 = std::abs(t1 - t2), d2 = std::abs(t2 - t3);
     if (!(d0 < d1 && d1 < d2)) continue;
-    const double d3 = std::abs(t3 - mark(4 * period).t);
+    const double d3 = std::abs(t3 - time(4 * period));
     if (!(d2 < d3) || !repeats(period)) continue;
     const double ratio = d0 / d1;
     const double rest = d0 * ratio / (1 - ratio);
     const double drift = std::abs(d1 / d2 - ratio) + std::abs(d2 / d3 - ratio);
     const double rounding = 64 * resolution / d0;
     const bool steady = drift < steady_ratio * (1 - ratio) + rounding;
-    longest_ = std::max(longest_, std::abs(mark(count_ - 1).t - t0));
+    longest_ = std::max(longest_, std::abs(time(count_ - 1) - t0));
     const double span = std::min(longest_, time_scale);
     const bool short_enough = rest < short_rest * span;
     // A ratio that still drifts puts the limit in the wrong place by its share of what is left.

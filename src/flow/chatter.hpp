@@ -45,18 +45,21 @@ class Chatter {
 
  private:
   struct Mark {
-    double t = 0;
-    uint64_t key = 0;  // of what happened
     std::vector<int> touched;
     std::vector<double> x;
   };
   static constexpr size_t memory = 40;
 
-  /// The event `back` events ago.
-  const Mark& mark(size_t back) const { return marks_[next_ > back ? next_ - 1 - back : next_ + memory - 1 - back]; }
+  /// Where the event `back` events ago is noted.
+  size_t place(size_t back) const { return next_ > back ? next_ - 1 - back : next_ + memory - 1 - back; }
+  const Mark& mark(size_t back) const { return marks_[place(back)]; }
+  double time(size_t back) const { return times_[place(back)]; }
+  uint64_t key(size_t back) const { return keys_[place(back)]; }
   bool repeats(size_t period) const;
 
   std::array<Mark, memory> marks_;
+  std::array<double, memory> times_{};
+  std::array<uint64_t, memory> keys_{};  // of what happened
   size_t next_ = 0, count_ = 0;
   uint64_t key_ = 0;    // of the event being noted
   double longest_ = 0;  // how long the current sequence has lasted at most

@@ -32,6 +32,14 @@ std::optional<SimpleChoice> by_sides(double above, double below, double hold) {
   return std::nullopt;
 }
 
+/// Whether rates that are known to a share of `clear_arrival` decide.
+bool far_from_a_change(double above, double below, double hold) {
+  const double largest = std::max(std::abs(above), std::abs(below));
+  const double nearest =
+      std::min({std::abs(above), std::abs(below), std::abs(std::abs(above + below) - hold * std::abs(below - above))});
+  return nearest > clear_arrival * largest;
+}
+
 }  // namespace
 
 Chooser::Chooser(Series& series, Rounding& point, std::span<const double> x, double t, std::span<const double> counters,
@@ -399,8 +407,8 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
   const int u = zero.unknown;
   if (zero.known != 1) return std::nullopt;
   if (u >= series.program().switches()) return choose_open(series, x, t, counters, current, zero, options);
-  Mode mode = current;
   const auto coefficient = [&](char letter, int k) {
+    Mode mode = current;
     mode.switches[at(u)] = letter;
     series.set_mode(mode);
     if (series.expand(x, t, counters, k) != SeriesStatus::ok) return std::nan("");
@@ -424,15 +432,20 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
   }
   double above = 0, below = 0;
   if (slope && (before == '+' || before == '-')) {
-    const double here = coefficient(before, 1), across = here - (before == '+' ? 2 : -2) * *slope;
-    above = (before == '+' ? here : across) * options.direction;
-    below = (before == '-' ? here : across) * options.direction;
+    const auto take = [&](double here) {
+      const double across = here - (before == '+' ? 2 : -2) * *slope;
+      above = (before == '+' ? here : across) * options.direction;
+      below = (before == '-' ? here : across) * options.direction;
+    };
+    take(options.arrival);
+    if (!far_from_a_change(above, below, series.hold(u))) take(coefficient(before, 1));
   } else {
     above = coefficient('+', 1) * options.direction;
     below = coefficient('-', 1) * options.direction;
   }
   const std::optional<SimpleChoice> choice = by_sides(above, below, series.hold(u));
   if (choice && choice->letter == '0' && !slope) {
+    Mode mode = current;
     mode.switches[at(u)] = '0';
     series.set_mode(mode);
     if (series.tape().degree[at(u)] != 1) return std::nullopt;

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -49,6 +50,7 @@ struct ChoiceOptions {
   double direction = 1;   ///< -1 backward in time
   double time_scale = 1;  ///< time in which the flow changes
   bool at_start = false;
+  double arrival = std::numeric_limits<double>::quiet_NaN();  ///< h' of the only surface at zero, if known
   std::map<int, char> leave;  ///< the user's choice for switches where the answer is not unique
 };
 

@@ -103,6 +103,7 @@ std::vector<Guard> Events::crossed(const Moment& now) {
 }
 
 void Events::tell_messages() {
+  if (!act_.has_messages()) return;
   for (const std::string& message : act_.take_messages()) recorder_.say(message);
 }
 

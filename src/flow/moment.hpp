@@ -1,6 +1,7 @@
 // Where a run is: time, state, counters, mode.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "flow/trajectory.hpp"
@@ -37,6 +38,8 @@ struct Moment {
   Mode mode;                     ///< all switches, hidden ones included
   std::vector<int> known;        ///< per unknown: leading coefficients of what is watched that are known to be zero
   std::vector<double> guess{};   ///< of all unknowns, where the mode is not affine in them
+  /// How fast the only surface or gap at zero was reached, where a step tells so clearly; otherwise not a number.
+  double arrival = std::numeric_limits<double>::quiet_NaN();
 
   double t() const { return clock.now(); }
 };

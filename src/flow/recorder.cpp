@@ -38,7 +38,9 @@ void list_events(const Transition& transition, const Model& model, EventList& ou
   out.clear();
   if (transition.silent) return;
   const int m = static_cast<int>(model.form.switches.size()), visible = model.form.visible;
-  const Mode before = visible_mode(transition.before, visible), after = visible_mode(transition.after, visible);
+  write_visible(transition.before, visible, out.before);
+  write_visible(transition.after, visible, out.after);
+  const Mode &before = out.before, &after = out.after;
   const auto add = [&](EventKind kind, const Mode& to) -> Event& {
     Event& event = out.add();
     event.t = transition.t;

@@ -29,6 +29,8 @@ class EventList {
   Event& add();
   std::span<Event> events() { return {events_.data(), count_}; }
 
+  Mode before, after;  ///< of the transition, as users see them
+
  private:
   std::vector<Event> events_;
   size_t count_ = 0;

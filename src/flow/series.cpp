@@ -157,6 +157,7 @@ void Series::set_mode(const Mode& mode) {
   if (plan_->scheduled) enter_schedule(last);
   if (any_held_) held_.assign(at(program_.unknowns()), false);
   any_held_ = false;
+  if (plan_->active.empty()) return;  // resizing to nothing would give the memory away
   residual_.resize(static_cast<Eigen::Index>(plan_->active.size()));
   step_.resize(static_cast<Eigen::Index>(plan_->active.size()));
 }
@@ -401,9 +402,14 @@ SeriesStatus Series::expand_plain(Schedule& schedule, int order) {
   const bool solved =
       std::all_of(plan_->unknowns.begin(), plan_->unknowns.end(), [](const double* u) { return std::isfinite(u[0]); });
   if (!solved || !rates_are_finite()) return SeriesStatus::undefined;
-  linear_ = !schedule.rows.empty() && tape_->flow.timed.empty();
   work_->reached = order;
   return SeriesStatus::ok;
+}
+
+double Series::turning() const {
+  double fastest = 0;
+  for (const int slot : plan_->turns) fastest = std::max(fastest, std::abs(work_->flow[slot][1]));
+  return fastest;
 }
 
 SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const double> counters, int order) {
@@ -411,12 +417,10 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
   note_use(order);
   t_ = t;
   counters_.assign(counters.begin(), counters.end());
-  linear_ = false;
   Jet<double>& jet = work_->flow;
   const bool plain = plan_->scheduled && plan_->active.empty();
   Schedule& schedule = plain ? plan_->schedule : plan_->formula;
   if (work_->reached >= 0 && jet.stands_at({.states = x, .counters = counters, .t = t})) {  // what is missing is added
-    linear_ = !schedule.rows.empty() && tape_->flow.timed.empty();
     if (order <= work_->reached) return SeriesStatus::ok;
     jet.set_time(t, order);
     jet.expand(schedule, order, work_->reached + 1);
@@ -495,6 +499,15 @@ const Jet<double>& Series::actions(std::span<const std::pair<int, double>> sigma
 
 double Series::project(std::span<double> x, double t, std::span<const double> counters, size_t depth) {
   if (plan_->active.empty() && plan_->still.empty()) return 0;
+  if (!plan_->landings.empty()) {
+    double found = 0;
+    for (const Landing& l : plan_->landings) {
+      const double root = l.constant < 0 ? 0 : l.sign * work_->manifold[l.constant][0];
+      found = std::max(found, std::abs(x[at(l.state)] - root));
+      x[at(l.state)] = root;
+    }
+    return found;
+  }
   counters_.assign(counters.begin(), counters.end());
   t_ = t;
   Jet<double>& jet = work_->manifold;

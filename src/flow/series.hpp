@@ -108,9 +108,10 @@ class Series {
   /// d h' / d sigma of a switch alone, where that is a number in the formulas of the current mode and sigma moves h'.
   std::optional<double> side_slope(int u);
 
-  /// Whether the last expand was that of a linear flow with forces that are polynomials of time: the truncated series
-  /// leave a defect of their last term alone, rate[order] tau^order.
-  bool linear() const { return linear_; }
+  /// Whether the flow is linear, driven by polynomials, sines and cosines of time.
+  bool linear() const { return plan_->linear; }
+  /// The highest frequency of those, after an expand.
+  double turning() const;
 
   /// The order that served the current mode best so far; yours to set.
   int& usual_order() { return plan_->order; }
@@ -119,7 +120,10 @@ class Series {
   /// Starting values for the unknowns of a mode that is not affine in them.
   void guess(std::span<const double> unknowns) { guess_.assign(unknowns.begin(), unknowns.end()); }
   /// Those of the current mode; none where it is affine.
-  std::vector<double> guessed() const { return tape_->slope_affine ? std::vector<double>{} : guess_; }
+  void read_guess(std::vector<double>& out) const {
+    out.clear();
+    if (!tape_->slope_affine) out = guess_;
+  }
 
   /// Unknowns that depend on each other, with d residual / d unknown among them at the last point.
   struct Block {
@@ -194,6 +198,13 @@ class Series {
     double sign = 1;
   };
 
+  /// A surface that a state alone is on, at a number: x_i = 0, or the constant in a slot of the manifold tape.
+  struct Landing {
+    int state = 0;
+    int constant = -1;
+    double sign = 1;
+  };
+
   /// What depends on the mode only.
   struct Plan {
     Mode mode;
@@ -221,7 +232,10 @@ class Series {
     std::vector<std::pair<const Plan*, std::vector<int>>> left_by{};  ///< by the mode before: slots to be cleared
     Schedule formula{};  ///< of a mode whose unknowns are formulas: all of it
     bool has_formula = false;
-    bool solvable = false;  ///< no slope of a single unknown is zero
+    bool solvable = false;            ///< no slope of a single unknown is zero
+    bool linear = false;              ///< the flow is, with slopes that rest
+    std::vector<int> turns{};         ///< slots of the arguments of its sines and cosines of time
+    std::vector<Landing> landings{};  ///< all that is slid on, where that is so simple
   };
 
   Plan& plan_of(const Mode& mode);
@@ -233,6 +247,7 @@ class Series {
   void enter_schedule(const Plan* last);
   Plan make_plan(const Mode& mode);
   std::vector<int> held_states(const Plan& plan) const;
+  std::vector<Landing> find_landings(const Plan& plan) const;
   bool slope_rests(const Plan& plan) const;
   std::vector<int> unknown_slots(const Plan& plan, const Tape& tape) const;
   void make_schedule(Plan& plan);
@@ -278,7 +293,6 @@ class Series {
   Work* work_ = nullptr;
   std::vector<bool> held_;
   bool any_held_ = false;
-  bool linear_ = false;
   std::vector<double> guess_;
   std::vector<double> counters_;
   Native native_ = Native::automatic;

@@ -63,8 +63,15 @@ Series::Plan Series::make_plan(const Mode& mode) {
     position[at(u)] = static_cast<int>(plan.active.size());
     plan.active.push_back(u);
   }
-  if (plan.active.empty()) return plan;
+  const std::optional<std::vector<int>> drive = linear_drive(tape.flow, unknown_slots(plan, tape.flow));
+  plan.linear = drive.has_value();
+  if (drive) plan.turns = *drive;
+  if (plan.active.empty()) {
+    plan.landings = find_landings(plan);
+    return plan;
+  }
   choose_rows(plan, position);
+  plan.landings = find_landings(plan);
   Jet<double>& jet = work->flow;
   const auto output = [&](size_t i) { return jet[tape.flow.outputs[i]]; };
   for (const int u : plan.active)
@@ -122,7 +129,35 @@ Series::Plan Series::make_plan(const Mode& mode) {
     }
   }
   plan.slope_rests = slope_rests(plan);
+  plan.linear = plan.linear && plan.slope_rests;
   return plan;
+}
+
+/// Empty unless all that is slid on is of this kind, on states of their own.
+std::vector<Series::Landing> Series::find_landings(const Plan& plan) const {
+  const Tape& tape = plan.tape->manifold;
+  std::vector<Landing> out;
+  std::vector<int> rows = plan.rows;
+  rows.insert(rows.end(), plan.still.begin(), plan.still.end());
+  for (const int row : rows) {
+    const std::vector<ManifoldFunction>& functions = plan.tape->manifolds[at(row)];
+    if (program_.attract() > 0 || functions.size() != 1 || functions[0].gradient.size() != 1) return {};
+    const int state = functions[0].gradient[0].first, slot = tape.states[at(state)];
+    const int value = tape.outputs[at(functions[0].value)];
+    if (std::any_of(out.begin(), out.end(), [&](const Landing& l) { return l.state == state; })) return {};
+    if (value == slot) {
+      out.push_back({.state = state});
+      continue;
+    }
+    const auto shifts = [&](const Operation& o) {
+      const bool by_constant = o.instr == Instr::add_c || o.instr == Instr::rsub_c;
+      return o.out == value && o.a == slot && by_constant;
+    };
+    const auto found = std::find_if(tape.free.begin(), tape.free.end(), shifts);
+    if (found == tape.free.end()) return {};
+    out.push_back({state, found->b, found->instr == Instr::add_c ? -1.0 : 1.0});
+  }
+  return out;
 }
 
 /// Where the unknowns that are solved for, and those that follow them, stand in a tape of the mode.

@@ -9,14 +9,14 @@
 
 namespace saltus {
 
-Smooth::Smooth(Series& series, int most_order, std::span<const double> step_ratio, const RunOptions& options)
+Smooth::Smooth(Series& series, int most_order, const OrderTable& orders, const RunOptions& options)
     : series_(series), control_(series.program().states(), 0, 0) {
-  begin_run(most_order, step_ratio, options);
+  begin_run(most_order, orders, options);
 }
 
-void Smooth::begin_run(int most_order, std::span<const double> step_ratio, const RunOptions& options) {
+void Smooth::begin_run(int most_order, const OrderTable& orders, const RunOptions& options) {
   most_order_ = order_ = most_order;
-  step_ratio_ = step_ratio;
+  orders_ = &orders;
   horizon_ = std::abs(options.until - options.from);
   tolerance_ = local_tolerance(options.tolerance);
   control_.begin_run(tolerance_, horizon_);
@@ -45,7 +45,7 @@ double Smooth::natural(std::span<const WatchedSeries> watched) {
   // What a step of the usual order would be: time scales must not depend on how short events cut the steps. States that
   // are polynomials (a ball in flight) have no scale of their own; what they meet has.
   const double own = std::isfinite(control_.state_step()) ? control_.state_step() : length;
-  if (std::isfinite(own) && own > 0) scale_ = std::min(own * step_ratio_[at(order_)], horizon_);
+  if (std::isfinite(own) && own > 0) scale_ = std::min(own * orders_->step_ratio[at(order_)], horizon_);
   return length;
 }
 
@@ -140,8 +140,10 @@ void Smooth::cut_rough(const Moment& now, double tau) {
 }
 
 bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched) {
+  if (series_.linear() && series_.turning() * std::abs(tau) <= orders_->quiet_turns[at(order_)])
+    return control_.last_term_small(piece_, series_, tau, order_);
   const Tape& tape = series_.tape().flow;
-  const bool may_hide = tape.may_hide, polynomial = series_.linear() || (!may_hide && tape.timed.empty());
+  const bool may_hide = tape.may_hide, polynomial = !may_hide && tape.timed.empty();
   promises_.clear();
   for (const WatchedSeries& w : watched) {
     if (polynomial || w.output < 0) continue;
@@ -168,7 +170,6 @@ bool Smooth::kept(double Promise::*point) {
 
 bool Smooth::solves(const Moment& now, double tau) {
   const size_t n = now.x.size(), stride = at(order_) + 1;
-  if (series_.linear()) return control_.last_term_small(piece_, series_, tau, order_);
   end_.resize(n);
   slopes_.resize(n);
   for (size_t i = 0; i < n; ++i)
@@ -187,8 +188,10 @@ bool Smooth::solves(const Moment& now, double tau) {
 
 const std::vector<double>& Smooth::end() {
   if (end_tau_ != piece_.length || piece_.length == 0) {
-    end_.resize(at(series_.program().states()));
-    Trajectory::evaluate(piece_, series_.program().states(), piece_.length, end_.data());
+    const size_t n = at(series_.program().states()), stride = piece_.coefficients.size() / n;
+    end_.resize(n);
+    for (size_t i = 0; i < n; ++i)
+      end_[i] = evaluate_plainly({&piece_.coefficients[i * stride], stride}, piece_.length);
   }
   end_tau_ = 0;
   return end_;

@@ -24,10 +24,10 @@ namespace saltus {
 
 class Smooth {
  public:
-  /// `series` has room for `most_order`; `step_ratio` by order: a step of the usual order against one of this order.
-  Smooth(Series& series, int most_order, std::span<const double> step_ratio, const RunOptions& options);
+  /// `series` has room for `most_order`, as `orders` has, which must outlive it.
+  Smooth(Series& series, int most_order, const OrderTable& orders, const RunOptions& options);
   /// A further run.
-  void begin_run(int most_order, std::span<const double> step_ratio, const RunOptions& options);
+  void begin_run(int most_order, const OrderTable& orders, const RunOptions& options);
 
   Series& series() { return series_; }
   const Series& series() const { return series_; }
@@ -90,7 +90,7 @@ class Smooth {
 
   Series& series_;
   int most_order_ = 0, order_ = 0;
-  std::span<const double> step_ratio_;
+  const OrderTable* orders_ = nullptr;
   double horizon_ = 0, tolerance_ = 0;
   StepControl control_;
   std::optional<StiffFlow> stiff_;

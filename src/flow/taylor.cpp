@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "base/index.hpp"
 
@@ -45,6 +46,24 @@ double local_tolerance(double tolerance) {
   constexpr double enough_for_events = 1e-10;  // a touch must be told from a hit
   const double wanted = std::max(std::min(0.02 * tolerance, enough_for_events), 1e-4 * tolerance);
   return std::max(wanted, std::min(tolerance, 1e-12));
+}
+
+namespace {
+
+double allowed_defect(double tolerance, int order) { return 8.0 * order * tolerance; }
+
+}  // namespace
+
+OrderTable order_table(double tolerance, int most) {
+  OrderTable out{{1.0}, {0.0}};
+  double log_factorial = 0;
+  for (int n = 1; n <= most; ++n) {
+    out.step_ratio.push_back(std::pow(tolerance, 1.0 / taylor_order(tolerance) - 1.0 / n));
+    log_factorial += std::log(n + 1);  // |s|^(n+1)/(n+1)! is allowed, and the terms behind it fall
+    const double allowed = std::exp((log_factorial + std::log(allowed_defect(tolerance, n))) / (n + 1));
+    out.quiet_turns.push_back(std::min(n / 4.0, allowed));
+  }
+  return out;
 }
 
 StepControl::StepControl(int states, double tolerance, double horizon) : states_(at(states)) {
@@ -162,7 +181,7 @@ bool StepControl::idle(const Piece& piece, double length) const {
 
 bool StepControl::defect_small(const Piece& piece, std::span<const double> slopes, Series& series, double tau,
                                int order) const {
-  const double allowed = 8.0 * order * tolerance_;
+  const double allowed = allowed_defect(tolerance_, order);
   const size_t stride = at(order) + 1;
   for (size_t i = 0; i < states_; ++i) {
     const double start = piece.coefficients[i * stride], slope = slopes[i];
@@ -177,7 +196,11 @@ bool StepControl::defect_small(const Piece& piece, std::span<const double> slope
 }
 
 bool StepControl::last_term_small(const Piece& piece, const Series& series, double tau, int order) const {
-  const double allowed = 8.0 * order * tolerance_, power = std::pow(std::abs(tau), order + 1);
+  double power = 1;  // |tau|^(order + 1)
+  for (auto [factor, left] = std::pair{std::abs(tau), order + 1}; left > 0; left >>= 1, factor *= factor) {
+    if (left & 1) power *= factor;
+  }
+  const double allowed = allowed_defect(tolerance_, order);
   const size_t stride = at(order) + 1;
   for (size_t i = 0; i < states_; ++i) {
     const double rounding = 64 * 2.2e-16 * std::abs(piece.coefficients[i * stride]);

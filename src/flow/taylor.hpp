@@ -20,6 +20,15 @@ int taylor_order(double tolerance);
 /// tolerance^(1/N), and costs a + b N + c N^2.
 int cheapest_order(double tolerance, const Tape& tape);
 
+/// What depends on the order of a step, by order.
+struct OrderTable {
+  std::vector<double> step_ratio;  ///< a step of the usual order against one of this order
+  /// How far sines and cosines may turn on a step of a linear flow so that its last term is all it leaves undone: what
+  /// they have beyond it is then smaller, and below what is allowed of a defect.
+  std::vector<double> quiet_turns;
+};
+OrderTable order_table(double tolerance, int most);
+
 /// A function whose zeros are looked for on the step: its series must be as good as the states'.
 struct WatchedSeries {
   const double* c = nullptr;

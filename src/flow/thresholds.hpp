@@ -31,6 +31,9 @@ inline constexpr double tangent_bits = 512;
 /// A watched function that differs from its series by more than this share of the series' terms is another function
 /// there. Errors of a step are far smaller; what is met within such a share of its end is left to the next one.
 inline constexpr double broken_promise = 1e-3;
+/// A surface is reached at a rate that its series tells if that is more than this share of what its terms would make
+/// it: errors of a step are a hundredth of it at the loosest tolerance.
+inline constexpr double clear_arrival = 1e-2;
 /// A step is blind where the defect allows less than this share of the length its series promises.
 inline constexpr double blind_share = 1e-3;
 /// Blind steps in a row before a run ends as stalled: around a singularity that series do not see they never end, on

@@ -6,11 +6,17 @@
 
 namespace saltus {
 
-Mode visible_mode(const Mode& mode, int visible) {
-  Mode out{mode.switches.substr(0, static_cast<size_t>(visible)), mode.constraints};
+void write_visible(const Mode& mode, int visible, Mode& out) {
+  out = mode;
+  out.switches.resize(static_cast<size_t>(visible));
   for (char& c : out.switches) {
     if (c == '=') c = '0';
   }
+}
+
+Mode visible_mode(const Mode& mode, int visible) {
+  Mode out;
+  write_visible(mode, visible, out);
   return out;
 }
 

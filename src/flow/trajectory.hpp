@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flow/guard.hpp"
@@ -17,13 +18,45 @@ struct Mode {
   std::string switches;
   std::string constraints;
 
+  Mode() = default;
+  Mode(std::string of_switches, std::string of_constraints)
+      : switches(std::move(of_switches)), constraints(std::move(of_constraints)) {}
+  Mode(const Mode&) = default;
+  Mode(Mode&&) = default;
+  Mode& operator=(Mode&&) = default;
+  /// Modes of one model have as many letters: copying and comparing them is what an event does most.
+  Mode& operator=(const Mode& other) {
+    copy(other.switches, switches);
+    copy(other.constraints, constraints);
+    return *this;
+  }
+
   void clear() {
     switches.clear();
     constraints.clear();
   }
   /// "+0|c"
   std::string text() const { return constraints.empty() ? switches : switches + "|" + constraints; }
-  friend bool operator==(const Mode&, const Mode&) = default;
+  friend bool operator==(const Mode& a, const Mode& b) {
+    return same(a.switches, b.switches) && same(a.constraints, b.constraints);
+  }
+
+ private:
+  static constexpr size_t few = 8;
+  static void copy(const std::string& from, std::string& to) {
+    if (from.size() != to.size() || from.size() > few) {
+      to = from;
+    } else {
+      for (size_t i = 0; i < from.size(); ++i) to[i] = from[i];
+    }
+  }
+  static bool same(const std::string& a, const std::string& b) {
+    if (a.size() != b.size() || a.size() > few) return a == b;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (a[i] != b[i]) return false;
+    }
+    return true;
+  }
 };
 
 enum class EventKind {
@@ -42,6 +75,7 @@ enum class EventKind {
 std::string_view kind_name(EventKind kind);
 /// The mode as users see it: the first `visible` switches, `=` as `0`.
 Mode visible_mode(const Mode& mode, int visible);
+void write_visible(const Mode& mode, int visible, Mode& out);
 /// The kind of event in which one switch or constraint alone changes its letter.
 EventKind kind_of_change(char from, char to);
 

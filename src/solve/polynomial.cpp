@@ -447,6 +447,18 @@ void evaluate_with_slope(std::span<const double> c, double tau, double& value, d
   slope = odd + 2 * (tau * even_slope + s2 * odd_slope);
 }
 
+double evaluate_plainly(std::span<const double> c, double tau) {
+  const double s2 = tau * tau;
+  double even = 0, odd = 0;
+  std::size_t k = c.size();
+  if (k % 2 == 1) even = c[--k];
+  for (; k > 0; k -= 2) {
+    odd = odd * s2 + c[k - 1];
+    even = even * s2 + c[k - 2];
+  }
+  return even + tau * odd;
+}
+
 double evaluate_derivative(std::span<const double> c, double tau) {
   double value = 0, correction = 0;
   for (std::size_t k = c.size(); k-- > 1;) {

@@ -50,6 +50,9 @@ Root leftmost_root(std::span<const double> c, const RootSearch& search);
 /// p(tau), as if computed in twice the precision and then rounded.
 double evaluate(std::span<const double> c, double tau);
 
+/// p(tau) as plain arithmetic gives it: the value of evaluate_with_slope.
+double evaluate_plainly(std::span<const double> c, double tau);
+
 /// p(tau) and dp/dtau as plain arithmetic gives them.
 void evaluate_with_slope(std::span<const double> c, double tau, double& value, double& slope);
 

@@ -40,13 +40,12 @@ ClusterRoom::ClusterRoom(SubsystemProgram of, std::span<const int> shape, const 
   const double local = local_tolerance(run.tolerance);
   order =
       std::min(cheapest_order(local, program->tape(std::string(at(program->switches()), '+')).flow), order_for(local));
-  step_ratio.assign(1, 1.0);
-  for (int n = 1; n <= order; ++n) step_ratio.push_back(std::pow(local, 1.0 / taylor_order(local) - 1.0 / n));
+  orders = order_table(local, order);
   series.emplace(*program, options.parameters, order);
   series->use_native(Native::off);  // no mode of a part comes back often enough
   series->share_sides();
   point.emplace(program->points(), options.parameters);
-  smooth.emplace(*series, order, step_ratio, options);
+  smooth.emplace(*series, order, orders, options);
   watches.emplace(*program, direction);
   act.emplace(*series, *point, options);
   moment.mode = {std::string(at(program->switches()), '+'), std::string(at(program->constraints()), 'o')};

@@ -72,7 +72,7 @@ struct ClusterRoom {
   RunOptions options;
   double direction;
   int order;
-  std::vector<double> step_ratio;
+  OrderTable orders;
   std::optional<Series> series;
   std::optional<Rounding> point;
   std::optional<Smooth> smooth;

@@ -24,7 +24,7 @@ class EventEngine {
       : memory_(memory),
         program_(memory.program),
         model_(program_.model()),
-        smooth_(*memory.series, memory.order, memory.step_ratio, options),
+        smooth_(*memory.series, memory.order, memory.orders, options),
         watches_(program_, 1),
         recorder_(program_, options, result),
         events_(*memory.series, *memory.point, memory.chatter, recorder_, options) {}
@@ -61,7 +61,7 @@ class EventEngine {
   void begin_run(const RunOptions& options, Trajectory& result) {
     options_ = &options;
     direction_ = options.until < options.from ? -1.0 : 1.0;
-    smooth_.begin_run(memory_.order, memory_.step_ratio, options);
+    smooth_.begin_run(memory_.order, memory_.orders, options);
     watches_.begin_run(direction_);
     recorder_.begin_run(options, result);
     events_.begin_run(options);
@@ -70,6 +70,7 @@ class EventEngine {
     now_.clock.set(options.from);
     now_.x = options.initial;
     now_.guess.clear();
+    now_.arrival = std::nan("");
     guards_.clear();
     next_sign_.clear();
     first_scale_ = 0;
@@ -210,7 +211,10 @@ class EventEngine {
     now_.x = end;
     after_event_ = false;
     if (first) guards_ = watches_.found_at(tau, resolution());
-    for (const int k : events_.jumps().ticking(now_.t(), resolution())) guards_.push_back({GuardKind::clock, k, 0});
+    now_.arrival = first && guards_.size() == 1 ? watches_.arrival(*first, smooth_, tau) : std::nan("");
+    if (events_.jumps().size() > 0) {
+      for (const int k : events_.jumps().ticking(now_.t(), resolution())) guards_.push_back({GuardKind::clock, k, 0});
+    }
     if (std::abs(tau) > resolution()) std::fill(now_.known.begin(), now_.known.end(), 0);
     for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
     if (!guards_.empty()) return;
@@ -451,8 +455,7 @@ void EngineMemory::prepare(const RunOptions& options) {
     order = cheapest_order(local_tolerance(tolerance), program.tape(std::string(at(program.switches()), '+')).flow);
     series.emplace(program, parameters, order);
     const double local = local_tolerance(tolerance);
-    step_ratio.assign(1, 1.0);
-    for (int n = 1; n <= order; ++n) step_ratio.push_back(std::pow(local, 1.0 / taylor_order(local) - 1.0 / n));
+    orders = order_table(local, order);
   } else if (new_parameters) {
     parameters = options.parameters;
     series->bind(parameters);

@@ -17,6 +17,7 @@
 #include "flow/chatter.hpp"
 #include "flow/series.hpp"
 #include "flow/simulate.hpp"
+#include "flow/taylor.hpp"
 
 namespace saltus {
 
@@ -33,8 +34,8 @@ struct EngineMemory {
 
   const Program& program;
   double tolerance = 0;
-  int order = 0;                   ///< highest order of the series
-  std::vector<double> step_ratio;  ///< by order: a step of the usual order against one of this order
+  int order = 0;  ///< highest order of the series
+  OrderTable orders;
   std::vector<double> parameters;
   Series::Ties ties;
   std::optional<Series> series;

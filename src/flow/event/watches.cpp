@@ -178,6 +178,16 @@ bool Watches::arrive_within(const Smooth& smooth, double time) {
   return any;
 }
 
+double Watches::arrival(const Watch& w, const Smooth& smooth, double tau) const {
+  const bool told = w.guard.kind == GuardKind::surface || w.guard.kind == GuardKind::gap;
+  if (!told || w.late || w.touch) return std::nan("");
+  const double* c = function(w, smooth);
+  double value = 0, slope = 0;
+  evaluate_with_slope({c, at(smooth.order()) + 1}, tau, value, slope);
+  const double terms = std::abs(c[0]) + (std::abs(c[1]) + std::abs(c[2] * tau)) * std::abs(tau);
+  return std::abs(slope * tau) > clear_arrival * terms ? slope : std::nan("");
+}
+
 const std::vector<Guard>& Watches::found_at(double tau, double resolution) {
   std::vector<Guard>& out = found_;
   out.clear();

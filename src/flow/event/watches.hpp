@@ -45,6 +45,9 @@ class Watches {
   bool arrive_within(const Smooth& smooth, double time);
   /// The guards found within `resolution` of tau.
   const std::vector<Guard>& found_at(double tau, double resolution);
+  /// d/dt at tau of the series of a surface or gap that is zero there, not a number where terms that cancel leave few
+  /// digits.
+  double arrival(const Watch& w, const Smooth& smooth, double tau) const;
 
  private:
   const double* function(const Watch& w, const Smooth& smooth) const;

@@ -33,7 +33,7 @@ class Stepper {
       : model_(memory.program.model()),
         options_(options),
         series_(*memory.series),
-        smooth_(series_, memory.order, memory.step_ratio, options),
+        smooth_(series_, memory.order, memory.orders, options),
         solver_(solver),
         result_(result),
         recorder_(memory.program, options, result),
