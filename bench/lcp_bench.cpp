@@ -3,6 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "../tests/matrices.hpp"
 #include "solve/lcp.hpp"
 
 namespace {
@@ -13,19 +14,19 @@ using namespace saltus;
 LcpProblem positive_definite(int n) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
-  const Mat A = Mat::NullaryExpr(n, n, [&] { return normal(random); });
-  return {A * A.transpose() / n + Mat::Identity(n, n) / n, Vec::NullaryExpr(n, [&] { return normal(random); })};
+  const Mat A = made(n, n, [&] { return normal(random); });
+  return {A * A.transpose() / n + Mat::Identity(n, n) / n, made(n, [&] { return normal(random); })};
 }
 
 /// M = A A^T + skew part + diagonal, entries uniform in [-5, 5], q in [-500, 500] (Harker and Pang).
 LcpProblem harker_pang(int n) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> entry(-5, 5), diagonal(0, 0.3), constant(-500, 500);
-  const Mat A = Mat::NullaryExpr(n, n, [&] { return entry(random); });
-  const Mat B = Mat::NullaryExpr(n, n, [&] { return entry(random); });
+  const Mat A = made(n, n, [&] { return entry(random); });
+  const Mat B = made(n, n, [&] { return entry(random); });
   Mat M = A * A.transpose() + B - B.transpose();
   for (int i = 0; i < n; ++i) M(i, i) += diagonal(random);
-  return {M, Vec::NullaryExpr(n, [&] { return constant(random); })};
+  return {M, made(n, [&] { return constant(random); })};
 }
 
 void solve_repeatedly(benchmark::State& state, const LcpProblem& problem, LcpMethod method) {
@@ -56,13 +57,12 @@ BENCHMARK(door_positive_definite)->Arg(10)->Arg(50)->Arg(200)->Arg(1000)->Unit(b
 /// Contacts of a column of n beads on the floor: the impulses that hold their weight for one step.
 void door_bead_column(benchmark::State& state) {
   const int n = static_cast<int>(state.range(0));
-  std::vector<Eigen::Triplet<double>> entries;
+  std::vector<SparseEntry> entries;
   for (int i = 0; i < n; ++i) {
-    entries.emplace_back(i, i, i == 0 ? 1.0 : 2.0);
-    if (i > 0) entries.emplace_back(i, i - 1, -1.0), entries.emplace_back(i - 1, i, -1.0);
+    entries.push_back({i, i, i == 0 ? 1.0 : 2.0});
+    if (i > 0) entries.push_back({i, i - 1, -1.0}), entries.push_back({i - 1, i, -1.0});
   }
-  SparseLcpProblem problem{SparseMat(n, n), Vec::Zero(n)};
-  problem.M.setFromTriplets(entries.begin(), entries.end());
+  SparseLcpProblem problem{SparseMat(n, n, entries), Vec::Zero(n)};
   problem.q[0] = -9.81e-3;
   for (auto _ : state) {
     const LcpSolution s = solve_lcp(problem);

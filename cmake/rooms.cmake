@@ -12,9 +12,13 @@ room(report ask)
 room(app report)
 room(studio app)
 
-target_link_libraries(saltus_base PUBLIC fmt::fmt Eigen3::Eigen Threads::Threads)
+target_link_libraries(saltus_base PUBLIC fmt::fmt Threads::Threads)
 
 # Third-party headers stay behind one file each.
+find_package(Eigen3 REQUIRED)
+set_target_properties(Eigen3::Eigen PROPERTIES
+  INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "$<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>")
+target_link_libraries(saltus_base PRIVATE Eigen3::Eigen)
 find_package(tomlplusplus REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(SUNDIALS REQUIRED)

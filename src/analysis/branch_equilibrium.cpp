@@ -24,7 +24,7 @@ Branch EquilibriumCurve::follow() {
   }
   begin(rest.arc, rest.state);
   Vec z(n() + 1);
-  z << Eigen::Map<const Vec>(rest.state.data(), n()), start_.run.parameters[at(options_.parameter)];
+  z << column_at(rest.state.data(), n()), start_.run.parameters[at(options_.parameter)];
   following_ = problem();
   curve_.emplace(following_, curve_options());
   const std::optional<CurvePoint> first = curve_->start(z);
@@ -115,7 +115,7 @@ bool EquilibriumCurve::equations(const Vec& z, Vec& r, Mat& J) {
   Vec values;
   Mat functions;
   variation_.manifold(arc_, x, time(), values, functions, directions_);
-  const Eigen::Index k = values.size();
+  const Index k = values.size();
   if (basis_.rows() != n() || basis_.cols() != n() - k)
     basis_ = k > 0 ? null_space(functions.leftCols(n())) : Mat(Mat::Identity(n(), n()));
   if (basis_.cols() != n() - k) return false;
@@ -194,7 +194,7 @@ BranchPoint EquilibriumCurve::told(const CurvePoint& p) {
 
 bool EquilibriumCurve::point(const CurvePoint& p) {
   if (looking_ > 0) return --looking_ > 0;
-  for (Eigen::Index i = 0; i < n(); ++i) scale_[i] = std::max(scale_[i], std::abs(p.z[i]));
+  for (Index i = 0; i < n(); ++i) scale_[i] = std::max(scale_[i], std::abs(p.z[i]));
   return book_.point(told(p));
 }
 

@@ -20,7 +20,7 @@ std::optional<std::vector<double>> EquilibriumCurve::rest_in(const Arc& arc, con
   const Arc keep = std::exchange(arc_, arc);
   const Mat basis = std::exchange(basis_, Mat());
   Vec z(n() + 1);
-  z << Eigen::Map<const Vec>(x.data(), n()), value;
+  z << column_at(x.data(), n()), value;
   std::optional<std::vector<double>> out;
   if (std::optional<CurvePoint> p = curve_->start(z)) out = state_of(p->z);
   arc_ = keep;
@@ -66,7 +66,7 @@ bool EquilibriumCurve::admissible(const Arc& arc, const std::vector<double>& x) 
 }
 
 Passage EquilibriumCurve::pass(const Located& l) {
-  const Eigen::Index count = n();
+  const Index count = n();
   const double value = l.point.last(), range = scale_[count];
   if (looking_ > 0 && is_sought(l, "boundary-equilibrium")) return {.why = "stopped"};
   bind(l.point.z);
@@ -95,7 +95,7 @@ Passage EquilibriumCurve::pass(const Located& l) {
       const double there = value + side * eps;
       const std::optional<std::vector<double>> y = rest_in(arc, x, there);
       if (!y) continue;
-      const Vec moved = Eigen::Map<const Vec>(y->data(), count) - Eigen::Map<const Vec>(x.data(), count);
+      const Vec moved = column_at(y->data(), count) - column_at(x.data(), count);
       if (moved.cwiseQuotient(scale_.head(count)).norm() > 1e-2) continue;
       Vec moved_to = l.point.z;
       moved_to[count] = there;
@@ -145,7 +145,7 @@ Passage EquilibriumCurve::pass(const Located& l) {
   arc_ = on.arc;
   basis_.resize(0, 0);
   Passage p{.goes_on = true, .z = Vec(count + 1), .along = on.side};
-  p.z << Eigen::Map<const Vec>(on.x.data(), count), on.value;
+  p.z << column_at(on.x.data(), count), on.value;
   return p;
 }
 

@@ -100,7 +100,7 @@ void EquilibriumCurve::follow_other(const Located& l) {
       book_.branch.special.clear();
       begin(other.arc, other.state);
       Vec z(n() + 1);
-      z << Eigen::Map<const Vec>(other.state.data(), n()), other.value;
+      z << column_at(other.state.data(), n()), other.value;
       if (const std::optional<CurvePoint> first = curve_->start(z)) {
         both_ways(*first);
         return;

@@ -11,8 +11,6 @@ namespace {
 /// What is told may turn by this share of how far a state moves on the orbits before a point is put between.
 constexpr double bent = 1e-4;
 
-Eigen::Map<const Vec> as_vec(const std::vector<double>& x) { return {x.data(), static_cast<Eigen::Index>(x.size())}; }
-
 }  // namespace
 
 Branch OrbitCurve::follow() {
@@ -53,8 +51,7 @@ Branch OrbitCurve::follow_cycles(const Birth& birth) {
     // As far from the equilibrium as it starts; the parameter is free.
     CurvePoint from{.z = *z, .tangent = Vec::Zero(z->size())};
     const Vec size = problem_.shooting().size();
-    for (Eigen::Index i = 0; i < size.size(); ++i)
-      from.tangent[i] = ((*z)[i] - birth.x[static_cast<size_t>(i)]) / size[i];
+    for (Index i = 0; i < size.size(); ++i) from.tangent[i] = ((*z)[i] - birth.x[static_cast<size_t>(i)]) / size[i];
     from.tangent.normalize();
     if (std::optional<CurvePoint> first = kept_apart(from)) {
       book_.branch.found = true;
@@ -213,7 +210,7 @@ bool OrbitCurve::point(const CurvePoint& p) {
   const size_t specials = book_.branch.special.size();
   for (size_t i = 0; i < now.lowest.size(); ++i) {
     // A state that rests on its orbits (a map: jumps alone move it) moves from orbit to orbit.
-    double& extent = extent_[static_cast<Eigen::Index>(i)];
+    double& extent = extent_[static_cast<Index>(i)];
     const double on_orbit = now.highest[i] - now.lowest[i];
     extent = std::max(extent, on_orbit > 0 ? on_orbit : std::abs(now.state[i] - begun_.state[i]));
   }
@@ -221,7 +218,7 @@ bool OrbitCurve::point(const CurvePoint& p) {
   Vec slope;
   if (connected) {
     const double step = length_between(last_->point, p);
-    slope = (as_vec(now.state) - as_vec(last_->told.state)) / step;
+    slope = (column_of(now.state) - column_of(last_->told.state)) / step;
     const bool turns = last_->slope.size() == 0 || exceeds((slope - last_->slope) * step, 4 * bent);
     if (turns) fill(last_->point, last_->told, p, now, 0);
   }
@@ -237,7 +234,9 @@ double OrbitCurve::length_between(const CurvePoint& a, const CurvePoint& b) {
 }
 
 bool OrbitCurve::exceeds(const Vec& moved, double share) const {
-  return (moved.cwiseAbs().array() > share * extent_.array()).any();
+  for (Index i = 0; i < moved.size(); ++i)
+    if (std::abs(moved[i]) > share * extent_[i]) return true;
+  return false;
 }
 
 void OrbitCurve::fill(const CurvePoint& a, const BranchPoint& from, const CurvePoint& b, const BranchPoint& to,
@@ -247,8 +246,8 @@ void OrbitCurve::fill(const CurvePoint& a, const BranchPoint& from, const CurveP
   const std::optional<CurvePoint> middle = curve_->correct(a, length_between(a, b) / 2, 0.5 * (a.z + b.z));
   if (!middle) return;
   const BranchPoint between = told(*middle);
-  const Vec straight = 0.5 * (as_vec(from.state) + as_vec(to.state));
-  if (!exceeds(as_vec(between.state) - straight, bent)) return;
+  const Vec straight = 0.5 * (column_of(from.state) + column_of(to.state));
+  if (!exceeds(column_of(between.state) - straight, bent)) return;
   fill(a, from, *middle, between, depth + 1);
   book_.point(between);
   fill(*middle, between, b, to, depth + 1);
@@ -257,7 +256,7 @@ void OrbitCurve::fill(const CurvePoint& a, const BranchPoint& from, const CurveP
 double OrbitCurve::extent_of(const BranchPoint& p) const {
   double out = 0;
   for (size_t i = 0; i < p.lowest.size(); ++i)
-    out = std::max(out, (p.highest[i] - p.lowest[i]) / first_size_[static_cast<Eigen::Index>(i)]);
+    out = std::max(out, (p.highest[i] - p.lowest[i]) / first_size_[static_cast<Index>(i)]);
   return out;
 }
 
@@ -265,8 +264,7 @@ bool OrbitCurve::ends_at(const BranchPoint& p) {
   constexpr double beyond = 1e6, shrunk = 1e-5;  // of the largest at the start, and on the branch
   double size = 0;
   for (size_t i = 0; i < p.lowest.size(); ++i)
-    size = std::max(
-        size, std::max(std::abs(p.lowest[i]), std::abs(p.highest[i])) / first_size_[static_cast<Eigen::Index>(i)]);
+    size = std::max(size, std::max(std::abs(p.lowest[i]), std::abs(p.highest[i])) / first_size_[static_cast<Index>(i)]);
   const double extent = extent_of(p);
   largest_extent_ = std::max(largest_extent_, extent);
   if (p.period > longest_ || grows_on_the_spot(p))

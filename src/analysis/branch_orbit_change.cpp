@@ -74,7 +74,7 @@ std::optional<OrbitCurve::Side> OrbitCurve::try_side(const OrbitProblem::Frozen&
   OrbitView v;
   if (!problem_.view(p->z, v, true) || !admissible(v)) return std::nullopt;
   // Near the special point, not some other orbit.
-  const Eigen::Index n = problem_.program().states();
+  const Index n = problem_.program().states();
   const Vec moved = (p->z.head(n) - l.point.z.head(n)).cwiseQuotient(problem_.shooting().size());
   if (moved.norm() > 0.2) return std::nullopt;
   return Side{p->z, problem_.frozen_signature(), side};
@@ -125,7 +125,7 @@ std::optional<Vec> OrbitCurve::without(const Vanishing& gone, const Located& l) 
 bool OrbitCurve::moves_nothing(const Shot::End& end) {
   constexpr double nothing = 1e-3;
   const Vec& size = problem_.shooting().size();
-  for (Eigen::Index i = 0; i < size.size(); ++i) {
+  for (Index i = 0; i < size.size(); ++i) {
     if (std::abs(end.x_plus[ux(i)] - end.x_minus[ux(i)]) > nothing * size[i]) return false;
   }
   return true;

@@ -143,12 +143,12 @@ double OrbitCurve::kept_value(const Vec& z) {
     Vec r;
     Mat J;
     if (!problem_.equations(z, r, J)) return std::nan("");
-    const Eigen::Index size = J.rows();
+    const Index size = J.rows();
     return singular_(unit_rows(J.leftCols(size) * problem_.scale().head(size).asDiagonal()));
   }
   if (kept_.starts_with("time ")) {
-    const Eigen::Index n = problem_.program().states();
-    return z[(n + 1) * static_cast<Eigen::Index>(std::stoul(kept_.substr(5))) + n] * problem_.direction();
+    const Index n = problem_.program().states();
+    return z[(n + 1) * static_cast<Index>(std::stoul(kept_.substr(5))) + n] * problem_.direction();
   }
   OrbitView v;
   if (!problem_.view(z, v, !by_matrix)) return std::nan("");
@@ -168,10 +168,10 @@ std::vector<Test> OrbitCurve::curve_tests(const CurvePoint& p) {
     Vec r;
     Mat J;
     if (!problem_.equations(p.z, r, J)) return out;
-    const Eigen::Index size = J.rows();
+    const Index size = J.rows();
     const Vec scale = problem_.scale();
     Mat scaled = J * scale.asDiagonal();
-    for (Eigen::Index i = 0; i < size; ++i)
+    for (Index i = 0; i < size; ++i)
       scaled.row(i) /= std::max(J.row(i).head(size).cwiseProduct(scale.head(size).transpose()).norm(), 1e-300);
     singular_(scaled.leftCols(size));
     out.push_back(cusp_test(scaled.rightCols(2), singular_.left(), p.tangent.tail(2)));

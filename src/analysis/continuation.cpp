@@ -29,7 +29,7 @@ std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double 
                                                bool rough) const {
   if (scale_.size() != z.size()) scale_ = followed_.scale();
   const Vec& scale = scale_;
-  const Eigen::Index n = z.size();
+  const Index n = z.size();
   Vec r;
   Mat J, B(n, n);
   Vec rhs(n);
@@ -68,7 +68,7 @@ std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double 
     // det [F_z; t] in units of the scale, rows of length one.
     Mat S(n, n);
     S.topRows(n - 1) = J * scale.asDiagonal();
-    for (Eigen::Index i = 0; i + 1 < n; ++i) {
+    for (Index i = 0; i + 1 < n; ++i) {
       const double length = S.row(i).norm();
       if (length > 0) S.row(i) /= length;
     }
@@ -81,7 +81,7 @@ std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double 
 
 std::optional<CurvePoint> Continuation::start(Vec z) const {
   scale_ = followed_.scale();
-  const Eigen::Index n = z.size();
+  const Index n = z.size();
   Vec border = Vec::Zero(n);
   border[n - 1] = 1;
   return newton(z, border, z[n - 1], border);
@@ -92,25 +92,25 @@ std::optional<CurvePoint> Continuation::correct(const CurvePoint& from, double s
   return newton(std::move(guess), border, border.dot(from.z) + s, from.tangent, rough);
 }
 
-std::optional<CurvePoint> Continuation::correct_at(const CurvePoint& along, Vec guess, Eigen::Index kept) const {
+std::optional<CurvePoint> Continuation::correct_at(const CurvePoint& along, Vec guess, Index kept) const {
   Vec border = Vec::Zero(guess.size());
   border[kept] = 1;
   const double value = guess[kept];
   return newton(std::move(guess), border, value, along.tangent);
 }
 
-Eigen::Index Continuation::outside(const Vec& z, const Vec& tangent) const {
-  const Eigen::Index count = static_cast<Eigen::Index>(options_.bounds.size());
-  for (Eigen::Index k = 0; k < count; ++k) {
+Index Continuation::outside(const Vec& z, const Vec& tangent) const {
+  const Index count = static_cast<Index>(options_.bounds.size());
+  for (Index k = 0; k < count; ++k) {
     const Bound& b = options_.bounds[static_cast<size_t>(k)];
-    const Eigen::Index i = z.size() - count + k;
+    const Index i = z.size() - count + k;
     if (z[i] < b.low || z[i] > b.high) return i;
     if ((z[i] == b.low && tangent[i] < 0) || (z[i] == b.high && tangent[i] > 0)) return i;
   }
   return -1;
 }
 
-std::optional<CurvePoint> Continuation::at_bound(const CurvePoint& along, Vec guess, Eigen::Index out) const {
+std::optional<CurvePoint> Continuation::at_bound(const CurvePoint& along, Vec guess, Index out) const {
   const Bound& limits = options_.bounds[options_.bounds.size() - static_cast<size_t>(guess.size() - out)];
   guess[out] = std::abs(guess[out] - limits.low) < std::abs(guess[out] - limits.high) ? limits.low : limits.high;
   return correct_at(along, std::move(guess), out);
@@ -218,7 +218,7 @@ CurveEnd Continuation::walk(CurvePoint from) {
   std::vector<Test> tests = followed_.tests(from);
   bool same_problem = true;
   for (int count = 0; count < options_.most_points; ++count) {
-    const Eigen::Index n = from.z.size();
+    const Index n = from.z.size();
     const Vec scale = followed_.scale();
     if (scale.size() == scale_.size())
       from.tangent = from.tangent.cwiseProduct(scale_);
@@ -238,7 +238,7 @@ CurveEnd Continuation::walk(CurvePoint from) {
       break;
     }
     bool last = false;
-    if (const Eigen::Index out = outside(next->z, Vec::Zero(n)); out >= 0) {  // exactly onto the end of the range
+    if (const Index out = outside(next->z, Vec::Zero(n)); out >= 0) {  // exactly onto the end of the range
       const Bound& limits = options_.bounds[options_.bounds.size() - static_cast<size_t>(n - out)];
       const double bound = next->z[out] < limits.low ? limits.low : limits.high;
       Vec guess = next->z;
@@ -293,7 +293,7 @@ CurveEnd Continuation::walk(CurvePoint from) {
       std::optional<CurvePoint> again = start(passage.z);
       if (!again) return {"failed", "Newton's method does not converge behind the special point", l.point.z[n - 1]};
       from = again->last_slope() * passage.along < 0 ? again->reversed() : *again;
-      if (const Eigen::Index out = outside(from.z, Vec::Zero(from.z.size())); out >= 0)
+      if (const Index out = outside(from.z, Vec::Zero(from.z.size())); out >= 0)
         from = at_bound(from, from.z, out).value_or(from);
       broken = true;
       same_problem = false;

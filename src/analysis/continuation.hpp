@@ -109,15 +109,15 @@ class Continuation {
   /// z with t.(z - from) = s, near a guess.
   std::optional<CurvePoint> correct(const CurvePoint& from, double s, Vec guess, bool rough = false) const;
   /// The same with one unknown kept.
-  std::optional<CurvePoint> correct_at(const CurvePoint& along, Vec guess, Eigen::Index kept) const;
+  std::optional<CurvePoint> correct_at(const CurvePoint& along, Vec guess, Index kept) const;
 
  private:
   /// The unknown that has left its bounds, or at them points out of them: -1 if none.
-  Eigen::Index outside(const Vec& z, const Vec& tangent) const;
+  Index outside(const Vec& z, const Vec& tangent) const;
   /// `rough`: the last step, whose square is rounding, need not be checked, and is made with the matrix before it.
   std::optional<CurvePoint> newton(Vec z, const Vec& border, double value, const Vec& along, bool rough = false) const;
   /// Onto the bound that an unknown has left; nothing if that fails.
-  std::optional<CurvePoint> at_bound(const CurvePoint& along, Vec guess, Eigen::Index out) const;
+  std::optional<CurvePoint> at_bound(const CurvePoint& along, Vec guess, Index out) const;
   Vec between(const CurvePoint& a, const CurvePoint& b, double s, double step) const;
   std::optional<Located> locate(const CurvePoint& a, const CurvePoint& b, double step, const Test& from,
                                 const Test& to) const;

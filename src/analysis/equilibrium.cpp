@@ -85,8 +85,7 @@ class Search {
       if (best.residual == 0 || residual < best.residual) best.residual = residual;
       if (!solved || !admissible(modes[k], y)) continue;
       double distance =
-          (k == 0 ? much_nearer : 1.0) *
-          (Eigen::Map<const Vec>(y.data(), ix(y.size())) - Eigen::Map<const Vec>(x.data(), ix(x.size()))).norm();
+          (k == 0 ? much_nearer : 1.0) * (column_at(y.data(), ix(y.size())) - column_at(x.data(), ix(x.size()))).norm();
       if (mode && !(distance < nearest)) continue;
       nearest = distance;
       mode = modes[k];
@@ -147,7 +146,7 @@ class Search {
           break;
         }
       }
-      const double size = 1e-300 + Eigen::Map<const Vec>(x.data(), ix(x.size())).norm();
+      const double size = 1e-300 + column_at(x.data(), ix(x.size())).norm();
       if (!better) return step.norm() < 1e-9 * std::max(size, 1.0) && small(r, J, size);
       x = next;
       r = r2;
@@ -186,7 +185,7 @@ class Search {
   }
 
   void tell(const Arc& arc, const std::vector<double>& x, double residual, Equilibrium& out) {
-    const Eigen::Index n = ix(x.size());
+    const Index n = ix(x.size());
     Vec r, values;
     Mat J, functions;
     equations(arc, x, r, J);
@@ -230,7 +229,7 @@ class Search {
     if (free.cols() == 0 || !bounded) return;
     out.kind = Equilibrium::Kind::set;
     const Vec direction = free.col(0);
-    Eigen::Index largest = 0;
+    Index largest = 0;
     direction.cwiseAbs().maxCoeff(&largest);
     const Vec way = direction[largest] > 0 ? direction : Vec(-direction);
     out.to = end_of(arc, x, way);

@@ -38,7 +38,7 @@ class EquilibriumCurve {
   Branch follow();
 
  private:
-  Eigen::Index n() const { return program_.states(); }
+  Index n() const { return program_.states(); }
   CurveOptions curve_options() const;
   /// Down first; what is found is turned round, so that points are in order along the curve.
   void both_ways(const CurvePoint& first);

@@ -10,17 +10,17 @@ bool KeptTest::operator()(const Vec& z, Vec& r, Mat& J) const {
   if (!equations_(z, base, slopes)) return false;
   const Vec scale = scale_();
   Mat scaled = slopes * scale.asDiagonal();
-  for (Eigen::Index i = 0; i < scaled.rows(); ++i) {
+  for (Index i = 0; i < scaled.rows(); ++i) {
     const double length = scaled.row(i).norm();
     if (length > 0) scaled.row(i) /= length;
   }
   Mat along = null_space(scaled);
-  if (along.cols() > 2) along = along.leftCols(2).eval();
+  if (along.cols() > 2) along = along.leftCols(2);
   const double value = test_(z);
   if (!std::isfinite(value)) return false;
   constexpr double step = 1e-6;
   Vec row = Vec::Zero(z.size());
-  for (Eigen::Index k = 0; k < along.cols(); ++k) {
+  for (Index k = 0; k < along.cols(); ++k) {
     const Vec move = step * along.col(k).cwiseProduct(scale);
     const double up = test_(z + move), down = test_(z - move);
     if (!std::isfinite(up) || !std::isfinite(down)) return false;
@@ -37,7 +37,7 @@ bool KeptTest::operator()(const Vec& z, Vec& r, Mat& J) const {
 }
 
 double Singularity::operator()(const Mat& A) {
-  const Eigen::Index n = A.rows();
+  const Index n = A.rows();
   if (b_.size() != n) {
     // Inverse iteration from both sides.
     const double size = A.norm() > 1e-200 ? A.norm() : 1.0;  // one equation at its fold is zero as a whole

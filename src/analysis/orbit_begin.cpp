@@ -37,7 +37,7 @@ void OrbitSearch::add_plane() {
   const Arc arc = simulate(program, still).last;
   Variation variation(program, base(t, 1));
   const Vec f = variation.rates(arc, x, t);
-  if (!(f.norm() > 1e-9 * (1 + Eigen::Map<const Vec>(x.data(), f.size()).norm())))
+  if (!(f.norm() > 1e-9 * (1 + column_at(x.data(), f.size()).norm())))
     throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try `equilibrium`"};
   Expr plane = 0.0;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -97,7 +97,7 @@ bool OrbitSearch::is_on_section(const Begin& begin) {
   const double rate = slope.by_state.dot(variation_->rates(arc, begin.x, begin.t)) + slope.by_time;
   const bool rises = direction_ * rate > 0;
   if (section.direction != Direction::any && rises != (section.direction == Direction::rising)) return false;
-  const Eigen::Map<const Vec> x(begin.x.data(), ix(begin.x.size()));
+  const ConstView x = column_at(begin.x.data(), ix(begin.x.size()));
   return std::abs(slope.value) <= near * slope.by_state.norm() * x.norm();
 }
 

@@ -107,22 +107,20 @@ std::vector<Leg> OrbitSearch::legs_of(const Begin& begin, const Lap& lap) const 
 }
 
 bool OrbitSearch::equations(const std::vector<Leg>& legs, double t0, Vec& r, Mat& J) {
-  const Eigen::Index n = ix(model_.states.size());
-  Closing closing{.free = left_out_, .sign = Vec::Ones(n), .shift = Eigen::Map<const Vec>(shift_.data(), n)};
+  const Index n = ix(model_.states.size());
+  Closing closing{.free = left_out_, .sign = Vec::Ones(n), .shift = column_at(shift_.data(), n)};
   return shooting_->equations(legs, closing, t0, {}, section_, r, J);
 }
 
 /// Of unknowns and residuals, as they stand in them.
-Vec OrbitSearch::Units::of_rows(Eigen::Index size) const {
-  const Eigen::Index n = state.size();
+Vec OrbitSearch::Units::of_rows(Index size) const {
+  const Index n = state.size();
   Vec out(size);
-  for (Eigen::Index i = 0; i < size; ++i) out[i] = i % (n + 1) == n ? length : state[i % (n + 1)];
+  for (Index i = 0; i < size; ++i) out[i] = i % (n + 1) == n ? length : state[i % (n + 1)];
   return out;
 }
 
-double OrbitSearch::Units::size_of(const Vec& r) const {
-  return r.cwiseQuotient(of_rows(r.size())).lpNorm<Eigen::Infinity>();
-}
+double OrbitSearch::Units::size_of(const Vec& r) const { return r.cwiseQuotient(of_rows(r.size())).max_abs(); }
 
 OrbitSearch::Units OrbitSearch::units_of(const std::vector<Leg>& legs) const {
   Units out{.state = Vec::Constant(ix(model_.states.size()), 1e-300)};
@@ -151,7 +149,7 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
   for (int iteration = 0; iteration < 40 && now.size >= 1e-15; ++iteration) {
     orbit.residual = now.size;
     const Vec unit = units.of_rows(now.r.size());
-    const Vec rows = (now.J * unit.asDiagonal()).rowwise().norm().cwiseMax(1e-300);
+    const Vec rows = (now.J * unit.asDiagonal()).row_norms().cwiseMax(1e-300);
     const Mat scaled = rows.cwiseInverse().asDiagonal() * now.J * unit.asDiagonal();
     const Vec r = now.r.cwiseQuotient(rows);
     const Lu lu(scaled);
@@ -184,7 +182,7 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
 /// As much of a step as leads nearer; false where nothing does. `lu`: of the matrix in units, its rows divided by
 /// `rows`.
 bool OrbitSearch::descend(Descent& now, const Vec& step, const Lu& lu, const Vec& rows, const Units& units, double t0) {
-  const Eigen::Index n = units.state.size();
+  const Index n = units.state.size();
   const double moves = units.size_of(step);
   double share = 1;
   Vec r;
@@ -201,8 +199,7 @@ bool OrbitSearch::descend(Descent& now, const Vec& step, const Lu& lu, const Vec
     const double size = units.size_of(r);
     // The next step, with the matrix as it is, tells whether this one leads nearer also where residuals do not.
     const bool falls = size < 0.9 * now.size || size < 1e-9;
-    const bool nearer =
-        falls || (now.tries > 0 && lu.solve(r.cwiseQuotient(rows)).lpNorm<Eigen::Infinity>() < (1 - share / 2) * moves);
+    const bool nearer = falls || (now.tries > 0 && lu.solve(r.cwiseQuotient(rows)).max_abs() < (1 - share / 2) * moves);
     if (!nearer && share >= 1e-3) continue;
     if (!falls) --now.tries;
     now = {.legs = std::move(next), .r = std::move(r), .J = std::move(J), .size = size, .tries = now.tries};

@@ -88,7 +88,7 @@ void OrbitProblem::set_clocks() {
 }
 
 void OrbitProblem::put(const Vec& z) {
-  const Eigen::Index n = program_.states();
+  const Index n = program_.states();
   for (size_t i = 0; i < legs_.size(); ++i) {
     legs_[i].x = z.segment((n + 1) * ix(i), n);
     legs_[i].length = z[(n + 1) * ix(i) + n];
@@ -100,26 +100,26 @@ std::vector<double> OrbitProblem::values_of(const Vec& z) const { return {z.end(
 
 double OrbitProblem::period_of(const Vec& z) const {
   if (forced_) return constant_value(clock_, parameters_with(values_of(z)));
-  const Eigen::Index n = program_.states();
+  const Index n = program_.states();
   double sum = 0;
-  for (Eigen::Index i = n; i + ix(followed_.size()) < z.size(); i += n + 1) sum += std::abs(z[i]);
+  for (Index i = n; i + ix(followed_.size()) < z.size(); i += n + 1) sum += std::abs(z[i]);
   return symmetry_ ? 2 * sum : sum;
 }
 
 Vec OrbitProblem::pack(const std::vector<double>& values) const {
-  const Eigen::Index n = program_.states(), d = ix(values.size());
+  const Index n = program_.states(), d = ix(values.size());
   Vec z((n + 1) * ix(legs_.size()) + d);
   for (size_t i = 0; i < legs_.size(); ++i) {
     z.segment((n + 1) * ix(i), n) = legs_[i].x;
     z[(n + 1) * ix(i) + n] = legs_[i].length;
   }
-  for (Eigen::Index k = 0; k < d; ++k) z[z.size() - d + k] = values[ux(k)];
+  for (Index k = 0; k < d; ++k) z[z.size() - d + k] = values[ux(k)];
   return z;
 }
 
 void OrbitProblem::set_scale() {
   if (legs_.empty()) return;
-  const Eigen::Index n = program_.states(), d = ix(followed_.size());
+  const Index n = program_.states(), d = ix(followed_.size());
   scale_.resize((n + 1) * ix(legs_.size()) + d);
   // However many legs there are, they count together as one orbit.
   const double share = std::sqrt(static_cast<double>(legs_.size()));
@@ -127,7 +127,7 @@ void OrbitProblem::set_scale() {
     scale_.segment((n + 1) * ix(i), n) = share * size_;
     scale_[(n + 1) * ix(i) + n] = share * period_;
   }
-  for (Eigen::Index k = 0; k < d; ++k) scale_[scale_.size() - d + k] = ranges_[ux(k)];
+  for (Index k = 0; k < d; ++k) scale_[scale_.size() - d + k] = ranges_[ux(k)];
   shooting_->set_size(size_, period_);
 }
 

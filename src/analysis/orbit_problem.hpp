@@ -158,7 +158,7 @@ class OrbitProblem {
   void set_monitors(const std::vector<std::vector<LegGuard>>& guards, OrbitView& out);
   std::vector<Mat> factors_of(const Shot& shot);
   std::vector<Vec> flow_at_legs();
-  std::vector<Eigen::Index> kept_states() const;
+  std::vector<Index> kept_states() const;
   Vec in_units(const Vec& x) const;
   std::vector<Arc> modes_near(const Arc& arc, const std::vector<double>& x, double t, int item);
 

@@ -36,7 +36,7 @@ const Arc& arc_at(const Trajectory& run, double t) { return run.arcs[at(run.piec
 }  // namespace
 
 std::optional<Vec> OrbitProblem::take(const Orbit& orbit) {
-  const Eigen::Index n = program_.states();
+  const Index n = program_.states();
   forced_ = !orbit.autonomous;
   values_ = options_.run.parameters;
   directions_ = parameter_directions(model_, values_, followed_).p;
@@ -47,7 +47,7 @@ std::optional<Vec> OrbitProblem::take(const Orbit& orbit) {
   measure(orbit.trajectory);
   period_ = orbit.period;
   if (forced_) find_clock(orbit.period);
-  closing_ = {.free = orbit.free, .sign = Vec::Ones(n), .shift = Eigen::Map<const Vec>(orbit.shift.data(), n)};
+  closing_ = {.free = orbit.free, .sign = Vec::Ones(n), .shift = column_at(orbit.shift.data(), n)};
   told_ = orbit.state;
   symmetry_.reset();
   if (orbit.symmetric && model_.form.jumps.empty())
@@ -61,15 +61,15 @@ std::optional<Vec> OrbitProblem::take(const Orbit& orbit) {
 
 /// The sizes of the states on an orbit: as large as they become, or as they would move on a piece.
 void OrbitProblem::measure(const Trajectory& orbit) {
-  const Eigen::Index n = program_.states();
+  const Index n = program_.states();
   const std::vector<double> sizes = sizes_on(orbit.pieces, ux(n));
-  size_ = Eigen::Map<const Vec>(sizes.data(), n);
+  size_ = column_at(sizes.data(), n);
   // An orbit that rests at zero, but for what is left of its search, has the size of what was begun with.
   constexpr double nothing = 1e-9;
-  const Vec begun = Eigen::Map<const Vec>(options_.run.initial.data(), n).cwiseAbs();
+  const Vec begun = column_at(options_.run.initial.data(), n).cwiseAbs();
   const double usual = begun.maxCoeff() > 0 ? begun.maxCoeff() : 1.0, largest = size_.maxCoeff();
-  if (forced_ && largest < nothing * usual) size_ = (begun.array() > 0).select(begun, usual);
-  for (Eigen::Index i = 0; i < n; ++i) {
+  for (Index i = 0; i < n; ++i) {
+    if (forced_ && largest < nothing * usual) size_[i] = begun[i] > 0 ? begun[i] : usual;
     if (size_[i] == 0) size_[i] = std::max(largest, 1e-300);
   }
 }
@@ -104,7 +104,7 @@ std::optional<Vec> OrbitProblem::take_run(std::vector<double> x, double t, doubl
   if (!forced_) {
     const Arc arc = run.arcs.empty() ? run.last : run.arcs.front();
     shooting_->bind(o.parameters, directions_);
-    put_phase(Eigen::Map<const Vec>(x.data(), ix(x.size())), shooting_->variation().rates(arc, x, t));
+    put_phase(column_at(x.data(), ix(x.size())), shooting_->variation().rates(arc, x, t));
   }
   values_ = o.parameters;
   t0_ = t;
@@ -128,7 +128,7 @@ std::optional<Vec> OrbitProblem::take_near(const Orbit& orbit, const std::vector
 
 std::optional<Vec> OrbitProblem::take_other(const Vec& move, bool twice) {
   std::vector<double> x;
-  for (Eigen::Index i = 0; i < move.size(); ++i) x.push_back(legs_[0].x[i] + move[i]);
+  for (Index i = 0; i < move.size(); ++i) x.push_back(legs_[0].x[i] + move[i]);
   double duration = 0;
   for (const Leg& leg : legs_) duration += std::abs(leg.length);
   if (symmetry_) {
@@ -207,7 +207,7 @@ std::optional<Vec> OrbitProblem::cut_anew(const Vec& z) {
 }
 
 bool OrbitProblem::needs_cut(const Vec& z) const {
-  const Eigen::Index n = program_.states();
+  const Index n = program_.states();
   std::vector<double> lengths{0.0};  // of stretches, in however many parts
   for (size_t i = 0; i < legs_.size(); ++i) {
     lengths.back() += std::abs(z[(n + 1) * ix(i) + n]);
@@ -232,7 +232,7 @@ bool OrbitProblem::needs_nodes(const OrbitView& view) const {
 void OrbitProblem::put_phase(const Vec& x, const Vec& f) {
   anchor_.through = x;
   anchor_.normal = f.cwiseQuotient(size_.cwiseProduct(size_));
-  for (Eigen::Index i = 0; i < f.size(); ++i) {
+  for (Index i = 0; i < f.size(); ++i) {
     if (closing_.free[ux(i)]) anchor_.normal[i] = 0;
   }
   closing_.normal = anchor_.normal;

@@ -145,7 +145,7 @@ bool OrbitProblem::repeats(const OrbitView& view, int times) const {
   const double middle = view.t0 + direction_ * view.period / times;
   const std::vector<std::vector<double>> there = states_at(view, middle);
   if (there.empty()) return false;
-  for (Eigen::Index i = 0; i < size_.size(); ++i) {
+  for (Index i = 0; i < size_.size(); ++i) {
     const double shifted = view.legs[0].x[i] + closing_.shift[i] / times;
     if (!closing_.free[ux(i)] && std::abs(there[0][ux(i)] - shifted) > same * size_[i]) return false;
   }

@@ -106,15 +106,15 @@ void OrbitProblem::set_monitors(const std::vector<std::vector<LegGuard>>& guards
 std::vector<Mat> OrbitProblem::factors_of(const Shot& shot) {
   std::vector<Mat> factors = shooting_->factors(legs_, shot);
   factors.back() = closing_.sign.asDiagonal() * factors.back();  // S is its own inverse
-  const std::vector<Eigen::Index> kept = kept_states();
-  const Vec size = size_(kept);
-  for (Mat& M : factors) M = Mat(size.cwiseInverse().asDiagonal() * Mat(M(kept, kept)) * size.asDiagonal());
+  const std::vector<Index> kept = kept_states();
+  const Vec size = size_.entries_at(kept);
+  for (Mat& M : factors) M = size.cwiseInverse().asDiagonal() * M.part(kept) * size.asDiagonal();
   return factors;
 }
 
-std::vector<Eigen::Index> OrbitProblem::kept_states() const {
-  std::vector<Eigen::Index> out;
-  for (Eigen::Index i = 0; i < size_.size(); ++i) {
+std::vector<Index> OrbitProblem::kept_states() const {
+  std::vector<Index> out;
+  for (Index i = 0; i < size_.size(); ++i) {
     if (!closing_.free[ux(i)]) out.push_back(i);
   }
   return out;
@@ -122,18 +122,18 @@ std::vector<Eigen::Index> OrbitProblem::kept_states() const {
 
 /// States that come back, each in units of its size.
 Vec OrbitProblem::in_units(const Vec& x) const {
-  const std::vector<Eigen::Index> kept = kept_states();
-  return x(kept).cwiseQuotient(size_(kept));
+  const std::vector<Index> kept = kept_states();
+  return x.entries_at(kept).cwiseQuotient(size_.entries_at(kept));
 }
 
 Vec OrbitProblem::unfold(const Mat& matrix) {
-  const Eigen::Index n = program_.states();
+  const Index n = program_.states();
   // Inverse iteration for the eigenvalue -1.
   const Lu lu(matrix + (1 + 1e-9) * Mat::Identity(matrix.rows(), matrix.cols()));
   Vec v = Vec::LinSpaced(matrix.rows(), 1.0, 1.7);
   for (int k = 0; k < 4; ++k) v = lu.solve(v).normalized();
   if (!forced_) v = Vec(null_space(in_units(flow_at_cut()).normalized().transpose()) * v);
-  const std::vector<Eigen::Index> kept = kept_states();
+  const std::vector<Index> kept = kept_states();
   Vec out = Vec::Zero(n);
   for (size_t i = 0; i < kept.size(); ++i) out[kept[i]] = v[ix(i)] * size_[kept[i]];
   return out;
@@ -174,7 +174,7 @@ bool OrbitProblem::acts(const Arc& arc, const std::vector<double>& x, double t, 
       b.mode.switches[at(item)] = '-';
       const Vec f = v.rates(a, y, t), g = v.rates(b, y, t);
       if (!f.allFinite() || !g.allFinite()) continue;
-      if ((f - g).cwiseAbs().maxCoeff() > 1e-13 * (f.cwiseAbs().maxCoeff() + g.cwiseAbs().maxCoeff())) return true;
+      if ((f - g).max_abs() > 1e-13 * (f.max_abs() + g.max_abs())) return true;
     }
   }
   return false;

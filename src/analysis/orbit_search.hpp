@@ -51,7 +51,7 @@ class OrbitSearch {
   struct Units {
     Vec state;
     double length = 0;
-    Vec of_rows(Eigen::Index size) const;
+    Vec of_rows(Index size) const;
     double size_of(const Vec& r) const;
   };
   /// Where Newton's method is.

@@ -22,13 +22,13 @@ void OrbitSearch::tell(const Begin& begin, Lap& now, Orbit& orbit) {
   orbit.free = left_out_;
   orbit.shift = shift_;
   multipliers(begin, now, orbit);
-  for (Eigen::Index i = 0; i < now.monodromy.rows(); ++i) {
+  for (Index i = 0; i < now.monodromy.rows(); ++i) {
     const Vec row = now.monodromy.row(i).transpose();
     orbit.monodromy.emplace_back(row.begin(), row.end());
   }
   orbit.symmetric = now.run.dense() && find_symmetry(*program_, *variation_,
                                                      {&now.run, direction_ * orbit.period, left_out_, shift_,
-                                                      Eigen::Map<const Vec>(size_.data(), ix(size_.size()))});
+                                                      column_at(size_.data(), ix(size_.size()))});
   tell_legs(begin, now, orbit);
   std::erase_if(now.run.events, [](const Event& e) { return e.kind == EventKind::section; });
   orbit.trajectory = std::move(now.run);
@@ -64,7 +64,7 @@ std::vector<Mat> OrbitSearch::factors_of(const Begin& begin, Lap& now, std::vect
   Shot shot;
   std::vector<Mat> out;
   Mat product = Mat::Identity(now.monodromy.rows(), now.monodromy.cols());
-  const Eigen::Index n = product.rows();
+  const Index n = product.rows();
   const Closing closing{.free = left_out_, .sign = Vec::Ones(n), .shift = Vec::Zero(n)};
   if (shooting_->equations(legs, closing, begin.t, {}, section_, r, J, &shot)) {
     out = shooting_->factors(legs, shot);
@@ -94,7 +94,7 @@ double OrbitSearch::solved_period() const {
 }
 
 void OrbitSearch::multipliers(const Begin& begin, Lap& now, Orbit& orbit) {
-  std::vector<Eigen::Index> kept;
+  std::vector<Index> kept;
   for (size_t i = 0; i < left_out_.size(); ++i) {
     if (!left_out_[i]) kept.push_back(ix(i));
   }
@@ -103,9 +103,9 @@ void OrbitSearch::multipliers(const Begin& begin, Lap& now, Orbit& orbit) {
   for (size_t i = 0; i < kept.size(); ++i) scale[ix(i)] = std::max(size_[ux(kept[i])], 1e-300);
   std::vector<Vec> flow;
   std::vector<Mat> factors = factors_of(begin, now, flow);
-  for (Mat& M : factors) M = Mat(scale.cwiseInverse().asDiagonal() * Mat(M(kept, kept)) * scale.asDiagonal());
+  for (Mat& M : factors) M = scale.cwiseInverse().asDiagonal() * M.part(kept) * scale.asDiagonal();
   if (!forced_) {
-    for (Vec& f : flow) f = Vec(f(kept).cwiseQuotient(scale));
+    for (Vec& f : flow) f = f.entries_at(kept).cwiseQuotient(scale);
     orbit.trivial = {carried_along(factors, flow), 0};
     for (Vec& f : flow) f.normalize();
     // The flow is carried along: what is left lives on its complement.

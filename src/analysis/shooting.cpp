@@ -54,7 +54,7 @@ void Shooting::set_size(const Vec& size, double period) {
 bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, LegTrace* trace,
                     std::span<const Guard> watched) {
   Variation& v = variation_;
-  const Eigen::Index n = ix(x.size()), d = directions_.cols();
+  const Index n = ix(x.size()), d = directions_.cols();
   if (tangents) {
     Mat X = Mat::Zero(n, n + d), P = Mat::Zero(ix(run_.parameters.size()), n + d);
     X.leftCols(n).setIdentity();
@@ -140,7 +140,7 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
 /// What ends a leg, with its slopes along the columns of z: by x_i, by T_i, by the start time, by parameters.
 bool Shooting::end_row(const Leg& leg, double t, std::span<const double> x, const Vec& f0, const Mat& z, const Mat& dt,
                        int section, double& value, Mat& row) {
-  const Eigen::Index n = program_.states(), d = directions_.cols();
+  const Index n = program_.states(), d = directions_.cols();
   const double end = t + leg.length;
   if (leg.end == Leg::End::guard && leg.known > 0 && std::abs(leg.length) < short_leg * period_) {
     // sum of c_j T^(j - known): zero with the guard, and regular where the leg vanishes.
@@ -215,7 +215,7 @@ bool Shooting::residual(const std::vector<Leg>& legs, const Closing& closing, do
 /// Without `slopes` J is left in disorder.
 bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section,
                     Vec& r, Mat& J, Shot* shot, bool slopes) {
-  const Eigen::Index n = program_.states(), d = directions_.cols(), size = (n + 1) * ix(legs.size());
+  const Index n = program_.states(), d = directions_.cols(), size = (n + 1) * ix(legs.size());
   r.setZero(size);
   J.setZero(size, size + d);
   if (shot) shot->ends.assign(legs.size(), {});
@@ -226,7 +226,7 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
   for (size_t i = 0; i < legs.size(); ++i) {
     const Leg& leg = legs[i];
     failed_leg_ = static_cast<int>(i);
-    const Eigen::Index row = (n + 1) * ix(i), next = (n + 1) * ix((i + 1) % legs.size());
+    const Index row = (n + 1) * ix(i), next = (n + 1) * ix((i + 1) % legs.size());
     std::vector<double> x(leg.x.begin(), leg.x.end());
     Mat X = Mat::Zero(n, n + d);
     const Vec f0 = v.rates(leg.arc, x, t);
@@ -268,7 +268,7 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
         if (!end_row(leg, t, x, f0, z, dt, section, value, h)) return false;
         // In units of time, so that all rows are alike; not by the guard's own speed, which may vanish.
         double unit = std::abs(h(0, n)) * period_;
-        for (Eigen::Index k = 0; k < n; ++k) unit += std::abs(h(0, k)) * size_[k];
+        for (Index k = 0; k < n; ++k) unit += std::abs(h(0, k)) * size_[k];
         unit /= period_;
         if (slopes && unit > 0 && std::isfinite(unit)) unit_[i] = unit;
         value /= unit_[i];
@@ -297,7 +297,7 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
     }
     if (shot) shot->ends[i].x_plus = x;
     const bool last = i + 1 == legs.size();
-    const Eigen::Map<const Vec> reached(x.data(), n);
+    const ConstView reached = column_at(x.data(), n);
     r.segment(row, n) = legs[(i + 1) % legs.size()].x - reached;
     J.block(row, next, n, n).setIdentity();
     if (last) {
@@ -330,7 +330,7 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
       J.block(row + n, 0, 1, n) = closing.normal.transpose() / unit;
     }
     if (last) {
-      for (Eigen::Index s = 0; s < n; ++s) {
+      for (Index s = 0; s < n; ++s) {
         if (!closing.free[static_cast<size_t>(s)]) continue;
         r[row + s] = 0;
         J.row(row + s).setZero();

@@ -85,7 +85,7 @@ std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t,
     leg.event = e;
     leg.happens = true;
     leg.length = e.t - t;
-    leg.x = Eigen::Map<const Vec>(x.data(), ix(x.size()));
+    leg.x = column_at(x.data(), ix(x.size()));
     leg.end = Leg::End::time;
     leg.until = leg.length;
     if (!e.resting.empty() && leg.arc.counters.empty()) leg.arc.counters = e.counters;
@@ -107,7 +107,7 @@ std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t,
     leg.arc = run.last;
     leg.arc.held = held_at(t).held;
     leg.length = run.end.t - t;
-    leg.x = Eigen::Map<const Vec>(x.data(), ix(x.size()));
+    leg.x = column_at(x.data(), ix(x.size()));
     leg.end = Leg::End::clock;
     leg.until = run.end.t;
     legs.push_back(std::move(leg));
@@ -146,7 +146,7 @@ std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0
     double begin = t;
     for (int k = 0; k < parts; ++k) {
       Leg part = leg;
-      part.x = Eigen::Map<const Vec>(x.data(), ix(x.size()));
+      part.x = column_at(x.data(), ix(x.size()));
       part.length = leg.length / parts;
       if (k + 1 < parts) {
         part.end = Leg::End::part;

@@ -16,9 +16,9 @@ std::optional<Vec> other_direction(const Followed& followed, const Located& l) {
   const Vec scale = followed.scale();
   Mat scaled = here * scale.asDiagonal();
   // A whole row may vanish at the point (x' = mu x - x^3): what is left of it is rounding.
-  for (Eigen::Index i = 0; i < scaled.rows(); ++i)
+  for (Index i = 0; i < scaled.rows(); ++i)
     scaled.row(i) /= std::max({scaled.row(i).norm(), before.row(i).cwiseProduct(scale.transpose()).norm(), 1e-300});
-  scaled.conservativeResize(scaled.rows() + 1, Eigen::NoChange);
+  scaled.conservativeResize(scaled.rows() + 1, scaled.cols());
   scaled.row(scaled.rows() - 1) = l.point.tangent.transpose();
   const Mat rest = null_space(scaled, 1e-5);
   if (rest.cols() == 0) return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<Vec> other_direction(const Followed& followed, const Located& l) {
 }
 
 Mat unit_rows(Mat A) {
-  for (Eigen::Index i = 0; i < A.rows(); ++i) A.row(i) /= std::max(A.row(i).norm(), 1e-300);
+  for (Index i = 0; i < A.rows(); ++i) A.row(i) /= std::max(A.row(i).norm(), 1e-300);
   return A;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace saltus {
 namespace {
@@ -96,7 +97,7 @@ Spectrum spectrum_of_product(const std::vector<Mat>& factors) {
   constexpr int most_sweeps = 12;
   constexpr double apart = 1e-13;      // subspaces that no longer turn into each other
   constexpr double forgotten = 1e-14;  // of a factor's size
-  const Eigen::Index n = factors.front().rows();
+  const Index n = factors.front().rows();
   if (n == 0) return {};
   Mat Q = Mat::Identity(n, n), turned, R;
   std::vector<Mat> triangles(factors.size());
@@ -110,21 +111,21 @@ Spectrum spectrum_of_product(const std::vector<Mat>& factors) {
     }
     turned = before.transpose() * Q;
     bool all = true;
-    for (Eigen::Index k = 1; k < n; ++k) {
+    for (Index k = 1; k < n; ++k) {
       splits[static_cast<size_t>(k)] = turned.bottomLeftCorner(n - k, k).norm() < apart;
       all = all && splits[static_cast<size_t>(k)];
     }
     if (all) break;
   }
   Spectrum out;
-  for (Eigen::Index first = 0, next; first < n; first = next) {
+  for (Index first = 0, next; first < n; first = next) {
     next = first + 1;
     while (next < n && !splits[static_cast<size_t>(next)]) ++next;
-    const Eigen::Index size = next - first;
+    const Index size = next - first;
     Mat block = Mat::Identity(size, size);
     for (size_t i = 0; i < factors.size(); ++i) {
       Mat step = triangles[i].block(first, first, size, size);
-      for (Eigen::Index k = 0; k < size; ++k) {
+      for (Index k = 0; k < size; ++k) {
         if (std::abs(step(k, k)) <= forgotten * factors[i].norm()) step.row(k).tail(size - k).setZero();
       }
       block = step * block;

@@ -14,10 +14,10 @@ constexpr double longest = 1e3;
 constexpr long most_pieces = 16;
 
 /// Directions of no particular kind: what a model's symmetry forgets must not be all there is of one.
-Mat general_directions(Eigen::Index states, Eigen::Index directions) {
+Mat general_directions(Index states, Index directions) {
   Mat x(states, directions);
-  for (Eigen::Index i = 0; i < states; ++i) {
-    for (Eigen::Index k = 0; k < directions; ++k)
+  for (Index i = 0; i < states; ++i) {
+    for (Index k = 0; k < directions; ++k)
       x(i, k) = (i == k ? 1.0 : 0.0) + 0.5 * std::cos(static_cast<double>(1 + i + 3 * k * k));
   }
   return qr(x).Q;
@@ -37,8 +37,8 @@ bool Stretching::along(const Piece& piece, const Arc& arc) {
   if (carried_.empty()) return false;
   variation_.along(piece, arc);
   const Mat& x = variation_.tangents();
-  const double largest = x.colwise().norm().maxCoeff(), smallest = x.colwise().norm().minCoeff();
-  if (largest < longest && smallest > 1 / longest && ++pieces_ < most_pieces) return false;
+  const Vec lengths = x.column_norms();
+  if (lengths.maxCoeff() < longest && lengths.minCoeff() > 1 / longest && ++pieces_ < most_pieces) return false;
   orthonormalise(false);
   return true;
 }
@@ -67,15 +67,15 @@ void Stretching::orthonormalise(bool event) {
   const Vec length = R.diagonal().cwiseAbs();
   const double least = event ? forgotten * std::max(length.maxCoeff(), 1.0) : 0;
   std::vector<size_t> kept;
-  for (Eigen::Index k = 0; k < length.size(); ++k) {
+  for (Index k = 0; k < length.size(); ++k) {
     const size_t direction = carried_[static_cast<size_t>(k)];
     logs_[direction] += length[k] > least ? std::log(length[k]) : -HUGE_VAL;
     if (!std::isfinite(logs_[direction])) continue;
-    Q.col(static_cast<Eigen::Index>(kept.size())) = Q.col(k);
+    Q.col(static_cast<Index>(kept.size())) = Q.col(k);
     kept.push_back(direction);
   }
   if (kept.size() < carried_.size()) {
-    Q = Mat(Q.leftCols(static_cast<Eigen::Index>(kept.size())));
+    Q = Mat(Q.leftCols(static_cast<Index>(kept.size())));
     variation_.shrink(Q.cols());
     carried_ = std::move(kept);
   }

@@ -82,7 +82,7 @@ bool model_has(Symmetry& symmetry, const Program& program, Variation& variation,
       conditions.see(here.jumps, there.jumps);
       for (size_t i = 0; i < n; ++i) {
         const double want = symmetry.sign[ix(i)] * here.f[ix(i)], got = there.f[ix(i)];
-        if (!orbit.free[i] && !(std::abs(want - got) <= equal * (here.f.cwiseAbs().maxCoeff() + 1e-12))) return false;
+        if (!orbit.free[i] && !(std::abs(want - got) <= equal * (here.f.max_abs() + 1e-12))) return false;
       }
     }
   }
@@ -119,7 +119,7 @@ std::optional<Symmetry> find_symmetry(const Program& program, Variation& variati
     if (!orbit.free[i] && std::min(with, against) > equal * turn_samples * orbit.size[ix(i)]) return std::nullopt;
     if (orbit.shift[i] != 0) return std::nullopt;
   }
-  if ((out.sign.array() > 0).all()) return std::nullopt;
+  if (out.sign.minCoeff() > 0) return std::nullopt;
   return model_has(out, program, variation, orbit) ? std::optional(out) : std::nullopt;
 }
 

@@ -39,7 +39,7 @@ SensitivityRun::SensitivityRun(const Program& program, const RunOptions& options
   const std::vector<int> of = find_parameters(model, names);
   const ParameterDirections directions = parameter_directions(model, options.parameters, of);
   for (const int i : of) parameters_.push_back(model.parameters[static_cast<size_t>(i)].name);
-  const Eigen::Index count = static_cast<Eigen::Index>(of.size());
+  const Index count = static_cast<Index>(of.size());
   Mat x = Mat::Zero(states_, states_ + count), p = Mat::Zero(directions.p.rows(), states_ + count);
   x.leftCols(states_).setIdentity();
   x.rightCols(count) = directions.x;
@@ -83,11 +83,10 @@ void SensitivityRun::attach(RunOptions& options) {
 Sensitivity SensitivityRun::result() const {
   const Mat& x = variation_.tangents();
   Sensitivity out{.parameters = parameters_};
-  for (Eigen::Index i = 0; i < states_; ++i) {
+  for (Index i = 0; i < states_; ++i) {
     out.by_state.emplace_back();
     out.by_parameter.emplace_back();
-    for (Eigen::Index c = 0; c < x.cols(); ++c)
-      (c < states_ ? out.by_state : out.by_parameter).back().push_back(x(i, c));
+    for (Index c = 0; c < x.cols(); ++c) (c < states_ ? out.by_state : out.by_parameter).back().push_back(x(i, c));
   }
   return out;
 }

@@ -30,7 +30,7 @@ class SensitivityRun {
   Mat p_;
   bool lost_ = false;  ///< a step whose derivative its equations do not give
   std::vector<std::string> parameters_;
-  Eigen::Index states_;
+  Index states_;
 };
 
 Table sensitivity_table(const Model& model, const Sensitivity& sensitivity);

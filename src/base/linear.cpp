@@ -8,8 +8,6 @@
 namespace saltus {
 namespace {
 
-using Eigen::Index;
-
 /// a -= b * factor, for n entries.
 void subtract(double* a, const double* b, double factor, Index n) {
   for (Index i = 0; i < n; ++i) a[i] -= b[i] * factor;
@@ -117,10 +115,11 @@ Mat Lu::inverse() const { return solve_columns(Mat::Identity(factors_.rows(), fa
 double Lu::norm_of_inverse() const {
   const Index n = factors_.rows();
   Vec x = solve(Vec::Constant(n, 1.0 / static_cast<double>(n))), signs, last_signs;
-  double bound = x.lpNorm<1>();
+  double bound = x.sum_abs();
   Index last = -1;
   for (int round = 0; round < 4; ++round) {
-    signs = x.unaryExpr([](double e) { return e < 0 ? -1.0 : 1.0; });
+    signs.resize(n);
+    for (Index i = 0; i < n; ++i) signs[i] = x[i] < 0 ? -1 : 1;
     if (round > 0 && signs == last_signs) break;
     last_signs = signs;
     Index largest = 0;
@@ -128,14 +127,14 @@ double Lu::norm_of_inverse() const {
     if (largest == last) break;
     last = largest;
     x = solve(Vec::Unit(n, largest));
-    const double found = x.lpNorm<1>();
+    const double found = x.sum_abs();
     if (!(found > bound)) break;
     bound = found;
   }
   for (Index i = 0; i < n; ++i) {
     x[i] = (i % 2 == 0 ? 1 : -1) * (1 + static_cast<double>(i) / static_cast<double>(std::max<Index>(1, n - 1)));
   }
-  return std::max(bound, 2 * solve(x).lpNorm<1>() / (3 * static_cast<double>(n)));
+  return std::max(bound, 2 * solve(x).sum_abs() / (3 * static_cast<double>(n)));
 }
 
 double Lu::rcond() const {

@@ -1,19 +1,16 @@
-// Vectors and matrices of doubles (the only Eigen aliases), and what is done with matrices beyond arithmetic: systems,
-// ranks, eigenvalues. The dense decompositions are written out in linear*.cpp: Eigen's take a minute to compile.
+// What is done with matrices beyond arithmetic: systems, ranks, eigenvalues.
 #pragma once
 
+#include <complex>
 #include <memory>
 #include <vector>
 
-#include <Eigen/Core>
-#include <Eigen/SparseCore>
+#include "base/dense.hpp"
+#include "base/sparse.hpp"
 
 namespace saltus {
 
-using Vec = Eigen::VectorXd;
-using Mat = Eigen::MatrixXd;
-using SparseMat = Eigen::SparseMatrix<double>;
-using ComplexVec = Eigen::VectorXcd;
+using ComplexVec = std::vector<std::complex<double>>;
 
 /// A x = b for a square A, by LU with row exchanges: the fast one, for matrices that are regular.
 class Lu {
@@ -40,9 +37,9 @@ class Lu {
   Vec solve_transposed(const Vec& b) const;
   double norm_of_inverse() const;
 
-  Mat factors_;                      // U, and below its diagonal L without its ones
-  std::vector<Eigen::Index> order_;  // row i of L U is row order_[i] of A
-  double norm_ = 0;                  // of A
+  Mat factors_;               // U, and below its diagonal L without its ones
+  std::vector<Index> order_;  // row i of L U is row order_[i] of A
+  double norm_ = 0;           // of A
 };
 
 /// Least squares for any A, of any rank: the complete orthogonal decomposition.
@@ -51,16 +48,16 @@ class Orthogonal {
   /// Pivots up to `threshold` of the largest count as zero; 0: machine precision times the size.
   explicit Orthogonal(const Mat& A, double threshold = 0);
 
-  Eigen::Index rank() const { return rank_; }
+  Index rank() const { return rank_; }
   /// The shortest x with the least |A x - b|.
   Vec solve(const Vec& b) const;
   Mat pseudo_inverse() const;
 
  private:
-  Eigen::Index rank_;
+  Index rank_;
   Mat left_, right_;  // reflections below triangles: of A with columns exchanged; of the rank rows found, transposed
   Vec left_scales_, right_scales_;
-  std::vector<Eigen::Index> order_;  // column i of left_ is column order_[i] of A
+  std::vector<Index> order_;  // column i of left_ is column order_[i] of A
 };
 
 /// An orthonormal basis of the x with A x = 0, as columns; `threshold` as in Orthogonal.

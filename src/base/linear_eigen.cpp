@@ -2,13 +2,12 @@
 #include <cmath>
 #include <limits>
 
+#include "base/index.hpp"
 #include "base/linear.hpp"
 #include "base/reflection.hpp"
 
 namespace saltus {
 namespace {
-
-using Eigen::Index;
 
 /// Zeros below the first subdiagonal, the eigenvalues kept.
 void reduce_to_hessenberg(Mat& A) {
@@ -31,7 +30,7 @@ void reduce_to_hessenberg(Mat& A) {
 /// The double-shifted QR iteration of Francis, as in EISPACK's hqr: eigenvalues split off at the lower end.
 class FrancisIteration {
  public:
-  explicit FrancisIteration(Mat& H) : H_(H), values_(H.rows()) {}
+  explicit FrancisIteration(Mat& H) : H_(H), values_(ux(H.rows())) {}
 
   /// False if it does not converge.
   bool run() {
@@ -45,7 +44,7 @@ class FrancisIteration {
     for (int round = 0; end >= 0;) {
       const Index begin = begin_of_block(end);
       if (begin == end) {
-        values_[end] = H_(end, end) + shifted_;
+        values_[ux(end)] = H_(end, end) + shifted_;
       } else if (begin == end - 1) {
         split_two(begin);
       } else {
@@ -79,11 +78,11 @@ class FrancisIteration {
     const double half = (a - d) / 2, square = half * half + b * c, root = std::sqrt(std::abs(square));
     if (square >= 0) {
       const double z = half + (half >= 0 ? root : -root);  // d + z and d - bc/z
-      values_[k] = d + z;
-      values_[k + 1] = z != 0 ? d - b * c / z : d;
+      values_[ux(k)] = d + z;
+      values_[ux(k) + 1] = z != 0 ? d - b * c / z : d;
     } else {
-      values_[k] = {d + half, root};
-      values_[k + 1] = {d + half, -root};
+      values_[ux(k)] = {d + half, root};
+      values_[ux(k) + 1] = {d + half, -root};
     }
   }
 
@@ -147,14 +146,16 @@ class FrancisIteration {
 }  // namespace
 
 ComplexVec eigenvalues(const Mat& A) {
-  const double size = A.size() == 0 ? 0 : A.cwiseAbs().maxCoeff();
-  if (size == 0) return ComplexVec::Zero(A.rows());
+  const double size = A.size() == 0 ? 0 : A.max_abs();
+  const size_t count = ux(A.rows());
+  if (size == 0) return ComplexVec(count);
   Mat H = A / size;
   reduce_to_hessenberg(H);
   FrancisIteration iteration(H);
-  if (!H.allFinite() || !iteration.run())
-    return ComplexVec::Constant(A.rows(), std::numeric_limits<double>::quiet_NaN());
-  return iteration.values() * size;
+  if (!H.allFinite() || !iteration.run()) return ComplexVec(count, std::numeric_limits<double>::quiet_NaN());
+  ComplexVec out = iteration.values();
+  for (std::complex<double>& value : out) value *= size;
+  return out;
 }
 
 }  // namespace saltus

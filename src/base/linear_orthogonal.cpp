@@ -7,14 +7,8 @@
 #include "base/reflection.hpp"
 
 namespace saltus {
-namespace {
-
-using Eigen::Index;
-
-}  // namespace
-
 double make_reflection(double* x, Index n) {
-  const double rest = Eigen::Map<const Vec>(x + 1, n - 1).squaredNorm();
+  const double rest = column_at(x + 1, n - 1).squaredNorm();
   if (rest <= std::numeric_limits<double>::min()) {
     std::fill(x + 1, x + n, 0.0);
     return 0;
@@ -27,7 +21,7 @@ double make_reflection(double* x, Index n) {
 
 void reflect(const double* x, double scale, double* y, Index n) {
   if (scale == 0) return;
-  const double along = y[0] + Eigen::Map<const Vec>(x + 1, n - 1).dot(Eigen::Map<const Vec>(y + 1, n - 1));
+  const double along = y[0] + column_at(x + 1, n - 1).dot(column_at(y + 1, n - 1));
   y[0] -= scale * along;
   for (Index i = 1; i < n; ++i) y[i] -= scale * along * x[i];
 }
@@ -62,7 +56,7 @@ struct ColumnNorm {
     if (now == 0) return;
     const double part = std::max(0.0, (1 + std::abs(by) / now) * (1 - std::abs(by) / now));
     if (part * (now / exact) * (now / exact) <= std::sqrt(std::numeric_limits<double>::epsilon()))
-      now = exact = Eigen::Map<const Vec>(rest, n).norm();
+      now = exact = column_at(rest, n).norm();
     else
       now *= std::sqrt(part);
   }

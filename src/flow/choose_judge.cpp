@@ -204,13 +204,12 @@ bool Chooser::repels() const {
     if (!std::all_of(block.members.begin(), block.members.end(), slides)) continue;
     // Each surface may be scaled by any positive number: compare rows of size one.
     Mat scaled = block.slope;
-    for (Eigen::Index i = 0; i < scaled.rows(); ++i) {
-      const double size = scaled.row(i).cwiseAbs().maxCoeff();
+    for (Index i = 0; i < scaled.rows(); ++i) {
+      const double size = scaled.row(i).max_abs();
       if (size > 0) scaled.row(i) /= size;
     }
-    const ComplexVec values = eigenvalues(scaled);
-    for (Eigen::Index i = 0; i < values.size(); ++i) {
-      if (values[i].real() * options_.direction > repelling_eigenvalue) return true;
+    for (const std::complex<double>& value : eigenvalues(scaled)) {
+      if (value.real() * options_.direction > repelling_eigenvalue) return true;
     }
   }
   return false;

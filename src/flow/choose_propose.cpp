@@ -130,12 +130,12 @@ std::vector<Candidate> Chooser::by_solver(const std::vector<size_t>& group, std:
   Vec r;
   if (!series_.linear_system(x, t, counters_, problem.M, r)) return {};
   const std::vector<int> active = series_.active();
-  const Eigen::Index n = static_cast<Eigen::Index>(active.size());
+  const Index n = static_cast<Index>(active.size());
   problem.q = r;
   problem.lo.resize(n);
   problem.hi.resize(n);
-  std::map<int, Eigen::Index> row_of;
-  for (Eigen::Index a = 0; a < n; ++a) {
+  std::map<int, Index> row_of;
+  for (Index a = 0; a < n; ++a) {
     const int u = active[static_cast<size_t>(a)];
     row_of.emplace(u, a);
     const bool is_switch = u < program_.switches();

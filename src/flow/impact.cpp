@@ -89,17 +89,17 @@ struct Shared {
 
 /// How each contact's impulse, and friction in it, moves the surface of a switch.
 Vec response(Collision& c, size_t b) {
-  const Eigen::Index s = c.surface.size();
+  const Index s = c.surface.size();
   std::vector<Mat> columns{c.directions(Vec::Zero(s))};
-  for (Eigen::Index k = 0; k < s; ++k) {
+  for (Index k = 0; k < s; ++k) {
     Vec one = Vec::Zero(s);
     one[k] = 1;
     columns.push_back(c.directions(one));
   }
   Vec out(columns.size() * static_cast<size_t>(columns[0].cols()));
-  Eigen::Index place = 0;
+  Index place = 0;
   for (const Mat& D : columns) {
-    for (Eigen::Index i = 0; i < D.cols(); ++i) out[place++] = c.surface_gradient.row(ix(b)).dot(D.col(i));
+    for (Index i = 0; i < D.cols(); ++i) out[place++] = c.surface_gradient.row(ix(b)).dot(D.col(i));
   }
   return out;
 }
@@ -138,14 +138,14 @@ bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) 
     out.sigma[ix(b)] = a.letters[b] == '+' ? 1 : a.letters[b] == '-' ? -1 : 0;
   }
   const std::vector<Shared> shared = share(c, slid);
-  const Eigen::Index size = ix(hit.size() + shared.size());
+  const Index size = ix(hit.size() + shared.size());
   Mat D = c.directions(out.sigma);
   for (int iteration = 0; iteration < 30; ++iteration) {
     out.change = D * out.impulse;
     if (size == 0) return true;
     Vec r(size);
     Mat J(size, size);
-    const auto fill_row = [&](Eigen::Index row, double value, const auto& gradient) {
+    const auto fill_row = [&](Index row, double value, const auto& gradient) {
       r[row] = value + gradient.dot(out.change);
       for (size_t k = 0; k < hit.size(); ++k) J(row, ix(k)) = gradient.dot(D.col(ix(hit[k])));
     };
@@ -156,7 +156,7 @@ bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) 
       fill_row(ix(hit.size() + k), c.surface[leader(k)], c.surface_gradient.row(leader(k)));
     // At no impulse yet, friction is felt as that of a unit impulse: the first step must not be singular.
     const Vec impulse = iteration == 0 ? Vec(Vec::Ones(ix(n))) : out.impulse;
-    const double strength = impulse.cwiseAbs().maxCoeff();  // sigma times it is an unknown like the impulses
+    const double strength = impulse.max_abs();  // sigma times it is an unknown like the impulses
     if (!(strength > 0)) return false;
     for (size_t l = 0; l < shared.size(); ++l) {
       Vec slope = Vec::Zero(D.rows());
@@ -173,7 +173,7 @@ bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) 
     // Contacts may say the same twice (a table on four legs): the shortest answer, if it is one.
     const Orthogonal factors(J, independent_column);
     Vec step = -factors.solve(r);
-    if (!step.allFinite() || (J * step + r).cwiseAbs().maxCoeff() > 1e-9 * r.cwiseAbs().maxCoeff()) return false;
+    if (!step.allFinite() || (J * step + r).max_abs() > 1e-9 * r.max_abs()) return false;
     step.tail(ix(shared.size())) /= strength;
     double change = 0;
     for (size_t k = 0; k < hit.size(); ++k) {
@@ -196,8 +196,8 @@ bool fits_laws(const Collision& c, const Vec& aim, const Hits& a, const Answer& 
   const double share = 1e-9;
   const Vec after = c.gap_rate + c.gap_gradient * answer.change;
   const Vec surface = c.surface + c.surface_gradient * answer.change;
-  const double speed = c.gap_rate.cwiseAbs().maxCoeff();
-  const double strongest = answer.impulse.cwiseAbs().maxCoeff();
+  const double speed = c.gap_rate.max_abs();
+  const double strongest = answer.impulse.max_abs();
   for (size_t i = 0; i < a.hit.size(); ++i) {
     if (a.hit[i] && answer.impulse[ix(i)] < -share * strongest) return false;
     if (!a.hit[i] && after[ix(i)] < aim[ix(i)] - share * speed) return false;
@@ -284,14 +284,14 @@ double work(Collision& c, const Answer& answer) {
   const Vec after = c.gap_rate + c.gap_gradient * answer.change;
   const Vec surface = c.surface + c.surface_gradient * answer.change;
   double sum = 0;
-  for (Eigen::Index i = 0; i < answer.impulse.size(); ++i) sum += answer.impulse[i] * (c.gap_rate[i] + after[i]) / 2;
+  for (Index i = 0; i < answer.impulse.size(); ++i) sum += answer.impulse[i] * (c.gap_rate[i] + after[i]) / 2;
   const Vec none = Vec::Zero(answer.sigma.size());
   const Mat D0 = c.directions(none);
-  for (Eigen::Index b = 0; b < answer.sigma.size(); ++b) {
+  for (Index b = 0; b < answer.sigma.size(); ++b) {
     Vec one = none;
     one[b] = 1;
     const Mat friction = c.directions(one) - D0;
-    for (Eigen::Index i = 0; i < answer.impulse.size(); ++i) {
+    for (Index i = 0; i < answer.impulse.size(); ++i) {
       const double coupling = c.surface_gradient.row(b).dot(D0.col(i));
       if (coupling == 0) continue;
       const double mu = -c.gap_gradient.row(i).dot(friction.col(i)) / coupling;
@@ -397,8 +397,8 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
     std::vector<std::pair<Hits, Answer>> answers;
     const auto keep = [&](const Hits& a, const Answer& answer) {
       for (const auto& [other, known] : answers) {
-        if ((known.change - answer.change).cwiseAbs().maxCoeff() <=
-            same_solution * (known.change.cwiseAbs().maxCoeff() + answer.change.cwiseAbs().maxCoeff()))
+        if ((known.change - answer.change).max_abs() <=
+            same_solution * (known.change.max_abs() + answer.change.max_abs()))
           return;
       }
       answers.emplace_back(a, answer);
@@ -420,8 +420,8 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
     }
     best = answers[0].second;
     for (size_t b = 0; b < switches.size(); ++b) result.switches.emplace_back(switches[b], answers[0].first.letters[b]);
-    const double speed = c.gap_rate.cwiseAbs().maxCoeff();
-    if (const double gained = work(c, best); gained > 1e-9 * speed * best.impulse.cwiseAbs().maxCoeff())
+    const double speed = c.gap_rate.max_abs();
+    if (const double gained = work(c, best); gained > 1e-9 * speed * best.impulse.max_abs())
       result.note = fmt::format(
           "the impact at t = {} adds energy ({:.3g}): Newton's law with friction can do that where "
           "a body couples its directions",
@@ -456,7 +456,7 @@ bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t
   series.evaluate_with(x, t, hit.counters, switches);
   Collision c(series, hit.contacts, switches, x.size());
   Vec aim(ix(hit.contacts.size()));
-  for (Eigen::Index a = 0; a < aim.size(); ++a) {
+  for (Index a = 0; a < aim.size(); ++a) {
     // One that parts is pressed by the others; alone it parts where an orbit is continued past its grazing.
     const bool pressed = aim.size() > 1 && direction * c.gap_rate[a] > 0;
     aim[a] = pressed ? 0.0 : -(direction > 0 ? c.restitution[a] : 1 / c.restitution[a]) * c.gap_rate[a];

@@ -61,7 +61,7 @@ const Mat& RateJacobian::at(const Series& series, double t, std::span<const doub
   for (const SlopeEntry& e : tape.rate_by_state) j_(e.row, e.column) = value(e);
   if (series.active().empty()) return j_;
 
-  const Eigen::Index active = static_cast<Eigen::Index>(series.active().size());
+  const Index active = static_cast<Index>(series.active().size());
   std::vector<int> position(static_cast<size_t>(program.unknowns() + program.constraints()), -1);  // by residual
   for (size_t a = 0; a < series.active().size(); ++a) {
     const int u = series.active()[a];
@@ -83,18 +83,20 @@ const Mat& RateJacobian::at(const Series& series, double t, std::span<const doub
   for (const Series::Single& single : series.singles()) {
     const auto column = single.inverse * by_unknown_.col(single.member);
     const auto row = by_state_.row(single.member);
-    j_.noalias() -= column * row;
-    size_.noalias() += column.cwiseAbs() * row.cwiseAbs();
+    add_product(j_, column, row, -1);
+    add_product(size_, column.cwiseAbs(), row.cwiseAbs());
   }
   for (const Series::Block& block : series.blocks()) {
-    const Mat columns = by_unknown_(Eigen::all, block.members) * block.inverse;
-    const Mat rows = by_state_(block.members, Eigen::all);
-    j_.noalias() -= columns * rows;
-    size_.noalias() += columns.cwiseAbs() * rows.cwiseAbs();
+    const Mat columns = by_unknown_.columns_at(block.members) * block.inverse;
+    const Mat rows = by_state_.rows_at(block.members);
+    add_product(j_, columns, rows, -1);
+    add_product(size_, columns.cwiseAbs(), rows.cwiseAbs());
   }
   // What slides does not move with any state: rounding there would set a state at rest in motion.
   constexpr double rounding = 64 * 2.2e-16;
-  j_ = (j_.array().abs() > rounding * size_.array()).select(j_, 0.0);
+  for (Index j = 0; j < j_.cols(); ++j)
+    for (Index i = 0; i < j_.rows(); ++i)
+      if (!(std::abs(j_(i, j)) > rounding * size_(i, j))) j_(i, j) = 0;
   return j_;
 }
 

@@ -7,9 +7,9 @@ namespace saltus {
 
 ParameterDirections parameter_directions(const Model& model, const std::vector<double>& parameters,
                                          std::span<const int> of) {
-  const Eigen::Index count = ix(of.size());
+  const Index count = ix(of.size());
   ParameterDirections out{Mat::Zero(ix(model.states.size()), count), Mat::Zero(ix(parameters.size()), count)};
-  for (Eigen::Index c = 0; c < count; ++c) {
+  for (Index c = 0; c < count; ++c) {
     Vec p = Vec::Zero(ix(parameters.size()));
     p[of[ux(c)]] = 1;
     // Formulas of parameters depend on each other without circles: as many rounds as there are parameters reach all.

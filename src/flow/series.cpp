@@ -84,8 +84,7 @@ double Series::reach(int u) const {
       if (plan_->active[at(block.members[i])] != u) continue;
       double sum = 0;
       for (size_t j = 0; j < block.members.size(); ++j)
-        sum +=
-            std::abs(block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j))) * bound(block.members[j]);
+        sum += std::abs(block.slope(static_cast<Index>(i), static_cast<Index>(j))) * bound(block.members[j]);
       return sum;
     }
   }
@@ -158,8 +157,8 @@ void Series::set_mode(const Mode& mode) {
   if (any_held_) held_.assign(at(program_.unknowns()), false);
   any_held_ = false;
   if (plan_->active.empty()) return;  // resizing to nothing would give the memory away
-  residual_.resize(static_cast<Eigen::Index>(plan_->active.size()));
-  step_.resize(static_cast<Eigen::Index>(plan_->active.size()));
+  residual_.resize(static_cast<Index>(plan_->active.size()));
+  step_.resize(static_cast<Index>(plan_->active.size()));
 }
 
 /// A mode that is expanded often gets a schedule, and machine code for it. When the schedule is made does not depend on
@@ -285,7 +284,7 @@ void Series::solve_blocks() {
     for (size_t i = 0; i < n; ++i) {
       double sum = 0;
       for (size_t j = 0; j < n; ++j) {
-        sum += block.inverse(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) * residual_[block.members[j]];
+        sum += block.inverse(static_cast<Index>(i), static_cast<Index>(j)) * residual_[block.members[j]];
       }
       step_[block.members[i]] = -sum;
     }
@@ -295,7 +294,7 @@ void Series::solve_blocks() {
 void Series::read_residual(int k) {
   for (const Follower& f : plan_->followers) unknown_slot(f.unknown)[k] = f.sign * unknown_slot(f.leader)[k];
   extend_bound(k);
-  for (size_t a = 0; a < plan_->residuals.size(); ++a) residual_[static_cast<Eigen::Index>(a)] = plan_->residuals[a][k];
+  for (size_t a = 0; a < plan_->residuals.size(); ++a) residual_[static_cast<Index>(a)] = plan_->residuals[a][k];
 }
 
 void Series::note_rates(int k) {
@@ -329,7 +328,7 @@ SeriesStatus Series::solve_start() {
   read_residual(0);
   note_rates(0);
   if (!residual_.allFinite()) return SeriesStatus::undefined;
-  const double first = residual_.lpNorm<Eigen::Infinity>();
+  const double first = residual_.max_abs();
   const int most = tape_->slope_affine ? 2 : 40;
   for (int iteration = 0; iteration < most; ++iteration) {
     form_slope();
@@ -342,11 +341,11 @@ SeriesStatus Series::solve_start() {
     double change = 0;
     for (size_t a = 0; a < active.size(); ++a) {
       double& u = *unknown_slot(active[a]);
-      u += step_[static_cast<Eigen::Index>(a)];
-      change = std::max(change, std::abs(step_[static_cast<Eigen::Index>(a)]) / (1 + std::abs(u)));
+      u += step_[static_cast<Index>(a)];
+      change = std::max(change, std::abs(step_[static_cast<Index>(a)]) / (1 + std::abs(u)));
     }
     read_residual(0);
-    const double size = residual_.lpNorm<Eigen::Infinity>();
+    const double size = residual_.max_abs();
     if (!std::isfinite(size)) return SeriesStatus::undefined;
     if (change < 1e-15 || (tape_->slope_affine && size <= 1e-15 * first)) break;
   }
@@ -364,7 +363,7 @@ bool Series::residual_is_rounding() const {
     for (size_t i = 0; i < block.members.size(); ++i) {
       double scale = 0;
       for (size_t j = 0; j < block.members.size(); ++j) {
-        scale += std::abs(block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j))) *
+        scale += std::abs(block.slope(static_cast<Index>(i), static_cast<Index>(j))) *
                  (1 + std::abs(unknown(plan_->active[at(block.members[j])])[0]));
       }
       if (std::abs(residual_[block.members[i]]) > unsolved_residual * scale) return false;
@@ -380,7 +379,7 @@ void Series::solve_order(int k) {
   note_rates(k);
   solve_blocks();
   for (size_t a = 0; a < plan_->unknowns.size(); ++a) {
-    if (!any_held_ || !held_[at(plan_->active[a])]) plan_->unknowns[a][k] = step_[static_cast<Eigen::Index>(a)];
+    if (!any_held_ || !held_[at(plan_->active[a])]) plan_->unknowns[a][k] = step_[static_cast<Index>(a)];
   }
   for (const Follower& f : plan_->followers) unknown_slot(f.unknown)[k] = f.sign * unknown_slot(f.leader)[k];
   extend_bound(k);

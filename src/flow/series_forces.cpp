@@ -12,8 +12,8 @@ namespace saltus {
 namespace {
 
 Vec row_scales(const Mat& slope) {
-  Vec scale = slope.cwiseAbs().rowwise().maxCoeff();
-  for (Eigen::Index i = 0; i < scale.size(); ++i) scale[i] = scale[i] > 0 ? 1 / scale[i] : 1;
+  Vec scale = slope.row_max_abs();
+  for (Index i = 0; i < scale.size(); ++i) scale[i] = scale[i] > 0 ? 1 / scale[i] : 1;
   return scale;
 }
 
@@ -43,19 +43,19 @@ void invert(Series::Block& block) {
 void independent_columns(Mat a, const std::vector<int>& order, std::vector<int>& columns, std::vector<int>& rows) {
   columns.clear();
   rows.clear();
-  const Eigen::Index n = a.rows();
-  const Vec size = a.cwiseAbs().colwise().maxCoeff().transpose();
+  const Index n = a.rows();
+  const Vec size = a.column_max_abs();
   std::vector<char> used(static_cast<size_t>(n), 0);
   for (const int c : order) {
-    Eigen::Index best = -1;
-    for (Eigen::Index r = 0; r < n; ++r) {
+    Index best = -1;
+    for (Index r = 0; r < n; ++r) {
       if (!used[static_cast<size_t>(r)] && (best < 0 || std::abs(a(r, c)) > std::abs(a(best, c)))) best = r;
     }
     if (best < 0 || !(std::abs(a(best, c)) > independent_column * size[c])) continue;
     used[static_cast<size_t>(best)] = 1;
     columns.push_back(c);
     rows.push_back(static_cast<int>(best));
-    for (Eigen::Index r = 0; r < n; ++r) {
+    for (Index r = 0; r < n; ++r) {
       if (!used[static_cast<size_t>(r)] && a(r, c) != 0) a.row(r) -= a(r, c) / a(best, c) * a.row(best);
     }
   }
@@ -82,7 +82,7 @@ void Series::form_slope() {
     return single.inverse != 0 && std::isfinite(single.inverse);
   });
   for (Block& block : plan_->blocks) {
-    const Eigen::Index n = static_cast<Eigen::Index>(block.members.size());
+    const Index n = static_cast<Index>(block.members.size());
     block.slope.setZero(n, n);
     for (const SlopeEntry& e : block.entries) block.slope(e.row, e.column) += e.factor * jet.output(at(e.output))[0];
     invert(block);
@@ -118,14 +118,14 @@ bool Series::linear_system(std::span<const double> x, double t, std::span<const 
   extend_free(0);
   read_residual(0);
   form_slope();
-  const Eigen::Index n = static_cast<Eigen::Index>(plan_->active.size());
+  const Index n = static_cast<Index>(plan_->active.size());
   A.setZero(n, n);
   r = residual_;
   for (const Single& single : plan_->singles) A(single.member, single.member) = single.slope;
   for (const Block& block : plan_->blocks) {
     for (size_t i = 0; i < block.members.size(); ++i) {
       for (size_t j = 0; j < block.members.size(); ++j)
-        A(block.members[i], block.members[j]) = block.slope(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+        A(block.members[i], block.members[j]) = block.slope(static_cast<Index>(i), static_cast<Index>(j));
     }
   }
   return A.allFinite() && r.allFinite();
@@ -152,7 +152,7 @@ void Series::choose_basis(Block& block) {
     if (u < program_.switches()) block.held_at[i] = unknown_slot(u)[0] < 0 ? -hold_[at(u)] : hold_[at(u)];
   }
   if (!invert_basis(block))  // slopes that are no numbers
-    block.inverse.setZero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
+    block.inverse.setZero(static_cast<Index>(n), static_cast<Index>(n));
 }
 
 /// The inverse of the basis inside a matrix of zeros. False where the basis does not fit the slope (any more).
@@ -170,16 +170,15 @@ bool Series::invert_basis(Block& block) {
   const Mat scaled = scale.asDiagonal() * block.slope;
   independent_columns(scaled, order, columns, rows);
   if (columns.size() != basic || !std::equal(columns.begin(), columns.end(), order.begin())) return false;
-  const Eigen::Index r = static_cast<Eigen::Index>(basic);
+  const Index r = static_cast<Index>(basic);
   Mat square(r, r);
-  for (Eigen::Index i = 0; i < r; ++i) {
-    for (Eigen::Index j = 0; j < r; ++j)
-      square(i, j) = scaled(rows[static_cast<size_t>(i)], columns[static_cast<size_t>(j)]);
+  for (Index i = 0; i < r; ++i) {
+    for (Index j = 0; j < r; ++j) square(i, j) = scaled(rows[static_cast<size_t>(i)], columns[static_cast<size_t>(j)]);
   }
   const Mat inverse = Lu(square).inverse();
-  block.inverse.setZero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
-  for (Eigen::Index i = 0; i < r; ++i) {
-    for (Eigen::Index j = 0; j < r; ++j) {
+  block.inverse.setZero(static_cast<Index>(n), static_cast<Index>(n));
+  for (Index i = 0; i < r; ++i) {
+    for (Index j = 0; j < r; ++j) {
       const int row = rows[static_cast<size_t>(j)];
       block.inverse(columns[static_cast<size_t>(i)], row) = inverse(i, j) * scale[row];
     }
@@ -244,14 +243,14 @@ bool Series::pivot(double time_scale, double direction, int order, bool& feasibl
       const int u = plan_->active[at(block.members[k])];
       const int side = violated_bound(u, time_scale, direction, order);
       if (side == 0) continue;
-      const Eigen::RowVectorXd row = block.inverse.row(static_cast<Eigen::Index>(k));
+      const Vec row = block.inverse.row(static_cast<Index>(k));
       for (size_t j = 0; j < block.members.size(); ++j) {
         if (!block.held[j]) continue;
         const int other = plan_->active[at(block.members[j])];
         // How u changes if the other one moves off its bound, into its range.
         const double into = other >= m || block.held_at[j] < 0 ? 1 : -1;
-        const double change = -into * row.dot(block.slope.col(static_cast<Eigen::Index>(j)));
-        const double size = row.cwiseAbs().dot(block.slope.col(static_cast<Eigen::Index>(j)).cwiseAbs());
+        const double change = -into * row.dot(block.slope.col(static_cast<Index>(j)));
+        const double size = row.cwiseAbs().dot(block.slope.col(static_cast<Index>(j)).cwiseAbs());
         if (!(change * side < -independent_column * size) || size == 0) continue;
         block.held[k] = 1;
         block.held_at[k] = u < m ? side * hold_[at(u)] : 0.0;

@@ -155,7 +155,7 @@ int StiffFlow::Solver::jacobian(realtype s, N_Vector y, N_Vector, SUNMatrix matr
   Solver& solver = *static_cast<Solver*>(self);
   if (!solver.evaluate(s, y)) return 1;
   const Mat& j = solver.rate_jacobian.at(*solver.series, solver.time(s), solver.counters);
-  Eigen::Map<Mat>(SM_DATA_D(matrix), j.rows(), j.cols()) = solver.direction * j;
+  View(SM_DATA_D(matrix), j.rows(), j.cols(), 1, j.rows()) = solver.direction * j;
   return 0;
 }
 

@@ -49,7 +49,7 @@ class Variation {
   /// The tangents moved by others along a stretch, with the same events to come.
   void carry(Mat x) { x_ = std::move(x); }
   /// Only the first so many directions from here on.
-  void shrink(Eigen::Index directions) {
+  void shrink(Index directions) {
     p_ = Mat(p_.leftCols(directions));
     last_shift_ = Mat(last_shift_.leftCols(directions));
   }

@@ -92,8 +92,8 @@ void Variation::move_along(const Piece& piece, const Arc& arc, double tau) {
     if (!(length > 0)) break;
     const double move = length >= std::abs(left) ? left : std::copysign(length, left);
     move_to(tangents_, at(n), order, move);
-    for (Eigen::Index i = 0; i < x_.rows(); ++i) {
-      for (Eigen::Index c = 0; c < x_.cols(); ++c) x_(i, c) = tangents_(ux(i), 0, ux(c));
+    for (Index i = 0; i < x_.rows(); ++i) {
+      for (Index c = 0; c < x_.cols(); ++c) x_(i, c) = tangents_(ux(i), 0, ux(c));
     }
     done = move == left ? tau : done + move;
   }
@@ -140,7 +140,7 @@ double Variation::trusted_length(double left, int order) {
   for (int round = 0; round < 2; ++round) {  // the scale of a shorter step is smaller
     const double reach = length, last = std::pow(reach, order), second = std::pow(reach, order - 1);
     for (int i = 0; i < program_.states(); ++i) {
-      for (Eigen::Index c = 0; c < x_.cols(); ++c) {
+      for (Index c = 0; c < x_.cols(); ++c) {
         const auto term = [&](int k) { return std::abs(tangents_(at(i), at(k), ux(c))); };
         const double scale = std::max({term(0), term(1) * reach, term(2) * reach * reach});
         if (!std::isfinite(term(order)) || !std::isfinite(term(order - 1))) return 0;
@@ -162,8 +162,8 @@ Mat Variation::rate_slopes(const Arc& arc, std::span<const double> x, double t, 
   load_tangents(t, arc, 1);
   expand_tangents(1);
   Mat out(x_.rows(), x_.cols());
-  for (Eigen::Index i = 0; i < out.rows(); ++i) {
-    for (Eigen::Index c = 0; c < out.cols(); ++c) out(i, c) = tangents_(ux(i), 1, ux(c));
+  for (Index i = 0; i < out.rows(); ++i) {
+    for (Index c = 0; c < out.cols(); ++c) out(i, c) = tangents_(ux(i), 1, ux(c));
   }
   return out;
 }

@@ -11,7 +11,7 @@ namespace {
 /// The limit of a geometric sequence, given its last values; the last one where it is not to be seen.
 Mat limit_of(const Mat& last, const Mat& former, const Mat& before) {
   Mat limit = last;
-  for (Eigen::Index i = 0; i < limit.size(); ++i) {
+  for (Index i = 0; i < limit.size(); ++i) {
     const double d = last(i) - former(i), d1 = former(i) - before(i);
     if (std::abs(d1) > 64 * eps * std::abs(last(i)) && std::abs(d) < 0.99995 * std::abs(d1))
       limit(i) += d * d / (d1 - d);

@@ -32,7 +32,10 @@ void Variation::pass(const Transition& event) {
   expand_tangents(0);
   const Vec f0 = last_rates();
   // Where nothing jumps, neither state nor rate, the time of the event does not matter (a tangential exit).
-  if (!resets && ((f1 - f0).array().abs() <= 1e-12 * (f1.array().abs() + f0.array().abs())).all()) return;
+  const auto stays = [&](Index i) { return std::abs(f1[i] - f0[i]) <= 1e-12 * (std::abs(f1[i]) + std::abs(f0[i])); };
+  bool moves = resets;
+  for (Index i = 0; i < f1.size(); ++i) moves = moves || !stays(i);
+  if (!moves) return;
   const Mat shifts = shifts_of(event);
   if (shifts.rows() > 1 && event.guards.size() == ux(shifts.rows()) && through_several(event, before, shifts)) return;
   const Mat dt = shifts.row(0);
@@ -94,7 +97,7 @@ Mat Variation::shifts_of(const Transition& event) {
   for (const Guard& g : event.guards) {
     if (g.kind != GuardKind::slope) rows.push_back(shift_of(g, event.t));
   }
-  Mat out = Mat::Zero(std::max<Eigen::Index>(1, ix(rows.size())), x_.cols());
+  Mat out = Mat::Zero(std::max<Index>(1, ix(rows.size())), x_.cols());
   for (size_t k = 0; k < rows.size(); ++k) out.row(ix(k)) = rows[k];
   return out;
 }
@@ -139,9 +142,10 @@ std::optional<Mat> Variation::one_by_one(const Transition& event, const Arc& bef
 /// Several guards at one instant, which do not move together: each tangent meets them in its own order. False where
 /// one after the other leads elsewhere than all at once.
 bool Variation::through_several(const Transition& event, const Arc& before, const Mat& shifts) {
-  const Eigen::Index count = shifts.rows();
-  const bool together =
-      ((shifts.rowwise() - shifts.row(0)).array().abs() <= 1e-7 * shifts.array().abs().maxCoeff()).all();
+  const Index count = shifts.rows();
+  const double apart = 1e-7 * shifts.max_abs();
+  bool together = true;
+  for (Index i = 1; i < count; ++i) together = together && (shifts.row(i) - shifts.row(0)).isZero(apart);
   if (count < 2 || together || !shifts.allFinite()) return false;
   std::map<std::vector<size_t>, Mat> passed;
   const auto pass = [&](const std::vector<size_t>& order) {
@@ -152,7 +156,7 @@ bool Variation::through_several(const Transition& event, const Arc& before, cons
   };
   Mat out(x_.rows(), x_.cols());
   bool one_sided = false;
-  for (Eigen::Index c = 0; c < x_.cols(); ++c) {
+  for (Index c = 0; c < x_.cols(); ++c) {
     std::vector<size_t> order(ux(count));
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(),

@@ -10,7 +10,7 @@ namespace saltus {
 namespace {
 
 /// Coefficient k of the product of a series with a row of tangents, in direction c.
-double product(const double* a, const TangentRows& rows, size_t row, Eigen::Index c, int k) {
+double product(const double* a, const TangentRows& rows, size_t row, Index c, int k) {
   double sum = 0;
   for (int j = 0; j <= k; ++j) sum += a[j] * rows(row, at(k - j), ux(c));
   return sum;
@@ -45,11 +45,11 @@ Mat Variation::row_tangent(int row, const Jet<double>& jet, const TangentTape& t
 
 /// U of an unknown at the point of the last expand_tangents of order 0; 0 for what is fixed.
 Mat Variation::unknown_tangent(int u) const {
-  const Eigen::Index d = x_.cols();
+  const Index d = x_.cols();
   Mat out = Mat::Zero(1, d);
   if (plan_->stand[at(u)] < 0) return out;
   const size_t row = at(program_.states() + plan_->stand[at(u)]);
-  for (Eigen::Index c = 0; c < d; ++c) out(0, c) = plan_->stand_sign[at(u)] * tangents_(row, 0, ux(c));
+  for (Index c = 0; c < d; ++c) out(0, c) = plan_->stand_sign[at(u)] * tangents_(row, 0, ux(c));
   return out;
 }
 
@@ -156,9 +156,8 @@ Variation::GuardSeries Variation::guard_series(const Guard& g, const Arc& arc, s
 void Variation::add_unknown_series(int u, Mat& tangent) const {
   if (plan_->stand[at(u)] < 0) return;
   const size_t row = at(program_.states() + plan_->stand[at(u)]);
-  for (Eigen::Index k = 0; k < tangent.rows(); ++k) {
-    for (Eigen::Index c = 0; c < tangent.cols(); ++c)
-      tangent(k, c) += plan_->stand_sign[at(u)] * tangents_(row, ux(k), ux(c));
+  for (Index k = 0; k < tangent.rows(); ++k) {
+    for (Index c = 0; c < tangent.cols(); ++c) tangent(k, c) += plan_->stand_sign[at(u)] * tangents_(row, ux(k), ux(c));
   }
 }
 
@@ -168,7 +167,7 @@ void Variation::add_event_series(int row, const Arc& arc, double t, Mat& tangent
   const int order = static_cast<int>(tangent.rows()) - 1;
   const Jet<double>& jet = load_events(t, arc, order);
   const auto add = [&](int output, int column, double sign) {
-    for (Eigen::Index c = 0; c < tangent.cols(); ++c) {
+    for (Index c = 0; c < tangent.cols(); ++c) {
       for (int k = 0; k <= order; ++k)
         tangent(k, c) += sign * product(jet.output(at(output)), tangents_, at(column), c, k);
     }

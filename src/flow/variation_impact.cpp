@@ -28,21 +28,21 @@ bool Variation::pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, 
 void Variation::turn_through(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t,
                              Mat& z, const Mat& dt) {
   const Impact impact = impact_between(hit, x_minus, x_plus, t);
-  const Eigen::Index struck = ix(impact.struck.size()), all = struck + ix(impact.stuck.size());
+  const Index struck = ix(impact.struck.size()), all = struck + ix(impact.stuck.size());
 
   const Mat moved = z + turn(impact, z, dt);
   Mat by_unknown(program_.states(), all), J(all, all), r(all, z.cols());
   by_unknown << impact.D, turn_by_sigma(impact);
-  const auto demand = [&](Eigen::Index k, int row) {  // that a function stays what it is at x+
+  const auto demand = [&](Index k, int row) {  // that a function stays what it is at x+
     J.row(k) = row_slope(row, impact.plus, impact.tape) * by_unknown;
     r.row(k) = row_tangent(row, impact.plus, impact.tape, moved, &dt);
   };
-  for (Eigen::Index k = 0; k < struck; ++k) {
+  for (Index k = 0; k < struck; ++k) {
     const int j = impact.struck[ux(k)];
     demand(k, gap_rate(impact, j));
     r.row(k) += rebound(impact, j, z, dt);
   }
-  for (Eigen::Index k = struck; k < all; ++k) demand(k, program_.event_surface(impact.stuck[ux(k - struck)]));
+  for (Index k = struck; k < all; ++k) demand(k, program_.event_surface(impact.stuck[ux(k - struck)]));
   z = all > 0 ? Mat(moved - by_unknown * Lu(J).solve_columns(r)) : moved;
 }
 

@@ -125,7 +125,7 @@ std::vector<int> Variation::varying_slots(const Tape& tape) const {
 /// What parameters that move add to rates and residuals.
 void Variation::sort_parameters(Plan& plan) {
   std::vector<int> moving;
-  for (Eigen::Index q = 0; q < p_.rows(); ++q) {
+  for (Index q = 0; q < p_.rows(); ++q) {
     if (!p_.row(q).isZero(0)) moving.push_back(static_cast<int>(q));
   }
   if (moving == plan.moving) return;

@@ -36,12 +36,12 @@ Variation::Ground Variation::ground(const Arc& arc, std::span<const double> x, d
       direction = J * direction;
     }
   }
-  const Eigen::Index count = ix(rows.size());
+  const Index count = ix(rows.size());
   out.directions.resize(n, count);
   out.functions.resize(count, n);
   out.values.resize(count);
   out.by_parameter.setZero(count, ix(model_.parameters.size()));
-  for (Eigen::Index r = 0; r < count; ++r) {
+  for (Index r = 0; r < count; ++r) {
     out.directions.col(r) = directions[ux(r)];
     out.values[r] = value_of(event, rows[ux(r)]);
     out.functions.row(r) = row_slope(rows[ux(r)], event, tape);
@@ -82,7 +82,7 @@ void Variation::land(const Arc& arc, std::span<double> x, double t) {
     const Vec step = g.directions * Orthogonal(g.functions * g.directions).solve(g.values);
     if (!step.allFinite()) return;
     bool moved = false;
-    for (Eigen::Index i = 0; i < step.size(); ++i) {
+    for (Index i = 0; i < step.size(); ++i) {
       moved = moved || std::abs(step[i]) > rounding * std::abs(x[ux(i)]);
       x[ux(i)] -= step[i];
     }

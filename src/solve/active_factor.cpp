@@ -72,38 +72,6 @@ struct BandLu {
   }
 };
 
-/// The free rows and columns of a sparse matrix, renumbered; `index` lists them, `place` inverts it (-1: not free).
-SparseMat free_part(const SparseMat& M, const std::vector<int>& index, const std::vector<int>& place) {
-  const int size = static_cast<int>(index.size());
-  SparseMat part(size, size);
-  part.resizeNonZeros(M.nonZeros());
-  int count = 0;
-  for (int column = 0; column < size; ++column) {
-    part.outerIndexPtr()[column] = count;
-    for (SparseMat::InnerIterator it(M, index[static_cast<size_t>(column)]); it; ++it) {
-      const int r = place[static_cast<size_t>(it.row())];
-      if (r < 0) continue;
-      part.innerIndexPtr()[count] = r;
-      part.valuePtr()[count++] = it.value();
-    }
-  }
-  part.outerIndexPtr()[size] = count;
-  part.resizeNonZeros(count);
-  return part;
-}
-
-bool same_pattern(const SparseMat& a, const SparseMat& b) {
-  return a.rows() == b.rows() && a.cols() == b.cols() && a.nonZeros() == b.nonZeros() &&
-         std::equal(a.outerIndexPtr(), a.outerIndexPtr() + a.outerSize() + 1, b.outerIndexPtr()) &&
-         std::equal(a.innerIndexPtr(), a.innerIndexPtr() + a.nonZeros(), b.innerIndexPtr());
-}
-
-bool same_values(const SparseMat& a, const SparseMat& b) {
-  return same_pattern(a, b) && std::equal(a.valuePtr(), a.valuePtr() + a.nonZeros(), b.valuePtr());
-}
-
-double largest_entry(const Mat& A) { return A.size() > 0 ? A.cwiseAbs().maxCoeff() : 0; }
-
 }  // namespace
 
 struct ActiveFactor::Memory {
@@ -153,13 +121,10 @@ struct ActiveFactor::Memory {
   /// Calls f(row, column, value) for every entry of the free part.
   template <class F>
   void each_entry(const SparseMat& M, const F& f) const {
-    const int* outer = M.outerIndexPtr();
-    const int* inner = M.innerIndexPtr();
-    const double* values = M.valuePtr();
     for (size_t j = 0; j < index.size(); ++j) {
-      for (int e = outer[index[j]]; e < outer[index[j] + 1]; ++e) {
-        const int i = place[static_cast<size_t>(inner[e])];
-        if (i >= 0) f(i, static_cast<int>(j), values[e]);
+      for (const auto [row, value] : M.column(index[j])) {
+        const int i = place[static_cast<size_t>(row)];
+        if (i >= 0) f(i, static_cast<int>(j), value);
       }
     }
   }
@@ -176,7 +141,7 @@ struct ActiveFactor::Memory {
       largest = std::max(largest, std::abs(value));
     });
     banded = below <= widest_band && above <= widest_band;
-    if (!banded) sparse_part = free_part(M, index, place);
+    if (!banded) sparse_part = M.part(index, place);
     singular = !numeric_factor(M, below, above, 0);
     if (singular) numeric_factor(M, below, above, regularising * largest);
   }
@@ -190,12 +155,8 @@ struct ActiveFactor::Memory {
       return band.factor(largest);
     }
     SparseMat A = sparse_part;
-    if (shift > 0) {
-      SparseMat identity(k, k);
-      identity.setIdentity();
-      A = sparse_part + shift * identity;
-    }
-    if (!same_pattern(A, analysed)) {
+    if (shift > 0) A = sparse_part + shift * SparseMat::Identity(k);
+    if (!A.same_pattern(analysed)) {
       ++analyses;
       sparse_lu.analyse(A);
       analysed = A;
@@ -216,28 +177,28 @@ struct ActiveFactor::Memory {
     each_entry(M, [&](int i, int j, double value) { r[i] -= value * x[j]; });
   }
 
-  double largest_free_entry(const Mat&) const { return largest_entry(dense_part); }
+  double largest_free_entry(const Mat&) const { return dense_part.max_abs(); }
   double largest_free_entry(const SparseMat&) const { return largest; }
 
   /// Solves with what is factored; refinement makes the residual small row by row, and turns the shifted inverse of a
   /// singular matrix into the inverse on its range.
   template <class Matrix>
   LinearFate solve(const Matrix& M, const Vec& b, Vec& x) const {
-    const double scale_b = b.size() > 0 ? b.cwiseAbs().maxCoeff() : 0;
+    const double scale_b = b.max_abs();
     x = apply_inverse(b);
     Vec r = b, better, r_better;
     subtract_product(M, x, r);
-    double error = r.cwiseAbs().maxCoeff();
+    double error = r.max_abs();
     for (int k = 0; k < (singular ? 8 : 2) && error > 0; ++k) {
       better = x + apply_inverse(r);
       r_better = b;
       subtract_product(M, better, r_better);
-      const double e_better = r_better.cwiseAbs().maxCoeff();
+      const double e_better = r_better.max_abs();
       if (!(e_better < error)) break;
       x.swap(better), r.swap(r_better), error = e_better;
       if (error <= eps * scale_b) break;
     }
-    const double size = scale_b + largest_free_entry(M) * x.cwiseAbs().maxCoeff();
+    const double size = scale_b + largest_free_entry(M) * x.max_abs();
     if (!x.allFinite() || !(error <= (singular ? consistent * scale_b : 1e-6 * size))) return LinearFate::inconsistent;
     return singular ? LinearFate::least_norm : LinearFate::regular;
   }
@@ -281,7 +242,7 @@ LinearFate ActiveFactor::solve(const Mat& M, const std::vector<char>& free, cons
 
 LinearFate ActiveFactor::solve(const SparseMat& M, const std::vector<char>& free, const Vec& rhs, Vec& x) {
   Memory& m = *memory_;
-  const bool same = !m.dense && same_values(m.sparse_matrix, M);
+  const bool same = !m.dense && m.sparse_matrix == M;
   if (!same || m.free != free) {
     m.dense = false;
     if (!same) m.sparse_matrix = M;

@@ -11,19 +11,19 @@ namespace saltus {
 namespace {
 
 void add_effects(const Mat& M, const Vec& weight, Vec& effect) {
-  for (Eigen::Index j = 0; j < M.cols(); ++j) effect[j] = M.col(j).cwiseAbs().cwiseProduct(weight).maxCoeff();
+  for (Index j = 0; j < M.cols(); ++j)
+    for (Index i = 0; i < M.rows(); ++i) effect[j] = std::max(effect[j], std::abs(M(i, j)) * weight[i]);
 }
 
 void add_effects(const SparseMat& M, const Vec& weight, Vec& effect) {
-  for (Eigen::Index j = 0; j < M.outerSize(); ++j)
-    for (SparseMat::InnerIterator it(M, j); it; ++it)
-      effect[j] = std::max(effect[j], std::abs(it.value()) * weight[it.row()]);
+  for (Index j = 0; j < M.cols(); ++j)
+    for (const auto [row, value] : M.column(j)) effect[j] = std::max(effect[j], std::abs(value) * weight[row]);
 }
 
 Vec absolute_product(const Mat& M, const Vec& x) {
   Vec y = Vec::Zero(M.rows());
-  for (Eigen::Index j = 0; j < M.cols(); ++j)
-    if (x[j] != 0) y += M.col(j).cwiseAbs() * std::abs(x[j]);
+  for (Index j = 0; j < M.cols(); ++j)
+    for (Index i = 0; x[j] != 0 && i < M.rows(); ++i) y[i] += std::abs(M(i, j)) * std::abs(x[j]);
   return y;
 }
 
@@ -35,14 +35,14 @@ template <class Matrix>
 BoxScales box_scales(const Matrix& M, const Vec& q, const Vec& x) {
   BoxScales s{q.cwiseAbs() + absolute_product(M, x), Vec::Zero(q.size())};
   Vec weight(q.size());
-  for (Eigen::Index i = 0; i < q.size(); ++i) {
+  for (Index i = 0; i < q.size(); ++i) {
     if (!(s.row[i] > 0)) s.row[i] = 1;  // the row is 0 = 0: any unit will do
     weight[i] = 1 / s.row[i];
   }
   if (q.size() == 0) return s;
   add_effects(M, weight, s.effect);
-  const double largest = x.size() > 0 ? x.cwiseAbs().maxCoeff() : 0;
-  for (Eigen::Index j = 0; j < q.size(); ++j)
+  const double largest = x.size() > 0 ? x.max_abs() : 0;
+  for (Index j = 0; j < q.size(); ++j)
     if (!(s.effect[j] > 0)) s.effect[j] = largest > 0 ? 1 / largest : 1;  // a variable without effect
   return s;
 }
@@ -52,7 +52,7 @@ template BoxScales box_scales(const SparseMat&, const Vec&, const Vec&);
 
 double box_residual(const BoxScales& s, const Vec& lo, const Vec& hi, const Vec& x, const Vec& w) {
   double worst = 0;
-  for (Eigen::Index i = 0; i < x.size(); ++i) {
+  for (Index i = 0; i < x.size(); ++i) {
     const double above = (x[i] - lo[i]) * s.effect[i], below = (hi[i] - x[i]) * s.effect[i], rate = w[i] / s.row[i];
     const double r = std::abs(std::max(std::min(rate, above), -below));
     if (!(r <= worst)) worst = r;
@@ -63,7 +63,7 @@ double box_residual(const BoxScales& s, const Vec& lo, const Vec& hi, const Vec&
 
 std::vector<BoundState> states_of(const BoxScales& s, const Vec& lo, const Vec& hi, const Vec& x, const Vec& w) {
   std::vector<BoundState> state(static_cast<size_t>(x.size()), BoundState::inside);
-  for (Eigen::Index i = 0; i < x.size(); ++i) {
+  for (Index i = 0; i < x.size(); ++i) {
     const double rate = w[i] / s.row[i];
     if ((x[i] - lo[i]) * s.effect[i] <= rate) state[static_cast<size_t>(i)] = BoundState::lower;
     if ((hi[i] - x[i]) * s.effect[i] <= -rate) state[static_cast<size_t>(i)] = BoundState::upper;

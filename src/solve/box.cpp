@@ -20,10 +20,10 @@ constexpr int dense_up_to = 1000;           // a sparse problem is made dense fo
 
 template <class Problem>
 bool well_formed(const Problem& p, const Vec& x0) {
-  const Eigen::Index n = p.q.size();
+  const Index n = p.q.size();
   if (p.M.rows() != n || p.M.cols() != n || p.lo.size() != n || p.hi.size() != n) return false;
   if (!(x0.size() == 0 || x0.size() == n) || !all_finite(p.M) || !p.q.allFinite() || !x0.allFinite()) return false;
-  for (Eigen::Index i = 0; i < n; ++i)
+  for (Index i = 0; i < n; ++i)
     if (!(p.lo[i] <= p.hi[i]) || p.lo[i] == inf || p.hi[i] == -inf) return false;
   return true;
 }
@@ -40,7 +40,7 @@ void set_point(const Problem& p, Vec x, BoxSolution& s) {
   s.state.assign(n, BoundState::inside);
   s.degenerate.assign(n, 0);
   for (size_t k = 0; k < n; ++k) {
-    const Eigen::Index i = static_cast<Eigen::Index>(k);
+    const Index i = static_cast<Index>(k);
     const bool at_lo = (s.x[i] - p.lo[i]) * scales.effect[i] <= degenerate_below;
     const bool at_hi = (p.hi[i] - s.x[i]) * scales.effect[i] <= degenerate_below;
     const bool still = std::abs(s.w[i]) <= degenerate_below * scales.row[i];
@@ -69,7 +69,7 @@ template <class Problem>
 std::vector<BoundState> states_at(const Problem& p, const Vec& x0) {
   const Vec x = clamp(x0, p.lo, p.hi);
   std::vector<BoundState> state(static_cast<size_t>(x.size()), BoundState::inside);
-  for (Eigen::Index i = 0; i < x.size(); ++i) {
+  for (Index i = 0; i < x.size(); ++i) {
     if (x[i] == p.lo[i]) state[static_cast<size_t>(i)] = BoundState::lower;
     if (x[i] == p.hi[i]) state[static_cast<size_t>(i)] = BoundState::upper;
   }
@@ -79,7 +79,7 @@ std::vector<BoundState> states_at(const Problem& p, const Vec& x0) {
 template <class Problem>
 std::vector<BoundState> all_inside(const Problem& p) {
   std::vector<BoundState> state(static_cast<size_t>(p.q.size()), BoundState::inside);
-  for (Eigen::Index i = 0; i < p.q.size(); ++i)
+  for (Index i = 0; i < p.q.size(); ++i)
     if (p.lo[i] == p.hi[i]) state[static_cast<size_t>(i)] = BoundState::lower;
   return state;
 }
@@ -87,9 +87,9 @@ std::vector<BoundState> all_inside(const Problem& p) {
 /// Where the variables would go from the middle of their bounds.
 template <class Problem>
 std::vector<BoundState> pushed_from_middle(const Problem& p) {
-  const Eigen::Index n = p.q.size();
+  const Index n = p.q.size();
   Vec middle = Vec::Zero(n);
-  for (Eigen::Index i = 0; i < n; ++i) {
+  for (Index i = 0; i < n; ++i) {
     if (std::isfinite(p.lo[i]))
       middle[i] = std::isfinite(p.hi[i]) ? 0.5 * (p.lo[i] + p.hi[i]) : p.lo[i];
     else if (std::isfinite(p.hi[i]))
@@ -97,7 +97,7 @@ std::vector<BoundState> pushed_from_middle(const Problem& p) {
   }
   const Vec w = p.M * middle + p.q;
   std::vector<BoundState> state(static_cast<size_t>(n), BoundState::inside);
-  for (Eigen::Index i = 0; i < n; ++i) {
+  for (Index i = 0; i < n; ++i) {
     if (w[i] > 0 && std::isfinite(p.lo[i])) state[static_cast<size_t>(i)] = BoundState::lower;
     if (w[i] < 0 && std::isfinite(p.hi[i])) state[static_cast<size_t>(i)] = BoundState::upper;
   }
@@ -133,30 +133,30 @@ bool single_steps(const Problem& p, const BoxOptions& options, ActiveFactor& fac
 /// room hi - x >= 0 with its own multiplier. Regular free variables are eliminated, singular ones written as z+ - z-.
 struct Reduction {
   struct Copy {
-    Eigen::Index variable;
+    Index variable;
     double sign;
   };
   LcpProblem lcp;
   Vec covering;
   std::vector<Copy> copies;
-  std::vector<Eigen::Index> free;
+  std::vector<Index> free;
   Vec offset;
   bool compact = true;  ///< all bounds finite: Lemke with this covering vector cannot end in a ray
 };
 
 Reduction reduce(const BoxProblem& p) {
-  const Eigen::Index n = p.q.size();
+  const Index n = p.q.size();
   Reduction r;
   r.offset = Vec::Zero(n);
-  std::vector<Eigen::Index> roomy, free;  // roomy: copies whose variable has two finite bounds
-  for (Eigen::Index i = 0; i < n; ++i) {
+  std::vector<Index> roomy, free;  // roomy: copies whose variable has two finite bounds
+  for (Index i = 0; i < n; ++i) {
     const bool below = std::isfinite(p.lo[i]), above = std::isfinite(p.hi[i]);
     if (!below && !above) {
       free.push_back(i);
       continue;
     }
     r.compact = r.compact && below && above;
-    if (below && above) roomy.push_back(static_cast<Eigen::Index>(r.copies.size()));
+    if (below && above) roomy.push_back(static_cast<Index>(r.copies.size()));
     r.copies.push_back({i, below ? 1.0 : -1.0});
     r.offset[i] = below ? p.lo[i] : p.hi[i];
   }
@@ -165,32 +165,32 @@ Reduction reduce(const BoxProblem& p) {
   Vec q = p.q + p.M * r.offset;
   if (!free.empty()) {
     r.compact = false;
-    const Lu lu(p.M(free, free));
+    const Lu lu(p.M.part(free));
     if (lu.rcond() > 1e-12) {
-      q -= M(Eigen::all, free) * lu.solve(q(free));
-      M -= M(Eigen::all, free) * lu.solve_columns(M(free, Eigen::all));
+      q -= M.columns_at(free) * lu.solve(q.entries_at(free));
+      M -= M.columns_at(free) * lu.solve_columns(M.rows_at(free));
       r.free = free;
     } else {
-      for (const Eigen::Index i : free)
+      for (const Index i : free)
         for (const double sign : {1.0, -1.0}) r.copies.push_back({i, sign});
     }
   }
 
-  const Eigen::Index k = static_cast<Eigen::Index>(r.copies.size()), m = static_cast<Eigen::Index>(roomy.size());
+  const Index k = static_cast<Index>(r.copies.size()), m = static_cast<Index>(roomy.size());
   r.lcp.M = Mat::Zero(k + m, k + m);
   r.lcp.q.resize(k + m);
   r.covering.resize(k + m);
   r.covering << Vec::Ones(k), Vec::Zero(m);
-  for (Eigen::Index a = 0; a < k; ++a) {
+  for (Index a = 0; a < k; ++a) {
     const auto [i, si] = r.copies[static_cast<size_t>(a)];
     r.lcp.q[a] = si * q[i];
-    for (Eigen::Index b = 0; b < k; ++b) {
+    for (Index b = 0; b < k; ++b) {
       const auto [j, sj] = r.copies[static_cast<size_t>(b)];
       r.lcp.M(a, b) = si * sj * M(i, j);
     }
   }
-  for (Eigen::Index a = 0; a < m; ++a) {
-    const Eigen::Index copy = roomy[static_cast<size_t>(a)], i = r.copies[static_cast<size_t>(copy)].variable;
+  for (Index a = 0; a < m; ++a) {
+    const Index copy = roomy[static_cast<size_t>(a)], i = r.copies[static_cast<size_t>(copy)].variable;
     r.lcp.q[k + a] = p.hi[i] - p.lo[i];
     r.lcp.M(copy, k + a) = 1;
     r.lcp.M(k + a, copy) = -1;
@@ -200,11 +200,10 @@ Reduction reduce(const BoxProblem& p) {
 
 Vec expand(const BoxProblem& p, const Reduction& r, const Vec& z) {
   Vec x = r.offset;
-  for (size_t a = 0; a < r.copies.size(); ++a)
-    x[r.copies[a].variable] += r.copies[a].sign * z[static_cast<Eigen::Index>(a)];
+  for (size_t a = 0; a < r.copies.size(); ++a) x[r.copies[a].variable] += r.copies[a].sign * z[static_cast<Index>(a)];
   if (!r.free.empty()) {
     const Vec right = -(p.q + p.M * x);
-    x(r.free) = Lu(p.M(r.free, r.free)).solve(right(r.free));
+    x.set_entries_at(r.free, Lu(p.M.part(r.free)).solve(right.entries_at(r.free)));
   }
   return x;
 }
@@ -216,7 +215,7 @@ bool lemke_steps(const BoxProblem& p, const BoxOptions& options, ActiveFactor& f
   const auto accept = [&](const Vec& z, int iterations) {
     Vec x = clamp(expand(p, r, z), p.lo, p.hi);
     const auto state = states_of(box_scales(p.M, p.q, x), p.lo, p.hi, x, p.M * x + p.q);
-    for (Eigen::Index i = 0; i < x.size(); ++i) {
+    for (Index i = 0; i < x.size(); ++i) {
       if (state[static_cast<size_t>(i)] == BoundState::lower) x[i] = p.lo[i];
       if (state[static_cast<size_t>(i)] == BoundState::upper) x[i] = p.hi[i];
     }
@@ -236,30 +235,30 @@ bool lemke_steps(const BoxProblem& p, const BoxOptions& options, ActiveFactor& f
 /// The shortest x among those with the same w: x_f = base + N t with M N = 0, |x|^2 least within the bounds.
 void shorten(const BoxProblem& p, const BoxOptions& options, BoxSolution& s) {
   const BoxScales scales = box_scales(p.M, p.q, s.x);
-  std::vector<Eigen::Index> still;
-  for (Eigen::Index i = 0; i < p.q.size(); ++i)
+  std::vector<Index> still;
+  for (Index i = 0; i < p.q.size(); ++i)
     if (std::abs(s.w[i]) <= degenerate_below * scales.row[i] && p.lo[i] < p.hi[i]) still.push_back(i);
   if (still.empty()) return;
-  const Mat A = p.M(Eigen::all, still);
+  const Mat A = p.M.columns_at(still);
   const Mat N = null_space(A, 1e-12);
-  const Eigen::Index k = A.cols();
+  const Index k = A.cols();
   if (N.cols() == 0) return;
-  const Vec x = s.x(still), base = x - N * (N.transpose() * x);
+  const Vec x = s.x.entries_at(still), base = x - N * (N.transpose() * x);
   Mat G(2 * k, N.cols());
   Vec room(2 * k);
-  Eigen::Index rows = 0;
-  for (Eigen::Index i = 0; i < k; ++i) {
+  Index rows = 0;
+  for (Index i = 0; i < k; ++i) {
     const double lo = p.lo[still[static_cast<size_t>(i)]], hi = p.hi[still[static_cast<size_t>(i)]];
     if (std::isfinite(hi)) G.row(rows) = -N.row(i), room[rows++] = hi - base[i];
     if (std::isfinite(lo)) G.row(rows) = N.row(i), room[rows++] = base[i] - lo;
   }
-  G.conservativeResize(rows, Eigen::NoChange);
+  G.conservativeResize(rows, N.cols());
   room.conservativeResize(rows);
   // least |t|^2 with room + G t >= 0: t = G^T l, 0 <= l perp room + G G^T l >= 0
   const LcpSolution dual = solve_lcp(LcpProblem{G * G.transpose(), room});
   if (dual.status != SolveStatus::solved) return;
   Vec shorter = s.x;
-  shorter(still) = base + N * (G.transpose() * dual.z);
+  shorter.set_entries_at(still, base + N * (G.transpose() * dual.z));
   BoxSolution other;
   set_point(p, clamp(shorter, p.lo, p.hi), other);
   if (!(other.residual <= options.tolerance)) return;
@@ -310,7 +309,7 @@ double residual(const Problem& p, const Vec& x) {
 
 Vec mixed_bounds(const Vec& q, int equations, double free, double complementary) {
   Vec b = Vec::Constant(q.size(), complementary);
-  b.head(std::clamp<Eigen::Index>(equations, 0, q.size())).setConstant(free);
+  b.head(std::clamp<Index>(equations, 0, q.size())).setConstant(free);
   return b;
 }
 
@@ -353,7 +352,7 @@ BoxSolution solve_box(const BoxProblem& p, const BoxOptions& options, ActiveFact
 }
 
 BoxSolution solve_box(const SparseBoxProblem& p, const BoxOptions& options, ActiveFactor* memory) {
-  return solve_compressed(p, &SparseBoxProblem::M, [&](const auto& c) { return solve(c, options, memory); });
+  return solve(p, options, memory);
 }
 
 double box_residual(const BoxProblem& p, const Vec& x) { return residual(p, x); }
@@ -368,18 +367,18 @@ BoxSolution solve_dual_box(const BoxProblem& p, const BoxOptions& options) {
     return s;
   }
   // x = x+ - x-,  0 <= x+ perp w - lo >= 0,  0 <= x- perp hi - w >= 0; an infinite bound has no multiplier
-  const Eigen::Index n = p.q.size();
+  const Index n = p.q.size();
   std::vector<Reduction::Copy> copies;
-  for (Eigen::Index i = 0; i < n; ++i) {
+  for (Index i = 0; i < n; ++i) {
     if (std::isfinite(p.lo[i])) copies.push_back({i, 1.0});
     if (std::isfinite(p.hi[i])) copies.push_back({i, -1.0});
   }
-  const Eigen::Index k = static_cast<Eigen::Index>(copies.size());
+  const Index k = static_cast<Index>(copies.size());
   LcpProblem lcp{Mat(k, k), Vec(k)};
-  for (Eigen::Index a = 0; a < k; ++a) {
+  for (Index a = 0; a < k; ++a) {
     const auto [i, si] = copies[static_cast<size_t>(a)];
     lcp.q[a] = si > 0 ? p.q[i] - p.lo[i] : p.hi[i] - p.q[i];
-    for (Eigen::Index b = 0; b < k; ++b)
+    for (Index b = 0; b < k; ++b)
       lcp.M(a, b) = si * copies[static_cast<size_t>(b)].sign * p.M(i, copies[static_cast<size_t>(b)].variable);
   }
   const LcpSolution solution =
@@ -389,13 +388,13 @@ BoxSolution solve_dual_box(const BoxProblem& p, const BoxOptions& options) {
   s.status = solution.status;
   s.residual = solution.residual;
   if (solution.z.size() == k)
-    for (Eigen::Index a = 0; a < k; ++a)
+    for (Index a = 0; a < k; ++a)
       s.x[copies[static_cast<size_t>(a)].variable] += copies[static_cast<size_t>(a)].sign * solution.z[a];
   s.w = p.M * s.x + p.q;
   const BoxScales scales = box_scales(p.M, p.q, s.x);
   s.state.assign(static_cast<size_t>(n), BoundState::inside);
   s.degenerate.assign(static_cast<size_t>(n), 0);
-  for (Eigen::Index i = 0; i < n; ++i) {
+  for (Index i = 0; i < n; ++i) {
     const size_t at = static_cast<size_t>(i);
     const double near = degenerate_below * scales.row[i];
     if (s.w[i] - p.lo[i] <= near) s.state[at] = BoundState::lower;

@@ -31,7 +31,7 @@ struct Law {
 
 template <class Problem>
 bool well_formed_contacts(const Problem& p, const Vec& r0) {
-  const Eigen::Index n = p.q.size(), m = p.mu.size();
+  const Index n = p.q.size(), m = p.mu.size();
   if ((p.dimension != 2 && p.dimension != 3) || n != m * p.dimension || p.W.rows() != n || p.W.cols() != n)
     return false;
   if (p.restitution.size() != 0 && (p.restitution.size() != m || p.before.size() != m)) return false;
@@ -46,8 +46,7 @@ bool well_formed_contacts(const Problem& p, const Vec& r0) {
 template <class Problem>
 Vec shifted_q(const Problem& p) {
   Vec q = p.q;
-  for (Eigen::Index i = 0; i < p.restitution.size(); ++i)
-    q[i * p.dimension] += p.restitution[i] * std::min(p.before[i], 0.0);
+  for (Index i = 0; i < p.restitution.size(); ++i) q[i * p.dimension] += p.restitution[i] * std::min(p.before[i], 0.0);
   return q;
 }
 
@@ -58,7 +57,7 @@ auto law_of(const Problem& p) {
   Law<Matrix> law{d, m, p.W, Matrix(p.W.transpose()), shifted_q(p), p.mu, Vec::Ones(m)};
   const Vec diagonal = p.W.diagonal();
   for (int i = 0; i < m; ++i)
-    if (const double mean = diagonal.segment(i * d, d).mean(); mean > 0) law.unit[i] = mean;
+    if (const double mean = diagonal.segment(i * d, d).sum() / d; mean > 0) law.unit[i] = mean;
   return law;
 }
 
@@ -74,7 +73,7 @@ Vec project(const Vec& x, double mu) {
 
 /// An element of the generalised derivative of the projection.
 Mat project_derivative(const Vec& x, double mu) {
-  const Eigen::Index d = x.size();
+  const Index d = x.size();
   if (!(x[0] > 0)) return Mat::Zero(d, d);
   Mat D = Mat::Identity(d, d);
   const Vec t = x.tail(d - 1);
@@ -113,7 +112,13 @@ struct Run {
 };
 
 Mat dense_block(const Mat& W, int i, int d) { return W.block(i * d, i * d, d, d); }
-Mat dense_block(const SparseMat& W, int i, int d) { return Mat(W.block(i * d, i * d, d, d)); }
+Mat dense_block(const SparseMat& W, int i, int d) {
+  Mat out = Mat::Zero(d, d);
+  for (int j = 0; j < d; ++j)
+    for (const auto [row, value] : W.column(i * d + j))
+      if (row >= i * d && row < (i + 1) * d) out(row - i * d, j) = value;
+  return out;
+}
 
 /// Contact by contact, the others' reactions fixed; of several local solutions the one nearest to the last iterate.
 template <class Matrix>
@@ -151,26 +156,23 @@ void fill_jacobian(const Law<Mat>& law, const std::vector<Mat>& D, Mat& J) {
 
 void fill_jacobian(const Law<SparseMat>& law, const std::vector<Mat>& D, SparseMat& J) {
   const int d = law.d;
-  std::vector<Eigen::Triplet<double>> scaled, rest;
+  std::vector<SparseEntry> scaled, rest;
   for (int i = 0; i < law.contacts; ++i) {
     const Mat& P = D[static_cast<size_t>(i)];
     for (int a = 0; a < d; ++a)
       for (int b = 0; b < d; ++b) {
-        scaled.emplace_back(i * d + a, i * d + b, P(a, b) / law.unit[i]);
-        rest.emplace_back(i * d + a, i * d + b, (a == b ? 1.0 : 0.0) - P(a, b));
+        scaled.push_back({i * d + a, i * d + b, P(a, b) / law.unit[i]});
+        rest.push_back({i * d + a, i * d + b, (a == b ? 1.0 : 0.0) - P(a, b)});
       }
   }
-  SparseMat S(law.q.size(), law.q.size()), R(law.q.size(), law.q.size());
-  S.setFromTriplets(scaled.begin(), scaled.end());
-  R.setFromTriplets(rest.begin(), rest.end());
-  J = SparseMat(S * law.W) + R;
-  J.makeCompressed();
+  const Index n = law.q.size();
+  J = SparseMat(n, n, scaled) * law.W + SparseMat(n, n, rest);
 }
 
 /// Semismooth Newton on F(r) = r - pi(r - u/unit): F' = (I - pi') + pi' W/unit, with backtracking on |F|.
 template <class Matrix>
 Run newton(const Law<Matrix>& law, Vec r, int steps, double tolerance) {
-  const Eigen::Index n = law.q.size();
+  const Index n = law.q.size();
   const std::vector<char> all(static_cast<size_t>(n), 1);
   std::vector<Mat> D(static_cast<size_t>(law.contacts));
   ActiveFactor factor;
@@ -317,7 +319,7 @@ ContactSolution solve(const Problem& p, const ContactOptions& options) {
 
 /// Reactions in one assignment of modes to 2D contacts: 0 open, 1 stick, 2 and 3 slip with u_t > 0 and u_t < 0.
 Vec reactions_in(const Law<Mat>& law, const std::vector<int>& modes) {
-  const Eigen::Index n = law.q.size();
+  const Index n = law.q.size();
   Mat A = Mat::Zero(n, n);
   Vec b = Vec::Zero(n);
   for (int i = 0; i < law.contacts; ++i) {
@@ -349,7 +351,7 @@ void ContactOptions::check() const {
 ContactSolution solve_contact(const ContactProblem& p, const ContactOptions& options) { return solve(p, options); }
 
 ContactSolution solve_contact(const SparseContactProblem& p, const ContactOptions& options) {
-  return solve_compressed(p, &SparseContactProblem::W, [&](const auto& c) { return solve(c, options); });
+  return solve(p, options);
 }
 
 double contact_residual(const ContactProblem& p, const Vec& r) { return residual_of(law_of(p), r); }
@@ -378,7 +380,7 @@ std::vector<Vec> all_contact_solutions(const ContactProblem& p) {
     if (r.size() == 0 || !r.allFinite() || residual_of(law, r) > 1e-9) continue;
     const Vec u = p.W * r + p.q;
     const double scale = (p.q.cwiseAbs() + p.W.cwiseAbs() * r.cwiseAbs()).maxCoeff();
-    const auto same = [&](const Vec& other) { return (other - u).cwiseAbs().maxCoeff() <= 1e-7 * scale; };
+    const auto same = [&](const Vec& other) { return (other - u).max_abs() <= 1e-7 * scale; };
     if (std::any_of(velocities.begin(), velocities.end(), same)) continue;
     found.push_back(r);
     velocities.push_back(u);
@@ -387,7 +389,7 @@ std::vector<Vec> all_contact_solutions(const ContactProblem& p) {
 }
 
 SlidingSolution solve_sliding(const SlidingProblem& p) {
-  const Eigen::Index n = p.q.size();
+  const Index n = p.q.size();
   SlidingSolution s;
   const auto square = [&](const Mat& M) { return M.rows() == n && M.cols() == n && M.allFinite(); };
   if (!square(p.W_nn) || !square(p.W_nt) || p.mu.size() != n || p.slip.size() != n || !p.q.allFinite() ||
@@ -417,7 +419,7 @@ SlidingSolution solve_sliding(const SlidingProblem& p) {
 
 ImpactSolution solve_impact(const ImpactProblem& p) {
   ImpactSolution s;
-  const Eigen::Index n = p.before.size();
+  const Index n = p.before.size();
   if (p.W.rows() != n || p.W.cols() != n || p.restitution.size() != n || !p.before.allFinite() ||
       !p.restitution.allFinite()) {
     s.status = SolveStatus::bad_input;

@@ -56,23 +56,24 @@ void add_slip_2d(const Mat& W, const Vec& q, double mu, std::vector<Vec>& found)
     const double r_n = -q[0] / stiffness;
     if (!(r_n > 0) || !std::isfinite(r_n)) continue;
     const double u_t = (W(1, 0) - s * mu * W(1, 1)) * r_n + q[1];
-    if (s * u_t > 0) found.push_back(Eigen::Vector2d(r_n, -s * mu * r_n));
+    if (!(s * u_t > 0)) continue;
+    found.emplace_back(2);
+    found.back() << r_n, -s * mu * r_n;
   }
 }
 
 void add_slip_3d(const Mat& W, const Vec& q, double mu, std::vector<Vec>& found) {
   // (S + k I) r_t = -c after eliminating r_n; Cramer's rule gives r_t = P/D and r_n = R/D with polynomials in k,
   // scaled by the trace of S so that k is of order one.
-  const Eigen::Vector2d W_tn = W.block<2, 1>(1, 0);
-  const Eigen::RowVector2d W_nt = W.block<1, 2>(0, 1);
+  const Vec W_tn = W.block(1, 0, 2, 1), W_nt = W.block(0, 1, 1, 2);
   const double W_nn = W(0, 0);
-  const Eigen::Matrix2d S = W.block<2, 2>(1, 1) - W_tn * W_nt / W_nn;
-  const Eigen::Vector2d c = q.tail<2>() - W_tn * q[0] / W_nn;
+  const Mat S = W.block(1, 1, 2, 2) - W_tn * W_nt.transpose() / W_nn;
+  const Vec c = q.tail(2) - W_tn * q[0] / W_nn;
   const double unit = std::max(std::abs(S(0, 0)), std::abs(S(1, 1)));
   if (!(unit > 0)) return;
-  Eigen::Matrix2d adjugate;
+  Mat adjugate(2, 2);
   adjugate << S(1, 1), -S(0, 1), -S(1, 0), S(0, 0);
-  const Eigen::Vector2d P0 = -adjugate * c / unit, P1 = -c;  // P = P0 + P1 k, in units of `unit`
+  const Vec P0 = -adjugate * c / unit, P1 = -c;  // P = P0 + P1 k, in units of `unit`
   const double D0 = (S(0, 0) * S(1, 1) - S(0, 1) * S(1, 0)) / (unit * unit), D1 = S.trace() / unit;
   const double R0 = -(q[0] * unit * D0 + W_nt.dot(P0)) / W_nn, R1 = -(q[0] * unit * D1 + W_nt.dot(P1)) / W_nn,
                R2 = -q[0] * unit / W_nn;
@@ -83,9 +84,9 @@ void add_slip_3d(const Mat& W, const Vec& q, double mu, std::vector<Vec>& found)
     const double D = (D0 + k * (D1 + k)) * unit;
     const double r_n = (R0 + k * (R1 + k * R2)) / D;
     if (!(r_n > 0) || !std::isfinite(r_n)) continue;
-    Eigen::Vector3d r;
+    Vec r(3);
     r << r_n, (P0 + P1 * k) / D;
-    r.tail<2>() *= mu * r_n / r.tail<2>().norm();
+    r.tail(2) *= mu * r_n / r.tail(2).norm();
     found.push_back(r);
   }
 }

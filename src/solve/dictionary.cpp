@@ -41,13 +41,13 @@ const Vec& Dictionary::column(int c) {
   if (c == held_column_) return column_;
   held_column_ = c;
   column_ = T_.col(c);
-  if (pending_ > 0) column_.noalias() += U_.leftCols(pending_) * V_.row(c).head(pending_).transpose();
+  if (pending_ > 0) add_product(column_, U_.leftCols(pending_), V_.row(c).head(pending_).transpose());
   return column_;
 }
 
 const Vec& Dictionary::row(int r) {
   row_ = T_.row(r).transpose();
-  if (pending_ > 0) row_.noalias() += V_.leftCols(pending_) * U_.row(r).head(pending_).transpose();
+  if (pending_ > 0) add_product(row_, V_.leftCols(pending_), U_.row(r).head(pending_).transpose());
   return row_;
 }
 
@@ -74,7 +74,7 @@ void Dictionary::exchange(int r, int c) {
     for (int j = 0; j < columns_; ++j) {
       const double v = row_[j];
       if (v == 0) continue;
-      double* t = T_.data() + static_cast<Eigen::Index>(j) * rows_;
+      double* t = T_.data() + static_cast<Index>(j) * rows_;
       for (int i = 0; i < rows_; ++i) t[i] -= u[i] * v;
     }
     return;
@@ -87,7 +87,7 @@ void Dictionary::exchange(int r, int c) {
 }
 
 void Dictionary::flush() {
-  T_.noalias() += U_.leftCols(pending_) * V_.leftCols(pending_).transpose();
+  add_product(T_, U_.leftCols(pending_), V_.leftCols(pending_).transpose());
   pending_ = 0;
 }
 

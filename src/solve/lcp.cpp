@@ -51,7 +51,7 @@ template <class Matrix>
 bool proves_infeasible(const Matrix& M, const Vec& q, const Vec& y) {
   if (y.size() != q.size() || !y.allFinite() || !(y.minCoeff() >= 0) || !(y.maxCoeff() > 0)) return false;
   const Vec pull = M.transpose() * y, size = M.cwiseAbs().transpose() * y;
-  for (Eigen::Index i = 0; i < q.size(); ++i)
+  for (Index i = 0; i < q.size(); ++i)
     if (pull[i] > 1e-11 * size[i]) return false;
   return q.dot(y) < -1e-10 * q.cwiseAbs().dot(y);
 }
@@ -62,11 +62,12 @@ int hopeless_row(const Matrix& M, const Vec& q) {
   std::vector<char> hopeless(static_cast<size_t>(q.size()), 0);
   bool any = false;
   const Vec diagonal = M.diagonal();
-  for (Eigen::Index i = 0; i < q.size(); ++i) any |= hopeless[static_cast<size_t>(i)] = q[i] < 0 && diagonal[i] <= 0;
+  for (Index i = 0; i < q.size(); ++i) any |= hopeless[static_cast<size_t>(i)] = q[i] < 0 && diagonal[i] <= 0;
   if (!any) return -1;
-  for (Eigen::Index j = 0; j < M.outerSize(); ++j)
-    for (typename Matrix::InnerIterator it(M, j); it; ++it)
-      if (it.value() > 0) hopeless[static_cast<size_t>(it.row())] = 0;
+  for (Index j = 0; j < M.cols(); ++j)
+    each_in_column(M, j, [&](Index i, double value) {
+      if (value > 0) hopeless[static_cast<size_t>(i)] = 0;
+    });
   const auto found = std::find(hopeless.begin(), hopeless.end(), 1);
   return found == hopeless.end() ? -1 : static_cast<int>(found - hopeless.begin());
 }
@@ -74,7 +75,7 @@ int hopeless_row(const Matrix& M, const Vec& q) {
 /// The shortest z >= 0 with M z + q >= 0 as a complementarity problem of twice the size, positive semidefinite, so that
 /// Lemke decides it: a ray is a proof that there is none.
 LcpRun feasible_point(const Mat& M, const Vec& q) {
-  const Eigen::Index m = M.rows(), n = M.cols();
+  const Index m = M.rows(), n = M.cols();
   Mat K = Mat::Zero(m + n, m + n);
   K.topLeftCorner(n, n).setIdentity();
   K.topRightCorner(n, m) = -M.transpose();
@@ -110,7 +111,7 @@ void judge_ray(const LcpProblem& p, const LcpRun& run, LcpSolution& s) {
 }
 
 /// As many pivots as some seconds allow: usual problems need about n, exponential examples all they can get.
-int pivot_limit(const LcpOptions& options, Eigen::Index n) {
+int pivot_limit(const LcpOptions& options, Index n) {
   if (options.max_iterations > 0) return options.max_iterations;
   const double size = static_cast<double>(n);
   return static_cast<int>(std::clamp(2e10 / (size * size), 20 * size + 1000, 1e6));
@@ -123,18 +124,18 @@ struct Equilibrated {
 };
 
 Equilibrated equilibrate(const LcpProblem& p) {
-  const Eigen::Index n = p.q.size();
+  const Index n = p.q.size();
   Equilibrated e{p, Vec::Ones(n), Vec::Ones(n)};
   for (int sweep = 0; sweep < 4; ++sweep) {
-    for (Eigen::Index i = 0; i < n; ++i) {
-      const double r = e.problem.M.row(i).cwiseAbs().maxCoeff(), c = e.problem.M.col(i).cwiseAbs().maxCoeff();
+    for (Index i = 0; i < n; ++i) {
+      const double r = e.problem.M.row(i).max_abs(), c = e.problem.M.col(i).max_abs();
       const double by_row = r > 0 ? 1 / std::sqrt(r) : 1, by_column = c > 0 ? 1 / std::sqrt(c) : 1;
       e.problem.M.row(i) *= by_row, e.row[i] *= by_row;
       e.problem.M.col(i) *= by_column, e.column[i] *= by_column;
     }
   }
   e.problem.q = e.row.cwiseProduct(p.q);
-  const double size = e.problem.q.cwiseAbs().maxCoeff();
+  const double size = e.problem.q.max_abs();
   if (size > 0) e.problem.q /= size, e.column *= size;
   return e;
 }
@@ -166,7 +167,7 @@ LcpRun block_pivoting(const Matrix& M, const Vec& q, const std::vector<BoundStat
 
 std::vector<BoundState> states_from(const Vec& positive) {
   std::vector<BoundState> state(static_cast<size_t>(positive.size()), BoundState::lower);
-  for (Eigen::Index i = 0; i < positive.size(); ++i)
+  for (Index i = 0; i < positive.size(); ++i)
     if (positive[i] > 0) state[static_cast<size_t>(i)] = BoundState::inside;
   return state;
 }
@@ -177,7 +178,9 @@ template <class Matrix>
 LcpRun block_pivoting_from_everywhere(const Matrix& M, const Vec& q, const LcpOptions& options, ActiveFactor& factor) {
   std::vector<std::vector<BoundState>> starts;
   if (options.z0.size() == q.size()) starts.push_back(states_from(options.z0));
-  starts.push_back(states_from((q.array() <= 0).cast<double>()));
+  Vec pushed(q.size());  // 1 where q is not positive
+  for (Index i = 0; i < q.size(); ++i) pushed[i] = q[i] <= 0 ? 1 : 0;
+  starts.push_back(states_from(pushed));
   starts.push_back(states_from(Vec::Ones(q.size())));
   LcpRun run;
   int iterations = 0;
@@ -291,7 +294,7 @@ bool attempt_equilibrated(const LcpProblem& p, const LcpOptions& options, LcpWor
 }
 
 void choose(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
-  const Eigen::Index n = p.q.size();
+  const Index n = p.q.size();
   if (options.z0.size() > 0 && attempt_warm(p, options, workspace, s)) return;
   if (n > lemke_first_up_to && p.M.diagonal().minCoeff() > 0) {
     LcpRun run =
@@ -391,7 +394,7 @@ LcpSolution solve_lcp(const LcpProblem& p, const LcpOptions& options, LcpWorkspa
 }
 
 LcpSolution solve_lcp(const SparseLcpProblem& p, const LcpOptions& options, LcpWorkspace* workspace) {
-  return solve_compressed(p, &SparseLcpProblem::M, [&](const auto& c) { return solve(c, options, workspace); });
+  return solve(p, options, workspace);
 }
 
 double lcp_residual(const LcpProblem& p, const Vec& z) {
@@ -406,19 +409,19 @@ namespace {
 
 /// One point with z_a >= 0, (M z + q)_a = 0, w >= 0 and z = 0 outside a: equations as two inequalities each.
 Vec point_of_face(const LcpProblem& p, const std::vector<int>& a) {
-  const Eigen::Index n = p.q.size(), k = static_cast<Eigen::Index>(a.size());
+  const Index n = p.q.size(), k = static_cast<Index>(a.size());
   Mat A(n + k, k);
   Vec c(n + k);
-  for (Eigen::Index j = 0; j < k; ++j) A.col(j).head(n) = p.M.col(a[static_cast<size_t>(j)]);
+  for (Index j = 0; j < k; ++j) A.col(j).head(n) = p.M.col(a[static_cast<size_t>(j)]);
   c.head(n) = p.q;
-  for (Eigen::Index i = 0; i < k; ++i) {
+  for (Index i = 0; i < k; ++i) {
     A.row(n + i) = -A.row(a[static_cast<size_t>(i)]);
     c[n + i] = -p.q[a[static_cast<size_t>(i)]];
   }
   const LcpRun run = feasible_point(A, c);
   if (run.status != SolveStatus::solved) return {};
   Vec z = Vec::Zero(n);
-  for (Eigen::Index i = 0; i < k; ++i) z[a[static_cast<size_t>(i)]] = run.z[i];
+  for (Index i = 0; i < k; ++i) z[a[static_cast<size_t>(i)]] = run.z[i];
   return z;
 }
 
@@ -435,13 +438,13 @@ std::vector<Vec> all_lcp_solutions(const LcpProblem& p, double tolerance) {
       if (set >> i & 1u) a.push_back(i);
     Vec z = Vec::Zero(n);
     if (!a.empty()) {
-      const Mat part = p.M(a, a);
-      const Vec right = -p.q(a);
+      const Mat part = p.M.part(a);
+      const Vec right = -p.q.entries_at(a);
       const Lu lu(part);
       if (lu.rcond() > 1e-13) {
         Vec z_a = lu.solve(right);
         z_a += lu.solve(right - part * z_a);
-        z(a) = z_a;
+        z.set_entries_at(a, z_a);
       } else if (z = point_of_face(p, a); z.size() == 0) {
         continue;
       }
@@ -451,7 +454,7 @@ std::vector<Vec> all_lcp_solutions(const LcpProblem& p, double tolerance) {
     if ((bounded - z).cwiseProduct(scales.effect).maxCoeff() > tolerance) continue;
     if (lcp_residual(p, bounded) > tolerance) continue;
     const auto same = [&](const Vec& other) {
-      return (other - bounded).cwiseAbs().maxCoeff() <= 1e-8 * std::max(1e-300, bounded.cwiseAbs().maxCoeff());
+      return (other - bounded).max_abs() <= 1e-8 * std::max(1e-300, bounded.max_abs());
     };
     if (std::none_of(found.begin(), found.end(), same)) found.push_back(bounded);
   }
@@ -460,7 +463,7 @@ std::vector<Vec> all_lcp_solutions(const LcpProblem& p, double tolerance) {
 
 bool is_p_matrix(const Mat& M) {
   // M is P if M_11 > 0 and both M without its first index and the Schur complement M/M_11 are P (Tsatsomeros and Li).
-  const Eigen::Index n = M.rows();
+  const Index n = M.rows();
   if (n == 0) return true;
   if (!(M(0, 0) > 0)) return false;
   if (n == 1) return true;

@@ -23,14 +23,13 @@ Vec start_of(const Vec& q, const LcpOptions& options) {
   return options.z0.size() == q.size() ? Vec(options.z0.cwiseMax(0)) : Vec::Zero(q.size());
 }
 
-double infinity_norm(const Mat& M) { return M.cwiseAbs().rowwise().sum().maxCoeff(); }
+double infinity_norm(const Mat& M) { return M.cwiseAbs().row_sums().maxCoeff(); }
 double infinity_norm(const SparseMat& M) { return (M.cwiseAbs() * Vec::Ones(M.cols())).maxCoeff(); }
 
-bool symmetric(const Mat& M) { return (M - M.transpose()).cwiseAbs().maxCoeff() <= 1e-12 * M.cwiseAbs().maxCoeff(); }
+bool symmetric(const Mat& M) { return (M - M.transpose()).max_abs() <= 1e-12 * M.max_abs(); }
 bool symmetric(const SparseMat& M) {
-  const SparseMat difference = M - SparseMat(M.transpose());
-  const double largest = M.nonZeros() > 0 ? M.coeffs().abs().maxCoeff() : 0;
-  return difference.nonZeros() == 0 || difference.coeffs().abs().maxCoeff() <= 1e-12 * largest;
+  const SparseMat difference = M - M.transpose();
+  return difference.max_abs() <= 1e-12 * M.max_abs();
 }
 
 /// Units of w relative to z, row by row: the diagonal, or the largest entry of the row where that vanishes.
@@ -38,20 +37,15 @@ template <class Matrix>
 Vec row_units(const Matrix& M) {
   const Matrix rows = M.transpose();
   Vec units = M.diagonal().cwiseAbs();
-  for (Eigen::Index i = 0; i < units.size(); ++i) {
+  for (Index i = 0; i < units.size(); ++i) {
     if (units[i] > 0) continue;
-    for (typename Matrix::InnerIterator it(rows, i); it; ++it) units[i] = std::max(units[i], std::abs(it.value()));
+    each_in_column(rows, i, [&](Index, double value) { units[i] = std::max(units[i], std::abs(value)); });
     if (!(units[i] > 0)) units[i] = 1;
   }
   return units;
 }
 
-SparseMat diagonal_matrix(const Vec& d) {
-  SparseMat D(d.size(), d.size());
-  D.setIdentity();
-  for (Eigen::Index i = 0; i < d.size(); ++i) D.coeffRef(i, i) = d[i];
-  return D;
-}
+SparseMat diagonal_matrix(const Vec& d) { return d.asDiagonal() * SparseMat::Identity(d.size()); }
 
 Mat scaled_plus_diagonal(const Vec& rows, const Mat& M, const Vec& diagonal) {
   Mat A = rows.asDiagonal() * M;
@@ -60,14 +54,12 @@ Mat scaled_plus_diagonal(const Vec& rows, const Mat& M, const Vec& diagonal) {
 }
 
 SparseMat scaled_plus_diagonal(const Vec& rows, const SparseMat& M, const Vec& diagonal) {
-  SparseMat A = SparseMat(rows.asDiagonal() * M) + diagonal_matrix(diagonal);
-  A.makeCompressed();
-  return A;
+  return rows.asDiagonal() * M + diagonal_matrix(diagonal);
 }
 
 template <class Matrix>
 LcpRun run_gauss_seidel(const Matrix& M, const Vec& q, const LcpOptions& options) {
-  const Eigen::Index n = q.size();
+  const Index n = q.size();
   LcpRun run;
   run.z = start_of(q, options);
   const Vec diagonal = M.diagonal();
@@ -76,7 +68,7 @@ LcpRun run_gauss_seidel(const Matrix& M, const Vec& q, const LcpOptions& options
   const int sweeps = options.max_iterations > 0 ? options.max_iterations : 5000;
   while (run.iterations < sweeps) {
     ++run.iterations;
-    for (Eigen::Index i = 0; i < n; ++i) {
+    for (Index i = 0; i < n; ++i) {
       const double w = column_dot(rows, i, run.z) + q[i];
       run.z[i] = std::max(0.0, run.z[i] - options.relaxation * w / diagonal[i]);
     }
@@ -93,7 +85,7 @@ LcpRun run_gauss_seidel(const Matrix& M, const Vec& q, const LcpOptions& options
 /// variables to be freed when their part of the gradient dominates (Dostal's MPRGP).
 template <class Matrix>
 LcpRun run_projected_gradient(const Matrix& M, const Vec& q, const LcpOptions& options) {
-  const Eigen::Index n = q.size();
+  const Index n = q.size();
   LcpRun run;
   Vec& z = run.z;
   z = start_of(q, options);
@@ -104,7 +96,7 @@ LcpRun run_projected_gradient(const Matrix& M, const Vec& q, const LcpOptions& o
 
   Vec g = M * z + q, free(n), chopped(n), p;
   const auto split_gradient = [&] {
-    for (Eigen::Index i = 0; i < n; ++i) {
+    for (Index i = 0; i < n; ++i) {
       free[i] = z[i] > 0 ? g[i] : 0;
       chopped[i] = z[i] > 0 ? 0 : std::min(g[i], 0.0);
     }
@@ -120,7 +112,7 @@ LcpRun run_projected_gradient(const Matrix& M, const Vec& q, const LcpOptions& o
     }
     ++run.iterations;
     double reduced = 0;
-    for (Eigen::Index i = 0; i < n; ++i) reduced += std::min(z[i] / fixed_step, free[i]) * free[i];
+    for (Index i = 0; i < n; ++i) reduced += std::min(z[i] / fixed_step, free[i]) * free[i];
     if (chopped.squaredNorm() > reduced) {
       const Vec Md = M * chopped;
       const double curvature = chopped.dot(Md);
@@ -135,7 +127,7 @@ LcpRun run_projected_gradient(const Matrix& M, const Vec& q, const LcpOptions& o
     const Vec Mp = M * p;
     const double curvature = p.dot(Mp);
     double feasible = inf;
-    for (Eigen::Index i = 0; i < n; ++i)
+    for (Index i = 0; i < n; ++i)
       if (p[i] > 0) feasible = std::min(feasible, z[i] / p[i]);
     const double step = curvature > 0 ? g.dot(p) / curvature : inf;
     if (std::isinf(step) && std::isinf(feasible)) break;  // unbounded below: no minimum along p
@@ -199,7 +191,7 @@ Phi phi(LcpMethod method, double a, double b) {
 
 template <class Matrix>
 LcpRun run_newton(const Matrix& M, const Vec& q, const LcpOptions& options) {
-  const Eigen::Index n = q.size();
+  const Index n = q.size();
   const std::vector<char> all(static_cast<size_t>(n), 1);
   const Vec units = row_units(M);
   ActiveFactor factor;
@@ -209,7 +201,7 @@ LcpRun run_newton(const Matrix& M, const Vec& q, const LcpOptions& options) {
   Vec F(n), da(n), db(n);
   const auto evaluate = [&](const Vec& at) {
     const Vec w = M * at + q;
-    for (Eigen::Index i = 0; i < n; ++i) {
+    for (Index i = 0; i < n; ++i) {
       const Phi p = phi(options.method, at[i], w[i] / units[i]);
       F[i] = p.value, da[i] = p.da, db[i] = p.db / units[i];
     }

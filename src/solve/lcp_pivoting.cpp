@@ -68,7 +68,7 @@ int lexicographic_first(const Dictionary& D, const Basis& basis, const Vec& u, s
 int blocking_row(const Dictionary& D, const Basis& basis, const Vec& u, std::vector<int>& tied) {
   const Vec& b = D.constants();
   const int n = D.rows();
-  const double least_pivot = tiny_pivot * u.cwiseAbs().maxCoeff();
+  const double least_pivot = tiny_pivot * u.max_abs();
   double shortest = std::numeric_limits<double>::infinity();
   for (int i = 0; i < n; ++i)
     if (u[i] < -least_pivot) shortest = std::min(shortest, std::max(b[i], 0.0) / -u[i]);
@@ -152,7 +152,7 @@ LcpRun criss_cross(const Mat& M, const Vec& q, int pivots, Dictionary& D) {
 
   for (;;) {
     const Vec& b = D.constants();
-    const double noise = 1e-13 * std::max(b.cwiseAbs().maxCoeff(), 1e-300);
+    const double noise = 1e-13 * std::max(b.max_abs(), 1e-300);
     int k = -1;
     for (int r = 0; r < n; ++r)
       if (b[r] < -noise && (k < 0 || pair_of(r) < pair_of(k))) k = r;
@@ -162,7 +162,7 @@ LcpRun criss_cross(const Mat& M, const Vec& q, int pivots, Dictionary& D) {
     }
     if (run.iterations++ >= pivots) break;
     const Vec& row = D.row(k);
-    const double least = tiny_pivot * row.cwiseAbs().maxCoeff();
+    const double least = tiny_pivot * row.max_abs();
     if (row[k] > least) {
       D.exchange(k, k);
       flip(pair_of(k));

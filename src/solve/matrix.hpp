@@ -6,23 +6,23 @@
 namespace saltus {
 
 inline bool all_finite(const Mat& M) { return M.allFinite(); }
-/// M must be compressed.
-inline bool all_finite(const SparseMat& M) { return M.nonZeros() == 0 || M.coeffs().isFinite().all(); }
+inline bool all_finite(const SparseMat& M) { return M.allFinite(); }
 
-inline double column_dot(const Mat& A, Eigen::Index j, const Vec& x) { return A.col(j).dot(x); }
-inline double column_dot(const SparseMat& A, Eigen::Index j, const Vec& x) {
+inline double column_dot(const Mat& A, Index j, const Vec& x) { return A.col(j).dot(x); }
+inline double column_dot(const SparseMat& A, Index j, const Vec& x) {
   double sum = 0;
-  for (SparseMat::InnerIterator it(A, j); it; ++it) sum += it.value() * x[it.row()];
+  for (const auto [row, value] : A.column(j)) sum += value * x[row];
   return sum;
 }
 
-/// solve(problem), with the problem's matrix compressed first if it is not.
-template <class Problem, class Solve>
-auto solve_compressed(const Problem& problem, SparseMat Problem::*matrix, const Solve& solve) {
-  if ((problem.*matrix).isCompressed()) return solve(problem);
-  Problem compressed = problem;
-  (compressed.*matrix).makeCompressed();
-  return solve(compressed);
+/// f(row, value) for the entries of a column.
+template <class F>
+void each_in_column(const Mat& A, Index j, const F& f) {
+  for (Index i = 0; i < A.rows(); ++i) f(i, A(i, j));
+}
+template <class F>
+void each_in_column(const SparseMat& A, Index j, const F& f) {
+  for (const auto [row, value] : A.column(j)) f(row, value);
 }
 
 }  // namespace saltus

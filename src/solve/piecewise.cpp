@@ -22,22 +22,22 @@ Relation dead_zone(double width, double slope) {
 }
 
 PiecewiseSolution solve_piecewise(const PiecewiseProblem& p, const BoxOptions& options) {
-  const Eigen::Index n = p.a.size();
+  const Index n = p.a.size();
   PiecewiseSolution s;
-  if (p.B.rows() != n || p.B.cols() != n || static_cast<Eigen::Index>(p.relations.size()) != n) {
+  if (p.B.rows() != n || p.B.cols() != n || static_cast<Index>(p.relations.size()) != n) {
     s.status = SolveStatus::bad_input;
     s.residual = inf;
     return s;
   }
 
   // Unknowns: y (free), then for each jump a relay sigma in [-1, 1], for each kink v = max(0, y - at).
-  Eigen::Index size = n;
-  for (const Relation& r : p.relations) size += static_cast<Eigen::Index>(r.jumps.size() + r.kinks.size());
+  Index size = n;
+  for (const Relation& r : p.relations) size += static_cast<Index>(r.jumps.size() + r.kinks.size());
   Mat L = Mat::Zero(n, size);  // lambda = l + L x
   Vec l(n);
   BoxProblem box{Mat::Zero(size, size), Vec::Zero(size), Vec::Constant(size, -inf), Vec::Constant(size, inf)};
-  Eigen::Index k = n;
-  for (Eigen::Index i = 0; i < n; ++i) {
+  Index k = n;
+  for (Index i = 0; i < n; ++i) {
     const Relation& r = p.relations[static_cast<size_t>(i)];
     l[i] = r.value;
     L(i, i) = r.slope;

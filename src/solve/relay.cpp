@@ -16,7 +16,7 @@ SparseBoxProblem box_of(const SparseRelayProblem& p, const Vec& limit) { return 
 
 template <class Problem>
 bool well_formed(const Problem& p) {
-  const Eigen::Index n = p.a.size();
+  const Index n = p.a.size();
   if (p.hold.size() != 0 && p.hold.size() != n) return false;
   return p.hold.size() == 0 || (p.hold.allFinite() && p.hold.minCoeff() >= 1);
 }
@@ -30,7 +30,7 @@ RelaySolution relay_of(const BoxSolution& s, const BoxScales& scales) {
   r.iterations = s.iterations;
   r.degenerate = s.degenerate;
   r.mode.assign(static_cast<size_t>(s.x.size()), 0);
-  for (Eigen::Index i = 0; i < s.x.size(); ++i) {
+  for (Index i = 0; i < s.x.size(); ++i) {
     const bool still = std::abs(s.w[i]) <= 1e-10 * scales.row[i];
     if (!still) r.mode[static_cast<size_t>(i)] = s.w[i] < 0 ? 1 : -1;
     if (s.state[static_cast<size_t>(i)] == BoundState::inside) r.y[i] = 0;  // known exactly: it is slid on
@@ -42,7 +42,7 @@ RelaySolution relay_of(const BoxSolution& s, const BoxScales& scales) {
 /// ordinary ones; the rest is solved again. Each round releases at least one, so this ends.
 template <class Problem>
 RelaySolution solve(const Problem& p, const RelayOptions& options, ActiveFactor* memory) {
-  const Eigen::Index n = p.a.size();
+  const Index n = p.a.size();
   RelaySolution result;
   result.status = SolveStatus::bad_input;
   if (!well_formed(p) || p.B.rows() != n || p.B.cols() != n) return result;
@@ -58,7 +58,7 @@ RelaySolution solve(const Problem& p, const RelayOptions& options, ActiveFactor*
     result = relay_of(s, box_scales(box.M, box.q, s.x));
     result.iterations = iterations;
     bool released = false;
-    for (Eigen::Index i = 0; i < n; ++i) {
+    for (Index i = 0; i < n; ++i) {
       if (limit[i] == 1 || result.mode[static_cast<size_t>(i)] == 0) continue;
       limit[i] = 1;
       released = true;
@@ -101,7 +101,7 @@ std::vector<Vec> all_relay_solutions(const RelayProblem& p, double tolerance) {
       else
         fits = mode[static_cast<size_t>(i)] * y[i] >= -tolerance * scales.row[i];
     }
-    const auto same = [&](const Vec& other) { return (other - sigma).cwiseAbs().maxCoeff() <= 1e-8; };
+    const auto same = [&](const Vec& other) { return (other - sigma).max_abs() <= 1e-8; };
     if (fits && std::none_of(found.begin(), found.end(), same)) found.push_back(sigma.cwiseMax(-limit).cwiseMin(limit));
     more = false;
     for (int& m : mode) {

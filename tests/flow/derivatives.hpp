@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../matrices.hpp"
 #include "flow/parameter_directions.hpp"
 #include "flow/variation.hpp"
 #include "model/read.hpp"
@@ -36,7 +37,7 @@ class Derivatives {
   /// Columns by states, then by parameters.
   Mat exact() {
     RunOptions o = options();
-    const Eigen::Index n = program_.states(), p = static_cast<Eigen::Index>(o.parameters.size());
+    const Index n = program_.states(), p = static_cast<Index>(o.parameters.size());
     Variation variation(program_, o);
     std::vector<int> all(o.parameters.size());
     std::iota(all.begin(), all.end(), 0);
@@ -64,10 +65,10 @@ class Derivatives {
   /// Central differences of fourth order; nothing where a run nearby has other events or does not reach the end.
   std::optional<Mat> differences(double d) const {
     const RunOptions o = options();
-    const Eigen::Index n = program_.states(), p = static_cast<Eigen::Index>(o.parameters.size());
+    const Index n = program_.states(), p = static_cast<Index>(o.parameters.size());
     Mat out(n, n + p);
     bool alike = true;
-    for (Eigen::Index c = 0; c < n + p; ++c) {
+    for (Index c = 0; c < n + p; ++c) {
       const auto end_of = [&](double by) {
         RunOptions moved = o;
         if (c < n) {
@@ -82,7 +83,7 @@ class Derivatives {
         for (const Event& e : run.events) seen += name_of(e);
         alike = alike && seen == events && run.end.why == Why::time;
         if (run.end.state.empty()) return Vec(Vec::Zero(n));
-        return Vec(Eigen::Map<const Vec>(run.end.state.data(), n));
+        return Vec(column_at(run.end.state.data(), n));
       };
       out.col(c) = (8 * (end_of(d) - end_of(-d)) - (end_of(2 * d) - end_of(-2 * d))) / (12 * d);
       if (!alike) return std::nullopt;

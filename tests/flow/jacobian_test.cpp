@@ -40,9 +40,9 @@ struct InMode {
 
   /// By differences of fourth order.
   Mat differences(const std::vector<double>& x, double t) {
-    const auto n = static_cast<Eigen::Index>(x.size());
+    const auto n = static_cast<Index>(x.size());
     Mat out(n, n);
-    for (Eigen::Index j = 0; j < n; ++j) {
+    for (Index j = 0; j < n; ++j) {
       const size_t at = static_cast<size_t>(j);
       const double d = 5e-5 * std::max(1e-3, std::abs(x[at]));
       const auto moved = [&](double by) {
@@ -51,7 +51,7 @@ struct InMode {
         return rates(y, t);
       };
       const auto a = moved(-2 * d), b = moved(-d), c = moved(d), e = moved(2 * d);
-      for (Eigen::Index i = 0; i < n; ++i) {
+      for (Index i = 0; i < n; ++i) {
         const size_t row = static_cast<size_t>(i);
         out(i, j) = (a[row] - 8 * b[row] + 8 * c[row] - e[row]) / (12 * d);
       }
@@ -113,10 +113,9 @@ std::pair<int, int> compare_along(const std::string& name) {
     if (place.series.evaluate(x, t, place.counters) != SeriesStatus::ok) return;
     if (!place.series.active().empty()) ++sliding;
     const Mat wanted = place.differences(x, t), found = place.jacobian(x, t);
-    for (Eigen::Index i = 0; i < wanted.rows(); ++i) {
-      const double scale =
-          1 + wanted.row(i).cwiseAbs().maxCoeff() + std::abs(place.rates(x, t)[static_cast<size_t>(i)]);
-      EXPECT_LT((found.row(i) - wanted.row(i)).cwiseAbs().maxCoeff(), 1e-7 * scale)
+    for (Index i = 0; i < wanted.rows(); ++i) {
+      const double scale = 1 + wanted.row(i).max_abs() + std::abs(place.rates(x, t)[static_cast<size_t>(i)]);
+      EXPECT_LT((found.row(i) - wanted.row(i)).max_abs(), 1e-7 * scale)
           << name << " in " << mode.text() << " at t = " << t << ", row " << i;
     }
   };

@@ -271,9 +271,9 @@ Tally compare(Generator generate, int models, double until, unsigned seed) {
     tally.kinds["degree 1"] += !has(text, "R*") && has(events, "close(") ? 1 : 0;
     tally.kinds["clock"] += has(events, "jump(tick)") ? 1 : 0;
     tally.kinds["wrap"] += derivatives->wraps > 0 ? 1 : 0;
-    const double size = 1 + fine->cwiseAbs().maxCoeff();
-    const double doubt = (*coarse - *fine).cwiseAbs().maxCoeff();
-    const double error = (exact - *fine).cwiseAbs().maxCoeff();
+    const double size = 1 + fine->max_abs();
+    const double doubt = (*coarse - *fine).max_abs();
+    const double error = (exact - *fine).max_abs();
     if (error <= 1e-6 * size + 10 * doubt && exact.allFinite()) continue;
     std::string notes;
     for (const std::string& n : derivatives->notes) notes += n + "\n";

@@ -16,10 +16,10 @@ void expect_equal(const std::string& model, double until, const std::string& kin
   const std::optional<Mat> differences = derivatives.differences(1e-4);
   EXPECT_NE(derivatives.events.find(kind), std::string::npos) << "no " << kind << " in " << derivatives.events;
   ASSERT_TRUE(differences) << "runs nearby have other events than " << derivatives.events;
-  const double size = 1 + differences->cwiseAbs().maxCoeff();
-  EXPECT_LT((exact - *differences).cwiseAbs().maxCoeff(), tolerance * size) << "exact\n"
-                                                                            << exact << "\ndifferences\n"
-                                                                            << *differences;
+  const double size = 1 + differences->max_abs();
+  EXPECT_LT((exact - *differences).max_abs(), tolerance * size) << "exact\n"
+                                                                << exact << "\ndifferences\n"
+                                                                << *differences;
 }
 
 TEST(Variation, FollowsASmoothNonlinearFlow) {
@@ -84,7 +84,7 @@ TEST(Variation, NeedsNoMovingStateToMove) {  // the state rests, its tangents tu
   Derivatives derivatives("equations = \"\"\"\n  x' = v\n  v' = -x\n\"\"\"\n[initial]\nx = 0\nv = 0\n", 20);
   Mat exact(2, 2);
   exact << std::cos(20.0), std::sin(20.0), -std::sin(20.0), std::cos(20.0);
-  EXPECT_LT((derivatives.exact() - exact).cwiseAbs().maxCoeff(), 1e-11);
+  EXPECT_LT((derivatives.exact() - exact).max_abs(), 1e-11);
 }
 
 TEST(Variation, CrossesASwitch) {
@@ -607,7 +607,7 @@ y = 1
 v = 2
 )M";
   Derivatives plain(model, 7), seen(model + "[section.a]\non = \"y - 0.3\"\n[section.b]\nevery = \"0.37\"\n", 7);
-  EXPECT_LT((plain.exact() - seen.exact()).cwiseAbs().maxCoeff(), 1e-11);
+  EXPECT_LT((plain.exact() - seen.exact()).max_abs(), 1e-11);
 }
 
 TEST(Variation, MeetsTwoEventsAtOnce) {  // two balls that know nothing of each other, dropped together

@@ -8,13 +8,11 @@
 namespace saltus {
 namespace {
 
-using Eigen::Vector3d;
-
 /// Signorini and Coulomb, written down: what must hold at every contact.
 void expect_lawful(const ContactProblem& p, const Vec& r, double tolerance) {
   const Vec u = p.W * r + p.q;
   const int d = p.dimension;
-  for (Eigen::Index i = 0; i < p.mu.size(); ++i) {
+  for (Index i = 0; i < p.mu.size(); ++i) {
     const double r_n = r[i * d], u_n = u[i * d], limit = p.mu[i] * r_n;
     const Vec r_t = r.segment(i * d + 1, d - 1), u_t = u.segment(i * d + 1, d - 1);
     EXPECT_GE(r_n, -tolerance) << i;
@@ -36,21 +34,18 @@ TEST(Contact, ParticleOpensSticksOrSlips2D) {
   const double mass = 2;
   for (const ContactMethod method :
        {ContactMethod::automatic, ContactMethod::gauss_seidel, ContactMethod::newton, ContactMethod::lcp}) {
-    const ContactSolution open =
-        solve_contact(particle(2, mass, (Vec(2) << 0.3, 1).finished(), 0.5), {.method = method});
+    const ContactSolution open = solve_contact(particle(2, mass, Vec{0.3, 1}, 0.5), {.method = method});
     ASSERT_EQ(open.status, SolveStatus::solved);
     EXPECT_EQ(open.mode[0], ContactMode::open);
     EXPECT_EQ(open.r.norm(), 0);
 
-    const ContactSolution stick =
-        solve_contact(particle(2, mass, (Vec(2) << -1, 0.4).finished(), 0.5), {.method = method});
+    const ContactSolution stick = solve_contact(particle(2, mass, Vec{-1, 0.4}, 0.5), {.method = method});
     ASSERT_EQ(stick.status, SolveStatus::solved);
     EXPECT_EQ(stick.mode[0], ContactMode::stick);
     EXPECT_NEAR(stick.r[0], 2, 1e-11);
     EXPECT_NEAR(stick.r[1], -0.8, 1e-11);
 
-    const ContactSolution slip =
-        solve_contact(particle(2, mass, (Vec(2) << -1, -0.7).finished(), 0.5), {.method = method});
+    const ContactSolution slip = solve_contact(particle(2, mass, Vec{-1, -0.7}, 0.5), {.method = method});
     ASSERT_EQ(slip.status, SolveStatus::solved);
     EXPECT_EQ(slip.mode[0], ContactMode::slip);
     EXPECT_NEAR(slip.r[0], 2, 1e-11);
@@ -61,28 +56,28 @@ TEST(Contact, ParticleOpensSticksOrSlips2D) {
 
 TEST(Contact, ParticleOpensSticksOrSlips3D) {
   for (const ContactMethod method : all_methods) {
-    const ContactSolution open = solve_contact(particle(3, 1, Vector3d(0.1, 1, 1), 0.5), {.method = method});
+    const ContactSolution open = solve_contact(particle(3, 1, Vec{0.1, 1, 1}, 0.5), {.method = method});
     EXPECT_EQ(open.mode[0], ContactMode::open);
-    const ContactSolution stick = solve_contact(particle(3, 1, Vector3d(-1, 0.3, -0.39), 0.5), {.method = method});
+    const ContactSolution stick = solve_contact(particle(3, 1, Vec{-1, 0.3, -0.39}, 0.5), {.method = method});
     ASSERT_EQ(stick.status, SolveStatus::solved);
     EXPECT_EQ(stick.mode[0], ContactMode::stick);
-    EXPECT_LT((stick.r - Vector3d(1, -0.3, 0.39)).norm(), 1e-10);
-    const ContactSolution slip = solve_contact(particle(3, 1, Vector3d(-1, 3, 4), 0.5), {.method = method});
+    EXPECT_LT((stick.r - Vec{1, -0.3, 0.39}).norm(), 1e-10);
+    const ContactSolution slip = solve_contact(particle(3, 1, Vec{-1, 3, 4}, 0.5), {.method = method});
     ASSERT_EQ(slip.status, SolveStatus::solved);
     EXPECT_EQ(slip.mode[0], ContactMode::slip);
-    EXPECT_LT((slip.r - Vector3d(1, -0.3, -0.4)).norm(), 1e-10);
-    EXPECT_LT((slip.u - Vector3d(0, 2.7, 3.6)).norm(), 1e-10);
+    EXPECT_LT((slip.r - Vec{1, -0.3, -0.4}).norm(), 1e-10);
+    EXPECT_LT((slip.u - Vec{0, 2.7, 3.6}).norm(), 1e-10);
   }
 }
 
 TEST(Contact, SmoothContactIsTheImpactLaw) {
-  const ContactSolution s = solve_contact(particle(3, 2, Vector3d(-1, 3, 4), 0));
+  const ContactSolution s = solve_contact(particle(3, 2, Vec{-1, 3, 4}, 0));
   ASSERT_EQ(s.status, SolveStatus::solved);
-  EXPECT_LT((s.r - Vector3d(2, 0, 0)).norm(), 1e-12);
+  EXPECT_LT((s.r - Vec{2, 0, 0}).norm(), 1e-12);
 }
 
 TEST(Contact, RestitutionReversesTheApproach) {
-  ContactProblem p = particle(2, 1, (Vec(2) << -1, 0).finished(), 0.1);
+  ContactProblem p = particle(2, 1, Vec{-1, 0}, 0.1);
   p.restitution = Vec::Constant(1, 0.8);
   p.before = Vec::Constant(1, -1.0);
   const ContactSolution s = solve_contact(p);
@@ -125,7 +120,7 @@ TEST(Contact, MethodsAgreeOnManyContacts2D) {
     for (const ContactMethod method : all_methods) {
       const ContactSolution s = solve_contact(p, {.method = method, .look_for_others = false});
       ASSERT_EQ(s.status, SolveStatus::solved) << trial << " method " << static_cast<int>(method) << ' ' << s.residual;
-      EXPECT_LT((s.r - exact.r).cwiseAbs().maxCoeff(), 1e-8) << trial;
+      EXPECT_LT((s.r - exact.r).max_abs(), 1e-8) << trial;
     }
   }
 }
@@ -137,18 +132,18 @@ TEST(Contact, MethodsAgreeOnManyContacts3D) {
     const ContactSolution first = solve_contact(p);
     ASSERT_EQ(first.status, SolveStatus::solved) << trial << ' ' << first.residual;
     expect_lawful(p, first.r, 1e-9);
-    const SparseContactProblem sparse{3, p.W.sparseView(), p.q, p.mu};
+    const SparseContactProblem sparse{3, SparseMat(p.W), p.q, p.mu};
     for (const ContactMethod method : all_methods) {
       const ContactSolution s = solve_contact(p, {.method = method}), t = solve_contact(sparse, {.method = method});
       ASSERT_EQ(s.status, SolveStatus::solved) << trial << " method " << static_cast<int>(method) << ' ' << s.residual;
       ASSERT_EQ(t.status, SolveStatus::solved) << trial << " sparse, method " << static_cast<int>(method);
-      EXPECT_LT((s.r - first.r).cwiseAbs().maxCoeff(), 1e-8);
-      EXPECT_LT((t.r - first.r).cwiseAbs().maxCoeff(), 1e-8);
+      EXPECT_LT((s.r - first.r).max_abs(), 1e-8);
+      EXPECT_LT((t.r - first.r).max_abs(), 1e-8);
     }
   }
 }
 
-Vector3d cross(const Vector3d& a, const Vector3d& b) {
+Vec cross(const Vec& a, const Vec& b) {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
 
@@ -159,8 +154,8 @@ TEST(Contact, BoxOnFourCornersRestsThoughItsForcesAreNotUnique) {
   int k = 0;
   for (const double x : {-0.5, 0.5})
     for (const double y : {-0.5, 0.5}) {
-      const Vector3d arm(x, y, -0.5);
-      for (const Vector3d& axis : {Vector3d(0, 0, 1), Vector3d(1, 0, 0), Vector3d(0, 1, 0)}) {
+      const Vec arm{x, y, -0.5};
+      for (const Vec& axis : {Vec{0, 0, 1}, Vec{1, 0, 0}, Vec{0, 1, 0}}) {
         J.row(k).head(3) = axis.transpose();
         J.row(k++).tail(3) = cross(arm, axis).transpose();
       }
@@ -172,7 +167,7 @@ TEST(Contact, BoxOnFourCornersRestsThoughItsForcesAreNotUnique) {
   const ContactProblem p{3, J * inverse.asDiagonal() * J.transpose(), J * v, Vec::Constant(4, 0.5)};
   const ContactSolution s = solve_contact(p);
   ASSERT_EQ(s.status, SolveStatus::solved) << s.residual;
-  EXPECT_LT(s.u.cwiseAbs().maxCoeff(), 1e-10);
+  EXPECT_LT(s.u.max_abs(), 1e-10);
   double normal = 0, tangential = 0;
   for (int i = 0; i < 4; ++i) normal += s.r[3 * i], tangential += s.r[3 * i + 1];
   EXPECT_NEAR(normal, 0.1, 1e-10);
@@ -213,7 +208,7 @@ TEST(Painleve, OneStepProblemOfTheInconsistentRodJamsByAnImpulse) {
   const double theta = std::atan(2.0), c = std::cos(theta), s = std::sin(theta), mu = 1.5, h = 1e-2;
   Mat W(2, 2);
   W << 1 + 3 * c * c, 3 * s * c, 3 * s * c, 1 + 3 * s * s;
-  const ContactProblem p{2, W, (Vec(2) << -9.81 * h, 1e-3).finished(), Vec::Constant(1, mu)};
+  const ContactProblem p{2, W, Vec{-9.81 * h, 1e-3}, Vec::Constant(1, mu)};
   const ContactSolution answer = solve_contact(p, {.look_for_others = false});
   ASSERT_EQ(answer.status, SolveStatus::solved);
   expect_lawful(p, answer.r, 1e-10);
@@ -224,7 +219,7 @@ TEST(Painleve, TwoAnswersOfOneStepAreReported) {
   const double theta = std::atan(2.0), c = std::cos(theta), s = std::sin(theta), mu = 1.5;
   Mat W(2, 2);
   W << 1 + 3 * c * c, 3 * s * c, 3 * s * c, 1 + 3 * s * s;
-  const ContactProblem p{2, W, (Vec(2) << 0.01, 1).finished(), Vec::Constant(1, mu)};
+  const ContactProblem p{2, W, Vec{0.01, 1}, Vec::Constant(1, mu)};
   const auto all = all_contact_solutions(p);
   ASSERT_GE(all.size(), 2u);
   for (const Vec& r : all) expect_lawful(p, r, 1e-10);
@@ -233,7 +228,7 @@ TEST(Painleve, TwoAnswersOfOneStepAreReported) {
 
 TEST(Impact, ThreeEqualBallsFollowNewtonsLaw) {
   // Gap velocities of a row of balls hit from the left with unit speed: v = (-1/3, 2/3, 2/3).
-  ImpactProblem p{(Mat(2, 2) << 2, -1, -1, 2).finished(), (Vec(2) << -1, 0).finished(), Vec::Ones(2)};
+  ImpactProblem p{(Mat(2, 2) << 2, -1, -1, 2).finished(), Vec{-1, 0}, Vec::Ones(2)};
   const ImpactSolution s = solve_impact(p);
   ASSERT_EQ(s.status, SolveStatus::solved);
   EXPECT_NEAR(1 - s.impulse[0], -1.0 / 3, 1e-12);
@@ -243,7 +238,7 @@ TEST(Impact, ThreeEqualBallsFollowNewtonsLaw) {
 }
 
 TEST(Impact, SeparatingContactTakesNoPart) {
-  const ImpactSolution s = solve_impact({Mat::Identity(2, 2), (Vec(2) << -2, 3).finished(), Vec::Constant(2, 0.5)});
+  const ImpactSolution s = solve_impact({Mat::Identity(2, 2), Vec{-2, 3}, Vec::Constant(2, 0.5)});
   ASSERT_EQ(s.status, SolveStatus::solved);
   EXPECT_NEAR(s.after[0], 1, 1e-14);
   EXPECT_NEAR(s.after[1], 3, 1e-14);
@@ -255,7 +250,7 @@ TEST(Contact, BadInputIsAStatus) {
             SolveStatus::bad_input);
   EXPECT_EQ(solve_contact(ContactProblem{2, Mat::Identity(2, 2), Vec::Ones(2), -Vec::Ones(1)}).status,
             SolveStatus::bad_input);
-  EXPECT_EQ(solve_contact(particle(3, 1, Vector3d(-1, 0, 0), 1), {.method = ContactMethod::lcp}).status,
+  EXPECT_EQ(solve_contact(particle(3, 1, Vec{-1, 0, 0}, 1), {.method = ContactMethod::lcp}).status,
             SolveStatus::bad_input);
   EXPECT_EQ(solve_impact({Mat::Identity(2, 2), Vec::Ones(1), Vec::Ones(1)}).status, SolveStatus::bad_input);
   EXPECT_EQ(solve_sliding({}).status, SolveStatus::solved);

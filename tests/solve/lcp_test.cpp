@@ -25,14 +25,14 @@ double number(const Json& value) {
 }
 
 Vec vector_of(const Json& list) {
-  Vec v(static_cast<Eigen::Index>(list.size()));
-  for (size_t i = 0; i < list.size(); ++i) v[static_cast<Eigen::Index>(i)] = number(list[i]);
+  Vec v(static_cast<Index>(list.size()));
+  for (size_t i = 0; i < list.size(); ++i) v[static_cast<Index>(i)] = number(list[i]);
   return v;
 }
 
 Mat matrix_of(const Json& rows) {
-  Mat M(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(rows.size()));
-  for (size_t i = 0; i < rows.size(); ++i) M.row(static_cast<Eigen::Index>(i)) = vector_of(rows[i]).transpose();
+  Mat M(static_cast<Index>(rows.size()), static_cast<Index>(rows.size()));
+  for (size_t i = 0; i < rows.size(); ++i) M.row(static_cast<Index>(i)) = vector_of(rows[i]).transpose();
   return M;
 }
 
@@ -43,17 +43,17 @@ const Json& reference() {
 
 bool is_one_of(const Json& solutions, const Vec& z, double tolerance) {
   for (const Json& s : solutions)
-    if ((vector_of(s["z"]) - z).cwiseAbs().maxCoeff() <= tolerance) return true;
+    if ((vector_of(s["z"]) - z).max_abs() <= tolerance) return true;
   return false;
 }
 
 /// max |min(z, w)| relative to the sizes in the problem: written down again here, not the library's.
 double natural_residual(const Mat& M, const Vec& q, const Vec& z) {
   const Vec w = M * z + q;
-  const double size_w = q.cwiseAbs().maxCoeff() + (M * z).cwiseAbs().maxCoeff();
-  const double size_z = std::max(z.cwiseAbs().maxCoeff(), 1e-300);
+  const double size_w = q.max_abs() + (M * z).max_abs();
+  const double size_z = std::max(z.max_abs(), 1e-300);
   double worst = 0;
-  for (Eigen::Index i = 0; i < q.size(); ++i) worst = std::max(worst, std::abs(std::min(z[i] / size_z, w[i] / size_w)));
+  for (Index i = 0; i < q.size(); ++i) worst = std::max(worst, std::abs(std::min(z[i] / size_z, w[i] / size_w)));
   return worst;
 }
 
@@ -122,7 +122,7 @@ TEST(Lcp, CyclingExamplesOfKostrevaAreSolved) {
     for (const LcpMethod method : {LcpMethod::automatic, LcpMethod::lemke}) {
       const LcpSolution s = solve_lcp(p, {.method = method});
       ASSERT_EQ(s.status, SolveStatus::solved) << n;
-      EXPECT_LT((s.z.array() - 1.0 / 3).abs().maxCoeff(), 1e-12);
+      EXPECT_LT((s.z - Vec::Constant(n, 1.0 / 3)).max_abs(), 1e-12);
     }
   }
 }
@@ -132,7 +132,7 @@ TEST(Lcp, BardsCycleOfMurtyIsLeft) {
   const LcpProblem p{(Mat(3, 3) << 1, 2, 0, 0, 1, 2, 2, 0, 1).finished(), Vec::Constant(3, -1.0)};
   const LcpSolution s = solve_lcp(p, {.method = LcpMethod::principal_pivoting, .z0 = Vec::Unit(3, 0)});
   ASSERT_EQ(s.status, SolveStatus::solved);
-  EXPECT_LT((s.z.array() - 1.0 / 3).abs().maxCoeff(), 1e-12);
+  EXPECT_LT((s.z - Vec::Constant(3, 1.0 / 3)).max_abs(), 1e-12);
 }
 
 TEST(Lcp, TriangularExamplesOfMurtyAreSolved) {
@@ -141,7 +141,7 @@ TEST(Lcp, TriangularExamplesOfMurtyAreSolved) {
     for (int i = 0; i < n; ++i) M.row(i).tail(n - i - 1).setConstant(2);
     const LcpSolution s = solve_lcp(LcpProblem{M, -Vec::Ones(n)}, {.method = LcpMethod::lemke});
     ASSERT_EQ(s.status, SolveStatus::solved) << n;
-    EXPECT_LT((s.z - Vec::Unit(n, n - 1)).cwiseAbs().maxCoeff(), 1e-12);
+    EXPECT_LT((s.z - Vec::Unit(n, n - 1)).max_abs(), 1e-12);
   }
   // Lower triangular with q_i = -(2^n + ... + 2^(n-i+1)): exponentially many single pivots; z = (2^n, 0, ..., 0).
   for (const int n : {4, 12}) {
@@ -154,7 +154,7 @@ TEST(Lcp, TriangularExamplesOfMurtyAreSolved) {
     for (const LcpMethod method : {LcpMethod::automatic, LcpMethod::lemke, LcpMethod::principal_pivoting}) {
       const LcpSolution s = solve_lcp(p, {.method = method});
       ASSERT_EQ(s.status, SolveStatus::solved) << n << name(method);
-      EXPECT_LT((s.z - std::ldexp(1.0, n) * Vec::Unit(n, 0)).cwiseAbs().maxCoeff(), 1e-12 * std::ldexp(1.0, n));
+      EXPECT_LT((s.z - std::ldexp(1.0, n) * Vec::Unit(n, 0)).max_abs(), 1e-12 * std::ldexp(1.0, n));
     }
   }
 }
@@ -167,15 +167,15 @@ TEST(Lcp, ExponentialExampleOfFathyIsSolved) {
     for (const LcpMethod method : {LcpMethod::automatic, LcpMethod::lemke, LcpMethod::principal_pivoting}) {
       const LcpSolution s = solve_lcp(p, {.method = method});
       ASSERT_EQ(s.status, SolveStatus::solved) << n;
-      EXPECT_LT((s.z - Vec::Unit(n, 0)).cwiseAbs().maxCoeff(), 1e-11) << n;
+      EXPECT_LT((s.z - Vec::Unit(n, 0)).max_abs(), 1e-11) << n;
     }
   }
 }
 
 Mat random_m_matrix(Random& random, int n) {
-  Mat N = Mat::NullaryExpr(n, n, [&] { return -random.uniform(0, 1); });
+  Mat N = made(n, n, [&] { return -random.uniform(0, 1); });
   for (int i = 0; i < n; ++i) N(i, i) = 0;
-  const Vec sums = -N.rowwise().sum();
+  const Vec sums = -N.row_sums();
   N.diagonal() = 1.01 * sums + Vec::Constant(n, 0.1);
   return N;
 }
@@ -183,10 +183,10 @@ Mat random_m_matrix(Random& random, int n) {
 Mat random_p_matrix(Random& random, int n) {
   Mat M = random.normals(n, n);
   M.diagonal().setZero();
-  const Vec sums = M.cwiseAbs().rowwise().sum();
+  const Vec sums = M.cwiseAbs().row_sums();
   M.diagonal() = 1.05 * sums + Vec::Constant(n, 0.1);
-  const Vec row = Vec::NullaryExpr(n, [&] { return random.uniform(0.1, 10); });
-  const Vec column = Vec::NullaryExpr(n, [&] { return random.uniform(0.1, 10); });
+  const Vec row = made(n, [&] { return random.uniform(0.1, 10); });
+  const Vec column = made(n, [&] { return random.uniform(0.1, 10); });
   return row.asDiagonal() * M * column.asDiagonal();
 }
 
@@ -227,8 +227,8 @@ TEST(Lcp, RandomSemidefiniteMatricesAreSolved) {
 TEST(Lcp, RandomCopositiveMatricesAreSolved) {
   Random random(12345);
   for (const int n : sizes) {
-    Mat M = Mat::NullaryExpr(n, n, [&] { return random.uniform(0, 1); });  // nonnegative, not P
-    M.diagonal().array() += 0.01;
+    Mat M = made(n, n, [&] { return random.uniform(0, 1); });  // nonnegative, not P
+    M.diagonal() += Vec::Constant(n, 0.01);
     expect_solved({M, random.normals(n)}, "copositive");
     const Mat A = random.normals(n, n), B = random.normals(n, n);
     expect_solved({M + (A - A.transpose()) + B * B.transpose() / n, random.normals(n)}, "copositive, not symmetric");
@@ -242,14 +242,16 @@ TEST(Lcp, RandomDegenerateProblemsAreSolved) {
   for (const int n : sizes) {
     for (const bool whole_numbers : {false, true}) {
       Mat M = random_p_matrix(random, n);
-      if (whole_numbers) M = (3 * M).array().round(), M.diagonal() = M.cwiseAbs().rowwise().sum() + Vec::Ones(n);
+      if (whole_numbers)
+        M = made(n, n, [&](Index i, Index j) { return std::round(3 * M(i, j)); }),
+        M.diagonal() = M.cwiseAbs().row_sums() + Vec::Ones(n);
       Vec z = Vec::Zero(n), w = Vec::Zero(n);  // a third of the pairs has z_i = w_i = 0
       for (int i = 0; i < n; ++i) (i % 3 == 0 ? z : w)[i] = i % 3 == 2 ? 0.0 : 1.0 + i % 5;
       const LcpProblem p{M, w - M * z};
       expect_solved(p, "degenerate");
       if (n <= 300) expect_solved(p, "degenerate", LcpMethod::lemke);
       const LcpSolution s = solve_lcp(p);
-      EXPECT_LT((s.z - z).cwiseAbs().maxCoeff(), 1e-9) << n;
+      EXPECT_LT((s.z - z).max_abs(), 1e-9) << n;
     }
   }
 }
@@ -278,11 +280,11 @@ TEST(Lcp, InfeasibleProblemsAreProvedInfeasible) {
 
 TEST(Lcp, FeasibleButUnsolvableProblemIsRecognised) {
   // w = (z_2 - 1, z_2): feasible for z_2 >= 1, but then z_2 w_2 > 0.
-  const LcpProblem p{(Mat(2, 2) << 0, 1, 0, 1).finished(), (Vec(2) << -1, 0).finished()};
+  const LcpProblem p{(Mat(2, 2) << 0, 1, 0, 1).finished(), Vec{-1, 0}};
   EXPECT_TRUE(all_lcp_solutions(p).empty());
   EXPECT_EQ(solve_lcp(p).status, SolveStatus::no_solution);
   EXPECT_EQ(solve_lcp(p).certificate.size(), 0);
-  const LcpProblem q{(Mat(2, 2) << -1, 0, 2, 1).finished(), (Vec(2) << -1, 3).finished()};
+  const LcpProblem q{(Mat(2, 2) << -1, 0, 2, 1).finished(), Vec{-1, 3}};
   const LcpSolution s = solve_lcp(q);  // first row: -z_1 - 1 < 0 always
   EXPECT_EQ(s.status, SolveStatus::no_solution);
   EXPECT_EQ(s.certificate, Vec::Unit(2, 0));
@@ -290,7 +292,7 @@ TEST(Lcp, FeasibleButUnsolvableProblemIsRecognised) {
 
 TEST(Lcp, SolutionOnASingularFaceIsFound) {
   // z_1 >= 1 with z_2 = 0, or z_1 = 1 + z_2: every principal submatrix that matters is singular.
-  const LcpProblem p{(Mat(2, 2) << 0, 0, 1, -1).finished(), (Vec(2) << 0, -1).finished()};
+  const LcpProblem p{(Mat(2, 2) << 0, 0, 1, -1).finished(), Vec{0, -1}};
   const LcpSolution s = solve_lcp(p);
   ASSERT_EQ(s.status, SolveStatus::solved);
   EXPECT_GE(s.z[0], 1 - 1e-12);
@@ -306,15 +308,15 @@ TEST(Lcp, AllMethodsAgreeOnPositiveDefiniteProblems) {
     for (int trial = 0; trial < 5; ++trial) {
       const Mat A = random.normals(n, n);
       const LcpProblem p{A * A.transpose() / n + Mat::Identity(n, n), random.normals(n)};
-      const SparseLcpProblem sparse{p.M.sparseView(), p.q};
+      const SparseLcpProblem sparse{SparseMat(p.M), p.q};
       const Vec z = solve_lcp(p).z;
       for (const LcpMethod method : methods) {
         const LcpSolution s = solve_lcp(p, {.method = method});
         ASSERT_EQ(s.status, SolveStatus::solved) << name(method) << " n = " << n;
-        EXPECT_LT((s.z - z).cwiseAbs().maxCoeff(), 1e-10) << name(method);
+        EXPECT_LT((s.z - z).max_abs(), 1e-10) << name(method);
         const LcpSolution t = solve_lcp(sparse, {.method = method});
         ASSERT_EQ(t.status, SolveStatus::solved) << name(method) << " sparse, n = " << n;
-        EXPECT_LT((t.z - z).cwiseAbs().maxCoeff(), 1e-10) << name(method) << " sparse";
+        EXPECT_LT((t.z - z).max_abs(), 1e-10) << name(method) << " sparse";
       }
     }
   }
@@ -343,15 +345,15 @@ TEST(Lcp, UnitsOfRowsAndColumnsDoNotMatter) {
     row[i] = std::pow(10.0, random.uniform(-8, 8)), column[i] = std::pow(10.0, random.uniform(-8, 8));
   const LcpSolution s = solve_lcp(LcpProblem{row.asDiagonal() * M * column.asDiagonal(), row.cwiseProduct(q)});
   ASSERT_EQ(s.status, SolveStatus::solved);
-  EXPECT_LT((column.cwiseProduct(s.z) - z).cwiseAbs().maxCoeff(), 1e-9 * z.maxCoeff());
+  EXPECT_LT((column.cwiseProduct(s.z) - z).max_abs(), 1e-9 * z.maxCoeff());
 }
 
 TEST(Lcp, ResidualSeesAWrongAnswer) {
-  const LcpProblem p{Mat::Identity(2, 2), (Vec(2) << -1, 1).finished()};
-  EXPECT_EQ(lcp_residual(p, (Vec(2) << 1, 0).finished()), 0);
-  EXPECT_GT(lcp_residual(p, (Vec(2) << 0, 0).finished()), 0.9);
-  EXPECT_GT(lcp_residual(p, (Vec(2) << 1, 1).finished()), 0.4);
-  EXPECT_NEAR(lcp_residual(p, (Vec(2) << 1 + 1e-6, 0).finished()), 0.5e-6, 1e-9);
+  const LcpProblem p{Mat::Identity(2, 2), Vec{-1, 1}};
+  EXPECT_EQ(lcp_residual(p, Vec{1, 0}), 0);
+  EXPECT_GT(lcp_residual(p, Vec{0, 0}), 0.9);
+  EXPECT_GT(lcp_residual(p, Vec{1, 1}), 0.4);
+  EXPECT_NEAR(lcp_residual(p, Vec{1 + 1e-6, 0}), 0.5e-6, 1e-9);
 }
 
 TEST(Lcp, WarmStartReusesTheFactors) {
@@ -367,20 +369,19 @@ TEST(Lcp, WarmStartReusesTheFactors) {
   ASSERT_EQ(second.status, SolveStatus::solved);
   EXPECT_EQ(second.iterations, 1);
   EXPECT_EQ(workspace.factor.factorisations(), before);
-  EXPECT_LT((second.z - 1.001 * first.z).cwiseAbs().maxCoeff(), 1e-12);
+  EXPECT_LT((second.z - 1.001 * first.z).max_abs(), 1e-12);
 }
 
 TEST(Lcp, SparsePatternIsAnalysedOnce) {
   // 2D Laplacian: not banded, everything active; new values on the same pattern.
   const int side = 30, n = side * side;
-  std::vector<Eigen::Triplet<double>> entries;
+  std::vector<SparseEntry> entries;
   for (int i = 0; i < n; ++i) {
-    entries.emplace_back(i, i, 4.0);
-    if (i % side > 0) entries.emplace_back(i, i - 1, -1.0), entries.emplace_back(i - 1, i, -1.0);
-    if (i >= side) entries.emplace_back(i, i - side, -1.0), entries.emplace_back(i - side, i, -1.0);
+    entries.push_back({i, i, 4.0});
+    if (i % side > 0) entries.push_back({i, i - 1, -1.0}), entries.push_back({i - 1, i, -1.0});
+    if (i >= side) entries.push_back({i, i - side, -1.0}), entries.push_back({i - side, i, -1.0});
   }
-  SparseLcpProblem p{SparseMat(n, n), -Vec::Ones(n)};
-  p.M.setFromTriplets(entries.begin(), entries.end());
+  SparseLcpProblem p{SparseMat(n, n, entries), -Vec::Ones(n)};
   LcpWorkspace workspace;
   ASSERT_EQ(solve_lcp(p, {}, &workspace).status, SolveStatus::solved);
   EXPECT_EQ(workspace.factor.analyses(), 1);
@@ -400,23 +401,22 @@ TEST(Lcp, ObstacleProblemAgreesWithDenseLemke) {
     if (i % side > 0) M(i, i - 1) = M(i - 1, i) = -1;
     if (i >= side) M(i, i - side) = M(i - side, i) = -1;
   }
-  const Vec q = Vec::NullaryExpr(n, [](Eigen::Index i) { return std::sin(0.37 * static_cast<double>(i)) - 0.1; });
+  const Vec q = made(n, [](Index i) { return std::sin(0.37 * static_cast<double>(i)) - 0.1; });
   const LcpSolution dense = solve_lcp(LcpProblem{M, q}, {.method = LcpMethod::lemke});
-  const LcpSolution sparse = solve_lcp(SparseLcpProblem{M.sparseView(), q});
+  const LcpSolution sparse = solve_lcp(SparseLcpProblem{SparseMat(M), q});
   ASSERT_EQ(dense.status, SolveStatus::solved);
   ASSERT_EQ(sparse.status, SolveStatus::solved);
-  EXPECT_LT((dense.z - sparse.z).cwiseAbs().maxCoeff(), 1e-11);
+  EXPECT_LT((dense.z - sparse.z).max_abs(), 1e-11);
 }
 
 /// Contacts of n beads of unit mass, the first with the floor; q_0 is gravity over one step.
 SparseLcpProblem bead_column(int n, double weight) {
-  std::vector<Eigen::Triplet<double>> entries;
+  std::vector<SparseEntry> entries;
   for (int i = 0; i < n; ++i) {
-    entries.emplace_back(i, i, i == 0 ? 1.0 : 2.0);
-    if (i > 0) entries.emplace_back(i, i - 1, -1.0), entries.emplace_back(i - 1, i, -1.0);
+    entries.push_back({i, i, i == 0 ? 1.0 : 2.0});
+    if (i > 0) entries.push_back({i, i - 1, -1.0}), entries.push_back({i - 1, i, -1.0});
   }
-  SparseLcpProblem p{SparseMat(n, n), Vec::Zero(n)};
-  p.M.setFromTriplets(entries.begin(), entries.end());
+  SparseLcpProblem p{SparseMat(n, n, entries), Vec::Zero(n)};
   p.q[0] = -weight;
   return p;
 }
@@ -476,22 +476,22 @@ TEST(MixedLcp, FreeVariablesSatisfyTheirEquations) {
   // Quadratic program: least |x|^2/2 - c.x with x_1 + x_2 >= 3, as x free with its multiplier.
   Mat M(3, 3);
   M << 1, 0, -1, 0, 1, -1, 1, 1, 0;
-  const Vec q = (Vec(3) << -1, 0, -3).finished();
+  const Vec q = Vec{-1, 0, -3};
   const BoxSolution s = solve_box(mixed_lcp(M, q, 2));
   ASSERT_EQ(s.status, SolveStatus::solved);
   EXPECT_NEAR(s.x[0], 2, 1e-12);  // (1, 0) moved along (1, 1) to the line
   EXPECT_NEAR(s.x[1], 1, 1e-12);
   EXPECT_NEAR(s.x[2], 1, 1e-12);
-  const BoxSolution t = solve_box(mixed_lcp(SparseMat(M.sparseView()), q, 2));
+  const BoxSolution t = solve_box(mixed_lcp(SparseMat(M), q, 2));
   ASSERT_EQ(t.status, SolveStatus::solved);
-  EXPECT_LT((s.x - t.x).cwiseAbs().maxCoeff(), 1e-12);
+  EXPECT_LT((s.x - t.x).max_abs(), 1e-12);
 }
 
 TEST(MixedLcp, SingularEquationBlockIsHandled) {
   // A linear program: least y subject to y >= 1, y >= 2: the free block is zero.
   Mat M(3, 3);
   M << 0, -1, -1, 1, 0, 0, 1, 0, 0;
-  const Vec q = (Vec(3) << 1, -1, -2).finished();
+  const Vec q = Vec{1, -1, -2};
   const BoxSolution s = solve_box(mixed_lcp(M, q, 1));
   ASSERT_EQ(s.status, SolveStatus::solved);
   EXPECT_NEAR(s.x[0], 2, 1e-12);
@@ -514,10 +514,10 @@ TEST(MixedLcp, RandomQuadraticProgramsMeetTheirConditions) {
     const BoxSolution s = solve_box(mixed_lcp(M, q, n));
     ASSERT_EQ(s.status, SolveStatus::solved) << trial;
     const Vec w = M * s.x + q;
-    EXPECT_LT(w.head(n).cwiseAbs().maxCoeff(), 1e-9);
+    EXPECT_LT(w.head(n).max_abs(), 1e-9);
     EXPECT_GT(w.tail(m).minCoeff(), -1e-9);
     EXPECT_GE(s.x.tail(m).minCoeff(), 0);
-    EXPECT_LT(w.tail(m).cwiseProduct(s.x.tail(m)).cwiseAbs().maxCoeff(), 1e-8);
+    EXPECT_LT(w.tail(m).cwiseProduct(s.x.tail(m)).max_abs(), 1e-8);
   }
 }
 

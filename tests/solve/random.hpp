@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "base/linear.hpp"
+#include "../matrices.hpp"
 
 namespace saltus {
 
@@ -14,10 +14,10 @@ struct Random {
   double normal() { return std::normal_distribution<double>()(engine); }
   double uniform(double a, double b) { return std::uniform_real_distribution<double>(a, b)(engine); }
   Mat normals(int n, int m) {
-    return Mat::NullaryExpr(n, m, [&] { return normal(); });
+    return made(n, m, [&] { return normal(); });
   }
   Vec normals(int n) {
-    return Vec::NullaryExpr(n, [&] { return normal(); });
+    return made(n, [&] { return normal(); });
   }
 };
 

@@ -14,7 +14,7 @@ namespace {
 /// The definition, written down: sign(y) where y is not zero, within the limit elsewhere.
 void expect_admissible(const RelayProblem& p, const Vec& sigma, double tolerance = 1e-9) {
   const Vec y = p.a + p.B * sigma;
-  for (Eigen::Index i = 0; i < sigma.size(); ++i) {
+  for (Index i = 0; i < sigma.size(); ++i) {
     const double limit = p.hold.size() > 0 ? p.hold[i] : 1.0;
     if (std::abs(y[i]) <= tolerance)
       EXPECT_LE(std::abs(sigma[i]), limit + tolerance) << i;
@@ -73,7 +73,7 @@ TEST(Relay, OneSwitchCrossesOrSlides) {
 }
 
 TEST(Relay, EdgeOfSlidingIsFlagged) {
-  const RelaySolution s = solve_relay(RelayProblem{-Mat::Identity(2, 2), (Vec(2) << 1, 0.3).finished()});
+  const RelaySolution s = solve_relay(RelayProblem{-Mat::Identity(2, 2), Vec{1, 0.3}});
   ASSERT_EQ(s.status, SolveStatus::solved);
   EXPECT_DOUBLE_EQ(s.sigma[0], 1);
   EXPECT_TRUE(s.degenerate[0]);
@@ -87,20 +87,20 @@ TEST(Relay, RandomAttractiveProblemsAgreeWithEnumeration) {
   for (int trial = 0; trial < 300; ++trial) {
     const int n = 1 + trial % 6;
     Mat P = random.normals(n, n);  // P-type: a positive definite part and a skew part
-    P = (P * P.transpose() / n + 0.2 * Mat::Identity(n, n) + 0.5 * (P - P.transpose())).eval();
+    P = (P * P.transpose() / n + 0.2 * Mat::Identity(n, n) + 0.5 * (P - P.transpose()));
     const RelayProblem p{-P, random.normals(n)};
     const auto all = by_enumeration(p.B, p.a);
     ASSERT_EQ(all.size(), 1u) << trial;
     const RelaySolution dense = solve_relay(p);
-    const RelaySolution sparse = solve_relay(SparseRelayProblem{p.B.sparseView(), p.a});
+    const RelaySolution sparse = solve_relay(SparseRelayProblem{SparseMat(p.B), p.a});
     ASSERT_EQ(dense.status, SolveStatus::solved);
     ASSERT_EQ(sparse.status, SolveStatus::solved);
-    EXPECT_LT((dense.sigma - all[0]).cwiseAbs().maxCoeff(), 1e-10) << trial;
-    EXPECT_LT((sparse.sigma - all[0]).cwiseAbs().maxCoeff(), 1e-10) << trial;
+    EXPECT_LT((dense.sigma - all[0]).max_abs(), 1e-10) << trial;
+    EXPECT_LT((sparse.sigma - all[0]).max_abs(), 1e-10) << trial;
     for (int i = 0; i < n; ++i) sliding += dense.mode[static_cast<size_t>(i)] == 0;
     const auto listed = all_relay_solutions(p);
     ASSERT_EQ(listed.size(), 1u);
-    EXPECT_LT((listed[0] - all[0]).cwiseAbs().maxCoeff(), 1e-10);
+    EXPECT_LT((listed[0] - all[0]).max_abs(), 1e-10);
   }
   EXPECT_GT(sliding, 200);  // the sample must contain what is tested
 }
@@ -116,7 +116,7 @@ TEST(Relay, ArbitraryProblemsAlwaysHaveTheAnswerFound) {
     const auto all = by_enumeration(p.B, p.a), listed = all_relay_solutions(p);
     EXPECT_EQ(listed.size(), all.size()) << trial;
     bool among = false;
-    for (const Vec& sigma : all) among |= (sigma - s.sigma).cwiseAbs().maxCoeff() < 1e-9;
+    for (const Vec& sigma : all) among |= (sigma - s.sigma).max_abs() < 1e-9;
     EXPECT_TRUE(among) << trial;
   }
 }
@@ -156,7 +156,7 @@ TEST(Relay, RedundantSurfacesShareEvenly) {
   EXPECT_NEAR(s.sigma[0], 0.3, 1e-12);
   EXPECT_NEAR(s.sigma[1], 0.3, 1e-12);
   // Weights 1 and 0.1: the shortest would be beyond 1 in the first, so the rest goes to the second.
-  const Vec b = (Vec(2) << 1, 0.1).finished();
+  const Vec b = Vec{1, 0.1};
   const RelaySolution t = solve_relay(RelayProblem{-b * b.transpose(), 1.05 * b});
   ASSERT_EQ(t.status, SolveStatus::solved);
   EXPECT_NEAR(t.sigma[0], 1, 1e-12);
@@ -175,11 +175,11 @@ TEST(Relay, RedundantSparseChainIsSolved) {
       if (i > 0) B.block(k, 2 * i - 2, 1, 2).setConstant(0.3);
       a[k] = 2.5 * std::sin(i);
     }
-  const RelaySolution s = solve_relay(SparseRelayProblem{B.sparseView(), a});
+  const RelaySolution s = solve_relay(SparseRelayProblem{SparseMat(B), a});
   ASSERT_EQ(s.status, SolveStatus::solved);
   expect_admissible({B, a}, s.sigma, 1e-9);
   const RelaySolution d = solve_relay(RelayProblem{B, a});
-  EXPECT_LT((s.y - d.y).cwiseAbs().maxCoeff(), 1e-9);
+  EXPECT_LT((s.y - d.y).max_abs(), 1e-9);
 }
 
 TEST(Relay, WarmStartFromTheSolutionTakesOneStep) {
@@ -194,7 +194,7 @@ TEST(Relay, WarmStartFromTheSolutionTakesOneStep) {
   ASSERT_EQ(warm.status, SolveStatus::solved);
   EXPECT_EQ(warm.iterations, 1);
   EXPECT_EQ(factor.factorisations(), before);
-  EXPECT_LT((warm.sigma - cold.sigma).cwiseAbs().maxCoeff(), 1e-12);
+  EXPECT_LT((warm.sigma - cold.sigma).max_abs(), 1e-12);
 }
 
 TEST(Relay, HoldingSwitchSticksUpToItsLimitAndThenSlips) {
@@ -214,7 +214,7 @@ TEST(Relay, ReleasedSwitchMayReleaseItsNeighbour) {
   // hold.
   Mat B(2, 2);
   B << -1, 0, -1, -1;
-  const RelaySolution s = solve_relay(RelayProblem{B, (Vec(2) << 1.6, 2.6).finished(), Vec::Constant(2, 1.5)});
+  const RelaySolution s = solve_relay(RelayProblem{B, Vec{1.6, 2.6}, Vec::Constant(2, 1.5)});
   ASSERT_EQ(s.status, SolveStatus::solved);
   EXPECT_EQ(s.sigma[0], 1);
   EXPECT_EQ(s.sigma[1], 1);
@@ -225,15 +225,13 @@ TEST(Relay, ReleasedSwitchMayReleaseItsNeighbour) {
 TEST(Relay, BeltOfManyBlocksIsSolvedInLinearTime) {
   // Implicit step of n blocks coupled by springs: -B is tridiagonal; some stick, some slip.
   const auto seconds = [](int n) {
-    std::vector<Eigen::Triplet<double>> entries;
+    std::vector<SparseEntry> entries;
     for (int i = 0; i < n; ++i) {
-      entries.emplace_back(i, i, -1.2);
-      if (i > 0) entries.emplace_back(i, i - 1, 0.4), entries.emplace_back(i - 1, i, 0.4);
+      entries.push_back({i, i, -1.2});
+      if (i > 0) entries.push_back({i, i - 1, 0.4}), entries.push_back({i - 1, i, 0.4});
     }
-    SparseRelayProblem p{SparseMat(n, n), Vec::NullaryExpr(n, [](Eigen::Index i) {
-                           return 1.5 * std::sin(0.7 * static_cast<double>(i));
-                         })};
-    p.B.setFromTriplets(entries.begin(), entries.end());
+    SparseRelayProblem p{SparseMat(n, n, entries),
+                         made(n, [](Index i) { return 1.5 * std::sin(0.7 * static_cast<double>(i)); })};
     const auto start = std::chrono::steady_clock::now();
     const RelaySolution s = solve_relay(p);
     const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -273,20 +271,19 @@ TEST(Box, DualProblemIsThePrimalOneOfTheInverse) {
     const BoxSolution primal = solve_box({inverse, -inverse * q, -Vec::Ones(n), Vec::Ones(n)});
     ASSERT_EQ(dual.status, SolveStatus::solved);
     ASSERT_EQ(primal.status, SolveStatus::solved);
-    EXPECT_LT((dual.w - primal.x).cwiseAbs().maxCoeff(), 1e-9) << trial;
-    EXPECT_LT((dual.x - primal.w).cwiseAbs().maxCoeff(), 1e-9) << trial;
+    EXPECT_LT((dual.w - primal.x).max_abs(), 1e-9) << trial;
+    EXPECT_LT((dual.x - primal.w).max_abs(), 1e-9) << trial;
   }
 }
 
 TEST(Box, OneSidedAndFreeBoundsMix) {
   // w = x + q separately: lower bound, upper bound, free, fixed.
   const double inf = std::numeric_limits<double>::infinity();
-  const BoxProblem p{Mat::Identity(4, 4), (Vec(4) << 3, -5, 2, 7).finished(), (Vec(4) << 1, -inf, -inf, 2).finished(),
-                     (Vec(4) << inf, 4, inf, 2).finished()};
+  const BoxProblem p{Mat::Identity(4, 4), Vec{3, -5, 2, 7}, Vec{1, -inf, -inf, 2}, Vec{inf, 4, inf, 2}};
   const BoxSolution s = solve_box(p);
   ASSERT_EQ(s.status, SolveStatus::solved);
-  EXPECT_EQ(s.x, (Vec(4) << 1, 4, -2, 2).finished());
-  EXPECT_EQ(s.w, (Vec(4) << 4, -1, 0, 9).finished());
+  EXPECT_EQ(s.x, (Vec{1, 4, -2, 2}));
+  EXPECT_EQ(s.w, (Vec{4, -1, 0, 9}));
 }
 
 TEST(Box, BadBoundsAreBadInput) {
@@ -346,7 +343,7 @@ TEST(Piecewise, RandomMonotoneLoopsLieOnTheirGraphs) {
                                          : dead_zone(0.3, 2));
     const PiecewiseSolution s = solve_piecewise(p);
     ASSERT_EQ(s.status, SolveStatus::solved) << trial;
-    EXPECT_LT((s.y - p.a - p.B * s.lambda).cwiseAbs().maxCoeff(), 1e-10);
+    EXPECT_LT((s.y - p.a - p.B * s.lambda).max_abs(), 1e-10);
     for (int i = 0; i < n; ++i) {
       const Relation& r = p.relations[static_cast<size_t>(i)];
       EXPECT_GE(s.lambda[i], graph(r, s.y[i] - 1e-9) - 1e-7) << trial;

@@ -39,7 +39,7 @@ void make_piece(const Here& here, const Step& step, double end, Piece& piece) {
   piece.length = end - here.t();
   piece.coefficients.assign(n * stride, 0.0);
   for (size_t i = 0; i < n; ++i) {
-    const Eigen::Index e = static_cast<Eigen::Index>(i);
+    const Index e = static_cast<Index>(i);
     double* c = &piece.coefficients[i * stride];
     const double slope = (step.x[e] - here.x[e]) / step.h;
     c[0] = here.x[e];

@@ -131,20 +131,20 @@ void StepFormulas::put(Jet<double>& jet, double t, const Vec& x, const Vec& u, s
 void StepFormulas::rates(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& f) {
   put(jets_[0], t, x, u, counters);
   f.resize(x.size());
-  for (Eigen::Index i = 0; i < f.size(); ++i) f[i] = jets_[0].output(static_cast<size_t>(i))[0];
+  for (Index i = 0; i < f.size(); ++i) f[i] = jets_[0].output(static_cast<size_t>(i))[0];
 }
 
 void StepFormulas::tests(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values) {
   put(jets_[1], t, x, u, counters);
   values.resize(layout_.size());
-  for (Eigen::Index i = 0; i < values.size(); ++i) values[i] = jets_[1].output(static_cast<size_t>(i))[0];
+  for (Index i = 0; i < values.size(); ++i) values[i] = jets_[1].output(static_cast<size_t>(i))[0];
 }
 
 void StepFormulas::condition_rates(double t, const Vec& x, const Vec& u, std::span<const double> counters,
                                    Vec& values) {
   put(jets_[3], t, x, u, counters);
   values.resize(u.size());
-  for (Eigen::Index i = 0; i < values.size(); ++i) values[i] = jets_[3].output(static_cast<size_t>(i))[0];
+  for (Index i = 0; i < values.size(); ++i) values[i] = jets_[3].output(static_cast<size_t>(i))[0];
 }
 
 const StepSlopes& StepFormulas::slopes(double t, const Vec& x, const Vec& u, std::span<const double> counters) {
@@ -152,14 +152,13 @@ const StepSlopes& StepFormulas::slopes(double t, const Vec& x, const Vec& u, std
     put(jets_[2], t, x, u, counters);
     SparseMat* const matrices[] = {&slopes_now_.J, &slopes_now_.G, &slopes_now_.C, &slopes_now_.D, &slopes_now_.P};
     for (size_t b = 0; b < blocks_.size(); ++b) {
-      std::vector<Eigen::Triplet<double>> entries;
+      std::vector<SparseEntry> entries;
       for (const Entry& e : blocks_[b].entries) {
         // A slope is infinite where a root of something vanishes: what rests there does not move by it.
         const double slope = jets_[2].output(at(e.output))[0];
-        entries.emplace_back(e.row, e.column, std::isfinite(slope) ? slope : 0.0);
+        entries.push_back({e.row, e.column, std::isfinite(slope) ? slope : 0.0});
       }
-      matrices[b]->resize(blocks_[b].rows, blocks_[b].columns);
-      matrices[b]->setFromTriplets(entries.begin(), entries.end());
+      *matrices[b] = SparseMat(blocks_[b].rows, blocks_[b].columns, entries);
     }
     known_ = true;
   }

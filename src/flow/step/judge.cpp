@@ -79,7 +79,7 @@ void Judge::look_at_switches(const Here& here, const Step& step, std::vector<Dis
 
 void Judge::look_at_constraints(const Here& here, const Step& step, std::vector<Disagreement>& found) const {
   const int m = layout_.switches, q = layout_.constraints;
-  const double strongest = q > 0 ? step.u1.tail(q).cwiseAbs().maxCoeff() : 0;
+  const double strongest = q > 0 ? step.u1.tail(q).max_abs() : 0;
   for (int j = 0; j < q; ++j) {
     if (here.mode().constraints[at(j)] == 'o') {
       const double g = step.tests[layout_.gap(j)];

@@ -21,8 +21,8 @@ bool StepLength::start(const Here& here) {
   if (!adaptive_) return true;
   Vec f;
   solver_.rates(here.t(), here.x, here.u, f);
-  const double all = std::max(here.x.cwiseAbs().maxCoeff(), 1e-12);
-  for (Eigen::Index i = 0; i < f.size(); ++i) {
+  const double all = std::max(here.x.max_abs(), 1e-12);
+  for (Index i = 0; i < f.size(); ++i) {
     if (f[i] != 0) dt_ = std::min(dt_, 1e-2 * (std::abs(here.x[i]) + 1e-2 * all) / std::abs(f[i]));
   }
   dt_ = std::max(dt_, 1e-12 * (options_.until - options_.from));
@@ -39,10 +39,13 @@ Vec StepLength::defect(const Here& here, const Step& step) {
     return h / 2 * (f1 - f0);
   }
   const double s = 0.75;
-  const Vec slope = (step.x - here.x) / h;
-  const Vec second = 3 * slope - 2 * step.f0 - step.f1, third = step.f0 + step.f1 - 2 * slope;
-  const Vec p = here.x + h * s * (step.f0 + s * (second + s * third));
-  const Vec rate = step.f0 + s * (2 * second + 3 * s * third);
+  Vec p(step.x.size()), rate(step.x.size());
+  for (Index i = 0; i < p.size(); ++i) {
+    const double slope = (step.x[i] - here.x[i]) / h;
+    const double second = 3 * slope - 2 * step.f0[i] - step.f1[i], third = step.f0[i] + step.f1[i] - 2 * slope;
+    p[i] = here.x[i] + h * s * (step.f0[i] + s * (second + s * third));
+    rate[i] = step.f0[i] + s * (2 * second + 3 * s * third);
+  }
   solver_.rates(t + s * h, p, step.u0 + s * (step.u1 - step.u0), f0);
   return h * (rate - f0);
 }
@@ -55,14 +58,14 @@ double StepLength::leave_to_forces(const StepSlopes& slopes, const Step& step, V
   const Mat D = slopes.D;
   std::vector<int> forces;
   for (const int item : solver_.active()) {
-    if ((D.row(item).array() == 0).all()) forces.push_back(item);
+    if (D.row(item).isZero(0)) forces.push_back(item);
   }
   if (forces.empty()) return 0;
-  const Mat C = Mat(slopes.C)(forces, Eigen::all), G = Mat(slopes.G)(Eigen::all, forces);
+  const Mat C = Mat(slopes.C).rows_at(forces), G = Mat(slopes.G).columns_at(forces);
   const Vec du = Orthogonal(C * G).solve(C * error);
   error -= G * du;
-  const double size = std::max(1.0, step.u1.cwiseAbs().maxCoeff());
-  return du.cwiseAbs().maxCoeff() / (step.h * size * std::sqrt(options_.tolerance));
+  const double size = std::max(1.0, step.u1.max_abs());
+  return du.max_abs() / (step.h * size * std::sqrt(options_.tolerance));
 }
 
 /// The defect in units of what the tolerance allows.
@@ -78,8 +81,8 @@ double StepLength::ratio(const Here& here, const Step& step) {
     least = resting_share * (options_.until - options_.from) * (slopes.G.cwiseAbs() * step.u1.cwiseAbs());
   }
   largest_ = largest_.size() == 0 ? Vec(here.x.cwiseAbs()) : Vec(largest_.cwiseMax(here.x.cwiseAbs()));
-  const double all = std::max({largest_.maxCoeff(), step.x.cwiseAbs().maxCoeff(), least.maxCoeff(), 1e-12});
-  for (Eigen::Index i = 0; i < error.size(); ++i) {
+  const double all = std::max({largest_.maxCoeff(), step.x.max_abs(), least.maxCoeff(), 1e-12});
+  for (Index i = 0; i < error.size(); ++i) {
     const double scale = std::max({std::abs(step.x[i]), largest_[i], 1e-3 * all, least[i]});
     ratio = std::max(ratio, std::abs(error[i]) / (options_.tolerance * scale));
   }

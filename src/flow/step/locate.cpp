@@ -255,11 +255,14 @@ double find_dip(StepSolver& solver, const Judge& judge, const Here& here, const 
   const std::vector<Guard> watched = judge.watched(here);
   if (watched.empty() || !step.cubic) return 0;
   std::array<Step, parts + 1> points;
-  const Vec slope = (step.x - here.x) / step.h;
-  const Vec second = 3 * slope - 2 * step.f0 - step.f1, third = step.f0 + step.f1 - 2 * slope;
   for (size_t k = 0; k <= parts; ++k) {
     const double s = static_cast<double>(k) / parts;
-    points[k].x = here.x + step.h * s * (step.f0 + s * (second + s * third));
+    points[k].x.resize(here.x.size());
+    for (Index i = 0; i < here.x.size(); ++i) {
+      const double f0 = step.f0[i], f1 = step.f1[i], slope = (step.x[i] - here.x[i]) / step.h;
+      const double second = 3 * slope - 2 * f0 - f1, third = f0 + f1 - 2 * slope;
+      points[k].x[i] = here.x[i] + step.h * s * (f0 + s * (second + s * third));
+    }
     points[k].u1 = step.u0 + s * (step.u1 - step.u0);
     solver.tests(here.t() + s * step.h, points[k].x, points[k].u1, points[k].tests);
   }

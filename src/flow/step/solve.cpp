@@ -18,13 +18,12 @@ constexpr int most_iterations = 12;
 constexpr double converged = 1e-13;
 constexpr double item_weight = 1e-3;  // items need not be as exact as states
 
-using Triplets = std::vector<Eigen::Triplet<double>>;
+using Entries = std::vector<SparseEntry>;
 
 /// Adds factor * A at an offset.
-void add(Triplets& out, const SparseMat& A, double factor, int row_offset, int column_offset) {
-  for (int c = 0; c < A.outerSize(); ++c) {
-    for (SparseMat::InnerIterator it(A, c); it; ++it)
-      out.emplace_back(static_cast<int>(it.row()) + row_offset, c + column_offset, factor * it.value());
+void add(Entries& out, const SparseMat& A, double factor, int row_offset, int column_offset) {
+  for (int c = 0; c < A.cols(); ++c) {
+    for (const auto [row, value] : A.column(c)) out.push_back({row + row_offset, c + column_offset, factor * value});
   }
 }
 
@@ -123,11 +122,11 @@ void StepSolver::order_states(const StepSlopes& s) {
   };
   anchors_.assign(at(items_), 0);
   for (int i = 0; i < items_; ++i) {
-    for (SparseMat::InnerIterator it(s.G, i); it; ++it) members[at(i)].push_back(static_cast<int>(it.row()));
+    for (const auto [row, value] : s.G.column(i)) members[at(i)].push_back(row);
   }
   for (int j = 0; j < n_; ++j) {
-    for (SparseMat::InnerIterator it(s.J, j); it; ++it) join(static_cast<int>(it.row()), j);
-    for (SparseMat::InnerIterator it(s.C, j); it; ++it) members[at(static_cast<int>(it.row()))].push_back(j);
+    for (const auto [row, value] : s.J.column(j)) join(row, j);
+    for (const auto [row, value] : s.C.column(j)) members[at(row)].push_back(j);
   }
   for (const std::vector<int>& m : members) {
     for (size_t k = 1; k < m.size(); ++k) join(m[k - 1], m[k]);
@@ -190,7 +189,7 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f
   const bool simpson = theta == 0;
   Mat M(f.size, f.size);
   M.topLeftCorner(n_, n_) = simpson ? Mat(-h / 2 * d.J + h * h / 12 * d.JJ) : Mat(-h * theta * d.J);
-  M.topLeftCorner(n_, n_).diagonal().array() += 1;
+  for (int i = 0; i < n_; ++i) M(i, i) += 1;
   for (int a = 0; a < k; ++a) {
     const int i = active_[at(a)];
     M.col(n_ + a).head(n_) = -h * d.G.col(i);
@@ -227,8 +226,7 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f
   f.lu.factor(M);
   // Rows of conditions and columns of items have their own units: the pivots are compared with their columns.
   const Vec pivots = f.lu.pivots();
-  for (int i = 0; i < f.size && f.regular; ++i)
-    f.regular = std::abs(pivots[i]) > 1e-14 * M.col(i).cwiseAbs().maxCoeff();
+  for (int i = 0; i < f.size && f.regular; ++i) f.regular = std::abs(pivots[i]) > 1e-14 * M.col(i).max_abs();
 }
 
 void StepSolver::assemble(double h, double theta, const StepSlopes& s, Whole& w) {
@@ -239,12 +237,12 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Whole& w)
   w.theta = theta;
   if (state_order_.empty()) order_states(s);
   if (w.place.empty()) w.place = places(copies);
-  Triplets entries;
-  for (int i = 0; i < n_; ++i) entries.emplace_back(i, i, 1.0);
+  Entries entries;
+  for (int i = 0; i < n_; ++i) entries.push_back({i, i, 1.0});
   const int a = n_, b = n_ + items_;  // where items and their slopes begin
   if (simpson) {
     const SparseMat JJ = s.J * s.J, JG = s.J * s.G, CJ = s.C * s.J, CG = s.C * s.G;
-    const Vec enter = SparseMat(CG.cwiseAbs() + s.D.cwiseAbs()) * Vec::Ones(items_);
+    const Vec enter = (CG.cwiseAbs() + s.D.cwiseAbs()) * Vec::Ones(items_);
     w.entered.resize(at(items_));
     for (int i = 0; i < items_; ++i) w.entered[at(i)] = enter[i] != 0;
     add(entries, s.J, -h / 2, 0, 0);
@@ -265,13 +263,12 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Whole& w)
     add(entries, s.D, 1 / h, a, a);
   }
   for (auto& e : entries) {
-    const double sign = !simpson && e.row() >= n_ ? side(e.row() - n_) : 1.0;
-    e = {w.place[at(e.row())], w.place[at(e.col())], sign * e.value()};
+    const double sign = !simpson && e.row >= n_ ? side(e.row - n_) : 1.0;
+    e = {w.place[at(e.row)], w.place[at(e.column)], sign * e.value};
   }
   const int size = n_ + copies * items_;
-  w.matrix.resize(size, size);
-  w.matrix.setFromTriplets(entries.begin(), entries.end());
-  w.regular = w.matrix.coeffs().isFinite().all();
+  w.matrix = SparseMat(size, size, entries);
+  w.regular = w.matrix.allFinite();
 }
 
 bool StepSolver::solve(Factor& f, Vec& r) {
@@ -320,6 +317,7 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
   out.cubic = true;
   out.x = x0;
   out.u0 = out.u1 = um_ = u_;
+  xm_.resize(n_);
   Vec a(k), b = Vec::Zero(k);
   for (int i = 0; i < k; ++i) a[i] = u_guess_[active_[at(i)]];
   grow_scale(x0);
@@ -341,10 +339,10 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
     set_items();
     rates(t0, x0, out.u0, f0_);
     rates(t1, out.x, out.u1, f1_);
-    xm_ = (x0 + out.x) / 2 + h / 8 * (f0_ - f1_);
+    for (int i = 0; i < n_; ++i) xm_[i] = (x0[i] + out.x[i]) / 2 + h / 8 * (f0_[i] - f1_[i]);
     rates(tm, xm_, um_, fm_);
     r_.resize(n_ + 2 * k);
-    r_.head(n_) = x0 - out.x + h / 6 * (f0_ + 4 * fm_ + f1_);
+    for (int i = 0; i < n_; ++i) r_[i] = x0[i] - out.x[i] + h / 6 * (f0_[i] + 4 * fm_[i] + f1_[i]);
     if (!std::isfinite(r_.head(n_).sum())) {
       if (iteration > 0) return StepFate::not_converged;
       if (moved || !f0_.allFinite()) return StepFate::undefined;
@@ -535,7 +533,7 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
       BoxProblem problem{C * W + Mat(s.D), c + C * free, bounds.lo, bounds.hi};
       problem.q -= problem.M * out.u1;
       for (int i = 0; i < items_; ++i) {  // on a surface of higher degree a row is of the size of h^2
-        const double size = problem.M.row(i).cwiseAbs().maxCoeff();
+        const double size = problem.M.row(i).max_abs();
         const double factor = side(i) / (size > 0 && std::isfinite(size) ? size : 1.0);
         problem.M.row(i) *= factor;
         problem.q[i] *= factor;
@@ -554,7 +552,7 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
       const std::vector<int>& place = theta_whole_.place;
       const int total = n_ + items_;
       SparseBoxProblem problem{theta_whole_.matrix, Vec(total), Vec(total), Vec(total)};
-      const double largest = r.cwiseAbs().maxCoeff();
+      const double largest = r.max_abs();
       const Vec x = out.x + 1e3 * Vec(r.cwiseAbs()) + Vec::Constant(n_, largest);
       const Vec Ax = x - h * theta * (s.J * x), Gu = s.G * out.u1;
       const Vec Cx = s.C * x, Du = s.D * out.u1;

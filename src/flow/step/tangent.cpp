@@ -8,8 +8,8 @@ namespace saltus {
 namespace {
 
 /// Unknowns that no equation holds stay as they are.
-bool solve_determined(Mat M, Mat& r, Eigen::Index states) {
-  for (Eigen::Index i = states; i < M.rows(); ++i) {
+bool solve_determined(Mat M, Mat& r, Index states) {
+  for (Index i = states; i < M.rows(); ++i) {
     if (!M.row(i).isZero()) continue;
     M(i, i) = 1;
     r.row(i).setZero();
@@ -34,13 +34,13 @@ StepTangent::Point StepTangent::point(const StepMade& step, double t, const Vec&
   const StepSlopes& s = formulas(step).slopes(t, x, u, step.counters);
   Point out;
   out.J = s.J;
-  out.G = Mat(s.G)(Eigen::all, step.solved);
-  out.C = Mat(s.C)(step.solved, Eigen::all);
-  out.D = Mat(s.D)(step.solved, step.solved);
+  out.G = Mat(s.G).columns_at(step.solved);
+  out.C = Mat(s.C).rows_at(step.solved);
+  out.D = Mat(s.D).part(step.solved);
   Mat by_f, by_c;
   formulas(step).parameter_slopes(t, x, u, step.counters, by_f, by_c);
   out.f = by_f * P;
-  out.c = Mat(by_c(step.solved, Eigen::all)) * P;
+  out.c = by_c.rows_at(step.solved) * P;
   return out;
 }
 
@@ -50,7 +50,7 @@ bool StepTangent::along(const StepMade& step, const Mat& P, Mat& X) {
 
 bool StepTangent::simpson(const StepMade& step, const Mat& P, Mat& X) {
   const double h = step.h;
-  const Eigen::Index n = X.rows(), k = static_cast<Eigen::Index>(step.solved.size());
+  const Index n = X.rows(), k = static_cast<Index>(step.solved.size());
   const Vec xm = [&] {  // as the step had it
     Vec f0, f1;
     formulas(step).rates(step.t, step.x0, step.u0, step.counters, f0);
@@ -76,14 +76,14 @@ bool StepTangent::simpson(const StepMade& step, const Mat& P, Mat& X) {
 
 bool StepTangent::theta(const StepMade& step, const Mat& P, Mat& X) {
   const double h = step.h, theta = step.theta;
-  const Eigen::Index n = X.rows(), k = static_cast<Eigen::Index>(step.solved.size());
+  const Index n = X.rows(), k = static_cast<Index>(step.solved.size());
   const Point a = point(step, step.t, step.x0, step.u1, P), b = point(step, step.t + h, step.x1, step.u1, P);
   Mat M(n + k, n + k), r(n + k, X.cols());
   M << Mat::Identity(n, n) - h * theta * b.J, -h * ((1 - theta) * a.G + theta * b.G),  //
       b.C, b.D;
   r << X + h * (1 - theta) * (a.J * X + a.f) + h * theta * b.f, -b.c;
   for (const auto& [item, restitution] : step.hits) {
-    for (Eigen::Index i = 0; i < k; ++i) {
+    for (Index i = 0; i < k; ++i) {
       if (step.solved[static_cast<size_t>(i)] != item) continue;
       r.row(n + i) -= restitution * (a.C.row(i) * X + a.c.row(i));
       Vec tests;

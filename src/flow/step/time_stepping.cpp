@@ -119,7 +119,7 @@ class Stepper {
   /// After an event: state, mode and what is held are those of the moment.
   void take_over() {
     Moment& now = here_.moment;
-    here_.x = Eigen::Map<const Vec>(now.x.data(), static_cast<Eigen::Index>(now.x.size()));
+    here_.x = column_at(now.x.data(), static_cast<Index>(now.x.size()));
     if (recorder_.ended()) return;
     hold_redundant();
     solver_.set_counters(now.counters);
@@ -479,7 +479,7 @@ class Stepper {
       find_crossings(solver_, model_, recorder_, here_, s, piece_, crossings_);
       recorder_.pass(piece_, crossings_, now, resolution());
       if (recorder_.ended()) {
-        const Vec reached = Eigen::Map<const Vec>(now.x.data(), here_.x.size());
+        const Vec reached = column_at(now.x.data(), here_.x.size());
         if (options_.on_step) tell_made(made, now.t() - piece_.start, reached);
         here_.x = reached;
         return;

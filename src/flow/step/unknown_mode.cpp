@@ -151,20 +151,22 @@ std::vector<double> UnknownMode::rebounds(const Here& here) {
 
 void UnknownMode::project(Here& here) {
   if (!contacts_ || here.mode().constraints.find('c') == std::string::npos) return;
-  const double least = 16 * eps * (1 + here.x.cwiseAbs().maxCoeff());
+  const double least = 16 * eps * (1 + here.x.max_abs());
   solver_.set_mode(here.mode(), here.held);
   for (int sweep = 0; sweep < 3; ++sweep) {
     solver_.tests(here.t(), here.x, here.u, here.tests);
-    Eigen::SparseMatrix<double, Eigen::RowMajor> P;
+    SparseMat rows;  // of P, as columns
     for (int j = 0; j < q_; ++j) {
       if (here.mode().constraints[at(j)] != 'c' || !is_contact(model_.form.gaps[at(j)])) continue;
       const double g = here.tests[judge_.layout().gap(j)];
       if (std::abs(g) <= least) continue;
-      if (P.size() == 0) P = solver_.slopes(here.t(), here.x, here.u).P;
-      const double square = P.row(j).squaredNorm();
-      if (square > 0) here.x -= Vec(P.row(j).transpose()) * (g / square);
+      if (rows.size() == 0) rows = solver_.slopes(here.t(), here.x, here.u).P.transpose();
+      double square = 0;
+      for (const auto [state, slope] : rows.column(j)) square += slope * slope;
+      if (!(square > 0)) continue;
+      for (const auto [state, slope] : rows.column(j)) here.x[state] -= slope * (g / square);
     }
-    if (P.size() == 0) return;
+    if (rows.size() == 0) return;
   }
   solver_.tests(here.t(), here.x, here.u, here.tests);
 }
