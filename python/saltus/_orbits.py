@@ -211,7 +211,12 @@ class Branch:
         self.ends: tuple[BranchEnd, ...] = tuple(BranchEnd(*end) for end in answer["ends"])
         self.branches: tuple["Branch", ...] = ()
 
+    __iter__ = None  # points are arrays
+
     def __getitem__(self, label: str) -> SpecialPoint:
+        if not isinstance(label, str):
+            raise TypeError(f"a special point is taken by its label, branch[\"PD1\"], not by {label!r}; "
+                            "points are arrays: branch.values, branch.states")
         for point in self.special:
             if point.label == label:
                 return point

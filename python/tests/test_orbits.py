@@ -147,3 +147,12 @@ def test_pictures_of_orbits(friction):
     assert [line.get_linestyle() for line in axis.get_lines()][:2] == ["-", "--"] and axis.texts[0].get_text() == "LP1"
     with pytest.raises(saltus.UsageError):
         branch.plot("period")
+
+
+def test_points_of_a_branch_are_arrays():
+    model = saltus.Model("x' = mu - x^2", mu=1, x=1)
+    branch = model.follow({"mu": (0.5, 2)}, equilibrium=True)
+    with pytest.raises(TypeError, match="label"):
+        branch[0]
+    with pytest.raises(TypeError, match="iterable"):
+        iter(branch)

@@ -64,6 +64,7 @@ struct SpecialPoint {
   std::optional<Spectrum> after;                    ///< on the other side, where it jumps
   std::optional<std::vector<std::string>> crosses;  ///< passages of Leine's set: "+1", "-1", "complex"
   std::optional<bool> persists;
+  bool counted_twice = false;  ///< an orbit of half the period flips here
   std::vector<std::string> signature;
   /// A regular point of the branch near by, to start again from.
   std::vector<double> near_values, near_state;

@@ -58,7 +58,7 @@ void pack(Packer& out, const SpecialPoint& s) {
   if (s.after) pack(out, *s.after);
   out.integer(s.crosses.has_value());
   if (s.crosses) pack(out, *s.crosses);
-  out.integer(s.persists ? 1 + *s.persists : 0);
+  out.integer(s.persists ? 1 + *s.persists : 0).integer(s.counted_twice);
   pack(out, s.signature);
   out.numbers(s.near_values).numbers(s.near_state).number(s.near_t).number(s.near_period);
 }
@@ -75,6 +75,7 @@ SpecialPoint unpack_special(Unpacker& in) {
   if (in.integer() != 0) s.after = unpack_spectrum(in);
   if (in.integer() != 0) s.crosses = unpack_texts(in);
   if (const std::int64_t persists = in.integer(); persists != 0) s.persists = persists == 2;
+  s.counted_twice = in.integer() != 0;
   s.signature = unpack_texts(in);
   s.near_values = in.numbers();
   s.near_state = in.numbers();
@@ -200,6 +201,10 @@ void BranchBook::both_ways(const BranchPoint& start, const Walker& down, const W
   begin_at(start);
   const BranchEnd low = walked(down);
   turn_round();
+  if (low.why == "closed" && low.detail.empty()) {  // the other way lie the same points
+    branch.ends = {low, {1, low.why, {}, low.value}};
+    return;
+  }
   point(start);
   const BranchEnd high = walked(up);
   branch.ends = {low, high};

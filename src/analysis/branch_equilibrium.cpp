@@ -11,6 +11,26 @@
 
 namespace saltus {
 
+namespace {
+
+/// Whether an eigenvalue is zero beside the others.
+bool has_zero(const Spectrum& e) {
+  double least = HUGE_VAL, largest = 0;
+  for (const std::complex<double>& z : e)
+    least = std::min(least, std::abs(z)), largest = std::max(largest, std::abs(z));
+  return e.size() < 2 || least < 1e-3 * largest;
+}
+
+/// States that are zero but for rounding are zero: the sizes of a branch that begins there are no rounding.
+std::vector<double> without_rounding(std::vector<double> x, const Vec& size) {
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (std::abs(x[i]) < 1e-12 * size[ix(i)]) x[i] = 0;
+  }
+  return x;
+}
+
+}  // namespace
+
 Branch EquilibriumCurve::follow() {
   Branch& out = book_.branch;
   out.equilibria = out.autonomous = true;
@@ -203,7 +223,7 @@ SpecialPoint EquilibriumCurve::place(const std::string& type, const CurvePoint& 
   s.spectrum = eigenvalues_at(p.z);
   s.signature = {visible_mode(arc_.mode, model_.form.visible).text()};
   s.near_values = values_of(before.z);
-  s.near_state = state_of(before.z);
+  s.near_state = without_rounding(state_of(before.z), scale_);
   s.near_t = time();
   return s;
 }
@@ -217,6 +237,7 @@ bool EquilibriumCurve::add(SpecialPoint s) {
 }
 
 bool EquilibriumCurve::special(const Located& l) {
+  if (l.test.name == "fold" && !l.meets && !has_zero(eigenvalues_at(l.point.z))) return true;  // the parameter rests
   if (looking_ > 0) {
     std::string type = l.test.name;
     if (type == "fold" && slides()) type = "pseudo-saddle-node";

@@ -90,13 +90,19 @@ std::optional<CurvePoint> OrbitCurve::begin(const Orbit& orbit) {
   std::optional<CurvePoint> first;
   if (z) first = curve_->start(*z);
   book_.branch.found = first.has_value();
-  if (!first) book_.not_found("newton", "Newton's method does not converge at the start");
+  const auto one = [](const std::complex<double>& mu) { return std::abs(mu - 1.0) < 1e-6; };
+  if (!first && std::any_of(orbit.multipliers.begin(), orbit.multipliers.end(), one))
+    book_.not_found("newton",
+                    "the orbit is one of a family at this value of the parameter (a multiplier is 1): there is "
+                    "no single one to follow");
+  else if (!first)
+    book_.not_found("newton", "Newton's method does not converge at the start");
   return first;
 }
 
 void OrbitCurve::both_ways(const CurvePoint& first) {
   const BranchPoint start = told(first);
-  problem_.resize(start.lowest, start.highest);
+  problem_.resize(start.lowest, start.highest, start.period);
   const OrbitProblem::Frozen frozen = problem_.frozen_signature();
   const auto walker = [&](const CurvePoint& from, int direction) {
     return [this, &frozen, from, direction] {
@@ -158,6 +164,7 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
   singular_ = {};
   seen_.resize(0);
   walk_begin_ = book_.branch.points.size();
+  walk_specials_ = book_.branch.special.size();
   extent_ = Vec::Zero(problem_.program().states());
   begun_ = told(from);
   last_ = Last{from, begun_, Vec(), book_.branch.special.size()};
@@ -222,11 +229,40 @@ bool OrbitCurve::point(const CurvePoint& p) {
     const bool turns = last_->slope.size() == 0 || exceeds((slope - last_->slope) * step, 4 * bent);
     if (turns) fill(last_->point, last_->told, p, now, 0);
   }
+  if (connected && comes_round(p, now)) return false;
   last_ = Last{p, now, slope, specials};
   const bool goes_on = book_.point(now);
-  problem_.resize(now.lowest, now.highest);
+  problem_.resize(now.lowest, now.highest, now.period);
   if (!stop_ && walked() >= options_.most_points) stop_ = {.why = "points"};
   return !ends_at(now) && goes_on;
+}
+
+bool OrbitCurve::comes_round(const CurvePoint& p, const BranchPoint& now) {
+  const double value = begun_.values[0], from = last_->told.values[0] - value, to = now.values[0] - value;
+  if (!kept_.empty() || walked() < 4 || book_.branch.special.size() == walk_specials_ || from * to >= 0) return false;
+  const double share = from / (from - to);
+  const auto near = [&](const std::vector<double>& x, const std::vector<double>& there, double close) {
+    return !exceeds(as_vec(x) - as_vec(there), close);
+  };
+  constexpr double close = 0.05;
+  if (!near(now.lowest, begun_.lowest, close) || !near(now.highest, begun_.highest, close)) return false;
+  Vec guess = (1 - share) * last_->point.z + share * p.z;
+  guess[guess.size() - 1] = value;
+  const std::optional<CurvePoint> there = curve_->correct_at(p, guess, guess.size() - 1);
+  if (!there) return false;
+  const BranchPoint again = told(*there);
+  constexpr double same = 1e-6;
+  // Without a clock there may be no section to compare states on.
+  const auto alike = [](const std::complex<double>& a, const std::complex<double>& b) {
+    return std::abs(a - b) <= same * (1 + std::abs(a));
+  };
+  const bool by_numbers =
+      book_.branch.autonomous && std::abs(again.period - begun_.period) < same * begun_.period &&
+      std::equal(again.spectrum.begin(), again.spectrum.end(), begun_.spectrum.begin(), begun_.spectrum.end(), alike);
+  if (!by_numbers && !near(again.state, begun_.state, same)) return false;
+  book_.point(again);
+  stop_ = {.why = "closed"};
+  return true;
 }
 
 double OrbitCurve::length_between(const CurvePoint& a, const CurvePoint& b) {
@@ -271,6 +307,8 @@ bool OrbitCurve::ends_at(const BranchPoint& p) {
     stop_ = {.why = "homoclinic", .detail = "the period grows without bound"};
   else if (size > beyond)
     stop_ = {.why = "failed", .detail = "the orbit grows beyond all bounds"};
+  else if (book_.branch.autonomous && kept_.empty() && p.period < shrunk * begun_.period)
+    stop_ = {.why = "closed", .detail = "the period shrinks to zero"};
   else if (book_.branch.autonomous && kept_.empty() && extent < shrunk * largest_extent_) {
     stop_ = {.why = "closed", .detail = "the orbit shrinks onto an equilibrium"};
     add_equilibrium(p);
@@ -340,6 +378,9 @@ bool OrbitCurve::special(const Located& l) {
   const bool flips = l.test.name == "flip" || l.test.name == "symmetry";
   const auto turned = [](const std::complex<double>& mu) { return std::abs(mu + 1.0) < 1e-3; };
   if (flips && std::none_of(v.roots.begin(), v.roots.end(), turned)) return true;  // it passed -1 through infinity
+  const auto one = [](const std::complex<double>& mu) { return std::abs(mu - 1.0) < 0.05; };
+  const bool turns = l.test.name == "fold";
+  if (turns && !l.meets && std::none_of(v.roots.begin(), v.roots.end(), one)) return true;  // the parameter rests
   std::string type = l.test.name;
   // Where curves meet the fold of one of them is no fold: a branch that ends on a symmetric one.
   const bool pitchfork = type == "fold" && l.meets;
@@ -358,6 +399,7 @@ bool OrbitCurve::special(const Located& l) {
   }
   if (type == "branch" && problem_.repeats(v)) {
     s.detail = "an orbit of half the period, counted twice, flips here";
+    s.counted_twice = true;
     stop_ = {.why = "closed", .detail = "beyond lie the same orbits again, half a period later"};
     add(std::move(s), l.point);
     return false;

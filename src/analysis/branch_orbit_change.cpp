@@ -73,6 +73,8 @@ std::optional<OrbitCurve::Side> OrbitCurve::try_side(const OrbitProblem::Frozen&
   if (!p) return std::nullopt;
   OrbitView v;
   if (!problem_.view(p->z, v, true) || !admissible(v)) return std::nullopt;
+  // No length at all closes as well.
+  if (problem_.period_of(p->z) < 0.1 * problem_.period_of(l.point.z)) return std::nullopt;
   // Near the special point, not some other orbit.
   const Index n = problem_.program().states();
   const Vec moved = (p->z.head(n) - l.point.z.head(n)).cwiseQuotient(problem_.shooting().size());
@@ -317,12 +319,29 @@ bool OrbitCurve::meets_backward(const BranchPoint& p, double value) {
   return false;
 }
 
+std::optional<Passage> OrbitCurve::past_the_cut(const Located& l) {
+  const size_t last = problem_.legs().size() - 1;
+  if (l.test.name != "time 0" && l.test.name != fmt::format("time {}", last)) return std::nullopt;
+  const OrbitProblem::Frozen old = problem_.frozen_signature();
+  const auto events = [](const std::vector<Leg>& legs) {
+    return std::count_if(legs.begin(), legs.end(), [](const Leg& leg) { return leg.happens; });
+  };
+  const std::optional<Vec> z = problem_.cut_anew(l.before.z);
+  if (z && events(problem_.legs()) == events(old.legs)) {
+    seen_.resize(0);
+    return Passage{.goes_on = true, .z = *z, .along = l.before.last_slope() > 0 ? 1.0 : -1.0};
+  }
+  problem_.restore(old);
+  return std::nullopt;
+}
+
 Passage OrbitCurve::pass(const Located& l) {
   last_.reset();
   const double value = l.point.z[l.point.z.size() - 1];
   // Where a leg vanishes with a square root the parameter turns there: its slope is rounding.
   const double slope = l.point.last_slope(), moved = value - l.before.last();
   const double incoming = (std::abs(slope) > 1e-4 || moved == 0 ? slope : moved) > 0 ? -1 : 1;
+  if (const std::optional<Passage> past = past_the_cut(l)) return *past;
   const std::string type = type_of(l);
   if (looking_ > 0 && is_sought(l, type)) {
     sought_signature_ = problem_.frozen_signature();

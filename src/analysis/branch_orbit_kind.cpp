@@ -62,6 +62,7 @@ std::string OrbitCurve::type_of_vanishing(const OrbitView& v, const Vanishing& g
         silent = false;
         continue;
       }
+      if (q == '0' && p != r && model_.form.switches[i].holds) return "release";
       if (q == '0') return p == r ? "grazing-sliding" : "crossing-sliding";
       if (p == '0' && r == '0') return model_.form.switches[i].holds ? "release" : "adding-sliding";
       if (p == '0' || r == '0') return "switching-sliding";

@@ -49,7 +49,7 @@ void OrbitCurve::follow_other(const Located& l) {
     OrbitView v;
     problem_.view(l.point.z, v, false);
     const Vec direction = problem_.unfold(v.matrix);
-    for (const double share : {5e-3, 2e-2, 1e-3}) {
+    for (const double share : {5e-3, 2e-2, 1e-3, 2e-4}) {
       problem_.restore(sought_signature_);
       problem_.put(l.point.z);
       const std::optional<Vec> z = problem_.take_other(direction * share, type == "flip");
@@ -57,8 +57,15 @@ void OrbitCurve::follow_other(const Located& l) {
       CurvePoint from{.z = *z, .tangent = Vec::Zero(z->size())};
       from.tangent.head(direction.size()) = direction.cwiseQuotient(problem_.shooting().size());
       from.tangent.normalize();
-      if (std::optional<CurvePoint> first = kept_apart(from)) return one_way(*first);
+      const std::optional<CurvePoint> first = kept_apart(from);
+      if (first && begins_here(*first, l)) return one_way(*first);
     }
+  }
+  if (type == "branch" && problem_.repeats(view(l.point))) {  // an orbit of half the period is what flips here
+    BranchOptions options = options_;
+    options.seek.reset();
+    book_.branch = follow_orbit(model_, half_of(l), options);
+    return;
   }
   if (type == "branch") {
     if (const std::optional<Vec> direction = other_direction(followed_, l)) {
@@ -79,6 +86,20 @@ void OrbitCurve::follow_other(const Located& l) {
     return;
   }
   book_.not_found("special", fmt::format("no other branch is found to begin at this point of type '{}'", type));
+}
+
+bool OrbitCurve::begins_here(const CurvePoint& first, const Located& l) {
+  constexpr double near = 1e-2;
+  if (std::abs(first.last() - l.point.last()) > near * (options_.high - options_.low)) return false;
+  OrbitView v;
+  return problem_.view(first.z, v, true) && !problem_.repeats(v);
+}
+
+OrbitOptions OrbitCurve::half_of(const Located& l) {
+  OrbitOptions there = settling_from(l, l.point.last());
+  there.guess = true;
+  there.time = problem_.period_of(l.point.z) / 2;
+  return there;
 }
 
 std::optional<OrbitOptions> OrbitCurve::orbit_beside(const Located& l) {

@@ -172,6 +172,12 @@ std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoin
     }
     if (k > 2 && moved < 1e-14 * step) break;
   }
+  // A test that jumps through zero (a determinant whose row vanishes with it) is not nearest to zero where it does.
+  if (best_s < low || best_s > high) {
+    const bool first = std::abs(f_low) < std::abs(f_high);
+    best = first ? before : behind;
+    best_s = first ? low : high;
+  }
   return Located{from, best, a, best_s, a.orientation * b.orientation < 0};
 }
 

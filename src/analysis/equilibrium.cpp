@@ -8,6 +8,7 @@
 #include "base/index.hpp"
 #include "flow/jacobian.hpp"
 #include "flow/variation.hpp"
+#include "model/period.hpp"
 
 namespace saltus {
 namespace {
@@ -26,11 +27,11 @@ class Search {
     Equilibrium best;
     best.why = "newton";
     if (model_.form.f.empty()) return best;
-    if (try_from(options_.initial, best)) return best;
+    if (try_from(options_.initial, best)) return rest_of(std::move(best));
     RunOptions run = options_;
     run.keep_events = false;
     const Trajectory end = simulate(program_, run);
-    if (try_from(end.end.state, best)) return best;
+    if (try_from(end.end.state, best)) return rest_of(std::move(best));
     best.message = fmt::format(
         "no equilibrium near the initial values or the end of the run (residual {:.2g}); start nearer to it with -x",
         best.residual);
@@ -38,6 +39,49 @@ class Search {
   }
 
  private:
+  /// What is found at one instant of a model with a clock, or driven by time, as long as it stays where it is.
+  Equilibrium rest_of(Equilibrium found) {
+    if (model_.autonomous()) return found;
+    RunOptions o = options_;
+    o.initial = found.state;
+    o.until = o.from + time_to_watch();
+    o.keep_events = false;
+    o.keep_pieces = true;
+    const Trajectory run = simulate(program_, o);
+    double growth = 0, size = 0;
+    for (const std::complex<double>& e : found.eigenvalues) growth = std::max(growth, e.real());
+    for (size_t i = 0; i < found.state.size(); ++i)
+      size = std::max({size, std::abs(found.state[i]), std::abs(options_.initial[i])});
+    constexpr double still = 1e-7;  // of errors that a run makes, which may grow
+    for (const Piece& piece : run.pieces) {
+      for (const double share : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+        std::vector<double> x(found.state.size());
+        Trajectory::evaluate(piece, static_cast<int>(x.size()), share * piece.length, x.data());
+        const double t = piece.start + share * piece.length;
+        for (size_t i = 0; i < x.size(); ++i) {
+          if (std::abs(x[i] - found.state[i]) <= still * (size > 0 ? size : 1.0) * std::exp(growth * (t - o.from)))
+            continue;
+          Equilibrium none{.why = "time", .residual = found.residual};
+          none.message = fmt::format(
+              "the rates are zero there at t = {:g} only: time moves it; look for a periodic orbit", o.from);
+          return none;
+        }
+      }
+    }
+    return found;
+  }
+
+  /// As long as a period of what depends on time.
+  double time_to_watch() const {
+    double out = 0;
+    for (const LoweredJump& j : model_.form.jumps) {
+      if (j.every) out = std::max(out, 1.5 * constant_value(*j.every, options_.parameters));
+    }
+    if (const std::optional<Period> period = period_in_time(model_, options_.parameters))
+      out = std::max(out, period->value);
+    return out > 0 ? out : std::max(1.0, std::abs(options_.until - options_.from));
+  }
+
   /// The mode in which a run starts from here.
   std::optional<Arc> mode_at(const std::vector<double>& x) {
     RunOptions o = options_;

@@ -82,7 +82,7 @@ class RunningSpectrum {
   void piece(const Piece& piece, const Arc& arc) {
     now_ = piece.start;
     // A piece much longer than the transient is not left out for it.
-    if (!blocks_ && elapsed() + std::abs(piece.length) > 2 * transient_) begin();
+    if (!blocks_ && (over_ || elapsed() + std::abs(piece.length) > 2 * transient_)) begin();
     now_ += piece.length;
     if (++pieces_ == open_transient && options_.open) {
       transient_ = elapsed();
@@ -91,8 +91,8 @@ class RunningSpectrum {
     const bool fresh = stretching_.along(piece, arc);
     if (blocks_) {
       if (fresh) count();
-    } else if (elapsed() >= transient_) {
-      begin();
+    } else {
+      over_ = elapsed() >= transient_;  // what happens at its end belongs to it
     }
   }
 
@@ -180,6 +180,7 @@ class RunningSpectrum {
   double now_ = 0, begin_ = 0, next_note_ = 0;
   double transient_ = HUGE_VAL, block_ = 0;  // lengths of time
   long pieces_ = 0;
+  bool over_ = false;  // the transient
 };
 
 }  // namespace

@@ -47,6 +47,8 @@ class OrbitCurve {
   bool point(const CurvePoint& p);
   /// Points between two, where what is told turns: it may do so where the unknowns hardly move.
   void fill(const CurvePoint& a, const BranchPoint& from, const CurvePoint& b, const BranchPoint& to, int depth);
+  /// Whether the curve has come back to where the walk began, through changes of its signature.
+  bool comes_round(const CurvePoint& p, const BranchPoint& now);
   double length_between(const CurvePoint& a, const CurvePoint& b);
   /// Whether a state moves by more than a share of how far it does on the orbits.
   bool exceeds(const Vec& moved, double share) const;
@@ -71,6 +73,10 @@ class OrbitCurve {
   /// Whether this is the point sought; if so it is kept and the walk ends.
   bool is_sought(const Located& l, const std::string& type);
   void follow_other(const Located& l);
+  /// Whether a point found beside a flip lies on the branch that begins there: nearby, and no orbit counted twice.
+  bool begins_here(const CurvePoint& first, const Located& l);
+  /// Of an orbit counted twice: once.
+  OrbitOptions half_of(const Located& l);
   /// Where multipliers jump over the unit circle: another orbit that runs settle on close by, of a multiple of the
   /// period or without the symmetry.
   std::optional<OrbitOptions> orbit_beside(const Located& l);
@@ -145,6 +151,8 @@ class OrbitCurve {
   OneSided matrix_after(const Side& side, double value);
   /// Whether an orbit that exists backward in time only ends at the same place.
   bool meets_backward(const BranchPoint& p, double value);
+  /// Where an event meets the cut, which means nothing: the orbit cut elsewhere, before that.
+  std::optional<Passage> past_the_cut(const Located& l);
   Passage pass(const Located& l);
 
   const Model& model_;
@@ -165,7 +173,7 @@ class OrbitCurve {
   std::optional<BranchEnd> stop_;  ///< why the walk was stopped
   int growing_ = 0;                ///< points in succession at which the period grows and the parameter rests
   double last_period_ = 0, last_value_ = 0;
-  size_t walk_begin_ = 0;  ///< points told before this walk
+  size_t walk_begin_ = 0, walk_specials_ = 0;  ///< points and special ones told before this walk
   struct Last {
     CurvePoint point;
     BranchPoint told;

@@ -120,8 +120,8 @@ class OrbitProblem {
   /// Lowest and highest value of each state.
   void extremes(const OrbitView& view, std::vector<double>& low, std::vector<double>& high) const;
   /// The sizes of the states from now on: those that have become larger have a larger one. Of an autonomous orbit,
-  /// which may shrink to a point, they shrink with how far it moves.
-  void resize(const std::vector<double>& low, const std::vector<double>& high);
+  /// which may shrink to a point, they shrink with how far it moves, and times with its period.
+  void resize(const std::vector<double>& low, const std::vector<double>& high, double period);
   /// Modes in the order they are met, as users see them.
   std::vector<std::string> signature() const;
   /// Whether a switch changes anything near a point: the rates of modes that differ in it, or in what is zero there.
@@ -156,6 +156,7 @@ class OrbitProblem {
   void set_multipliers(OrbitView& out);
   std::vector<std::vector<LegGuard>> guards_of_legs();
   void set_monitors(const std::vector<std::vector<LegGuard>>& guards, OrbitView& out);
+  std::vector<Monitor> passed_holds(size_t leg, const Shot::End& end);
   std::vector<Mat> factors_of(const Shot& shot);
   std::vector<Vec> flow_at_legs();
   std::vector<Index> kept_states() const;

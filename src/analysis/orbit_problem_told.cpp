@@ -112,9 +112,14 @@ void OrbitProblem::add_crossings(const LegTrace::Stretch& s, int section, std::v
   }
 }
 
-/// The state at a time of the orbit; two where pieces meet.
+/// The state at a time of the orbit, after what happens then; two where pieces meet.
 std::vector<std::vector<double>> OrbitProblem::states_at(const OrbitView& view, double t) const {
   std::vector<std::vector<double>> out;
+  const double same_time = 1e-11 * view.period + 1e-14 * std::abs(t);
+  for (size_t i = 0; i < view.legs.size(); ++i) {
+    if (view.legs[i].happens && std::abs(view.shot.ends[i].t - t) < same_time) out = {view.shot.ends[i].x_plus};
+  }
+  if (!out.empty()) return out;
   for (const LegTrace& trace : view.traces) {
     for (const LegTrace::Stretch& s : trace.stretches) {
       const double tau = t - s.piece.start;
@@ -173,8 +178,10 @@ void OrbitProblem::extremes(const OrbitView& view, std::vector<double>& low, std
   }
 }
 
-void OrbitProblem::resize(const std::vector<double>& low, const std::vector<double>& high) {
+void OrbitProblem::resize(const std::vector<double>& low, const std::vector<double>& high, double period) {
   const Vec before = size_;
+  const bool shorter = !forced_ && period > 0 && period < period_;
+  if (shorter) period_ = period;
   const auto most = [&](size_t i) { return std::max(std::abs(low[i]), std::abs(high[i])); };
   if (widest_.size() != size_.size()) widest_ = Vec::Zero(size_.size());
   double share = 0;  // how far states move, of the farthest they have moved
@@ -188,7 +195,7 @@ void OrbitProblem::resize(const std::vector<double>& low, const std::vector<doub
     double& size = size_[ix(i)];
     size = forced_ || closing_.free[i] ? std::max(size, most(i)) : std::max(high[i] - low[i], share * most(i));
   }
-  if (size_ != before) set_scale();
+  if (shorter || size_ != before) set_scale();
 }
 
 std::vector<std::string> OrbitProblem::signature() const {

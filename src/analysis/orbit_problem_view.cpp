@@ -91,6 +91,7 @@ void OrbitProblem::set_monitors(const std::vector<std::vector<LegGuard>>& guards
           fmt::format("leg {} {} {} {}", i, static_cast<int>(guard.guard.kind), guard.guard.item, guard.guard.side);
       out.monitors.push_back(std::move(m));
     }
+    for (const Monitor& m : passed_holds(i, out.shot.ends[i])) out.monitors.push_back(m);
     if (model_.form.jumps.empty()) continue;
     const Transition* before = i > 0 && legs_[i - 1].happens ? &legs_[i - 1].event : nullptr;
     const FlownLeg flown{legs_[i], begin, trace, guards[i].size(), out.shot.ends[i], before};
@@ -100,6 +101,29 @@ void OrbitProblem::set_monitors(const std::vector<std::vector<LegGuard>>& guards
       out.monitors.push_back(std::move(m));
     }
   }
+}
+
+/// A switch that holds is passed at the end of a leg where sigma would have to be beyond its bound to hold it.
+std::vector<Monitor> OrbitProblem::passed_holds(size_t leg, const Shot::End& end) {
+  std::vector<Monitor> out;
+  if (!legs_[leg].happens) return out;
+  const Transition& event = legs_[leg].event;
+  for (const Guard& g : event.guards) {
+    if (g.kind != GuardKind::surface || !model_.form.switches[at(g.item)].holds) continue;
+    const char from = event.before.switches[at(g.item)], to = event.after.switches[at(g.item)];
+    if (from == to || from == '0' || to == '0') continue;
+    Arc held = legs_[leg].arc;
+    held.mode.switches[at(g.item)] = '0';
+    const int side = to == '+' ? 1 : -1;
+    const Guard bound{GuardKind::sigma, g.item, side};
+    const double beyond = side * shooting_->variation().guard(bound, held, end.x_minus, end.t).value;
+    if (!std::isfinite(beyond)) continue;
+    Monitor m{.leg = leg, .guard = {.guard = bound, .sign = static_cast<double>(side), .own = true}};
+    m.lowest = {beyond, std::abs(legs_[leg].length), Lowest::Where::end};
+    m.name = fmt::format("leg {} hold {}", leg, g.item);
+    out.push_back(std::move(m));
+  }
+  return out;
 }
 
 /// The maps of the legs in those units; S with the last one.

@@ -37,6 +37,12 @@ void follow_all(const Model& model, const OrbitOptions& start, const BranchOptio
                 std::vector<Branch>& found) {
   constexpr size_t most = 16;
   std::vector<std::pair<std::string, double>> done;
+  // A branch of double period ends where one that is known flips.
+  const auto note_flips = [&](const Branch& branch) {
+    for (const SpecialPoint& s : branch.special) {
+      if (s.counted_twice) done.insert(done.end(), {{"branch", s.values[0]}, {"flip", s.values[0]}});
+    }
+  };
   for (size_t k = 0; k < found.size() && found.size() < most; ++k) {
     const Branch from = found[k];
     for (const SpecialPoint& s : from.special) {
@@ -57,7 +63,9 @@ void follow_all(const Model& model, const OrbitOptions& start, const BranchOptio
       BranchOptions begin = options;
       begin.seek = {s.type, s.values[0]};
       Branch next = from.equilibria ? follow_equilibrium(model, {there.run}, begin) : follow_orbit(model, there, begin);
-      if (next.found) found.push_back(std::move(next));
+      if (!next.found) continue;
+      note_flips(next);
+      found.push_back(std::move(next));
     }
   }
 }

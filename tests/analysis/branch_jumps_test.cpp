@@ -167,5 +167,48 @@ set = { q = "0" }
   for (const BranchPoint& p : branch.points) EXPECT_NEAR(p.spectrum[0].real(), -p.values[0], 1e-9);
 }
 
+// The clock sets q to 1, the condition to 0: on the clock it is 1, along the whole branch.
+TEST(JumpBranch, TellsTheStateAfterTheTickOfAClock) {
+  const Branch branch = orbits_of(R"M(
+equations = """
+  i' = if(q > 0.5, 1, -m)
+  q' = 0
+"""
+[parameters]
+m = 0.3
+[initial]
+i = 0.5
+q = 1
+[jump.clock]
+every = 0.1
+set = { q = "1" }
+[jump.off]
+on = "i - 1"
+direction = "rising"
+set = { q = "0" }
+)M",
+                                  0.5, 0.3, 0.9);
+  ASSERT_TRUE(branch.found) << branch.message;
+  for (const BranchPoint& p : branch.points) {
+    EXPECT_EQ(p.state[1], 1) << p.values[0];
+    EXPECT_NEAR(p.state[0], 1 - 0.1 * p.values[0] / (1 + p.values[0]), 1e-9);
+  }
+}
+
+// T = 10 log((I - 0)/(I - c)) from the reset 0 to the threshold c: nothing is left of it at c = 0.
+TEST(JumpBranch, OfAnIntegratorShrinksUntilItsThresholdMeetsItsReset) {
+  const Branch branch = orbits_of(
+      "equations = \"v' = (20 - v)/10\"\n[parameters]\nc = 15\n[initial]\nv = 0\n[jump.spike]\non = \"v - c\"\n"
+      "direction = \"rising\"\nset = { v = \"0\" }\n",
+      15, -5, 19);
+  ASSERT_TRUE(branch.found) << branch.message;
+  EXPECT_TRUE(branch.special.empty());
+  EXPECT_EQ(branch.ends[0].why, "closed");
+  EXPECT_NEAR(branch.ends[0].value, 0, 1e-2);
+  EXPECT_EQ(branch.points.back().values[0], 19);
+  for (const BranchPoint& p : branch.points)
+    EXPECT_NEAR(p.period, 10 * std::log(20 / (20 - p.values[0])), 1e-8 * p.period + 1e-9) << p.values[0];
+}
+
 }  // namespace
 }  // namespace saltus

@@ -675,5 +675,165 @@ y = 0
   EXPECT_EQ(b.points.back().values[0], 0.5);
 }
 
+// u2 = 0 all along: a whole row of the equations vanishes where another branch crosses, at u1 = 1/3.
+TEST(EquilibriumBranch, LocatesATranscriticalPointOnAnAxis) {
+  const char* text = R"M(
+equations = """
+  u' = 3*u*(1 - u) - u*w - p*(1 - exp(-5*u))
+  w' = -w + 3*u*w
+"""
+[parameters]
+p = 0
+[initial]
+u = 1
+w = 0
+)M";
+  const Branch b = equilibria(text, 0, 1);
+  ASSERT_TRUE(b.found) << b.message;
+  expect_special(b, "branch", 2.0 / 3 / (1 - std::exp(-5.0 / 3)), 1e-9);
+  expect_special(b, "branch", 0.6, 1e-8);
+  EXPECT_EQ(of_type(b, "fold").size(), 1u) << "where the parameter rests there is none";
+  const SpecialPoint& cross = *of_type(b, "branch")[0];
+  const Model model = read_model_text(text);
+  EquilibriumOptions near{run_of(model)};
+  near.run.parameters[0] = cross.near_values[0];
+  near.run.initial = cross.near_state;
+  const Branch other = follow_equilibrium(
+      model, near, {.parameter = 0, .low = 0, .high = 1, .seek = BranchOptions::Seek{"branch", cross.values[0]}});
+  ASSERT_TRUE(other.found) << other.message;
+  for (const BranchPoint& p : other.points) EXPECT_NEAR(p.state[0], 1.0 / 3, 1e-9);
+}
+
+TEST(EquilibriumBranch, BeginsAgainAtAPitchforkOfTheOrigin) {  // Lorenz: x^2 = 8/3 (r - 1)
+  const char* text = R"M(
+equations = """
+  x' = 10*(y - x)
+  y' = r*x - y - x*z
+  z' = x*y - 8/3*z
+"""
+[parameters]
+r = 0.5
+[initial]
+x = 0.1
+y = 0
+z = 0
+)M";
+  const Branch b = equilibria(text, 0, 30);
+  ASSERT_EQ(of_type(b, "branch").size(), 1u);
+  const SpecialPoint& cross = *of_type(b, "branch")[0];
+  const Model model = read_model_text(text);
+  EquilibriumOptions near{run_of(model)};
+  near.run.parameters[0] = cross.near_values[0];
+  near.run.initial = cross.near_state;
+  const Branch other = follow_equilibrium(
+      model, near, {.parameter = 0, .low = 0, .high = 30, .seek = BranchOptions::Seek{"branch", cross.values[0]}});
+  ASSERT_TRUE(other.found) << other.message;
+  expect_special(other, "hopf", 470.0 / 19, 1e-9);
+  for (const BranchPoint& p : other.points)
+    EXPECT_NEAR(p.state[0] * p.state[0], 8.0 / 3 * (p.values[0] - 1), 1e-7 * (1 + p.values[0]));
+}
+
+/// A period of an orbit as a plain run of the model: how far from the start it ends.
+double open_by(const Model& model, const BranchPoint& p) {
+  RunOptions o = run_of(model);
+  o.parameters = parameter_values(model, std::vector<GivenParameter>{{0, p.values[0]}});
+  o.initial = p.state;
+  o.from = p.t;
+  o.until = p.t + p.period;
+  const Trajectory run = simulate(Program(model), o);
+  double most = 0;
+  for (size_t i = 0; i < p.state.size(); ++i) most = std::max(most, std::abs(run.end.state[i] - p.state[i]));
+  return most;
+}
+
+// Static friction holds what arrives below its bound: an orbit that turns without sticking ends where it would stick.
+TEST(OrbitBranch, PassesASwitchThatHoldsOnlyWhereItIsPulledLoose) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = (2.5*cos(0.65*t) - 0.01*v - x - sign(v, 2))/m
+"""
+[parameters]
+m = 1
+[initial]
+x = 0
+v = 0
+[section.strobe]
+every = "2*pi/0.65"
+)M");
+  const Branch b =
+      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.7, .high = 1.05});
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_GE(of_type(b, "release").size(), 2u);
+  size_t without = 0, sticking = 0;  // turns
+  for (const BranchPoint& p : b.points) {
+    if (!p.label.empty()) continue;
+    EXPECT_LT(open_by(model, p), 1e-7) << p.values[0];
+    const long stuck = std::count(p.signature.begin(), p.signature.end(), "0");
+    (stuck == 1 ? without : sticking) += 1;
+  }
+  EXPECT_GT(without, 0u);
+  EXPECT_GT(sticking, 0u);
+}
+
+TEST(OrbitBranch, ThatComesBackThroughChangesOfItsSignatureIsClosed) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = 2.5*cos(0.65*t) - 0.01*v - k*x - sign(v, 2)
+"""
+[parameters]
+k = 1
+[initial]
+x = 0
+v = 0
+[section.strobe]
+every = "2*pi/0.65"
+)M");
+  const Branch b =
+      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.7, .high = 1.35});
+  ASSERT_TRUE(b.found) << b.message;
+  for (const BranchEnd& e : b.ends) EXPECT_EQ(e.why, "closed");
+  EXPECT_LT(b.points.size(), 200u);
+}
+
+// The doubled orbit begins at the flip; what lies apart from it, counted twice, does not.
+TEST(OrbitBranch, OfDoublePeriodBeginsAtRoesslersFourthFlipAndEndsOnTheSingleOne) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = -y - z
+  y' = x + 0.2*y
+  z' = 0.2 + z*(x - c)
+"""
+[parameters]
+c = 4.17
+[initial]
+x = 1
+y = 1
+z = 0
+)M");
+  const BranchOptions range{.parameter = 0, .low = 4.13, .high = 4.195};
+  const Branch b = follow_orbit(model, {.run = run_of(model, 1000)}, range);
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(of_type(b, "flip").size(), 1u);
+  const SpecialPoint& flip = *of_type(b, "flip")[0];
+  EXPECT_NEAR(flip.values[0], 4.187, 1e-3);
+  const auto from = [&](const SpecialPoint& s) {
+    OrbitOptions near{.run = run_of(model)};
+    near.run.parameters[0] = s.near_values[0];
+    near.run.initial = s.near_state;
+    near.run.from = s.near_t;
+    near.guess = true;
+    near.time = s.near_period;
+    return near;
+  };
+  BranchOptions other = range;
+  other.seek = {"flip", flip.values[0]};
+  const Branch doubled = follow_orbit(model, from(flip), other);
+  ASSERT_TRUE(doubled.found) << doubled.message;
+  EXPECT_NEAR(doubled.points[0].values[0], flip.values[0], 1e-3);
+  EXPECT_NEAR(doubled.points[0].period, 2 * flip.period, 1e-2);
+}
+
 }  // namespace
 }  // namespace saltus

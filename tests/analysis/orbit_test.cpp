@@ -308,6 +308,19 @@ TEST(Equilibrium, IsFoundInItsMode) {
   EXPECT_TRUE(e.stable);
 }
 
+TEST(Equilibrium, IsNoneWhereTimeMovesIt) {
+  for (const char* text :
+       {"equations = \"x' = -x + sin(t)\"\n[initial]\nx = 0.1\n",
+        "equations = \"x' = 0\"\n[initial]\nx = 0.3\n[jump.map]\nevery = 1\nset = { x = \"3.5*x*(1 - x)\" }\n"}) {
+    const Program program(read_model_text(text));
+    const Equilibrium e = find_equilibrium(program, {run_of(program.model())});
+    EXPECT_EQ(e.kind, Equilibrium::Kind::none) << text;
+    EXPECT_EQ(e.why, "time");
+  }
+  const Program at_rest(read_model_text("equations = \"x' = -(2 + sin(t))*(x - 1)\"\n[initial]\nx = 0.1\n"));
+  EXPECT_NEAR(find_equilibrium(at_rest, {run_of(at_rest.model())}).state.at(0), 1, 1e-12);
+}
+
 TEST(Equilibrium, OfASlidingFieldHasOneEigenvalueLess) {
   const Equilibrium e =
       rest_of("equations = \"\"\"\n  x' = y - 2*sign(x)\n  y' = 1 - 3*y\n\"\"\"\n[initial]\nx = 0\ny = 0\n");
@@ -362,6 +375,16 @@ TEST(Exponents, OfAShortRunCountMostOfItHoweverLongItsSteps) {
     ASSERT_EQ(e.exponents.size(), 1u);
     EXPECT_GE(e.time, 0.8 * until);
     EXPECT_NEAR(e.exponents[0], -1, 1e-9) << until;
+  }
+}
+
+TEST(Exponents, OfATentCountAsManyOfItsTicksAsTimeGoesBy) {  // every tick stretches by 1.9999
+  const Program program(
+      read_model_text("equations = \"x' = 0\"\n[initial]\nx = 0.3123\n[jump.map]\nevery = 1\nset = { x = "
+                      "\"1.9999*min(x, 1 - x)\" }\n"));
+  for (const double until : {100.0, 1000.0}) {
+    const Exponents e = find_exponents(program, {.run = run_of(program.model(), until)});
+    EXPECT_NEAR(e.exponents[0], std::log(1.9999), 1e-9) << until;
   }
 }
 
