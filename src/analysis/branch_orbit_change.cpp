@@ -365,10 +365,12 @@ Passage OrbitCurve::pass(const Located& l) {
   const bool squared = problem_.symmetry().has_value();
   if (const int times = on ? times_of(*on) : 1; times > 1) {
     s.after = matrix_after(*on, value).multipliers;
-    s.detail =
-        fmt::format("the branch ends on an orbit of {} the period, which has one {} fewer{}",
-                    times == 2 ? "half" : fmt::format("1/{}", times), s.type == "impact-grazing" ? "impact" : "jump",
-                    before.infinite ? "; the multiplier is infinite (square root)" : "");
+    s.detail = fmt::format("the branch ends on an orbit of {} the period{}{}",
+                           times == 2 ? "half" : fmt::format("1/{}", times),
+                           s.type == "impact-grazing" ? ", which has one impact fewer"
+                           : s.type == "grazing"      ? ", which has one jump fewer"
+                                                      : "",
+                           before.infinite ? "; the multiplier is infinite (square root)" : "");
     const std::string detail = s.detail;
     if (looking_ == 0) book_.special(std::move(s), here);
     return {.why = "signature", .detail = detail};

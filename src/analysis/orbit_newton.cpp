@@ -16,9 +16,10 @@ constexpr double of_a_family = 1e-8;  ///< pivots that count as zero then
 
 }  // namespace
 
-/// Contacts at rest may be violated by rounding where the phase is counted anew: lands on them.
+/// Contacts at rest may be violated by rounding where the phase is counted anew, and what is slid on left by it: lands
+/// on them.
 void OrbitSearch::land(Begin& begin, const Arc& arc) {
-  if (program_->constraints() == 0) return;
+  if (program_->constraints() == 0 && arc.mode.switches.find('0') == std::string::npos) return;
   variation_->begin(Mat());
   variation_->land(arc, begin.x, begin.t);
 }

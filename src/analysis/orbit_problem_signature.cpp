@@ -31,6 +31,16 @@ double quiet_time(const Trajectory& run) {
   return 0.5 * (marks[best] + marks[best + 1]);
 }
 
+/// A run that starts beside what it slides on, by rounding, gets there at once: that is no leg.
+void drop_rounding(std::vector<Leg>& legs, double duration) {
+  constexpr double nothing = 1e-12;
+  while (legs.size() > 1 && legs[0].happens && legs[0].event.jumps.empty() && legs[0].event.hits.empty() &&
+         legs[0].event.resting.empty() && std::abs(legs[0].length) < nothing * duration) {
+    legs[1].length += legs[0].length;
+    legs.erase(legs.begin());
+  }
+}
+
 const Arc& arc_at(const Trajectory& run, double t) { return run.arcs[at(run.pieces[run.piece_at(t)].arc)]; }
 
 }  // namespace
@@ -101,6 +111,7 @@ std::optional<Vec> OrbitProblem::take_run(std::vector<double> x, double t, doubl
   if (!ran) return std::nullopt;
   const Trajectory& run = *ran;
   legs_ = legs_of(run, x, t, direction_, true);
+  drop_rounding(legs_, duration);
   if (!forced_) {
     const Arc arc = run.arcs.empty() ? run.last : run.arcs.front();
     shooting_->bind(o.parameters, directions_);

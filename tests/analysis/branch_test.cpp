@@ -835,5 +835,29 @@ z = 0
   EXPECT_NEAR(doubled.points[0].period, 2 * flip.period, 1e-2);
 }
 
+// On x = 0, y' = -y + 0.4 sign(y - 0.2) + sin(t) goes down to -0.945883467: that far a holds it (piecewise closed
+// form).
+TEST(OrbitBranch, ThatSlidesWhereItIsCutAddsSlidingOnce) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = -x + y - a*sign(x)
+  y' = -y - 2*x + 0.4*sign(y - 0.2) + sin(t)
+"""
+[parameters]
+a = 0.9
+[initial]
+x = 0.5
+y = 0.5
+[section.s]
+every = "2*pi"
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.85, .high = 1});
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(b.special.size(), 1u);
+  EXPECT_EQ(b.special[0].type, "adding-sliding");
+  EXPECT_NEAR(b.special[0].values[0], 0.945883467406182, 1e-9);
+  EXPECT_EQ(b.special[0].persists, true);
+}
+
 }  // namespace
 }  // namespace saltus

@@ -301,6 +301,25 @@ TEST(Spectrum, OfAProductKeepsComplexPairs) {
   for (size_t i = 0; i < 2; ++i) EXPECT_LT(std::abs(s[i] - direct[i]), 1e-13);
 }
 
+// Along x = 0 it slides over the tick: what Newton's method leaves of x, 1e-52, is no leg of its own.
+TEST(Orbit, ThatSlidesOverItsSectionBeginsOnTheSurface) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = -x + y - 0.9*sign(x)
+  y' = -y - 2*x + 0.4*sign(y - 0.2) + sin(t)
+"""
+[initial]
+x = 0.5
+y = 0.5
+[section.s]
+every = "2*pi"
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_EQ(orbit.state[0], 0);
+  EXPECT_EQ(orbit.trajectory.start_mode.text(), "0-");
+}
+
 TEST(Equilibrium, IsFoundInItsMode) {
   const Equilibrium e = rest_of("equations = \"x' = -abs(x) + 1\"\n[initial]\nx = 0.9\n");
   EXPECT_EQ(e.kind, Equilibrium::Kind::equilibrium);
