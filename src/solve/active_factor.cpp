@@ -3,74 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "base/numbers.hpp"
+#include "solve/band_factor.hpp"
+#include "solve/matrix.hpp"
 
 namespace saltus {
 namespace {
 
-constexpr int widest_band = 16;        // beyond this, a general sparse factorisation is faster
-constexpr double consistent = 1e-11;   // relative residual up to which a singular system counts as solvable
-constexpr double regularising = 1e-8;  // shift of a singular sparse matrix, relative to its largest entry
-
-/// LU with row exchanges of a band matrix, stored by rows: entry (i, j) at [i][j - i + lower], fill up to lower +
-/// upper.
-struct BandLu {
-  int n = 0, lower = 0, upper = 0, width = 1;
-  std::vector<double> rows, inverse;  // of pivots
-  std::vector<int> swap;
-
-  double* entry(int i, int j) { return rows.data() + static_cast<std::ptrdiff_t>(i) * width + (j - i + lower); }
-  const double* entry(int i, int j) const {
-    return rows.data() + static_cast<std::ptrdiff_t>(i) * width + (j - i + lower);
-  }
-
-  void start(int size, int below, int above) {
-    n = size, lower = below, upper = above + below, width = lower + upper + 1;
-    rows.assign(static_cast<size_t>(width) * static_cast<size_t>(n), 0.0);
-    swap.assign(static_cast<size_t>(n), 0);
-    inverse.assign(static_cast<size_t>(n), 0.0);
-  }
-
-  /// False if the matrix, with this largest entry, is singular to working precision.
-  bool factor(double largest) {
-    for (int k = 0; k < n; ++k) {
-      const int last = std::min(n - 1, k + lower), right = std::min(n - 1, k + upper) - k;
-      int p = k;
-      for (int i = k + 1; i <= last; ++i)
-        if (std::abs(*entry(i, k)) > std::abs(*entry(p, k))) p = i;
-      double* const pivots = entry(k, k);
-      if (std::abs(*entry(p, k)) <= 8 * eps * largest) return false;
-      swap[static_cast<size_t>(k)] = p;
-      if (p != k) std::swap_ranges(pivots, pivots + right + 1, entry(p, k));
-      const double unit = inverse[static_cast<size_t>(k)] = 1 / pivots[0];
-      for (int i = k + 1; i <= last; ++i) {
-        double* const row = entry(i, k);
-        const double m = row[0] *= unit;
-        if (m == 0) continue;
-        for (int j = 1; j <= right; ++j) row[j] -= m * pivots[j];
-      }
-    }
-    return true;
-  }
-
-  void solve_in_place(Vec& x) const {
-    for (int k = 0; k < n; ++k) {
-      std::swap(x[k], x[swap[static_cast<size_t>(k)]]);
-      const double* column = entry(k, k);
-      for (int i = k + 1, last = std::min(n - 1, k + lower); i <= last; ++i) {
-        column += width - 1;
-        x[i] -= *column * x[k];
-      }
-    }
-    for (int k = n - 1; k >= 0; --k) {
-      const double* row = entry(k, k);
-      double sum = x[k];
-      for (int j = 1, right = std::min(n - 1 - k, upper); j <= right; ++j) sum -= row[j] * x[k + j];
-      x[k] = sum * inverse[static_cast<size_t>(k)];
-    }
-  }
-};
+constexpr int widest_band = 16;              // beyond this, a general sparse factorisation is faster
+constexpr double consistent = 1e-11;         // relative residual up to which a singular system counts as solvable
+constexpr double rounding_of_row = 4 * eps;  // residual of a row, relative to the sizes of its terms
+constexpr double regularising = 1e-8;        // shift of a singular sparse matrix, relative to its largest entry
 
 }  // namespace
 
@@ -86,12 +31,14 @@ struct ActiveFactor::Memory {
   std::optional<Orthogonal> orthogonal;
 
   SparseMat sparse_matrix;
-  double largest = 0;  // entry of its free part
-  bool banded = false;
-  BandLu band;
-  SparseMat sparse_part;  // where it is not banded
+  bool whole = false;   // a band, factored with the rows and columns that are not free
+  bool banded = false;  // its free part is a band
+  BandFactor band;
+  SparseMat sparse_part;  // free rows and columns, where it is not whole
   SparseMat analysed;     // the pattern last analysed
   SparseLu sparse_lu;
+  Vec right, other_x;  // scratch of the whole
+  RowSums own_sums, other_sums;
 
   void list_free(const std::vector<char>& which) {
     free = which;
@@ -118,42 +65,45 @@ struct ActiveFactor::Memory {
     if (singular) orthogonal.emplace(dense_part, 1e-13);
   }
 
-  /// Calls f(row, column, value) for every entry of the free part.
-  template <class F>
-  void each_entry(const SparseMat& M, const F& f) const {
-    for (size_t j = 0; j < index.size(); ++j) {
-      for (const auto [row, value] : M.column(index[j])) {
-        const int i = place[static_cast<size_t>(row)];
-        if (i >= 0) f(i, static_cast<int>(j), value);
-      }
+  /// Factors of M with this free set, if they are not there.
+  void keep(const Mat& M, const std::vector<char>& which, bool is_same) {
+    const bool known = dense && dense_matrix.rows() == M.rows() && (is_same || dense_matrix == M);
+    if (known && free == which) return;
+    dense = true;
+    whole = false;
+    if (!known) dense_matrix = M;
+    list_free(which);
+    factor(M);
+  }
+
+  void keep(const SparseMat& M, const std::vector<char>& which, bool is_same) {
+    const bool known = !dense && sparse_matrix.rows() == M.rows() && (is_same || sparse_matrix == M);
+    if (known && free == which) return;
+    dense = false;
+    if (!known) {
+      sparse_matrix = M;
+      whole = band.take(M, widest_band);
     }
+    list_free(which);
+    factor(M);
   }
 
   void factor(const SparseMat& M) {
     singular = false;
     if (index.empty()) return;
     ++factorisations;
-    int below = 0, above = 0;
-    largest = 0;
-    each_entry(M, [&](int i, int j, double value) {
-      below = std::max(below, i - j);
-      above = std::max(above, j - i);
-      largest = std::max(largest, std::abs(value));
-    });
-    banded = below <= widest_band && above <= widest_band;
-    if (!banded) sparse_part = M.part(index, place);
-    singular = !numeric_factor(M, below, above, 0);
-    if (singular) numeric_factor(M, below, above, regularising * largest);
+    if (!whole) {
+      sparse_part = M.part(index, place);
+      banded = band.take(sparse_part, widest_band);
+    }
+    singular = !numeric_factor(0);
+    if (singular) numeric_factor(regularising * largest_free_entry(M));
   }
 
-  bool numeric_factor(const SparseMat& M, int below, int above, double shift) {
+  bool numeric_factor(double shift) {
+    if (whole) return band.factor(free, shift);
     const int k = static_cast<int>(index.size());
-    if (banded) {
-      band.start(k, below, above);
-      each_entry(M, [&](int i, int j, double value) { *band.entry(i, j) += value; });
-      for (int j = 0; shift > 0 && j < k; ++j) *band.entry(j, j) += shift;
-      return band.factor(largest);
-    }
+    if (banded) return band.factor(std::vector<char>(index.size(), 1), shift);
     SparseMat A = sparse_part;
     if (shift > 0) A = sparse_part + shift * SparseMat::Identity(k);
     if (!A.same_pattern(analysed)) {
@@ -164,7 +114,7 @@ struct ActiveFactor::Memory {
     return sparse_lu.factor(A);
   }
 
-  Vec apply_inverse(const Vec& b) const {
+  Vec apply_inverse(const Vec& b) {
     if (dense) return singular ? orthogonal->solve(b) : lu.solve(b);
     if (!banded) return sparse_lu.solve(b);
     Vec x = b;
@@ -173,17 +123,18 @@ struct ActiveFactor::Memory {
   }
 
   void subtract_product(const Mat&, const Vec& x, Vec& r) const { r -= dense_part * x; }
-  void subtract_product(const SparseMat& M, const Vec& x, Vec& r) const {
-    each_entry(M, [&](int i, int j, double value) { r[i] -= value * x[j]; });
-  }
+  void subtract_product(const SparseMat&, const Vec& x, Vec& r) const { r -= sparse_part * x; }
 
   double largest_free_entry(const Mat&) const { return dense_part.max_abs(); }
-  double largest_free_entry(const SparseMat&) const { return largest; }
+  double largest_free_entry(const SparseMat&) const {
+    if (whole || banded) return band.largest();
+    return sparse_part.max_abs();
+  }
 
   /// Solves with what is factored; refinement makes the residual small row by row, and turns the shifted inverse of a
   /// singular matrix into the inverse on its range.
   template <class Matrix>
-  LinearFate solve(const Matrix& M, const Vec& b, Vec& x) const {
+  LinearFate solve(const Matrix& M, const Vec& b, Vec& x) {
     const double scale_b = b.max_abs();
     x = apply_inverse(b);
     Vec r = b, better, r_better;
@@ -204,7 +155,14 @@ struct ActiveFactor::Memory {
   }
 
   template <class Matrix>
-  LinearFate solve_free(const Matrix& M, const Vec& rhs, Vec& x) const {
+  LinearFate solve_free(const Matrix& M, const Vec& rhs, Vec& x, RowSums* rows) {
+    const LinearFate fate = solve_part(M, rhs, x);
+    if (rows) *rows = {rhs - M * x, rhs.cwiseAbs() + absolute_product(M, x)};
+    return fate;
+  }
+
+  template <class Matrix>
+  LinearFate solve_part(const Matrix& M, const Vec& rhs, Vec& x) {
     const int k = static_cast<int>(index.size());
     if (k == 0) return LinearFate::regular;
     Vec b(k), x_free;
@@ -219,6 +177,66 @@ struct ActiveFactor::Memory {
     for (int i = 0; i < k; ++i) x[index[static_cast<size_t>(i)]] = x_free[i];
     return fate;
   }
+
+  /// The largest residual of a free row; and whether some row is off by more than rounding, of its own terms or of the
+  /// largest right side.
+  std::pair<double, bool> judge(const RowSums& sums, double largest_right) const {
+    double error = 0, off = 0;
+    const double least = eps * largest_right;
+    for (const int i : index) {
+      const double r = std::abs(sums.residual[i]);
+      error = std::max(error, r);
+      off = std::max(off, r - std::max(rounding_of_row * sums.size[i], least));
+    }
+    return {error, off > 0};
+  }
+
+  /// `solve` without taking the free part out of the band. Refinement is for rows whose residual is not rounding.
+  LinearFate solve_whole(const Vec& rhs, Vec& x, RowSums& sums) {
+    if (index.empty()) {
+      band.products(rhs, x, sums.residual, sums.size);
+      return LinearFate::regular;
+    }
+    const auto fixed_are_zero = [&] {
+      for (Index i = 0; i < x.size(); ++i)
+        if (!free[static_cast<size_t>(i)] && x[i] != 0) return false;
+      return true;
+    };
+    for (const int i : index) x[i] = 0;
+    const bool zero = fixed_are_zero();
+    if (!zero) band.products(rhs, x, sums.residual, sums.size);
+    const Vec& known = zero ? rhs : sums.residual;
+    right.setZero(x.size());
+    double scale_b = 0, largest_x = 0;
+    for (const int i : index) {
+      right[i] = known[i];
+      scale_b = std::max(scale_b, std::abs(right[i]));
+    }
+    band.solve_in_place(right);
+    for (const int i : index) x[i] = right[i];
+    band.products(rhs, x, sums.residual, sums.size);
+    auto [error, off] = judge(sums, scale_b);
+    for (int k = 0; k < (singular ? 8 : 2) && error > 0 && (singular || off); ++k) {
+      for (const int i : index) right[i] = sums.residual[i];
+      band.solve_in_place(right);
+      other_x = x;
+      for (const int i : index) other_x[i] += right[i];
+      band.products(rhs, other_x, other_sums.residual, other_sums.size);
+      const auto [e_better, off_better] = judge(other_sums, scale_b);
+      if (!(e_better < error)) break;
+      x.swap(other_x), error = e_better, off = off_better;
+      std::swap(sums, other_sums);
+      if (error <= eps * scale_b) break;
+    }
+    bool finite = true;
+    for (const int i : index) {
+      largest_x = std::max(largest_x, std::abs(x[i]));
+      finite = finite && std::isfinite(x[i]);
+    }
+    const double size = scale_b + band.largest() * largest_x;
+    if (!finite || !(error <= (singular ? consistent * scale_b : 1e-6 * size))) return LinearFate::inconsistent;
+    return singular ? LinearFate::least_norm : LinearFate::regular;
+  }
 };
 
 ActiveFactor::ActiveFactor() : memory_(std::make_unique<Memory>()) {}
@@ -230,26 +248,25 @@ int ActiveFactor::factorisations() const { return memory_->factorisations; }
 int ActiveFactor::analyses() const { return memory_->analyses; }
 
 LinearFate ActiveFactor::solve(const Mat& M, const std::vector<char>& free, const Vec& rhs, Vec& x) {
-  Memory& m = *memory_;
-  if (!m.dense || m.free != free || m.dense_matrix.rows() != M.rows() || m.dense_matrix != M) {
-    m.dense = true;
-    m.dense_matrix = M;
-    m.list_free(free);
-    m.factor(M);
-  }
-  return m.solve_free(M, rhs, x);
+  memory_->keep(M, free, false);
+  return memory_->solve_free(M, rhs, x, nullptr);
+}
+
+LinearFate ActiveFactor::solve(const Mat& M, const std::vector<char>& free, const Vec& rhs, Vec& x, RowSums& rows,
+                               bool same) {
+  memory_->keep(M, free, same);
+  return memory_->solve_free(M, rhs, x, &rows);
 }
 
 LinearFate ActiveFactor::solve(const SparseMat& M, const std::vector<char>& free, const Vec& rhs, Vec& x) {
-  Memory& m = *memory_;
-  const bool same = !m.dense && m.sparse_matrix == M;
-  if (!same || m.free != free) {
-    m.dense = false;
-    if (!same) m.sparse_matrix = M;
-    m.list_free(free);
-    m.factor(M);
-  }
-  return m.solve_free(M, rhs, x);
+  memory_->keep(M, free, false);
+  return memory_->whole ? memory_->solve_whole(rhs, x, memory_->own_sums) : memory_->solve_free(M, rhs, x, nullptr);
+}
+
+LinearFate ActiveFactor::solve(const SparseMat& M, const std::vector<char>& free, const Vec& rhs, Vec& x, RowSums& rows,
+                               bool same) {
+  memory_->keep(M, free, same);
+  return memory_->whole ? memory_->solve_whole(rhs, x, rows) : memory_->solve_free(M, rhs, x, &rows);
 }
 
 }  // namespace saltus

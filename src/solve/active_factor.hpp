@@ -17,6 +17,11 @@ enum class LinearFate {
   inconsistent,  ///< M_ff is singular and the system has no solution
 };
 
+/// residual = rhs - M x and size = |rhs| + |M| |x|, in all rows.
+struct RowSums {
+  Vec residual, size;
+};
+
 class ActiveFactor {
  public:
   ActiveFactor();
@@ -27,6 +32,9 @@ class ActiveFactor {
   /// Overwrites the free entries of x; the fixed ones are read. `free` has one entry per unknown.
   LinearFate solve(const Mat& M, const std::vector<char>& free, const Vec& rhs, Vec& x);
   LinearFate solve(const SparseMat& M, const std::vector<char>& free, const Vec& rhs, Vec& x);
+  /// The same with `rows`; `same`: M is known to be that of the last solve.
+  LinearFate solve(const Mat& M, const std::vector<char>& free, const Vec& rhs, Vec& x, RowSums& rows, bool same);
+  LinearFate solve(const SparseMat& M, const std::vector<char>& free, const Vec& rhs, Vec& x, RowSums& rows, bool same);
 
   /// Numbers of numerical factorisations and of symbolic analyses so far: what reuse is measured by.
   int factorisations() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/numbers.hpp"
 #include "solve/matrix.hpp"
@@ -10,45 +11,47 @@
 namespace saltus {
 namespace {
 
-void add_effects(const Mat& M, const Vec& weight, Vec& effect) {
-  for (Index j = 0; j < M.cols(); ++j)
-    for (Index i = 0; i < M.rows(); ++i) effect[j] = std::max(effect[j], std::abs(M(i, j)) * weight[i]);
-}
+constexpr int unmeasured = 4, unmeasured_from = 200;
 
-void add_effects(const SparseMat& M, const Vec& weight, Vec& effect) {
-  for (Index j = 0; j < M.cols(); ++j)
-    for (const auto [row, value] : M.column(j)) effect[j] = std::max(effect[j], std::abs(value) * weight[row]);
+template <class Matrix>
+double effect_of(const Matrix& M, Index j, const Vec& weight) {
+  double effect = 0;
+  each_in_column(M, j, [&](Index row, double value) { effect = std::max(effect, std::abs(value) * weight[row]); });
+  return effect;
 }
-
-Vec absolute_product(const Mat& M, const Vec& x) {
-  Vec y = Vec::Zero(M.rows());
-  for (Index j = 0; j < M.cols(); ++j)
-    for (Index i = 0; x[j] != 0 && i < M.rows(); ++i) y[i] += std::abs(M(i, j)) * std::abs(x[j]);
-  return y;
-}
-
-Vec absolute_product(const SparseMat& M, const Vec& x) { return M.cwiseAbs() * x.cwiseAbs(); }
 
 }  // namespace
 
 template <class Matrix>
-BoxScales box_scales(const Matrix& M, const Vec& q, const Vec& x) {
-  BoxScales s{q.cwiseAbs() + absolute_product(M, x), Vec::Zero(q.size())};
-  Vec weight(q.size());
-  for (Index i = 0; i < q.size(); ++i) {
+BoxScales box_scales(const Matrix& M, Vec row, const Vec& x, const Vec& lo, const Vec& hi) {
+  const Index n = row.size();
+  BoxScales s{std::move(row), Vec::Ones(n)};
+  if (n == 0) return s;
+  Vec weight(n);
+  for (Index i = 0; i < n; ++i) {
     if (!(s.row[i] > 0)) s.row[i] = 1;  // the row is 0 = 0: any unit will do
     weight[i] = 1 / s.row[i];
   }
-  if (q.size() == 0) return s;
-  add_effects(M, weight, s.effect);
-  const double largest = x.size() > 0 ? x.max_abs() : 0;
-  for (Index j = 0; j < q.size(); ++j)
-    if (!(s.effect[j] > 0)) s.effect[j] = largest > 0 ? 1 / largest : 1;  // a variable without effect
+  double largest = -1;
+  for (Index j = 0; j < n; ++j) {
+    if (lo[j] == -inf && hi[j] == inf) continue;
+    s.effect[j] = effect_of(M, j, weight);
+    if (s.effect[j] > 0) continue;  // else a variable without effect
+    if (largest < 0) largest = x.max_abs();
+    s.effect[j] = largest > 0 ? 1 / largest : 1;
+  }
   return s;
+}
+
+template <class Matrix>
+BoxScales box_scales(const Matrix& M, const Vec& q, const Vec& x) {
+  return box_scales(M, q.cwiseAbs() + absolute_product(M, x), x, Vec::Zero(q.size()), Vec::Zero(q.size()));
 }
 
 template BoxScales box_scales(const Mat&, const Vec&, const Vec&);
 template BoxScales box_scales(const SparseMat&, const Vec&, const Vec&);
+template BoxScales box_scales(const Mat&, Vec, const Vec&, const Vec&, const Vec&);
+template BoxScales box_scales(const SparseMat&, Vec, const Vec&, const Vec&, const Vec&);
 
 double box_residual(const BoxScales& s, const Vec& lo, const Vec& hi, const Vec& x, const Vec& w) {
   double worst = 0;
@@ -79,7 +82,9 @@ ActiveSetResult active_set(const Matrix& M, const Vec& q, const Vec& lo, const V
   best.residual = inf;
   std::vector<char> free(static_cast<size_t>(n));
   std::vector<std::pair<int, BoundState>> moves;
-  Vec x = Vec::Zero(n);
+  const Vec rhs = -q;
+  Vec x = Vec::Zero(n), w;
+  RowSums rows;
   size_t fewest = std::numeric_limits<size_t>::max();
   int patience = limits.patience;
 
@@ -89,9 +94,9 @@ ActiveSetResult active_set(const Matrix& M, const Vec& q, const Vec& lo, const V
       free[static_cast<size_t>(i)] = s == BoundState::inside;
       if (s != BoundState::inside) x[i] = s == BoundState::lower ? lo[i] : hi[i];
     }
-    const LinearFate fate = factor.solve(M, free, -q, x);
-    const Vec w = M * x + q;
-    const BoxScales scales = box_scales(M, q, x);
+    const LinearFate fate = factor.solve(M, free, rhs, x, rows, iteration > 1);
+    w = -rows.residual;
+    const BoxScales scales = box_scales(M, rows.size, x, lo, hi);
 
     moves.clear();
     for (int i = 0; i < n; ++i) {
@@ -110,10 +115,15 @@ ActiveSetResult active_set(const Matrix& M, const Vec& q, const Vec& lo, const V
       }
     }
 
-    const Vec inside = x.cwiseMax(lo).cwiseMin(hi);
-    const Vec w_inside = inside == x ? w : Vec(M * inside + q);
-    const double residual = inside.allFinite() ? box_residual(scales, lo, hi, inside, w_inside) : inf;
-    if (residual < best.residual) best = {inside, w_inside, residual, 0, false, fate == LinearFate::least_norm};
+    // The first points of a large problem are not measured: it is solved soon, or not at one of them.
+    const bool last = moves.empty() || fate == LinearFate::inconsistent || iteration == limits.iterations;
+    if (last || n < unmeasured_from || iteration > unmeasured) {
+      Vec inside = x.cwiseMax(lo).cwiseMin(hi);
+      Vec w_inside = inside == x ? w : Vec(M * inside + q);
+      const double residual = inside.allFinite() ? box_residual(scales, lo, hi, inside, w_inside) : inf;
+      if (residual < best.residual)
+        best = {std::move(inside), std::move(w_inside), scales, residual, 0, false, fate == LinearFate::least_norm};
+    }
     best.iterations = iteration;
     if (moves.empty()) {
       best.converged = fate != LinearFate::inconsistent && best.residual <= std::max(1e-12, limits.tolerance);

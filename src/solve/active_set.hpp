@@ -22,6 +22,9 @@ struct BoxScales {
 
 template <class Matrix>
 BoxScales box_scales(const Matrix& M, const Vec& q, const Vec& x);
+/// The same with row = |q| + |M| |x| known; the effects of variables without bounds do not matter.
+template <class Matrix>
+BoxScales box_scales(const Matrix& M, Vec row, const Vec& x, const Vec& lo, const Vec& hi);
 
 double box_residual(const BoxScales& scales, const Vec& lo, const Vec& hi, const Vec& x, const Vec& w);
 
@@ -34,6 +37,7 @@ struct ActiveSetLimits {
 
 struct ActiveSetResult {
   Vec x, w;
+  BoxScales scales;  ///< by which the residual was measured
   double residual = 0;
   int iterations = 0;
   bool converged = false;

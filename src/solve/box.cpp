@@ -31,10 +31,9 @@ bool well_formed(const Problem& p, const Vec& x0) {
 Vec clamp(const Vec& x, const Vec& lo, const Vec& hi) { return x.cwiseMax(lo).cwiseMin(hi); }
 
 template <class Problem>
-void set_point(const Problem& p, Vec x, BoxSolution& s) {
+void set_point(const Problem& p, Vec x, Vec w, const BoxScales& scales, BoxSolution& s) {
   s.x = std::move(x);
-  s.w = p.M * s.x + p.q;
-  const BoxScales scales = box_scales(p.M, p.q, s.x);
+  s.w = std::move(w);
   s.residual = box_residual(scales, p.lo, p.hi, s.x, s.w);
   const size_t n = static_cast<size_t>(p.q.size());
   s.state.assign(n, BoundState::inside);
@@ -50,18 +49,38 @@ void set_point(const Problem& p, Vec x, BoxSolution& s) {
   }
 }
 
-/// Keeps a point if it is better than what there was; true if the problem is solved.
 template <class Problem>
-bool offer(const Problem& p, Vec x, int iterations, const BoxOptions& options, BoxSolution& s) {
-  s.iterations += iterations;
-  if (x.size() != p.q.size() || !x.allFinite()) return false;
-  BoxSolution other;
-  set_point(p, clamp(x, p.lo, p.hi), other);
+void set_point(const Problem& p, Vec x, BoxSolution& s) {
+  Vec w = p.M * x + p.q;
+  const BoxScales scales = box_scales(p.M, p.q, x);
+  set_point(p, std::move(x), std::move(w), scales, s);
+}
+
+/// Keeps a point if it is better than what there was; true if the problem is solved.
+bool keep_better(BoxSolution other, const BoxOptions& options, BoxSolution& s) {
   if (s.x.size() > 0 && !(other.residual < s.residual)) return s.status == SolveStatus::solved;
   other.iterations = s.iterations;
   other.status = other.residual <= options.tolerance ? SolveStatus::solved : SolveStatus::not_converged;
   s = std::move(other);
   return s.status == SolveStatus::solved;
+}
+
+template <class Problem>
+bool offer(const Problem& p, const Vec& x, int iterations, const BoxOptions& options, BoxSolution& s) {
+  s.iterations += iterations;
+  if (x.size() != p.q.size() || !x.allFinite()) return false;
+  BoxSolution other;
+  set_point(p, clamp(x, p.lo, p.hi), other);
+  return keep_better(std::move(other), options, s);
+}
+
+template <class Problem>
+bool offer(const Problem& p, ActiveSetResult r, const BoxOptions& options, BoxSolution& s) {
+  if (!r.converged) return offer(p, r.x, r.iterations, options, s);
+  s.iterations += r.iterations;
+  BoxSolution other;
+  set_point(p, std::move(r.x), std::move(r.w), r.scales, other);
+  return keep_better(std::move(other), options, s);
 }
 
 /// The states of a guess.
@@ -107,9 +126,9 @@ std::vector<BoundState> pushed_from_middle(const Problem& p) {
 template <class Problem>
 bool block_steps(const Problem& p, const BoxOptions& options, ActiveFactor& factor, BoxSolution& s) {
   const auto solves = [&](std::vector<BoundState> state, int steps) {
-    ActiveSetResult r =
-        active_set(p.M, p.q, p.lo, p.hi, std::move(state), {.iterations = steps, .single_steps = false}, factor);
-    return offer(p, std::move(r.x), r.iterations, options, s);
+    return offer(
+        p, active_set(p.M, p.q, p.lo, p.hi, std::move(state), {.iterations = steps, .single_steps = false}, factor),
+        options, s);
   };
   for (const int steps : {12, 60, 300}) {
     if (options.x0.size() == p.q.size() && solves(states_at(p, options.x0), steps)) return true;
@@ -124,9 +143,9 @@ bool single_steps(const Problem& p, const BoxOptions& options, ActiveFactor& fac
   const int n = static_cast<int>(p.q.size());
   const int limit = options.max_iterations > 0 ? options.max_iterations : std::min(20 * n + 100, 20000);
   const bool guessed = s.x.size() == p.q.size();
-  ActiveSetResult r =
-      active_set(p.M, p.q, p.lo, p.hi, guessed ? states_at(p, s.x) : all_inside(p), {.iterations = limit}, factor);
-  return offer(p, std::move(r.x), r.iterations, options, s);
+  return offer(
+      p, active_set(p.M, p.q, p.lo, p.hi, guessed ? states_at(p, s.x) : all_inside(p), {.iterations = limit}, factor),
+      options, s);
 }
 
 /// The problem as an LCP: x = offset + sum of sign * z over the copies of a variable, and for two finite bounds the
@@ -221,7 +240,8 @@ bool lemke_steps(const BoxProblem& p, const BoxOptions& options, ActiveFactor& f
     }
     if (offer(p, x, iterations, options, s) && s.residual <= 1e-14) return true;
     ActiveSetResult better = active_set(p.M, p.q, p.lo, p.hi, state, {.iterations = 3, .single_steps = false}, factor);
-    return offer(p, std::move(better.x), 0, options, s);
+    better.iterations = 0;
+    return offer(p, std::move(better), options, s);
   };
   const LcpRun run = lemke(r.lcp.M, r.lcp.q, r.covering, limit, workspace.dictionary);
   if (run.status == SolveStatus::solved && accept(run.z, run.iterations)) return true;

@@ -1,6 +1,8 @@
 // What the doors of the solvers ask of a matrix, dense or sparse.
 #pragma once
 
+#include <cmath>
+
 #include "base/linear.hpp"
 
 namespace saltus {
@@ -23,6 +25,17 @@ void each_in_column(const Mat& A, Index j, const F& f) {
 template <class F>
 void each_in_column(const SparseMat& A, Index j, const F& f) {
   for (const auto [row, value] : A.column(j)) f(row, value);
+}
+
+/// |M| |x|.
+template <class Matrix>
+Vec absolute_product(const Matrix& M, const Vec& x) {
+  Vec y = Vec::Zero(M.rows());
+  for (Index j = 0; j < M.cols(); ++j) {
+    const double size = std::abs(x[j]);
+    if (size != 0) each_in_column(M, j, [&](Index row, double value) { y[row] += std::abs(value) * size; });
+  }
+  return y;
 }
 
 }  // namespace saltus

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/index.hpp"
 #include "model/derive.hpp"
 
 namespace saltus {
 namespace {
+
+constexpr int summed_from = 120;  // states and items: from here on the time a tape takes is seen
 
 bool is_multiple(const Expr& e, const Expr& of) {
   if (e == of) return true;
@@ -106,6 +109,26 @@ StepFormulas::StepFormulas(const Program& program, const std::string& key, std::
   affine_ = std::all_of(slopes_.constant.begin(), slopes_.constant.end(), [](bool c) { return c; });
   for (const Tape* tape : {&rates_, &tests_, &slopes_, &condition_rates_})
     jets_.emplace_back(*tape, 0).bind(parameters);
+  make_sums();
+}
+
+void StepFormulas::make_sums() {
+  rate_sums_.reset();
+  test_sums_.reset();
+  if (!affine_ || inputs_.counters > 0 || inputs_.states + inputs_.sigmas + inputs_.lambdas <= summed_from) return;
+  const auto sums_of = [](const Jet<double>& jet, std::optional<AffineRows>& out) {
+    const Tape& tape = jet.tape();
+    std::vector<double> values(at(tape.slots));
+    for (int slot = 0; slot < tape.slots; ++slot) values[at(slot)] = jet[slot][0];
+    std::vector<size_t> all(tape.outputs.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    out.emplace(tape, values, all);
+    for (const size_t k : all) {
+      if (!(*out)[k].affine) return out.reset();
+    }
+  };
+  sums_of(jets_[0], rate_sums_);
+  sums_of(jets_[1], test_sums_);
 }
 
 void StepFormulas::bind(std::span<const double> parameters) {
@@ -113,6 +136,19 @@ void StepFormulas::bind(std::span<const double> parameters) {
   parameters_.assign(parameters.begin(), parameters.end());
   if (by_parameter_) by_parameter_->jet->bind(parameters);
   known_ = false;
+  make_sums();
+}
+
+void StepFormulas::add_up(const AffineRows& rows, double t, const Vec& x, const Vec& u, Vec& out) {
+  inputs_now_.resize(static_cast<size_t>(x.size() + u.size()));
+  std::copy_n(x.data(), x.size(), inputs_now_.begin());
+  std::copy_n(u.data(), u.size(), inputs_now_.begin() + x.size());
+  for (Index i = 0; i < out.size(); ++i) {
+    const AffineRows::Row row = rows[static_cast<size_t>(i)];
+    double sum = row.constant + row.time * t;
+    for (const AffineRows::Term& term : row.terms) sum += term.weight * inputs_now_[at(term.from)];
+    out[i] = sum;
+  }
 }
 
 void StepFormulas::put(Jet<double>& jet, double t, const Vec& x, const Vec& u, std::span<const double> counters) const {
@@ -129,14 +165,16 @@ void StepFormulas::put(Jet<double>& jet, double t, const Vec& x, const Vec& u, s
 }
 
 void StepFormulas::rates(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& f) {
-  put(jets_[0], t, x, u, counters);
   f.resize(x.size());
+  if (rate_sums_) return add_up(*rate_sums_, t, x, u, f);
+  put(jets_[0], t, x, u, counters);
   for (Index i = 0; i < f.size(); ++i) f[i] = jets_[0].output(static_cast<size_t>(i))[0];
 }
 
 void StepFormulas::tests(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values) {
-  put(jets_[1], t, x, u, counters);
   values.resize(layout_.size());
+  if (test_sums_) return add_up(*test_sums_, t, x, u, values);
+  put(jets_[1], t, x, u, counters);
   for (Index i = 0; i < values.size(); ++i) values[i] = jets_[1].output(static_cast<size_t>(i))[0];
 }
 

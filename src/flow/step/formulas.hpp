@@ -5,10 +5,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/linear.hpp"
+#include "code/affine.hpp"
 #include "code/jet.hpp"
 #include "model/program.hpp"
 
@@ -64,6 +66,8 @@ class StepFormulas {
     int rows = 0, columns = 0;
     std::vector<Entry> entries;
   };
+  void make_sums();
+  void add_up(const AffineRows& rows, double t, const Vec& x, const Vec& u, Vec& out);
   void put(Jet<double>& jet, double t, const Vec& x, const Vec& u, std::span<const double> counters) const;
 
   TestLayout layout_;
@@ -82,6 +86,9 @@ class StepFormulas {
   std::vector<double> parameters_;
   std::unique_ptr<ByParameter> by_parameter_;
   StepSlopes slopes_now_;
+  /// Of many states, as weighted sums of states and items, where they all are.
+  std::optional<AffineRows> rate_sums_, test_sums_;
+  std::vector<double> inputs_now_;  // states and items
 };
 
 }  // namespace saltus

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "base/index.hpp"
 #include "base/numbers.hpp"
+#include "solve/narrow_order.hpp"
 
 namespace saltus {
 namespace {
@@ -25,40 +25,6 @@ void add(Entries& out, const SparseMat& A, double factor, int row_offset, int co
   for (int c = 0; c < A.cols(); ++c) {
     for (const auto [row, value] : A.column(c)) out.push_back({row + row_offset, c + column_offset, factor * value});
   }
-}
-
-/// Nodes of a graph, each part of it from a node at its end, the nearest first (Cuthill and McKee).
-std::vector<int> by_breadth(const std::vector<std::vector<int>>& near) {
-  std::vector<int> order;
-  std::vector<char> seen(near.size(), 0);
-  const auto spread = [&](int first) {
-    size_t next = order.size();
-    order.push_back(first);
-    for (seen[at(first)] = 1; next < order.size(); ++next) {
-      for (const int other : near[at(order[next])]) {
-        if (!std::exchange(seen[at(other)], char{1})) order.push_back(other);
-      }
-    }
-  };
-  for (size_t i = 0; i < near.size(); ++i) {
-    if (seen[i]) continue;
-    const size_t begin = order.size();
-    spread(static_cast<int>(i));
-    const int end = order.back();  // far from where it began
-    for (size_t k = begin; k < order.size(); ++k) seen[at(order[k])] = 0;
-    order.resize(begin);
-    spread(end);
-  }
-  return order;
-}
-
-/// The longest distance between neighbours.
-int band(const std::vector<std::vector<int>>& near, const std::vector<int>& position) {
-  int widest = 0;
-  for (size_t i = 0; i < near.size(); ++i) {
-    for (const int j : near[i]) widest = std::max(widest, std::abs(position[i] - position[at(j)]));
-  }
-  return widest;
 }
 
 }  // namespace
@@ -87,7 +53,14 @@ void StepSolver::bind(std::span<const double> parameters) {
   scale_.setZero();
 }
 
+void StepSolver::expect_sliding(int item) {
+  if (size() > condensed_up_to) u_guess_[item] = 0;
+}
+
 void StepSolver::set_mode(const Mode& mode, std::span<const std::pair<int, double>> held) {
+  if (formulas_ && mode == mode_ && std::equal(held.begin(), held.end(), held_.begin(), held_.end())) return;
+  mode_ = mode;
+  held_.assign(held.begin(), held.end());
   const std::string key = program_.key(mode.switches);
   std::unique_ptr<StepFormulas>& entry = all_[key];
   if (!entry) entry = std::make_unique<StepFormulas>(program_, key, parameters_);
@@ -110,8 +83,7 @@ void StepSolver::set_mode(const Mode& mode, std::span<const std::pair<int, doubl
 
 // ---- linear systems ----------------------------------------------------------------------------------------------
 
-/// States such that those which see each other are near: as they stand in the file, or by breadth from an end
-/// (Cuthill and McKee), whichever has the narrower band. Every item beside the last state in its condition: chains stay
+/// States such that those which see each other are near; every item beside the last state in its condition: chains stay
 /// banded.
 void StepSolver::order_states(const StepSlopes& s) {
   std::vector<std::vector<int>> near(at(n_)), members(at(items_));
@@ -135,15 +107,11 @@ void StepSolver::order_states(const StepSlopes& s) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
-  std::vector<int> given(at(n_)), position(at(n_));
-  std::iota(given.begin(), given.end(), 0);
-  const std::vector<int> order = by_breadth(near);
-  for (int k = 0; k < n_; ++k) position[at(order[at(k)])] = k;
-  const bool as_given = band(near, given) <= band(near, position);
-  state_order_ = as_given ? given : order;
+  const NarrowOrder narrow = narrow_order(near);
+  state_order_ = narrow.order;
   for (int i = 0; i < items_; ++i) {
     for (const int j : members[at(i)]) {
-      const std::vector<int>& rank = as_given ? given : position;
+      const std::vector<int>& rank = narrow.position;
       if (j == members[at(i)].front() || rank[at(j)] > rank[at(anchors_[at(i)])]) anchors_[at(i)] = j;
     }
   }
@@ -267,8 +235,9 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Whole& w)
     e = {w.place[at(e.row)], w.place[at(e.column)], sign * e.value};
   }
   const int size = n_ + copies * items_;
-  w.matrix = SparseMat(size, size, entries);
-  w.regular = w.matrix.allFinite();
+  w.problem.M = SparseMat(size, size, entries);
+  w.regular = w.problem.M.allFinite();
+  w.factored = false;
 }
 
 bool StepSolver::solve(Factor& f, Vec& r) {
@@ -279,7 +248,7 @@ bool StepSolver::solve(Factor& f, Vec& r) {
 bool StepSolver::solve(Whole& w, Vec& r) {
   if (!w.regular) return false;
   const bool simpson = w.theta == 0;
-  const int k = static_cast<int>(active_.size()), size = static_cast<int>(w.matrix.rows());
+  const int k = static_cast<int>(active_.size()), size = static_cast<int>(w.problem.M.rows());
   w.free.assign(at(size), 0);
   w.rhs.setZero(size);
   w.x.setZero(size);
@@ -293,7 +262,8 @@ bool StepSolver::solve(Whole& w, Vec& r) {
     w.free[at(place)] = 1;
     w.rhs[place] = !simpson && item >= 0 ? side(item) * r[i] : r[i];
   });
-  if (w.factor.solve(w.matrix, w.free, w.rhs, w.x) != LinearFate::regular) return false;
+  const bool same = std::exchange(w.factored, true);
+  if (w.factor.solve(w.problem.M, w.free, w.rhs, w.x, w.sums, same) != LinearFate::regular) return false;
   each([&](int i, int place, int item) { r[i] = !simpson && item >= 0 ? w.x[place] / w.h : w.x[place]; });
   return true;
 }
@@ -551,27 +521,28 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
       if (!affine() || !is_current(theta_whole_, h, theta)) assemble(h, theta, s, theta_whole_);
       const std::vector<int>& place = theta_whole_.place;
       const int total = n_ + items_;
-      SparseBoxProblem problem{theta_whole_.matrix, Vec(total), Vec(total), Vec(total)};
+      SparseBoxProblem& problem = theta_whole_.problem;
+      for (Vec* v : {&problem.q, &problem.lo, &problem.hi}) v->resize(total);
       const double largest = r.max_abs();
       const Vec x = out.x + 1e3 * Vec(r.cwiseAbs()) + Vec::Constant(n_, largest);
-      const Vec Ax = x - h * theta * (s.J * x), Gu = s.G * out.u1;
-      const Vec Cx = s.C * x, Du = s.D * out.u1;
       Vec guess(total);
+      for (int i = 0; i < n_; ++i) guess[place[at(i)]] = x[i];
+      for (int i = 0; i < items_; ++i) guess[place[at(n_ + i)]] = h * out.u1[i];
+      problem.q = -(problem.M * guess);
       for (int i = 0; i < n_; ++i) {
         const int p = place[at(i)];
-        problem.q[p] = -Ax[i] - r[i] + h * Gu[i];
+        problem.q[p] -= r[i];
         problem.lo[p] = -inf;
         problem.hi[p] = inf;
-        guess[p] = x[i];
       }
       for (int i = 0; i < items_; ++i) {
         const int p = place[at(n_ + i)];
-        problem.q[p] = side(i) * (c[i] - Cx[i] - Du[i]);
+        problem.q[p] += side(i) * c[i];
         problem.lo[p] = h * bounds.lo[i];
         problem.hi[p] = h * bounds.hi[i];
-        guess[p] = h * out.u1[i];
       }
       box = solve_box(problem, {.x0 = guess}, &theta_whole_.factor);
+      theta_whole_.factored = true;
       if (box.x.size() == total) {
         dx.resize(n_);
         u.resize(items_);

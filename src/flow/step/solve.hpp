@@ -73,6 +73,8 @@ class StepSolver {
   /// Item values of the current mode: +1, -1, 0; lambda 0. Active ones keep their last value as a guess.
   const Vec& items() const { return u_; }
   void guess(const Vec& u) { u_guess_ = u; }
+  /// In the complementarity problem to come this switch is expected to slide; dense problems expect nothing.
+  void expect_sliding(int item);
 
   StepFate simpson(const Vec& x0, double t0, double h, bool want_rates, Step& out);
   StepFate theta_step(const Vec& x0, double t0, double h, double theta, Step& out);
@@ -104,12 +106,14 @@ class StepSolver {
     const StepFormulas* formulas = nullptr;
     double h = 0, theta = 0;
     bool regular = false;
-    SparseMat matrix;
+    SparseBoxProblem problem;   // M is the matrix; the rest of it is of the last complementarity problem
     std::vector<int> place;     // of each unknown: states, items, and once more items for their slopes (Simpson)
     std::vector<char> entered;  // Simpson: per item, whether any item enters the rate of its condition
     ActiveFactor factor;
+    bool factored = false;  // the factor has seen the matrix
     std::vector<char> free;
     Vec rhs, x;
+    RowSums sums;
   };
 
   /// Items at the end of a step from the rates of their conditions: the linear ones are off by the square of the step.
@@ -137,6 +141,8 @@ class StepSolver {
   std::vector<double> counters_;
   std::vector<int> active_;
   Vec u_, u_guess_;
+  Mode mode_;  // whose formulas and active items these are, and what was held
+  std::vector<std::pair<int, double>> held_;
   Factor simpson_, theta_;
   Whole simpson_whole_, theta_whole_;
   /// Slopes as dense matrices with their products; kept while they are constant.

@@ -182,13 +182,13 @@ class Stepper {
 
   /// Up to where something slid on stops being attractive.
   void accept_sliding(const Part& part) {
-    if (here_.mode() != slid_in_) {
+    if (!solver_.affine() && here_.mode() != slid_in_) {
       slid_in_ = here_.mode();
       series_.set_mode(slid_in_);
       slope_varies_ = series_.slope_varies();
     }
     std::vector<Guard> lost;
-    if (slope_varies_) lost = find_lost_attraction(series_, solver_, rule_, here_, step_);
+    if (!solver_.affine() && slope_varies_) lost = find_lost_attraction(series_, solver_, rule_, here_, step_);
     accept(step_, lost.empty() ? part.end : t() + step_.h);
     longest_ *= 2;
     if (lost.empty() || recorder_.ended()) return;
@@ -358,6 +358,10 @@ class Stepper {
     const double h = std::min(left, length_.longest_unjudged());
     if (!(h > 0)) return;
     UnknownStep across;
+    if (in_mode == StepFate::ok) {
+      for (const Disagreement& d : found_)
+        if (d.guard.kind == GuardKind::surface) solver_.expect_sliding(d.guard.item);
+    }
     const StepFate fate = solve_across(h, in_mode, across);
     if (fate == StepFate::undefined) return end_undefined();
     if (fate == StepFate::unsolved) {  // products of forces and slips may only need a shorter step
