@@ -31,14 +31,10 @@ size_t Column::size() const {
 Table::Table(std::string name, std::string description)
     : name_(std::move(name)), description_(std::move(description)) {}
 
-bool Table::has(std::string_view name) const {
-  return std::any_of(columns_.begin(), columns_.end(), [&](const Column& c) { return c.name == name; });
-}
+bool Table::has(std::string_view name) const { return places_.find(name) != places_.end(); }
 
 const Column& Table::column(std::string_view name) const {
-  for (const Column& c : columns_) {
-    if (c.name == name) return c;
-  }
+  if (const auto place = places_.find(name); place != places_.end()) return columns_[place->second];
   std::vector<std::string> known;
   for (const Column& c : columns_) known.push_back(c.name);
   throw Error(ErrorKind::usage, fmt::format("table '{}' has no column '{}'", name_, name), {},
@@ -63,6 +59,7 @@ Table& Table::add(Column column) {
     wrong_length(*this, fmt::format("column '{}'", column.name), column.size(), rows_);
   }
   rows_ = column.size();
+  places_.emplace(column.name, columns_.size());
   columns_.push_back(std::move(column));
   return *this;
 }

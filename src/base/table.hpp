@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,6 +66,7 @@ class Table {
   std::string name_;
   std::string description_;
   std::vector<Column> columns_;
+  std::map<std::string, size_t, std::less<>> places_;  // of columns by name: some tables have ten thousands
   size_t rows_ = 0;
 };
 

@@ -50,12 +50,13 @@ std::vector<Candidate> Chooser::judge(const std::vector<size_t>& group, std::vec
     for (int k = 0; k < program_.states(); ++k)
       fastest_[at(k)] = std::max(fastest_[at(k)], std::abs(series_.rate(k)[0]));
     c.first.clear();
+    const std::vector<double> reaches = series_.reaches();
     for (size_t i = 0; i < group.size(); ++i) {
       const double* f = function(zeros_[group[i]].unknown);
       c.first.push_back(f[1]);
       if (std::isfinite(f[1])) steepest[i] = std::max(steepest[i], std::abs(f[1]));
       if (series_.tape().degree[at(zeros_[group[i]].unknown)] == 1)  // what cancels where all of them stick
-        steepest[i] = std::max(steepest[i], series_.reach(zeros_[group[i]].unknown));
+        steepest[i] = std::max(steepest[i], reaches[at(zeros_[group[i]].unknown)]);
       // What only accelerates has its rounding from there.
       if (zeros_[group[i]].known >= 2 && std::isfinite(f[2]))
         steepest[i] = std::max(steepest[i], std::abs(f[2]) * options_.time_scale);

@@ -120,32 +120,49 @@ Candidate Chooser::one_by_one(const std::vector<size_t>& group) {
   return c;
 }
 
+namespace {
+
+void scale_rows(Mat& M, const Vec& scale) {
+  for (Index a = 0; a < M.rows(); ++a) M.row(a) *= scale[a];
+}
+
+void scale_rows(SparseMat& M, const Vec& scale) { M = scale.asDiagonal() * std::move(M); }
+
+}  // namespace
+
+Vec Chooser::bounds(const std::vector<int>& active, Vec& lo, Vec& hi) const {
+  const Index n = ix(active.size());
+  Vec push = Vec::Ones(n);
+  lo = Vec::Zero(n);
+  hi = Vec::Constant(n, HUGE_VAL);
+  for (Index a = 0; a < n; ++a) {
+    const int u = active[ux(a)];
+    if (u >= program_.switches()) continue;
+    lo[a] = -series_.hold(u);
+    hi[a] = series_.hold(u);
+    push[a] = -options_.direction;
+  }
+  return push;
+}
+
 std::vector<Candidate> Chooser::by_solver(const std::vector<size_t>& group, std::span<const double> x, double t) {
   std::string all;
   for (const size_t z : group) all += zeros_[z].unknown < program_.switches() ? '0' : 'c';
   if (!may_slide(group, all)) return {};
   series_.set_mode(with(group, all));
   if (!series_.tape().slope_affine) return {};
-  BoxProblem problem;
-  Vec r;
-  if (!series_.linear_system(x, t, counters_, problem.M, r)) return {};
   const std::vector<int> active = series_.active();
-  const Index n = static_cast<Index>(active.size());
-  problem.q = r;
-  problem.lo.resize(n);
-  problem.hi.resize(n);
+  constexpr size_t sparse_from = 64;
+  const auto solved = [&](auto problem) -> BoxSolution {
+    if (!series_.linear_system(x, t, counters_, problem.M, problem.q)) return {};
+    const Vec push = bounds(active, problem.lo, problem.hi);
+    scale_rows(problem.M, push);
+    problem.q = problem.q.cwiseProduct(push);
+    return solve_box(problem);
+  };
+  const BoxSolution solution = active.size() < sparse_from ? solved(BoxProblem{}) : solved(SparseBoxProblem{});
   std::map<int, Index> row_of;
-  for (Index a = 0; a < n; ++a) {
-    const int u = active[static_cast<size_t>(a)];
-    row_of.emplace(u, a);
-    const bool is_switch = u < program_.switches();
-    problem.lo[a] = is_switch ? -series_.hold(u) : 0.0;
-    problem.hi[a] = is_switch ? series_.hold(u) : HUGE_VAL;
-    if (!is_switch) continue;
-    problem.M.row(a) *= -options_.direction;
-    problem.q[a] *= -options_.direction;
-  }
-  const BoxSolution solution = solve_box(problem);
+  for (size_t a = 0; a < active.size(); ++a) row_of.emplace(active[a], ix(a));
   if (solution.status != SolveStatus::solved) return {};
   Candidate c;
   std::vector<size_t> unsure;

@@ -89,6 +89,8 @@ class Chooser {
   /// The first coefficients that unknowns enter as a box complementarity problem: residual = A u + r, with the sign
   /// that makes a switch push its surface back. Degenerate members (at a bound with no rate) may stay or go.
   std::vector<Candidate> by_solver(const std::vector<size_t>& group, std::span<const double> x, double t);
+  /// Of the unknowns of that problem; returns the signs of its rows.
+  Vec bounds(const std::vector<int>& active, Vec& lo, Vec& hi) const;
   /// Where the mode before would have gone.
   std::vector<double> state_after(double tau);
   /// Many surfaces at once: from everything slid, let go what must go, one at a time (Murty's rule), until it fits.

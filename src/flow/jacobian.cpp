@@ -87,7 +87,7 @@ const Mat& RateJacobian::at(const Series& series, double t, std::span<const doub
     add_product(size_, column.cwiseAbs(), row.cwiseAbs());
   }
   for (const Series::Block& block : series.blocks()) {
-    const Mat columns = by_unknown_.columns_at(block.members) * block.inverse;
+    const Mat columns = by_unknown_.columns_at(block.members) * Series::inverse(block);
     const Mat rows = by_state_.rows_at(block.members);
     add_product(j_, columns, rows, -1);
     add_product(size_, columns.cwiseAbs(), rows.cwiseAbs());

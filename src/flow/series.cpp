@@ -71,31 +71,35 @@ bool Series::idle(int u) const {
   return std::find(plan_->active.begin(), plan_->active.end(), u) == plan_->active.end();
 }
 
-double Series::reach(int u) const {
+std::vector<double> Series::reaches() const {
   const auto bound = [&](int member) {
     const int v = plan_->active[at(member)];
     return v < program_.switches() ? hold_[at(v)] : std::abs(unknown(v)[0]);
   };
-  for (const Single& single : plan_->singles) {
-    if (plan_->active[at(single.member)] == u) return std::abs(single.slope) * bound(single.member);
-  }
+  std::vector<double> out(at(program_.unknowns()), 0.0);
+  const auto reach = [&](int member) -> double& { return out[at(plan_->active[at(member)])]; };
+  for (const Single& single : plan_->singles) reach(single.member) = std::abs(single.slope) * bound(single.member);
   for (const Block& block : plan_->blocks) {
-    for (size_t i = 0; i < block.members.size(); ++i) {
-      if (plan_->active[at(block.members[i])] != u) continue;
-      double sum = 0;
-      for (size_t j = 0; j < block.members.size(); ++j)
-        sum += std::abs(block.slope(static_cast<Index>(i), static_cast<Index>(j))) * bound(block.members[j]);
-      return sum;
+    const Index n = ix(block.members.size());
+    Vec bounds(n), sums;
+    for (Index j = 0; j < n; ++j) bounds[j] = bound(block.members[ux(j)]);
+    if (block.banded) {
+      block.band->absolute_product(bounds, sums);
+    } else {
+      sums.setZero(n);
+      for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j < n; ++j) sums[i] += std::abs(block.slope(i, j)) * bounds[j];
+      }
     }
+    for (Index i = 0; i < n; ++i) reach(block.members[ux(i)]) = sums[i];
   }
-  return 0;
+  return out;
 }
 
 bool Series::raised(int u) const {
-  for (size_t a = 0; a < plan_->active.size(); ++a) {
-    if (plan_->active[a] == u) return plan_->rows[a] >= program_.unknowns();
-  }
-  return false;
+  if (plan_->active.empty()) return false;
+  const int a = plan_->position[at(u)];
+  return a >= 0 && plan_->rows[at(a)] >= program_.unknowns();
 }
 
 double Series::raised_value(int u) {
@@ -279,8 +283,15 @@ void Series::copy_inputs(Jet<double>& to, int order) const {
 
 void Series::solve_blocks() {
   for (const Single& single : plan_->singles) step_[single.member] = -single.inverse * residual_[single.member];
-  for (const Block& block : plan_->blocks) {
+  for (Block& block : plan_->blocks) {
     const size_t n = block.members.size();
+    if (block.banded) {
+      Vec b(ix(n)), x;
+      for (size_t i = 0; i < n; ++i) b[ix(i)] = residual_[block.members[i]];
+      block.band->solve(b, x);
+      for (size_t i = 0; i < n; ++i) step_[block.members[i]] = -x[ix(i)];
+      continue;
+    }
     for (size_t i = 0; i < n; ++i) {
       double sum = 0;
       for (size_t j = 0; j < n; ++j) {
@@ -360,6 +371,16 @@ bool Series::residual_is_rounding() const {
     if (left > unsolved_residual * scale) return false;
   }
   for (const Block& block : plan_->blocks) {
+    if (block.banded) {
+      const Index n = ix(block.members.size());
+      Vec sizes(n), scale;
+      for (Index j = 0; j < n; ++j) sizes[j] = 1 + std::abs(unknown(plan_->active[at(block.members[ux(j)])])[0]);
+      block.band->absolute_product(sizes, scale);
+      for (Index i = 0; i < n; ++i) {
+        if (std::abs(residual_[block.members[ux(i)]]) > unsolved_residual * scale[i]) return false;
+      }
+      continue;
+    }
     for (size_t i = 0; i < block.members.size(); ++i) {
       double scale = 0;
       for (size_t j = 0; j < block.members.size(); ++j) {

@@ -24,6 +24,7 @@
 #include "code/jet.hpp"
 #include "code/native.hpp"
 #include "code/rounding.hpp"
+#include "flow/band_slope.hpp"
 #include "flow/trajectory.hpp"
 #include "model/program.hpp"
 
@@ -81,8 +82,9 @@ class Series {
   bool held(int u) const { return held_[static_cast<size_t>(u)]; }
   /// Whether no unknown of the current mode enters the equation that would keep the surface of switch u.
   bool idle(int u) const;
-  /// How much the unknowns of the mode change the residual of u within their bounds, after expand or evaluate.
-  double reach(int u) const;
+  /// How much the unknowns of the mode change the residual of each of them within their bounds, after expand or
+  /// evaluate; 0 for the others.
+  std::vector<double> reaches() const;
   /// Whether forces are redundant in the current mode at the last point.
   bool redundant() const { return any_held_; }
   /// The same, as far as the slope at the last point tells, also where no distribution was found.
@@ -104,6 +106,7 @@ class Series {
   void hold_at(const std::vector<std::pair<int, double>>& values);
   /// residual = A u + r of the active unknowns at the point, for a mode that is affine in them. False if not finite.
   bool linear_system(std::span<const double> x, double t, std::span<const double> counters, Mat& A, Vec& r);
+  bool linear_system(std::span<const double> x, double t, std::span<const double> counters, SparseMat& A, Vec& r);
 
   /// d h' / d sigma of a switch alone, where that is a number in the formulas of the current mode and sigma moves h'.
   std::optional<double> side_slope(int u);
@@ -131,11 +134,13 @@ class Series {
     std::vector<SlopeEntry> entries;  ///< row and column within the block
     Mat slope;
     Mat inverse;  ///< of the basis if singular: rows of held members and columns of dependent rows are zero
+    std::optional<BandSlope> band;  ///< of a large one
+    bool banded = false;            ///< it is regular and `band` has it; slope and inverse are empty
     bool singular = false;
     std::vector<char> held;       ///< per member, if singular: it stands at a bound, outside the basis
     std::vector<double> held_at;  ///< where
     bool even = false;            ///< if singular: nobody is held, the forces are shared evenly (least squares)
-    double determinant = 0;       ///< of the slope with its rows scaled
+    double determinant = 0;       ///< of the slope with its rows scaled; its sign, if banded
   };
   /// An unknown that no other active unknown influences.
   struct Single {
@@ -145,6 +150,8 @@ class Series {
     double slope = 0, inverse = 0;
   };
   const std::vector<Block>& blocks() const { return plan_->blocks; }
+  /// Of the slope of a block, or of its basis; also of a large one, which nobody else needs.
+  static Mat inverse(const Block& block);
   const std::vector<Single>& singles() const { return plan_->singles; }
   /// Whether the slope varies along a trajectory; then its determinant is worth watching.
   bool slope_varies() const { return !plan_->slope_rests && !plan_->active.empty(); }
@@ -211,6 +218,7 @@ class Series {
     const ModeTape* tape = nullptr;
     Work* work = nullptr;
     std::vector<int> active;      ///< unknowns to be solved for
+    std::vector<int> position;    ///< per unknown, among the active ones; -1: none
     std::vector<int> still{};     ///< switches whose surfaces stay zero by themselves
     std::vector<int> rows;        ///< the residual each of them is solved from
     std::vector<size_t> outputs;  ///< where those residuals are in the flow tape
@@ -267,6 +275,8 @@ class Series {
   void take_held_values();
   void solve_order(int k);
   void form_slope();
+  bool form_band(Block& block);
+  void stand_unsolved(std::span<const double> x, double t, std::span<const double> counters, Vec& r);
   void read_residual(int k);
   void note_rates(int k);
   void clear_held_rates(int k);

@@ -11,6 +11,8 @@
 namespace saltus {
 namespace {
 
+constexpr size_t banded_from = 64;  // unknowns that see each other: more of them are no longer inverted, if few do
+
 Vec row_scales(const Mat& slope) {
   Vec scale = slope.row_max_abs();
   for (Index i = 0; i < scale.size(); ++i) scale[i] = scale[i] > 0 ? 1 / scale[i] : 1;
@@ -63,6 +65,29 @@ void independent_columns(Mat a, const std::vector<int>& order, std::vector<int>&
 
 }  // namespace
 
+/// The slope of a large block as a band. False if it is none, or singular.
+bool Series::form_band(Block& block) {
+  const size_t n = block.members.size();
+  if (n < banded_from) return false;
+  if (!block.band) {
+    std::vector<std::pair<int, int>> entries;
+    for (const SlopeEntry& e : block.entries) entries.emplace_back(e.row, e.column);
+    block.band = BandSlope::make(static_cast<int>(n), entries);
+    if (!block.band) return false;
+  }
+  std::vector<double> values;
+  for (const SlopeEntry& e : block.entries) values.push_back(e.factor * work_->slope.output(at(e.output))[0]);
+  if (!block.band->factor(values)) return false;
+  block.slope.resize(0, 0);
+  block.inverse.resize(0, 0);
+  block.singular = false;
+  block.held.clear();
+  block.determinant = block.band->sign();
+  return true;
+}
+
+Mat Series::inverse(const Block& block) { return block.banded ? BandSlope(*block.band).inverse() : block.inverse; }
+
 void Series::form_slope() {
   if (plan_->slope_known && tape_->slope_constant) return;
   Jet<double>& jet = work_->slope;
@@ -82,6 +107,8 @@ void Series::form_slope() {
     return single.inverse != 0 && std::isfinite(single.inverse);
   });
   for (Block& block : plan_->blocks) {
+    block.banded = form_band(block);
+    if (block.banded) continue;
     const Index n = static_cast<Index>(block.members.size());
     block.slope.setZero(n, n);
     for (const SlopeEntry& e : block.entries) block.slope(e.row, e.column) += e.factor * jet.output(at(e.output))[0];
@@ -110,7 +137,8 @@ void Series::expand_slope(int order) {
   }
 }
 
-bool Series::linear_system(std::span<const double> x, double t, std::span<const double> counters, Mat& A, Vec& r) {
+/// The residual where all unknowns are zero, and the slopes there.
+void Series::stand_unsolved(std::span<const double> x, double t, std::span<const double> counters, Vec& r) {
   t_ = t;
   counters_.assign(counters.begin(), counters.end());
   load(x, t, counters, 0);
@@ -118,15 +146,36 @@ bool Series::linear_system(std::span<const double> x, double t, std::span<const 
   extend_free(0);
   read_residual(0);
   form_slope();
+  r = residual_;
+}
+
+bool Series::linear_system(std::span<const double> x, double t, std::span<const double> counters, SparseMat& A,
+                           Vec& r) {
+  stand_unsolved(x, t, counters, r);
+  std::vector<SparseEntry> entries;
+  bool finite = r.allFinite();
+  const auto add = [&](int row, int column, double value) {
+    entries.push_back({row, column, value});
+    finite = finite && std::isfinite(value);
+  };
+  for (const Single& single : plan_->singles) add(single.member, single.member, single.slope);
+  for (const Block& block : plan_->blocks) {
+    for (const SlopeEntry& e : block.entries)
+      add(block.members[at(e.row)], block.members[at(e.column)], e.factor * work_->slope.output(at(e.output))[0]);
+  }
+  const Index n = static_cast<Index>(plan_->active.size());
+  A = SparseMat(n, n, entries);
+  return finite;
+}
+
+bool Series::linear_system(std::span<const double> x, double t, std::span<const double> counters, Mat& A, Vec& r) {
+  stand_unsolved(x, t, counters, r);
   const Index n = static_cast<Index>(plan_->active.size());
   A.setZero(n, n);
-  r = residual_;
   for (const Single& single : plan_->singles) A(single.member, single.member) = single.slope;
   for (const Block& block : plan_->blocks) {
-    for (size_t i = 0; i < block.members.size(); ++i) {
-      for (size_t j = 0; j < block.members.size(); ++j)
-        A(block.members[i], block.members[j]) = block.slope(static_cast<Index>(i), static_cast<Index>(j));
-    }
+    for (const SlopeEntry& e : block.entries)
+      A(block.members[at(e.row)], block.members[at(e.column)]) += e.factor * work_->slope.output(at(e.output))[0];
   }
   return A.allFinite() && r.allFinite();
 }

@@ -70,6 +70,7 @@ Series::Plan Series::make_plan(const Mode& mode) {
     plan.landings = find_landings(plan);
     return plan;
   }
+  plan.position = position;
   choose_rows(plan, position);
   plan.landings = find_landings(plan);
   Jet<double>& jet = work->flow;

@@ -36,9 +36,10 @@ void Variation::take_solution() {
   solution.clear();
   for (const Series::Single& s : series.singles()) solution.push_back({s.member, s.member, -s.inverse});
   for (const Series::Block& b : series.blocks()) {
+    const Mat inverse = Series::inverse(b);
     for (size_t i = 0; i < b.members.size(); ++i) {
       for (size_t j = 0; j < b.members.size(); ++j)
-        solution.push_back({b.members[i], b.members[j], -b.inverse(ix(i), ix(j))});
+        solution.push_back({b.members[i], b.members[j], -inverse(ix(i), ix(j))});
     }
   }
 }

@@ -35,24 +35,27 @@ double size_of(const Table& data, const std::string& column) {
   return size;
 }
 
-/// Kin of comparable size share a panel.
+/// Kin of comparable size share a panel; what finds no place in the first ones is left out.
 std::vector<std::vector<std::string>> group(const std::vector<std::string>& names, const Table& data) {
   std::vector<std::vector<std::string>> groups;
   std::vector<double> sizes;
+  std::vector<std::string> families;
   for (const std::string& name : names) {
     const double size = size_of(data, name);
+    const std::string own = family(name);
     bool placed = false;
     for (size_t g = 0; g < groups.size() && !placed; ++g) {
-      const bool kin = family(groups[g].front()) == family(name) && groups[g].size() < most_lines;
+      const bool kin = families[g] == own && groups[g].size() < most_lines;
       const bool comparable = size == 0 || sizes[g] == 0 || (size <= 30 * sizes[g] && sizes[g] <= 30 * size);
       if (!kin || !comparable) continue;
       groups[g].push_back(name);
       sizes[g] = std::max(sizes[g], size);
       placed = true;
     }
-    if (placed) continue;
+    if (placed || groups.size() == most_panels) continue;
     groups.push_back({name});
     sizes.push_back(size);
+    families.push_back(own);
   }
   return groups;
 }
@@ -182,8 +185,7 @@ Picturing picture_run(const Model& model, const Rows& rows, const Table& data, c
   }
   if (shown.empty()) names = model.state_names();
   if (planes.empty() && names.size() == 2) planes.push_back({names[0], names[1]});
-  auto groups = group(names, data);
-  if (groups.size() > most_panels) groups.resize(most_panels);
+  const auto groups = group(names, data);
 
   Picturing result{{.title = model.name, .caption = caption_of(model)}, {}};
   result.tables.push_back(visible_marks(marks_table(rows)));
