@@ -36,8 +36,9 @@ class Blocks {
     std::vector<double> rates;
     const size_t whole = static_cast<size_t>(time / length_ + 1e-9);
     for (size_t b = 0; b < std::min(whole, sums_[k].size()); ++b) rates.push_back(sums_[k][b] / length_);
+    if (rates.size() < 2) return std::nan("");
     double largest = 0;
-    while (rates.size() >= 8) {
+    do {
       const double n = static_cast<double>(rates.size());
       double mean = 0, square = 0;
       for (const double r : rates) mean += r / n;
@@ -46,7 +47,7 @@ class Blocks {
       std::vector<double> joined;
       for (size_t b = 0; b + 1 < rates.size(); b += 2) joined.push_back(0.5 * (rates[b] + rates[b + 1]));
       rates = std::move(joined);
-    }
+    } while (rates.size() >= 8);
     return largest;
   }
 

@@ -1,6 +1,8 @@
 // What is told of an orbit: a state on its section, extremes, modes, sizes.
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include "analysis/orbit_problem.hpp"
 #include "base/index.hpp"
@@ -20,6 +22,39 @@ int meetings(const Transition& event, const Section& section) {
                           [&](const JumpDone& jump) { return jump.jump == section.index; });
   }
   return static_cast<int>(count);
+}
+
+double polynomial_at(std::span<const double> c, double tau) {
+  double sum = 0;
+  for (size_t k = c.size(); k-- > 0;) sum = sum * tau + c[k];
+  return sum;
+}
+
+double polynomial_slope(std::span<const double> c, double tau) {
+  double sum = 0;
+  for (size_t k = c.size(); k-- > 1;) sum = sum * tau + static_cast<double>(k) * c[k];
+  return sum;
+}
+
+/// The least and the largest value of a polynomial on a step: at its ends, or where its slope changes sign.
+std::pair<double, double> extremes_of(std::span<const double> c, double length) {
+  constexpr int parts = 8;
+  double low = c[0], high = c[0], before = polynomial_slope(c, 0);
+  const auto see = [&](double value) { low = std::min(low, value), high = std::max(high, value); };
+  for (int k = 1; k <= parts; ++k) {
+    double a = length * (k - 1) / parts, b = length * k / parts;
+    see(polynomial_at(c, b));
+    const double behind = polynomial_slope(c, b);
+    if ((before > 0) != (behind > 0)) {
+      for (int halving = 0; halving < 40; ++halving) {
+        const double middle = 0.5 * (a + b);
+        ((polynomial_slope(c, middle) > 0) == (before > 0) ? a : b) = middle;
+      }
+      see(polynomial_at(c, a));
+    }
+    before = behind;
+  }
+  return {low, high};
 }
 
 }  // namespace
@@ -161,12 +196,13 @@ void OrbitProblem::extremes(const OrbitView& view, std::vector<double>& low, std
   const size_t n = at(program_.states());
   low.assign(n, HUGE_VAL);
   high.assign(n, -HUGE_VAL);
-  std::vector<double> x(n);
   for (const LegTrace& trace : view.traces) {
     for (const LegTrace::Stretch& s : trace.stretches) {
-      for (int k = 0; k <= 8; ++k) {
-        Trajectory::evaluate(s.piece, static_cast<int>(n), s.piece.length * k / 8, x.data());
-        for (size_t i = 0; i < n; ++i) low[i] = std::min(low[i], x[i]), high[i] = std::max(high[i], x[i]);
+      const size_t stride = s.piece.coefficients.size() / n;
+      for (size_t i = 0; i < n; ++i) {
+        const std::span<const double> c(&s.piece.coefficients[i * stride], stride);
+        const auto [least, most] = extremes_of(c, s.piece.length);
+        low[i] = std::min(low[i], least), high[i] = std::max(high[i], most);
       }
     }
   }

@@ -267,6 +267,9 @@ class LayerWriter {
 
   void operator()(const Verticals& verticals) {
     const size_t most = 200;
+    std::vector<double> shares;
+    for (const double x : verticals.at) shares.push_back(share_of(x, plan_.x.lo, plan_.x.hi, plan_.panel->x.log));
+    const std::vector<int> rows = label_rows(shares);
     for (size_t i = 0; i < std::min(most, verticals.at.size()); ++i) {
       const double x = verticals.at[i];
       if (!drawable(x, plan_.panel->x.log) || x < plan_.x.lo || x > plan_.x.hi) continue;
@@ -275,9 +278,9 @@ class LayerWriter {
                       gp_string(kGrey));
       if (i >= verticals.labels.size() || verticals.labels[i].empty()) continue;
       plan_.settings += fmt::format(
-          "set label {} at {:.15g}, graph 0.985 right rotate by 90 offset character -0.7,0 "
+          "set label {} at {:.15g}, graph {:.3f} right rotate by 90 offset character -0.7,0 "
           "noenhanced front font ',11' tc rgb {}\n",
-          gp_string(shortened(verticals.labels[i], 40)), x, gp_string(kGrey));
+          gp_string(shortened(verticals.labels[i], 40)), x, 0.985 - kLabelRow * rows[i], gp_string(kGrey));
     }
   }
 

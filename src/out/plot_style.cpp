@@ -118,6 +118,28 @@ std::string shortened(std::string_view text, size_t most) {
   return wrap(line, most, 1).front();
 }
 
+double share_of(double x, double lo, double hi, bool log) {
+  if (log) return std::log(x / lo) / std::log(hi / lo);
+  return (x - lo) / (hi - lo);
+}
+
+std::vector<int> label_rows(const std::vector<double>& shares) {
+  constexpr double near = 0.018;  // a line of small letters, as a share of the width
+  std::vector<int> rows;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    const auto taken = [&](int row) {
+      for (size_t j = 0; j < i; ++j) {
+        if (rows[j] == row && std::abs(shares[j] - shares[i]) < near) return true;
+      }
+      return false;
+    };
+    int row = 0;
+    while (taken(row)) ++row;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 std::vector<std::string> distinct(const std::vector<std::string>& texts, size_t most) {
   std::vector<std::string> out;
   std::map<std::string, std::string> cut_of;

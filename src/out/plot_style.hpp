@@ -52,6 +52,13 @@ std::string comment(std::string_view text);
 double text_width(std::string_view text);
 /// One line of at most `most` characters; an ellipsis says where it was cut.
 std::string shortened(std::string_view text, size_t most);
+/// Where a value stands on an axis, from 0 to 1.
+double share_of(double x, double lo, double hi, bool log);
+/// Height of a row of labels that stand upright, as a share of the panel's.
+constexpr double kLabelRow = 0.08;
+/// How many labels above each of these stand too near to it, at such shares of the width: the row it may have to
+/// itself.
+std::vector<int> label_rows(const std::vector<double>& shares);
 /// All of them shortened; those that differ still do, by a number at the end where need be.
 std::vector<std::string> distinct(const std::vector<std::string>& texts, size_t most);
 

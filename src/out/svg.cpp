@@ -369,18 +369,22 @@ class SvgLayers {
   }
 
   void operator()(const Verticals& verticals) {
+    std::vector<double> shares;
+    for (const double x : verticals.at) shares.push_back(share_of(x, plan_.x.lo, plan_.x.hi, plan_.panel->x.log));
+    const std::vector<int> rows = label_rows(shares);
     for (size_t i = 0; i < std::min<size_t>(200, verticals.at.size()); ++i) {
       const double x = verticals.at[i];
       if (!drawable(x, plan_.panel->x.log) || x < plan_.x.lo || x > plan_.x.hi) continue;
       shapes_ += fmt::format("<path d=\"M{} {}V{}\" stroke=\"{}\" stroke-width=\"0.9\" stroke-dasharray=\"4 3\"/>\n",
                              px(sx(x)), px(plan_.top), px(plan_.top + plan_.height), kGrey);
       if (i < verticals.labels.size() && !verticals.labels[i].empty())
-        shapes_ += text_at(sx(x) - 4, plan_.top + 4, shortened(verticals.labels[i], 40), "end", 11, kGrey,
-                           fmt::format(" transform=\"rotate(-90 {} {})\"", px(sx(x) - 4), px(plan_.top + 4)));
+        shapes_ += text_at(sx(x) - 4, below(rows[i]), shortened(verticals.labels[i], 40), "end", 11, kGrey,
+                           fmt::format(" transform=\"rotate(-90 {} {})\"", px(sx(x) - 4), px(below(rows[i]))));
     }
   }
 
  private:
+  double below(int row) const { return plan_.top + 4 + kLabelRow * row * plan_.height; }
   double sx(double x) const { return plan_.left + map_.px(x); }
   double sy(double y) const { return plan_.top + plan_.height - map_.py(y); }
   bool inside(double x, double y) const {

@@ -105,6 +105,11 @@ TEST(JumpBranch, GrazesWhereItsFreeOrbitTouchesTheConditionOfAJump) {
   ASSERT_TRUE(touch.after);
   EXPECT_TRUE(std::isinf((*touch.after)[0].real()));
   EXPECT_EQ(branch.special[1].type, "flip");
+  for (const BranchPoint& p : branch.points) {  // how far it goes, to the last digits
+    EXPECT_NEAR(p.highest[0], std::min(p.values[0] / touching, 1.0), 1e-9) << p.values[0];
+    if (p.values[0] >= touching) continue;
+    EXPECT_NEAR(p.lowest[1], -0.8 * p.values[0] / touching, 1e-9) << p.values[0];
+  }
   EXPECT_EQ(branch.points.back().values[0], 0.8);
 }
 

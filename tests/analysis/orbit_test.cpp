@@ -456,6 +456,15 @@ TEST(Orbit, BeginsAtTheNextReturnWhereTheGuessPassesTheSectionTheOtherWay) {  //
   EXPECT_NEAR(orbit.period, 1.5586522107162, 1e-11);
 }
 
+TEST(Exponents, OfARunThatIsStoppedEarlyHaveErrors) {
+  const Model model = read_model_text(lorenz);
+  ExponentOptions options{.run = run_of(model, 1000)};
+  options.run.progress = [](double t) { return t < 200; };  // not a sixth of what would be counted
+  const Exponents e = find_exponents(Program(model), options);
+  EXPECT_EQ(e.end.why, Why::cancelled);
+  for (const double error : e.error) EXPECT_TRUE(std::isnan(error) || error > 0) << error;
+}
+
 TEST(Exponents, OfTheLorenzSystemAreThoseOfTheLiterature) {  // Sprott 2003: 0.9056, 0, -14.5723
   const Model model = read_model_text(lorenz);
   ExponentOptions options{.run = run_of(model, 4000)};

@@ -481,5 +481,11 @@ TEST(Labels, ThatDifferStayDifferentWhenTheyAreCut) {
   }
 }
 
+TEST(Plot, LabelsOfLinesSideBySideStandInRows) {
+  EXPECT_EQ(label_rows({0.1, 0.5, 0.9}), (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(label_rows({0.5, 0.5, 0.505, 0.9, 0.51}), (std::vector<int>{0, 1, 2, 0, 3}));
+  EXPECT_EQ(share_of(10, 1, 100, true), 0.5);
+}
+
 }  // namespace
 }  // namespace saltus
