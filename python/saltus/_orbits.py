@@ -108,7 +108,10 @@ class Orbit:
         if not self.found:
             return f"<no Orbit: {self.message}>"
         returns = f" ({self.returns} returns)" if self.returns > 1 else ""
-        return f"<Orbit of period {self.period:.6g}{returns}, {'stable' if self.stable else 'unstable'}; " \
+        known = max(1e-9, 10 * abs(self.trivial - 1) if self.trivial is not None else 0)
+        neutral = len(self.multipliers) and abs(abs(self.multipliers[0]) - 1) <= known
+        stability = "neutral" if neutral else "stable" if self.stable else "unstable"
+        return f"<Orbit of period {self.period:.6g}{returns}, {stability}; " \
                f"multipliers {complex_words(self.multipliers)}>"
 
 
@@ -141,7 +144,9 @@ class Equilibrium:
     def __repr__(self) -> str:
         if not self:
             return f"<no Equilibrium: {self.message}>"
-        stability = "" if self.kind == "equilibrium-set" else ", stable" if self.stable else ", unstable"
+        neutral = len(self.eigenvalues) and abs(self.eigenvalues[0].real) <= 1e-9 * max(abs(self.eigenvalues))
+        stability = "" if self.kind == "equilibrium-set" else ", neutral" if neutral else \
+            ", stable" if self.stable else ", unstable"
         state = ", ".join(f"{v:.6g}" for v in self.state[:8])
         return f"<Equilibrium ({self.kind}) at {state}{stability}; eigenvalues {complex_words(self.eigenvalues)}>"
 

@@ -137,6 +137,10 @@ class Search {
       left = residual;
     }
     if (!mode) return false;
+    // What Newton's method leaves of a zero is zero.
+    double size = 0;
+    for (size_t i = 0; i < x.size(); ++i) size = std::max({size, std::abs(x[i]), std::abs(state[i])});
+    for (double& v : state) v = std::abs(v) < 1e-30 * size ? 0.0 : v;
     tell(*mode, state, left, best);
     return true;
   }

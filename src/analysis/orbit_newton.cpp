@@ -13,6 +13,7 @@ constexpr double converged = 1e-12;  ///< relative residual of Newton's method
 constexpr double nearly_converged = 1e3 * converged;
 constexpr double singular = 1e-6;     ///< reciprocal condition of a matrix that may be singular but for errors
 constexpr double of_a_family = 1e-8;  ///< pivots that count as zero then
+constexpr double small_row = 1e-3;    ///< in units of the states and times: rows below it keep their length
 
 }  // namespace
 
@@ -150,7 +151,8 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
   for (int iteration = 0; iteration < 40 && now.size >= 1e-15; ++iteration) {
     orbit.residual = now.size;
     const Vec unit = units.of_rows(now.r.size());
-    const Vec rows = (now.J * unit.asDiagonal()).row_norms().cwiseMax(1e-300);
+    // A row that vanishes but for errors stays nothing: a state that turns on its section, on an orbit of a family.
+    const Vec rows = (now.J * unit.asDiagonal()).row_norms().cwiseMax(small_row * unit).cwiseMax(1e-300);
     const Mat scaled = rows.cwiseInverse().asDiagonal() * now.J * unit.asDiagonal();
     const Vec r = now.r.cwiseQuotient(rows);
     const Lu lu(scaled);

@@ -235,12 +235,21 @@ std::string kind_of(const Equilibrium& equilibrium) {
   return "none";
 }
 
+/// In a word; eigenvalues on the imaginary axis, as far as one knows, neither attract nor repel.
+std::string_view stability_of(const Equilibrium& e) {
+  constexpr double known = 1e-9;
+  double largest = 0;
+  for (const std::complex<double>& z : e.eigenvalues) largest = std::max(largest, std::abs(z));
+  if (!e.eigenvalues.empty() && std::abs(e.eigenvalues.front().real()) <= known * largest) return "neutral";
+  return e.stable ? "stable" : "unstable";
+}
+
 std::string words_of(const EquilibriumAnswer& answer) {
   const Equilibrium& e = answer.equilibrium;
   const Model& model = answer.system.model();
   if (e.kind == Equilibrium::Kind::none) return fmt::format("none       {}\n", e.message);
   const bool set = e.kind == Equilibrium::Kind::set;
-  std::string out = fmt::format("{:11}{}{}\n", "rest", kind_of(e), set ? "" : e.stable ? ", stable" : ", unstable");
+  std::string out = fmt::format("{:11}{}{}{}\n", "rest", kind_of(e), set ? "" : ", ", set ? "" : stability_of(e));
   out += fmt::format("state      {}{}\n", state_words(model, e.state),
                      e.mode.text().empty() ? "" : ", mode " + e.mode.text());
   if (set) out += fmt::format("from       {}\nto         {}\n", state_words(model, e.from), state_words(model, e.to));

@@ -301,6 +301,21 @@ TEST(Spectrum, OfAProductKeepsComplexPairs) {
   for (size_t i = 0; i < 2; ++i) EXPECT_LT(std::abs(s[i] - direct[i]), 1e-13);
 }
 
+// x turns on the section: the row of x in Newton's method is nothing but errors.
+TEST(Orbit, OfACentreIsTheOneThroughTheStartAlsoWhereAStateTurnsOnTheSection) {
+  for (const auto& [v, amplitude] : {std::pair{0.0, 1.0}, {0.75, 1.25}}) {
+    Model model = read_model_text(
+        "equations = \"\"\"\nx' = v\nv' = -x\n\"\"\"\n[initial]\nx = 1\nv = 0\n[section.turn]\non = \"v\"\n"
+        "direction = \"falling\"\n");
+    RunOptions run = run_of(model);
+    run.initial[1] = v;
+    const Orbit orbit = find_orbit(model, {.run = run, .section = 0});
+    ASSERT_TRUE(orbit.found) << orbit.message;
+    EXPECT_NEAR(orbit.period, 2 * M_PI, 1e-10);
+    EXPECT_NEAR(orbit.state[0], amplitude, 1e-7);
+  }
+}
+
 // Along x = 0 it slides over the tick: what Newton's method leaves of x, 1e-52, is no leg of its own.
 TEST(Orbit, ThatSlidesOverItsSectionBeginsOnTheSurface) {
   const Model model = read_model_text(R"M(
