@@ -66,6 +66,8 @@ class SparseMat {
   const std::vector<int>& starts() const { return starts_; }
   const std::vector<int>& places() const { return places_; }
   const std::vector<double>& values() const { return values_; }
+  /// To be changed; their number stays.
+  std::vector<double>& values() { return values_; }
   bool same_pattern(const SparseMat& other) const {
     return rows_ == other.rows_ && starts_ == other.starts_ && places_ == other.places_;
   }

@@ -14,13 +14,15 @@ using Pair = double __attribute__((vector_size(16)));
 }  // namespace
 
 bool BandFactor::take(const SparseMat& M, int widest) {
-  int below = 0, above = 0;
+  const int* const starts = M.starts().data();
+  const int* const places = M.places().data();
+  const double* const values = M.values().data();
   const int n = static_cast<int>(M.rows());
+  int below = 0, above = 0;
   for (int j = 0; j < n; ++j) {
-    for (const auto [row, value] : M.column(j)) {
-      below = std::max(below, row - j);
-      above = std::max(above, j - row);
-    }
+    if (starts[j] == starts[j + 1]) continue;  // places of a column rise
+    above = std::max(above, j - places[starts[j]]);
+    below = std::max(below, places[starts[j + 1] - 1] - j);
   }
   factored_ = false;
   if (below > widest || above > widest) return false;
@@ -28,15 +30,16 @@ bool BandFactor::take(const SparseMat& M, int widest) {
   width_ = (lower_ + upper_ + 2) / 2 * 2;
   rows_.assign(at(n_ * width_), 0.0);
   for (int j = 0; j < n; ++j) {
-    for (const auto [row, value] : M.column(j)) rows_[at(row * width_ + j - row + lower_)] += value;
+    for (int e = starts[j]; e < starts[j + 1]; ++e) rows_[at(places[e] * (width_ - 1) + j + lower_)] = values[e];
   }
-  row_size_.assign(at(n_), 0.0);
-  inverse_.assign(at(n_), 0.0);
-  swap_.assign(at(n_), 0);
-  U_.assign(at(n_ * width_), 0.0);
-  L_.assign(at(n_ * lower_), 0.0);
-  window_.assign(at((lower_ + 1) * width_), 0.0);
-  kept_.assign(at((n_ / stride + 1) * lower_ * width_), 0.0);
+  // The rest is written by the first elimination.
+  row_size_.resize(at(n_));
+  inverse_.resize(at(n_));
+  swap_.resize(at(n_));
+  U_.resize(at(n_ * width_));
+  L_.resize(at(n_ * lower_));
+  window_.resize(at((lower_ + 1) * width_));
+  kept_.resize(at((n_ / stride + 1) * lower_ * width_));
   mask_.assign(at(n_ + 2 * width_), 0.0);
   return true;
 }
@@ -105,20 +108,23 @@ int BandFactor::sign() const {
 
 /// A row as it is before elimination, from the column lower before its own.
 void BandFactor::load(int row, double* out) {
-  std::fill_n(out, width_, 0.0);
-  if (row >= n_) return;
-  double& largest = row_size_[at(row)];
-  largest = 0;
-  if (!free_[at(row)]) {
+  if (row >= n_ || !free_[at(row)]) {
+    std::fill_n(out, width_, 0.0);
+    if (row >= n_) return;
+    row_size_[at(row)] = 0;
     out[lower_] = 1;
     return;
   }
   const double* const values = rows_.data() + at(row * width_);
   const double* const mask = mask_.data() + row;
-  for (int c = 0; c < width_; ++c) {
-    out[c] = values[c] * mask[c];
-    largest = std::max(largest, std::abs(out[c]));
+  Pair largest{};
+  for (int c = 0; c < width_; c += 2) {
+    const Pair entry = Pair{values[c], values[c + 1]} * Pair{mask[c], mask[c + 1]}, size = entry < 0 ? -entry : entry;
+    largest = largest < size ? size : largest;
+    out[c] = entry[0];
+    out[c + 1] = entry[1];
   }
+  row_size_[at(row)] = std::max(largest[0], largest[1]);
   out[lower_] += shift_;
 }
 

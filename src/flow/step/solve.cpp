@@ -197,45 +197,64 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f
   for (int i = 0; i < f.size && f.regular; ++i) f.regular = std::abs(pivots[i]) > 1e-14 * M.col(i).max_abs();
 }
 
+/// Simpson's matrix is a polynomial of h: its three coefficients, of one pattern.
+void StepSolver::expand_simpson(const StepSlopes& s, Whole& w) {
+  const SparseMat JJ = s.J * s.J, JG = s.J * s.G, CJ = s.C * s.J, CG = s.C * s.G, I = SparseMat::Identity(n_);
+  const Vec enter = (CG.cwiseAbs() + s.D.cwiseAbs()) * Vec::Ones(items_);
+  w.entered.resize(at(items_));
+  for (int i = 0; i < items_; ++i) w.entered[at(i)] = enter[i] != 0;
+  const int a = n_, b = n_ + items_, size = n_ + 2 * items_;  // where items and their slopes begin
+  for (int power = 0; power < 3; ++power) {
+    Entries entries;
+    const auto part = [&](int of, const SparseMat& A, double factor, int row, int column) {
+      add(entries, A, of == power ? factor : 0.0, row, column);
+    };
+    part(0, I, 1, 0, 0);
+    part(1, s.J, -1.0 / 2, 0, 0);
+    part(2, JJ, 1.0 / 12, 0, 0);
+    part(1, s.G, -1, 0, a);
+    part(2, JG, 1.0 / 12, 0, b);
+    part(0, s.C, 1, a, 0);
+    part(0, s.D, 1, a, a);
+    part(0, s.D, 0.5, a, b);
+    part(0, s.C, 0.5, b, 0);
+    part(1, CJ, -1.0 / 8, b, 0);
+    part(0, s.D, 1, b, a);
+    part(1, CG, -1.0 / 8, b, b);
+    for (auto& e : entries) e = {w.place[at(e.row)], w.place[at(e.column)], e.value};
+    w.by_power[at(power)] = SparseMat(size, size, entries);
+  }
+}
+
 void StepSolver::assemble(double h, double theta, const StepSlopes& s, Whole& w) {
-  const bool simpson = theta == 0;
-  const int copies = simpson ? 2 : 1;
+  const bool simpson = theta == 0, known = affine() && w.formulas == formulas_;
   w.formulas = formulas_;
   w.h = h;
   w.theta = theta;
   if (state_order_.empty()) order_states(s);
-  if (w.place.empty()) w.place = places(copies);
-  Entries entries;
-  for (int i = 0; i < n_; ++i) entries.push_back({i, i, 1.0});
-  const int a = n_, b = n_ + items_;  // where items and their slopes begin
+  if (w.place.empty()) w.place = places(simpson ? 2 : 1);
   if (simpson) {
-    const SparseMat JJ = s.J * s.J, JG = s.J * s.G, CJ = s.C * s.J, CG = s.C * s.G;
-    const Vec enter = (CG.cwiseAbs() + s.D.cwiseAbs()) * Vec::Ones(items_);
-    w.entered.resize(at(items_));
-    for (int i = 0; i < items_; ++i) w.entered[at(i)] = enter[i] != 0;
-    add(entries, s.J, -h / 2, 0, 0);
-    add(entries, JJ, h * h / 12, 0, 0);
-    add(entries, s.G, -h, 0, a);
-    add(entries, JG, h * h / 12, 0, b);
-    add(entries, s.C, 1, a, 0);
-    add(entries, s.D, 1, a, a);
-    add(entries, s.D, 0.5, a, b);
-    add(entries, s.C, 0.5, b, 0);
-    add(entries, CJ, -h / 8, b, 0);
-    add(entries, s.D, 1, b, a);
-    add(entries, CG, -h / 8, b, b);
+    if (!known) {
+      expand_simpson(s, w);
+      w.problem.M = w.by_power[0];
+    }
+    std::vector<double>& values = w.problem.M.values();
+    for (size_t e = 0; e < values.size(); ++e)
+      values[e] = w.by_power[0].values()[e] + h * (w.by_power[1].values()[e] + h * w.by_power[2].values()[e]);
   } else {
+    const int a = n_, size = n_ + items_;  // where items begin
+    Entries entries;
+    add(entries, SparseMat::Identity(n_), 1, 0, 0);
     add(entries, s.J, -h * theta, 0, 0);
     add(entries, s.G, -1, 0, a);
     add(entries, s.C, 1, a, 0);
     add(entries, s.D, 1 / h, a, a);
+    for (auto& e : entries) {
+      const double sign = e.row >= n_ ? side(e.row - n_) : 1.0;
+      e = {w.place[at(e.row)], w.place[at(e.column)], sign * e.value};
+    }
+    w.problem.M = SparseMat(size, size, entries);
   }
-  for (auto& e : entries) {
-    const double sign = !simpson && e.row >= n_ ? side(e.row - n_) : 1.0;
-    e = {w.place[at(e.row)], w.place[at(e.column)], sign * e.value};
-  }
-  const int size = n_ + copies * items_;
-  w.problem.M = SparseMat(size, size, entries);
   w.regular = w.problem.M.allFinite();
   w.factored = false;
 }

@@ -13,6 +13,7 @@
 // around it where f or c is not affine. docs/method/time_stepping.md
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -109,6 +110,7 @@ class StepSolver {
     SparseBoxProblem problem;   // M is the matrix; the rest of it is of the last complementarity problem
     std::vector<int> place;     // of each unknown: states, items, and once more items for their slopes (Simpson)
     std::vector<char> entered;  // Simpson: per item, whether any item enters the rate of its condition
+    std::array<SparseMat, 3> by_power;  // Simpson: M = sum of h^k by_power[k]
     ActiveFactor factor;
     bool factored = false;  // the factor has seen the matrix
     std::vector<char> free;
@@ -119,6 +121,7 @@ class StepSolver {
   /// Items at the end of a step from the rates of their conditions: the linear ones are off by the square of the step.
   void sharpen(double t1, Step& step);
   void assemble(double h, double theta, const StepSlopes& s, Factor& factor);
+  void expand_simpson(const StepSlopes& s, Whole& whole);
   void assemble(double h, double theta, const StepSlopes& s, Whole& whole);
   bool is_current(const Factor& factor, double h, double theta) const;
   bool is_current(const Whole& whole, double h, double theta) const;
