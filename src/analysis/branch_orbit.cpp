@@ -100,9 +100,12 @@ std::optional<CurvePoint> OrbitCurve::begin(const Orbit& orbit) {
   return first;
 }
 
-void OrbitCurve::both_ways(const CurvePoint& first) {
+void OrbitCurve::both_ways(CurvePoint first) {
   const BranchPoint start = told(first);
+  const Vec before = problem_.scale();
   problem_.resize(start.lowest, start.highest, start.period);
+  // Directions are in units of the sizes.
+  first.tangent = first.tangent.cwiseProduct(before).cwiseQuotient(problem_.scale()).normalized();
   const OrbitProblem::Frozen frozen = problem_.frozen_signature();
   const auto walker = [&](const CurvePoint& from, int direction) {
     return [this, &frozen, from, direction] {

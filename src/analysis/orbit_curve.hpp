@@ -33,7 +33,7 @@ class OrbitCurve {
   CurveOptions curve_options() const;
   std::optional<Vec> prepare(const Orbit& orbit);
   std::optional<CurvePoint> begin(const Orbit& orbit);
-  void both_ways(const CurvePoint& first);
+  void both_ways(CurvePoint first);
   /// From a point near the special one at which the branch begins, away from it.
   void one_way(const CurvePoint& first);
   /// Newton's method on the hyperplane through a point across its direction; that direction is the way to go.

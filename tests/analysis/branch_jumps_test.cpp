@@ -215,5 +215,45 @@ TEST(JumpBranch, OfAnIntegratorShrinksUntilItsThresholdMeetsItsReset) {
     EXPECT_NEAR(p.period, 10 * std::log(20 / (20 - p.values[0])), 1e-8 * p.period + 1e-9) << p.values[0];
 }
 
+// A mass on a spring leg that pushes from its lowest point until it lifts off: its states are of other sizes on the
+// orbit than where the run began.
+TEST(JumpBranch, OfAHopperGoesBothWays) {
+  const std::string text = R"M(
+equations = """
+  y' = v
+  v' = -1 + 20*max(1 - y, 0) - 0.1*v*step(1 - y) + T*q*step(1 - y)
+  q' = 0
+"""
+[parameters]
+T = 0.4
+[initial]
+y = 1.3
+v = 0
+q = 0
+[jump.bottom]
+on = "v"
+direction = "rising"
+when = "y < 1"
+set = { q = "1" }
+[jump.liftoff]
+on = "y - 1"
+direction = "rising"
+set = { q = "0" }
+)M";
+  const Branch branch = orbits_of(text, 0.4, 0.1, 2);
+  ASSERT_TRUE(branch.found) << branch.message;
+  EXPECT_EQ(branch.points.front().values[0], 0.1);
+  EXPECT_EQ(branch.points.back().values[0], 2);
+  const Model model = read_model_text(text);
+  for (size_t k = 0; k < branch.points.size(); k += 10) {
+    const BranchPoint& p = branch.points[k];
+    RunOptions o = run_of(model, p.period);
+    o.parameters[0] = p.values[0];
+    o.initial = p.state;
+    const Trajectory run = simulate(Program(model), o);
+    for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(run.end.state[i], p.state[i], 1e-7) << p.values[0];
+  }
+}
+
 }  // namespace
 }  // namespace saltus
