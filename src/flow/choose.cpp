@@ -63,6 +63,7 @@ Chooser::Chooser(Series& series, Rounding& point, std::span<const double> x, dou
 Choice Chooser::run() {
   std::vector<std::vector<size_t>> undecided = groups();
   decide_together(undecided);
+  close_together(undecided);
   // What rests at a kink is moved by whatever else changes: it is decided last, and again until nothing changes.
   const auto kinks = std::stable_partition(undecided.begin(), undecided.end(),
                                            [&](const std::vector<size_t>& group) { return !has_kink(group); });
@@ -164,6 +165,37 @@ void Chooser::decide_together(std::vector<std::vector<size_t>>& undecided) {
     }
   }
   undecided = std::move(left);
+}
+
+void Chooser::close_together(std::vector<std::vector<size_t>>& undecided) {
+  const int m = program_.switches();
+  const auto rests = [&](const std::vector<size_t>& group) {
+    const AtZero& z = zeros_[group[0]];
+    return group.size() == 1 && z.unknown >= m && program_.model().form.gaps[at(z.unknown - m)].degree == 2 &&
+           z.known == 2 && !z.leaving;
+  };
+  if (std::count_if(undecided.begin(), undecided.end(), rests) < 3) return;
+  Mode mode = choice_.mode;
+  for (const auto& group : undecided) {
+    if (rests(group)) mode.constraints[at(zeros_[group[0]].unknown - m)] = 'c';
+  }
+  series_.set_mode(mode);
+  if (!series_.tape().slope_affine || series_.evaluate(x_, t_, counters_) != SeriesStatus::ok) return;
+  std::vector<double> force(at(program_.unknowns()), 0.0);
+  double largest = 0;
+  for (const Series::Single& single : series_.singles()) {
+    const int u = series_.active()[at(single.member)];
+    if (!(single.slope > 0)) continue;  // it has several answers, or none
+    force[at(u)] = series_.unknown(u)[0];
+    largest = std::max(largest, std::abs(force[at(u)]));
+  }
+  std::erase_if(undecided, [&](const std::vector<size_t>& group) {
+    const int u = zeros_[group[0]].unknown;
+    if (!rests(group) || !(std::abs(force[at(u)]) > clear_rate * largest)) return false;
+    choice_.mode.constraints[at(u - m)] = force[at(u)] > 0 ? 'c' : 'o';
+    choice_.leading[at(u)] = force[at(u)] > 0 ? 0 : 2;
+    return true;
+  });
 }
 
 bool Chooser::has_kink(const std::vector<size_t>& group) const {

@@ -47,6 +47,9 @@ class Chooser {
   /// Many surfaces that do not influence each other (blocks at rest at the start): their h' on both sides come from two
   /// series, one with all above and one with all below. What that settles is taken off the list.
   void decide_together(std::vector<std::vector<size_t>>& undecided);
+  /// The same for contacts at rest that do not feel each other (balls on a floor): those that press in the mode in
+  /// which all are closed are closed.
+  void close_together(std::vector<std::vector<size_t>>& undecided);
   bool has_kink(const std::vector<size_t>& group) const;
   void decide(const std::vector<size_t>& group);
   /// Where the series of other modes do not exist (a root at zero): all surfaces stay zero with the values that

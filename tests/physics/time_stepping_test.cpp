@@ -250,6 +250,27 @@ TEST(TimeStepping, AColumnOfBeadsPulledApartBreaksWhereItMust) {
   }
 }
 
+TEST(TimeStepping, ThousandsOfBallsOnAFloorRestOrAreLifted) {
+  constexpr size_t count = 2000;
+  std::string equations, initial, constraints;
+  std::vector<double> end;
+  std::string mode;
+  for (size_t i = 1; i <= count; ++i) {
+    const double lift = std::fmod(0.618 * static_cast<double>(i), 1.0) - 0.9;  // one in ten is lifted
+    equations += fmt::format("y{0}' = v{0}\nv{0}' = {1} + N{0}\n", i, lift);
+    initial += fmt::format("y{0} = 0\nv{0} = 0\n", i);
+    constraints += fmt::format("[constraint.N{0}]\ngap = \"y{0}\"\nrestitution = 0.5\n", i);
+    end.insert(end.end(), {lift > 0 ? lift / 8 : 0, lift > 0 ? lift / 2 : 0});
+    mode += lift > 0 ? 'o' : 'c';
+  }
+  const System s = system(equations, initial, constraints);
+  const Trajectory runs[] = {s.run(0.5), step_run(s, 0.5, {.dt = 0.01})};
+  for (const Trajectory& run : runs) {
+    EXPECT_EQ(run.end.mode.constraints, mode) << run.end.message;
+    expect_end(run, end, 1e-10);
+  }
+}
+
 // ---- many switches --------------------------------------------------------------------------------------------------
 
 /// A row of blocks on a belt, coupled by springs; enough of them that everything is sparse.
