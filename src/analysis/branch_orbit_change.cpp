@@ -76,9 +76,7 @@ std::optional<OrbitCurve::Side> OrbitCurve::try_side(const OrbitProblem::Frozen&
   // No length at all closes as well.
   if (problem_.period_of(p->z) < 0.1 * problem_.period_of(l.point.z)) return std::nullopt;
   // Near the special point, not some other orbit.
-  const Index n = problem_.program().states();
-  const Vec moved = (p->z.head(n) - l.point.z.head(n)).cwiseQuotient(problem_.shooting().size());
-  if (moved.norm() > 0.2) return std::nullopt;
+  if (distance_from(p->z, l) > 0.2) return std::nullopt;
   return Side{p->z, problem_.frozen_signature(), side};
 }
 
@@ -200,9 +198,23 @@ std::optional<OrbitCurve::Side> OrbitCurve::both_sides(const Vec& z, double valu
                                                        const Located& l) {
   const OrbitProblem::Frozen fresh = problem_.frozen_signature();
   for (const double side : {-incoming, incoming}) {
-    if (std::optional<Side> s = try_side(fresh, z, value + side * eps, side, l)) return s;
+    std::optional<Side> s = try_side(fresh, z, value + side * eps, side, l);
+    if (s && begins_at(*s, value, eps, l)) return s;
   }
   return std::nullopt;
+}
+
+bool OrbitCurve::begins_at(const Side& side, double value, double eps, const Located& l) {
+  constexpr double nearer = 1.0 / 16, share = 0.6, there = 1e-6;
+  const std::optional<Side> closer = try_side(side.frozen, side.z, value + side.side * nearer * eps, side.side, l);
+  const double before = distance_from(side.z, l), after = closer ? distance_from(closer->z, l) : 0;
+  problem_.restore(side.frozen);
+  return !closer || after < there || after < share * before;
+}
+
+double OrbitCurve::distance_from(const Vec& z, const Located& l) {
+  const Index n = problem_.program().states();
+  return (z.head(n) - l.point.z.head(n)).cwiseQuotient(problem_.shooting().size()).norm();
 }
 
 std::optional<OrbitCurve::Side> OrbitCurve::other_side(const Located& l, double incoming) {

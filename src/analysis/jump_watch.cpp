@@ -167,6 +167,19 @@ void take(Lowest& least, double value, double time, double total) {
   least.where = time <= edge ? Where::start : time >= total - edge ? Where::end : Where::inside;
 }
 
+/// The state at the end of a leg after the first jumps that happen there.
+std::vector<double> after_jumps(Variation& variation, const Leg& leg, size_t count, const Shot::End& end) {
+  Transition first = leg.event;
+  first.jumps.resize(count);
+  first.hits.clear();
+  std::vector<double> x = end.x_minus;
+  Mat z = Mat::Zero(static_cast<Index>(x.size()), 1);
+  const Mat dt = Mat::Zero(1, 1);
+  variation.begin(z);
+  variation.reset(first, leg.arc, x, end.t, z, dt);
+  return x;
+}
+
 class Watcher {
  public:
   Watcher(const Program& program, Variation& variation, const FlownLeg& flown)
@@ -287,6 +300,13 @@ class Watcher {
       const int k = flown_.leg.event.jumps[room.place].jump;
       add(k, room.condition ? What::condition : What::choice, {room.value, total(), Where::end});
     }
+    for (size_t k = 1; k < flown_.leg.caused.size(); ++k) {
+      if (flown_.leg.caused[k] == 0) continue;
+      const int jump = flown_.leg.event.jumps[k].jump;
+      const std::vector<double> x = after_jumps(variation_, flown_.leg, k, flown_.end);
+      const double on = variation_.guard({GuardKind::jump, jump, 0}, flown_.leg.arc, x, flown_.end.t).value;
+      add(jump, What::condition, {flown_.leg.caused[k] * on, total(), Where::end});
+    }
   }
 
   const std::vector<LoweredJump>& jumps_;
@@ -295,6 +315,20 @@ class Watcher {
   const FlownLeg& flown_;
   std::vector<JumpWatch> out_;
 };
+
+/// Which jumps of an event others have caused: they carried its `on` over zero.
+void note_caused(const std::vector<LoweredJump>& jumps, Variation& variation, Leg& leg) {
+  leg.caused.assign(leg.event.jumps.size(), 0);
+  for (size_t k = 1; leg.happens && k < leg.event.jumps.size(); ++k) {
+    const JumpDone& done = leg.event.jumps[k];
+    if (jumps[at(done.jump)].every) continue;
+    const Guard on{GuardKind::jump, done.jump, 0};
+    const double before = variation.guard(on, leg.arc, leg.event.x_minus, leg.event.t).value;
+    const double carried = variation.guard(on, leg.arc, done.before, leg.event.t).value;
+    const bool over = before * carried < 0 && std::abs(carried) > 1e-9 * std::abs(before);
+    if (over) leg.caused[k] = carried > 0 ? 1 : -1;
+  }
+}
 
 }  // namespace
 
@@ -328,6 +362,7 @@ void freeze_jumps(const Program& program, Variation& variation, std::vector<Leg>
   for (size_t i = 0; i < legs.size(); ++i) {
     Leg& leg = legs[i];
     if (leg.happens) variation.freeze(leg.event, leg.arc);
+    note_caused(jumps, variation, leg);
     leg.starts.assign(jumps.size(), 0);
     const bool after_reset =
         i > 0 && legs[i - 1].happens && (!legs[i - 1].event.jumps.empty() || !legs[i - 1].event.hits.empty());

@@ -1,6 +1,7 @@
 // Where an orbit begins: at a guess, or where the returns of a run repeat.
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 #include <fmt/format.h>
 
@@ -18,18 +19,57 @@ void note_size(const Piece& piece, std::vector<double>& size) {
   for (size_t i = 0; i < size.size(); ++i) size[i] = std::max(size[i], std::abs(piece.coefficients[i * stride]));
 }
 
+/// Where a run passes late and away from what sets its state: a plane through such a place is passed once in a while
+/// also where the run ends with a jump, on whose far side no plane through it is met.
+class QuietPlace {
+ public:
+  void note(const Piece& piece) {
+    pieces_.push_back(piece);
+    if (pieces_.size() > 2000) pieces_.pop_front();
+  }
+  void note(const Transition& e) {
+    if (e.jumps.empty() && e.hits.empty()) return;
+    resets_.push_back(e.t);
+    if (resets_.size() > 32) resets_.pop_front();
+  }
+  /// The middle of the longest of the last stretches between two resets; where there is none nothing is moved.
+  void move(std::vector<double>& x, double& t) const {
+    double longest = 0, middle = 0;
+    for (size_t k = 0; k + 1 < resets_.size(); ++k) {
+      const double length = std::abs(resets_[k + 1] - resets_[k]);
+      if (length > longest) longest = length, middle = 0.5 * (resets_[k] + resets_[k + 1]);
+    }
+    for (const Piece& piece : pieces_) {
+      const double tau = middle - piece.start;
+      if (!(longest > 0) || tau * piece.length < 0 || std::abs(tau) > std::abs(piece.length)) continue;
+      Trajectory::evaluate(piece, static_cast<int>(x.size()), tau, x.data());
+      t = middle;
+      return;
+    }
+  }
+
+ private:
+  std::deque<Piece> pieces_;
+  std::deque<double> resets_;
+};
+
 }  // namespace
 
-/// A plane normal to the flow, through the guess or where the first run ends.
+/// A plane normal to the flow, through the guess or late on a first run.
 void OrbitSearch::add_plane() {
   const Program program(model_);
   std::vector<double> x = options_.run.initial;
   double t = options_.run.from;
   if (!options_.guess) {
-    const Trajectory run = simulate(program, base(t, std::abs(options_.run.until - options_.run.from)));
+    RunOptions o = base(t, std::abs(options_.run.until - options_.run.from));
+    QuietPlace place;
+    o.on_piece = [&](const Piece& piece, const Arc&) { place.note(piece); };
+    o.on_transition = [&](const Transition& e) { place.note(e); };
+    const Trajectory run = simulate(program, o);
     if (run.end.why != Why::time) throw Failure{"run", "the run ends early: " + run.end.message};
     x = run.end.state;
     t = run.end.t;
+    place.move(x, t);
   }
   RunOptions still = base(t, 1);
   still.initial = x;

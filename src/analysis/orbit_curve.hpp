@@ -141,6 +141,11 @@ class OrbitCurve {
   int times_of(const Side& side);
   /// Of an impact that vanishes and leaves an orbit counted several times: that orbit, once.
   std::optional<OrbitOptions> orbit_without_impact(const Located& l);
+  /// Whether an orbit found near a special point comes as near as one likes to the one there, with a square root at
+  /// least: where what happens jumps, another orbit may lie beside it.
+  bool begins_at(const Side& side, double value, double eps, const Located& l);
+  /// From the orbit at a special point, at the cut, in units of the sizes.
+  double distance_from(const Vec& z, const Located& l);
   std::optional<Side> both_sides(const Vec& z, double value, double eps, double incoming, const Located& l);
   /// The signature that takes over behind a change, and on which side of the parameter it is admissible: what a run
   /// from just beyond does, or the same without the legs that have gone.

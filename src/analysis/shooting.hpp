@@ -31,6 +31,7 @@ struct Leg {
   Vec until_by{};             ///< clock: how that moves with each parameter followed
   double ticks = 0;           ///< clock of a jump: which tick
   std::vector<int> starts{};  ///< sign of the `on` of each jump after a reset; 0: no matter
+  std::vector<int> caused{};  ///< per jump of the event: sign to which another jump carried its `on`; 0: none did
   Vec x;
   double length = 0;
 };

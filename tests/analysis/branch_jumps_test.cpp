@@ -255,5 +255,42 @@ set = { q = "0" }
   }
 }
 
+// Every second y is raised by p, and lowered by 0.7 where that carries it over 1. With one lowering in three seconds, q
+// = exp(-1/2): after it y (1 - q^3) = p (1 + q + q^2) - 0.7, before it y + 0.7, a second earlier (y + 0.7 - p)/q. It is
+// over 1 down to y = 0.3, and the one before stays below 1 up to y + 0.7 - p = q.
+TEST(JumpBranch, EndsWhereAJumpNoLongerCausesAnother) {
+  const Branch branch = orbits_of(R"M(
+equations = """
+  x' = 1
+  y' = -0.5*y
+"""
+[parameters]
+p = 0.5
+[initial]
+x = 0.3
+y = 0.3
+[jump.a]
+on = "x - 1"
+direction = "rising"
+set = { x = "0", y = "y + p" }
+[jump.b]
+on = "y - 1"
+direction = "rising"
+set = { y = "y - 0.7" }
+[section.s]
+on = "b"
+)M",
+                                  0.5, 0.1, 0.8);
+  ASSERT_TRUE(branch.found) << branch.message;
+  ASSERT_EQ(branch.special.size(), 2u);
+  const double q = std::exp(-0.5), cube = 1 - q * q * q, sum = 1 + q + q * q;
+  const double lowest = (0.3 * cube + 0.7) / sum;
+  const double highest = (0.7 * (1 - cube) + q * cube) / (sum - cube);
+  for (const SpecialPoint& s : branch.special) {
+    EXPECT_EQ(s.type, "corner");
+    EXPECT_NEAR(s.values[0], s.values[0] < 0.5 ? lowest : highest, 1e-9);
+  }
+}
+
 }  // namespace
 }  // namespace saltus

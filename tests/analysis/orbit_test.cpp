@@ -316,6 +316,27 @@ TEST(Orbit, OfACentreIsTheOneThroughTheStartAlsoWhereAStateTurnsOnTheSection) {
   }
 }
 
+// Each run ends at t = 100 with a jump, where the orbit lies on one side of every plane across it.
+TEST(Orbit, IsFoundWithoutASectionAlsoWhereTheFirstRunEndsWithAJump) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = 1
+  y' = -y
+"""
+[initial]
+x = 0
+y = 0.3
+[jump.a]
+on = "x - 1"
+direction = "rising"
+set = { x = "0", y = "y + 1" }
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model)});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 1, 1e-12);
+  EXPECT_NEAR(std::abs(orbit.multipliers[0]), std::exp(-1), 1e-9);
+}
+
 // Along x = 0 it slides over the tick: what Newton's method leaves of x, 1e-52, is no leg of its own.
 TEST(Orbit, ThatSlidesOverItsSectionBeginsOnTheSurface) {
   const Model model = read_model_text(R"M(
