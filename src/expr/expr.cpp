@@ -43,7 +43,8 @@ bool same(const Node& a, const Node& b) {
   if (a.op == Op::number) return std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value);
   if (a.op == Op::symbol) {
     const Interpolant *one = a.symbol->curve.get(), *other = b.symbol->curve.get();
-    return a.symbol->kind == b.symbol->kind && a.symbol->index == b.symbol->index && a.symbol->name == b.symbol->name &&
+    return a.symbol->kind == b.symbol->kind && a.symbol->index == b.symbol->index &&
+           a.symbol->may_be_zero == b.symbol->may_be_zero && a.symbol->name == b.symbol->name &&
            (one == other || (one && other && *one == *other));
   }
   return a.arguments == b.arguments;
@@ -222,9 +223,9 @@ Expr Expr::raw(Op op, std::span<const Expr> arguments) {
   return Pool::get().intern(std::move(n));
 }
 
-Expr Expr::symbol(SymbolKind kind, int index, std::string_view name) {
+Expr Expr::symbol(SymbolKind kind, int index, std::string_view name, bool may_be_zero) {
   Node n{.op = Op::symbol};
-  n.symbol = std::make_unique<Symbol>(Symbol{kind, index, std::string(name)});
+  n.symbol = std::make_unique<Symbol>(Symbol{kind, index, std::string(name), {}, may_be_zero});
   return Pool::get().intern(std::move(n));
 }
 

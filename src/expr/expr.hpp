@@ -83,6 +83,7 @@ struct Symbol {
   int index = 0;  ///< position among its kind; of a table, which derivative of it is meant
   std::string name;
   std::shared_ptr<const Interpolant> curve{};  ///< of a table
+  bool may_be_zero = false;                    ///< of a switch: its square is not 1 everywhere
 };
 
 struct Node;
@@ -98,7 +99,7 @@ class Expr {
 
   /// The node as it is written, nothing folded (except the minus sign of a number).
   static Expr raw(Op op, std::span<const Expr> arguments);
-  static Expr symbol(SymbolKind kind, int index, std::string_view name);
+  static Expr symbol(SymbolKind kind, int index, std::string_view name, bool may_be_zero = false);
   static Expr table(std::shared_ptr<const Interpolant> curve, std::string_view name, int derivative = 0);
 
   Op op() const;

@@ -21,6 +21,9 @@ bool strip_minus(Expr& e) {
   return minus;
 }
 
+/// The value of a switch that is -1 or 1 wherever it is not solved for.
+bool is_sign(const Expr& e) { return e.is_symbol(SymbolKind::sigma) && !e.symbol().may_be_zero; }
+
 /// Sums, differences, products, quotients and powers with their identities; nothing is reordered.
 Expr fold_arithmetic(Op op, std::span<const Expr> a) {
   const Expr &x = a[0], &y = a[1];
@@ -43,7 +46,7 @@ Expr fold_arithmetic(Op op, std::span<const Expr> a) {
       if (y.is_number(1)) return x;
       if (x.is_number(-1)) return -y;
       if (y.is_number(-1)) return -x;
-      if (x == y && x.is_symbol(SymbolKind::sigma)) return 1.0;
+      if (x == y && is_sign(x)) return 1.0;
       if (Expr z = x; strip_minus(z)) return -(z * y);
       if (Expr z = y; strip_minus(z)) return -(x * z);
       break;
@@ -59,8 +62,7 @@ Expr fold_arithmetic(Op op, std::span<const Expr> a) {
       if (y.is_number(1)) return x;
       if (y.is_number(0)) return 1.0;
       if (x.is_number(1)) return 1.0;
-      if (x.is_symbol(SymbolKind::sigma) && y.is_number() && y.value() == std::floor(y.value()) &&
-          std::abs(y.value()) < 1e15) {
+      if (is_sign(x) && y.is_number() && y.value() == std::floor(y.value()) && std::abs(y.value()) < 1e15) {
         return std::fmod(y.value(), 2) == 0 ? Expr(1.0) : x;
       }
       break;

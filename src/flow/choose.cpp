@@ -353,7 +353,7 @@ void Chooser::prefer_crossing(const std::vector<size_t>& group, const std::vecto
   if (u >= program_.switches() || program_.nested(u) || series_.hold(u) > 1) return;
   bool seen[2] = {false, false}, up = true, down = true;
   for (const Candidate& c : candidates) {
-    if (!c.usable || c.letters[only] == '0') continue;
+    if (!c.usable || c.letters[only] == '0' || c.letters[only] == '=') continue;
     seen[c.letters[only] == '+'] = true;
     up = up && c.first[only] * options_.direction > 0;
     down = down && c.first[only] * options_.direction < 0;

@@ -84,6 +84,7 @@ std::vector<Candidate> Chooser::judge(const std::vector<size_t>& group, std::vec
       kept.push_back(c);
     }
   }
+  drop_sides_of_rest(group, kept);
   const auto is_weak = [](const Candidate& c) { return c.weak; };
   const bool any_strong = !std::all_of(kept.begin(), kept.end(), is_weak);
   weak_.clear();
@@ -91,6 +92,21 @@ std::vector<Candidate> Chooser::judge(const std::vector<size_t>& group, std::vec
   if (any_strong) std::erase_if(kept, is_weak);
   if (!any_strong && order < std::min(decision_order, series_.order())) kept.clear();
   return kept;
+}
+
+void Chooser::drop_sides_of_rest(const std::vector<size_t>& group, std::vector<Candidate>& kept) const {
+  const auto rests_in = [&](const Candidate& c, const Candidate& rest) {
+    if (!c.weak || c.letters == rest.letters) return false;
+    for (size_t i = 0; i < group.size(); ++i) {
+      const bool same = c.letters[i] == rest.letters[i];
+      if (!same && !(is_flat(rest, zeros_[group[i]].unknown) && c.leading[i].sign == 0)) return false;
+    }
+    return true;
+  };
+  const std::vector<Candidate> all = kept;
+  std::erase_if(kept, [&](const Candidate& c) {
+    return std::any_of(all.begin(), all.end(), [&](const Candidate& rest) { return rests_in(c, rest); });
+  });
 }
 
 bool Chooser::may_slide(const std::vector<size_t>& group, const std::string& letters) {

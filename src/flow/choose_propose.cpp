@@ -42,7 +42,8 @@ std::string Chooser::possible_letters(const std::vector<size_t>& group, const st
     depends = true;
     open = open || (letters[k] == '0' && !program_.timed(u) && program_.resting_letter(u) == '0');
   }
-  if (!depends || open) return letters_of(z);
+  if (open) return "+-0";
+  if (!depends) return letters_of(z);
   point_.evaluate(x_, t_, sigma, counters_);
   const int sign = point_.sign(program_.point(z.unknown, 0), near_bounds);
   return sign > 0 ? "+" : sign < 0 ? "-" : letters_of(z);
@@ -88,7 +89,8 @@ bool Chooser::fits_ties(const std::vector<size_t>& group, const std::string& let
   for (size_t i = 0; i < letters.size(); ++i) {
     if (zeros_[group[i]].unknown != tie->second.first) continue;
     const char other = letters[i];
-    return tie->second.second > 0 || other == '0' ? letter == other : letter != other && letter != '0';
+    const bool alike = tie->second.second > 0 || other == '0' || other == '=';
+    return alike ? letter == other : letter != other && letter != '0';
   }
   return true;
 }

@@ -74,7 +74,11 @@ class Chooser {
 
   // ---- proposals
 
-  std::string letters_of(const AtZero& z) const { return z.unknown < program_.switches() ? "+-0" : "oc"; }
+  /// What changes at events only has no choice where it is zero.
+  std::string letters_of(const AtZero& z) const {
+    if (z.unknown >= program_.switches()) return "oc";
+    return program_.model().form.switches[at(z.unknown)].discrete ? "=" : "+-0";
+  }
   bool any_forced(const std::vector<size_t>& group) const;
   /// All assignments that the values of nested surfaces leave possible. False if there are too many.
   bool enumerate(const std::vector<size_t>& group, size_t most, std::vector<Candidate>& out);
@@ -108,6 +112,8 @@ class Chooser {
   bool is_flat(const Candidate& c, int u) const;
   /// Candidates whose flow stays where they claim to be, seen with series up to `order`.
   std::vector<Candidate> judge(const std::vector<size_t>& group, std::vector<Candidate>& candidates, int order);
+  /// What stays zero whatever its sigma is has the letter of neither side.
+  void drop_sides_of_rest(const std::vector<size_t>& group, std::vector<Candidate>& kept) const;
   const double* function(int u) const {
     return u < program_.switches() ? series_.surface(u) : series_.gap(u - program_.switches());
   }

@@ -28,14 +28,32 @@ void Lowering::fail(std::string message, std::string hint) const {
 }
 
 void Lowering::run() {
-  form_ = Form{};
   find_constants();
-  lower_equations();
-  lower_constraints();
-  hiding_ = true;
-  lower_jumps();
-  lower_sections();
+  do {  // again where a surface turned out to need three values
+    forget();
+    lower_equations();
+    lower_constraints();
+    hiding_ = true;
+    lower_jumps();
+    lower_sections();
+  } while (anew_);
   put_hidden_last();
+}
+
+/// Everything but the surfaces that need three values.
+void Lowering::forget() {
+  form_ = Form{};
+  rebuild_ = Rebuild([this](const Expr& e, std::span<const Expr> a) { return lower_node(e, a); });
+  expanded_.reset();
+  lowered_.clear();
+  definition_values_.clear();
+  by_shape_.clear();
+  shapes_.clear();
+  ratio_fixed_.clear();
+  selected_in_.clear();
+  rank_.clear();
+  disjoint_.clear();
+  hiding_ = anew_ = false;
 }
 
 /// In the order in which they are written, so that switches are numbered as a reader meets them.

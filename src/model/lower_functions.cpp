@@ -61,38 +61,40 @@ std::optional<Expr> Lowering::lower_of_switches(const Expr& e, std::span<const E
       return std::nullopt;
     }
   }
-  constexpr size_t most = 6;  // 64 values
-  if (sigmas.empty() || sigmas.size() > most) return std::nullopt;
-  const auto up = [](size_t corner, size_t i) { return (corner >> i & 1u) != 0; };
-  std::vector<Expr> values;  // on each combination of sides
-  for (size_t corner = 0; corner < size_t{1} << sigmas.size(); ++corner) {
-    ExprMap<Expr> sides;
-    for (size_t i = 0; i < sigmas.size(); ++i) sides.emplace(sigmas[i], up(corner, i) ? 1.0 : -1.0);
+  // What may rest on its surface has a third value there. (Lowering the values may tell more about these switches.)
+  constexpr size_t most = 64;
+  constexpr std::array<double, 3> side{-1, 1, 0};
+  std::vector<size_t> sides;  // of each sigma
+  size_t corners = 1;
+  for (const Expr& s : sigmas) {
+    const Switch& own = form_.switches[static_cast<size_t>(s.symbol().index)];
+    sides.push_back(own.may_be_zero && own.at_zero == 0 ? 3 : 2);
+    corners = std::min(corners * sides.back(), most + 1);
+  }
+  if (sigmas.empty() || corners > most) return std::nullopt;
+  std::vector<Expr> values;  // on each combination of sides, those of the first sigma next to each other
+  for (size_t corner = 0; corner < corners; ++corner) {
+    ExprMap<Expr> given;
+    for (size_t i = 0, rest = corner; i < sigmas.size(); rest /= sides[i++])
+      given.emplace(sigmas[i], side[rest % sides[i]]);
     std::vector<Expr> there;
-    for (const Expr& argument : arguments) there.push_back(substitute(argument, sides));
+    for (const Expr& argument : arguments) there.push_back(substitute(argument, given));
     if (e.op() == Op::table) {  // which may end before a combination that never comes
       const auto v = literal(there[0]);
       if (!v || !std::isfinite((*e.argument(1).symbol().curve)(*v))) return std::nullopt;
     }
     values.push_back(lower_node(Expr::raw(e.op(), there), there));
   }
-  for (size_t i = 0; i < sigmas.size(); ++i) {  // from values to coefficients of products of sigmas
-    for (size_t k = 0; k < values.size(); ++k) {
-      if (up(k, i)) continue;
-      const Expr low = values[k], high = values[k | size_t{1} << i];
-      values[k] = (low + high) / Expr(2);
-      values[k | size_t{1} << i] = (high - low) / Expr(2);
+  for (size_t i = 0; i < sigmas.size(); ++i) {  // one after the other is put back
+    std::vector<Expr> fewer;
+    for (size_t k = 0; k < values.size(); k += sides[i]) {
+      const Expr mean = (values[k] + values[k + 1]) / Expr(2), half = (values[k + 1] - values[k]) / Expr(2);
+      const Expr rest = sides[i] == 3 ? values[k + 2] : mean;
+      fewer.push_back(rest + half * sigmas[i] + (mean - rest) * pow(sigmas[i], 2));
     }
+    values = std::move(fewer);
   }
-  Expr sum = values[0];
-  for (size_t k = 1; k < values.size(); ++k) {
-    Expr term = values[k];
-    for (size_t i = 0; i < sigmas.size(); ++i) {
-      if (up(k, i)) term = term * sigmas[i];
-    }
-    sum = sum + term;
-  }
-  return sum;
+  return values[0];
 }
 
 Expr Lowering::lower_comparison(const Expr& written, const Expr& more, const Expr& less) {

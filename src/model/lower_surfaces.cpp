@@ -1,4 +1,5 @@
 // Switches on surfaces: found again or made, and what each use of one says about it.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -32,21 +33,44 @@ Expr Lowering::sigma(const SurfaceUse& use) {
   for (const auto& [atom, c] : shape.terms) key = key * 31 + std::hash<const void*>{}(atom.node());
   for (const int i : by_shape_[key]) {
     const double c = ratio(shape, shapes_[static_cast<size_t>(i)]);
-    if (c == 0) continue;
-    note_use(form_.switches[static_cast<size_t>(i)], use, c > 0 ? 1 : -1);
-    const Expr s = sigma_symbol(form_, i);
-    return c > 0 ? s : -s;
+    if (c != 0) return value_of_use(i, use, c > 0 ? 1 : -1);
   }
   const int index = static_cast<int>(form_.switches.size());
-  form_.switches.push_back(
-      {.name = print(simplify(use.written)), .surface = surface, .kink = true, .hidden = hiding_ || use.hidden});
+  by_shape_[key].push_back(index);
+  add_switch({.name = print(simplify(use.written)), .surface = surface, .kink = true, .hidden = hiding_ || use.hidden},
+             shape);
+  return value_of_use(index, use, 1);
+}
+
+Switch& Lowering::add_switch(Switch s, const LinearForm& shape) {
+  const bool mixed = std::find(mixed_.begin(), mixed_.end(), s.surface) != mixed_.end();
+  s.discrete = changes_at_events_only(s.surface);
+  s.may_be_zero = s.discrete || mixed || contains_kind(s.surface, SymbolKind::sigma);
   shapes_.push_back(shape);
   ratio_fixed_.push_back(false);
   selected_in_.emplace_back();
   rank_.push_back(0);
-  by_shape_[key].push_back(index);
-  note_use(form_.switches.back(), use, 1);
-  return sigma_symbol(form_, index);
+  return form_.switches.emplace_back(std::move(s));
+}
+
+/// What a use makes of the switch, which has the opposite sign of the surface as used there if `side` is -1. Where uses
+/// mean different things on the surface itself (n > 1 false, n < 1 false), the switch is 0 there and each of them is
+/// the parabola through its three values.
+Expr Lowering::value_of_use(int i, const SurfaceUse& use, int side) {
+  const size_t index = static_cast<size_t>(i);
+  Switch& s = form_.switches[index];
+  // What abs, min and max select between is the same there, and what only moves through its surface hardly rests on it.
+  const int matters = s.may_be_zero ? 2 : 3;
+  const bool mixed = std::find(mixed_.begin(), mixed_.end(), s.surface) != mixed_.end();
+  if (!mixed && std::min(use.rank, rank_[index]) >= matters && s.at_zero != side * use.at_zero) {
+    mixed_.push_back(s.surface);
+    anew_ = true;
+  }
+  note_use(s, use, side);
+  const Expr sigma = sigma_symbol(form_, i), there = side > 0 ? sigma : -sigma;
+  if (!mixed) return there;
+  s.at_zero = 0;
+  return use.rank < matters || use.at_zero == 0 ? there : there + Expr(use.at_zero) * (Expr(1) - pow(sigma, 2));
 }
 
 /// The surface of an odd power is that of its base: the base has simple zeros where the power has flat ones.
@@ -55,6 +79,14 @@ Expr Lowering::without_odd_power(Expr surface) {
   if (surface.op() != Op::mul) return surface;
   const auto base = [](const Expr& e) { return is_odd_power(e) ? e.argument(0) : e; };
   return base(surface.argument(0)) * base(surface.argument(1));  // K*u^3; deeper products are left alone
+}
+
+bool Lowering::changes_at_events_only(const Expr& surface) const {
+  const std::vector<Expr> used = symbols_in(std::span(&surface, 1));
+  return std::none_of(used.begin(), used.end(), [this](const Expr& s) {
+    return s.is_symbol(SymbolKind::time) ||
+           (s.is_symbol(SymbolKind::state) && !model_.states[static_cast<size_t>(s.symbol().index)].rate.is_number(0));
+  });
 }
 
 /// `side`: -1 if the switch has the opposite sign of the surface as used here.
@@ -86,11 +118,10 @@ void Lowering::note_use(Switch& s, const SurfaceUse& use, int side) {
 
 /// A switch beside a counter, which no other formula shares.
 int Lowering::add_step(std::string name, const Expr& surface, bool kink) {
-  form_.switches.push_back({.name = std::move(name), .surface = surface, .at_zero = 1, .kink = kink, .hidden = true});
-  shapes_.emplace_back();
-  ratio_fixed_.push_back(true);
-  selected_in_.emplace_back("floor");
-  rank_.push_back(3);
+  add_switch({.name = std::move(name), .surface = surface, .at_zero = 1, .kink = kink, .hidden = true}, {});
+  ratio_fixed_.back() = true;
+  selected_in_.back() = "floor";
+  rank_.back() = 3;
   return static_cast<int>(form_.switches.size()) - 1;
 }
 

@@ -32,6 +32,7 @@ class Lowering {
   void lower_jumps();
   void lower_sections();
   void put_hidden_last();
+  void forget();
   void renumber(const std::vector<int>& new_of);
 
   // ---- names and what they stand for (lower_names.cpp)
@@ -60,6 +61,9 @@ class Lowering {
   };
   Expr sigma(const SurfaceUse& use);
   static Expr without_odd_power(Expr surface);
+  Switch& add_switch(Switch s, const LinearForm& shape);
+  bool changes_at_events_only(const Expr& surface) const;
+  Expr value_of_use(int i, const SurfaceUse& use, int side);
   void note_use(Switch& s, const SurfaceUse& use, int side);
   int add_step(std::string name, const Expr& surface, bool kink);
   const Counter& counter_of(const Expr& written, const Expr& phase, const std::shared_ptr<const Interpolant>& curve);
@@ -91,8 +95,10 @@ class Lowering {
   std::vector<LinearForm> shapes_;
   std::vector<bool> ratio_fixed_;
   std::vector<std::string> selected_in_;
-  std::vector<int> rank_;  // of the use that says what a switch is on its surface
-  bool hiding_ = false;    // kinks of what only observes or triggers are no switches of the model
+  std::vector<int> rank_;    // of the use that says what a switch is on its surface
+  std::vector<Expr> mixed_;  // surfaces whose uses mean different things where they rest (n > 1 and n < 1)
+  bool anew_ = false;        // one more has been found
+  bool hiding_ = false;      // kinks of what only observes or triggers are no switches of the model
   SwitchPairs disjoint_;
 };
 

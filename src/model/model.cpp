@@ -57,7 +57,8 @@ Expr parameter_symbol(const Model& model, int i) {
   return Expr::symbol(SymbolKind::parameter, i, model.parameters[static_cast<size_t>(i)].name);
 }
 Expr sigma_symbol(const Form& form, int i) {
-  return Expr::symbol(SymbolKind::sigma, i, "sgn(" + form.switches[static_cast<size_t>(i)].name + ")");
+  const Switch& s = form.switches[static_cast<size_t>(i)];
+  return Expr::symbol(SymbolKind::sigma, i, "sgn(" + s.name + ")", s.may_be_zero);
 }
 
 Expr table_symbol(const Counter& counter, TableValue which, int power) {

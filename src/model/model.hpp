@@ -113,11 +113,13 @@ struct Switch {
   Expr surface;      ///< h; depends on no switch but those earlier in Form::order
   Expr hold = 1.0;   ///< static over dynamic ratio s: on h = 0 it stays while |sigma| <= s
   bool holds = false;
-  Place hold_place{};    ///< of the formula that says so
-  bool selects = false;  ///< it chooses between formulas, so the formula not chosen must not be evaluated
-  int at_zero = 0;       ///< sigma where h stays zero whatever sigma is: x > y is false, x >= y true, sign 0
-  bool kink = false;     ///< only |h| enters (abs, min, max, sat): no rate jumps, and sigma cannot move its surface
-  bool hidden = false;   ///< no letter of a mode: a step of floor, a break of a table, a kink inside an `on`
+  Place hold_place{};        ///< of the formula that says so
+  bool selects = false;      ///< it chooses between formulas, so the formula not chosen must not be evaluated
+  int at_zero = 0;           ///< sigma where h stays zero whatever sigma is: x > y is false, x >= y true, sign 0
+  bool kink = false;         ///< only |h| enters (abs, min, max, sat): no rate jumps, and sigma cannot move its surface
+  bool hidden = false;       ///< no letter of a mode: a step of floor, a break of a table, a kink inside an `on`
+  bool discrete = false;     ///< h changes at events only (states of rate 0, floors, other switches)
+  bool may_be_zero = false;  ///< it may rest on its surface with sigma = 0, which no function of it takes for +1 or -1
   std::vector<int> acts_on{};    ///< states whose rate it enters
   std::vector<int> interacts{};  ///< switches it multiplies
 };

@@ -53,6 +53,7 @@ class Specialisation {
       const Expr sigma = sigma_symbol(form, static_cast<int>(i));
       if (key[i] == '+') fixed_.emplace(sigma, 1.0);
       if (key[i] == '-') fixed_.emplace(sigma, -1.0);
+      if (key[i] == '=') fixed_.emplace(sigma, 0.0);
       if (key[i] == '0') slid_.push_back(sigma);
     }
     put_.emplace([this](const Expr& e, std::span<const Expr> a) {
@@ -345,7 +346,8 @@ std::string Program::key(const std::string& switch_modes) const {
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i] == '=') {
       const int value = model_->form.switches[i].at_zero;
-      out[i] = value > 0 ? '+' : value < 0 ? '-' : '0';
+      const char between = model_->form.switches[i].may_be_zero ? '=' : '0';
+      out[i] = value > 0 ? '+' : value < 0 ? '-' : between;
     }
     if (plain_[i] && !(attract_ > 0 && out[i] == '0')) out[i] = '*';
   }

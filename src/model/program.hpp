@@ -134,7 +134,8 @@ class Program {
   }
 
   /// The mode with '*' for its plain switches: modes with the same key share their formulas. A switch whose surface
-  /// stays zero by itself ('=') has the formulas of the side that Switch::at_zero names.
+  /// stays zero by itself ('=') has the formulas of the side that Switch::at_zero names, or those with its
+  /// sigma 0.
   std::string key(const std::string& switch_modes) const;
 
   /// Surfaces and gaps with their derivatives that no unknown enters, all switches open: to tell signs at a point.

@@ -109,7 +109,8 @@ void Subsystems::describe() {
     add_row(u);
     if (u < m) {
       const Switch& s = form.switches[at(u)];
-      for (const int a : {int(whole_.moves(u)), int(whole_.timed(u)), s.at_zero, int(s.kink), int(s.hidden)})
+      for (const int a :
+           {int(whole_.moves(u)), int(whole_.timed(u)), s.at_zero, int(s.kink), int(s.hidden), int(s.discrete)})
         attributes.push_back(a);
     } else {
       const Gap& gap = form.gaps[at(u - m)];

@@ -72,5 +72,34 @@ TEST(Nested, AFloorThatJumpsOntoAStepOfAModIsCountedOnce) {
   expect_integral("mod(floor(abs(1.849*sin(0.558*t + 0.822))), 0.682)");
 }
 
+// Where a surface rests at zero its functions have the values that are written, however they are nested: sign 0, step
+// 1/2, both > and < false.
+TEST(Nested, WhatRestsOnItsSurfaceIsAsWritten) {
+  const std::string dead = "(max(2*sin(t) - 1, 0) + min(2*sin(t) + 1, 0))";
+  for (const std::string& formula :
+       {"if(" + dead + " > 0, 1, if(" + dead + " < 0, -2, 0.5))", "if(" + dead + " >= 0 and " + dead + " <= 0, 0, 1)",
+        "abs(sign(" + dead + "))", "exp(sign(" + dead + "))", "sign(" + dead + ")^2",
+        std::string("floor(step(floor(0.1*sin(1.52*t - 2))))"), std::string("mod(sign(floor(t)), 1.7)"),
+        std::string("max(mod(sign(0.16*sin(3.3*t + 1)), 1.19), step(floor(sin(0.8*t - 0.5))))"),
+        std::string("floor(mod(floor(floor(-0.25*sin(1.82*t + 2.37))), 2.39))"),
+        std::string("step(step(ceil(0.73*sin(1.86*t + 2.44))))")}) {
+    expect_integral(formula);
+    EXPECT_EQ(system("x' = " + formula, "x = 0").run(4.3, 1e-10).messages, std::vector<std::string>{}) << formula;
+  }
+}
+
+// A discrete variable that equals what it is compared with; expected: the formula as written, by hand.
+TEST(Nested, ADiscreteVariableOnItsThresholdIsComparedAsWritten) {
+  const std::vector<std::pair<std::string, double>> cases = {
+      {"if(n > 2 or n < 2, 1, 0)", 0}, {"if(n >= 2 and n <= 2, 0, 1)", 0}, {"abs(sign(n - 2))", 0},
+      {"exp(sign(n - 2))", 1},         {"max(sign(n - 2), -0.5)", 0},      {"max(step(n - 2), step(x + 5))", 1},
+      {"floor(step(n - 2) + 0.2)", 0}, {"sign(sign(n - 2) + 0.5)", 1},     {"step(n - 2)", 0.5}};
+  for (const auto& [formula, expected] : cases) {
+    const Trajectory run = system("x' = " + formula + "\nn' = 0", "x = 0\nn = 2").run_both(1);
+    EXPECT_NEAR(run.end.state[0], expected, 1e-13) << formula << "\n" << story(run);
+    EXPECT_EQ(run.messages, std::vector<std::string>{}) << formula;
+  }
+}
+
 }  // namespace
 }  // namespace saltus::physics
