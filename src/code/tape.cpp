@@ -284,6 +284,19 @@ int slots_of(Instr instr) {
   }
 }
 
-Tape build_tape(std::span<const Expr> outputs, const TapeInputs& inputs) { return Builder(outputs, inputs).run(); }
+void list_peaks(Tape& tape) {
+  tape.peaks.clear();
+  for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
+    std::copy_if(list->begin(), list->end(), std::back_inserter(tape.peaks), [](const Operation& o) {
+      return o.instr == Instr::exp || o.instr == Instr::expm1 || o.instr == Instr::tanh || o.instr == Instr::sinh_cosh;
+    });
+  }
+}
+
+Tape build_tape(std::span<const Expr> outputs, const TapeInputs& inputs) {
+  Tape tape = Builder(outputs, inputs).run();
+  list_peaks(tape);
+  return tape;
+}
 
 }  // namespace saltus

@@ -81,15 +81,19 @@ struct Tape {
   std::vector<int> states, sigmas, lambdas, counters;
   std::vector<BindOperation> bind;
   std::vector<Operation> linear, timed, free, bound;
-  std::vector<int> outputs;    ///< slot of each formula
-  std::vector<bool> constant;  ///< whether each output is a constant
-  bool may_hide = false;       ///< contains functions of states whose series can look constant (tanh, 1/x, ...)
+  std::vector<int> outputs;      ///< slot of each formula
+  std::vector<bool> constant;    ///< whether each output is a constant
+  std::vector<Operation> peaks;  ///< exp, tanh, cosh: away from where they change their series see nothing of it
+  bool may_hide = false;         ///< contains functions of states whose series can look constant (tanh, 1/x, ...)
 };
 
 /// How many symbols of each kind the tape must provide slots for.
 struct TapeInputs {
   int states = 0, sigmas = 0, lambdas = 0, counters = 0;
 };
+
+/// Lists the peaks of a tape that is complete otherwise.
+void list_peaks(Tape& tape);
 
 /// The formulas must be lowered: no nonsmooth functions, no definitions.
 Tape build_tape(std::span<const Expr> outputs, const TapeInputs& inputs);

@@ -79,6 +79,8 @@ class Act {
   std::optional<Fate> settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth = 0);
   const AtZero* alone_at_zero(const Moment& now, const std::vector<AtZero>& zeros) const;
   std::optional<Fate> choose(Moment& now, const Transition& event, std::vector<AtZero>& zeros, bool at_start);
+  void look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice);
+  void leave_out_nonzero(Moment& now, std::vector<AtZero>& zeros);
   /// Closed contacts whose wall has changed its velocity with a switch: they open, or are hit.
   std::vector<AtZero> walls_that_moved(Moment& now);
   bool unmoved(const Moment& now, const Transition& event, const AtZero& z);

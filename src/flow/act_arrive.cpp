@@ -293,21 +293,7 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
     land_on(now, zeros, rests ? 9 : 1);
     choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
   }
-  if (choice.outcome == Choice::Outcome::none) {  // a surface of time alone: its field begins within the last bits
-    Moment later = now;
-    const double soon = direction_ * same_time_bits * eps * std::max(std::abs(now.t()), time_scale * same_time_share);
-    series_.set_mode(now.mode);
-    if (series_.evaluate(now.x, now.t(), now.counters) == SeriesStatus::ok) {
-      for (size_t i = 0; i < later.x.size(); ++i) later.x[i] += soon * series_.rate(static_cast<int>(i))[0];
-    }
-    later.clock.advance(soon);
-    Choice next = choose_mode(series_, point_, later.x, later.t(), later.counters, later.mode, zeros, choice_);
-    if (next.outcome != Choice::Outcome::none) {
-      choice = std::move(next);
-      now.clock = later.clock;
-      now.x = later.x;
-    }
-  }
+  if (choice.outcome == Choice::Outcome::none) look_later(now, zeros, choice);
   if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
   if (choice.outcome == Choice::Outcome::none)
     return Fate{choice.contact ? Why::nonunique : Why::inconsistent, choice.message};
@@ -316,6 +302,38 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
   now.known = choice.leading;
   series_.guess(choice.sigma);
   return std::nullopt;
+}
+
+/// A field may begin within the last bits (a surface of time alone), and several one after the other (empty tanks in a
+/// row: each fills from the one before, by roots that have no series at zero).
+void Act::look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice) {
+  Moment later = now;
+  for (int look = 0; look < most_rough_steps && choice.outcome == Choice::Outcome::none; ++look) {
+    const double soon = direction_ * same_time_bits * eps * std::max(std::abs(now.t()), time_scale * same_time_share);
+    series_.set_mode(later.mode);
+    if (series_.evaluate(later.x, later.t(), later.counters) == SeriesStatus::ok) {
+      for (size_t i = 0; i < later.x.size(); ++i) later.x[i] += soon * series_.rate(static_cast<int>(i))[0];
+    }
+    later.clock.advance(soon);
+    if (look > 0) leave_out_nonzero(later, zeros);
+    Choice next = choose_mode(series_, point_, later.x, later.t(), later.counters, later.mode, zeros, choice_);
+    if (next.outcome == Choice::Outcome::none) continue;
+    choice = std::move(next);
+    now.clock = later.clock;
+    now.x = later.x;
+  }
+}
+
+/// What has left its surface is on the side where it is.
+void Act::leave_out_nonzero(Moment& now, std::vector<AtZero>& zeros) {
+  read_sigma(now);
+  evaluate_point(now);
+  std::erase_if(zeros, [&](const AtZero& z) {
+    if (z.unknown >= program_.switches()) return false;
+    const int sign = point_.sign(program_.point(z.unknown, 0), zero_bounds);
+    if (sign != 0) now.mode.switches[at(z.unknown)] = sign > 0 ? '+' : '-';
+    return sign != 0;
+  });
 }
 
 /// The ordinary case of a surface of time alone (a step of mod(t, T)): it goes on as time does, and what depends on it

@@ -240,6 +240,9 @@ bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, c
     const char letter = c.letters[i];
     Leading lead;
     if (!std::isfinite(function(z.unknown)[0])) return false;
+    // Whether it stays at rest nobody knows without a series.
+    const bool rests = letter == '0' || is_flat(c, z.unknown);
+    if (rests && z.unknown < program_.switches() && !std::isfinite(function(z.unknown)[order])) return false;
     const bool zero_here = !nested(z.unknown) || vanishes(z.unknown, c, steepest[i]);
     if (is_flat(c, z.unknown)) {
       if (!zero_here || start_of(z, order, steepest[i]).sign != 0) return false;

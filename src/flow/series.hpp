@@ -76,6 +76,8 @@ class Series {
   const double* jump(int k) const { return work_->flow.output(program_.jump(k)); }
   const double* section(int s) const { return work_->flow.output(program_.section(s)); }
   const double* phase(int c) const { return work_->flow.output(program_.phase(c)); }
+  /// Of a slot of the tape; those that the mode does not need may be of another.
+  const double* slot(int s) const { return work_->flow[s]; }
   /// Series of an unknown (slid sigma or closed lambda), or its fixed value.
   const double* unknown(int u) const;
   /// Unknowns that stand at a bound because others suffice to keep the mode (redundant forces): they are not watched.

@@ -119,6 +119,17 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
     const bool unseen = changes(shortest, [&](size_t i, double change) { return negligible(i, change, shortest); });
     length = unseen ? shortest : 0;
   }
+  bool moves = false, seen = false;  // levels that pass each other: their difference is lost in their last digits
+  for (size_t i = 0; i < n; ++i) {
+    moves = moves || rate[i] != 0;
+    seen = seen || now.x[i] + length * rate[i] != now.x[i];
+  }
+  if (length > 0 && moves && !seen) {
+    const double least = length;
+    length = std::min(longest, horizon_);
+    while (length > least && !changes(length, [&](size_t i, double change) { return negligible(i, change, length); }))
+      length = std::max(0.25 * length, least);
+  }
   series_.expand(now.x, now.t(), now.counters, order_);
   return length;
 }
@@ -155,8 +166,69 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
     }
     promises_.push_back({w.c, w.output, middle, end, size});
   }
+  find_peaks(tau);
+  if (!peaks_.empty() && !solves_at_peaks(now)) return false;
   if (may_hide && !(solves(now, 0.5 * tau) && kept(&Promise::middle))) return false;
   return solves(now, tau) && kept(&Promise::end);
+}
+
+/// Where on the step the arguments of exp have their tops, those of tanh and cosh their zeros.
+void Smooth::find_peaks(double tau) {
+  peaks_.clear();
+  for (const Operation& o : series_.tape().flow.peaks) {
+    const std::span<const double> a(series_.slot(o.a), at(order_) + 1);
+    const bool top = o.instr == Instr::exp || o.instr == Instr::expm1;
+    double reach = 0;  // of the argument on the step
+    for (int k = order_; k > 0; --k) reach = (reach + std::abs(a[at(k)])) * std::abs(tau);
+    if (!(reach > (top ? blind_rise : blind_distance)) || !std::isfinite(reach)) continue;
+    const auto turn = [&](double where) {
+      double value = 0, slope = 0;
+      evaluate_with_slope(a, where, value, slope);
+      return top ? slope * tau : value;
+    };
+    double before = turn(0);
+    for (int k = 1; k <= peak_looks; ++k) {
+      double lo = tau * (k - 1) / peak_looks, hi = tau * k / peak_looks;
+      const double after = turn(hi);
+      if (top ? before > 0 && after <= 0 : (before > 0) != (after > 0)) {
+        for (int halving = 0; halving < 50; ++halving) {
+          const double middle = 0.5 * (lo + hi);
+          ((turn(middle) > 0) == (before > 0) ? lo : hi) = middle;
+        }
+        add_peak(a, hi, tau);
+      }
+      before = after;
+    }
+    if (top ? before > 0 : std::abs(before) < 1) add_peak(a, tau, tau);
+  }
+}
+
+/// A peak, and the points beside it where the function has changed by a fair share: on a peak itself what multiplies it
+/// may vanish (friction that falls with abs(v)).
+void Smooth::add_peak(std::span<const double> argument, double where, double tau) {
+  constexpr size_t most = 24;
+  if (peaks_.size() >= most) return;
+  const double there = evaluate(argument, where);
+  if (where != tau) peaks_.push_back(where);
+  for (const double side : {-1.0, 1.0}) {
+    double d = side * tau / peak_looks;
+    for (int halving = 0; halving < 60 && std::abs(evaluate(argument, where + d) - there) > 2; ++halving) d /= 2;
+    if ((where + d) / tau > 0 && (where + d) / tau < 1) peaks_.push_back(where + d);
+  }
+}
+
+bool Smooth::solves_at_peaks(const Moment& now) {
+  const std::vector<Promise> all = promises_;
+  std::vector<double> promised;
+  for (const double peak : peaks_) {
+    for (const Promise& p : all) promised.push_back(evaluate({p.value, at(order_) + 1}, peak));
+  }
+  for (size_t k = 0; k < peaks_.size(); ++k) {
+    for (size_t i = 0; i < all.size(); ++i) promises_[i].middle = promised[k * all.size() + i];
+    if (!solves(now, peaks_[k]) || !kept(&Promise::middle)) return false;
+    promises_ = all;
+  }
+  return true;
 }
 
 /// Whether what is watched is what its series have promised. A series does not see where a root inside it turns

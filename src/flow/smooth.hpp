@@ -6,7 +6,8 @@
 //   cut       the piece up to tau
 //   trusts    whether it solves the equations at its end (the defect), and inside where the series may be blind; what
 //   is
-//             watched has the values there that its series promise
+//             watched has the values there that its series promise; also on the peaks of functions that are constant to
+//             all digits elsewhere (exp(-(v/vs)^2), a pulse in time), which no series sees coming
 #pragma once
 
 #include <algorithm>
@@ -85,8 +86,11 @@ class Smooth {
     double middle = 0, end = 0, size = 0;
   };
   double polynomial_scale() const;
+  void find_peaks(double tau);
+  void add_peak(std::span<const double> argument, double where, double tau);
   bool solves(const Moment& now, double tau);
   bool kept(double Promise::*point);
+  bool solves_at_peaks(const Moment& now);
 
   Series& series_;
   int most_order_ = 0, order_ = 0;
@@ -97,7 +101,8 @@ class Smooth {
   Piece piece_;
   std::vector<double> end_, slopes_;
   std::vector<Promise> promises_;
-  double end_tau_ = 0;  // where on the piece end_ is
+  std::vector<double> peaks_;  // on the step, and beside each of them
+  double end_tau_ = 0;         // where on the piece end_ is
   double scale_ = 0;
   long idle_steps_ = 0;
   long full_steps_ = 0;  // since the last event

@@ -231,7 +231,9 @@ StiffStatus StiffFlow::start(Series& series, std::span<const double> x, double t
   for (int i = 0; i < static_cast<int>(n_); ++i) {
     const double* c = series.state(i);
     const int first = static_cast<int>(std::find_if(c, c + order, [](double v) { return v != 0; }) - c);
-    for (const int k : {order - 1, order}) {
+    int last = order;  // beside a root at zero the last coefficients overflow
+    while (last > 1 && !std::isfinite(c[last])) --last;
+    for (const int k : {last - 1, last}) {
       if (k > first && c[k] != 0) time = std::min(time, std::pow(std::abs(c[first] / c[k]), 1.0 / (k - first)));
     }
   }

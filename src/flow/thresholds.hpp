@@ -25,6 +25,15 @@ inline constexpr double tangent_share = 1e-4;
 /// Such steps in a row before a run ends as stalled: the first leaves the singular point in time, the second in the
 /// states that begin to move there.
 inline constexpr int most_rough_steps = 4;
+/// exp(a) is seen by its series as long as a rises by no more than this on the step, tanh(a) if a comes from no
+/// further.
+inline constexpr double blind_rise = 20, blind_distance = 10;
+/// Adaptive time steps are not shortened below this part of the run for functions of time that seem to swing inside.
+inline constexpr double shortest_told_share = 1e-7;
+/// Of a piece on which slopes are infinite where it begins: so much of it is left out of the tangents.
+inline constexpr double infinite_slope_share = 1e-12;
+/// Points of a step at which the arguments of such functions are looked at.
+inline constexpr int peak_looks = 64;
 /// A step along the tangent is long enough for time to see the series that follows.
 inline constexpr double tangent_bits = 512;
 

@@ -271,6 +271,7 @@ class Variation {
   double direction_, tolerance_;
   int order_;
   Mat x_, p_;
+  bool left_out_ = false;          // a slope that is infinite where tangents were expanded last
   bool first_ = true;              // not brought onto what is slid on yet
   Arc last_arc_;                   // of the last piece
   double last_time_ = 0;           // of the last transition

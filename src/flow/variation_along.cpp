@@ -19,7 +19,10 @@ void Variation::add_parameters(int order) {
   const Jet<double>& by = jet_of(plan_->tape->arc_parameter.tape, order_).jet;
   for (const SlopeEntry& e : plan_->by_parameter) {
     const double* s = by.output(at(e.output));
-    if (!std::isfinite(s[0])) continue;
+    if (!std::isfinite(s[0])) {
+      for (size_t c = 0; c < d; ++c) left_out_ = left_out_ || p_(e.column, ix(c)) != 0;
+      continue;
+    }
     const size_t row = at(e.row) < n ? system.f(at(e.row)) : system.g(at(plan_->position[at(e.row) - n]));
     for (size_t c = 0; c < d; ++c) {
       const double p = p_(e.column, ix(c));
@@ -49,6 +52,7 @@ void Variation::expand_tangents(int order) {
   TangentSystem& system = plan_->system;
   system.given = moves_parameters();
   const size_t n = system.states(), d = ux(x_.cols());
+  left_out_ = false;
   tangents_.resize(system.rows(), at(order) + 1, d);
   if (system.given) add_parameters(order);
   take_solution();
@@ -60,6 +64,7 @@ void Variation::expand_tangents(int order) {
   if (std::all_of(system.terms.begin(), system.terms.end(), finite)) {
     saltus::expand(system, tangents_, order);
   } else {
+    left_out_ = true;
     saltus::expand(system.without_infinite(), tangents_, order);
   }
 }
@@ -85,11 +90,20 @@ void Variation::move_along(const Piece& piece, const Arc& arc, double tau) {
     rest(arc, point_, piece.start);
   }
   double done = 0;
+  bool begun = false;
   for (int step = 0; done != tau && step < 100'000; ++step) {
-    const int order = expand_along(piece, arc, done);
+    int order = expand_along(piece, arc, done);
     if (order == 0) break;  // where sliding ends or a field begins: nothing moves so fast
     expand_tangents(order);
-    const double left = tau - done, length = trusted_length(std::abs(left), order);
+    const double left = tau - done;
+    double length = trusted_length(std::abs(left), order);
+    // Slopes that are infinite where the piece begins (log(z) at z = 0, by the exponent of z^n) are so at that point
+    // alone, or all along.
+    if ((left_out_ || !(length > 0)) && !begun) {
+      begun = true;
+      order = 0;
+      length = std::min(std::abs(left), infinite_slope_share * std::abs(tau));
+    }
     if (!(length > 0)) break;
     const double move = length >= std::abs(left) ? left : std::copysign(length, left);
     move_to(tangents_, at(n), order, move);

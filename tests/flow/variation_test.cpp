@@ -87,6 +87,15 @@ TEST(Variation, NeedsNoMovingStateToMove) {  // the state rests, its tangents tu
   EXPECT_LT((derivatives.exact() - exact).max_abs(), 1e-11);
 }
 
+// x = int |t - 1|^n from 0 to 3 = (1 + 2^(n+1))/(n + 1). Where z = 0, by n it has no series: |z|^n log|z|.
+TEST(Variation, ByTheExponentOfWhatPassesZero) {
+  Derivatives derivatives(
+      "equations = \"\"\"\n  z' = 1\n  x' = abs(z)^n\n\"\"\"\n[parameters]\nn = 2\n[initial]\nz = -1\nx = 0\n", 3);
+  const double n = 2, power = std::pow(2, n + 1);
+  const double exact = power * std::log(2) / (n + 1) - (1 + power) / ((n + 1) * (n + 1));
+  EXPECT_NEAR(derivatives.exact()(1, 2), exact, 1e-10);
+}
+
 TEST(Variation, CrossesASwitch) {
   expect_equal(R"M(
 equations = """

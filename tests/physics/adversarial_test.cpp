@@ -861,4 +861,53 @@ TEST(Odd, TanhThatLooksConstant) {
   EXPECT_NEAR(run.end.state[1], 10, 1e-8);
 }
 
+// ---- roots at zero, one after the other ---------------------------------------------------------------------------
+
+// Three tanks in a row fill from empty: each root has no series where it begins, and the next begins with it. End state
+// from Radau, LSODA and DOP853 of SciPy at 1e-12, steps of 0.01.
+TEST(Roots, TanksInARowFillFromEmpty) {
+  const System s = system(
+      "h1' = 1 - 0.5*q(h1 - h2)\nh2' = 0.5*q(h1 - h2) - 0.3*q(h2 - h3)\nh3' = 0.3*q(h2 - h3) - 0.4*sqrt(max(h3, 0))\n"
+      "q(d) = sqrt(abs(d))*sign(d)",
+      "h1 = 0\nh2 = 0\nh3 = 0");
+  expect_end(s.run_both(20, 1e-10), {7.27661824252, 4.95934038763, 1.48683935861}, 1e-9);
+  RunOptions stiff = s.options(20, 1e-10);
+  stiff.stiff = true;
+  expect_end(s.run(stiff), {7.27661824252, 4.95934038763, 1.48683935861}, 1e-8);
+}
+
+// Two tanks that level out: their difference passes zero again and again, slowly, through an infinite slope. End state
+// from Radau and DOP853 of SciPy as above.
+TEST(Roots, LevelsThatPassEachOtherGoOn) {
+  const System s = system("h1' = 0.1*sin(t) - q\nh2' = q\nq = 0.5*sqrt(abs(h1 - h2))*sign(h1 - h2)", "h1 = 1\nh2 = 0");
+  const Trajectory run = s.run(20, 1e-10);
+  expect_end(run, {0.533075918645, 0.526115875173}, 1e-9);
+  EXPECT_EQ(count(run, cross), 6) << story(run);
+}
+
+// ---- relays of time -----------------------------------------------------------------------------------------------
+
+// r turns to 1 where sin t rises through 1/2, to -1 where it falls through -1/2; nothing else limits a step.
+TEST(Jumps, ConditionsOfTimeAreNotSteppedOver) {
+  const System s = system("y' = r\nr' = 0", "y = 0\nr = -1", R"(
+[jump.up]
+on = "sin(t) - 0.5"
+direction = "rising"
+set = { r = 1 }
+[jump.down]
+on = "sin(t) + 0.5"
+direction = "falling"
+set = { r = -1 }
+)");
+  double expected = 0, last = 0, r = -1;
+  for (double t = pi / 6; t < 40; t += pi, r = -r) {
+    expected += r * (t - last);
+    last = t;
+  }
+  expected += r * (40 - last);
+  const Trajectory run = s.run_both(40);
+  EXPECT_EQ(count(run, jump), 13) << story(run);
+  EXPECT_NEAR(run.end.state[0], expected, 1e-9) << story(run);
+}
+
 }  // namespace saltus::physics

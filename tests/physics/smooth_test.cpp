@@ -135,5 +135,45 @@ TEST(Smooth, NoCrossingOfASectionIsMissed) {
   }
 }
 
+// What is zero to all digits but for a moment: no series sees it coming. Integrals by hand; a step of the first would
+// go from 0 to 12.
+TEST(Smooth, PulsesAreNotSteppedOver) {
+  const double root_pi = std::sqrt(pi);
+  for (const auto& [formula, integral] : {std::pair{"exp(-((s - 5)/0.01)^2)", 0.01 * root_pi},
+                                          {"100*exp(-((s - 5.3)/0.001)^2)", 0.1 * root_pi},
+                                          {"expm1(-((s - 3)/0.01)^2) + 1", 0.01 * root_pi},
+                                          {"1 - tanh(1000*(s - 5))^2", 0.002}}) {
+    std::string of_time = formula;
+    std::replace(of_time.begin(), of_time.end(), 's', 't');
+    EXPECT_NEAR(system(fmt::format("x' = {}\ns' = 1", formula), "x = 0\ns = 0").run(12, 1e-10).end.state[0], integral,
+                1e-9 * integral)
+        << formula;
+    EXPECT_NEAR(system(fmt::format("x' = {}", of_time), "x = 0").run(12, 1e-10).end.state[0], integral, 1e-9 * integral)
+        << of_time;
+  }
+}
+
+// A pulse carries y over its threshold, for a moment: y = 0.3 + exp(-((t - 5)/0.01)^2) > 1 while its exponent is above
+// log(0.7).
+TEST(Smooth, PulsesInsideSurfacesAreSeen) {
+  const System s = system("x' = step(0.3 + exp(-((t - 5)/0.01)^2) - 1)", "x = 0");
+  const Trajectory run = s.run(12, 1e-10);
+  EXPECT_NEAR(run.end.state[0], 0.02 * std::sqrt(-std::log(0.7)), 1e-9) << story(run);
+}
+
+// LuGre friction: the Stribeck curve is a hundredth wide and is passed where abs(v) makes the bristles rest. End state
+// from DOP853 and Radau of SciPy at 1e-12, steps of 1e-3.
+TEST(Smooth, AStribeckCurveIsPassedAtEveryTolerance) {
+  const System s = system(
+      "x' = v\nz' = slip\nv' = 2*sin(t) - 1000*z - 30*slip\n"
+      "slip = v - 1000*abs(v)*z/(1 + 0.5*exp(-(v/0.01)^2))",
+      "x = 0\nz = 0\nv = 0");
+  for (const double tolerance : {1e-6, 1e-8, 1e-10, 1e-12}) {
+    const Trajectory run = s.run(5, tolerance);
+    EXPECT_NEAR(run.end.state[0], 1.99843593572, 10 * tolerance + 1e-10) << tolerance;
+    EXPECT_NEAR(run.end.state[2], -0.965143560923, 10 * tolerance + 1e-10) << tolerance;
+  }
+}
+
 }  // namespace
 }  // namespace saltus::physics

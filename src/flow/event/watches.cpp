@@ -171,7 +171,8 @@ bool Watches::arrive_within(const Smooth& smooth, double time) {
   for (Watch& w : watches_) {
     const double* c = function(w, smooth);
     const double value = c[0] - w.offset, rate = c[1] * direction_;
-    w.found = w.known == 0 && value * rate < 0 && std::abs(value) <= time * std::abs(rate);
+    const bool arrives = value * rate < 0 || (value == 0 && w.sign * rate < 0);
+    w.found = w.known == 0 && arrives && std::abs(value) <= time * std::abs(rate);
     w.root = 0;
     any = any || w.found;
   }

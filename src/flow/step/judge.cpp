@@ -47,9 +47,22 @@ std::vector<Guard> Judge::watched(const Here& here) const {
   for (int k = 0; k < layout_.jumps; ++k) {
     const int side = jumps_.side(at(k));
     const bool watched = !jumps_.has_clock(at(k)) && !jumps_.shared(at(k)).rests(here.mode());
-    if (watched && side != 0 && jumps_.wanted(at(k), -side)) out.push_back({GuardKind::jump, k, side});
+    if (watched && side != 0) out.push_back({GuardKind::jump, k, side});
   }
   return out;
+}
+
+bool Judge::may_happen(const Guard& guard) const {
+  return guard.kind != GuardKind::jump || jumps_.wanted(at(guard.item), -guard.side);
+}
+
+bool Judge::sees_time(const Guard& guard) const {
+  const Form& form = program_.model().form;
+  switch (guard.kind) {
+    case GuardKind::surface: return contains_kind(form.switches[at(guard.item)].surface, SymbolKind::time);
+    case GuardKind::gap: return contains_kind(form.gaps[at(guard.item)].gap, SymbolKind::time);
+    default: return contains_kind(form.jumps[at(guard.item)].on, SymbolKind::time);
+  }
 }
 
 void Judge::look(const Here& here, const Step& step, bool must, std::vector<Disagreement>& found) const {

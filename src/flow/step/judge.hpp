@@ -37,8 +37,12 @@ class Judge {
 
   /// All disagreements at the end of a step from `here`. `must`: only those that are located whatever theta is.
   void look(const Here& here, const Step& step, bool must, std::vector<Disagreement>& found) const;
-  /// What is watched from here on and is positive: surfaces beside the state, open gaps, armed jumps.
+  /// What is watched from here on and is positive: surfaces beside the state, open gaps, jumps.
   std::vector<Guard> watched(const Here& here) const;
+  /// Whether anything happens where it falls below zero: a jump may have the other direction.
+  bool may_happen(const Guard& guard) const;
+  /// Whether time stands in its formula.
+  bool sees_time(const Guard& guard) const;
   /// Jumps and the steps of floor are located under every theta: a counter moves by one step at a time.
   bool must_locate(const Disagreement& d) const;
   /// The value of a disagreement at the end of another step from the same point.

@@ -229,13 +229,27 @@ double interpolate(const Values& differences, double at) {
   return value;
 }
 
-/// Where between its ends the polynomial through these values is lowest, if that is below zero; else 0.
-double lowest_below_zero(Values values) {
-  constexpr int looks = 8 * parts;
-  const double size = std::max(values.front(), values.back());
+Values differences_of(Values values) {
   for (size_t order = 1; order <= parts; ++order) {
     for (size_t k = parts; k >= order; --k) values[k] = (values[k] - values[k - 1]) / static_cast<double>(order);
   }
+  return values;
+}
+
+/// Whether the polynomial through these values tells what the function is between them, as far as its sign goes.
+bool tells(const Values& values, double promised, double is) {
+  constexpr double share = 0.01;  // of how much it changes
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const double off = std::abs(promised - is);
+  if (!(off > share * (*high - *low)) || !std::isfinite(off)) return true;
+  return (*low > 0 || *high < 0) && std::min(std::abs(*low), std::abs(*high)) > 4 * off;
+}
+
+/// Where between its ends the polynomial through these values is lowest, if that is below zero; else 0.
+double lowest_below_zero(const Values& all) {
+  constexpr int looks = 8 * parts;
+  const double size = std::max(all.front(), all.back());
+  const Values values = differences_of(all);
   double where = 0, lowest = HUGE_VAL;
   for (int look = 1; look < looks; ++look) {
     const double at = static_cast<double>(look) * parts / looks, value = interpolate(values, at);
@@ -251,29 +265,39 @@ double lowest_below_zero(Values values) {
 
 }  // namespace
 
-double find_dip(StepSolver& solver, const Judge& judge, const Here& here, const Step& step) {
+Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step) {
+  Along out;
   const std::vector<Guard> watched = judge.watched(here);
-  if (watched.empty() || !step.cubic) return 0;
-  std::array<Step, parts + 1> points;
-  for (size_t k = 0; k <= parts; ++k) {
-    const double s = static_cast<double>(k) / parts;
-    points[k].x.resize(here.x.size());
+  if (watched.empty() || !step.cubic) return out;
+  const auto look_at = [&](double s, Step& point) {
+    point.x.resize(here.x.size());
     for (Index i = 0; i < here.x.size(); ++i) {
       const double f0 = step.f0[i], f1 = step.f1[i], slope = (step.x[i] - here.x[i]) / step.h;
       const double second = 3 * slope - 2 * f0 - f1, third = f0 + f1 - 2 * slope;
-      points[k].x[i] = here.x[i] + step.h * s * (f0 + s * (second + s * third));
+      point.x[i] = here.x[i] + step.h * s * (f0 + s * (second + s * third));
     }
-    points[k].u1 = step.u0 + s * (step.u1 - step.u0);
-    solver.tests(here.t() + s * step.h, points[k].x, points[k].u1, points[k].tests);
-  }
-  double first = 0;
+    point.u1 = step.u0 + s * (step.u1 - step.u0);
+    solver.tests(here.t() + s * step.h, point.x, point.u1, point.tests);
+  };
+  std::array<Step, parts + 1> points;
+  std::array<Step, 2> between;
+  constexpr std::array<double, 2> there{1.37, 3.48};
+  for (size_t k = 0; k <= parts; ++k) look_at(static_cast<double>(k) / parts, points[k]);
+  for (size_t k = 0; k < there.size(); ++k) look_at(there[k] / parts, between[k]);
   for (const Guard& guard : watched) {
     Values values;
     for (size_t k = 0; k <= parts; ++k) values[k] = judge.value({guard}, points[k]);
+    const Values differences = differences_of(values);
+    for (size_t k = 0; k < there.size() && judge.sees_time(guard); ++k)
+      out.told = out.told && tells(values, interpolate(differences, there[k]), judge.value({guard}, between[k]));
+    if (!judge.may_happen(guard)) continue;
     const double where = step.h * lowest_below_zero(values);
-    if (where > 0 && (first == 0 || where < first)) first = where;
+    if (where > 0 && (out.dip == 0 || where < out.dip)) {
+      out.dip = where;
+      out.timed = judge.sees_time(guard);
+    }
   }
-  return first;
+  return out;
 }
 
 }  // namespace saltus

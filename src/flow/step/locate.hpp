@@ -28,8 +28,12 @@ enum class OnStep {
 OnStep locate(StepSolver& solver, const StepRule& rule, const Judge& judge, const Here& here, Step& step,
               std::vector<Disagreement>& found);
 
-/// Where inside a cubic step that agrees at its end something watched falls below zero and comes back, by the quartic
-/// through five of its values; 0 if nothing does.
-double find_dip(StepSolver& solver, const Judge& judge, const Here& here, const Step& step);
+/// What is watched along a cubic step, by the quartic through five of its values.
+struct Along {
+  double dip = 0;      ///< where something falls below zero that is back at the end; 0 if nothing does
+  bool timed = false;  ///< it falls there as time does
+  bool told = true;    ///< whether the quartics tell what time itself moves: no error of states tells a step too long
+};
+Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step);
 
 }  // namespace saltus

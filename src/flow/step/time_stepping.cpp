@@ -57,7 +57,7 @@ class Stepper {
         stall(part.h);
       } else if (part.h > 0) {
         const StepFate fate = step_in_mode(solver_, rule_, here_, part.h, step_);
-        if (fate == StepFate::ok && !length_.allows(here_, step_)) {
+        if (fate == StepFate::ok && !(length_.allows(here_, step_) && tells())) {
           end_ = t() + length_.dt();
         } else if (fate == StepFate::ok && agrees()) {
           accept_sliding(part);
@@ -168,16 +168,30 @@ class Stepper {
     return part;
   }
 
-  /// At its end; and a long step, whose length nothing but its error limits, inside too.
+  /// A long step, whose length nothing but its error limits: whether what happens along it is to be seen. If not, it
+  /// must be shorter.
+  bool tells() {
+    along_ = {};
+    if (!length_.adaptive()) return true;
+    along_ = look_along(solver_, judge_, here_, step_);
+    if (along_.told || !(step_.h > shortest_told_share * (options_.until - options_.from))) return true;
+    length_.shorten(step_.h / 4);
+    return false;
+  }
+
+  /// At its end; and a long step inside too, where time may have made something happen before.
   bool agrees() {
     judge_.look(here_, step_, false, found_);
-    if (!found_.empty() || !length_.adaptive()) return found_.empty();
-    const double dip = find_dip(solver_, judge_, here_, step_);
+    if (!found_.empty() && !along_.timed) return false;
     Step inside;
-    if (dip == 0 || step_in_mode(solver_, rule_, here_, dip, inside) != StepFate::ok) return true;
-    judge_.look(here_, inside, false, found_);
-    if (!found_.empty()) step_ = std::move(inside);
-    return found_.empty();
+    if (along_.dip == 0 || step_in_mode(solver_, rule_, here_, along_.dip, inside) != StepFate::ok)
+      return found_.empty();
+    std::vector<Disagreement> earlier;
+    judge_.look(here_, inside, false, earlier);
+    if (earlier.empty()) return found_.empty();
+    found_ = std::move(earlier);
+    step_ = std::move(inside);
+    return false;
   }
 
   /// Up to where something slid on stops being attractive.
@@ -534,6 +548,7 @@ class Stepper {
   Here here_;
   double first_scale_ = 1;                 // of the flow where the run starts
   Step step_;                              // the last one solved in a known mode
+  Along along_;                            // the last step, if it is adaptive
   std::vector<Disagreement> found_;        // on it
   double grid_ = 0, began_ = 0, end_ = 0;  // the number of the present step, where it begins and ends
   int splits_ = 0, shortened_ = 0;         // of the present step
