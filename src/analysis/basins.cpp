@@ -16,7 +16,7 @@ namespace saltus {
 namespace {
 
 constexpr std::size_t cells_per_item = 512;  ///< of the cell mapping: a few milliseconds
-constexpr std::size_t runs_per_item = 32;
+constexpr std::size_t settled_per_item = 32;
 constexpr std::size_t first_runs = 256;  ///< from which the known attractors come
 constexpr std::size_t most_attractors = 256;
 constexpr int sample_points = 256;  ///< of an attractor without a period
@@ -30,11 +30,11 @@ constexpr CellIndex not_mapped = sink_cell - 1;  ///< as an image: the computati
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-using Fate = CellFate::Kind;
+using Kind = CellFate::Kind;
 
 CellFate fate_of(const End& end) {
-  if (end.why == Why::time) return {Fate::no_return};
-  return {Fate::ended, end.why};
+  if (end.why == Why::time) return {Kind::no_return};
+  return {Kind::ended, end.why};
 }
 
 // ---- one run -------------------------------------------------------------------------------------------------------
@@ -121,16 +121,16 @@ class Shooter {
   /// Nothing if the run ended because it was told to.
   std::optional<CellFate> run(std::size_t cell) {
     mesh_.centre(cell, values_);
-    if (!start_state(map_, mesh_, values_, run_.initial)) return CellFate{Fate::no_start};
+    if (!start_state(map_, mesh_, values_, run_.initial)) return CellFate{Kind::no_start};
     quiet_ = passed_ = 0;
     try {
       simulator_.run(run_, trajectory_);
       if (trajectory_.end.why == Why::stop) return std::nullopt;
       if (stopped_) throw Stopped{};
-      if (trajectory_.end.why == Why::cancelled) return CellFate{Fate::no_return};
+      if (trajectory_.end.why == Why::cancelled) return CellFate{Kind::no_return};
       return fate_of(trajectory_.end);
     } catch (const Error&) {
-      return CellFate{Fate::no_start};
+      return CellFate{Kind::no_start};
     }
   }
 
@@ -262,7 +262,7 @@ SettledCells unpack_settled(const Bytes& bytes) {
   Unpacker unpack(bytes);
   SettledCells cells;
   for (auto left = unpack.integer(); left > 0; --left) {
-    const auto kind = static_cast<Fate>(unpack.integer());
+    const auto kind = static_cast<Kind>(unpack.integer());
     const auto why = static_cast<Why>(unpack.integer());
     cells.fates.push_back({kind, why, static_cast<std::int32_t>(unpack.integer())});
   }
@@ -293,7 +293,7 @@ CellFate fate_on(Study& study, const Attractor& attractor) {
   for (std::size_t i = 0; i < study.found.size(); ++i) {
     if (same_attractor(attractor, study.found[i], study.tolerance)) return CellFate::to(i);
   }
-  if (study.found.size() >= most_attractors) return {Fate::unsettled};
+  if (study.found.size() >= most_attractors) return {Kind::unsettled};
   study.found.push_back(attractor);
   return CellFate::to(study.found.size() - 1);
 }
@@ -312,12 +312,12 @@ std::vector<CellFate> settle_cells(Study& study, std::string_view name, std::spa
         if (k == done.own.size()) done.own.push_back(std::move(*settled.attractor));
         settled.fate = CellFate::to(known + k);
       }
-      done.fates.push_back(settled.fate.value_or(CellFate{Fate::unsettled}));
+      done.fates.push_back(settled.fate.value_or(CellFate{Kind::unsettled}));
     }
     return done;
   };
   const auto items =
-      run_stage<SettledCells>(study, {name, cells.size(), runs_per_item, run, pack_settled, unpack_settled});
+      run_stage<SettledCells>(study, {name, cells.size(), settled_per_item, run, pack_settled, unpack_settled});
 
   std::vector<CellFate> result(cells.size());
   for (std::size_t item = 0; item < items.size(); ++item) {
@@ -326,7 +326,7 @@ std::vector<CellFate> settle_cells(Study& study, std::string_view name, std::spa
     for (const Attractor& a : items[item]->own) own.push_back(fate_on(study, a));
     for (std::size_t i = 0; i < items[item]->fates.size(); ++i) {
       const CellFate& f = items[item]->fates[i];
-      result[item * runs_per_item + i] = f.settles() && f.place() >= known ? own.at(f.place() - known) : f;
+      result[item * settled_per_item + i] = f.settles() && f.place() >= known ? own.at(f.place() - known) : f;
     }
   }
   return result;
@@ -459,7 +459,7 @@ std::vector<CellFate> run_cycles(Study& study, const std::vector<CellCycle>& cyc
   for (std::size_t i = 0; i < outcome.size(); ++i) {
     // No cycle of cells can stand for what does not stay in the box: such a cycle is an artefact of the cells.
     const CellFate& f = outcome[i];
-    ++votes[owner[i]][f.settles() && !leaves_box(study, study.found[f.place()]) ? f : CellFate{Fate::sink}];
+    ++votes[owner[i]][f.settles() && !leaves_box(study, study.found[f.place()]) ? f : CellFate{Kind::sink}];
   }
   std::vector<CellFate> fates;
   for (const auto& vote : votes) {
@@ -543,7 +543,7 @@ void by_cells(Study& study, Basins& result) {
   }
   result.fate.reserve(result.images.size());
   for (const std::int32_t cycle : result.mapping.cycle)
-    result.fate.push_back(cycle < 0 ? CellFate{Fate::sink} : result.fate_of_cycle[at(cycle)]);
+    result.fate.push_back(cycle < 0 ? CellFate{Kind::sink} : result.fate_of_cycle[at(cycle)]);
 }
 
 // ---- direct runs ---------------------------------------------------------------------------------------------------
@@ -750,7 +750,7 @@ void order_basins(Study& study, Basins& result) {
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return period(a) != period(b) ? period(a) < period(b) : places[a].first < places[b].first;
   });
-  std::vector<CellFate> final_fate(places.size(), CellFate{Fate::sink});
+  std::vector<CellFate> final_fate(places.size(), CellFate{Kind::sink});
   for (std::size_t i = 0; i < order.size(); ++i) {
     final_fate[order[i]] = CellFate::to(i);
     result.basins.push_back({.attractor = std::move(study.found[order[i]]), .cells = places[order[i]].cells});
@@ -768,13 +768,13 @@ void order_basins(Study& study, Basins& result) {
 
 std::string_view fate_name(const CellFate& fate) {
   switch (fate.kind) {
-    case Fate::attractor: return "attractor";
-    case Fate::sink: return "leaves the box";
-    case Fate::no_start: return "no start";
-    case Fate::no_return: return "no return";
-    case Fate::unsettled: return "other";
-    case Fate::not_computed: return "not computed";
-    case Fate::ended: return why_name(fate.why);
+    case Kind::attractor: return "attractor";
+    case Kind::sink: return "leaves the box";
+    case Kind::no_start: return "no start";
+    case Kind::no_return: return "no return";
+    case Kind::unsettled: return "other";
+    case Kind::not_computed: return "not computed";
+    case Kind::ended: return why_name(fate.why);
   }
   return "";
 }

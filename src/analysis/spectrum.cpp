@@ -43,7 +43,7 @@ Count right_of_axis(const Spectrum& spectrum) {
 
 int total(const Count& c) { return c.above + c.below + c.complex; }
 
-constexpr int samples = 400;  ///< of the interval between two matrices, before a passage is looked at closely
+constexpr int passage_samples = 400;  ///< of the interval between two matrices, before a passage is looked at closely
 
 /// Passages between q0 and q1: how many more lie beyond, and as what they pass.
 template <class Counts>
@@ -228,9 +228,9 @@ std::vector<std::string> circle_passages(const Mat& A, const Mat& B, bool square
     });
   };
   std::vector<Complex> found;
-  for (int k = 0; k < samples; ++k)
-    passages(at, outside_circle, static_cast<double>(k) / samples, static_cast<double>(k + 1) / samples, 30, found,
-             nearest);
+  for (int k = 0; k < passage_samples; ++k)
+    passages(at, outside_circle, static_cast<double>(k) / passage_samples, static_cast<double>(k + 1) / passage_samples,
+             30, found, nearest);
   for (const Complex& z : found) out.push_back(!is_real(z) ? "complex" : z.real() > 0 ? "+1" : "-1");
   return out;
 }
@@ -244,9 +244,9 @@ std::vector<std::string> axis_passages(const Mat& A, const Mat& B) {
         s.begin(), s.end(), [](const Complex& a, const Complex& b) { return std::abs(a.real()) < std::abs(b.real()); });
   };
   std::vector<Complex> found;
-  for (int k = 0; k < samples; ++k)
-    passages(at, right_of_axis, static_cast<double>(k) / samples, static_cast<double>(k + 1) / samples, 30, found,
-             nearest);
+  for (int k = 0; k < passage_samples; ++k)
+    passages(at, right_of_axis, static_cast<double>(k) / passage_samples, static_cast<double>(k + 1) / passage_samples,
+             30, found, nearest);
   for (const Complex& z : found)
     out.push_back(std::abs(z.imag()) > 1e-9 * (1e-300 + std::abs(z)) && std::abs(z.imag()) > 1e-9 ? "complex" : "0");
   return out;

@@ -241,10 +241,11 @@ Bytes pack_failure(const Finished& finished) {
 Finished unpack_failure(const Bytes& bytes) {
   Unpacker unpack(bytes);
   Finished finished{.item = static_cast<std::size_t>(unpack.integer())};
-  const std::int64_t kind = unpack.integer();
+  const std::int64_t error_kind = unpack.integer();
   const std::string message = unpack.text();
-  finished.error = kind < 0 ? std::make_exception_ptr(std::runtime_error(message))
-                            : std::make_exception_ptr(Error(static_cast<ErrorKind>(kind), message, {}, unpack.text()));
+  finished.error = error_kind < 0
+                       ? std::make_exception_ptr(std::runtime_error(message))
+                       : std::make_exception_ptr(Error(static_cast<ErrorKind>(error_kind), message, {}, unpack.text()));
   return finished;
 }
 

@@ -19,7 +19,7 @@ namespace saltus {
 namespace {
 
 constexpr double tightest = 1e-12;       // tolerance below which the formulas see rounding only
-constexpr double share = 0.1;            // of the tolerance for one step: errors of many steps add up
+constexpr double share_of_step = 0.1;    // of the tolerance for one step: errors of many steps add up
 constexpr double floor_of_scale = 1e-3;  // of the largest value so far
 constexpr size_t width = 6;              // coefficients of an interpolant of order 5
 constexpr int sampled_degree = 8;
@@ -184,7 +184,7 @@ StiffFlow::StiffFlow(const Program& program, double tolerance, double direction,
       tolerance_(std::max(tolerance, tightest)),
       direction_(direction),
       order_(order),
-      solver_(std::make_unique<Solver>(n_, share * tolerance_, direction, order)),
+      solver_(std::make_unique<Solver>(n_, share_of_step * tolerance_, direction, order)),
       interpolant_(n_ * width, 0.0),
       points_(chebyshev_points(std::min(sampled_degree, order))) {
   assert(order >= 4);
