@@ -287,7 +287,9 @@ bool StepSolver::solve(Whole& w, Vec& r) {
   return true;
 }
 
-void StepSolver::grow_scale(const Vec& x) { scale_ = scale_.cwiseMax(x.cwiseAbs()).cwiseMax(1e-12); }
+void StepSolver::grow_scale(const Vec& x) {
+  for (int i = 0; i < n_; ++i) scale_[i] = std::max({scale_[i], std::abs(x[i]), 1e-12});
+}
 
 /// Size of a change of the unknowns relative to what the states have been and the items are.
 double StepSolver::size_of(const Vec& d, const Vec& x) const {
@@ -359,9 +361,11 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
               : std::any_of(active_.begin(), active_.end(), [&](int i) { return !simpson_whole_.entered[at(i)]; }))
       return StepFate::higher_degree;
     if (!(dense ? solve(simpson_, r_) : solve(simpson_whole_, r_))) return StepFate::singular;
-    out.x += r_.head(n_);
-    a += r_.segment(n_, k);
-    b += r_.tail(k);
+    for (int i = 0; i < n_; ++i) out.x[i] += r_[i];
+    for (int i = 0; i < k; ++i) {
+      a[i] += r_[n_ + i];
+      b[i] += r_[n_ + k + i];
+    }
     if (affine()) break;
     double change = size_of(r_, out.x);
     for (int i = 0; i < k; ++i) {  // the slope of an item hardly moves the end of the step
@@ -429,10 +433,10 @@ StepFate StepSolver::theta_step(const Vec& x0, double t0, double h, double theta
   for (int iteration = 0;; ++iteration) {
     r_.resize(n_ + k);
     rates(t1, out.x, out.u1, f1_);
-    r_.head(n_) = x0 - out.x + h * theta * f1_;
+    for (int i = 0; i < n_; ++i) r_[i] = x0[i] - out.x[i] + h * theta * f1_[i];
     if (theta < 1) {
       rates(t0, x0, out.u1, f0_);
-      r_.head(n_) += h * (1 - theta) * f0_;
+      for (int i = 0; i < n_; ++i) r_[i] += h * (1 - theta) * f0_[i];
     }
     if (!std::isfinite(r_.head(n_).sum())) return iteration == 0 ? StepFate::undefined : StepFate::not_converged;
     if (k > 0) {
@@ -451,7 +455,7 @@ StepFate StepSolver::theta_step(const Vec& x0, double t0, double h, double theta
       before = HUGE_VAL;
     }
     if (!(dense ? solve(theta_, r_) : solve(theta_whole_, r_))) return StepFate::singular;
-    out.x += r_.head(n_);
+    for (int i = 0; i < n_; ++i) out.x[i] += r_[i];
     for (int i = 0; i < k; ++i) out.u1[active_[at(i)]] += r_[n_ + i];
     if (affine()) break;
     const double change = size_of(r_, out.x);
