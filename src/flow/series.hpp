@@ -76,8 +76,9 @@ class Series {
   const double* jump(int k) const { return work_->flow.output(program_.jump(k)); }
   const double* section(int s) const { return work_->flow.output(program_.section(s)); }
   const double* phase(int c) const { return work_->flow.output(program_.phase(c)); }
-  /// Of a slot of the tape; those that the mode does not need may be of another.
-  const double* slot(int s) const { return work_->flow[s]; }
+  /// Functions whose series see nothing of where they change, as far as the mode needs them, and their arguments.
+  const std::vector<Operation>& peaks() const { return plan_->scheduled ? plan_->peaks : tape_->flow.peaks; }
+  const double* argument(const Operation& peak) const { return work_->flow[peak.a]; }
   /// Series of an unknown (slid sigma or closed lambda), or its fixed value.
   const double* unknown(int u) const;
   /// Unknowns that stand at a bound because others suffice to keep the mode (redundant forces): they are not watched.
@@ -244,6 +245,7 @@ class Series {
     bool has_formula = false;
     bool solvable = false;            ///< no slope of a single unknown is zero
     bool linear = false;              ///< the flow is, with slopes that rest
+    std::vector<Operation> peaks{};   ///< of the tape, as far as its schedule does them
     std::vector<int> turns{};         ///< slots of the arguments of its sines and cosines of time
     std::vector<Landing> landings{};  ///< all that is slid on, where that is so simple
   };

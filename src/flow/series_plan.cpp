@@ -234,6 +234,15 @@ void Series::make_schedule(Plan& plan) {
   const std::vector<int> varying = unknown_slots(plan, plan.tape->flow);
   plan.schedule = plan.work->flow.schedule(outputs, varying);
   plan.scheduled = true;
+  const auto makes = [](const std::vector<Operation>& list, int out) {
+    return std::any_of(list.begin(), list.end(), [out](const Operation& o) { return o.out == out; });
+  };
+  for (const Operation& peak : plan.tape->flow.peaks) {
+    const int place = peak.out * (plan.work->flow.order() + 1);
+    const bool needed = makes(plan.schedule.free_start, place) || makes(plan.schedule.bound_start, place);
+    if (needed || makes(plan.tape->flow.timed, peak.out)) plan.peaks.push_back(peak);
+    if (needed) plan.schedule.wanted.push_back(peak.a);  // otherwise machine code would not keep it
+  }
   make_formula(plan, std::span(outputs).subspan(plan.outputs.size()), varying);
 }
 

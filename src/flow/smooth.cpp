@@ -1,6 +1,7 @@
 #include "flow/smooth.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/index.hpp"
@@ -175,44 +176,46 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
 /// Where on the step the arguments of exp have their tops, those of tanh and cosh their zeros.
 void Smooth::find_peaks(double tau) {
   peaks_.clear();
-  for (const Operation& o : series_.tape().flow.peaks) {
-    const std::span<const double> a(series_.slot(o.a), at(order_) + 1);
+  for (const Operation& o : series_.peaks()) {
+    const std::span<const double> a(series_.argument(o), at(order_) + 1);
     const bool top = o.instr == Instr::exp || o.instr == Instr::expm1;
     double reach = 0;  // of the argument on the step
     for (int k = order_; k > 0; --k) reach = (reach + std::abs(a[at(k)])) * std::abs(tau);
-    if (!(reach > (top ? blind_rise : blind_distance)) || !std::isfinite(reach)) continue;
-    const auto turn = [&](double where) {
-      double value = 0, slope = 0;
-      evaluate_with_slope(a, where, value, slope);
-      return top ? slope * tau : value;
-    };
-    double before = turn(0);
-    for (int k = 1; k <= peak_looks; ++k) {
-      double lo = tau * (k - 1) / peak_looks, hi = tau * k / peak_looks;
-      const double after = turn(hi);
-      if (top ? before > 0 && after <= 0 : (before > 0) != (after > 0)) {
-        for (int halving = 0; halving < 50; ++halving) {
-          const double middle = 0.5 * (lo + hi);
-          ((turn(middle) > 0) == (before > 0) ? lo : hi) = middle;
-        }
-        add_peak(a, hi, tau);
-      }
-      before = after;
+    const double limit = top ? blind_rise : blind_distance;
+    if (!(reach > limit) || !std::isfinite(reach)) continue;
+    double lowest = a[0], highest = a[0];  // terms that cancel reach less far
+    for (int k = 1; k <= range_looks; ++k) {
+      const double value = evaluate_plainly(a, tau * k / range_looks);
+      lowest = std::min(lowest, value);
+      highest = std::max(highest, value);
     }
-    if (top ? before > 0 : std::abs(before) < 1) add_peak(a, tau, tau);
+    if (highest - lowest < 0.5 * limit) continue;
+    std::array<double, largest_order + 1> turns;  // zero at a peak: the argument, or its slope
+    for (size_t k = 0; k <= at(order_); ++k)
+      turns[k] = !top ? a[k] : k < at(order_) ? static_cast<double>(k + 1) * a[k + 1] : 0;
+    const std::span<const double> c(turns.data(), at(order_) + 1);
+    double from = 0;
+    for (size_t found = 0; found < most_peaks; ++found) {
+      const Root root = leftmost_root(c, {.h = tau, .from = from});
+      if (root.kind == RootKind::none) break;
+      from = root.at;
+      if (root.kind == RootKind::crossing && (!top || root.sign_after * tau < 0)) add_peak(a, root.at, tau);
+    }
+    const double last = evaluate_plainly(c, tau);
+    if (top ? last * tau > 0 : std::abs(last) < 1) add_peak(a, tau, tau);
   }
 }
 
 /// A peak, and the points beside it where the function has changed by a fair share: on a peak itself what multiplies it
 /// may vanish (friction that falls with abs(v)).
 void Smooth::add_peak(std::span<const double> argument, double where, double tau) {
-  constexpr size_t most = 24;
-  if (peaks_.size() >= most) return;
-  const double there = evaluate(argument, where);
+  if (peaks_.size() >= 3 * most_peaks) return;
+  const double there = evaluate_plainly(argument, where);
   if (where != tau) peaks_.push_back(where);
   for (const double side : {-1.0, 1.0}) {
-    double d = side * tau / peak_looks;
-    for (int halving = 0; halving < 60 && std::abs(evaluate(argument, where + d) - there) > 2; ++halving) d /= 2;
+    double d = side * tau * beside_peak;
+    for (int halving = 0; halving < 60 && std::abs(evaluate_plainly(argument, where + d) - there) > 2; ++halving)
+      d /= 2;
     if ((where + d) / tau > 0 && (where + d) / tau < 1) peaks_.push_back(where + d);
   }
 }
@@ -221,7 +224,7 @@ bool Smooth::solves_at_peaks(const Moment& now) {
   const std::vector<Promise> all = promises_;
   std::vector<double> promised;
   for (const double peak : peaks_) {
-    for (const Promise& p : all) promised.push_back(evaluate({p.value, at(order_) + 1}, peak));
+    for (const Promise& p : all) promised.push_back(evaluate_plainly({p.value, at(order_) + 1}, peak));
   }
   for (size_t k = 0; k < peaks_.size(); ++k) {
     for (size_t i = 0; i < all.size(); ++i) promises_[i].middle = promised[k * all.size() + i];

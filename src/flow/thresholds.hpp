@@ -2,6 +2,8 @@
 // decided by rounding bounds (code/rounding) or by times.
 #pragma once
 
+#include <cstddef>
+
 #include "base/numbers.hpp"
 
 namespace saltus {
@@ -32,8 +34,11 @@ inline constexpr double blind_rise = 20, blind_distance = 10;
 inline constexpr double shortest_told_share = 1e-7;
 /// Of a piece on which slopes are infinite where it begins: so much of it is left out of the tangents.
 inline constexpr double infinite_slope_share = 1e-12;
-/// Points of a step at which the arguments of such functions are looked at.
-inline constexpr int peak_looks = 64;
+/// Points of a step that tell how far an argument goes, within a factor of two.
+inline constexpr int range_looks = 8;
+/// Such peaks that are looked at on one step, and how far beside them, as a share of the step.
+inline constexpr size_t most_peaks = 8;
+inline constexpr double beside_peak = 1.0 / 64;
 /// A step along the tangent is long enough for time to see the series that follows.
 inline constexpr double tangent_bits = 512;
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "code/native.hpp"
 #include "model/model_builder.hpp"
 #include "physics.hpp"
 
@@ -151,6 +152,31 @@ TEST(Smooth, PulsesAreNotSteppedOver) {
     EXPECT_NEAR(system(fmt::format("x' = {}", of_time), "x = 0").run(12, 1e-10).end.state[0], integral, 1e-9 * integral)
         << of_time;
   }
+}
+
+TEST(Smooth, PulsesAreNotSteppedOverByMachineCode) {
+  if (!native_available()) GTEST_SKIP() << "no compiler of machine code";
+  // Twenty pulses of a state that comes back: the code of the mode is made long before the last of them.
+  const Model model = ModelBuilder("pulses")
+                          .equations("s' = c\nc' = -s\nx' = exp(-((s - 0.5)/0.001)^2)*abs(c)")
+                          .initial("s", 0)
+                          .initial("c", 1)
+                          .initial("x", 0)
+                          .build();
+  const Program program(model);
+  RunOptions options;
+  options.initial = initial_values(model, {});
+  options.until = 20 * pi;
+  options.tolerance = 1e-9;
+  std::vector<Trajectory> ends;
+  for (const Native native : {Native::off, Native::on}) {
+    options.native = native;
+    ends.push_back(simulate(program, options));
+    EXPECT_NEAR(ends.back().end.state[2], 20 * 0.001 * std::sqrt(pi), 1e-8);
+  }
+  EXPECT_GT(ends[1].cost.native, 0);
+  EXPECT_EQ(ends[0].end.state, ends[1].end.state);
+  EXPECT_EQ(ends[0].cost.steps, ends[1].cost.steps);
 }
 
 // A pulse carries y over its threshold, for a moment: y = 0.3 + exp(-((t - 5)/0.01)^2) > 1 while its exponent is above
