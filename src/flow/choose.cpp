@@ -296,9 +296,11 @@ void Chooser::settle(const std::vector<size_t>& group, std::vector<Candidate>& k
 /// A start from where one side moves away and nothing moves on the other (x' = step(x)): it may also stay for a while.
 void Chooser::add_what_stays(const std::vector<size_t>& group, std::vector<Candidate>& kept) {
   if (weak_.empty()) return;
-  std::vector<Candidate> candidates = std::exchange(weak_, {});
-  std::vector<Candidate> others = judge(group, candidates, std::min(decision_order, series_.order()));
-  others.insert(others.begin(), kept[0]);
+  const int order = std::min(decision_order, series_.order());
+  std::vector<Candidate> candidates = std::exchange(weak_, {}), chosen{kept[0]};
+  std::vector<Candidate> others = judge(group, candidates, order), first = judge(group, chosen, order);
+  if (first.empty()) return;
+  others.insert(others.begin(), first[0]);  // with as many coefficients as they have
   drop_equal_flows(others, true);
   for (Candidate& c : others) {
     if (c.letters != kept[0].letters) kept.push_back(std::move(c));
