@@ -34,14 +34,8 @@ std::optional<std::vector<int>> linear_drive(const Tape& tape, std::span<const i
   for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
     for (const Operation& o : *list) {
       const bool a = varies[static_cast<size_t>(o.a)], b = varies[static_cast<size_t>(o.b)];
+      if (keeps_linear(o.instr)) continue;
       switch (o.instr) {
-        case Instr::add:
-        case Instr::sub:
-        case Instr::neg:
-        case Instr::add_c:
-        case Instr::rsub_c:
-        case Instr::scale:
-        case Instr::div_c: break;
         case Instr::sin_cos_t: arguments.push_back(o.a); break;
         case Instr::mul:
           if (a && b) return std::nullopt;

@@ -15,20 +15,6 @@ namespace {
 /// What a value depends on, as in the header; one that depends on several stands in the last of theirs.
 enum class Stage : uint8_t { bind, linear, timed, free, bound };
 
-/// Whether the result is linear in time if the arguments are.
-bool keeps_linear(Instr instr) {
-  switch (instr) {
-    case Instr::add:
-    case Instr::sub:
-    case Instr::neg:
-    case Instr::add_c:
-    case Instr::rsub_c:
-    case Instr::scale:
-    case Instr::div_c: return true;
-    default: return false;
-  }
-}
-
 class Builder {
  public:
   Builder(std::span<const Expr> outputs, const TapeInputs& inputs) : outputs_(outputs) {
@@ -281,6 +267,19 @@ int slots_of(Instr instr) {
     case Instr::pow: return 4;
     case Instr::power: return 11;  // five squares and five products on the way to a^63
     default: return 1;
+  }
+}
+
+bool keeps_linear(Instr instr) {
+  switch (instr) {
+    case Instr::add:
+    case Instr::sub:
+    case Instr::neg:
+    case Instr::add_c:
+    case Instr::rsub_c:
+    case Instr::scale:
+    case Instr::div_c: return true;
+    default: return false;
   }
 }
 

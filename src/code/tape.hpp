@@ -56,6 +56,9 @@ enum class Instr : uint8_t {
 /// Largest whole c for which a^c is a chain of products: it must work through a = 0.
 constexpr int largest_whole_power = 63;
 
+/// Whether the result is linear if the arguments are: sums, and multiples by constants.
+bool keeps_linear(Instr instr);
+
 /// How many slots an operation owns.
 int slots_of(Instr instr);
 
