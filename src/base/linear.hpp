@@ -85,6 +85,8 @@ class SparseLu {
   /// A has the pattern that was analysed. False if it is singular.
   bool factor(const SparseMat& A);
   Vec solve(const Vec& b) const;
+  /// Of both factors: what an order of elimination is measured by.
+  Index entries() const;
 
  private:
   struct Memory;

@@ -228,5 +228,70 @@ TEST(SparseLu, SolvesAnotherMatrixWithTheSameAnalysis) {
   EXPECT_LT((2 * regular * lu.solve(b) - b).norm(), 1e-14);
 }
 
+TEST(SparseLu, SolvesWhatDenseFactorsSolve) {  // zeros on the diagonal and no symmetry
+  std::mt19937 engine(5);
+  const auto number = [&] { return 2.0 * engine() / 4294967295.0 - 1; };
+  int solved = 0;
+  for (int round = 0; round < 300; ++round) {
+    const int n = 1 + static_cast<int>(engine() % 40);
+    const unsigned rare = 1 + engine() % 8;
+    const Mat dense = made(n, n, [&] { return engine() % rare == 0 ? number() : 0.0; });
+    const Vec x = made(n, number);
+    const SparseMat A(dense);
+    const Lu reference(dense);
+    SparseLu lu;
+    lu.analyse(A);
+    const bool regular_here = lu.factor(A);
+    if (!(reference.rcond() > 1e-10)) continue;
+    ASSERT_TRUE(regular_here) << round;
+    EXPECT_LT((lu.solve(dense * x) - x).norm(), 1e-13 * n / reference.rcond()) << round;
+    ++solved;
+  }
+  EXPECT_GT(solved, 100);
+}
+
+TEST(SparseLu, TellsWhatIsSingular) {
+  SparseLu lu;
+  for (const Mat& A :
+       {matrix(2, 2, {1, 2, 2, 4}), Mat(Mat::Zero(3, 3)), matrix(2, 2, {1, 0, 1, 0}), matrix(2, 2, {1, NAN, 0, 1})}) {
+    lu.analyse(SparseMat(A));
+    EXPECT_FALSE(lu.factor(SparseMat(A)));
+  }
+  lu.analyse(SparseMat(0, 0));
+  EXPECT_TRUE(lu.factor(SparseMat(0, 0)));
+  EXPECT_EQ(lu.solve(Vec(0)).size(), 0);
+}
+
+/// Each unknown of a square of them coupled with its four neighbours.
+SparseMat lattice(int side) {
+  std::vector<SparseEntry> entries;
+  const auto couple = [&](int a, int b) { entries.push_back({a, b, -1}), entries.push_back({b, a, -1}); };
+  for (int i = 0; i < side * side; ++i) {
+    entries.push_back({i, i, 4.5});
+    if (i % side + 1 < side) couple(i, i + 1);
+    if (i + side < side * side) couple(i, i + side);
+  }
+  return SparseMat(side * side, side * side, entries);
+}
+
+TEST(SparseLu, FillsLittle) {
+  const SparseMat plate = lattice(64);  // as a band: 2 * 64 entries for each unknown and more
+  SparseLu lu;
+  lu.analyse(plate);
+  ASSERT_TRUE(lu.factor(plate));
+  EXPECT_LT(lu.entries(), 64 * 64 * 45);
+  const Vec x = scattered(64 * 64, 1, 3);
+  EXPECT_LT((lu.solve(plate * x) - x).norm(), 1e-12);
+
+  const int n = 20000;  // one unknown that all others see: no fill at all, if it comes last
+  std::vector<SparseEntry> star;
+  for (int i = 0; i < n; ++i) star.push_back({i, i, i == 0 ? 2.0 * n : 2.0});
+  for (int i = 1; i < n; ++i) star.push_back({0, i, 1}), star.push_back({i, 0, 1});
+  const SparseMat A(n, n, star);
+  lu.analyse(A);
+  ASSERT_TRUE(lu.factor(A));
+  EXPECT_EQ(lu.entries(), 3 * n - 2);
+}
+
 }  // namespace
 }  // namespace saltus
