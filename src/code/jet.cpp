@@ -65,12 +65,21 @@ extern template struct rules::Interpreter<Lanes4>;
 
 bool lanes_supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
+namespace {
+
+/// Numbers of a tape's series up to which machine code is made, and may keep them backwards too.
+constexpr size_t most_mirrored = 20'000;
+
+}  // namespace
+
 template <class V>
 Jet<V>::Jet(const Tape& tape, int order)
     : tape_(&tape),
       order_(order),
       stride_(static_cast<size_t>(order) + 1),
-      c_((static_cast<size_t>(tape.slots) * stride_ * sizeof(V) + sizeof(Line) - 1) / sizeof(Line)),
+      numbers_(static_cast<size_t>(tape.slots) * stride_),
+      mirrored_(std::same_as<V, double> && numbers_ <= most_mirrored),
+      c_(((mirrored_ ? 2 : 1) * numbers_ * sizeof(V) + sizeof(Line) - 1) / sizeof(Line)),
       constants_(static_cast<size_t>(tape.slots)) {
   assert(order <= largest_order);
   const int stride = order + 1;
@@ -170,6 +179,7 @@ NativeCode Jet<V>::native_for(NativeSource source, int order, bool known) const 
   for (const auto& [slot, value] : tape_->numbers) source.numbers.emplace_back(slot * static_cast<int>(stride_), value);
   source.stride = static_cast<int>(stride_);
   source.order = std::min(order, order_);
+  source.mirror = mirrored_ ? static_cast<int>(numbers_) : 0;
   return native_code(std::move(source), known);
 }
 
@@ -177,6 +187,7 @@ template <class V>
 void Jet<V>::compile_time(int order, bool known) {
   const std::vector<Operation> time = joined(linear_, timed_);
   time_code_ = native_for({.operations = {time, time, timed_}}, order, known);
+  time_order_ = -1;  // it must begin anew
 }
 
 template <class V>

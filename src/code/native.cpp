@@ -41,6 +41,7 @@ std::string key_of(const NativeSource& source) {
   const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
   add(source.stride);
   add(source.order);
+  add(source.mirror);
   for (const auto& list : source.operations) {
     add(list.size());
     for (const Operation& o : list) {

@@ -28,6 +28,9 @@ struct NativeSource {
   std::vector<int> wanted{};                           ///< places of the series wanted in memory; all if empty
   int stride = 0;                                      ///< between the series of one operation
   int order = 0;                                       ///< the highest
+  /// Where, behind all series, there is as much room again for what the code keeps backwards, to read it four at a
+  /// time; 0: nowhere. Coefficients it did not compute itself are not there: it must begin at 0 at every new point.
+  int mirror = 0;
 };
 
 /// The functions that the interpreter calls: the same ones give the same bits.

@@ -12,8 +12,13 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 
+#include <array>
 #include <cmath>
+#include <concepts>
+#include <cstdint>
 #include <string>
+#include <type_traits>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -34,15 +39,52 @@ struct Emitter {
     reads.insert(place / stride);
     return LLVMBuildLoad2(builder, real, address(place), "");
   }
+  /// Four numbers that follow each other in memory.
+  LLVMValueRef load_four(int place) {
+    LLVMValueRef value = LLVMBuildLoad2(builder, four, address(place), "");
+    LLVMSetAlignment(value, alignof(double));
+    return value;
+  }
+  /// Cells place .. place + 3.
+  LLVMValueRef load_cells(int place) {
+    reads.insert(place / stride);
+    return load_four(place);
+  }
+  /// The same backwards.
+  LLVMValueRef load_mirrored(int place) {
+    mirrors.insert(place / stride);
+    return load_four(mirrored(place + 3));
+  }
+  /// Whether this function writes the cells of a series up to this one, all that are mirrored.
+  bool mirrors_up_to(int place) const {
+    const auto found = written.find(place / stride);
+    const uint64_t wanted = ((uint64_t{2} << (place % stride)) - 1) & ~uint64_t{1};
+    return mirror > 0 && found != written.end() && (found->second & wanted) == wanted;
+  }
+  /// The numbers of a register, by way of memory: LLVM's fast selection of instructions knows no other.
+  std::array<LLVMValueRef, 4> apart(LLVMValueRef v) {
+    LLVMSetAlignment(LLVMBuildStore(builder, v, scratch), alignof(double));
+    std::array<LLVMValueRef, 4> out;
+    for (int i = 0; i < 4; ++i) {
+      LLVMValueRef index = whole(i);
+      out[at(i)] = LLVMBuildLoad2(builder, real, LLVMBuildInBoundsGEP2(builder, real, scratch, &index, 1, ""), "");
+    }
+    return out;
+  }
   void store(int place, LLVMValueRef value) {
     stores.emplace_back(place / stride, LLVMBuildStore(builder, value, address(place)));
+    if (mirror == 0 || place % stride == 0) return;
+    written[place / stride] |= uint64_t{1} << (place % stride);
+    mirror_stores.emplace_back(place / stride, LLVMBuildStore(builder, value, address(mirrored(place))));
   }
   /// Removes the stores of series that nobody reads.
-  void remove_unread() {
+  static void remove_unread(const std::vector<std::pair<int, LLVMValueRef>>& stores,
+                            const std::unordered_set<int>& reads) {
     for (const auto& [slot, instruction] : stores) {
       if (!reads.contains(slot)) LLVMInstructionEraseFromParent(instruction);
     }
   }
+  int mirrored(int place) const { return mirror + place - 2 * (place % stride) + stride - 1; }
   LLVMValueRef address(int place) {
     LLVMValueRef index = whole(place);
     return LLVMBuildInBoundsGEP2(builder, real, series, &index, 1, "");
@@ -64,11 +106,14 @@ struct Emitter {
   const NativeFunctions* functions = nullptr;
   LLVMContextRef context;
   LLVMBuilderRef builder;
-  LLVMTypeRef real, pointer, nothing;
-  LLVMValueRef function, series, first, last;
+  LLVMTypeRef real, pointer, nothing, four;
+  LLVMValueRef function, series, first, last, scratch = nullptr;
   int stride = 1;
-  std::unordered_set<int> reads{};                     ///< slots that are read from memory
-  std::vector<std::pair<int, LLVMValueRef>> stores{};  ///< (slot, instruction)
+  int mirror = 0;                     ///< where series are kept backwards too, but for coefficients 0; 0: nowhere
+  std::unordered_set<int> reads{};    ///< slots that are read from memory
+  std::unordered_set<int> mirrors{};  ///< the same backwards
+  std::unordered_map<int, uint64_t> written{};  ///< bits of the coefficients of a slot that are stored
+  std::vector<std::pair<int, LLVMValueRef>> stores{}, mirror_stores{};  ///< (slot, instruction)
   int stage = 0;  ///< what was read or computed in earlier stages is read from memory again
 };
 
@@ -77,7 +122,8 @@ Emitter::Emitter(LLVMModuleRef module, const char* name)
       builder(LLVMCreateBuilderInContext(context)),
       real(LLVMDoubleTypeInContext(context)),
       pointer(LLVMPointerTypeInContext(context, 0)),
-      nothing(LLVMVoidTypeInContext(context)) {
+      nothing(LLVMVoidTypeInContext(context)),
+      four(LLVMVectorType(real, 4)) {
   LLVMTypeRef types[] = {pointer, LLVMInt32TypeInContext(context), LLVMInt32TypeInContext(context)};
   function = LLVMAddFunction(module, name, LLVMFunctionType(nothing, types, 3, 0));
   series = LLVMGetParam(function, 0);
@@ -122,6 +168,8 @@ class Emitted {
 
   const double* literal() const { return !value_ && (place_ < 0 || fixed_) ? &literal_ : nullptr; }
   Emitter* emitter() const { return emitter_; }
+  /// Of a cell whose series is in memory, else -1.
+  int place() const { return fixed_ ? -1 : place_; }
   /// As an operand of an instruction.
   LLVMValueRef in(Emitter& emitter) const {
     const LLVMValueRef value = read();
@@ -170,6 +218,39 @@ class Emitted {
   int place_ = -1;
   bool fixed_ = false;
 };
+
+template <class P>
+concept Cells = std::is_pointer_v<P> && std::is_same_v<std::remove_cv_t<std::remove_pointer_t<P>>, Emitted>;
+
+/// The sum of a[j] b[k-j] of the rules, whose four partial sums are the four numbers of a register: the same bits. All
+/// cells of a long sum are of lower orders, and so in memory, one of the factors backwards.
+template <class A, class B>
+requires(Cells<A>&& Cells<B>) Emitted sum_of_products(const A& a, const B& b, int k, int first, int last) {
+  const int groups = (last - first + 1) / 4;
+  const auto is_mirrored = [](const Emitted& newest) {
+    return newest.place() >= 0 && newest.emitter()->mirrors_up_to(newest.place());
+  };
+  const bool b_mirrored = is_mirrored(b[k - first]), a_mirrored = !b_mirrored && is_mirrored(a[last]);
+  const bool in_memory = a[first].place() >= 0 && b[k - last].place() >= 0;
+  if (last - first + 3 < rules::long_sum || !in_memory || !(a_mirrored || b_mirrored))
+    return rules::sum(first, last, [&](int j) { return a[j] * b[k - j]; });
+  Emitter& e = *a[first].emitter();
+  LLVMValueRef sums = nullptr;
+  for (int g = 0; g < groups; ++g) {
+    const int j = first + 4 * g, of_a = a[j].place(), of_b = b[k - j - 3].place();
+    LLVMValueRef left = a_mirrored ? e.load_mirrored(of_a) : e.load_cells(of_a);
+    LLVMValueRef right = a_mirrored ? e.load_cells(of_b) : e.load_mirrored(of_b);
+    LLVMValueRef terms = LLVMBuildFMul(e.builder, left, right, "");
+    sums = sums ? LLVMBuildFAdd(e.builder, sums, terms, "") : terms;
+  }
+  const std::array<LLVMValueRef, 4> apart = e.apart(sums);
+  Emitted s[4];
+  for (int i = 0; i < 4; ++i) {
+    s[i] = Emitted(e, apart[static_cast<size_t>(a_mirrored ? 3 - i : i)]);
+    if (const int j = first + 4 * groups + i; j <= last) s[i] += a[j] * b[k - j];
+  }
+  return (s[0] + s[1]) + (s[2] + s[3]);
+}
 
 }  // namespace
 
@@ -271,6 +352,7 @@ void emit_function(const NativeSource& source, const NativeFunctions& functions,
   Emitter emitter(module, name);
   emitter.functions = &functions;
   emitter.stride = source.stride;
+  emitter.mirror = source.mirror;
   std::vector<Emitted> cells = make_cells(source, emitter);
   const auto block = [&] { return LLVMAppendBasicBlockInContext(emitter.context, emitter.function, ""); };
   const auto order = [&](int k) { return LLVMConstInt(LLVMInt32TypeInContext(emitter.context), Emitter::at(k), 1); };
@@ -278,6 +360,7 @@ void emit_function(const NativeSource& source, const NativeFunctions& functions,
   std::vector<LLVMBasicBlockRef> orders;
   for (int k = 0; k <= source.order; ++k) orders.push_back(block());
   LLVMPositionBuilderAtEnd(emitter.builder, entry);
+  emitter.scratch = LLVMBuildAlloca(emitter.builder, emitter.four, "");
   LLVMValueRef start = LLVMBuildSwitch(emitter.builder, emitter.first, done, static_cast<unsigned>(orders.size()));
   for (int k = 0; k <= source.order; ++k) {
     const size_t i = static_cast<size_t>(k);
@@ -289,9 +372,10 @@ void emit_function(const NativeSource& source, const NativeFunctions& functions,
   }
   LLVMPositionBuilderAtEnd(emitter.builder, done);
   LLVMBuildRetVoid(emitter.builder);
+  Emitter::remove_unread(emitter.mirror_stores, emitter.mirrors);
   if (source.wanted.empty()) return;
   for (const int place : source.wanted) emitter.reads.insert(place / source.stride);
-  emitter.remove_unread();
+  Emitter::remove_unread(emitter.stores, emitter.reads);
 }
 
 /// The compiler, made once. The code it made stays as long as the process.

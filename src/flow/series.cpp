@@ -183,6 +183,7 @@ void Series::note_use(int order) {
 void Series::compile(bool known) {
   plan_->compiled = work_->flow.compile(plan_->has_formula ? plan_->formula : plan_->schedule, order_, known);
   plan_->compile_tried = plan_->compiled || !known;
+  if (plan_->compiled) work_->reached = -1;  // machine code begins with its own coefficients
 }
 
 void Series::consider_native() {

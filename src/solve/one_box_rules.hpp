@@ -45,6 +45,13 @@ struct Group {
     for (size_t p = 0; p < parts; ++p) out.v[p] = V{};
     return out;
   }
+  /// Not by way of memory, which would have to wait for the four.
+  static Group of(double a, double b, double c, double d) {
+    if constexpr (parts == 1)
+      return {V{a, b, c, d}};
+    else
+      return {V{a, b}, V{c, d}};
+  }
   static Group of(const double* from) {
     Group out;
     for (size_t p = 0; p < parts; ++p) load(from + p * width<V>, out.v[p]);
@@ -110,11 +117,10 @@ struct OnStep {
   /// False where powers of h leave the range of numbers.
   bool put(std::span<const double> c, double h) {
     const double h2 = h * h, h4 = h2 * h2;
-    const double first[4] = {1, h, h2, h2 * h};
-    Group<V> power = Group<V>::of(first);
+    Group<V> power = Group<V>::of(1, h, h2, h2 * h);
     size_t k = 0;
-    const auto scale = [&](const double* from) {
-      const Group<V> scaled = Group<V>::of(from) * power;
+    const auto scale = [&](const Group<V>& four) {
+      const Group<V> scaled = four * power;
       scaled.put(&x[k]);
       power = power * h4;
       k += 4;
@@ -122,11 +128,10 @@ struct OnStep {
     };
     const auto scale_to = [&](size_t end) {
       Group<V> sum = Group<V>::zero();
-      while (k + 4 <= end && k + 4 <= c.size()) sum = sum + scale(&c[k]);
+      while (k + 4 <= end && k + 4 <= c.size()) sum = sum + scale(Group<V>::of(&c[k]));
       if (k < end && k < c.size()) {  // the last ones
-        double last[4] = {0, 0, 0, 0};
-        for (size_t i = k; i < c.size(); ++i) last[i - k] = c[i];
-        sum = sum + scale(last);
+        const auto last = [&](size_t i) { return i < c.size() ? c[i] : 0.0; };
+        sum = sum + scale(Group<V>::of(c[k], last(k + 1), last(k + 2), 0));
       }
       return sum.sum();
     };
@@ -155,8 +160,7 @@ template <class V>
 inline Look look(const OnStep<V>& p, double t) {
   const double t2 = t * t, t4 = t2 * t2;
   Group<V> value = Group<V>::zero(), slope = Group<V>::zero(), bend = Group<V>::zero();
-  const double last = static_cast<double>(p.terms), numbers[4] = {last, last + 1, last + 2, last + 3};
-  Group<V> k = Group<V>::of(numbers);
+  Group<V> k = Group<V>::of(0, 1, 2, 3) + static_cast<double>(p.terms);
   for (size_t i = p.terms; i > 0;) {
     i -= 4;
     k = k + -4.0;
@@ -165,16 +169,14 @@ inline Look look(const OnStep<V>& p, double t) {
     slope = slope * t4 + dx;
     bend = bend * t4 + (k + -1.0) * dx;
   }
-  const double powers[4] = {1, t, t2, t2 * t};
-  const Group<V> power = Group<V>::of(powers);
+  const Group<V> power = Group<V>::of(1, t, t2, t2 * t);
   return {(value * power).sum(), (slope * power).sum(), (bend * power).sum()};
 }
 
 /// max |p''| in t at most.
 template <class V>
 inline double largest_curvature(const OnStep<V>& p) {
-  const double numbers[4] = {0, 1, 2, 3};
-  Group<V> sum = Group<V>::zero(), k = Group<V>::of(numbers);
+  Group<V> sum = Group<V>::zero(), k = Group<V>::of(0, 1, 2, 3);
   for (size_t i = 0; i < p.terms; i += 4, k = k + 4.0) sum = sum + k * (k + -1.0) * Group<V>::of(&p.x[i]).size();
   return sum.sum();
 }
@@ -268,22 +270,25 @@ std::optional<OneBox> settle(std::span<const double> c, double h, double noise) 
 
   const int before = sign_of(p.x[0]);
   const double curvature = largest_curvature(p);
-  double t = passage.where, end = 1, slope = 0;
-  if (passage.turns == 2) {  // both ways, if it is on the other side at all
+  double t = passage.where, end = 1, from = 0, rise = 0;  // rise: p' times where the last step began
+  if (passage.turns == 2) {                               // both ways, if it is on the other side at all
     end = passage.deepest;
     if (!(before * look(p, end).value < -2 * E)) return std::nullopt;
   }
   bool close = false;
-  for (int iteration = 0; iteration < 10 && !close; ++iteration) {  // Halley's method
+  for (int iteration = 0; iteration < 10 && !close; ++iteration) {  // Halley's method, with one quotient a step
     const Look local = look(p, t);
-    const double newton = local.value / local.slope;  // in units of t
-    const double step = newton / (1 - 0.5 * newton * local.bend / local.slope);
-    slope = (local.slope - local.bend * step) / t;
+    const double inverse = 1 / local.slope, newton = local.value * inverse;  // in units of t
+    const double q = 0.5 * newton * local.bend * inverse;
+    const double step = newton * (1 + q + q * q);
+    rise = local.slope - local.bend * step;
+    const double turn = curvature * t * t * std::abs(step);  // how much that changes over the step
+    from = t;
     t -= t * step;
     if (!(t > 0 && t <= end)) return std::nullopt;
-    const double turn = curvature * std::abs(t * step / slope);  // how much the slope changes over the step
-    close = turn * turn * turn * std::abs(step) <= 0.1 * eps;
+    close = turn * turn * turn * std::abs(step) <= 0.1 * eps * std::abs(rise * rise * rise);
   }
+  double slope = rise / from;
   if (!close || sign_of(slope) != -before || !(slope * slope > 8 * E * curvature)) return std::nullopt;
 
   // One more step with a value that has all its digits; what is left of p at the root follows from it.
