@@ -83,13 +83,21 @@ inline auto sum(int first, int last, Term term) {
   return (s0 + s1) + (s2 + s3);
 }
 
-/// sum of a[j] b[k-j], j = first..last; machine code has one of its own, with the same four sums in one register.
+constexpr int long_sum = 10;  // terms
+
+/// a[0] b[0] + a[1] b[-1] + ..., 8 terms or more, as `sum` adds them; the four sums are one register on machines that
+/// have it (code/jet.cpp).
+double long_sum_of_products(const double* a, const double* b, int count);
+
+/// sum of a[j] b[k-j], j = first..last; machine code has one of its own.
 template <class A, class B>
 inline auto sum_of_products(const A& a, const B& b, int k, int first, int last) {
+  using V = std::remove_cvref_t<decltype(a[0])>;
+  if constexpr (std::is_same_v<V, double> && std::is_pointer_v<A> && std::is_pointer_v<B>) {
+    if (last - first + 1 >= long_sum - 2) return long_sum_of_products(a + first, b + (k - first), last - first + 1);
+  }
   return sum(first, last, [&](int j) { return a[j] * b[k - j]; });
 }
-
-constexpr int long_sum = 10;  // terms
 
 /// The same. In a long sum the terms with the newest coefficients are added last: those before them have been in memory
 /// for a while, from where machine code reads them four at a time.

@@ -206,7 +206,7 @@ void Slicer::write(std::span<const int> outputs, const SliceInputs& inputs, Tape
     out.outputs.push_back(slot < 0 ? out.slots++ : place(slot, out, constants));
     out.constant.push_back(slot < 0 || is_constant(slot));
   }
-  list_peaks(out);
+  describe(out);
   forget();
 }
 

@@ -283,7 +283,22 @@ bool keeps_linear(Instr instr) {
   }
 }
 
-void list_peaks(Tape& tape) {
+void describe(Tape& tape) {
+  std::vector<char> bent(static_cast<size_t>(tape.slots), 0);
+  const auto is_bent = [&](int slot) -> char& { return bent[static_cast<size_t>(slot)]; };
+  for (const auto* unknowns : {&tape.sigmas, &tape.lambdas}) {
+    for (const int slot : *unknowns) {
+      if (slot >= 0) is_bent(slot) = 1;
+    }
+  }
+  for (const auto* list : {&tape.linear, &tape.timed, &tape.free, &tape.bound}) {
+    for (const Operation& o : *list) {
+      if (keeps_linear(o.instr) && !is_bent(o.a) && (o.instr == Instr::neg || !is_bent(o.b))) continue;
+      for (int i = 0; i < slots_of(o.instr); ++i) is_bent(o.out + i) = 1;
+    }
+  }
+  tape.straight.clear();
+  for (const int slot : tape.outputs) tape.straight.push_back(!is_bent(slot));
   tape.peaks.clear();
   for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
     std::copy_if(list->begin(), list->end(), std::back_inserter(tape.peaks), [](const Operation& o) {
@@ -294,7 +309,7 @@ void list_peaks(Tape& tape) {
 
 Tape build_tape(std::span<const Expr> outputs, const TapeInputs& inputs) {
   Tape tape = Builder(outputs, inputs).run();
-  list_peaks(tape);
+  describe(tape);
   return tape;
 }
 

@@ -87,7 +87,9 @@ struct Tape {
   std::vector<int> outputs;      ///< slot of each formula
   std::vector<bool> constant;    ///< whether each output is a constant
   std::vector<Operation> peaks;  ///< exp, tanh, cosh: away from where they change their series see nothing of it
-  bool may_hide = false;         ///< contains functions of states whose series can look constant (tanh, 1/x, ...)
+  std::vector<bool>
+      straight;           ///< whether each output adds up states, t and constants: it is no surprise if they are none
+  bool may_hide = false;  ///< contains functions of states whose series can look constant (tanh, 1/x, ...)
 };
 
 /// How many symbols of each kind the tape must provide slots for.
@@ -95,8 +97,8 @@ struct TapeInputs {
   int states = 0, sigmas = 0, lambdas = 0, counters = 0;
 };
 
-/// Lists the peaks of a tape that is complete otherwise.
-void list_peaks(Tape& tape);
+/// Finds out the peaks of a tape that is complete otherwise, and which outputs are straight.
+void describe(Tape& tape);
 
 /// The formulas must be lowered: no nonsmooth functions, no definitions.
 Tape build_tape(std::span<const Expr> outputs, const TapeInputs& inputs);

@@ -158,7 +158,7 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
   const bool may_hide = tape.may_hide, polynomial = !may_hide && tape.timed.empty();
   promises_.clear();
   for (const WatchedSeries& w : watched) {
-    if (polynomial || w.output < 0) continue;
+    if (polynomial || w.output < 0 || tape.straight[at(w.output)]) continue;
     double size = 0, middle = 0, end = 0;
     for (int k = order_; k >= 0; --k) {
       size = size * std::abs(tau) + std::abs(w.c[k]);
@@ -173,14 +173,30 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
   return solves(now, tau) && kept(&Promise::end);
 }
 
+namespace {
+
+/// The sum of |c_k tau^k|, k > 0, as two sums that do not wait for each other.
+double largest_change(std::span<const double> c, double tau) {
+  const double s = std::abs(tau), s2 = s * s;
+  double even = 0, odd = 0;
+  size_t k = c.size();
+  if (k % 2 == 1) even = std::abs(c[--k]);
+  for (; k > 2; k -= 2) {
+    odd = odd * s2 + std::abs(c[k - 1]);
+    even = even * s2 + std::abs(c[k - 2]);
+  }
+  return even * s2 + (odd * s2 + std::abs(c[1])) * s;
+}
+
+}  // namespace
+
 /// Where on the step the arguments of exp have their tops, those of tanh and cosh their zeros.
 void Smooth::find_peaks(double tau) {
   peaks_.clear();
   for (const Operation& o : series_.peaks()) {
     const std::span<const double> a(series_.argument(o), at(order_) + 1);
     const bool top = o.instr == Instr::exp || o.instr == Instr::expm1;
-    double reach = 0;  // of the argument on the step
-    for (int k = order_; k > 0; --k) reach = (reach + std::abs(a[at(k)])) * std::abs(tau);
+    const double reach = largest_change(a, tau);
     const double limit = top ? blind_rise : blind_distance;
     if (!(reach > limit) || !std::isfinite(reach)) continue;
     double lowest = a[0], highest = a[0];  // terms that cancel reach less far
