@@ -62,7 +62,7 @@ std::optional<Accumulation> Chatter::find(double resolution, double time_scale, 
     if (key(0) != key(period)) continue;
     const double t0 = time(0), t1 = time(period), t2 = time(2 * period), t3 = time(3 * period);
     const double d0 = std::abs(t0 - t1), d1 = std::abs(t1 - t2), d2 = std::abs(t2 - t3);
-    if (!(d0 < d1 && d1 < d2)) continue;
+    if (!(d0 < slowest_ratio * d1 && d1 < d2)) continue;  // what repeats itself is told at once
     const double d3 = std::abs(t3 - time(4 * period));
     if (!(d2 < d3) || !repeats(period)) continue;
     const double ratio = d0 / d1;
@@ -76,7 +76,7 @@ std::optional<Accumulation> Chatter::find(double resolution, double time_scale, 
     // A ratio that still drifts puts the limit in the wrong place by its share of what is left.
     const bool accurate = rest * std::max(drift - rounding, 0.0) < limit_error * tolerance * (1 - ratio) * span;
     const bool exhausted = d0 < exhausted_bits * resolution;
-    if (ratio < slowest_ratio && (exhausted || (steady && short_enough && accurate)))
+    if (exhausted || (steady && short_enough && accurate))
       return Accumulation{rest, ratio, period, exhausted};
     return std::nullopt;
   }

@@ -4,6 +4,8 @@
 #include <array>
 #include <cassert>
 
+#include "solve/polynomial.hpp"
+
 namespace saltus {
 
 void write_visible(const Mode& mode, int visible, Mode& out) {
@@ -81,12 +83,8 @@ std::vector<double> Trajectory::operator()(double t) const {
 
 void Trajectory::evaluate(const Piece& piece, int states, double tau, double* x) {
   const size_t stride = piece.coefficients.size() / static_cast<size_t>(states);
-  for (size_t i = 0; i < static_cast<size_t>(states); ++i) {
-    const double* c = &piece.coefficients[i * stride];
-    double value = c[stride - 1];
-    for (size_t k = stride - 1; k-- > 0;) value = value * tau + c[k];
-    x[i] = value;
-  }
+  for (size_t i = 0; i < static_cast<size_t>(states); ++i)
+    x[i] = evaluate_plainly({&piece.coefficients[i * stride], stride}, tau);
 }
 
 }  // namespace saltus
