@@ -89,9 +89,9 @@ class RunningSpectrum {
       transient_ = elapsed();
       block_ = transient_ / 16;
     }
-    const bool fresh = stretching_.along(piece, arc);
+    stretching_.along(piece, arc);
     if (blocks_) {
-      if (fresh) count();
+      count();
     } else {
       over_ = elapsed() >= transient_;  // what happens at its end belongs to it
     }
@@ -118,11 +118,7 @@ class RunningSpectrum {
   Exponents result(const Trajectory& run) {
     Exponents out{.end = run.end, .cost = run.cost, .messages = run.messages};
     for (const std::string& note : stretching_.notes()) out.messages.push_back(note);
-    if (blocks_) {
-      stretching_.orthonormalise();
-      count();
-      out.time = std::abs(now_ - begin_);
-    }
+    if (blocks_) out.time = std::abs(now_ - begin_);
     const std::vector<double>& logs = stretching_.logs();
     std::vector<double> value(logs.size());
     for (size_t k = 0; k < logs.size(); ++k)
@@ -144,7 +140,6 @@ class RunningSpectrum {
 
   /// What has grown until now is left out.
   void begin() {
-    stretching_.orthonormalise();
     sums_ = stretching_.logs();
     begin_ = now_;
     blocks_.emplace(sums_.size(), begin_, std::max(block_, 1e-300));

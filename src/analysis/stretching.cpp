@@ -9,9 +9,6 @@ namespace {
 
 /// A direction shorter than this after an event, of those that were of length one before, is forgotten.
 constexpr double forgotten = 1e-10;
-/// Tangents are made orthonormal again before they are this much longer or shorter.
-constexpr double longest = 1e3;
-constexpr long most_pieces = 16;
 
 /// Directions of no particular kind: what a model's symmetry forgets must not be all there is of one.
 Mat general_directions(Index states, Index directions) {
@@ -33,27 +30,18 @@ Stretching::Stretching(const Program& program, const RunOptions& options, int di
   variation_.begin(general_directions(program.states(), directions));
 }
 
-bool Stretching::along(const Piece& piece, const Arc& arc) {
-  if (carried_.empty()) return false;
+void Stretching::along(const Piece& piece, const Arc& arc) {
+  if (carried_.empty()) return;
   variation_.along(piece, arc);
-  const Mat& x = variation_.tangents();
-  const Vec lengths = x.column_norms();
-  if (lengths.maxCoeff() < longest && lengths.minCoeff() > 1 / longest && ++pieces_ < most_pieces) return false;
   orthonormalise(false);
-  return true;
 }
 
 void Stretching::through(const Transition& event) {
   if (carried_.empty()) return;
-  orthonormalise(false);
   const Mat before = variation_.tangents();
   variation_.through(event);
   if (!variation_.tangents().allFinite()) variation_.set_tangents(before);  // a graze, which the notes tell
   orthonormalise(true);
-}
-
-void Stretching::orthonormalise() {
-  if (!carried_.empty()) orthonormalise(false);
 }
 
 double Stretching::first_within(const Piece& piece, const Arc& arc, double tau) {
@@ -62,7 +50,6 @@ double Stretching::first_within(const Piece& piece, const Arc& arc, double tau) 
 }
 
 void Stretching::orthonormalise(bool event) {
-  pieces_ = 0;
   auto [Q, R] = qr(variation_.tangents());
   const Vec length = R.diagonal().cwiseAbs();
   const double least = event ? forgotten * std::max(length.maxCoeff(), 1.0) : 0;

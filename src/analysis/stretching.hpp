@@ -17,13 +17,12 @@ class Stretching {
   /// So many directions of the run that `options` describe: all of them, or the most stretched ones.
   Stretching(const Program& program, const RunOptions& options, int directions);
 
-  /// Over a piece of the run; whether the logarithms have been brought up to date.
-  bool along(const Piece& piece, const Arc& arc);
+  /// Over a piece of the run. Tangents may shrink against each other by more digits than a number has within a few
+  /// pieces while none of them becomes short, so none is left as it is.
+  void along(const Piece& piece, const Arc& arc);
   void through(const Transition& event);
-  /// Brings the logarithms up to date.
-  void orthonormalise();
 
-  /// As of the last time the tangents were made orthonormal, one per direction.
+  /// One per direction.
   const std::vector<double>& logs() const { return logs_; }
   /// The logarithm of the first direction at a place on a piece, before along() has passed it.
   double first_within(const Piece& piece, const Arc& arc, double tau);
@@ -36,7 +35,6 @@ class Stretching {
   Variation variation_;
   std::vector<double> logs_;
   std::vector<size_t> carried_;  // the directions that are not forgotten, one per column
-  long pieces_ = 0;              // since the tangents were made orthonormal
 };
 
 }  // namespace saltus

@@ -102,7 +102,6 @@ class PointLogs {
     if (on_piece) {
       waiting_.push_back(t);
     } else {
-      stretching_.orthonormalise();
       keep(stretching_.logs().front());
     }
   }

@@ -150,6 +150,7 @@ bool Variation::is_series(const Piece& piece) const {
 /// The length over which the last two terms shrink to the tolerance, each tangent on its own scale: at most `left`; 0
 /// where they are no numbers.
 double Variation::trusted_length(double left, int order) {
+  constexpr double smallest = 1e-300;
   if (has_converged(tangents_, at(program_.states()), order, left, tolerance_)) return left;
   double length = left;
   for (int round = 0; round < 2; ++round) {  // the scale of a shorter step is smaller
@@ -159,7 +160,7 @@ double Variation::trusted_length(double left, int order) {
         const auto term = [&](int k) { return std::abs(tangents_(at(i), at(k), ux(c))); };
         const double scale = std::max({term(0), term(1) * reach, term(2) * reach * reach});
         if (!std::isfinite(term(order)) || !std::isfinite(term(order - 1))) return 0;
-        if (scale == 0) continue;
+        if (tolerance_ * scale < smallest) continue;  // forgotten: its terms have no digits left
         if (term(order) * last > tolerance_ * scale)
           length = std::min(length, std::pow(tolerance_ * scale / term(order), 1.0 / order));
         if (term(order - 1) * second > tolerance_ * scale)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "analysis/equilibrium.hpp"
@@ -421,6 +422,28 @@ TEST(Exponents, OfALinearSystemAreItsEigenvalues) {
   ASSERT_EQ(e.exponents.size(), 2u);
   EXPECT_NEAR(e.exponents[0], -1, 1e-6);
   EXPECT_NEAR(e.exponents[1], -3, 1e-6);
+}
+
+TEST(Exponents, CountWhatIsForgottenFastAndWhatHasVanished) {  // polar coordinates: 0 and -2 on the circle, and -k
+  for (const double k : {3.0, 50.0}) {
+    const Program program(read_model_text(
+        fmt::format("equations = \"\"\"\n  x' = -y - x*(x^2 + y^2 - 1)\n  y' = x - y*(x^2 + y^2 - 1)\n  z' = -{}*z\n"
+                    "\"\"\"\n[initial]\nx = 1\ny = 0.1\nz = 1\n",
+                    k)));
+    const Exponents e = find_exponents(program, {.run = run_of(program.model(), 1000)});
+    ASSERT_EQ(e.exponents.size(), 3u);
+    EXPECT_NEAR(e.exponents[0], 0, 1e-9);
+    EXPECT_NEAR(e.exponents[1], -2, 1e-9);
+    EXPECT_NEAR(e.exponents[2], -k, 1e-6 * k);
+  }
+}
+
+TEST(Exponents, OfAStiffRelaxationAreFinite) {  // mean of 10 (1 - x^2) over a period, by LSODA: -16.3454
+  const Program program(
+      read_model_text("equations = \"\"\"\n  x' = y\n  y' = 10*(1 - x^2)*y - x\n\"\"\"\n[initial]\nx = 2\ny = 0\n"));
+  const Exponents e = find_exponents(program, {.run = run_of(program.model(), 4000)});
+  EXPECT_NEAR(e.exponents[0], 0, 0.01);
+  EXPECT_NEAR(e.exponents[1], -16.3454, 0.1);
 }
 
 TEST(Exponents, OfAShortRunCountMostOfItHoweverLongItsSteps) {
