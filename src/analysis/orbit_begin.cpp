@@ -23,12 +23,15 @@ void note_size(const Piece& piece, std::vector<double>& size) {
 /// also where the run ends with a jump, on whose far side no plane through it is met.
 class QuietPlace {
  public:
+  /// Away from everything that happens, or from resets alone.
+  explicit QuietPlace(bool from_all) : from_all_(from_all) {}
+
   void note(const Piece& piece) {
     pieces_.push_back(piece);
     if (pieces_.size() > 2000) pieces_.pop_front();
   }
   void note(const Transition& e) {
-    if (e.jumps.empty() && e.hits.empty()) return;
+    if (!from_all_ && e.jumps.empty() && e.hits.empty()) return;
     resets_.push_back(e.t);
     if (resets_.size() > 32) resets_.pop_front();
   }
@@ -49,6 +52,7 @@ class QuietPlace {
   }
 
  private:
+  bool from_all_;
   std::deque<Piece> pieces_;
   std::deque<double> resets_;
 };
@@ -62,7 +66,7 @@ void OrbitSearch::add_plane() {
   double t = options_.run.from;
   if (!options_.guess) {
     RunOptions o = base(t, std::abs(options_.run.until - options_.run.from));
-    QuietPlace place;
+    QuietPlace place(false);
     o.on_piece = [&](const Piece& piece, const Arc&) { place.note(piece); };
     o.on_transition = [&](const Transition& e) { place.note(e); };
     const Trajectory run = simulate(program, o);
@@ -183,6 +187,7 @@ OrbitSearch::Begin OrbitSearch::settle() {
     const size_t back = at(out.returns);
     const double length = times.size() > back ? std::abs(times.back() - times[times.size() - 1 - back]) : clock_;
     out.returns = std::max(1, static_cast<int>(std::round(length / clock_)));
+    if (seen.quiet) out.x = seen.quiet->x, out.t = seen.quiet->t;
     wanted_section_ = section_;
     section_ = -1;
   }
@@ -218,12 +223,15 @@ OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
   RunOptions o = base(begin.t, forced_ ? clock_ * (static_cast<double>(options_.most_returns) + 0.5) : forever);
   o.initial = begin.x;
   Lookout lookout(model_, o, section_);
+  QuietPlace place(true);  // with a clock an orbit may begin anywhere: not on what ends its legs
   long seen = 0, reports = 0;
   bool gave_up = false;
   o.on_piece = [&](const Piece& piece, const Arc&) {
     if (lookout.watches()) lookout.along(piece);
     note_size(piece, out.size);
+    if (forced_) place.note(piece);
   };
+  if (forced_) o.on_transition = [&](const Transition& e) { place.note(e); };
   o.on_section = [&](const Passing& p) {
     if (p.section != section_) return true;
     reports = 0;
@@ -245,22 +253,32 @@ OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
   }
   if (!out.settled && run.end.why != Why::stop && !gave_up && run.end.why != Why::time)
     throw Failure{"run", "the run ends early: " + run.end.message};
+  if (forced_) {
+    out.quiet = Begin{out.last, out.times.back(), 1};
+    place.move(out.quiet->x, out.quiet->t);
+  }
   return out;
 }
 
-/// Whether to go on. What repeats is judged on the scale of the first returns.
-bool OrbitSearch::add_return(Returns& returns, double t, std::span<const double> x) const {
+/// Whether to go on. What repeats is judged on the scale of the first returns; where time matters and no clock ticks on
+/// the section, so must the phase.
+bool OrbitSearch::add_return(Returns& returns, double t, std::span<const double> place) const {
   constexpr size_t enough = 8;
-  returns.last.assign(x.begin(), x.end());
+  returns.last.assign(place.begin(), place.end());
   returns.times.push_back(t);
+  std::vector<double> x(place.begin(), place.end());
+  if (forced_ && section_ >= 0) {
+    const double phase = 2 * M_PI * std::remainder(t, clock_) / clock_;
+    x.insert(x.end(), {std::cos(phase), std::sin(phase)});
+  }
   if (returns.settling) {
     returns.settled = returns.settling->add(x);
     return !returns.settled;
   }
-  returns.first.emplace_back(x.begin(), x.end());
+  returns.first.push_back(x);
   if (returns.first.size() < enough) return true;
-  std::vector<double> tolerance(x.size());
-  for (size_t i = 0; i < x.size(); ++i)
+  std::vector<double> tolerance(x.size(), 1e-6);
+  for (size_t i = 0; i < place.size(); ++i)
     tolerance[i] = left_out_[i] ? HUGE_VAL : 1e-6 * std::max(returns.size[i], 1e-12);
   for (const auto& [state, modulus] : options_.modulo) tolerance[at(state)] = HUGE_VAL;
   returns.settling.emplace(std::move(tolerance), options_.returns > 0 ? options_.returns : 64);
@@ -284,7 +302,7 @@ int OrbitSearch::period_of(const Returns& returns) const {
 
 int OrbitSearch::nearest_recurrence(const Settling& settling) const {
   const Attractor sample = settling.sample(200);
-  const size_t n = model_.states.size(), count = sample.count(n);
+  const size_t n = settling.tolerance().size(), count = sample.count(n);
   int best = 0;
   double nearest = 1e4;
   for (size_t p = 1; p <= 8 && p < count; ++p) {

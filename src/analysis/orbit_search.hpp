@@ -37,6 +37,7 @@ class OrbitSearch {
     std::optional<Settling> settling;
     bool settled = false;
     std::vector<double> last;
+    std::optional<Begin> quiet;  ///< a place between events, where a clock tells when an orbit closes
   };
   /// One period as a run.
   struct Lap {
@@ -86,7 +87,7 @@ class OrbitSearch {
   Begin settle();
   Returns returns_by_clock(const Begin& begin);
   Returns returns_to_section(const Begin& begin);
-  bool add_return(Returns& returns, double t, std::span<const double> x) const;
+  bool add_return(Returns& returns, double t, std::span<const double> place) const;
   int period_of(const Returns& returns) const;
   int nearest_recurrence(const Settling& settling) const;
   void count_anew(Arc& arc, const Begin& begin);

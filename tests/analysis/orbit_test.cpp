@@ -44,6 +44,50 @@ TEST(Orbit, OfTheFrictionOscillatorForgetsOneDirection) {  // Piiroinen & Kuznet
   EXPECT_LT(orbit.residual, 1e-12);
 }
 
+TEST(Orbit, OfADrivenModelComesBackWithItsPhase) {  // all firings have u = 0: phase and multiplier by the exact map
+  const Model model = read_model_text(R"M(
+equations = "u' = -0.5*u + 1.29 + 0.3*sin(2*pi*t)"
+[initial]
+u = 0
+[jump.fire]
+on = "u - 1"
+direction = "rising"
+set = { u = 0 }
+[section.fires]
+on = "fire"
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 1, 1e-12);
+  EXPECT_NEAR(std::remainder(orbit.t, 1), 0.0873618837574657, 1e-10);
+  ASSERT_EQ(orbit.multipliers.size(), 1u);
+  EXPECT_NEAR(orbit.multipliers[0].real(), 0.926928450323780814, 1e-9);
+}
+
+TEST(Orbit, MayReturnToAContactThatItLeavesAtOnce) {  // one impact a period: two linear equations and a phase
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -x - 0.2*v + cos(2*t) - 0.1 + N
+"""
+[initial]
+x = 1
+v = 0
+[constraint.N]
+gap = "x"
+restitution = 0.6
+[section.hit]
+on = "N"
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, M_PI, 1e-12);
+  EXPECT_NEAR(orbit.state[1], 1.17957464439514, 1e-10);
+  ASSERT_EQ(orbit.multipliers.size(), 2u);
+  EXPECT_NEAR(orbit.multipliers[0].real(), 0.48501263, 1e-8);
+  EXPECT_NEAR(orbit.multipliers[1].real(), 0.39598085, 1e-8);
+}
+
 TEST(Orbit, OfTheRimlessWheelHasItsClosedForm) {  // Coleman 1998: the multiplier is cos^2(2 alpha)
   const Model model = read_model_text(R"M(
 equations = """
