@@ -39,6 +39,7 @@ void Act::begin_run(const RunOptions& options) {
   messages_.clear();
   last_distribution_ = 0;
   redistributed_ = 0;
+  last_hit_.assign(at(program_.constraints()), std::nan(""));
 }
 
 // ---- the doors -----------------------------------------------------------------------------------------------------
@@ -134,6 +135,7 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
       return std::nullopt;
     }
   }
+  if (!anew) add_low_flights(now, zeros_);
   std::optional<Fate> fate = arrive(now, event, zeros_, anew, false);
   // Sliding may come to rest where its sigma has no influence any more; anything else is a branching.
   if (lost >= 0 && (fate || now.mode == event.before))

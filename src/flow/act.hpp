@@ -88,6 +88,8 @@ class Act {
   void land_on_kinks(Moment& now, const std::vector<AtZero>& zeros);
   void add_neighbours(const Moment& now, std::vector<AtZero>& zeros) const;
   void add_ties(std::vector<AtZero>& zeros) const;
+  void rest_by_others(Moment& now) const;
+  void add_low_flights(const Moment& now, std::vector<AtZero>& zeros);
   /// Another distribution of redundant forces keeps the mode.
   bool redistributes(Moment& now);
   bool count_steps(Moment& now);
@@ -121,6 +123,7 @@ class Act {
   std::vector<int> caused_;
   std::vector<double> root_error_;  // per jump that has happened at this instant: |on| at its root, what counts as zero
   double root_time_ = 0;            // that instant
+  std::vector<double> last_hit_;    // per constraint: when it was hit last, or not a number
   std::vector<AtZero> zeros_;
   std::vector<int> contacts_;  // of one impact
   std::vector<std::string> messages_;

@@ -162,12 +162,31 @@ void Act::add_touching(const Moment& now, std::vector<AtZero>& zeros) {
   }
 }
 
+/// A contact that has just been left, and whose gap is rounding when something else happens on the way, rests: where
+/// positions have digits before the point, the flights of a ball that comes to rest would be of that height for ever.
+void Act::add_low_flights(const Moment& now, std::vector<AtZero>& zeros) {
+  const double resolution = same_time_bits * eps * std::abs(now.t());
+  bool looked = false;
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const int u = program_.switches() + j;
+    const double flight = std::abs(now.t() - last_hit_[at(j)]);
+    if (!(flight > resolution && flight <= low_flight_share * time_scale)) continue;
+    if (!is_contact(u) || now.mode.constraints[at(j)] != 'o' || lists(zeros, u)) continue;
+    if (!looked) read_sigma(now), evaluate_point(now);
+    looked = true;
+    const bool rises = point_.sign(program_.point(u, 1)) * direction_ > 0;
+    if (!rises && point_.sign(program_.point(u, 0), zero_bounds) == 0)
+      zeros.push_back({.unknown = u, .known = rest_of(u)});
+  }
+}
+
 std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros) {
   const int m = program_.switches();
   contacts_.clear();
   for (const AtZero& z : zeros) {
     if (is_contact(z.unknown)) contacts_.push_back(z.unknown - m);
   }
+  for (const int contact : contacts_) last_hit_[at(contact)] = now.t();
   std::optional<Hit> record;  // only if somebody reads it
   if (options_->on_transition || options_->keep_transitions)
     record = {.counters = now.counters, .contacts = contacts_, .before = now.x};
@@ -233,11 +252,24 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
     return settle(now, event, zeros, at_start, depth);
   }
   if (auto fate = leaves_table(model_, now)) return fate;
+  rest_by_others(now);
   series_.set_mode(now.mode);
   series_.project(now.x, now.t(), now.counters);
   series_.read_guess(now.guess);
   event.guess = now.guess;
   return std::nullopt;
+}
+
+/// A surface that is kept at zero by others (a contact, a diode, what sticks) and whose sigma keeps nothing itself is
+/// at rest: comparisons there are as written.
+void Act::rest_by_others(Moment& now) const {
+  if (now.mode.switches.find('0') == std::string::npos) return;
+  const std::vector<SlopeEntry>& entries = program_.tape(now.mode.switches).slope_entries;
+  for (int i = 0; i < program_.switches(); ++i) {
+    if (now.mode.switches[at(i)] != '0') continue;
+    const bool keeps = std::any_of(entries.begin(), entries.end(), [&](const SlopeEntry& e) { return e.column == i; });
+    if (!keeps) now.mode.switches[at(i)] = '=';
+  }
 }
 
 /// The only one that takes part in the event, if what rests besides neither feels its sigma nor is felt.

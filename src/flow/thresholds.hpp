@@ -48,6 +48,10 @@ inline constexpr double broken_promise = 1e-3;
 /// A surface is reached at a rate that its series tells if that is more than this share of what its terms would make
 /// it: errors of a step are a hundredth of it at the loosest tolerance.
 inline constexpr double clear_arrival = 1e-2;
+/// A surface whose rate is less than this share of the states' is met without speed, if it is met together with another.
+inline constexpr double without_speed = 1e-9;
+/// What moves by this many times its rounding over a step moves.
+inline constexpr double clear_motion = 1e4;
 /// A step is blind where the defect allows less than this share of the length its series promises.
 inline constexpr double blind_share = 1e-3;
 /// Blind steps in a row before a run ends as stalled: around a singularity that series do not see they never end, on
@@ -102,6 +106,9 @@ inline constexpr double rate_rounding = 256 * eps;
 
 // ---- accumulation --------------------------------------------------------------------------------------------------
 
+/// Share of the flow's time scale after a hit within which a flight may be too low for its height to be seen: from
+/// heights of a few last bits a fall takes some 1e-8 of it.
+inline constexpr double low_flight_share = 1e-6;
 /// Geometric sequences whose ratio is closer to one than this are no sequences.
 inline constexpr double slowest_ratio = 0.9999;
 /// How much the ratio may drift over three periods, in units of one minus the ratio.

@@ -35,8 +35,12 @@ void Variation::pass(const Transition& event) {
   const auto stays = [&](Index i) { return std::abs(f1[i] - f0[i]) <= 1e-12 * (std::abs(f1[i]) + std::abs(f0[i])); };
   bool moves = resets;
   for (Index i = 0; i < f1.size(); ++i) moves = moves || !stays(i);
-  if (!moves) return;
   const Mat shifts = shifts_of(event);
+  if (!moves) {
+    last_time_ = event.t;
+    last_shift_ = shifts.row(0);
+    return;
+  }
   if (shifts.rows() > 1 && event.guards.size() == ux(shifts.rows()) && through_several(event, before, shifts)) return;
   const Mat dt = shifts.row(0);
   if (!dt.allFinite()) {

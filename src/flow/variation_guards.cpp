@@ -4,6 +4,7 @@
 
 #include "base/index.hpp"
 #include "expr/diff.hpp"
+#include "flow/thresholds.hpp"
 #include "flow/variation.hpp"
 
 namespace saltus {
@@ -200,7 +201,12 @@ Mat Variation::shift_of(const Guard& g, double t) {
   if (g.kind == GuardKind::clock) return tick_shift(model_.form.jumps[at(g.item)], t);
   // What another event carried over the condition of a jump happens with that event.
   if (g.kind == GuardKind::jump && g.side == 0 && t == last_time_) return last_shift_;
-  return -guard_tangent(g) / watched(g).series[1];
+  // So does a surface that lay on one that was slid on, and is left with it without speed.
+  const double rate = watched(g).series[1];
+  const bool with_last = std::abs(t - last_time_) <= same_time_bits * eps * std::abs(t) && last_shift_.allFinite();
+  if (g.kind == GuardKind::surface && with_last && std::abs(rate) <= without_speed * last_rates().max_abs())
+    return last_shift_;
+  return -guard_tangent(g) / rate;
 }
 
 /// Of a tick: t = phase + k every.

@@ -107,12 +107,13 @@ const double* Watches::function(const Watch& w, const Smooth& smooth) const {
   return nullptr;
 }
 
-const Watch* Watches::find_first(const Smooth& smooth, const Jumps& jumps, double h, double resolution, bool samples) {
+const Watch* Watches::find_first(Smooth& smooth, const Jumps& jumps, double h, double resolution, bool samples) {
   Watch* first = nullptr;
   const size_t count = at(smooth.order()) + 1;
   for (size_t i = 0; i < watches_.size(); ++i) {
     Watch& w = watches_[i];
     w.found = w.late = w.touch = false;
+    w.nowhere = !samples && goes_over(w, smooth, h);
     locate(w, samples ? smooth.sample(static_cast<int>(i)) : function(w, smooth), count, jumps, h, resolution);
     if (!w.found) continue;
     if (!first || std::abs(w.root) < std::abs(first->root)) first = &w;
@@ -120,6 +121,20 @@ const Watch* Watches::find_first(const Smooth& smooth, const Jumps& jumps, doubl
     if (h == 0) h = direction_ * resolution;
   }
   return first;
+}
+
+/// Whether a surface or gap is zero at the beginning, although nobody has said so, and goes to the other side by more
+/// than rounding: it was reached just before, within its last digit.
+bool Watches::goes_over(const Watch& w, Smooth& smooth, double h) const {
+  const double* c = function(w, smooth);
+  if (c[0] != 0 || w.known != 0 || w.sign == 0 || output(w) < 0 || w.guard.kind == GuardKind::jump) return false;
+  int first = 1;
+  while (first < smooth.order() && c[first] == 0) ++first;
+  const double side = c[first] * (first % 2 == 0 ? 1 : direction_);
+  if (!(side * w.sign < 0)) return false;
+  double size = 0;
+  for (int k = smooth.order(); k > 0; --k) size = (size + std::abs(c[k])) * std::abs(h);
+  return size > clear_motion * smooth.series().noise(at(output(w)));
 }
 
 void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution) {
@@ -133,7 +148,7 @@ void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps
   }
   const bool jump = w.guard.kind == GuardKind::jump;
   const double noise = w.guard.kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : 0;
-  if (w.known == 0 && w.sign != 0 && series[0] * w.sign < 0 && !jump) {
+  if (w.known == 0 && w.sign != 0 && !jump && (series[0] * w.sign < 0 || w.nowhere)) {
     w.found = w.late = true;
     w.root = 0;
     return;

@@ -18,8 +18,9 @@ struct Watch {
   int sign = 0;       // sign the function has before the event, 0: either
   double root = 0;    // where it was found on this step
   bool found = false;
-  bool touch = false;  // touched, not crossed
-  bool late = false;   // the sign was wrong at the start of the step: it happened between two steps
+  bool touch = false;    // touched, not crossed
+  bool late = false;     // the sign was wrong at the start of the step: it happened between two steps
+  bool nowhere = false;  // zero at the start, and wrong from there on
 };
 
 class Watches {
@@ -37,7 +38,7 @@ class Watches {
   int first_section_sample() const { return static_cast<int>(watches_.size()); }
 
   /// The earliest zero on (0, h]; nullptr if there is none. All that happen within `resolution` of it are marked.
-  const Watch* find_first(const Smooth& smooth, const Jumps& jumps, double h, double resolution, bool samples);
+  const Watch* find_first(Smooth& smooth, const Jumps& jumps, double h, double resolution, bool samples);
   /// The earliest touch of a surface or gap on (0, h] that is no crossing; 0 if there is none. It is marked.
   double find_touch(const Smooth& smooth, double h, double resolution);
   const Watch* touched() const { return touched_; }
@@ -52,6 +53,7 @@ class Watches {
  private:
   const double* function(const Watch& w, const Smooth& smooth) const;
   int output(const Watch& w) const;
+  bool goes_over(const Watch& w, Smooth& smooth, double h) const;
   void locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution);
 
   const Program& program_;
