@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "flow/simulate.hpp"
 #include "flow/taylor.hpp"
 #include "model/read.hpp"
 #include "solve/polynomial.hpp"
@@ -295,6 +296,37 @@ TEST(StiffSample, StartsWithTheTrueValueAndFollowsSigma) {
   }
   EXPECT_EQ(walk.status, StiffStatus::ok);
   EXPECT_LT(worst, 1e-9);
+}
+
+/// A driven block with friction beside an oscillation; times of its events.
+std::vector<double> friction_events(double stiffness, double force, double drag, bool stiff) {
+  const Program program(read_model_text(
+      fmt::format("equations = \"\"\"\nx' = v\nv' = -{}*x + 0.37*sin({}*t) - {}*sign(v)\ny' = sin(4.71*t)\n\"\"\"\n"
+                  "[initial]\nx = -1\nv = 0\ny = 0.3\n",
+                  stiffness, force, drag)));
+  RunOptions options;
+  options.parameters = parameter_values(program.model());
+  options.initial = initial_values(program.model(), options.parameters);
+  options.until = 10;
+  options.stiff = stiff;
+  std::vector<double> out;
+  for (const Event& e : simulate(program, options).events) out.push_back(e.t);
+  return out;
+}
+
+TEST(Stiff, MeetsTheEventsThatSeriesMeet) {
+  // With SciPy's DOP853, rtol 1e-12, v is zero first at 2.56449230576.
+  EXPECT_NEAR(friction_events(1.62, 0.25, 0.51, true).at(0), 2.56449230576, 1e-8);
+  for (const double stiffness : {1.1, 1.62, 2.3, 3.7}) {
+    for (const double force : {0.25, 0.8, 1.9}) {
+      for (const double drag : {0.2, 0.51}) {
+        const std::vector<double> by_series = friction_events(stiffness, force, drag, false);
+        const std::vector<double> by_steps = friction_events(stiffness, force, drag, true);
+        ASSERT_EQ(by_series.size(), by_steps.size()) << stiffness << ' ' << force << ' ' << drag;
+        for (size_t k = 0; k < by_series.size(); ++k) EXPECT_NEAR(by_series[k], by_steps[k], 1e-6);
+      }
+    }
+  }
 }
 
 }  // namespace

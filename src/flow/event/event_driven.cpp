@@ -211,7 +211,8 @@ class EventEngine {
     now_.x = end;
     after_event_ = false;
     if (first) guards_ = watches_.found_at(tau, resolution());
-    now_.arrival = first && guards_.size() == 1 ? watches_.arrival(*first, smooth_, tau) : std::nan("");
+    const bool by_series = natural > 0;  // not along a stiff step, whose functions are sampled
+    now_.arrival = first && by_series && guards_.size() == 1 ? watches_.arrival(*first, smooth_, tau) : std::nan("");
     if (events_.jumps().size() > 0) {
       for (const int k : events_.jumps().ticking(now_.t(), resolution())) guards_.push_back({GuardKind::clock, k, 0});
     }
