@@ -203,6 +203,43 @@ bool Chooser::has_kink(const std::vector<size_t>& group) const {
                      [&](size_t z) { return program_.resting_letter(zeros_[z].unknown) == '='; });
 }
 
+/// Takes those out whose surfaces stay zero whatever the letters of the group are (a table that is zero here, a gain of
+/// zero): they rest by themselves.
+std::vector<size_t> Chooser::without_flat(const std::vector<size_t>& group) {
+  const auto depends = [&](size_t z) {  // on others of the group: two sets of letters would not tell
+    if (zeros_[z].unknown >= program_.switches()) return false;
+    const std::vector<int>& dependents = program_.dependents(zeros_[z].unknown);
+    return std::any_of(group.begin(), group.end(), [&](size_t other) {
+      return std::find(dependents.begin(), dependents.end(), zeros_[other].unknown) != dependents.end();
+    });
+  };
+  if (std::any_of(group.begin(), group.end(), depends)) return group;
+  const int order = std::min(decision_order, series_.order());
+  std::vector<char> flat(group.size(), 1);
+  for (const char side : {'+', '-'}) {
+    Mode mode = choice_.mode;
+    for (const size_t z : group) {
+      if (zeros_[z].unknown < program_.switches()) mode.switches[at(zeros_[z].unknown)] = side;
+    }
+    series_.set_mode(mode);
+    if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) return group;
+    for (size_t i = 0; i < group.size(); ++i) {
+      const int u = zeros_[group[i]].unknown;
+      flat[i] = flat[i] && u < program_.switches() && zeros_[group[i]].known > 0;
+      for (int k = 1; flat[i] && k <= order; ++k) flat[i] = function(u)[k] == 0;
+    }
+    if (std::none_of(flat.begin(), flat.end(), [](char f) { return f; })) return group;
+  }
+  std::vector<size_t> moving;
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (flat[i])
+      choice_.mode.switches[at(zeros_[group[i]].unknown)] = '=';
+    else
+      moving.push_back(group[i]);
+  }
+  return moving;
+}
+
 void Chooser::decide(const std::vector<size_t>& group) {
   if (choice_.outcome != Choice::Outcome::unique) return;
   if (group.size() == 1) {
@@ -214,6 +251,10 @@ void Chooser::decide(const std::vector<size_t>& group) {
       choice_.leading[at(z.unknown)] = simple->leading;
       return;
     }
+  }
+  if (const std::vector<size_t> moving = without_flat(group); moving.size() < group.size()) {
+    if (!moving.empty()) decide(moving);
+    return;
   }
   constexpr size_t largest_search = 6;
   // A mode whose formulas are its own must be compiled to be tried.

@@ -54,6 +54,7 @@ class Chooser {
   void decide(const std::vector<size_t>& group);
   /// Where the series of other modes do not exist (a root at zero): all surfaces stay zero with the values that
   /// switches have on their surfaces, an equilibrium of the states they depend on.
+  std::vector<size_t> without_flat(const std::vector<size_t>& group);
   bool rests_by_itself(const std::vector<size_t>& group);
   void settle(const std::vector<size_t>& group, std::vector<Candidate>& kept);
   void add_what_stays(const std::vector<size_t>& group, std::vector<Candidate>& kept);
