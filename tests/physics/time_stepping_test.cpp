@@ -436,6 +436,32 @@ TEST(TimeStepping, AccumulatingImpactsAreCompletedAsByTheOtherEngine) {
   }
 }
 
+TEST(TimeStepping,
+     AJumpDoesNotLiftWhatRests) {  // |0.5 x| stays below 1: the mass lies on its stop from the first hit on
+  const System s(read_model_text(R"M(
+equations = """
+  q' = v
+  v' = -1 + 0.5*x + N - 0.3*sign(v)
+  x' = -x + 0.4*cos(3*t)
+"""
+[initial]
+q = 0.5
+v = 0.1
+x = 0
+[constraint.N]
+gap = "q"
+restitution = 0
+[jump.turn]
+every = 0.7
+set = { x = "-x" }
+)M"));
+  const Trajectory run = step_run(s, 6, {.dt = 1e-3});
+  EXPECT_EQ(run.end.why, Why::time) << run.end.message;
+  EXPECT_TRUE(of_kind(run, EventKind::open).empty()) << story(run);
+  EXPECT_EQ(of_kind(run, EventKind::impact).size(), 1u) << story(run);
+  EXPECT_NEAR(run.end.state[0], 0, 1e-12);
+}
+
 TEST(TimeStepping, RefusesStepsThatCannotBe) {
   const System s = gallery_system("dry_friction");
   const auto refuses = [&](StepOptions step, double until = 10) {
