@@ -60,6 +60,8 @@ class Smooth {
   /// The step has been made; `length` of `natural`. Lower orders where events cut the only step between them short,
   /// higher ones elsewhere: what lies between two events should be one step.
   void accept(double length, double natural, std::span<const WatchedSeries> watched);
+  /// The largest |x_i| of the run so far.
+  double largest(size_t i) const { return control_.largest(i); }
   /// Steps shorter than the states' curves need.
   long idle_steps() const { return idle_steps_; }
 

@@ -48,7 +48,8 @@ inline constexpr double broken_promise = 1e-3;
 /// A surface is reached at a rate that its series tells if that is more than this share of what its terms would make
 /// it: errors of a step are a hundredth of it at the loosest tolerance.
 inline constexpr double clear_arrival = 1e-2;
-/// A surface whose rate is less than this share of the states' is met without speed, if it is met together with another.
+/// A surface whose rate is less than this share of the states' is met without speed, if it is met together with
+/// another.
 inline constexpr double without_speed = 1e-9;
 /// What moves by this many times its rounding over a step moves.
 inline constexpr double clear_motion = 1e4;
@@ -57,6 +58,13 @@ inline constexpr double blind_share = 1e-3;
 /// Blind steps in a row before a run ends as stalled: around a singularity that series do not see they never end, on
 /// the flank of a saturating function there are a few.
 inline constexpr int most_blind_steps = 1000;
+/// After so many it is looked whether something comes to rest at the edge of a root.
+inline constexpr int few_blind_steps = 16;
+/// The same after so many steps that are shorter than this share of the run.
+inline constexpr double short_of_run = 1e-8;
+/// A state has all but vanished at this share of its largest size, and is soon at rest if at its rate it takes less
+/// than this share of the run.
+inline constexpr double vanished_share = 1e-12, soon_at_rest = 1e-5;
 /// Steps over which the pace of a run is measured.
 inline constexpr long pace_steps = 32768;
 /// Steps that no run makes: one that would need as many at its present pace has stalled.

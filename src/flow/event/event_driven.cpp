@@ -74,7 +74,7 @@ class EventEngine {
     guards_.clear();
     next_sign_.clear();
     first_scale_ = 0;
-    blind_steps_ = rough_steps_ = 0;
+    blind_steps_ = rough_steps_ = short_steps_ = 0;
     after_event_ = true;
   }
 
@@ -154,6 +154,9 @@ class EventEngine {
     }
     rough_steps_ = 0;
     blind_steps_ = length < blind_share * std::min(natural, longest) ? blind_steps_ + 1 : 0;
+    short_steps_ = length < short_of_run * horizon() ? short_steps_ + 1 : 0;
+    const bool creeps = short_steps_ > 0 && short_steps_ % few_blind_steps == 0;
+    if (determinants_.empty() && (creeps || blind_steps_ > few_blind_steps) && come_to_rest()) return;
     if (blind_steps_ > most_blind_steps) return stall(length);
     if (!determinants_.empty()) {
       read_determinants(determinants_at_end_);
@@ -174,6 +177,7 @@ class EventEngine {
   /// The series carry less than time can see: along the tangent out of a singularity (a square root at zero), or into
   /// what is about to happen.
   void rough_step(double carried, std::span<const WatchedSeries> watched) {
+    if (come_to_rest()) return;
     const double unit = eps * std::abs(now_.t());
     if (smooth_.analytic_order() >= 1) {
       const double rough = smooth_.tangent_length(now_, longest_step(), direction_);
@@ -187,6 +191,28 @@ class EventEngine {
     if (watches_.arrive_within(smooth_, 64 * unit)) return found_here();
     stall(carried);
   }
+
+  /// States that have all but vanished, fall to zero in no time and would stay there (h' = -sqrt(h)) are there. Whether
+  /// there were any.
+  bool come_to_rest() {
+    Series& series = smooth_.series();
+    series.set_mode(now_.mode);
+    if (series.evaluate(now_.x, now_.t(), now_.counters) != SeriesStatus::ok) return false;
+    std::vector<double> x = now_.x;
+    std::vector<int> resting;
+    for (int i = 0; i < program_.states(); ++i) {
+      const double rate = series.rate(i)[0] * direction_, size = std::abs(x[at(i)]);
+      const bool falls = x[at(i)] * rate < 0 && size < soon_at_rest * horizon() * std::abs(rate);
+      if (falls && size < vanished_share * smooth_.largest(at(i))) x[at(i)] = 0, resting.push_back(i);
+    }
+    if (resting.empty() || series.evaluate(x, now_.t(), now_.counters) != SeriesStatus::ok) return false;
+    const auto stays = [&](int i) { return series.rate(i)[0] == 0; };
+    if (!std::all_of(resting.begin(), resting.end(), stays)) return false;
+    now_.x = x;
+    blind_steps_ = rough_steps_ = short_steps_ = 0;
+    return true;
+  }
+  double horizon() const { return std::abs(options_->until - options_->from); }
 
   /// As far as the end, the next tick of a clock, and not over more points of a section than memory should hold.
   double longest_step() const {
@@ -347,6 +373,7 @@ class EventEngine {
   std::vector<Guard> guards_;  // zero at the end of the last piece
   double first_scale_ = 0;     // time scale before the first step; 0: nobody has asked for it
   int blind_steps_ = 0;        // in a row: the defect allows but a small share of what the series promises
+  int short_steps_ = 0;        // in a row: no share of the run
   int rough_steps_ = 0;        // made without a series since the last one that had one
   bool after_event_ = true;    // the step after an event is a Taylor step: it knows which coefficients vanish
   std::vector<int> determinants_, determinants_at_end_;
