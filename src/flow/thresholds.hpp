@@ -63,7 +63,7 @@ inline constexpr int few_blind_steps = 16;
 /// The same after so many steps that are shorter than this share of the run.
 inline constexpr double short_of_run = 1e-8;
 /// A state has all but vanished at this share of its largest size, and is soon at rest if at its rate it takes less
-/// than this share of the run.
+/// than this share of the time scale of the start.
 inline constexpr double vanished_share = 1e-12, soon_at_rest = 1e-5;
 /// Steps over which the pace of a run is measured.
 inline constexpr long pace_steps = 32768;

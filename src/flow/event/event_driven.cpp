@@ -195,6 +195,13 @@ class EventEngine {
   /// States that have all but vanished, fall to zero in no time and would stay there (h' = -sqrt(h)) are there. Whether
   /// there were any.
   bool come_to_rest() {
+    const double scale = first_scale();
+    if (put_to_rest(scale)) return true;
+    smooth_.begin(now_);  // the series as they were
+    return false;
+  }
+
+  bool put_to_rest(double scale) {
     Series& series = smooth_.series();
     series.set_mode(now_.mode);
     if (series.evaluate(now_.x, now_.t(), now_.counters) != SeriesStatus::ok) return false;
@@ -202,7 +209,7 @@ class EventEngine {
     std::vector<int> resting;
     for (int i = 0; i < program_.states(); ++i) {
       const double rate = series.rate(i)[0] * direction_, size = std::abs(x[at(i)]);
-      const bool falls = x[at(i)] * rate < 0 && size < soon_at_rest * horizon() * std::abs(rate);
+      const bool falls = x[at(i)] * rate < 0 && size < soon_at_rest * scale * std::abs(rate);
       if (falls && size < vanished_share * smooth_.largest(at(i))) x[at(i)] = 0, resting.push_back(i);
     }
     if (resting.empty() || series.evaluate(x, now_.t(), now_.counters) != SeriesStatus::ok) return false;
