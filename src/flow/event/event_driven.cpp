@@ -195,6 +195,9 @@ class EventEngine {
   /// States that have all but vanished, fall to zero in no time and would stay there (h' = -sqrt(h)) are there. Whether
   /// there were any.
   bool come_to_rest() {
+    bool any = false;
+    for (size_t i = 0; i < now_.x.size(); ++i) any = any || (now_.x[i] != 0 && has_vanished(i));
+    if (!any) return false;
     const double scale = first_scale();
     if (put_to_rest(scale)) return true;
     smooth_.begin(now_);  // the series as they were
@@ -210,7 +213,7 @@ class EventEngine {
     for (int i = 0; i < program_.states(); ++i) {
       const double rate = series.rate(i)[0] * direction_, size = std::abs(x[at(i)]);
       const bool falls = x[at(i)] * rate < 0 && size < soon_at_rest * scale * std::abs(rate);
-      if (falls && size < vanished_share * smooth_.largest(at(i))) x[at(i)] = 0, resting.push_back(i);
+      if (falls && has_vanished(at(i))) x[at(i)] = 0, resting.push_back(i);
     }
     if (resting.empty() || series.evaluate(x, now_.t(), now_.counters) != SeriesStatus::ok) return false;
     const auto stays = [&](int i) { return series.rate(i)[0] == 0; };
@@ -219,6 +222,7 @@ class EventEngine {
     blind_steps_ = rough_steps_ = short_steps_ = 0;
     return true;
   }
+  bool has_vanished(size_t i) const { return std::abs(now_.x[i]) < vanished_share * smooth_.largest(i); }
   double horizon() const { return std::abs(options_->until - options_->from); }
 
   /// As far as the end, the next tick of a clock, and not over more points of a section than memory should hold.
