@@ -19,6 +19,7 @@ Act::Act(Series& series, Rounding& point, const RunOptions& options)
   counter_of_.assign(at(program_.switches()), -1);
   for (size_t c = 0; c < model_.form.counters.size(); ++c)
     counter_of_[at(model_.form.counters[c].below)] = static_cast<int>(c);
+  surfaces_only_ = program_.constraints() == 0 && jumps_.size() == 0 && model_.form.counters.empty();
   begin_run(options);
 }
 
@@ -71,6 +72,42 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
   event.x_plus = now.x;
   event.counters = fate ? event.counters_before : now.counters;
   return fate;
+}
+
+bool Act::is_alone(const Moment& now, const Guard& guard) {
+  if (!surfaces_only_ || guard.side == 0 || !series_.ties().empty()) return false;
+  if (guard.kind != GuardKind::surface && guard.kind != GuardKind::sigma) return false;
+  if (!program_.dependents(guard.item).empty()) return false;
+  for (int i = 0; i < program_.switches(); ++i) {
+    const char c = now.mode.switches[at(i)];
+    if (now.known[at(i)] != 0 || (i != guard.item && (c == '0' || c == '='))) return false;
+  }
+  if (guard.kind == GuardKind::surface) return true;
+  series_.set_mode(now.mode);
+  return series_.blocks().empty();  // otherwise forces may be redundant
+}
+
+bool Act::happen_alone(Moment& now, const Guard& guard) {
+  if (!is_alone(now, guard)) return false;
+  AtZero zero{.unknown = guard.item};
+  if (guard.kind == GuardKind::sigma) {
+    zero.known = rest_of(guard.item);
+    zero.leaving = guard.side > 0 ? '+' : '-';
+    zero.released = series_.hold(guard.item) > 1;
+  }
+  choice_.at_start = false;
+  choice_.time_scale = scale();
+  choice_.arrival = now.arrival;
+  const std::optional<SimpleChoice> simple =
+      choose_simply(series_, now.x, now.t(), now.counters, now.mode, zero, choice_);
+  choice_.arrival = std::nan("");
+  if (!simple) return false;
+  caused_.clear();
+  now.arrival = std::nan("");
+  now.mode.switches[at(guard.item)] = simple->letter;
+  now.known[at(guard.item)] = simple->leading;
+  follow(now);
+  return true;
 }
 
 std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
@@ -128,7 +165,8 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   const bool anew = !due.empty();
   if (anew) {
     zeros_.clear();
-    series_.set_mode(now.mode);  // what rests is where it rests, to the last digit: the jumps are then told apart from it
+    series_.set_mode(
+        now.mode);  // what rests is where it rests, to the last digit: the jumps are then told apart from it
     series_.project(now.x, now.t(), now.counters);
     if (auto fate = do_jumps(now, event, std::move(due))) return fate;
     if (event.jumps.empty() && event.guards.size() == 1) {  // its condition did not hold

@@ -39,6 +39,9 @@ class Act {
   std::optional<Fate> start(Moment& now, Transition& first);
   /// What happens where the guards of `event` are zero; fills the rest of it and moves `now`.
   std::optional<Fate> happen(Moment& now, Transition& event);
+  /// The ordinary event: the guard is that of one surface, nobody else takes part, and its rates tell what follows.
+  /// False, with nothing changed, where more must be looked at.
+  bool happen_alone(Moment& now, const Guard& guard);
   /// Jumps that the last event has carried over their conditions: they happen next, at the same time.
   const std::vector<int>& caused() const { return caused_; }
   /// At the limit of accumulating events: `resting` (unknowns) are at rest, or are jumps whose number is beyond the
@@ -65,6 +68,7 @@ class Act {
 
  private:
   std::optional<Fate> happen_here(Moment& now, Transition& event);
+  bool is_alone(const Moment& now, const Guard& guard);
   std::optional<Fate> arrive(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool anew, bool at_start);
   std::optional<Fate> do_jumps(Moment& now, Transition& event, std::vector<int> due);
   /// Signs of all surfaces and gaps that are not listed yet; those that vanish join the list. Counters are set.
@@ -77,6 +81,7 @@ class Act {
   bool approaching(const Moment& now, const std::vector<AtZero>& zeros);
   std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros);
   std::optional<Fate> settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth = 0);
+  void follow(Moment& now);
   const AtZero* alone_at_zero(const Moment& now, const std::vector<AtZero>& zeros) const;
   std::optional<Fate> choose(Moment& now, const Transition& event, std::vector<AtZero>& zeros, bool at_start);
   void look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice);
@@ -88,7 +93,7 @@ class Act {
   void land_on_kinks(Moment& now, const std::vector<AtZero>& zeros);
   void add_neighbours(const Moment& now, std::vector<AtZero>& zeros) const;
   void add_ties(std::vector<AtZero>& zeros) const;
-  void rest_by_others(Moment& now) const;
+  void rest_by_others(Moment& now);
   void add_low_flights(const Moment& now, std::vector<AtZero>& zeros);
   /// Another distribution of redundant forces keeps the mode.
   bool redistributes(Moment& now);
@@ -124,6 +129,7 @@ class Act {
   std::vector<double> root_error_;  // per jump that has happened at this instant: |on| at its root, what counts as zero
   double root_time_ = 0;            // that instant
   std::vector<double> last_hit_;    // per constraint: when it was hit last, or not a number
+  bool surfaces_only_ = false;      // no constraints, jumps, steps of floor
   std::vector<AtZero> zeros_;
   std::vector<int> contacts_;  // of one impact
   std::vector<std::string> messages_;

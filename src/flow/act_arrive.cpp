@@ -66,8 +66,10 @@ std::optional<Fate> Act::check_gaps(const Moment& now, const Transition& event, 
 /// The whole number next to the phase: floor of it, or itself where it is one up to rounding. A table: its piece.
 void Act::count(Moment& now, const Counter& counter, bool stays) {
   const auto sign = [&](int step) { return point_.sign(program_.point(step, 0), zero_bounds); };
-  evaluate_point(now);
-  if (stays && (sign(counter.below) == 0 || sign(counter.above) == 0)) return;  // on a step what has been counted stays
+  if (stays) {  // on a step what has been counted stays
+    evaluate_point(now);
+    if (sign(counter.below) == 0 || sign(counter.above) == 0) return;
+  }
   now.counters[at(lower_step(counter))] = 0;
   evaluate_point(now);
   const double phase = point_.value(program_.point(counter.below, 0));
@@ -252,24 +254,32 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
     return settle(now, event, zeros, at_start, depth);
   }
   if (auto fate = leaves_table(model_, now)) return fate;
-  rest_by_others(now);
-  series_.set_mode(now.mode);
-  series_.project(now.x, now.t(), now.counters);
-  series_.read_guess(now.guess);
+  follow(now);
   event.guess = now.guess;
   return std::nullopt;
 }
 
+/// The mode has been chosen: its series, and the state where it rests.
+void Act::follow(Moment& now) {
+  series_.set_mode(now.mode);
+  rest_by_others(now);
+  series_.project(now.x, now.t(), now.counters);
+  series_.read_guess(now.guess);
+}
+
 /// A surface that is kept at zero by others (a contact, a diode, what sticks) and whose sigma keeps nothing itself is
-/// at rest: comparisons there are as written.
-void Act::rest_by_others(Moment& now) const {
-  if (now.mode.switches.find('0') == std::string::npos) return;
-  const std::vector<SlopeEntry>& entries = program_.tape(now.mode.switches).slope_entries;
+/// at rest: comparisons there are as written. The mode is that of the series.
+void Act::rest_by_others(Moment& now) {
+  const std::vector<SlopeEntry>& entries = series_.tape().slope_entries;
+  bool any = false;
   for (int i = 0; i < program_.switches(); ++i) {
     if (now.mode.switches[at(i)] != '0') continue;
     const bool keeps = std::any_of(entries.begin(), entries.end(), [&](const SlopeEntry& e) { return e.column == i; });
-    if (!keeps) now.mode.switches[at(i)] = '=';
+    if (keeps) continue;
+    now.mode.switches[at(i)] = '=';
+    any = true;
   }
+  if (any) series_.set_mode(now.mode);
 }
 
 /// The only one that takes part in the event, if what rests besides neither feels its sigma nor is felt.

@@ -25,12 +25,21 @@ uint64_t mix(uint64_t key, std::string_view letters) {
 
 }  // namespace
 
+void Chatter::note(const Guard& guard) {
+  key_ = mix(key_, static_cast<uint64_t>(guard.kind) * 1'000'003 + static_cast<uint64_t>(guard.item) * 3 +
+                       static_cast<uint64_t>(guard.side + 1));
+}
+
+void Chatter::note(const Mode& before) { key_ = mix(mix(key_, before.switches), before.constraints); }
+
+void Chatter::note(const Guard& guard, const Mode& before) {
+  note(guard);
+  note(before);
+}
+
 void Chatter::note(const Transition& part) {
-  for (const Guard& g : part.guards)
-    key_ = mix(key_, static_cast<uint64_t>(g.kind) * 1'000'003 + static_cast<uint64_t>(g.item) * 3 +
-                         static_cast<uint64_t>(g.side + 1));
-  key_ = mix(key_, part.before.switches);
-  key_ = mix(key_, part.before.constraints);
+  for (const Guard& g : part.guards) note(g);
+  note(part.before);
   for (const auto& [contact, impulse] : part.impulse) key_ = mix(key_, static_cast<uint64_t>(contact) + 7);
 }
 
@@ -76,8 +85,7 @@ std::optional<Accumulation> Chatter::find(double resolution, double time_scale, 
     // A ratio that still drifts puts the limit in the wrong place by its share of what is left.
     const bool accurate = rest * std::max(drift - rounding, 0.0) < limit_error * tolerance * (1 - ratio) * span;
     const bool exhausted = d0 < exhausted_bits * resolution;
-    if (exhausted || (steady && short_enough && accurate))
-      return Accumulation{rest, ratio, period, exhausted};
+    if (exhausted || (steady && short_enough && accurate)) return Accumulation{rest, ratio, period, exhausted};
     return std::nullopt;
   }
   longest_ = 0;

@@ -29,6 +29,8 @@ class Chatter {
  public:
   /// Part of the event that is about to be added: its guards with their sides, its modes, what was hit.
   void note(const Transition& part);
+  /// The same of an event that is nothing but this guard, in this mode.
+  void note(const Guard& guard, const Mode& before);
   /// The event: it touched these surfaces, contacts or jumps and left the state x.
   void add(double t, std::span<const int> touched, std::span<const double> x);
   void clear();
@@ -56,6 +58,8 @@ class Chatter {
   double time(size_t back) const { return times_[place(back)]; }
   uint64_t key(size_t back) const { return keys_[place(back)]; }
   bool repeats(size_t period) const;
+  void note(const Guard& guard);
+  void note(const Mode& before);
 
   std::array<Mark, memory> marks_;
   std::array<double, memory> times_{};

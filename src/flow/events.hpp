@@ -31,6 +31,7 @@ class Events {
 
  private:
   void take(const RunOptions& options);
+  bool happen_alone(Moment& now, const Guard& guard);
   void tell_messages();
   void mark(const Transition& event);
   void keep_known(Moment& now);

@@ -204,7 +204,7 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   if (at_once_ > 0) at_once_ += static_cast<long>(transition.jumps.size());
   if (options_->on_transition) options_->on_transition(transition);
   if (options_->keep_transitions) result_->transitions.push_back(transition);
-  if (options_->keep_events || options_->on_event) {
+  if (tells_events()) {
     list_events(transition, model_, told_);
     after_.mode = transition.after;
     after_.counters = transition.counters;
@@ -237,10 +237,30 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   }
 }
 
-bool Recorder::tells(double t) const {
-  return options_->on_transition || options_->keep_transitions || options_->keep_events || options_->on_event ||
-         has_item_sections_ || result_->cost.events + 1 >= options_->max_events ||
-         (t == last_event_ && at_once_ >= most_events_at_once);
+bool Recorder::wants_transition(double t) const {
+  return options_->on_transition || options_->keep_transitions || has_item_sections_ ||
+         result_->cost.events + 1 >= options_->max_events || (t == last_event_ && at_once_ >= most_events_at_once);
+}
+
+void Recorder::happened_alone(int i, char before, const Moment& now) {
+  const char after = now.mode.switches[at(i)];
+  const bool seen = i < model_.form.visible;
+  count(now.t(), seen && after == '0' && before != '0' ? 1 : 0);
+  const auto shown = [](char c) { return c == '=' ? '0' : c; };
+  if (!seen || !tells_events() || shown(before) == shown(after)) return;
+  told_.clear();
+  Event& event = told_.add();
+  event.t = now.t();
+  event.kind = kind_of_change(shown(before), shown(after));
+  event.on.push_back(model_.form.switches[at(i)].name);
+  write_visible(now.mode, model_.form.visible, event.after);
+  event.before = event.after;
+  event.before.switches[at(i)] = shown(before);
+  event.state = now.x;
+  after_.mode = now.mode;
+  after_.counters = now.counters;
+  after_.guess = now.guess;
+  emit(event, after_);
 }
 
 void Recorder::count(double t, long slides) {
@@ -437,7 +457,7 @@ void Recorder::end_at(const Section& section, const Moment& now) {
 bool Recorder::point(int s, double t, const std::vector<double>& x, const Mode& mode,
                      const std::vector<double>& counters) {
   const bool wants_more = !options_->on_section || options_->on_section({s, t, x, result_->cost.events, slides_});
-  if (options_->keep_events || options_->on_event) {
+  if (tells_events()) {
     told_.clear();
     Event& event = told_.add();
     event.t = t;

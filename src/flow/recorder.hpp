@@ -56,8 +56,12 @@ class Recorder {
   void count_step() { ++result_->cost.steps; }
   /// A transition has happened; it is counted, told and kept, and sections on its contacts and jumps are passed.
   void happened(const Transition& transition, const Moment& now);
+  /// The same of an event that is nothing but a switch, which had this letter before, where nobody wants a transition.
+  void happened_alone(int i, char before, const Moment& now);
+  /// Whether somebody reads all that happens at the next event, or it may be the last.
+  bool wants_transition(double t) const;
   /// Whether a transition is told to anybody or may be the last; otherwise it is enough to `count` it.
-  bool tells(double t) const;
+  bool tells(double t) const { return tells_events() || wants_transition(t); }
   void count(double t, long slides);
   void say(const std::string& message);
   void finish(Why why, std::string message, const Moment& now);
@@ -124,6 +128,7 @@ class Recorder {
   void end_at(const Section& section, const Moment& now);
   void look_at_pace(const Moment& now);
   void emit(Event& event, const Arc& after);
+  bool tells_events() const { return options_->keep_events || options_->on_event; }
   double time_of(const Every& e, long k) const;
 
   const Program& program_;

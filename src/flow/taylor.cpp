@@ -29,15 +29,17 @@ int cheapest_order(double tolerance, const Tape& tape) {
   // more digits than the tolerance leaves.
   const bool entire = products == 2;
   const double most_growth = std::max(128.0, 0.02 * tolerance / 2.2e-16);
-  const auto reach = [&](int n) {
-    double log_factorial = 0;  // not lgamma, which notes a sign where all threads write
-    for (int k = 2; entire && k <= n; ++k) log_factorial += std::log(k);
-    return std::exp(log_factorial / n) * std::pow(tolerance, 1.0 / n);
-  };
-  const auto cost = [&](int n) { return (step + operation * linear * n + product * products * n * n) / reach(n); };
+  double log_factorial = 0;  // not lgamma, which notes a sign where all threads write
   int best = taylor_order(tolerance);
-  for (int n = best + 1; n <= 36; ++n) {
-    if (cost(n) < cost(best) && (n <= 30 || std::exp(reach(n)) <= most_growth)) best = n;
+  for (int k = 2; entire && k <= best; ++k) log_factorial += std::log(k);
+  double least = HUGE_VAL;
+  for (int n = best; n <= 36; ++n) {
+    if (entire && n > best) log_factorial += std::log(n);
+    const double reach = std::exp(log_factorial / n) * std::pow(tolerance, 1.0 / n);
+    const double cost = (step + operation * linear * n + product * products * n * n) / reach;
+    if (!(cost < least) || (n > 30 && std::exp(reach) > most_growth)) continue;
+    least = cost;
+    best = n;
   }
   return best;
 }

@@ -60,7 +60,8 @@ struct System {
   }
   Trajectory run(double until, double tolerance = 1e-12) const { return run(options(until, tolerance)); }
   Trajectory run(const RunOptions& o) const { return simulate(program, o); }
-  /// The same, after the time-stepping engine has come to the same end at its own accuracy.
+  /// The same, after it has been the same for those who read transitions, and the time-stepping engine has come to the
+  /// same end at its own accuracy.
   Trajectory run_both(double until, double tolerance = 1e-12, double accuracy = 1e-5) const;
 };
 
@@ -75,6 +76,23 @@ inline System system(std::string_view equations, std::string_view initial, std::
 
 inline System gallery_system(std::string_view name) {
   return System(read_model(fmt::format("{}/models/{}/model.toml", SALTUS_SOURCE_DIR, name)));
+}
+
+/// The same run to the last bit, whoever reads it.
+inline void expect_same(const Trajectory& a, const Trajectory& b) {
+  EXPECT_EQ(a.end.why, b.end.why);
+  EXPECT_EQ(a.end.state, b.end.state);
+  EXPECT_EQ(a.cost.steps, b.cost.steps);
+  EXPECT_EQ(a.cost.events, b.cost.events);
+  ASSERT_EQ(a.events.size(), b.events.size());
+  for (size_t i = 0; i < a.events.size(); ++i) {
+    EXPECT_EQ(a.events[i].t, b.events[i].t);
+    EXPECT_EQ(a.events[i].kind, b.events[i].kind);
+    EXPECT_EQ(a.events[i].on, b.events[i].on);
+    EXPECT_EQ(a.events[i].before, b.events[i].before);
+    EXPECT_EQ(a.events[i].after, b.events[i].after);
+    EXPECT_EQ(a.events[i].state, b.events[i].state);
+  }
 }
 
 /// Events without sections and grazes.
@@ -120,6 +138,9 @@ inline std::string story(const Trajectory& run) {
 
 inline Trajectory System::run_both(double until, double tolerance, double accuracy) const {
   const Trajectory run = this->run(until, tolerance);
+  RunOptions told = options(until, tolerance);
+  told.keep_transitions = true;
+  expect_same(run, this->run(told));
   RunOptions o = options(until, 1e-9);
   o.step.emplace();
   const Trajectory steps = this->run(o);
