@@ -206,10 +206,7 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   if (options_->keep_transitions) result_->transitions.push_back(transition);
   if (tells_events()) {
     list_events(transition, model_, told_);
-    after_.mode = transition.after;
-    after_.counters = transition.counters;
-    after_.guess = transition.guess;
-    for (Event& event : told_.events()) emit(event, after_);
+    tell(transition.after, transition.counters, transition.guess);
   }
   for (size_t s = 0; s < model_.sections.size(); ++s) {
     const Section& section = model_.sections[s];
@@ -257,10 +254,7 @@ void Recorder::happened_alone(int i, char before, const Moment& now) {
   event.before = event.after;
   event.before.switches[at(i)] = shown(before);
   event.state = now.x;
-  after_.mode = now.mode;
-  after_.counters = now.counters;
-  after_.guess = now.guess;
-  emit(event, after_);
+  tell(now.mode, now.counters, now.guess);
 }
 
 void Recorder::count(double t, long slides) {
@@ -337,16 +331,24 @@ bool Recorder::has_grown(const Moment& now) {
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
-void Recorder::emit(Event& event, const Arc& after) {
-  if (options_->on_event) options_->on_event(event, after);
+/// The events of the list, with what is constant after them.
+void Recorder::tell(const Mode& mode, const std::vector<double>& counters, const std::vector<double>& guess) {
+  if (options_->on_event) {
+    after_.mode = mode;
+    after_.counters = counters;
+    after_.guess = guess;
+    for (const Event& event : told_.events()) options_->on_event(event, after_);
+  }
   if (!options_->keep_events) return;
-  if (static_cast<long>(result_->events.size()) >= options_->max_kept_events) {
+  for (Event& event : told_.events()) {
+    if (static_cast<long>(result_->events.size()) < options_->max_kept_events) {
+      result_->events.push_back(std::move(event));
+      continue;
+    }
     if (!events_full_)
       say(fmt::format("only the first {} events are kept; later ones are counted", options_->max_kept_events));
     events_full_ = true;
-    return;
   }
-  result_->events.push_back(std::move(event));
 }
 
 // ---- pieces --------------------------------------------------------------------------------------------------------
@@ -463,12 +465,10 @@ bool Recorder::point(int s, double t, const std::vector<double>& x, const Mode& 
     event.t = t;
     event.kind = EventKind::section;
     event.on.push_back(model_.sections[at(s)].name);
-    event.before = event.after = visible_mode(mode, model_.form.visible);
+    write_visible(mode, model_.form.visible, event.after);
+    event.before = event.after;
     event.state = x;
-    after_.mode = mode;
-    after_.counters = counters;
-    after_.guess.clear();
-    emit(event, after_);
+    tell(mode, counters, {});
   }
   if (s == options_->section && ++section_points_ >= options_->section_count && options_->section_count > 0)
     counted_out_ = true;

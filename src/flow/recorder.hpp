@@ -127,7 +127,7 @@ class Recorder {
   bool counts(int section, double t, int sign, double resolution);
   void end_at(const Section& section, const Moment& now);
   void look_at_pace(const Moment& now);
-  void emit(Event& event, const Arc& after);
+  void tell(const Mode& mode, const std::vector<double>& counters, const std::vector<double>& guess);
   bool tells_events() const { return options_->keep_events || options_->on_event; }
   double time_of(const Every& e, long k) const;
 

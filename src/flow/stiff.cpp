@@ -14,6 +14,7 @@
 
 #include "base/index.hpp"
 #include "flow/jacobian.hpp"
+#include "flow/thresholds.hpp"
 
 namespace saltus {
 namespace {
@@ -84,7 +85,9 @@ struct StiffFlow::Solver {
   double time(double s) const { return origin + direction * s; }
   bool evaluate(realtype s, N_Vector states);
   double scale(size_t i, double value) const {
-    const double size = std::max(std::abs(value), floor_of_scale * largest[i]);
+    const double least = series->program().grows_by_itself(static_cast<int>(i)) ? population_floor * largest[i]
+                                                                                : floor_of_scale * largest[i];
+    const double size = std::max(std::abs(value), least);
     return size > 0 ? size : 1;
   }
 

@@ -125,16 +125,22 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
 double StepControl::try_reach(const Series& series, int order, std::span<const WatchedSeries> watched, double reach) {
   double last = 0, previous = 0;  // largest coefficients in units of the scales
   bool finite = true;
-  const auto look = [&](const double* c, double least) {
+  const auto compare = [&](const double* c, double scale) {
     finite = finite && std::isfinite(c[order]) && std::isfinite(c[order - 1]);
-    const double scale = std::max({std::abs(c[0]), std::abs(c[1]) * reach, std::abs(c[2]) * reach * reach, least});
     if (scale > 0) {
       last = std::max(last, std::abs(c[order]) / scale);
       previous = std::max(previous, std::abs(c[order - 1]) / scale);
     }
     return scale;
   };
-  for (size_t i = 0; i < states_; ++i) scale_[i] = look(series.state(static_cast<int>(i)), 1e-6 * largest_[i]);
+  const auto look = [&](const double* c, double least) {
+    return compare(c, std::max({std::abs(c[0]), std::abs(c[1]) * reach, std::abs(c[2]) * reach * reach, least}));
+  };
+  for (size_t i = 0; i < states_; ++i) {
+    const int state = static_cast<int>(i);
+    const double* c = series.state(state);
+    scale_[i] = series.program().grows_by_itself(state) ? compare(c, std::abs(c[0])) : look(c, 1e-6 * largest_[i]);
+  }
   const auto length_for = [&] {
     // The smaller of two roots; rough logarithms tell which it is, unless they are near.
     const double by_last = last > 0 ? rough_log2(tolerance_ / last) / order : HUGE_VAL;

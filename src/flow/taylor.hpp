@@ -2,9 +2,11 @@
 //
 // A step of order N ends where its last two terms have shrunk to the tolerance,
 //     |x_{i,k}| h^k = tolerance * scale_i          k = N-1, N,
-// each state on its own scale: the largest of |x_i|, |x_i'| h and |x_i''| h^2 with the last h, so that a state passing
-// through zero and a growing phase do no harm. Afterwards the defect |p'(tau) - f(p(tau))| tau is compared with the
-// tolerance: a series that looked constant (a saturated tanh) has then seen what it ran into.
+// each state on its own scale: the largest of |x_i|, |x_i'| h and |x_i''| h^2 with the last h and a millionth of |x_i|
+// so far, so that a state passing through zero and a growing phase do no harm. A state whose rate is a multiple of it (a
+// population) never passes zero: its scale is |x_i|, however small it has become. Afterwards the defect
+// |p'(tau) - f(p(tau))| tau is compared with the tolerance: a series that looked constant (a saturated tanh) has then
+// seen what it ran into.
 #pragma once
 
 #include <span>

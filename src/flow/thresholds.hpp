@@ -8,6 +8,13 @@
 
 namespace saltus {
 
+// ---- states --------------------------------------------------------------------------------------------------------
+
+/// A state whose rate is a multiple of it (Program::grows_by_itself) is followed down to this share of its largest
+/// value by steps of low order, for which going on would be long: from there it may come back. Taylor series go on until
+/// it is zero.
+inline constexpr double population_floor = 1e-30;
+
 // ---- time ----------------------------------------------------------------------------------------------------------
 
 /// Share of the flow's time scale within which a coefficient must rule a series to count: far below what a step

@@ -220,6 +220,7 @@ Program::Program(Model model, double attract)
   sections_ = static_cast<int>(form.sections.size());
   counters_ = static_cast<int>(form.counters.size());
 
+  for (int i = 0; i < n_; ++i) multiples_.push_back(has_factor(form.f[at(i)], state_symbol(*model_, i)));
   plain_.assign(form.switches.size(), true);
   for (size_t i = 0; i < form.switches.size(); ++i) {
     const Switch& s = form.switches[i];
@@ -296,6 +297,7 @@ Program::Program(Model model, ProgramPart part)
       moves_(std::move(part.moves)),
       nested_(at(m_), false),
       timed_(std::move(part.timed)),
+      multiples_(std::move(part.multiples)),
       dependents_(at(m_)),
       impact_switches_(std::move(part.impact_switches)),
       points_(std::move(part.points)),

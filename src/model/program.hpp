@@ -81,6 +81,7 @@ struct ProgramPart {
   Tape points;
   std::vector<int> point_degree;   ///< per unknown
   std::vector<bool> moves, timed;  ///< per switch
+  std::vector<bool> multiples{};   ///< per state
   std::vector<std::vector<int>> impact_switches{};
 };
 
@@ -117,6 +118,9 @@ class Program {
   const std::vector<int>& impact_switches(int j) const { return impact_switches_[static_cast<size_t>(j)]; }
 
   double attract() const { return attract_; }
+  /// Whether the rate of a state is a multiple of it (a population): it keeps its sign, and may shrink by many orders
+  /// before it grows again.
+  bool grows_by_itself(int i) const { return multiples_[static_cast<size_t>(i)]; }
   bool plain(int i) const { return plain_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on states or time at all (otherwise its sign is fixed by the parameters).
   bool moves(int i) const { return moves_[static_cast<size_t>(i)]; }
@@ -175,7 +179,7 @@ class Program {
   std::shared_ptr<const Model> model_;
   double attract_ = 0;
   int n_, m_, q_, jumps_, sections_, counters_;
-  std::vector<bool> plain_, moves_, nested_, timed_;
+  std::vector<bool> plain_, moves_, nested_, timed_, multiples_;
   bool any_nested_ = false;
   std::vector<std::vector<int>> dependents_, impact_switches_;
   std::vector<size_t> directions_;

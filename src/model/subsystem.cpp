@@ -271,7 +271,11 @@ SubsystemProgram Subsystems::make(Subsystem& part) {
   const size_t parameters = out.constants.size() + switches.size();
   for (size_t k = 0; k < parameters; ++k) model.parameters.push_back({.name = fmt::format("c{}", k)});
   model.states.resize(part.program_states());
-  for (size_t i = 0; i < part.states.size(); ++i) model.states[i].name = whole.states[at(part.states[i])].name;
+  code.multiples.assign(model.states.size(), false);
+  for (size_t i = 0; i < part.states.size(); ++i) {
+    model.states[i].name = whole.states[at(part.states[i])].name;
+    code.multiples[i] = whole_.grows_by_itself(part.states[i]);
+  }
   for (const int i : switches) {
     const int own = static_cast<int>(model.form.switches.size());
     Switch s = whole.form.switches[at(i)];

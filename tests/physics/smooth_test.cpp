@@ -120,6 +120,37 @@ TEST(Smooth, KeplerEnergyStaysNearRoundingOverTenThousandRevolutions) {
   EXPECT_NEAR(energy, -0.5, 2e-12);
 }
 
+/// Both fall to 1e-18 of their largest values between two outbreaks: x - ln x + y - ln y stays.
+TEST(Smooth, PopulationsComeBackFromFarBelow) {
+  const System s = system("x' = x*(1 - y)\ny' = -y + x*y", "x = 1\ny = 40");
+  const auto drift = [&](const RunOptions& options) {
+    const Trajectory t = s.run(options);
+    const double x = t.end.state[0], y = t.end.state[1];
+    return x - std::log(x) + y - std::log(y) - (41 - std::log(40));
+  };
+  RunOptions options = s.options(200, 1e-10);
+  EXPECT_NEAR(drift(options), 0, 1e-10);
+  options.stiff = true;
+  EXPECT_NEAR(drift(options), 0, 1e-6);
+  options.stiff = false;
+  options.step.emplace();
+  EXPECT_NEAR(drift(options), 0, 1e-8);
+}
+
+/// The infected of the gallery's model, 1e-27 of an outbreak at the fewest, beside their logarithm as a state.
+TEST(Smooth, AnInfectionIsNotLostBetweenOutbreaks) {
+  const System fractions = gallery_system("pulse_vaccination");
+  const System logarithm = system("S' = 0.02 - 1800*S*exp(u) - 0.02*S\nu' = 1800*S - 100.02",
+                                  "S = 0.06\nu = -6.9077552789821368",  // ln 0.001
+                                  "[jump.vaccinate]\nevery = 2\nset = { S = \"0.5*S\" }");
+  for (const double until : {20.0, 60.0}) {
+    const Trajectory told = fractions.run(until), wanted = logarithm.run(until);
+    EXPECT_NEAR(told.end.state[0], wanted.end.state[0], 1e-10);
+    EXPECT_NEAR(std::log(told.end.state[1]), wanted.end.state[1], 1e-8);
+  }
+  EXPECT_NEAR(fractions.run(20).end.state[1] / 1.05964674785e-18, 1, 1e-9);  // DOP853 of the logarithm
+}
+
 TEST(Smooth, NoCrossingOfASectionIsMissed) {
   for (const double delta : {0.1, 0.03, 0.01, 0.001}) {
     const Model model = ModelBuilder("harmonic")

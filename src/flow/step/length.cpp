@@ -83,7 +83,11 @@ double StepLength::ratio(const Here& here, const Step& step) {
   largest_ = largest_.size() == 0 ? Vec(here.x.cwiseAbs()) : Vec(largest_.cwiseMax(here.x.cwiseAbs()));
   const double all = std::max({largest_.maxCoeff(), step.x.max_abs(), least.maxCoeff(), 1e-12});
   for (Index i = 0; i < error.size(); ++i) {
-    const double scale = std::max({std::abs(step.x[i]), largest_[i], 1e-3 * all, least[i]});
+    const double own = std::max(std::abs(step.x[i]), std::abs(here.x[i]));
+    const double scale = program_.grows_by_itself(static_cast<int>(i))
+                             ? std::max(own, population_floor * largest_[i])
+                             : std::max({own, largest_[i], 1e-3 * all, least[i]});
+    if (scale == 0) continue;
     ratio = std::max(ratio, std::abs(error[i]) / (options_.tolerance * scale));
   }
   return ratio;
