@@ -176,8 +176,6 @@ Expr insert(const Expr& e, const ExprMap<Expr>& values);
 std::vector<Expr> symbols_in(std::span<const Expr> roots);
 bool depends_on(const Expr& e, const Expr& symbol);
 bool contains_kind(const Expr& e, SymbolKind kind);
-/// Whether every term of a formula, as it is written, has the symbol as a factor: it vanishes with it, as fast.
-bool has_factor(const Expr& e, const Expr& symbol);
 
 /// The value of a formula; `lookup` gives the values of symbols other than constants.
 double evaluate(const Expr& e, const std::function<double(const Symbol&)>& lookup);

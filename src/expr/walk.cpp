@@ -118,25 +118,4 @@ bool depends_on(const Expr& e, const Expr& symbol) {
   return std::find(nodes.begin(), nodes.end(), symbol) != nodes.end();
 }
 
-bool has_factor(const Expr& e, const Expr& symbol) {
-  ExprMap<bool> multiple;
-  for (const Expr& node : postorder(std::span(&e, 1))) {
-    const auto of = [&](size_t i) { return multiple.at(node.argument(i)); };
-    bool here = false;
-    switch (node.op()) {
-      case Op::number: here = node.is_number(0); break;
-      case Op::symbol: here = node == symbol; break;
-      case Op::add:
-      case Op::sub: here = of(0) && of(1); break;
-      case Op::mul: here = of(0) || of(1); break;
-      case Op::neg:
-      case Op::div: here = of(0); break;
-      case Op::pow: here = of(0) && node.argument(1).is_number() && node.argument(1).value() >= 1; break;
-      default: break;
-    }
-    multiple.emplace(node, here);
-  }
-  return multiple.at(e);
-}
-
 }  // namespace saltus

@@ -14,6 +14,7 @@
 
 #include "base/index.hpp"
 #include "flow/jacobian.hpp"
+#include "flow/present_share.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
@@ -84,10 +85,12 @@ struct StiffFlow::Solver {
 
   double time(double s) const { return origin + direction * s; }
   bool evaluate(realtype s, N_Vector states);
-  double scale(size_t i, double value) const {
-    const double least = series->program().grows_by_itself(static_cast<int>(i)) ? population_floor * largest[i]
-                                                                                : floor_of_scale * largest[i];
-    const double size = std::max(std::abs(value), least);
+  /// Of state i of the states at `x`.
+  double scale(size_t i, const double* x) const {
+    const auto value = [x](int j) { return x[j]; };
+    const auto so_far = [this](int j) { return largest[at(j)]; };
+    const double share = present_share(series->program(), static_cast<int>(i), value, so_far);
+    const double size = std::max(std::abs(x[i]), std::max(floor_of_scale * share, vanished_floor) * largest[i]);
     return size > 0 ? size : 1;
   }
 
@@ -167,7 +170,7 @@ int StiffFlow::Solver::weights(N_Vector y, N_Vector weights, void* self) {
   const size_t n = solver.largest.size();
   const double root = std::sqrt(static_cast<double>(n));  // CVODE takes the root of the mean square
   for (size_t i = 0; i < n; ++i) {
-    NV_DATA_S(weights)[i] = root / (solver.tolerance * solver.scale(i, NV_DATA_S(y)[i]));
+    NV_DATA_S(weights)[i] = root / (solver.tolerance * solver.scale(i, NV_DATA_S(y)));
     if (!std::isfinite(NV_DATA_S(weights)[i])) return -1;
   }
   return 0;
@@ -217,9 +220,10 @@ StiffStatus StiffFlow::step(Series& series, std::span<const double> x, double t,
 bool StiffFlow::continues(std::span<const double> x, double longest) const {
   if (longest < 1e-12 * here_) return false;  // too short for CVODE's clock, unless that starts at zero again
   constexpr double slack = 100;
+  std::vector<double> end(n_);
+  for (size_t i = 0; i < n_; ++i) end[i] = value({&interpolant_[i * width], width}, here_ - from_);
   for (size_t i = 0; i < n_; ++i) {
-    const double end = value({&interpolant_[i * width], width}, here_ - from_);
-    if (!(std::abs(x[i] - end) <= slack * tolerance_ * solver_->scale(i, end))) return false;
+    if (!(std::abs(x[i] - end[i]) <= slack * tolerance_ * solver_->scale(i, end.data()))) return false;
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/index.hpp"
+#include "flow/present_share.hpp"
 
 namespace saltus {
 
@@ -133,13 +134,12 @@ double StepControl::try_reach(const Series& series, int order, std::span<const W
     }
     return scale;
   };
-  const auto look = [&](const double* c, double least) {
-    return compare(c, std::max({std::abs(c[0]), std::abs(c[1]) * reach, std::abs(c[2]) * reach * reach, least}));
+  const auto size_on_step = [&](const double* c) {
+    return std::max({std::abs(c[0]), std::abs(c[1]) * reach, std::abs(c[2]) * reach * reach});
   };
   for (size_t i = 0; i < states_; ++i) {
-    const int state = static_cast<int>(i);
-    const double* c = series.state(state);
-    scale_[i] = series.program().grows_by_itself(state) ? compare(c, std::abs(c[0])) : look(c, 1e-6 * largest_[i]);
+    const double* c = series.state(static_cast<int>(i));
+    scale_[i] = compare(c, scale_of(series, i, size_on_step(c)));
   }
   const auto length_for = [&] {
     // The smaller of two roots; rough logarithms tell which it is, unless they are near.
@@ -155,11 +155,22 @@ double StepControl::try_reach(const Series& series, int order, std::span<const W
   const double last_of_states = last, previous_of_states = previous;
   state_step_ = finite ? length_for() : 0;
   scale_.resize(states_);
-  for (const WatchedSeries& w : watched) scale_.push_back(look(w.c, w.scale));
+  for (const WatchedSeries& w : watched) scale_.push_back(compare(w.c, std::max(size_on_step(w.c), w.scale)));
   if (!finite) return 0;
   const bool same = last == last_of_states && previous == previous_of_states;
   const double length = same ? state_step_ : length_for();
   return length;
+}
+
+/// A state that keeps its sign has no other size than its own.
+double StepControl::scale_of(const Series& series, size_t i, double size) const {
+  const double least = 1e-6 * largest_[i];
+  const Program& program = series.program();
+  const int state = static_cast<int>(i);
+  if (program.vanishing(state).size() == 1) return std::abs(series.state(state)[0]);
+  if (size >= least) return size;
+  const auto x = [&](int j) { return series.state(j)[0]; };
+  return std::max(size, least * present_share(program, state, x, [&](int j) { return largest_[at(j)]; }));
 }
 
 int StepControl::enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length,

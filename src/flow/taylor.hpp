@@ -3,10 +3,10 @@
 // A step of order N ends where its last two terms have shrunk to the tolerance,
 //     |x_{i,k}| h^k = tolerance * scale_i          k = N-1, N,
 // each state on its own scale: the largest of |x_i|, |x_i'| h and |x_i''| h^2 with the last h and a millionth of |x_i|
-// so far, so that a state passing through zero and a growing phase do no harm. A state whose rate is a multiple of it (a
-// population) never passes zero: its scale is |x_i|, however small it has become. Afterwards the defect
-// |p'(tau) - f(p(tau))| tau is compared with the tolerance: a series that looked constant (a saturated tanh) has then
-// seen what it ran into.
+// so far, so that a state passing through zero and a growing phase do no harm. Of states that vanish together
+// (model/vanishing) it is a millionth of what they are now; one that vanishes alone never passes zero, and its scale is
+// |x_i|, however small it has become. Afterwards the defect |p'(tau) - f(p(tau))| tau is compared with the tolerance: a
+// series that looked constant (a saturated tanh) has then seen what it ran into.
 #pragma once
 
 #include <span>
@@ -69,6 +69,7 @@ class StepControl {
  private:
   /// The length that the last terms allow with scales for a step of length `reach`.
   double try_reach(const Series& series, int order, std::span<const WatchedSeries> watched, double reach);
+  double scale_of(const Series& series, size_t i, double size) const;
 
   double tolerance_ = 0, horizon_ = 0;
   size_t states_;

@@ -10,10 +10,9 @@ namespace saltus {
 
 // ---- states --------------------------------------------------------------------------------------------------------
 
-/// A state whose rate is a multiple of it (Program::grows_by_itself) is followed down to this share of its largest
-/// value by steps of low order, for which going on would be long: from there it may come back. Taylor series go on until
-/// it is zero.
-inline constexpr double population_floor = 1e-30;
+/// States that vanish together (model/vanishing) are followed down to this share of their largest values by steps of
+/// low order, which would not end before they are zero: they may come back from anywhere above it.
+inline constexpr double vanished_floor = 1e-290;
 
 // ---- time ----------------------------------------------------------------------------------------------------------
 

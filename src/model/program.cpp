@@ -5,6 +5,7 @@
 
 #include "expr/diff.hpp"
 #include "model/derive.hpp"
+#include "model/vanishing.hpp"
 
 namespace saltus {
 namespace {
@@ -220,7 +221,7 @@ Program::Program(Model model, double attract)
   sections_ = static_cast<int>(form.sections.size());
   counters_ = static_cast<int>(form.counters.size());
 
-  for (int i = 0; i < n_; ++i) multiples_.push_back(has_factor(form.f[at(i)], state_symbol(*model_, i)));
+  vanishing_ = vanishing_sets(form.f);
   plain_.assign(form.switches.size(), true);
   for (size_t i = 0; i < form.switches.size(); ++i) {
     const Switch& s = form.switches[i];
@@ -297,9 +298,9 @@ Program::Program(Model model, ProgramPart part)
       moves_(std::move(part.moves)),
       nested_(at(m_), false),
       timed_(std::move(part.timed)),
-      multiples_(std::move(part.multiples)),
       dependents_(at(m_)),
       impact_switches_(std::move(part.impact_switches)),
+      vanishing_(std::move(part.vanishing)),
       points_(std::move(part.points)),
       point_degree_(std::move(part.point_degree)) {
   for (const int degree : point_degree_) {

@@ -79,9 +79,9 @@ Form specialised_form(const Model& model, const std::string& key);
 struct ProgramPart {
   ModeTape mode;
   Tape points;
-  std::vector<int> point_degree;   ///< per unknown
-  std::vector<bool> moves, timed;  ///< per switch
-  std::vector<bool> multiples{};   ///< per state
+  std::vector<int> point_degree;              ///< per unknown
+  std::vector<bool> moves, timed;             ///< per switch
+  std::vector<std::vector<int>> vanishing{};  ///< per state (model/vanishing)
   std::vector<std::vector<int>> impact_switches{};
 };
 
@@ -118,9 +118,8 @@ class Program {
   const std::vector<int>& impact_switches(int j) const { return impact_switches_[static_cast<size_t>(j)]; }
 
   double attract() const { return attract_; }
-  /// Whether the rate of a state is a multiple of it (a population): it keeps its sign, and may shrink by many orders
-  /// before it grows again.
-  bool grows_by_itself(int i) const { return multiples_[static_cast<size_t>(i)]; }
+  /// States that vanish with state i, itself among them (model/vanishing); if it is the only one it keeps its sign.
+  const std::vector<int>& vanishing(int i) const { return vanishing_[static_cast<size_t>(i)]; }
   bool plain(int i) const { return plain_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on states or time at all (otherwise its sign is fixed by the parameters).
   bool moves(int i) const { return moves_[static_cast<size_t>(i)]; }
@@ -179,9 +178,9 @@ class Program {
   std::shared_ptr<const Model> model_;
   double attract_ = 0;
   int n_, m_, q_, jumps_, sections_, counters_;
-  std::vector<bool> plain_, moves_, nested_, timed_, multiples_;
+  std::vector<bool> plain_, moves_, nested_, timed_;
   bool any_nested_ = false;
-  std::vector<std::vector<int>> dependents_, impact_switches_;
+  std::vector<std::vector<int>> dependents_, impact_switches_, vanishing_;
   std::vector<size_t> directions_;
   size_t restitutions_ = 0, point_jumps_ = 0;
   Tape points_;

@@ -271,10 +271,10 @@ SubsystemProgram Subsystems::make(Subsystem& part) {
   const size_t parameters = out.constants.size() + switches.size();
   for (size_t k = 0; k < parameters; ++k) model.parameters.push_back({.name = fmt::format("c{}", k)});
   model.states.resize(part.program_states());
-  code.multiples.assign(model.states.size(), false);
+  code.vanishing.resize(model.states.size());
   for (size_t i = 0; i < part.states.size(); ++i) {
     model.states[i].name = whole.states[at(part.states[i])].name;
-    code.multiples[i] = whole_.grows_by_itself(part.states[i]);
+    if (whole_.vanishing(part.states[i]).size() == 1) code.vanishing[i] = {static_cast<int>(i)};
   }
   for (const int i : switches) {
     const int own = static_cast<int>(model.form.switches.size());

@@ -104,13 +104,6 @@ TEST(Expr, ListsSymbolsInOrderOfAppearance) {
   EXPECT_FALSE(contains_kind(roots[0], SymbolKind::sigma));
 }
 
-TEST(Expr, TellsWhatHasAFactor) {
-  for (const char* text : {"x", "-x", "x*(1 - y)", "2*x*y - x^2/y", "x*sin(x)", "x^1.5*y", "(x*y - x)/(1 + x)"})
-    EXPECT_TRUE(has_factor(parsed(text), x)) << text;
-  for (const char* text : {"1", "y", "x + 1", "x*y + y", "sin(x)", "y/x", "sqrt(x)", "x^0.5", "2^x", "x^y"})
-    EXPECT_FALSE(has_factor(parsed(text), x)) << text;
-}
-
 TEST(Expr, EvaluatesEveryOperation) {
   const auto value = [](const std::string& text) { return at(parsed(text), 0.3, -1.7); };
   EXPECT_EQ(value("x + y"), 0.3 + -1.7);

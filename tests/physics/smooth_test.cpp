@@ -137,6 +137,24 @@ TEST(Smooth, PopulationsComeBackFromFarBelow) {
   EXPECT_NEAR(drift(options), 0, 1e-8);
 }
 
+/// Slowly through a Hopf point, by 1e-22 of its start: x = exp((t^2 - 100)/2) cos 5(t + 10), y likewise.
+TEST(Smooth, OscillationsComeBackFromFarBelow) {
+  const System s = system("x' = t*x - 5*y\ny' = 5*x + t*y", "x = 1\ny = 0");
+  RunOptions options = s.options(10, 1e-10);
+  options.from = -10;
+  const auto expect = [&](double accuracy) {
+    const Trajectory t = s.run(options);
+    EXPECT_NEAR(t.end.state[0], std::cos(100.0), accuracy);
+    EXPECT_NEAR(t.end.state[1], std::sin(100.0), accuracy);
+  };
+  expect(1e-9);
+  options.stiff = true;
+  expect(1e-7);
+  options.stiff = false;
+  options.step.emplace();
+  expect(1e-5);
+}
+
 /// The infected of the gallery's model, 1e-27 of an outbreak at the fewest, beside their logarithm as a state.
 TEST(Smooth, AnInfectionIsNotLostBetweenOutbreaks) {
   const System fractions = gallery_system("pulse_vaccination");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/index.hpp"
+#include "flow/present_share.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
@@ -84,9 +85,12 @@ double StepLength::ratio(const Here& here, const Step& step) {
   const double all = std::max({largest_.maxCoeff(), step.x.max_abs(), least.maxCoeff(), 1e-12});
   for (Index i = 0; i < error.size(); ++i) {
     const double own = std::max(std::abs(step.x[i]), std::abs(here.x[i]));
-    const double scale = program_.grows_by_itself(static_cast<int>(i))
-                             ? std::max(own, population_floor * largest_[i])
-                             : std::max({own, largest_[i], 1e-3 * all, least[i]});
+    const int state = static_cast<int>(i);
+    const double share = present_share(
+        program_, state, [&](int j) { return step.x[j]; }, [&](int j) { return largest_[j]; });
+    const double scale = program_.vanishing(state).empty()
+                             ? std::max({own, largest_[i], 1e-3 * all, least[i]})
+                             : std::max(own, std::max(share, vanished_floor) * largest_[i]);
     if (scale == 0) continue;
     ratio = std::max(ratio, std::abs(error[i]) / (options_.tolerance * scale));
   }
