@@ -204,7 +204,7 @@ bool Chooser::has_kink(const std::vector<size_t>& group) const {
 }
 
 /// Takes those out whose surfaces stay zero whatever the letters of the group are (a table that is zero here, a gain of
-/// zero): they rest by themselves.
+/// zero): they rest by themselves. What a contact or diode of the group keeps at zero does not, it may be let go.
 std::vector<size_t> Chooser::without_flat(const std::vector<size_t>& group) {
   const auto depends = [&](size_t z) {  // on others of the group: two sets of letters would not tell
     if (zeros_[z].unknown >= program_.switches()) return false;
@@ -219,7 +219,8 @@ std::vector<size_t> Chooser::without_flat(const std::vector<size_t>& group) {
   for (const char side : {'+', '-'}) {
     Mode mode = choice_.mode;
     for (const size_t z : group) {
-      if (zeros_[z].unknown < program_.switches()) mode.switches[at(zeros_[z].unknown)] = side;
+      const int u = zeros_[z].unknown, m = program_.switches();
+      (u < m ? mode.switches[at(u)] : mode.constraints[at(u - m)]) = u < m ? side : 'o';
     }
     series_.set_mode(mode);
     if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) return group;
