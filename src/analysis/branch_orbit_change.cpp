@@ -188,6 +188,7 @@ std::optional<OrbitOptions> OrbitCurve::orbit_without_impact(const Located& l) {
   there.run.parameters = problem_.parameters();
   there.run.initial.assign(problem_.legs()[0].x.begin(), problem_.legs()[0].x.end());
   there.run.from = problem_.start_time();
+  there.clock_from = start_.clock_from.value_or(start_.run.from);
   there.guess = true;
   there.returns = 0;
   there.time = problem_.period_of(side->z) / times;

@@ -136,6 +136,7 @@ OrbitOptions OrbitCurve::settling_from(const Located& l, double value) {
   there.run.parameters = parameter_values(model_, std::vector<GivenParameter>{{options_.parameter, value}});
   there.run.initial.assign(x.begin(), x.end());
   there.run.from = problem_.start_time();
+  there.clock_from = start_.clock_from.value_or(start_.run.from);
   there.run.until = there.run.from + problem_.direction() * 10 * problem_.period_of(l.point.z);
   return there;
 }

@@ -165,10 +165,16 @@ class OrbitProblem {
 
   // ---- what is told (orbit_problem_told.cpp)
   std::vector<Told> told_by_clock(const OrbitView& view) const;
-  std::vector<Told> told_on_section(const OrbitView& view, int section) const;
-  void add_crossings(const LegTrace::Stretch& s, int section, std::vector<Told>& out) const;
+  double in_first_period(double since) const;
+  std::vector<Told> told_on_section(const OrbitView& view, int section);
+  struct Look;
+  std::vector<Look> looks(const OrbitView& view) const;
+  Told seen(const Look& look, double tau) const;
+  double section_at(const Look& look, int section, double tau);
+  std::vector<Told> crossings(const OrbitView& view, int section);
   std::vector<std::vector<double>> states_at(const OrbitView& view, double t) const;
   std::vector<double> mirrored(std::vector<double> x) const;
+  Mode mirrored(const Mode& mode) const;
 
   Model bare_;
   Program program_;

@@ -83,12 +83,14 @@ std::vector<double> OrbitProblem::told_state(const OrbitView& view, double& t) {
   return told_;
 }
 
-/// Where the clock of the section strikes, at the phase of the start, in the period that is covered.
+/// Where the clock of the section strikes, in the period that is covered. Time is told within the first period of the
+/// model's own: at another value of the parameter clocks have counted to another time, not to another phase.
 std::vector<OrbitProblem::Told> OrbitProblem::told_by_clock(const OrbitView& view) const {
   std::vector<Told> out;
   const int section = options_.section;
   const double every = section >= 0 ? constant_value(model_.sections[at(section)].value, values_) : period_;
-  const double half = symmetry_ ? view.period / 2 : view.period, from = options_.run.from;
+  const double half = symmetry_ ? view.period / 2 : view.period;
+  const double from = options_.clock_from.value_or(options_.run.from);
   const long first = std::lround(std::floor((view.t0 - from) / every)) - 1;
   for (long k = first; k < first + 3 + std::lround(view.period / every) * 2; ++k) {
     const double when = from + static_cast<double>(k) * every;
@@ -96,55 +98,124 @@ std::vector<OrbitProblem::Told> OrbitProblem::told_by_clock(const OrbitView& vie
     if (since < 0 || since >= view.period) continue;
     const bool second = symmetry_ && since >= half;
     const double look = view.t0 + direction_ * (second ? since - half : since);
-    for (const std::vector<double>& x : states_at(view, look)) out.push_back({second ? mirrored(x) : x, when});
+    const double phase = from + in_first_period(static_cast<double>(k) * every);
+    for (const std::vector<double>& x : states_at(view, look)) out.push_back({second ? mirrored(x) : x, phase});
   }
   return out;
 }
 
+/// A time without whole periods of the model's own time.
+double OrbitProblem::in_first_period(double since) const {
+  constexpr double whole = 1e-9;
+  const std::optional<Period> clock = period_in_time(model_, values_);
+  if (!clock) return since;
+  const double left = since - clock->value * std::floor(since / clock->value);
+  return std::min(left, clock->value - left) < whole * clock->value ? 0.0 : left;
+}
+
 /// Where the orbit meets a section: at its events, or where a function crosses zero.
-std::vector<OrbitProblem::Told> OrbitProblem::told_on_section(const OrbitView& view, int section) const {
-  std::vector<Told> out;
+std::vector<OrbitProblem::Told> OrbitProblem::told_on_section(const OrbitView& view, int section) {
   const Section& wanted = model_.sections[at(section)];
+  if (wanted.kind == Section::Kind::on) return crossings(view, section);
+  std::vector<Told> out;
   for (size_t i = 0; i < view.legs.size(); ++i) {
-    if (wanted.kind == Section::Kind::on) {
-      for (const LegTrace::Stretch& s : view.traces[i].stretches) add_crossings(s, section, out);
-    } else if (view.legs[i].happens) {
-      for (int k = meetings(view.legs[i].event, wanted); k > 0; --k)
-        out.push_back({view.shot.ends[i].x_plus, view.shot.ends[i].t});
-    }
+    if (!view.legs[i].happens) continue;
+    for (int k = meetings(view.legs[i].event, wanted); k > 0; --k)
+      out.push_back({view.shot.ends[i].x_plus, view.shot.ends[i].t});
   }
-  if (symmetry_ && wanted.kind != Section::Kind::on) {  // the other half, where the section looks alike
+  if (symmetry_) {  // the other half, where the section looks alike
     for (size_t k = 0, count = out.size(); k < count; ++k)
       out.push_back({mirrored(out[k].x), out[k].t + direction_ * view.period / 2});
   }
   return out;
 }
 
-/// Crossings of a section's function on a stretch, in the section's direction.
-void OrbitProblem::add_crossings(const LegTrace::Stretch& s, int section, std::vector<Told>& out) const {
-  const Direction wanted = model_.sections[at(section)].direction;
-  const std::vector<double>& c = s.sections[at(section)];
-  const auto value = [&](double tau) {
-    double sum = 0;
-    for (size_t k = c.size(); k-- > 0;) sum = sum * tau + c[k];
-    return sum;
-  };
+/// A step of the orbit on which a section's function is looked at; of a symmetric orbit also its image, half a period
+/// later, where that function is another one.
+struct OrbitProblem::Look {
+  const LegTrace::Stretch* stretch = nullptr;
+  Arc arc;
+  double later = 0;
+  bool image = false;
+};
+
+OrbitProblem::Told OrbitProblem::seen(const Look& look, double tau) const {
+  Told out{std::vector<double>(at(program_.states())), look.stretch->piece.start + tau + look.later};
+  Trajectory::evaluate(look.stretch->piece, program_.states(), tau, out.x.data());
+  if (look.image) out.x = mirrored(std::move(out.x));
+  return out;
+}
+
+double OrbitProblem::section_at(const Look& look, int section, double tau) {
+  if (!look.image) return polynomial_at(look.stretch->sections[at(section)], tau);
+  const Told there = seen(look, tau);
+  return shooting_->variation().section(section, look.arc, there.x, there.t).value;
+}
+
+std::vector<OrbitProblem::Look> OrbitProblem::looks(const OrbitView& view) const {
+  std::vector<Look> out;
+  for (const bool image : {false, true}) {
+    if (image && !symmetry_) continue;
+    for (size_t i = 0; i < view.legs.size(); ++i) {
+      Arc arc = view.legs[i].arc;
+      if (image) arc.mode = mirrored(arc.mode);
+      for (const LegTrace::Stretch& s : view.traces[i].stretches)
+        out.push_back({&s, arc, image ? direction_ * view.period / 2 : 0.0, image});
+    }
+  }
+  return out;
+}
+
+/// Crossings of a section's function all round the orbit, in the section's direction; where it comes to zero with an
+/// event, what is behind that.
+std::vector<OrbitProblem::Told> OrbitProblem::crossings(const OrbitView& view, int section) {
   constexpr int parts = 8;
-  for (int k = 0; k < parts; ++k) {
-    double a = s.piece.length * k / parts, b = s.piece.length * (k + 1) / parts;
-    const double fa = value(a), fb = value(b);
-    if (fa == 0 || (fa > 0) == (fb > 0)) continue;
-    const bool rising = (fb > fa) == (direction_ > 0);
-    if (wanted == Direction::rising && !rising) continue;
-    if (wanted == Direction::falling && rising) continue;
+  constexpr double nothing = 1e-10;  // of the largest value on the orbit
+  struct Sample {
+    size_t look = 0;
+    double tau = 0, value = 0;
+  };
+  const std::vector<Look> all = looks(view);
+  std::vector<Sample> samples;
+  double largest = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (int k = 0; k < parts; ++k) {
+      const double tau = all[i].stretch->piece.length * (k + 0.5) / parts;
+      samples.push_back({i, tau, section_at(all[i], section, tau)});
+      largest = std::max(largest, std::abs(samples.back().value));
+    }
+  }
+  const auto sign = [&](double value) { return std::abs(value) <= nothing * largest ? 0 : value > 0 ? 1 : -1; };
+  const Direction wanted = model_.sections[at(section)].direction;
+  std::vector<Told> out;
+  const auto halve = [&](size_t look, double a, double b, int before) {
     for (int halving = 0; halving < 60; ++halving) {
       const double middle = 0.5 * (a + b);
-      ((value(middle) > 0) == (fa > 0) ? a : b) = middle;
+      (section_at(all[look], section, middle) * before > 0 ? a : b) = middle;
     }
-    Told crossing{std::vector<double>(at(program_.states())), s.piece.start + b};
-    Trajectory::evaluate(s.piece, program_.states(), b, crossing.x.data());
-    out.push_back(std::move(crossing));
+    out.push_back(seen(all[look], b));
+  };
+  for (size_t k = 0; k < samples.size(); ++k) {
+    const Sample &a = samples[k], &b = samples[(k + 1) % samples.size()];
+    const int before = sign(a.value);
+    if (before == 0 || sign(b.value) == before) continue;
+    const bool rising = (before < 0) == (direction_ > 0);
+    if (wanted != Direction::any && rising != (wanted == Direction::rising)) continue;
+    const double end = all[a.look].stretch->piece.length;
+    if (a.look == b.look && k + 1 < samples.size()) {
+      halve(a.look, a.tau, b.tau, before);
+      continue;
+    }
+    const int at_end = sign(section_at(all[a.look], section, end));
+    const int behind = sign(section_at(all[b.look], section, 0));
+    if (at_end == -before)
+      halve(a.look, a.tau, end, before);
+    else if (at_end == 0 || behind == 0)
+      out.push_back(seen(all[b.look], 0));
+    else if (behind == before)
+      halve(b.look, 0, b.tau, before);
   }
+  return out;
 }
 
 /// The state at a time of the orbit, after what happens then; two where pieces meet.
@@ -169,6 +240,16 @@ std::vector<std::vector<double>> OrbitProblem::states_at(const OrbitView& view, 
 std::vector<double> OrbitProblem::mirrored(std::vector<double> x) const {
   for (size_t i = 0; i < x.size(); ++i) x[i] *= symmetry_->sign[ix(i)];
   return x;
+}
+
+Mode OrbitProblem::mirrored(const Mode& mode) const {
+  Mode out = mode;
+  for (size_t i = 0; i < symmetry_->switches.size(); ++i) {
+    const auto& [to, sign] = symmetry_->switches[i];
+    const char c = mode.switches[i];
+    out.switches[at(to)] = sign > 0 || (c != '+' && c != '-') ? c : c == '+' ? '-' : '+';
+  }
+  return out;
 }
 
 /// Whether a share of the period is whole periods of the model's own time.
@@ -243,15 +324,7 @@ std::vector<std::string> OrbitProblem::signature() const {
   };
   for (const Leg& leg : legs_) add(leg.arc.mode);
   if (symmetry_) {
-    for (const Leg& leg : legs_) {
-      Mode mirrored = leg.arc.mode;
-      for (size_t i = 0; i < symmetry_->switches.size(); ++i) {
-        const auto& [to, sign] = symmetry_->switches[i];
-        const char c = leg.arc.mode.switches[i];
-        mirrored.switches[at(to)] = sign > 0 || (c != '+' && c != '-') ? c : c == '+' ? '-' : '+';
-      }
-      add(mirrored);
-    }
+    for (const Leg& leg : legs_) add(mirrored(leg.arc.mode));
   }
   if (out.size() > 1 && out.front() == out.back()) out.pop_back();
   return out;

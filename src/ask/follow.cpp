@@ -57,6 +57,7 @@ void follow_all(const Model& model, const OrbitOptions& start, const BranchOptio
           parameter_values(model, std::vector<GivenParameter>{{options.parameter, s.near_values[0]}});
       there.run.initial = s.near_state;
       there.run.from = s.near_t;
+      there.clock_from = start.clock_from.value_or(start.run.from);
       there.guess = true;
       there.returns = 0;
       there.time = s.near_period;

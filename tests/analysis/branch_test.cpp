@@ -859,5 +859,74 @@ every = "2*pi"
   EXPECT_EQ(b.special[0].persists, true);
 }
 
+// x = A cos(w t - phi) rises through zero with speed A w, A = 1/sqrt((1 - w^2)^2 + (0.2 w)^2). Of this symmetric orbit
+// one half is followed, and on some of the branch x falls there.
+TEST(OrbitBranch, OfASymmetricOrbitIsToldOnItsSectionWhicheverHalfIsFollowed) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -x - 0.2*v + cos(w*t)
+"""
+[parameters]
+w = 1.3
+[initial]
+x = 0.5
+v = 0
+[section.a]
+on = "x"
+direction = "rising"
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.5, .high = 3});
+  ASSERT_TRUE(b.found) << b.message;
+  for (const BranchPoint& p : b.points) {
+    const double w = p.values[0], amplitude = 1 / std::hypot(1 - w * w, 0.2 * w);
+    EXPECT_NEAR(p.state[0], 0, 1e-9) << w;
+    EXPECT_NEAR(p.state[1], amplitude * w, 1e-8) << w;
+  }
+}
+
+// x: the logistic map at every tick, of which two are at (1 + w +- sqrt((w - 3)(w + 1)))/(2 w) behind w = 3;
+// y = (cos wt + w sin wt)/(1 + w^2) is 1/(1 + w^2) there.
+TEST(OrbitBranch, FromALabelIsToldAtThePhaseOfItsSectionThoughTheClockMoves) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = 0
+  y' = -y + cos(w*t)
+"""
+[parameters]
+w = 2.8
+[initial]
+x = 0.6
+y = 0
+[jump.m]
+every = "2*pi/w"
+set = { x = "w*x*(1 - x)" }
+[section.s]
+every = "2*pi/w"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  BranchOptions range{.parameter = 0, .low = 2.5, .high = 3.4};
+  const Branch first = follow_orbit(model, start, range);
+  ASSERT_TRUE(first.found) << first.message;
+  const auto flips = of_type(first, "flip");
+  ASSERT_EQ(flips.size(), 1u);
+  EXPECT_NEAR(flips[0]->values[0], 3, 1e-9);
+  OrbitOptions near = start;
+  near.run.parameters = {flips[0]->near_values[0]};
+  near.run.initial = flips[0]->near_state;
+  near.run.from = flips[0]->near_t;
+  near.guess = true;
+  near.time = flips[0]->near_period;
+  range.seek = {"flip", flips[0]->values[0]};
+  const Branch doubled = follow_orbit(model, near, range);
+  ASSERT_TRUE(doubled.found) << doubled.message;
+  ASSERT_EQ(doubled.points.back().values[0], 3.4);
+  for (const BranchPoint& p : doubled.points) {
+    const double w = p.values[0], root = std::sqrt(std::max((w - 3) * (w + 1), 0.0));
+    EXPECT_NEAR(std::abs(2 * w * p.state[0] - (1 + w)), root, 1e-7) << w;
+    EXPECT_NEAR(p.state[1], 1 / (1 + w * w), 1e-9) << w;
+  }
+}
+
 }  // namespace
 }  // namespace saltus
