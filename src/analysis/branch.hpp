@@ -11,6 +11,7 @@
 
 #include <complex>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ struct BranchOptions {
     double value = 0;
   };
   std::optional<Seek> seek;
+  std::map<std::string, int> labels;  ///< how many there are already of each kind, by letters: numbers go on from there
   /// Called at each point; false: enough.
   std::function<bool(const struct BranchPoint&)> on_point;
   std::function<void(const struct SpecialPoint&)> on_special;

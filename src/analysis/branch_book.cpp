@@ -139,7 +139,8 @@ bool BranchBook::point(BranchPoint p) {
 void BranchBook::special(SpecialPoint s, BranchPoint p) {
   tell();
   const std::string letters = label_letters(s.type);
-  int number = 1;
+  const auto known = options_.labels.find(letters);
+  int number = known == options_.labels.end() ? 1 : 1 + known->second;
   for (const SpecialPoint& other : branch.special) number += label_letters(other.type) == letters;
   p.label = s.label = fmt::format("{}{}", letters, number);
   branch.points.push_back(std::move(p));

@@ -74,12 +74,7 @@ void OrbitSearch::solve(Begin begin, Orbit& orbit) {
     find_shift(begin, now);
     std::vector<Leg> legs = legs_of(begin, now);
     const std::vector<Leg> frozen = legs;
-    if (!newton(legs, begin, orbit))
-      throw Failure{"newton",
-                    fmt::format("Newton's method does not converge (residual {:.2g}, leg {} of {}); start nearer to "
-                                "the orbit",
-                                orbit.residual, shooting_->failed_leg() + 1, legs.size()),
-                    orbit.residual};
+    if (!newton(legs, begin, orbit)) fail_newton(legs.size(), orbit.residual);
     land(begin, legs.front().arc);
     now = lap(begin, true);
     if (now.whole && open_by(begin, now) < closes * std::max(1.0, 1e-3 * now.monodromy.norm()) &&
@@ -106,6 +101,16 @@ std::vector<double> OrbitSearch::sizes_of(const Lap& lap) const {
     if (out[i] == 0) out[i] = largest > 0 ? nothing * largest : 1.0;
   }
   return out;
+}
+
+void OrbitSearch::fail_newton(size_t legs, double residual) const {
+  const std::string leg = fmt::format("leg {} of {}", shooting_->failed_leg() + 1, legs);
+  throw Failure{"newton",
+                std::isnan(residual)
+                    ? fmt::format("{} cannot be followed in its mode; start nearer to the orbit", leg)
+                    : fmt::format("Newton's method does not converge (residual {:.2g}, {}); start nearer to the orbit",
+                                  residual, leg),
+                residual};
 }
 
 void OrbitSearch::fail_signature(const std::vector<Leg>& found, const std::vector<Leg>& frozen, double open) const {

@@ -140,6 +140,7 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
   shooting_->set_size(units.state, units.length);
   legs = with_nodes(std::move(legs), *shooting_, begin.t);
   Descent now{.legs = legs};
+  orbit.residual = std::nan("");
   if (!equations(now.legs, begin.t, now.r, now.J)) return false;
   now.size = units.size_of(now.r);
   double best = now.size;

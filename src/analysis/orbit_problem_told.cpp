@@ -30,33 +30,6 @@ double polynomial_at(std::span<const double> c, double tau) {
   return sum;
 }
 
-double polynomial_slope(std::span<const double> c, double tau) {
-  double sum = 0;
-  for (size_t k = c.size(); k-- > 1;) sum = sum * tau + static_cast<double>(k) * c[k];
-  return sum;
-}
-
-/// The least and the largest value of a polynomial on a step: at its ends, or where its slope changes sign.
-std::pair<double, double> extremes_of(std::span<const double> c, double length) {
-  constexpr int parts = 8;
-  double low = c[0], high = c[0], before = polynomial_slope(c, 0);
-  const auto see = [&](double value) { low = std::min(low, value), high = std::max(high, value); };
-  for (int k = 1; k <= parts; ++k) {
-    double a = length * (k - 1) / parts, b = length * k / parts;
-    see(polynomial_at(c, b));
-    const double behind = polynomial_slope(c, b);
-    if ((before > 0) != (behind > 0)) {
-      for (int halving = 0; halving < 40; ++halving) {
-        const double middle = 0.5 * (a + b);
-        ((polynomial_slope(c, middle) > 0) == (before > 0) ? a : b) = middle;
-      }
-      see(polynomial_at(c, a));
-    }
-    before = behind;
-  }
-  return {low, high};
-}
-
 }  // namespace
 
 std::vector<double> OrbitProblem::told_state(const OrbitView& view, double& t) {
@@ -278,14 +251,7 @@ void OrbitProblem::extremes(const OrbitView& view, std::vector<double>& low, std
   low.assign(n, HUGE_VAL);
   high.assign(n, -HUGE_VAL);
   for (const LegTrace& trace : view.traces) {
-    for (const LegTrace::Stretch& s : trace.stretches) {
-      const size_t stride = s.piece.coefficients.size() / n;
-      for (size_t i = 0; i < n; ++i) {
-        const std::span<const double> c(&s.piece.coefficients[i * stride], stride);
-        const auto [least, most] = extremes_of(c, s.piece.length);
-        low[i] = std::min(low[i], least), high[i] = std::max(high[i], most);
-      }
-    }
+    for (const LegTrace::Stretch& s : trace.stretches) widen(s.piece, low, high);
   }
   if (!symmetry_) return;
   for (size_t i = 0; i < n; ++i) {

@@ -68,6 +68,7 @@ class OrbitSearch {
   void leave_out();
   RunOptions base(double from, double length) const;
   void solve(Begin begin, Orbit& orbit);
+  [[noreturn]] void fail_newton(size_t legs, double residual) const;  ///< no residual: there are no equations
   [[noreturn]] void fail_signature(const std::vector<Leg>& found, const std::vector<Leg>& frozen, double open) const;
   void require_whole(const Lap& lap) const;
   void require_motion(const Begin& begin, const Lap& now);

@@ -13,6 +13,8 @@ namespace {
 constexpr double short_leg = 0.02;
 /// A frozen leg that takes a state so much farther than any is on the orbit leads nowhere.
 constexpr double blown_up = 1e8;
+/// Of a leg: a stiff one has short ones.
+constexpr long most_steps = 5'000'000;
 
 std::vector<double> coefficients(const double* c, int order, double offset = 0) {
   std::vector<double> out(c, c + order + 1);
@@ -73,7 +75,7 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
     now.clock.set(t);
     const double end = t + leg.length, bound = blown_up * size_.maxCoeff();
     for (long steps = 0; now.clock.until(end) != 0; ++steps) {
-      if (steps > 200'000 || (run_.stop && run_.stop())) return false;
+      if (steps > most_steps || (run_.stop && run_.stop())) return false;
       const double left = now.clock.until(end);
       memory.series->set_mode(now.mode);
       if (!leg.arc.held.empty()) memory.series->hold_at(leg.arc.held);

@@ -30,6 +30,33 @@ double evaluate(std::span<const double> c, double tau) {
   return sum;
 }
 
+double polynomial_slope(std::span<const double> c, double tau) {
+  double sum = 0;
+  for (size_t k = c.size(); k-- > 1;) sum = sum * tau + static_cast<double>(k) * c[k];
+  return sum;
+}
+
+/// The least and the largest value of a polynomial on a step: at its ends, or where its slope changes sign.
+std::pair<double, double> extremes_of(std::span<const double> c, double length) {
+  constexpr int parts = 8;
+  double low = c[0], high = c[0], before = polynomial_slope(c, 0);
+  const auto see = [&](double value) { low = std::min(low, value), high = std::max(high, value); };
+  for (int k = 1; k <= parts; ++k) {
+    double a = length * (k - 1) / parts, b = length * k / parts;
+    see(evaluate(c, b));
+    const double behind = polynomial_slope(c, b);
+    if ((before > 0) != (behind > 0)) {
+      for (int halving = 0; halving < 40; ++halving) {
+        const double middle = 0.5 * (a + b);
+        ((polynomial_slope(c, middle) > 0) == (before > 0) ? a : b) = middle;
+      }
+      see(evaluate(c, a));
+    }
+    before = behind;
+  }
+  return {low, high};
+}
+
 /// Golden section: where a function with one minimum between a and b is lowest, and how low.
 template <class Function>
 std::pair<double, double> lowest_between(const Function& f, double a, double b, double close) {
@@ -62,6 +89,15 @@ std::vector<double> sizes_on(std::span<const Piece> pieces, size_t states) {
     }
   }
   return out;
+}
+
+void widen(const Piece& piece, std::vector<double>& low, std::vector<double>& high) {
+  const size_t stride = piece.coefficients.size() / low.size();
+  for (size_t i = 0; i < low.size(); ++i) {
+    const std::span<const double> c(&piece.coefficients[i * stride], stride);
+    const auto [least, most] = extremes_of(c, piece.length);
+    low[i] = std::min(low[i], least), high[i] = std::max(high[i], most);
+  }
 }
 
 std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t, double direction, bool open_end) {

@@ -12,6 +12,9 @@ namespace saltus {
 /// How large each state becomes on pieces of a run, or would by its rate on one of them.
 std::vector<double> sizes_on(std::span<const Piece> pieces, size_t states);
 
+/// The lowest and the highest value of each state so far, with those on another piece.
+void widen(const Piece& piece, std::vector<double>& low, std::vector<double>& high);
+
 /// The legs of a run from (x, t). With `open_end` the last one has no event: its end is for the caller to say.
 std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t, double direction, bool open_end);
 

@@ -126,7 +126,7 @@ struct OrbitRequest {
   OutputOptions output;
   std::string section;                ///< its name; empty: the only one, or none
   bool guess = false;                 ///< the initial values are near the orbit: no run first
-  int period = 0;                     ///< returns to the section
+  std::optional<int> period;          ///< returns to the section
   std::optional<std::string> time;    ///< or the time until it closes
   bool backward = false;              ///< backward in time
   bool equilibrium = false;           ///< a point instead

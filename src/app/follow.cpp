@@ -17,9 +17,10 @@ namespace saltus {
 namespace {
 
 FollowRange read_follow_range(const std::string& text) {
-  const Setting s = read_setting(text, "");
+  const Setting s = read_setting(text, "", "name a parameter and its range: omega=0.5:3");
   const std::vector<std::string> ends = split_list(s.value, ':');
-  if (ends.size() != 2) misuse(fmt::format("{}: this is no range", text), "write its two ends: omega=0.5:3");
+  if (ends.size() != 2 || ends[0].empty() || ends[1].empty())
+    misuse(fmt::format("{}: this is no range", text), "write its two ends: omega=0.5:3");
   return {s.name, ends[0], ends[1], text};
 }
 
@@ -126,8 +127,10 @@ FollowQuestion at_label(FollowQuestion question, const FollowRequest& request) {
   }
   start.backward = start.backward || option_of(*past, "backward");
   if (question.ranges.empty()) question.ranges = read_ranges(*ranges);
-  question.equilibrium = question.equilibrium || option_of(*past, "equilibrium");
-  return begin_at(std::move(question), read_ranges(*ranges), special_of(*past, request.label, start.system.model()));
+  const SpecialPoint point = special_of(*past, request.label, start.system.model());
+  // With --all a branch of equilibria has orbits that begin on it: those have periods.
+  question.equilibrium = (question.equilibrium || option_of(*past, "equilibrium")) && point.near_period == 0;
+  return begin_at(std::move(question), read_ranges(*ranges), point);
 }
 
 FollowQuestion question_of(const FollowRequest& request) {
@@ -210,7 +213,9 @@ Outcome follow(const FollowRequest& request, const Observer& observer, const Pri
   const FollowAnswer answer = ask(planned, talks ? printing(observer, lines, print) : observer, checkpoint);
 
   const bool found = answer.branches[0].found;
-  if (found) keep_special(results.past, model, answer.branches[0]);
+  for (const Branch& branch : answer.branches) {
+    if (branch.found) keep_special(results.past, model, branch);
+  }
   begin(folder, results.past);
   Saved saved;
   size_t rows = 0;

@@ -24,7 +24,7 @@ Past past_of(const OrbitRequest& request, const System& system, const RunOptions
             .options = recorded(request.solve, options)};
   if (!request.section.empty()) past.options.push_back({"section", {request.section}});
   if (request.guess) past.options.push_back({"guess", {}});
-  if (request.period > 0) past.options.push_back({"period", {fmt::format("{}", request.period)}});
+  if (request.period) past.options.push_back({"period", {fmt::format("{}", *request.period)}});
   if (request.time) past.options.push_back({"time", {*request.time}});
   if (request.backward) past.options.push_back({"backward", {}});
   if (request.equilibrium) past.options.push_back({"equilibrium", {}});
@@ -132,11 +132,13 @@ void check_applies(const OrbitRequest& request) {
     refuse(request.equilibrium && given, option, "an equilibrium has no period", of_orbits);
   };
   of_equilibria(!request.section.empty(), "--section");
-  of_equilibria(request.period > 0, "--period");
+  of_equilibria(request.period.has_value(), "--period");
   of_equilibria(request.time.has_value(), "--time");
   of_equilibria(request.backward, "--backward");
   of_equilibria(!request.modulo.empty(), "--modulo");
   of_equilibria(request.starts.has_value(), "--starts");
+  if (request.period && *request.period < 1)
+    misuse(fmt::format("--period {}: no such number of returns", *request.period), "give 1 or more");
   const char* const of_starts = "add --starts K, or leave it out";
   refuse(!request.starts && !request.box.empty(), "--box", "nothing starts there", of_starts);
   refuse(!request.starts && request.seed.has_value(), "--seed", "nothing is random", of_starts);
@@ -147,7 +149,7 @@ OrbitQuestion orbit_question(const OrbitRequest& request, const System& system, 
                          .solve = solve_of(event_driven(request.solve, what), system.model()),
                          .section = request.section,
                          .guess = request.guess,
-                         .period = request.period,
+                         .period = request.period.value_or(0),
                          .time = request.time,
                          .backward = request.backward};
   for (const std::string& text : request.modulo) question.modulo.push_back(read_setting(text, "--modulo"));

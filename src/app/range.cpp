@@ -21,6 +21,8 @@ constexpr size_t most_in_file = 10'000'000;
 constexpr size_t longest_line = 1'000'000;
 
 double number(const std::string& text, const std::string& given, const RangeOptions& options) {
+  if (text.find_first_not_of(' ') == text.npos)
+    misuse(fmt::format("{}: a number is missing", given), "a range is a:b:n, a list 1,2,5");
   return options.model ? read_number(text, given + ":", *options.model) : read_number(text, given + ":");
 }
 
@@ -62,8 +64,11 @@ std::vector<std::pair<double, double>> read_box(const std::vector<std::string>& 
       const std::string given = "--box " + part;
       const auto ends = split_list(s.value, ':');
       if (ends.size() != 2) misuse(fmt::format("{}: this is no interval", given), "write --box y=-2:2");
-      box[static_cast<size_t>(find_state(model, s.name, given))] = {read_number(ends[0], given + ":", model),
-                                                                    read_number(ends[1], given + ":", model)};
+      const double from = read_number(ends[0], given + ":", model), to = read_number(ends[1], given + ":", model);
+      if (from > to)
+        misuse(fmt::format("{}: the interval ends before it begins", given),
+               fmt::format("write --box {}={}:{}", s.name, ends[1], ends[0]));
+      box[static_cast<size_t>(find_state(model, s.name, given))] = {from, to};
     }
   }
   return box;

@@ -37,7 +37,7 @@ SweepAxes read_axes(const SweepRequest& request, const Model& model) {
   if (request.random && request.vary.size() > 1)
     misuse("--random with two parameters", "vary one parameter, or give both as a:b:n");
   for (const std::string& text : request.vary) {
-    const Setting s = read_setting(text, "vary");
+    const Setting s = read_setting(text, "", "name a parameter and its values: omega=0.15:2:400");
     const auto states = model.state_names();
     if (std::find(states.begin(), states.end(), s.name) != states.end())
       misuse(fmt::format("'{}' is a state, and a sweep varies parameters", s.name),

@@ -32,15 +32,26 @@ FollowedRange find_range(const FollowRange& range, const Model& model) {
           .start = varied.setting[0]};
 }
 
+/// How many labels there are of each kind.
+std::map<std::string, int> labels_of(const std::vector<Branch>& branches) {
+  std::map<std::string, int> out;
+  for (const Branch& branch : branches) {
+    for (const SpecialPoint& s : branch.special) ++out[label_letters(s.type)];
+  }
+  return out;
+}
+
 /// Every branch that begins at a special point of those found so far.
 void follow_all(const Model& model, const OrbitOptions& start, const BranchOptions& options, Observing& watch,
                 std::vector<Branch>& found) {
   constexpr size_t most = 16;
   std::vector<std::pair<std::string, double>> done;
-  // A branch of double period ends where one that is known flips.
-  const auto note_flips = [&](const Branch& branch) {
+  // A branch of double period ends where one that is known flips, a branch of cycles where they are born.
+  const auto note_ends = [&](const Branch& branch) {
     for (const SpecialPoint& s : branch.special) {
       if (s.counted_twice) done.insert(done.end(), {{"branch", s.values[0]}, {"flip", s.values[0]}});
+      if (!branch.equilibria && (s.type == "hopf" || s.type == "boundary-equilibrium"))
+        done.emplace_back(s.type, s.values[0]);
     }
   };
   for (size_t k = 0; k < found.size() && found.size() < most; ++k) {
@@ -63,9 +74,10 @@ void follow_all(const Model& model, const OrbitOptions& start, const BranchOptio
       there.time = s.near_period;
       BranchOptions begin = options;
       begin.seek = {s.type, s.values[0]};
+      begin.labels = labels_of(found);
       Branch next = from.equilibria ? follow_equilibrium(model, {there.run}, begin) : follow_orbit(model, there, begin);
       if (!next.found) continue;
-      note_flips(next);
+      note_ends(next);
       found.push_back(std::move(next));
     }
   }

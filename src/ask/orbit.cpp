@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/signature.hpp"
 #include "analysis/work.hpp"
 #include "model/period.hpp"
 
@@ -27,39 +28,40 @@ int choose_section(const Model& model, const std::string& name, const std::vecto
 
 /// What is kept of an orbit that was found from a random start: enough to tell it from others and to find it again.
 struct Met {
-  std::size_t start = 0;  ///< from which it was found,
-  bool guess = false;     ///< and how
-  double t = 0, period = 0;
-  std::vector<double> size;                 ///< of each state on it
-  std::vector<std::vector<double>> points;  ///< on the section: one of several returns may be met at any of them
+  std::size_t start = 0;                  ///< from which it was found,
+  bool guess = false;                     ///< and how
+  double t = 0, period = 0, largest = 0;  ///< `largest`: of the multipliers
+  std::vector<double> state;
+  std::vector<double> low, high;  ///< of each state on it; one that grows or need not come back has none
 };
 
 Met met(const Orbit& orbit, std::size_t start, bool guess) {
+  const size_t n = orbit.state.size();
   Met out{.start = start,
           .guess = guess,
           .t = orbit.t,
           .period = orbit.period,
-          .size = std::vector<double>(orbit.state.size(), 0.0)};
-  const Trajectory& run = orbit.trajectory;
-  for (const Piece& p : run.pieces) {
-    const size_t stride = p.coefficients.size() / out.size.size();
-    for (size_t i = 0; i < out.size.size(); ++i)
-      out.size[i] = std::max(out.size[i], std::abs(p.coefficients[i * stride]));
+          .largest = orbit.multipliers.empty() ? 0.0 : std::abs(orbit.multipliers[0]),
+          .state = orbit.state,
+          .low = std::vector<double>(n, HUGE_VAL),
+          .high = std::vector<double>(n, -HUGE_VAL)};
+  for (const Piece& p : orbit.trajectory.pieces) widen(p, out.low, out.high);
+  for (size_t i = 0; i < n; ++i) {
+    if (orbit.free[i] || orbit.shift[i] != 0) out.low[i] = out.high[i] = 0;
   }
-  const int returns = std::max(1, orbit.returns);
-  for (int k = 0; k < returns; ++k)
-    out.points.push_back(k == 0 ? orbit.state : run(run.start_time + (run.end.t - run.start_time) * k / returns));
   return out;
 }
 
+/// By what does not depend on where an orbit begins: runs meet it at any of its returns, at planes of their own.
 bool is_same(const Met& a, const Met& b) {
-  if (std::abs(a.period - b.period) > 1e-6 * a.period) return false;
-  return std::any_of(a.points.begin(), a.points.end(), [&](const std::vector<double>& x) {
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (std::abs(x[i] - b.points[0][i]) > 1e-6 * std::max(a.size[i], 1e-12)) return false;
-    }
-    return true;
-  });
+  constexpr double same = 1e-6, alike = 1e-4;
+  if (std::abs(a.period - b.period) > same * a.period) return false;
+  if (std::abs(a.largest - b.largest) > alike * std::max(1.0, a.largest)) return false;
+  for (size_t i = 0; i < a.low.size(); ++i) {
+    const double close = same * std::max({std::abs(a.low[i]), std::abs(a.high[i]), 1e-12});
+    if (std::abs(a.low[i] - b.low[i]) > close || std::abs(a.high[i] - b.high[i]) > close) return false;
+  }
+  return true;
 }
 
 using MetNear = std::vector<Met>;  ///< one start
@@ -67,9 +69,8 @@ using MetNear = std::vector<Met>;  ///< one start
 Bytes pack_met(const MetNear& list) {
   Packer out;
   for (const Met& m : list) {
-    out.integer(static_cast<std::int64_t>(m.start)).integer(m.guess).number(m.t).number(m.period).numbers(m.size);
-    out.integer(static_cast<std::int64_t>(m.points.size()));
-    for (const std::vector<double>& x : m.points) out.numbers(x);
+    out.integer(static_cast<std::int64_t>(m.start)).integer(m.guess).number(m.t).number(m.period).number(m.largest);
+    out.numbers(m.state).numbers(m.low).numbers(m.high);
   }
   return out.take();
 }
@@ -77,13 +78,13 @@ Bytes pack_met(const MetNear& list) {
 MetNear unpack_met(const Bytes& bytes) {
   MetNear list;
   for (Unpacker in(bytes); !in.empty();) {
-    Met m{.start = static_cast<std::size_t>(in.integer()),
-          .guess = in.integer() != 0,
-          .t = in.number(),
-          .period = in.number(),
-          .size = in.numbers()};
-    m.points.resize(static_cast<size_t>(in.integer()));
-    for (std::vector<double>& x : m.points) x = in.numbers();
+    Met m{.start = static_cast<std::size_t>(in.integer()), .guess = in.integer() != 0};
+    m.t = in.number();
+    m.period = in.number();
+    m.largest = in.number();
+    m.state = in.numbers();
+    m.low = in.numbers();
+    m.high = in.numbers();
     list.push_back(std::move(m));
   }
   return list;
@@ -224,18 +225,18 @@ OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer, const Keep& c
   }
   for (const Met& m : distinct) {
     OrbitOptions there = options;
-    there.run.initial = m.points[0];
+    there.run.initial = m.state;
     there.run.from = m.t;
     there.guess = true;
     there.time = m.period;
     Orbit orbit = try_orbit(plan.orbit.system.model(), there);
-    if (!orbit.found) {  // as it was found first
+    if (!orbit.found || !is_same(m, met(orbit, m.start, true))) {  // as it was found first
       there = options;
       there.run.initial = starts[m.start];
       there.guess = m.guess;
       orbit = try_orbit(plan.orbit.system.model(), there);
     }
-    answer.orbits.push_back(std::move(orbit));
+    if (orbit.found) answer.orbits.push_back(std::move(orbit));
   }
   std::stable_sort(answer.orbits.begin(), answer.orbits.end(), [](const Orbit& a, const Orbit& b) {
     if (std::abs(a.period - b.period) > 1e-9 * a.period) return a.period < b.period;

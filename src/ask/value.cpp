@@ -64,7 +64,7 @@ void check_word(const std::string& word, const std::vector<std::string>& known, 
          near.empty() ? fmt::format("known: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
 }
 
-Setting read_setting(std::string_view text, std::string_view option) {
+Setting read_setting(std::string_view text, std::string_view option, std::string_view hint) {
   const size_t equals = text.find('=');
   const auto trim = [](std::string_view s) {
     while (s.starts_with(' ')) s.remove_prefix(1);
@@ -73,7 +73,9 @@ Setting read_setting(std::string_view text, std::string_view option) {
   };
   Setting s{trim(text.substr(0, equals)), equals == text.npos ? "" : trim(text.substr(equals + 1))};
   if (equals == text.npos || s.name.empty() || s.value.empty())
-    misuse(fmt::format("{} {}: this is not NAME=VALUE", option, text), fmt::format("write {} NAME=0.3", option));
+    misuse(option.empty() ? fmt::format("'{}' is not NAME=VALUES", text)
+                          : fmt::format("{} {}: this is not NAME=VALUE", option, text),
+           hint.empty() ? fmt::format("write {} NAME=0.3", option) : std::string(hint));
   return s;
 }
 

@@ -36,8 +36,8 @@ struct Setting {
 /// Complains (usage) about a word that is not among the known ones.
 void check_word(const std::string& word, const std::vector<std::string>& known, std::string_view what);
 
-/// Splits NAME=VALUE; `option` is for the complaint.
-Setting read_setting(std::string_view text, std::string_view option);
+/// Splits NAME=VALUE; `option` is for the complaint, and so is the hint, where an option has none of its own.
+Setting read_setting(std::string_view text, std::string_view option, std::string_view hint = {});
 
 /// The value of a constant expression given to an option.
 double read_number(const std::string& text, std::string_view option);

@@ -580,5 +580,23 @@ TEST(Exponents, OfTheLorenzSystemAreThoseOfTheLiterature) {  // Sprott 2003: 0.9
   EXPECT_NEAR(found.exponents[0] + found.exponents[1] + found.exponents[2], -41.0 / 3, 1e-6);
 }
 
+// Half a million steps that are short for stability. The period by Radau IIA, rtol 1e-11.
+TEST(Orbit, OfAStiffOscillatorIsSolvedForThoughItsLegHasManySteps) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = y
+  y' = 1000*(1 - x^2)*y - x
+"""
+[initial]
+x = 2
+y = 0
+)M");
+  RunOptions run = run_of(model, 1000);
+  run.stiff = true;
+  const Orbit orbit = find_orbit(model, {.run = run});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 1614.40112581, 1e-6);
+}
+
 }  // namespace
 }  // namespace saltus

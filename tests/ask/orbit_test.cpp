@@ -281,5 +281,32 @@ TEST(FollowQuestion, RefusesRangesThatAreNone) {
   EXPECT_EQ(of({{"mu", 1, 2}, {"mu", 1, 2}}), "two ranges follow a special point, and none is named");
 }
 
+// The van der Pol oscillator has one periodic orbit (Lienard), which each start meets at a plane of its own.
+TEST(OrbitsQuestion, ListsAnOrbitOnceHoweverItIsMet) {
+  const System oscillator = System::from_text(
+      "equations = \"\"\"\nx' = y\ny' = (1 - x^2)*y - x\n\"\"\"\n[initial]\nx = 2\ny = 0\n", "van_der_pol");
+  const OrbitsAnswer answer =
+      ask(OrbitsQuestion{.orbit = {.system = oscillator}, .starts = 8, .box = {{-3, 3}, {-3, 3}}});
+  ASSERT_EQ(answer.orbits.size(), 1u);
+  EXPECT_NEAR(answer.orbits[0].period, 6.66328685932313, 1e-9);
+}
+
+// r' = r (mu (1 - mu) - r^2): cycles are born at mu = 0 and are gone at mu = 1.
+TEST(FollowQuestion, OfAllBranchesFollowsEachOnceAndUsesNoLabelTwice) {
+  const System both = System::from_text(
+      "equations = \"\"\"\nx' = x*(mu*(1 - mu) - x^2 - y^2) - y\ny' = y*(mu*(1 - mu) - x^2 - y^2) + x\n\"\"\"\n"
+      "[parameters]\nmu = -0.5\n[initial]\nx = 0\ny = 0\n",
+      "both");
+  const FollowAnswer answer =
+      ask(FollowQuestion{.start = {.system = both}, .equilibrium = true, .ranges = {{"mu", -0.5, 1.5}}, .all = true});
+  ASSERT_EQ(answer.branches.size(), 2u);
+  std::set<std::string> labels;
+  for (const Branch& branch : answer.branches) {
+    for (const SpecialPoint& s : branch.special) EXPECT_TRUE(labels.insert(s.label).second) << s.label;
+  }
+  EXPECT_EQ(labels.count("HB1") + labels.count("HB2") + labels.count("HB3"), 3u);
+  EXPECT_NEAR(answer.branches[1].special.back().values[0], 1, 1e-9);
+}
+
 }  // namespace
 }  // namespace saltus
