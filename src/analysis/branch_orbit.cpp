@@ -65,7 +65,7 @@ Branch OrbitCurve::follow_cycles(const Birth& birth) {
 
 CurveOptions OrbitCurve::curve_options() const {
   CurveOptions o{.bounds = {{options_.low, options_.high}},
-                 .first_step = std::min(0.005, options_.largest_step),
+                 .first_step = std::min(first_step_, options_.largest_step),
                  .largest_step = options_.largest_step,
                  .most_points = options_.most_points};
   if (looking_ > 0) o.bounds = {};
@@ -133,7 +133,7 @@ Followed OrbitCurve::functions() {
           .residual = [this](const Vec& z, Vec& r) { return problem_.residual(z, r); },
           .scale = [this] { return problem_.scale(); },
           .tests = [this](const CurvePoint& p) { return tests(p); },
-          .near = [this](const CurvePoint& p) { return problem_.straightness(p.z) > 0.5; },
+          .near = [this](const CurvePoint& p) { return problem_.straightness(p.z) > 0.5 && !falls_back(p); },
           .point = [this](const CurvePoint& p) { return point(p); },
           .special = [this](const Located& l) { return special(l); },
           .pass = [this](const Located& l) { return pass(l); },
@@ -158,6 +158,13 @@ Followed OrbitCurve::functions() {
               }};
 }
 
+bool OrbitCurve::falls_back(const CurvePoint& p) {
+  constexpr double same = 1e-9;
+  const OrbitView& v = view(p);
+  if (!fine_ || !kept_.empty()) return false;
+  return (!repeats_[0] && problem_.repeats(v, 2, same)) || (!repeats_[1] && problem_.repeats(v, 3, same));
+}
+
 BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
   stop_.reset();
   largest_extent_ = 0;
@@ -170,6 +177,7 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
   walk_specials_ = book_.branch.special.size();
   extent_ = Vec::Zero(problem_.program().states());
   begun_ = told(from);
+  repeats_ = {problem_.repeats(view(from), 2), problem_.repeats(view(from), 3)};
   last_ = Last{from, begun_, Vec(), book_.branch.special.size()};
   const CurveEnd end = curve_->walk(from);
   // Where steps are lost in rounding before the orbit has quite shrunk.

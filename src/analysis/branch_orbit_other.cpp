@@ -46,20 +46,7 @@ void OrbitCurve::follow_other(const Located& l) {
   const std::string& type = options_.seek->type;
   problem_.put(l.point.z);
   if (type == "flip" || type == "symmetry") {
-    OrbitView v;
-    problem_.view(l.point.z, v, false);
-    const Vec direction = problem_.unfold(v.matrix);
-    for (const double share : {5e-3, 2e-2, 1e-3, 2e-4}) {
-      problem_.restore(sought_signature_);
-      problem_.put(l.point.z);
-      const std::optional<Vec> z = problem_.take_other(direction * share, type == "flip");
-      if (!z) continue;
-      CurvePoint from{.z = *z, .tangent = Vec::Zero(z->size())};
-      from.tangent.head(direction.size()) = direction.cwiseQuotient(problem_.shooting().size());
-      from.tangent.normalize();
-      const std::optional<CurvePoint> first = kept_apart(from);
-      if (first && begins_here(*first, l)) return one_way(*first);
-    }
+    if (const std::optional<CurvePoint> first = unfolded(l, type == "flip")) return one_way(*first);
   }
   if (type == "branch" && problem_.repeats(view(l.point))) {  // an orbit of half the period is what flips here
     BranchOptions options = options_;
@@ -88,11 +75,46 @@ void OrbitCurve::follow_other(const Located& l) {
   book_.not_found("special", fmt::format("no other branch is found to begin at this point of type '{}'", type));
 }
 
-bool OrbitCurve::begins_here(const CurvePoint& first, const Located& l) {
-  constexpr double near = 1e-2;
-  if (std::abs(first.last() - l.point.last()) > near * (options_.high - options_.low)) return false;
+std::optional<CurvePoint> OrbitCurve::unfolded(const Located& l, bool twice) {
   OrbitView v;
-  return problem_.view(first.z, v, true) && !problem_.repeats(v);
+  problem_.view(l.point.z, v, false);
+  const Vec direction = problem_.unfold(v.matrix);
+  const double value = l.point.last(), range = options_.high - options_.low;
+  for (const double share : {5e-3, 1e-3, 2e-4, 4e-5, 8e-6, 1e-6}) {
+    const std::optional<CurvePoint> closer = moved_by(share / 2, direction, l, twice);
+    const std::optional<CurvePoint> first = moved_by(share, direction, l, twice);
+    if (!closer || !first || !begins_here(*first, l, direction, share)) continue;
+    // Half as far away the parameter is a quarter as far: an orbit that is only near by is not.
+    const double far = first->last() - value, near = closer->last() - value;
+    constexpr double nothing = 1e-11, far_away = 1e-2;
+    const bool quadratic = near / far > 0.15 && near / far < 0.4;
+    if (std::abs(far) > far_away * range || (std::abs(far) > nothing * range && !quadratic)) continue;
+    first_step_ = 4 * share;
+    curve_.emplace(followed_, curve_options());
+    curve_->refresh_scale();
+    return first;
+  }
+  return std::nullopt;
+}
+
+std::optional<CurvePoint> OrbitCurve::moved_by(double share, const Vec& direction, const Located& l, bool twice) {
+  problem_.restore(sought_signature_);
+  problem_.put(l.point.z);
+  const std::optional<Vec> z = problem_.take_other(direction * share, twice);
+  if (!z) return std::nullopt;
+  CurvePoint from{.z = *z, .tangent = Vec::Zero(z->size())};
+  from.tangent.head(direction.size()) = direction.cwiseQuotient(problem_.shooting().size());
+  from.tangent.normalize();
+  return kept_apart(from);
+}
+
+bool OrbitCurve::begins_here(const CurvePoint& first, const Located& l, const Vec& direction, double share) {
+  constexpr double near = 0.5;
+  const Index n = direction.size();
+  const Vec off = first.z.head(n) - l.point.z.head(n) - share * direction;
+  if (off.cwiseQuotient(problem_.shooting().size()).norm() > near * share) return false;
+  OrbitView v;
+  return problem_.view(first.z, v, true) && admissible(v) && !problem_.repeats(v, 2, 0.1 * share);
 }
 
 OrbitOptions OrbitCurve::half_of(const Located& l) {

@@ -7,6 +7,7 @@
 //   branch_orbit_change   the signature behind such a place, the matrices on both sides, the passage
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ class OrbitCurve {
   /// Newton's method on the hyperplane through a point across its direction; that direction is the way to go.
   std::optional<CurvePoint> kept_apart(const CurvePoint& from);
   Followed functions();
+  /// Whether a step has led to an orbit of a part of the period, counted several times: another branch, close by.
+  bool falls_back(const CurvePoint& p);
   /// Ends in terms of the first parameter.
   BranchEnd walk(const CurvePoint& from, int direction);
   const OrbitView& view(const CurvePoint& p);
@@ -73,8 +76,12 @@ class OrbitCurve {
   /// Whether this is the point sought; if so it is kept and the walk ends.
   bool is_sought(const Located& l, const std::string& type);
   void follow_other(const Located& l);
-  /// Whether a point found beside a flip lies on the branch that begins there: nearby, and no orbit counted twice.
-  bool begins_here(const CurvePoint& first, const Located& l);
+  /// Where the branch of a flip, counted twice, or of a symmetry that is broken begins.
+  std::optional<CurvePoint> unfolded(const Located& l, bool twice);
+  /// An orbit of it, so far away in the direction that is turned round.
+  std::optional<CurvePoint> moved_by(double share, const Vec& direction, const Located& l, bool twice);
+  /// Whether that lies where it should, is one of the model, and no orbit counted twice.
+  bool begins_here(const CurvePoint& first, const Located& l, const Vec& direction, double share);
   /// Of an orbit counted twice: once.
   OrbitOptions half_of(const Located& l);
   /// Where multipliers jump over the unit circle: another orbit that runs settle on close by, of a multiple of the
@@ -172,6 +179,7 @@ class OrbitCurve {
   OrbitProblem::Frozen sought_signature_;
   std::string kept_;  ///< the test kept at zero on a curve in two parameters
   Singularity singular_;
+  double first_step_ = 0.005;  ///< of a walk: smaller where a branch begins beside another one
   double longest_ = 0;
   Vec first_size_;
   double largest_extent_ = 0;
@@ -185,9 +193,10 @@ class OrbitCurve {
     Vec slope;  ///< of what is told, along the curve
     size_t specials = 0;
   };
-  std::optional<Last> last_;  ///< the point before, on the same curve
-  Vec extent_;                ///< how far each state moves on the orbits so far
-  BranchPoint begun_;         ///< where the walk began
+  std::optional<Last> last_;       ///< the point before, on the same curve
+  Vec extent_;                     ///< how far each state moves on the orbits so far
+  BranchPoint begun_;              ///< where the walk began
+  std::array<bool, 2> repeats_{};  ///< whether that is counted twice, or three times
   OrbitView view_;
   Vec seen_;
   size_t seen_legs_ = 0;

@@ -113,8 +113,9 @@ class OrbitProblem {
   double direction() const { return direction_; }
   const std::vector<double>& parameters() const { return values_; }
 
-  /// Whether it is an orbit of a part of the period, counted so many times.
-  bool repeats(const OrbitView& view, int times = 2) const;
+  /// Whether it is an orbit of a part of the period, counted so many times. `same`: how near states are that are one;
+  /// at a place where two orbits meet they do so with a square root.
+  bool repeats(const OrbitView& view, int times = 2, double same = 1e-4) const;
   /// The state on the model's section, near the one told last; where there is none, at the cut.
   std::vector<double> told_state(const OrbitView& view, double& t);
   /// Lowest and highest value of each state.

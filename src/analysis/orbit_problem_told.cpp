@@ -233,15 +233,17 @@ bool OrbitProblem::is_clocked(double share) const {
   return std::abs(count - std::round(count)) < 1e-6;
 }
 
-bool OrbitProblem::repeats(const OrbitView& view, int times) const {
+bool OrbitProblem::repeats(const OrbitView& view, int times, double same) const {
   if (symmetry_ || !is_clocked(view.period / times)) return false;
-  constexpr double same = 1e-4;  // at a place where two orbits meet they do so with a square root
-  const double middle = view.t0 + direction_ * view.period / times;
-  const std::vector<std::vector<double>> there = states_at(view, middle);
-  if (there.empty()) return false;
-  for (Index i = 0; i < size_.size(); ++i) {
-    const double shifted = view.legs[0].x[i] + closing_.shift[i] / times;
-    if (!closing_.free[ux(i)] && std::abs(there[0][ux(i)] - shifted) > same * size_[i]) return false;
+  const double part = view.period / times;
+  for (const double share : {0.0, 0.183, 0.427, 0.611, 0.869}) {  // where it is cut it may come near itself by chance
+    const double t = view.t0 + direction_ * share * part;
+    const std::vector<std::vector<double>> here = states_at(view, t), there = states_at(view, t + direction_ * part);
+    if (here.empty() || there.empty()) return false;
+    for (Index i = 0; i < size_.size(); ++i) {
+      const double shifted = here[0][ux(i)] + closing_.shift[i] / times;
+      if (!closing_.free[ux(i)] && std::abs(there[0][ux(i)] - shifted) > same * size_[i]) return false;
+    }
   }
   return true;
 }

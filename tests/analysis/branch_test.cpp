@@ -859,6 +859,18 @@ every = "2*pi"
   EXPECT_EQ(b.special[0].persists, true);
 }
 
+/// The branch that begins at a special point, as `--label` follows it.
+Branch begun_at(const SpecialPoint& special, const Model& model, const OrbitOptions& start, BranchOptions range) {
+  OrbitOptions near = start;
+  near.run.parameters = parameter_values(model, std::vector<GivenParameter>{{range.parameter, special.near_values[0]}});
+  near.run.initial = special.near_state;
+  near.run.from = special.near_t;
+  near.guess = true;
+  near.time = special.near_period;
+  range.seek = {special.type, special.values[0]};
+  return follow_orbit(model, near, range);
+}
+
 // x = A cos(w t - phi) rises through zero with speed A w, A = 1/sqrt((1 - w^2)^2 + (0.2 w)^2). Of this symmetric orbit
 // one half is followed, and on some of the branch x falls there.
 TEST(OrbitBranch, OfASymmetricOrbitIsToldOnItsSectionWhicheverHalfIsFollowed) {
@@ -905,20 +917,13 @@ set = { x = "w*x*(1 - x)" }
 every = "2*pi/w"
 )M");
   const OrbitOptions start{.run = run_of(model), .section = 0};
-  BranchOptions range{.parameter = 0, .low = 2.5, .high = 3.4};
+  const BranchOptions range{.parameter = 0, .low = 2.5, .high = 3.4};
   const Branch first = follow_orbit(model, start, range);
   ASSERT_TRUE(first.found) << first.message;
   const auto flips = of_type(first, "flip");
   ASSERT_EQ(flips.size(), 1u);
   EXPECT_NEAR(flips[0]->values[0], 3, 1e-9);
-  OrbitOptions near = start;
-  near.run.parameters = {flips[0]->near_values[0]};
-  near.run.initial = flips[0]->near_state;
-  near.run.from = flips[0]->near_t;
-  near.guess = true;
-  near.time = flips[0]->near_period;
-  range.seek = {"flip", flips[0]->values[0]};
-  const Branch doubled = follow_orbit(model, near, range);
+  const Branch doubled = begun_at(*flips[0], model, start, range);
   ASSERT_TRUE(doubled.found) << doubled.message;
   ASSERT_EQ(doubled.points.back().values[0], 3.4);
   for (const BranchPoint& p : doubled.points) {
@@ -926,6 +931,78 @@ every = "2*pi/w"
     EXPECT_NEAR(std::abs(2 * w * p.state[0] - (1 + w)), root, 1e-7) << w;
     EXPECT_NEAR(p.state[1], 1 / (1 + w * w), 1e-9) << w;
   }
+}
+
+/// Flips of a branch, from one to the next that begins at the first of them.
+std::vector<double> first_flips(const Model& model, const OrbitOptions& start, const BranchOptions& range, int count) {
+  std::vector<double> out;
+  Branch b = follow_orbit(model, start, range);
+  for (int k = 0;; ++k) {
+    const auto flips = of_type(b, "flip");
+    if (flips.empty()) return out;
+    const SpecialPoint first = *flips[0];
+    out.push_back(first.values[0]);
+    if (k + 1 == count) return out;
+    b = begun_at(first, model, start, range);
+  }
+}
+
+// Solutions of f^n(x) = x, (f^n)'(x) = -1 by Newton's method with 40 digits.
+TEST(OrbitBranch, OfTheLogisticMapDoublesAgainAndAgain) {
+  const Model model = read_model_text(R"M(
+equations = "x' = 0"
+[parameters]
+r = 2.9
+[initial]
+x = 0.3
+[jump.m]
+every = 1
+set = { x = "r*x*(1 - x)" }
+[section.s]
+every = 1
+)M");
+  const std::vector<double> flips =
+      first_flips(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 2.9, .high = 3.6}, 6);
+  const std::vector<double> exact{
+      3, 3.4494897427831781, 3.54409035955192285, 3.5644072660954326, 3.56875941954382643, 3.56969160980139671};
+  ASSERT_EQ(flips.size(), exact.size());
+  for (size_t k = 0; k < exact.size(); ++k) EXPECT_NEAR(flips[k], exact[k], 1e-10) << k;
+}
+
+// Flips of the map that is made of closed forms between zeros of x, by Newton's method on its fixed points. That of
+// four periods lies 5e-4 behind a grazing: an orbit beside it has other legs.
+TEST(OrbitBranch, OfABilinearOscillatorDoublesBesideAGrazing) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -x - 0.04*v - 20*max(x, 0) + cos(w*t)
+"""
+[parameters]
+w = 3
+[initial]
+x = 0
+v = 0
+[section.s]
+every = "2*pi/w"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  const BranchOptions range{.parameter = 0, .low = 1, .high = 8};
+  const auto flip_near = [](const Branch& b, double value) {
+    for (const SpecialPoint* s : of_type(b, "flip")) {
+      if (std::abs(s->values[0] - value) < 1e-6) return *s;
+    }
+    ADD_FAILURE() << "no flip at " << value;
+    return SpecialPoint{};
+  };
+  const Branch two = follow_orbit(model, start, range);
+  const Branch four = begun_at(flip_near(two, 4.297776742694), model, start, range);
+  const SpecialPoint flip = flip_near(four, 4.306592961325699);
+  EXPECT_NEAR(flip.values[0], 4.306592961325699, 1e-11);
+  const Branch eight = begun_at(flip, model, start, range);
+  ASSERT_TRUE(eight.found) << eight.message;
+  expect_special(eight, "flip", 4.306763393876281, 1e-10);
+  expect_special(eight, "flip", 6.082308924307685, 1e-10);
+  EXPECT_NEAR(eight.points.back().values[0], 6.086015348503927, 1e-6);  // where that of four periods flips again
 }
 
 }  // namespace
