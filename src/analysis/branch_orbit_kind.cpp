@@ -71,7 +71,10 @@ std::string OrbitCurve::type_of_vanishing(const OrbitView& v, const Vanishing& g
     if (p != r && problem_.acts(a.arc, x, t, static_cast<int>(i))) silent = false;
   }
   // Two events that change places matter only where each of them does something.
-  return silent ? "" : "corner";
+  const auto resets = [&](size_t k) { return !v.legs[k].event.jumps.empty() || !v.legs[k].event.hits.empty(); };
+  bool reset = false;
+  for (size_t k = gone.first; k <= gone.last; ++k) reset = reset || (resets(k - 1) && resets(k));
+  return silent && !reset ? "" : "corner";
 }
 
 bool OrbitCurve::pushes_back(const OrbitView& v, const Monitor& m, const std::vector<double>& x, double t) {

@@ -243,13 +243,14 @@ int known_zeros(const Model& model, const Series& series, const Transition& befo
     // Left at its bound, h' is zero as well, unless the switch holds; left because something else jumped, only h.
     if (from != to && from == '0' && met(GuardKind::slip)) return 2;
     if (from != to && from == '0') return met(GuardKind::sigma) && !(series.hold(guard.item) > 1) ? 2 : 1;
-    if (met(GuardKind::surface)) return 1;
+    // Where a counter has moved its surfaces are others than those that were met: the one behind is zero.
     for (const Counter& c : model.form.counters) {
       if (before.counters.size() != before.counters_before.size()) break;
       const double moved = before.counters[at(c.at)] - before.counters_before[at(c.at)];
-      if ((moved > 0 && c.below == guard.item) || (moved < 0 && c.above == guard.item)) return 1;
+      if (moved != 0 && c.below == guard.item) return moved > 0 ? 1 : 0;
+      if (moved != 0 && c.above == guard.item) return moved < 0 ? 1 : 0;
     }
-    return 0;
+    return met(GuardKind::surface) ? 1 : 0;
   }
   if (guard.kind == GuardKind::jump) {
     const bool was_zero = std::any_of(before.guards.begin(), before.guards.end(), [&](const Guard& g) {

@@ -1005,5 +1005,88 @@ every = "2*pi/w"
   EXPECT_NEAR(eight.points.back().values[0], 6.086015348503927, 1e-6);  // where that of four periods flips again
 }
 
+/// The special point of a doubled branch where a pulse is about to be skipped: its place, and the multipliers of both
+/// sides.
+void expect_skipped(const Branch& doubled, const std::string& type, double value, const Spectrum& before,
+                    const Spectrum& after) {
+  ASSERT_TRUE(doubled.found) << doubled.message;
+  const auto found = of_type(doubled, type);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NEAR(found[0]->values[0], value, 1e-10 * value);
+  EXPECT_EQ(found[0]->persists, true);
+  ASSERT_TRUE(found[0]->after);
+  for (size_t k = 0; k < before.size(); ++k) {
+    EXPECT_NEAR(std::abs(found[0]->spectrum[k] - before[k]), 0, 1e-6) << k;
+    EXPECT_NEAR(std::abs((*found[0]->after)[k] - after[k]), 0, 1e-6) << k;
+  }
+}
+
+// Matrix exponentials with 30 digits: the orbit of two periods whose second pulse is met where the ramp falls, and the
+// products of what its legs do with and without that pulse.
+TEST(OrbitBranch, OfABuckConverterGoesOnWhereAPulseMeetsTheWrapOfItsRamp) {
+  const Model model = read_model_text(R"M(
+equations = """
+  i' = (E*step(ramp - vc) - v)/20e-3
+  v' = (i - v/22)/47e-6
+  vc = 8.4*(v - 11.3)
+  ramp = 3.8 + 4.4*mod(t, 400e-6)/400e-6
+"""
+[parameters]
+E = 24
+[initial]
+i = 0.55
+v = 12
+[section.s]
+every = "400e-6"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  const BranchOptions range{.parameter = 0, .low = 15, .high = 40};
+  const Branch single = follow_orbit(model, start, range);
+  const auto flips = of_type(single, "flip");
+  ASSERT_EQ(flips.size(), 1u);
+  const Branch doubled = begun_at(*flips[0], model, start, range);
+  expect_skipped(doubled, "grazing", 36.3532370640767662, {{-3.27136834994068395, 0}, {-0.141013063531503459, 0}},
+                 {{-3.00646010993597042, 0}, {-0.153438148552371741, 0}});
+  EXPECT_EQ(doubled.points.back().values[0], 40);
+}
+
+TEST(OrbitBranch, OfABoostConverterGoesOnWhereAJumpMeetsAClock) {
+  const Model model = read_model_text(R"M(
+equations = """
+  i' = (10 - (1 - q)*v)/1e-3
+  v' = ((1 - q)*i - v/20)/12e-6
+  q' = 0
+"""
+[parameters]
+Iref = 1
+mc = 0
+[initial]
+i = 0.5
+v = 14
+q = 1
+[jump.on]
+every = "1e-4"
+set = { q = 1 }
+[jump.off]
+on = "i - Iref + mc*mod(t, 1e-4)/1e-4"
+direction = "rising"
+when = "q > 0.5"
+set = { q = 0 }
+[section.s]
+every = "1e-4"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  const BranchOptions range{.parameter = 0, .low = 0.7, .high = 4};
+  const Branch single = follow_orbit(model, start, range);
+  const auto flips = of_type(single, "flip");
+  ASSERT_EQ(flips.size(), 1u);
+  const Branch doubled = begun_at(*flips[0], model, start, range);
+  expect_skipped(doubled, "corner", 2.37213477175531396,
+                 {{-0.136277154477191806, 0.30833505104669751}, {-0.136277154477191806, -0.30833505104669751}},
+                 {{-1.63508186775833942, 0}, {0.135917016757674134, 0}});
+  EXPECT_EQ(doubled.special[0].crosses, std::vector<std::string>{"-1"});
+  EXPECT_EQ(doubled.points.back().values[0], 4);
+}
+
 }  // namespace
 }  // namespace saltus
