@@ -145,6 +145,7 @@ Followed OrbitCurve::functions() {
                   const OrbitProblem::Frozen frozen = problem_.frozen_signature();
                   const std::optional<Vec> z = problem_.cut_anew(p.z);
                   last_.reset();
+                  slope_sign_ = 0;
                   if (z && curve_->start(*z)) return z;
                   problem_.restore(frozen);
                   curve_->refresh_scale();
@@ -152,6 +153,7 @@ Followed OrbitCurve::functions() {
                 if (!at_fold && problem_.needs_nodes(view(p))) {
                   problem_.put(p.z);
                   last_.reset();
+                  slope_sign_ = 0;
                   return problem_.take_legs(problem_.legs());
                 }
                 return problem_.renew_phase(p.z) ? std::optional<Vec>(p.z) : std::nullopt;
@@ -171,8 +173,11 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
   growing_ = 0;
   last_period_ = 0;
   last_value_ = HUGE_VAL;
+  last_lowest_.clear();
+  last_highest_.clear();
   singular_ = {};
   seen_.resize(0);
+  slope_sign_ = 0;
   walk_begin_ = book_.branch.points.size();
   walk_specials_ = book_.branch.special.size();
   extent_ = Vec::Zero(problem_.program().states());
@@ -203,7 +208,7 @@ const OrbitView& OrbitCurve::view(const CurvePoint& p) {
 
 std::vector<Test> OrbitCurve::tests(const CurvePoint& p) {
   const OrbitView& v = view(p);
-  std::vector<Test> out{{"fold", p.tangent[p.tangent.size() - 1]}, {"branch", p.orientation}};
+  std::vector<Test> out{{"fold", fine_ ? slope(p) : p.last_slope()}, {"branch", p.orientation}};
   if (!fine_) return out;
   out.push_back({problem_.symmetry() ? "symmetry" : "flip", flip_test(v.roots)});
   out.push_back({"torus", torus_test(v.roots)});
@@ -333,10 +338,21 @@ bool OrbitCurve::grows_on_the_spot(const BranchPoint& p) {
   const double largest = p.spectrum.empty() ? 0 : std::abs(p.spectrum[0]);
   const bool grows = p.period > last_period_, neutral = largest > 0.5 && largest < 2;
   const bool rests = std::abs(p.values[0] - last_value_) < still * (options_.high - options_.low);
-  growing_ = book_.branch.autonomous && grows && rests && !neutral ? growing_ + 1 : 0;
+  growing_ = book_.branch.autonomous && grows && rests && !neutral && keeps_its_shape(p) ? growing_ + 1 : 0;
   last_period_ = p.period;
   last_value_ = p.values[0];
+  last_lowest_ = p.lowest;
+  last_highest_ = p.highest;
   return growing_ >= count;
+}
+
+bool OrbitCurve::keeps_its_shape(const BranchPoint& p) const {
+  constexpr double still = 1e-3;
+  for (size_t i = 0; i < last_lowest_.size(); ++i) {
+    const double moved = std::max(std::abs(p.lowest[i] - last_lowest_[i]), std::abs(p.highest[i] - last_highest_[i]));
+    if (moved > still * (p.highest[i] - p.lowest[i])) return false;
+  }
+  return true;
 }
 
 void OrbitCurve::add_equilibrium(const BranchPoint& p) {
@@ -383,15 +399,31 @@ bool OrbitCurve::add(SpecialPoint s, const CurvePoint& at_point) {
   return true;
 }
 
+double OrbitCurve::turning(const CurvePoint& p) {
+  return std::copysign(1.0, p.orientation) * passes_test(view(p).roots, 1);
+}
+
+bool OrbitCurve::turns(const Located& l) {
+  constexpr double rounding = 1e-6;
+  const double before = turning(l.before), behind = turning(l.behind);
+  return before * behind <= 0 && std::max(std::abs(before), std::abs(behind)) > rounding;
+}
+
+double OrbitCurve::slope(const CurvePoint& p) {
+  constexpr double clear = 1e-6, rounding = 1e-9;
+  const double slope = p.last_slope(), by_multipliers = turning(p);
+  if (std::abs(slope) > clear && by_multipliers != 0) slope_sign_ = slope * by_multipliers > 0 ? 1 : -1;
+  return std::abs(slope) > rounding || slope_sign_ == 0 ? slope : rounding * slope_sign_ * by_multipliers;
+}
+
 bool OrbitCurve::special(const Located& l) {
+  // A multiplier passes 1 at a fold; where the parameter rests but for rounding (a Hopf point, a family) none does.
+  if (l.test.name == "fold" && !l.meets && !turns(l)) return true;
   const OrbitView& v = view(l.point);
   if (l.test.name == "torus" && !on_circle(v.roots)) return true;  // a neutral saddle
   const bool flips = l.test.name == "flip" || l.test.name == "symmetry";
   const auto turned = [](const std::complex<double>& mu) { return std::abs(mu + 1.0) < 1e-3; };
   if (flips && std::none_of(v.roots.begin(), v.roots.end(), turned)) return true;  // it passed -1 through infinity
-  const auto one = [](const std::complex<double>& mu) { return std::abs(mu - 1.0) < 0.05; };
-  const bool turns = l.test.name == "fold";
-  if (turns && !l.meets && std::none_of(v.roots.begin(), v.roots.end(), one)) return true;  // the parameter rests
   std::string type = l.test.name;
   // Where curves meet the fold of one of them is no fold: a branch that ends on a symmetric one.
   const bool pitchfork = type == "fold" && l.meets;

@@ -350,6 +350,7 @@ std::optional<Passage> OrbitCurve::past_the_cut(const Located& l) {
 
 Passage OrbitCurve::pass(const Located& l) {
   last_.reset();
+  slope_sign_ = 0;
   const double value = l.point.z[l.point.z.size() - 1];
   // Where a leg vanishes with a square root the parameter turns there: its slope is rounding.
   const double slope = l.point.last_slope(), moved = value - l.before.last();

@@ -178,7 +178,7 @@ std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoin
     best = first ? before : behind;
     best_s = first ? low : high;
   }
-  return Located{from, best, a, best_s, a.orientation * b.orientation < 0};
+  return Located{from, best, a, b, best_s, a.orientation * b.orientation < 0};
 }
 
 std::vector<Located> Continuation::zeros_between(const CurvePoint& a, const CurvePoint& b, double step,

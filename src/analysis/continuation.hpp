@@ -40,10 +40,10 @@ struct CurvePoint {
   double last_slope() const { return tangent[tangent.size() - 1]; }
 };
 
-/// Where a test vanishes, with the last point before it.
+/// Where a test vanishes, with the points between which it does.
 struct Located {
   Test test;
-  CurvePoint point, before;
+  CurvePoint point, before, behind;
   double distance = 0;  ///< from `before`
   bool meets = false;   ///< the orientation changes sign between the points on both sides: another curve is met there
 };

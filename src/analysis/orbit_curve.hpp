@@ -64,10 +64,20 @@ class OrbitCurve {
   /// Near a homoclinic orbit the period grows with the logarithm of the distance in the parameter: that ends first. On
   /// a family of orbits at one value of the parameter multipliers stay near 1.
   bool grows_on_the_spot(const BranchPoint& p);
+  /// Whether states go as far as at the last point: near a homoclinic orbit time passes beside the equilibrium, along a
+  /// canard on the way.
+  bool keeps_its_shape(const BranchPoint& p) const;
   /// What an orbit that has shrunk to a point has shrunk onto: the special point of equilibria there.
   void add_equilibrium(const BranchPoint& p);
   SpecialPoint place(const std::string& type, const Located& l);
   bool add(SpecialPoint s, const CurvePoint& at_point);
+  /// The determinant of equations and parameter apart, by multipliers: its sign is that of the parameter's slope, or
+  /// always the other one.
+  double turning(const CurvePoint& p);
+  /// Whether it changes sign where the slope does.
+  bool turns(const Located& l);
+  /// How the parameter changes along the curve; where that is rounding (a canard), what multipliers say of it.
+  double slope(const CurvePoint& p);
   bool special(const Located& l);
 
   // ---- from a special point -----------------------------------------------------------------------------------------
@@ -184,8 +194,10 @@ class OrbitCurve {
   Vec first_size_;
   double largest_extent_ = 0;
   std::optional<BranchEnd> stop_;  ///< why the walk was stopped
+  int slope_sign_ = 0;             ///< of the slope and what multipliers say of it, together; 0: not known
   int growing_ = 0;                ///< points in succession at which the period grows and the parameter rests
   double last_period_ = 0, last_value_ = 0;
+  std::vector<double> last_lowest_, last_highest_;
   size_t walk_begin_ = 0, walk_specials_ = 0;  ///< points and special ones told before this walk
   struct Last {
     CurvePoint point;

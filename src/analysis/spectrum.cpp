@@ -179,17 +179,19 @@ bool on_axis(const Spectrum& e) {
                      [](const Complex& z) { return !is_real(z) && std::abs(z.real()) <= 1e-5 * std::abs(z); });
 }
 
-double flip_test(const Spectrum& m) {
+double passes_test(const Spectrum& m, double place) {
   double product = 1;
   for (const Complex& z : m) {
     if (!std::isfinite(std::abs(z))) continue;
     if (is_real(z))
-      product *= (z.real() + 1) / (1 + std::abs(z));
+      product *= (z.real() - place) / (1 + std::abs(z));
     else
-      product *= std::abs(z + 1.0) / (1 + std::abs(z));
+      product *= std::abs(z - place) / (1 + std::abs(z));
   }
   return product;
 }
+
+double flip_test(const Spectrum& m) { return passes_test(m, -1); }
 
 double torus_test(const Spectrum& m) {
   double product = 1;

@@ -35,6 +35,8 @@ std::vector<Mat> across(const std::vector<Mat>& factors, const std::vector<Vec>&
 double hopf_test(const Spectrum& eigenvalues);
 /// Whether a complex pair lies on the imaginary axis, up to rounding and the place's uncertainty.
 bool on_axis(const Spectrum& eigenvalues);
+/// Vanishes where a multiplier is at a real place.
+double passes_test(const Spectrum& multipliers, double place);
 /// Vanishes where a multiplier is -1.
 double flip_test(const Spectrum& multipliers);
 /// Vanishes where two multipliers have the product 1: torus points and neutral saddles.

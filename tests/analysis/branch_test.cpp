@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "model/read.hpp"
@@ -1087,6 +1088,45 @@ every = "1e-4"
   EXPECT_EQ(doubled.special[0].crosses, std::vector<std::string>{"-1"});
   EXPECT_EQ(doubled.points.back().values[0], 4);
 }
+
+/// The cycles of the FitzHugh-Nagumo oscillator from one Hopf point, v^2 = 1 - 0.8 eps, to the other. The model looks
+/// alike from both ends: I and 1.75 - I.
+void expect_cycles_with_two_folds(double eps, std::optional<double> fold) {
+  const Model model = read_model_text(fmt::format(R"M(
+equations = """
+  v' = v - v^3/3 - w + I
+  w' = {}*(v + 0.7 - 0.8*w)
+"""
+[parameters]
+I = 0
+[initial]
+v = -1.2
+w = -0.6
+)M",
+                                                  eps));
+  const double v = -std::sqrt(1 - 0.8 * eps), hopf = (v + 0.7) / 0.8 - v + v * v * v / 3;
+  BranchOptions options{.parameter = 0, .low = 0, .high = 2};
+  options.seek = {"hopf", hopf};
+  RunOptions run = run_of(model);
+  run.parameters = {hopf - 0.01};
+  const Branch b = follow_equilibrium(model, {run}, options);
+  ASSERT_TRUE(b.found) << b.message;
+  const auto folds = of_type(b, "fold");
+  ASSERT_EQ(folds.size(), 2u);
+  EXPECT_NEAR(folds[0]->values[0] + folds[1]->values[0], 1.75, 1e-11);
+  if (fold) {
+    EXPECT_NEAR(folds[0]->values[0], *fold, 1e-11);
+  }
+  expect_special(b, "hopf", 1.75 - hopf, 1e-10);
+  EXPECT_EQ(b.ends[1].why, "closed");
+}
+
+// Runs by DOP853 (rtol 1e-13) go on oscillating above 0.32417852250482 and come to rest below: there the cycles turn,
+// within a canard. 1e-9 before it their period grows while the parameter rests.
+TEST(OrbitBranch, OfCyclesPassesACanard) { expect_cycles_with_two_folds(0.08, 0.32417852250482); }
+
+// Where they shrink to a point the parameter rests but for rounding.
+TEST(OrbitBranch, OfCyclesHasNoFoldWhereTheyAreBorn) { expect_cycles_with_two_folds(0.3, std::nullopt); }
 
 }  // namespace
 }  // namespace saltus
