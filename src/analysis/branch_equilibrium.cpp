@@ -193,7 +193,7 @@ std::string EquilibriumCurve::name_of(const Guard& g) {
 }
 
 std::vector<Test> EquilibriumCurve::tests(const CurvePoint& p) {
-  std::vector<Test> out{{"fold", p.last_slope()}, {"branch", p.orientation}};
+  std::vector<Test> out{{"fold", p.last_slope(), false, true}, {"branch", p.orientation, false, true}};
   out.push_back({"hopf", hopf_test(eigenvalues_at(p.z))});
   for (const GuardValue& g : guards(arc_, state_of(p.z))) out.push_back({name_of(g.guard), g.value, true});
   return out;

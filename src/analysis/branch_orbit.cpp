@@ -208,7 +208,8 @@ const OrbitView& OrbitCurve::view(const CurvePoint& p) {
 
 std::vector<Test> OrbitCurve::tests(const CurvePoint& p) {
   const OrbitView& v = view(p);
-  std::vector<Test> out{{"fold", fine_ ? slope(p) : p.last_slope()}, {"branch", p.orientation}};
+  std::vector<Test> out{{"fold", fine_ ? slope(p) : p.last_slope(), false, true},
+                        {"branch", p.orientation, false, true}};
   if (!fine_) return out;
   out.push_back({problem_.symmetry() ? "symmetry" : "flip", flip_test(v.roots)});
   out.push_back({"torus", torus_test(v.roots)});

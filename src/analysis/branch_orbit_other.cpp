@@ -55,12 +55,8 @@ void OrbitCurve::follow_other(const Located& l) {
     return;
   }
   if (type == "branch") {
-    if (const std::optional<Vec> direction = other_direction(followed_, l)) {
-      constexpr double distance = 3e-3;
-      CurvePoint from{.z = l.point.z, .tangent = *direction};
-      from.z += distance * from.tangent.cwiseProduct(problem_.scale());
-      if (std::optional<CurvePoint> first = kept_apart(from)) return one_way(*first);
-    }
+    if (const std::optional<Vec> direction = other_direction(followed_, l); direction && follow_crossing(l, *direction))
+      return;
   }
   std::optional<OrbitOptions> beside =
       type == "impact-grazing" || type == "grazing" ? orbit_without_impact(l) : std::nullopt;
@@ -73,6 +69,41 @@ void OrbitCurve::follow_other(const Located& l) {
     return;
   }
   book_.not_found("special", fmt::format("no other branch is found to begin at this point of type '{}'", type));
+}
+
+bool OrbitCurve::follow_crossing(const Located& l, const Vec& direction) {
+  const auto on_it = [&](double distance) -> std::optional<CurvePoint> {
+    CurvePoint from{.z = l.point.z, .tangent = distance > 0 ? direction : Vec(-direction)};
+    from.z += std::abs(distance) * from.tangent.cwiseProduct(problem_.scale());
+    const std::optional<CurvePoint> p = kept_apart(from);
+    if (!p) return std::nullopt;
+    const Vec moved = (p->z - l.point.z).cwiseQuotient(problem_.scale());
+    return moved.dot(from.tangent) > 0.9 * moved.norm() ? p : std::nullopt;
+  };
+  for (const double distance : {3e-3, 1e-3, 1e-4}) {
+    const std::optional<CurvePoint> there = on_it(distance), back = on_it(-distance);
+    if (!there && !back) continue;
+    // Of a pitchfork both ends are alike.
+    const bool pitchfork = std::abs(direction[direction.size() - 1]) < 1e-4;
+    if (!there || !back || pitchfork) {
+      one_way(there ? *there : *back);
+      return true;
+    }
+    const OrbitProblem::Frozen frozen = problem_.frozen_signature();
+    book_.both_ways(
+        told(*there),
+        [&] {
+          book_.point(told(*back));
+          return walk(*back, -1);
+        },
+        [&] {
+          problem_.restore(frozen);
+          curve_->refresh_scale();
+          return walk(*there, 1);
+        });
+    return true;
+  }
+  return false;
 }
 
 std::optional<CurvePoint> OrbitCurve::unfolded(const Located& l, bool twice) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/crossing.hpp"
+
 namespace saltus {
 namespace {
 
@@ -178,7 +180,18 @@ std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoin
     best = first ? before : behind;
     best_s = first ? low : high;
   }
-  return Located{from, best, a, b, best_s, a.orientation * b.orientation < 0};
+  Located out{from, best, a, b, best_s, a.orientation * b.orientation < 0};
+  if (from.meets && out.meets) refine(out, step);
+  return out;
+}
+
+void Continuation::refine(Located& l, double step) const {
+  constexpr double near = 0.1;  // of the step, from where the test vanishes
+  const std::optional<CurveCrossing> crossing = find_crossing(followed_, scale_, l.point, l.before);
+  if (!crossing || (crossing->z - l.point.z).cwiseQuotient(scale_).norm() > near * step) return;
+  l.point.z = crossing->z;
+  l.point.tangent = crossing->along;
+  l.other = crossing->other;
 }
 
 std::vector<Located> Continuation::zeros_between(const CurvePoint& a, const CurvePoint& b, double step,

@@ -25,6 +25,7 @@ struct Test {
   std::string name;  ///< the same function at the next point has the same name
   double value = 0;
   bool breaks = false;  ///< beyond its zero the problem is another one
+  bool meets = false;   ///< it may vanish because another curve is met
 };
 
 struct CurvePoint {
@@ -46,6 +47,7 @@ struct Located {
   CurvePoint point, before, behind;
   double distance = 0;  ///< from `before`
   bool meets = false;   ///< the orientation changes sign between the points on both sides: another curve is met there
+  std::optional<Vec> other{};  ///< its direction, where it is known
 };
 
 /// How a curve goes on behind a special point at which the problem changes.
@@ -121,6 +123,8 @@ class Continuation {
   Vec between(const CurvePoint& a, const CurvePoint& b, double s, double step) const;
   std::optional<Located> locate(const CurvePoint& a, const CurvePoint& b, double step, const Test& from,
                                 const Test& to) const;
+  /// A place where another curve is met: Newton's method along one of them does not get there.
+  void refine(Located& l, double step) const;
 
   /// The zeros of all tests between two points, in order; `lost`: one is not found.
   std::vector<Located> zeros_between(const CurvePoint& a, const CurvePoint& b, double step,

@@ -86,6 +86,8 @@ class OrbitCurve {
   /// Whether this is the point sought; if so it is kept and the walk ends.
   bool is_sought(const Located& l, const std::string& type);
   void follow_other(const Located& l);
+  /// The other branch where two cross: both ways, away from there. False if none is found.
+  bool follow_crossing(const Located& l, const Vec& direction);
   /// Where the branch of a flip, counted twice, or of a symmetry that is broken begins.
   std::optional<CurvePoint> unfolded(const Located& l, bool twice);
   /// An orbit of it, so far away in the direction that is turned round.

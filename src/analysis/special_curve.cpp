@@ -10,6 +10,7 @@ bool seek_both_ways(const CurvePoint& first, double value, const std::function<b
 }
 
 std::optional<Vec> other_direction(const Followed& followed, const Located& l) {
+  if (l.other) return l.other;
   Vec r;
   Mat before, here;
   if (!followed.equations(l.before.z, r, before) || !followed.equations(l.point.z, r, here)) return std::nullopt;

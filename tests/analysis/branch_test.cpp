@@ -1003,7 +1003,7 @@ every = "2*pi/w"
   ASSERT_TRUE(eight.found) << eight.message;
   expect_special(eight, "flip", 4.306763393876281, 1e-10);
   expect_special(eight, "flip", 6.082308924307685, 1e-10);
-  EXPECT_NEAR(eight.points.back().values[0], 6.086015348503927, 1e-6);  // where that of four periods flips again
+  EXPECT_NEAR(eight.points.back().values[0], 6.086015348503927, 1e-10);  // where that of four periods flips again
 }
 
 /// The special point of a doubled branch where a pulse is about to be skipped: its place, and the multipliers of both
@@ -1127,6 +1127,33 @@ TEST(OrbitBranch, OfCyclesPassesACanard) { expect_cycles_with_two_folds(0.08, 0.
 
 // Where they shrink to a point the parameter rests but for rounding.
 TEST(OrbitBranch, OfCyclesHasNoFoldWhereTheyAreBorn) { expect_cycles_with_two_folds(0.3, std::nullopt); }
+
+// x = 0 with the multiplier exp(2 pi r) crosses the orbits that are not zero at r = 0.
+TEST(OrbitBranch, CrossesAnotherAtATranscriticalPointWhichGoesBothWays) {
+  const Model model = read_model_text(R"M(
+equations = "x' = x*(r - x + 0.5*sin(t))"
+[parameters]
+r = 1
+[initial]
+x = 1
+[section.s]
+every = "2*pi"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  const BranchOptions range{.parameter = 0, .low = -1, .high = 2};
+  const Branch b = follow_orbit(model, start, range);
+  ASSERT_EQ(b.special.size(), 1u);
+  EXPECT_EQ(b.special[0].type, "branch");
+  EXPECT_NEAR(b.special[0].values[0], 0, 1e-11);
+  const Branch other = begun_at(b.special[0], model, start, range);
+  ASSERT_TRUE(other.found) << other.message;
+  EXPECT_EQ(std::min(other.points.front().values[0], other.points.back().values[0]), -1);
+  EXPECT_EQ(std::max(other.points.front().values[0], other.points.back().values[0]), 2);
+  for (const BranchPoint& p : other.points) {
+    EXPECT_NEAR(p.state[0], 0, 1e-12);
+    EXPECT_NEAR(p.spectrum[0].real() / std::exp(2 * M_PI * p.values[0]), 1, 1e-9);
+  }
+}
 
 }  // namespace
 }  // namespace saltus
