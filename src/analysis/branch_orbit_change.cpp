@@ -195,14 +195,18 @@ std::optional<OrbitOptions> OrbitCurve::orbit_without_impact(const Located& l) {
   return there;
 }
 
+std::optional<OrbitCurve::Side> OrbitCurve::on_side(const Vec& z, double value, double eps, double side,
+                                                    const Located& l) {
+  std::optional<Side> s = try_side(problem_.frozen_signature(), z, value + side * eps, side, l);
+  return s && begins_at(*s, value, eps, l) ? s : std::nullopt;
+}
+
 std::optional<OrbitCurve::Side> OrbitCurve::both_sides(const Vec& z, double value, double eps, double incoming,
                                                        const Located& l) {
   const OrbitProblem::Frozen fresh = problem_.frozen_signature();
-  for (const double side : {-incoming, incoming}) {
-    std::optional<Side> s = try_side(fresh, z, value + side * eps, side, l);
-    if (s && begins_at(*s, value, eps, l)) return s;
-  }
-  return std::nullopt;
+  if (std::optional<Side> s = on_side(z, value, eps, -incoming, l)) return s;
+  problem_.restore(fresh);
+  return on_side(z, value, eps, incoming, l);
 }
 
 bool OrbitCurve::begins_at(const Side& side, double value, double eps, const Located& l) {
@@ -220,41 +224,53 @@ double OrbitCurve::distance_from(const Vec& z, const Located& l) {
 
 std::optional<OrbitCurve::Side> OrbitCurve::other_side(const Located& l, double incoming) {
   const OrbitProblem::Frozen old = problem_.frozen_signature();
-  const double value = l.point.last(), range = options_.high - options_.low;
+  const double value = l.point.last();
   const Vanishing gone = vanishing(view(l.point), l.test.name);
   const std::optional<size_t> impact = vanishing_impact(view(l.point));
   for (const double reach : {1e-5, 1e-4, 1e-6, 1e-3}) {
-    problem_.restore(old);
-    curve_->refresh_scale();  // other signatures have other unknowns
-    const Vec scale = problem_.scale();
-    const std::optional<CurvePoint> beyond =
-        curve_->correct(l.point, reach, l.point.z + reach * l.point.tangent.cwiseProduct(scale));
-    const double eps = std::max(beyond ? std::abs(beyond->last() - value) : 0.0, 1e-2 * reach * range);
-    if (beyond) {
-      problem_.put(beyond->z);
-      const std::vector<double> x(problem_.legs()[0].x.begin(), problem_.legs()[0].x.end());
-      const double duration = problem_.period_of(beyond->z) * (problem_.symmetry() ? 0.5 : 1.0);
-      const std::optional<Vec> z = problem_.take_run(x, problem_.start_time(), duration, {beyond->last()});
-      if (z && !same_signature(problem_.legs(), old.legs)) {
-        if (std::optional<Side> s = both_sides(*z, value, eps, incoming, l)) return s;
-      }
+    // A fold may lie just behind the change: nearer to it there is an orbit on the far side all the same.
+    for (const double nearer : {1.0, 0.1, 0.01}) {
+      const Beyond run = run_beyond(l, nearer * reach, old);
+      if (!run.z) continue;
+      if (std::optional<Side> s = on_side(*run.z, value, run.eps, -incoming, l)) return s;
+    }
+    const Beyond run = run_beyond(l, reach, old);
+    if (run.z) {
+      if (std::optional<Side> s = on_side(*run.z, value, run.eps, incoming, l)) return s;
     }
     if (impact) {
       problem_.restore(old);
       if (const std::optional<Vec> z = without_impact(*impact, l)) {
-        if (std::optional<Side> s = both_sides(*z, value, eps, incoming, l)) return s;
+        if (std::optional<Side> s = both_sides(*z, value, run.eps, incoming, l)) return s;
       }
     }
     if (!gone.any()) continue;
     problem_.restore(old);
     if (const std::optional<Vec> z = without(gone, l)) {
-      if (std::optional<Side> s = both_sides(*z, value, eps, incoming, l)) return s;
+      if (std::optional<Side> s = both_sides(*z, value, run.eps, incoming, l)) return s;
     }
   }
   problem_.restore(old);
   if (std::optional<Side> s = settled_side(l, incoming)) return s;
   problem_.restore(old);
   return std::nullopt;
+}
+
+OrbitCurve::Beyond OrbitCurve::run_beyond(const Located& l, double reach, const OrbitProblem::Frozen& old) {
+  problem_.restore(old);
+  curve_->refresh_scale();  // other signatures have other unknowns
+  const Vec scale = problem_.scale();
+  const std::optional<CurvePoint> beyond =
+      curve_->correct(l.point, reach, l.point.z + reach * l.point.tangent.cwiseProduct(scale));
+  const double least = 1e-2 * reach * (options_.high - options_.low);
+  if (!beyond) return {.eps = least};
+  Beyond out{.eps = std::max(std::abs(beyond->last() - l.point.last()), least)};
+  problem_.put(beyond->z);
+  const std::vector<double> x(problem_.legs()[0].x.begin(), problem_.legs()[0].x.end());
+  const double duration = problem_.period_of(beyond->z) * (problem_.symmetry() ? 0.5 : 1.0);
+  const std::optional<Vec> z = problem_.take_run(x, problem_.start_time(), duration, {beyond->last()});
+  if (z && !same_signature(problem_.legs(), old.legs)) out.z = z;
+  return out;
 }
 
 std::optional<OrbitCurve::Side> OrbitCurve::settled_side(const Located& l, double incoming) {
@@ -284,9 +300,11 @@ OrbitCurve::OneSided OrbitCurve::matrix_after(const Side& side, double value) {
   std::vector<Mat> m;
   Vec z = side.z;
   const double eps = z[z.size() - 1] - value;
-  for (int k = 0; k < 4; ++k) {
+  constexpr int count = 7;
+  constexpr size_t kept = 4;  // the nearest of them
+  for (int k = 0; k < count; ++k) {
     Vec guess = z;
-    guess[guess.size() - 1] = value + eps * std::pow(0.5, k);
+    guess[guess.size() - 1] = value + eps * std::pow(0.25, k);
     const std::optional<CurvePoint> p = curve_->start(guess);
     if (!p) break;
     z = p->z;
@@ -298,13 +316,17 @@ OrbitCurve::OneSided OrbitCurve::matrix_after(const Side& side, double value) {
     u.push_back(shortest);
     m.push_back(v.matrix);
   }
+  if (u.size() > kept) {
+    u.erase(u.begin(), u.end() - kept);
+    m.erase(m.begin(), m.end() - kept);
+  }
   if (u.size() < 2) {
     OrbitView v;
     problem_.view(side.z, v, false);
     return {v.matrix, !v.matrix.allFinite(), v.multipliers};
   }
   if (!(u.back() < 0.8 * u.front())) {
-    for (size_t k = 0; k < u.size(); ++k) u[k] = std::pow(0.5, static_cast<double>(k));
+    for (size_t k = 0; k < u.size(); ++k) u[k] = std::pow(0.25, static_cast<double>(k));
   }
   return one_sided(u, m);
 }
@@ -334,7 +356,10 @@ bool OrbitCurve::meets_backward(const BranchPoint& p, double value) {
 
 std::optional<Passage> OrbitCurve::past_the_cut(const Located& l) {
   const size_t last = problem_.legs().size() - 1;
-  if (l.test.name != "time 0" && l.test.name != fmt::format("time {}", last)) return std::nullopt;
+  const std::vector<Monitor>& monitors = view(l.point).monitors;
+  const bool met = std::any_of(monitors.begin(), monitors.end(),
+                               [&](const Monitor& m) { return m.name == l.test.name && at_cut(m, last + 1); });
+  if (!met && l.test.name != "time 0" && l.test.name != fmt::format("time {}", last)) return std::nullopt;
   const OrbitProblem::Frozen old = problem_.frozen_signature();
   const auto events = [](const std::vector<Leg>& legs) {
     return std::count_if(legs.begin(), legs.end(), [](const Leg& leg) { return leg.happens; });
@@ -372,9 +397,9 @@ Passage OrbitCurve::pass(const Located& l) {
   };
   const bool nothing = type.empty() || (on && std::any_of(monitors.begin(), monitors.end(), by_choice) &&
                                         jumps_alike(problem_.program(), legs, on->frozen.legs));
-  if (nothing && on) {
-    return {.goes_on = true, .z = on->z, .along = on->side};
-  }
+  if (nothing && on && on->side == incoming)  // where nothing happens no branch turns
+    return {.why = "failed", .detail = "the orbit comes too near to rest where it is cut"};
+  if (nothing && on) return {.goes_on = true, .z = on->z, .along = on->side};
   s.spectrum = before.multipliers;
   const bool squared = problem_.symmetry().has_value();
   if (const int times = on ? times_of(*on) : 1; times > 1) {

@@ -98,11 +98,14 @@ bool OrbitCurve::without_speed(const Arc& arc, int item, const std::vector<doubl
   return std::abs(rate) < 1e-5 * size;
 }
 
+bool OrbitCurve::at_cut(const Monitor& m, size_t legs) {
+  return (m.lowest.where == Lowest::Where::start && m.leg == 0) ||
+         (m.lowest.where == Lowest::Where::end && m.leg + 1 == legs);
+}
+
 std::string OrbitCurve::type_of_monitor(const OrbitView& v, const Monitor& m, const std::vector<double>& x, double t) {
   const Leg& leg = v.legs[m.leg];
-  const bool cut = (m.lowest.where == Lowest::Where::start && m.leg == 0) ||
-                   (m.lowest.where == Lowest::Where::end && m.leg + 1 == v.legs.size());
-  if (cut) return "";
+  if (at_cut(m, v.legs.size())) return "";
   const bool holds = (m.guard.guard.kind == GuardKind::sigma || m.guard.guard.kind == GuardKind::surface) &&
                      model_.form.switches[at(m.guard.guard.item)].holds;
   switch (m.guard.guard.kind) {

@@ -340,7 +340,10 @@ CurveEnd Continuation::walk(CurvePoint from) {
         const double along = from.tangent[n - 1];
         const bool same_unknowns = z->size() == n && *z == from.z;
         if (std::optional<CurvePoint> again = same_unknowns ? correct(from, 0, *z) : start(*z)) {
-          from = !same_unknowns && again->last_slope() * along < 0 ? again->reversed() : *again;
+          // Which way the last unknown goes stays the same; where that is rounding, so does the direction.
+          constexpr double rounding = 1e-12;
+          const bool clear = std::min(std::abs(again->last_slope()), std::abs(along)) > rounding;
+          from = (clear || !same_unknowns) && again->last_slope() * along < 0 ? again->reversed() : *again;
           tests = followed_.tests(from);
           same_problem = false;
         }

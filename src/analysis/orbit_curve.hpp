@@ -124,6 +124,8 @@ class OrbitCurve {
   bool pushes_back(const OrbitView& v, const Monitor& m, const std::vector<double>& x, double t);
   /// Whether a surface is met without speed, in a mode.
   bool without_speed(const Arc& arc, int item, const std::vector<double>& x, double t, double period);
+  /// Whether a guard is nearest to zero where the orbit is cut.
+  static bool at_cut(const Monitor& m, size_t legs);
   std::string type_of_monitor(const OrbitView& v, const Monitor& m, const std::vector<double>& x, double t);
   /// What the zero of a breaking test means; empty: nothing that matters.
   std::string type_of(const Located& l);
@@ -165,10 +167,17 @@ class OrbitCurve {
   bool begins_at(const Side& side, double value, double eps, const Located& l);
   /// From the orbit at a special point, at the cut, in units of the sizes.
   double distance_from(const Vec& z, const Located& l);
+  std::optional<Side> on_side(const Vec& z, double value, double eps, double side, const Located& l);
   std::optional<Side> both_sides(const Vec& z, double value, double eps, double incoming, const Located& l);
   /// The signature that takes over behind a change, and on which side of the parameter it is admissible: what a run
   /// from just beyond does, or the same without the legs that have gone.
   std::optional<Side> other_side(const Located& l, double incoming);
+  /// The signature of a run from so far beyond, if it is another one; how far away in the parameter to look for it.
+  struct Beyond {
+    std::optional<Vec> z{};
+    double eps = 0;
+  };
+  Beyond run_beyond(const Located& l, double reach, const OrbitProblem::Frozen& old);
   /// What a run settles on close by, where that is an orbit of the same period: an orbit that touches a surface with
   /// its whole length has another signature than a run that starts on it.
   std::optional<Side> settled_side(const Located& l, double incoming);

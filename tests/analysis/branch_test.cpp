@@ -1155,5 +1155,60 @@ every = "2*pi"
   }
 }
 
+// Where the kink is touched multipliers are continuous, and their product is exp(-0.04 T) (Liouville). Folds by
+// Newton's method on the map that is made of closed forms: two of them lie within 3e-6 of a touch.
+TEST(OrbitBranch, OfABilinearOscillatorPassesEachTouchOfItsKink) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -x - 0.04*v - 20*max(x - 0.5, 0) + cos(w*t)
+"""
+[parameters]
+w = 3
+[initial]
+x = 0
+v = 0
+[section.s]
+every = "2*pi/w"
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.2, .high = 8});
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_EQ(of_type(b, "grazing").size(), 11u);
+  for (const SpecialPoint* s : of_type(b, "grazing")) {
+    const double volume = std::exp(-0.04 * s->period);
+    EXPECT_EQ(s->persists, true) << s->values[0];
+    ASSERT_TRUE(s->after);
+    EXPECT_NEAR((s->spectrum[0] * s->spectrum[1]).real() / volume, 1, 1e-5) << s->values[0];
+    EXPECT_NEAR(((*s->after)[0] * (*s->after)[1]).real() / volume, 1, 1e-5) << s->values[0];
+  }
+  expect_special(b, "fold", 0.4702683583972811, 1e-10);
+  expect_special(b, "fold", 0.279097455831248, 1e-10);
+  expect_special(b, "fold", 0.7049025263103361, 1e-10);
+}
+
+// Behind the fold cycles come near the points x = -+F, from which they unwind with exp(-pi/sqrt(2 F^2)) of their size
+// left: there steps end in rounding. The branch must not turn round, which would be a second fold.
+TEST(OrbitBranch, DoesNotTurnRoundWhereItIsLostInRounding) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = y
+  y' = 2*(1 - x^2)*y - x - F*sign(y)
+"""
+[parameters]
+F = 0.2
+[initial]
+x = 2
+y = 0
+[section.a]
+on = "x"
+direction = "rising"
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0, .high = 1.5});
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_EQ(of_type(b, "fold").size(), 1u);
+  for (const BranchEnd& e : b.ends) EXPECT_NE(e.why, "closed");
+  EXPECT_LT(b.points.back().values[0], 0.13);
+}
+
 }  // namespace
 }  // namespace saltus
