@@ -259,7 +259,12 @@ bool OrbitCurve::comes_round(const CurvePoint& p, const BranchPoint& now) {
   if (!kept_.empty() || walked() < 4 || book_.branch.special.size() == walk_specials_ || from * to >= 0) return false;
   const double share = from / (from - to);
   const auto near = [&](const std::vector<double>& x, const std::vector<double>& there, double close) {
-    return !exceeds(column_of(x) - column_of(there), close);
+    Vec moved = column_of(x) - column_of(there);
+    for (const auto& [state, modulus] : start_.modulo) {
+      double& turned = moved[static_cast<Index>(state)];
+      turned = std::remainder(turned, modulus);
+    }
+    return !exceeds(moved, close);
   };
   constexpr double close = 0.05;
   if (!near(now.lowest, begun_.lowest, close) || !near(now.highest, begun_.highest, close)) return false;

@@ -261,16 +261,16 @@ OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
 }
 
 /// Whether to go on. What repeats is judged on the scale of the first returns; where time matters and no clock ticks on
-/// the section, so must the phase.
+/// the section, so must the phase; a state that may grow by multiples of a number is an angle.
 bool OrbitSearch::add_return(Returns& returns, double t, std::span<const double> place) const {
   constexpr size_t enough = 8;
   returns.last.assign(place.begin(), place.end());
   returns.times.push_back(t);
   std::vector<double> x(place.begin(), place.end());
-  if (forced_ && section_ >= 0) {
-    const double phase = 2 * M_PI * std::remainder(t, clock_) / clock_;
-    x.insert(x.end(), {std::cos(phase), std::sin(phase)});
-  }
+  const auto add_angle = [&x](double angle) { x.insert(x.end(), {std::cos(angle), std::sin(angle)}); };
+  if (forced_ && section_ >= 0) add_angle(2 * M_PI * std::remainder(t, clock_) / clock_);
+  for (const auto& [state, modulus] : options_.modulo)
+    add_angle(2 * M_PI * std::remainder(place[at(state)], modulus) / modulus);
   if (returns.settling) {
     returns.settled = returns.settling->add(x);
     return !returns.settled;

@@ -145,6 +145,7 @@ class OrbitProblem {
 
   // ---- where signatures come from (orbit_problem_signature.cpp)
   void measure(const Trajectory& orbit);
+  std::optional<double> modulus_of(Index state) const;
   bool is_clocked(double share) const;
   void find_clock(double orbit_period);
   std::optional<Trajectory> run_for(RunOptions o, double t, double duration);

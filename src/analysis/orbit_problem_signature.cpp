@@ -81,7 +81,16 @@ void OrbitProblem::measure(const Trajectory& orbit) {
   for (Index i = 0; i < n; ++i) {
     if (forced_ && largest < nothing * usual) size_[i] = begun[i] > 0 ? begun[i] : usual;
     if (size_[i] == 0) size_[i] = std::max(largest, 1e-300);
+    size_[i] = modulus_of(i).value_or(size_[i]);
   }
+}
+
+/// Of a state that may grow by multiples of a number: that number, whatever the state is by now.
+std::optional<double> OrbitProblem::modulus_of(Index state) const {
+  for (const auto& [grows, modulus] : options_.modulo) {
+    if (grows == static_cast<int>(state)) return modulus;
+  }
+  return std::nullopt;
 }
 
 /// The period as a formula of parameters: so many periods of time in the model, or of a section by the clock.

@@ -267,7 +267,7 @@ void OrbitProblem::resize(const std::vector<double>& low, const std::vector<doub
   const Vec before = size_;
   const bool shorter = !forced_ && period > 0 && period < period_;
   if (shorter) period_ = period;
-  const auto most = [&](size_t i) { return std::max(std::abs(low[i]), std::abs(high[i])); };
+  const auto most = [&](size_t i) { return modulus_of(ix(i)).value_or(std::max(std::abs(low[i]), std::abs(high[i]))); };
   if (widest_.size() != size_.size()) widest_ = Vec::Zero(size_.size());
   double share = 0;  // how far states move, of the farthest they have moved
   for (size_t i = 0; i < low.size(); ++i) {

@@ -1210,5 +1210,49 @@ direction = "rising"
   EXPECT_LT(b.points.back().values[0], 0.13);
 }
 
+// Om = K/(2 pi) sin(2 pi th): once round, th has grown by 1, and the branch is closed.
+TEST(OrbitBranch, OfTheCircleMapIsClosedWhereItsAngleHasTurned) {
+  const Model model = read_model_text(R"M(
+equations = "th' = 0"
+[parameters]
+Om = 0
+[initial]
+th = 0.1
+[jump.m]
+every = 1
+set = { th = "th + Om - 0.9/(2*pi)*sin(2*pi*th)" }
+[section.s]
+every = 1
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0, .modulo = {{0, 1.0}}},
+                                {.parameter = 0, .low = -0.5, .high = 0.5});
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(b.special.size(), 2u);
+  expect_special(b, "fold", 0.9 / (2 * M_PI), 1e-12);
+  expect_special(b, "fold", -0.9 / (2 * M_PI), 1e-12);
+  for (const BranchEnd& e : b.ends) EXPECT_EQ(e.why, "closed");
+}
+
+// The period at tau = 3 by DOP853 (rtol 1e-13) and a root of the return map.
+TEST(OrbitBranch, OfAPendulumThatGoesRoundTakesStepsOfItsOwnSize) {
+  const Model model = read_model_text(R"M(
+equations = """
+  th' = om
+  om' = -0.2*om - sin(th) + tau - 0.1*sign(om)
+"""
+[parameters]
+tau = 1.2
+[initial]
+th = 0
+om = 5
+)M");
+  const Branch b =
+      follow_orbit(model, {.run = run_of(model), .modulo = {{0, 2 * M_PI}}}, {.parameter = 0, .low = 0.2, .high = 3});
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_EQ(b.points.back().values[0], 3);
+  EXPECT_NEAR(b.points.back().period, 0.43332802514413, 1e-9);
+  EXPECT_EQ(b.ends[0].why, "homoclinic");
+}
+
 }  // namespace
 }  // namespace saltus

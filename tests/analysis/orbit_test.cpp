@@ -598,5 +598,26 @@ y = 0
   EXPECT_NEAR(orbit.period, 1614.40112581, 1e-6);
 }
 
+// th = 0 and 1/2 by turns, with the multiplier (1 - K)(1 + K).
+TEST(Orbit, OfAnAngleRepeatsWhereTheAngleDoes) {
+  const Model model = read_model_text(R"M(
+equations = "th' = 0"
+[parameters]
+Om = 0.5
+K = 0.9
+[initial]
+th = 0.1
+[jump.m]
+every = 1
+set = { th = "th + Om - K/(2*pi)*sin(2*pi*th)" }
+[section.s]
+every = 1
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0, .modulo = {{0, 1.0}}});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_EQ(orbit.returns, 2);
+  EXPECT_NEAR(orbit.multipliers[0].real(), 0.19, 1e-9);
+}
+
 }  // namespace
 }  // namespace saltus
