@@ -197,7 +197,8 @@ OrbitOptions OrbitCurve::settling_from(const Located& l, double value) {
 void OrbitCurve::follow_special(const Located& l) {
   problem_.restore(sought_signature_);
   kept_ = l.test.name;
-  const Vec z = problem_.follow_also(l.point.z, options_.second, options_.second_high - options_.second_low);
+  const Vec there = without_kept_impact(l).value_or(l.point.z);
+  const Vec z = problem_.follow_also(there, options_.second, options_.second_high - options_.second_low);
   const KeptTest kept([this](const Vec& u, Vec& r, Mat& J) { return problem_.equations(u, r, J); },
                       [this](const Vec& u) { return kept_value(u); }, [this] { return problem_.scale(); });
   followed_ = special_curve(
@@ -210,6 +211,32 @@ void OrbitCurve::follow_special(const Located& l) {
     return;
   }
   both_ways(*first);
+}
+
+std::optional<Vec> OrbitCurve::without_kept_impact(const Located& l) {
+  seen_.resize(0);
+  const std::optional<size_t> impact = vanishing_impact(view(l.point));
+  if (!impact) return std::nullopt;
+  const Guard guard = problem_.legs()[*impact].guard;
+  const std::optional<Vec> legs = without_impact(*impact, l);
+  curve_->refresh_scale();
+  const std::optional<CurvePoint> there = legs ? curve_->start(*legs) : std::nullopt;
+  seen_.resize(0);
+  if (there) {
+    const Monitor* touched = nullptr;
+    for (const Monitor& m : view(*there).monitors) {
+      if (m.guard.guard.kind != guard.kind || m.guard.guard.item != guard.item) continue;
+      if (!touched || std::abs(m.lowest.value) < std::abs(touched->lowest.value)) touched = &m;
+    }
+    if (touched && touched->lowest.where == Lowest::Where::inside && distance_from(there->z, l) < 1e-3) {
+      kept_ = touched->name;
+      return there->z;
+    }
+  }
+  problem_.restore(sought_signature_);
+  curve_->refresh_scale();
+  seen_.resize(0);
+  return std::nullopt;
 }
 
 double OrbitCurve::kept_value(const Vec& z) {
@@ -252,14 +279,9 @@ std::vector<Test> OrbitCurve::curve_tests(const CurvePoint& p) {
     out.push_back(cusp_test(scaled.rightCols(2), singular_.left(), p.tangent.tail(2)));
   }
   if (kept_ == "torus") {
-    // The angle of the pair on the circle.
-    double nearest = HUGE_VAL, cosine = 0;
-    for (const std::complex<double>& mu : v.roots) {
-      if (std::abs(std::abs(mu) - 1) < nearest) {
-        nearest = std::abs(std::abs(mu) - 1);
-        cosine = mu.real();
-      }
-    }
+    const double cosine = cosine_of_pair(v.roots);
+    out.push_back({"resonance 1:1", cosine - 1});
+    out.push_back({"resonance 1:2", cosine + 1});
     out.push_back({"resonance 1:3", cosine + 0.5});
     out.push_back({"resonance 1:4", cosine});
   }

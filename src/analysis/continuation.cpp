@@ -55,9 +55,10 @@ std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double 
     z += step;
     contracts = size < 0.01 * last;
     // What is left after a step: its square for Newton's method, with the matrix of the step before as much less again.
-    const bool done = size < 1e-13 || (last < 1e-6 && size < 1e-11) ||
-                      (chord ? contracts && size * (size / last) < 1e-13
-                             : (size < 1e-8 && size > 0.2 * last) || (rough && size < 1e-7 && contracts));
+    const bool done =
+        size < 1e-13 || (last < 1e-6 && size < 1e-11) ||
+        (chord ? contracts && size * (size / last) < 1e-13
+               : (size < 1e-8 && size > 0.2 * last) || (rough && !followed_.slopes_differ && size < 1e-7 && contracts));
     last = size;
     if (!done) continue;
     CurvePoint out{.z = z, .tangent = Vec::Zero(n), .iterations = iteration + 1};

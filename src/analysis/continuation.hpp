@@ -62,6 +62,8 @@ struct Passage {
 struct Followed {
   /// F and F_z; false where they are not to be had.
   std::function<bool(const Vec& z, Vec& r, Mat& J)> equations;
+  /// Whether F_z is made of differences: what a step leaves undone is then more than its square.
+  bool slopes_differ = false;
   /// F alone, in the units of the last F_z, where that is less work; may be left out.
   std::function<bool(const Vec& z, Vec& r)> residual{};
   /// The size of each unknown; it may change from step to step.

@@ -103,6 +103,9 @@ class OrbitCurve {
   OrbitOptions settling_from(const Located& l, double value);
   /// The curve of the special point in two parameters.
   void follow_special(const Located& l);
+  /// Of an impact that is met without speed: the orbit without it, whose gap is what is kept. Where it happens, its
+  /// time goes with a square root.
+  std::optional<Vec> without_kept_impact(const Located& l);
   double kept_value(const Vec& z);
   /// Where the curve of a special point is special itself.
   std::vector<Test> curve_tests(const CurvePoint& p);

@@ -35,6 +35,7 @@ Followed special_curve(Followed branch, KeptTest equations, std::function<std::v
                        std::function<bool(const std::string& type, const Located&)> add) {
   branch.equations = std::move(equations);
   branch.residual = {};
+  branch.slopes_differ = true;
   branch.tests = std::move(tests);
   branch.special = [add](const Located& l) { return add(l.test.name, l); };
   branch.pass = [add](const Located& l) {

@@ -193,6 +193,17 @@ double passes_test(const Spectrum& m, double place) {
 
 double flip_test(const Spectrum& m) { return passes_test(m, -1); }
 
+double cosine_of_pair(const Spectrum& m) {
+  double nearest = HUGE_VAL, cosine = 0;
+  for (size_t i = 0; i < m.size(); ++i) {
+    for (size_t j = i + 1; j < m.size(); ++j) {
+      const double off = std::abs(m[i] * m[j] - 1.0);
+      if (off < nearest) nearest = off, cosine = 0.5 * (m[i] + m[j]).real();
+    }
+  }
+  return cosine;
+}
+
 double torus_test(const Spectrum& m) {
   double product = 1;
   for (size_t i = 0; i < m.size(); ++i) {

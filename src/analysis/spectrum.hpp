@@ -39,6 +39,8 @@ bool on_axis(const Spectrum& eigenvalues);
 double passes_test(const Spectrum& multipliers, double place);
 /// Vanishes where a multiplier is -1.
 double flip_test(const Spectrum& multipliers);
+/// Of the pair whose product is 1: the cosine of its angle on the circle. Beyond 1 and -1 the pair is real.
+double cosine_of_pair(const Spectrum& multipliers);
 /// Vanishes where two multipliers have the product 1: torus points and neutral saddles.
 double torus_test(const Spectrum& multipliers);
 bool on_circle(const Spectrum& multipliers);

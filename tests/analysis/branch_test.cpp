@@ -1254,5 +1254,89 @@ om = 5
   EXPECT_EQ(b.ends[0].why, "homoclinic");
 }
 
+// Fixed points s of y -> A y - B x - y^2 - 0.1, x -> y have the trace A - 2 s and the determinant B, 1 on the curve:
+// s^2 + (2 - A) s + 0.1 = 0 with A - 2 s = 2, -2, -1, 0.
+TEST(OrbitBranch, OfTorusPointsHasItsStrongResonances) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = 0
+  y' = 0
+"""
+[parameters]
+B = 0.5
+A = 0.5
+[initial]
+x = -0.1
+y = -0.1
+[jump.m]
+every = 1
+set = { x = "y", y = "A*y - B*x - y^2 - 0.1" }
+[section.s]
+every = 1
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  BranchOptions range{.parameter = 0, .low = 0.2, .high = 1.5};
+  const Branch first = follow_orbit(model, start, range);
+  const auto tori = of_type(first, "torus");
+  ASSERT_EQ(tori.size(), 1u);
+  EXPECT_NEAR(tori[0]->values[0], 1, 1e-10);
+  range.second = 1;
+  range.second_low = -3;
+  range.second_high = 3;
+  const Branch curve = begun_at(*tori[0], model, start, range);
+  ASSERT_TRUE(curve.found) << curve.message;
+  const auto expect_resonance = [&](const std::string& type, double s, double trace) {
+    const auto found = of_type(curve, type);
+    ASSERT_EQ(found.size(), 1u) << type;
+    EXPECT_NEAR(found[0]->values[0], 1, 1e-9) << type;
+    EXPECT_NEAR(found[0]->values[1], trace + 2 * s, 1e-7) << type;
+  };
+  expect_resonance("resonance 1:1", -std::sqrt(0.1), 2);
+  expect_resonance("resonance 1:2", 2 - std::sqrt(4.1), -2);
+  expect_resonance("resonance 1:3", (3 - std::sqrt(9.4)) / 2, -1);
+  expect_resonance("resonance 1:4", 1 - std::sqrt(1.1), 0);
+}
+
+// The orbit that just touches is x = A cos(w t - phi): d = A = 1/sqrt((1 - w^2)^2 + (0.1 w)^2), whichever side it is
+// followed from.
+TEST(OrbitBranch, OfGrazingImpactsIsTheAmplitudeOfTheFreeOscillator) {
+  for (const double from : {2.0, 4.0}) {
+    const Model model = read_model_text(fmt::format(R"M(
+equations = """
+  x' = v
+  v' = -x - 0.1*v + cos(w*t) - N
+"""
+[parameters]
+w = {}
+d = 0.2
+[initial]
+x = 0
+v = 0
+[constraint.N]
+gap = "d - x"
+restitution = 0.8
+[section.s]
+every = "2*pi/w"
+)M",
+                                                    from));
+    const OrbitOptions start{.run = run_of(model), .section = 0};
+    BranchOptions range{.parameter = 0, .low = 2, .high = 5};
+    const Branch first = follow_orbit(model, start, range);
+    const auto grazes = of_type(first, "impact-grazing");
+    ASSERT_EQ(grazes.size(), 1u);
+    range.low = 1.5;
+    range.second = 1;
+    range.second_low = 0.05;
+    range.second_high = 0.6;
+    const Branch curve = begun_at(*grazes[0], model, start, range);
+    ASSERT_TRUE(curve.found) << curve.message;
+    for (const BranchEnd& e : curve.ends) EXPECT_EQ(e.why, "range");
+    for (const BranchPoint& p : curve.points) {
+      const double w = p.values[0];
+      EXPECT_NEAR(p.values[1], 1 / std::hypot(1 - w * w, 0.1 * w), 1e-11) << w;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace saltus
