@@ -208,7 +208,7 @@ std::optional<Fate> Act::rest_at(Moment& now, const std::vector<int>& resting, T
     else
       any_jump = true;
   }
-  if (any_jump && zeros_.empty()) {
+  if (any_jump) {
     // Conditions count as armed: if the flow goes on in the wanted direction, the jumps have no end.
     if (auto fate = arrive(now, event, zeros_, true, false)) return fate;
     series_.set_mode(now.mode);

@@ -48,6 +48,9 @@ class Act {
   /// unknowns. Nothing if no mode of the model rests there; `now` is then unspecified.
   std::optional<Fate> rest_at(Moment& now, const std::vector<int>& resting, Transition& event, bool& rests);
 
+  /// Puts the state on the surfaces of these guards, which it has reached but for their last digits.
+  void land(Moment& now, std::span<const Guard> guards);
+
   /// After a step without event: the signs of what jumps watch, where the next step starts from. Says which have been
   /// crossed after all.
   std::vector<int> note_signs(const Moment& now);
@@ -90,6 +93,7 @@ class Act {
   std::vector<AtZero> walls_that_moved(Moment& now);
   bool unmoved(const Moment& now, const Transition& event, const AtZero& z);
   void land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth);
+  void land_where_fields_end(Moment& now, const std::vector<AtZero>& zeros);
   void land_on_kinks(Moment& now, const std::vector<AtZero>& zeros);
   void add_neighbours(const Moment& now, std::vector<AtZero>& zeros) const;
   void add_ties(std::vector<AtZero>& zeros) const;

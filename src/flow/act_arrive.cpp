@@ -321,6 +321,7 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
   if (zeros.size() == 1 && switch_in_time(now, zeros[0])) return std::nullopt;
   choice_.time_scale = scale();
   if (!at_start) {
+    land_where_fields_end(now, zeros);
     land_on_kinks(now, zeros);
     arrive_for_good(now, zeros);
   }
@@ -472,6 +473,25 @@ void Act::land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth) {
   }
   series_.set_mode(all);
   series_.project(now.x, now.t(), now.counters, depth);
+}
+
+void Act::land(Moment& now, std::span<const Guard> guards) {
+  std::vector<AtZero> surfaces;
+  for (const Guard& g : guards) {
+    if (g.kind == GuardKind::surface) surfaces.push_back({.unknown = g.item, .known = 1});
+  }
+  if (!surfaces.empty()) land_on(now, surfaces, 1);
+}
+
+/// Beyond its surface by a last digit a field may have no value any more: what follows is to be seen on the surface.
+void Act::land_where_fields_end(Moment& now, const std::vector<AtZero>& zeros) {
+  std::vector<AtZero> crossed;
+  for (const AtZero& z : zeros) {
+    if (z.fresh && z.unknown < program_.switches() && !program_.nested(z.unknown)) crossed.push_back(z);
+  }
+  series_.set_mode(now.mode);
+  if (!crossed.empty() && series_.evaluate(now.x, now.t(), now.counters) == SeriesStatus::undefined)
+    land_on(now, crossed, 1);
 }
 
 /// A root may lie under a kink (a tank that runs empty): what follows is then to be seen on the surface itself only.

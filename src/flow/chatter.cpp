@@ -57,38 +57,87 @@ void Chatter::clear() {
   count_ = 0;
   key_ = 0;
   longest_ = 0;
+  limit_error_ = HUGE_VAL;
 }
 
-bool Chatter::repeats(size_t period) const {
-  for (size_t i = 0; i < 3 * period; ++i) {
+/// Whether the last `times` periods were like the one before each of them.
+bool Chatter::repeats(size_t period, size_t times) const {
+  for (size_t i = 0; i < times * period; ++i) {
     if (key(i) != key(i + period) || mark(i).touched.empty()) return false;
   }
   return true;
 }
 
-std::optional<Accumulation> Chatter::find(double resolution, double time_scale, double tolerance) {
-  for (size_t period = 1; period <= 8 && 4 * period < count_; ++period) {
+/// Of a period of events, `back` periods ago.
+double Chatter::blur_of(size_t period, size_t back, const Blur& blur) const {
+  double widest = 0;
+  for (size_t i = back * period; i < (back + 1) * period; ++i)
+    widest = std::max(widest, blur(time(i), mark(i).touched, mark(i).x));
+  return widest;
+}
+
+/// Whether what is left, or the last period, is too short for what is touched to tell its events apart. Their speeds,
+/// by which rounding is divided, shrink like their intervals: two hits that follow each other soon are no sequence.
+bool Chatter::is_blurred(size_t period, double interval, double ratio, const Blur& blur) const {
+  const double last = blur_of(period, 0, blur);
+  const double shortest = std::min(interval, interval * ratio / (1 - ratio));
+  return shortest < exhausted_bits * last && blur_of(period, 1, blur) < 4 * ratio * last;
+}
+
+/// Time left: as it was foretold best, unless the last intervals contradict it.
+double Chatter::foretold(double rest, double toward) const {
+  const double left = toward * (limit_ - time(0));
+  return limit_error_ < HUGE_VAL && left > 0 && left < 8 * rest ? left : rest;
+}
+
+std::optional<Accumulation> Chatter::find(double resolution, double time_scale, double tolerance, const Blur& blur) {
+  bool shrinks = false;
+  for (size_t period = 1; period <= 8 && 2 * period < count_; ++period) {
     if (key(0) != key(period)) continue;
-    const double t0 = time(0), t1 = time(period), t2 = time(2 * period), t3 = time(3 * period);
-    const double d0 = std::abs(t0 - t1), d1 = std::abs(t1 - t2), d2 = std::abs(t2 - t3);
-    if (!(d0 < slowest_ratio * d1 && d1 < d2)) continue;  // what repeats itself is told at once
-    const double d3 = std::abs(t3 - time(4 * period));
-    if (!(d2 < d3) || !repeats(period)) continue;
-    const double ratio = d0 / d1;
-    const double rest = d0 * ratio / (1 - ratio);
-    const double drift = std::abs(d1 / d2 - ratio) + std::abs(d2 / d3 - ratio);
+    const double t0 = time(0), t1 = time(period), t2 = time(2 * period);
+    const double d0 = std::abs(t0 - t1), d1 = std::abs(t1 - t2);
+    if (!(d0 < slowest_ratio * d1)) continue;  // what repeats itself is told at once
+    const bool twice = 3 * period < count_, thrice = 4 * period < count_;
+    const double d2 = twice ? std::abs(t2 - time(3 * period)) : HUGE_VAL;
+    const double d3 = thrice ? std::abs(time(3 * period) - time(4 * period)) : HUGE_VAL;
+    if (!(d1 < d2 && d2 <= d3) || !repeats(period, thrice ? 3 : twice ? 2 : 1)) continue;
+    const double ratio = d0 / d1, rest = d0 * ratio / (1 - ratio);
     const double rounding = 64 * resolution / d0;
-    const bool steady = drift < steady_ratio * (1 - ratio) + rounding;
+    const double drift = twice ? std::abs(d1 / d2 - ratio) + (thrice ? std::abs(d2 / d3 - ratio) : 0) : 1;
+    const double toward = t0 > t1 ? 1 : -1, left = foretold(rest, toward);
+    shrinks = true;
     longest_ = std::max(longest_, std::abs(time(count_ - 1) - t0));
-    const double span = std::min(longest_, time_scale);
-    const bool short_enough = rest < short_rest * span;
-    // A ratio that still drifts puts the limit in the wrong place by its share of what is left.
-    const bool accurate = rest * std::max(drift - rounding, 0.0) < limit_error * tolerance * (1 - ratio) * span;
-    const bool exhausted = d0 < exhausted_bits * resolution;
-    if (exhausted || (steady && short_enough && accurate)) return Accumulation{rest, ratio, period, exhausted};
-    return std::nullopt;
+    if (thrice) {
+      const bool steady = drift < steady_ratio * (1 - ratio) + rounding;
+      const double span = std::min(longest_, time_scale);
+      const bool short_enough = rest < short_rest * span;
+      // A ratio that still drifts puts the limit in the wrong place by its share of what is left.
+      const bool accurate = rest * std::max(drift - rounding, 0.0) < limit_error * tolerance * (1 - ratio) * span;
+      const bool exhausted = d0 < exhausted_bits * resolution;
+      if (steady && short_enough && accurate) return Accumulation{rest, ratio, period, exhausted};
+      if (exhausted) return Accumulation{left, ratio, period, exhausted};
+    }
+    if (rest < blurred_rest * longest_ && is_blurred(period, d0, ratio, blur))
+      return Accumulation{left, ratio, period, false, true};
+    if (const double error = rest * (drift + rounding) / (1 - ratio); error < limit_error_) {
+      limit_ = t0 + toward * rest;
+      limit_error_ = error;
+    }
+    if (thrice) return std::nullopt;
   }
-  longest_ = 0;
+  if (!shrinks) longest_ = 0, limit_error_ = HUGE_VAL;
+  return next_ == 0 && count_ == memory ? find_lost(resolution, blur) : std::nullopt;  // once in a while
+}
+
+/// Events that go on for ever within the last digits of time, or of what they touch.
+std::optional<Accumulation> Chatter::find_lost(double resolution, const Blur& blur) const {
+  for (size_t period = 1; period <= 8; ++period) {
+    if (!repeats(period, 3)) continue;
+    const double interval = std::abs(time(0) - time(period));
+    if (interval < exhausted_bits * resolution || interval < lost_bits * blur_of(period, 0, blur))
+      return Accumulation{interval, 0.5, period, false, true};
+    break;
+  }
   return std::nullopt;
 }
 
@@ -103,12 +152,14 @@ std::vector<int> Chatter::members(const Accumulation& a) const {
 std::optional<double> Chatter::limit(const Accumulation& a, size_t i) const {
   const double x = mark(0).x[i], x1 = mark(a.period).x[i], x2 = mark(2 * a.period).x[i];
   const double last = x - x1, before = x1 - x2, ratio = last / before;
+  if (a.blurred) return x + last * (a.rest / std::abs(time(0) - time(a.period)));  // its own ratio is noise, its mean rate is not
   const bool seen = std::abs(before) > 64 * eps * std::abs(x);
   if (!seen || !(std::abs(ratio) < 0.99995)) return std::nullopt;
   return x + last * ratio / (1 - ratio);
 }
 
 bool Chatter::grows(const Accumulation& a, size_t i) const {
+  if (!(3 * a.period < count_)) return false;
   const auto moved = [&](size_t k) { return mark(k * a.period).x[i] - mark((k + 1) * a.period).x[i]; };
   const double factor = moved(0) / moved(1);
   const auto same = [&](double other) { return std::abs(other - factor) < steady_growth * std::abs(factor); };

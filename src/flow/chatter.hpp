@@ -4,11 +4,16 @@
 //   ratio = d0/d1;  time left = d0 ratio/(1 - ratio), if the ratio is steady and what is left is too short to matter
 //   each state follows its own geometric sequence to its limit
 //
+// Heights away from zero have last digits (x = 1): below them intervals are noise. The limit is then the one that was
+// foretold best on the way there.
+//
 // docs/method/event_driven.md says why a long but finite sequence is not cut off.
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,6 +28,7 @@ struct Accumulation {
   double ratio = 0;        ///< of successive intervals
   size_t period = 1;       ///< events that repeat
   bool exhausted = false;  ///< they have become too close for time to tell them apart
+  bool blurred = false;    ///< they have become too close for what they touch to tell them apart
 };
 
 class Chatter {
@@ -35,8 +41,10 @@ class Chatter {
   void add(double t, std::span<const int> touched, std::span<const double> x);
   void clear();
 
+  /// By how much rounding of what an event touched may put it off in time, there at (t, x).
+  using Blur = std::function<double(double t, std::span<const int> touched, std::span<const double> x)>;
   /// `resolution`: what time can tell apart; `time_scale`: in which the flow changes.
-  std::optional<Accumulation> find(double resolution, double time_scale, double tolerance);
+  std::optional<Accumulation> find(double resolution, double time_scale, double tolerance, const Blur& blur);
 
   /// What the last period of events touched, each once.
   std::vector<int> members(const Accumulation& a) const;
@@ -57,7 +65,11 @@ class Chatter {
   const Mark& mark(size_t back) const { return marks_[place(back)]; }
   double time(size_t back) const { return times_[place(back)]; }
   uint64_t key(size_t back) const { return keys_[place(back)]; }
-  bool repeats(size_t period) const;
+  bool repeats(size_t period, size_t times) const;
+  double blur_of(size_t period, size_t back, const Blur& blur) const;
+  bool is_blurred(size_t period, double interval, double ratio, const Blur& blur) const;
+  double foretold(double rest, double toward) const;
+  std::optional<Accumulation> find_lost(double resolution, const Blur& blur) const;
   void note(const Guard& guard);
   void note(const Mode& before);
 
@@ -67,6 +79,7 @@ class Chatter {
   size_t next_ = 0, count_ = 0;
   uint64_t key_ = 0;    // of the event being noted
   double longest_ = 0;  // how long the current sequence has lasted at most
+  double limit_ = 0, limit_error_ = HUGE_VAL;  // where it accumulates, as far as it was foretold best
 };
 
 }  // namespace saltus

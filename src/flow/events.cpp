@@ -149,8 +149,27 @@ void Events::mark(const Transition& event) {
 
 void Events::finish_chatter(Moment& now, double time_scale, double resolution) {
   chatter_.add(now.t(), touched_, now.x);
-  const std::optional<Accumulation> found = chatter_.find(resolution, time_scale, options_->tolerance);
+  const std::optional<Accumulation> found = chatter_.find(
+      resolution, time_scale, options_->tolerance,
+      [&](double t, std::span<const int> touched, std::span<const double> x) { return blur(now, t, touched, x); });
   if (found) go_to_limit(*found, now);
+}
+
+/// Rounding of what was touched at x over its rate there.
+double Events::blur(const Moment& now, double t, std::span<const int> touched, std::span<const double> x) {
+  const int m = program_.switches(), unknowns = program_.unknowns();
+  series_.set_mode(now.mode);
+  if (series_.expand(x, t, now.counters, 1) != SeriesStatus::ok) return 0;
+  double widest = 0;
+  for (const int u : touched) {
+    const size_t output = u < m          ? program_.surface(u)
+                          : u < unknowns ? program_.gap(u - m)
+                                         : program_.jump(u - unknowns);
+    const double* h = u < m ? series_.surface(u) : u < unknowns ? series_.gap(u - m) : series_.jump(u - unknowns);
+    const double rate = std::abs(h[1]);
+    if (rate > 0) widest = std::max(widest, series_.noise(output) / rate);
+  }
+  return widest;
 }
 
 /// The limit: what chattered has come to rest; everything else went on as in the mode in which it rests.

@@ -26,6 +26,8 @@ class Events {
   /// `time_scale`: in which the flow changes; `resolution`: what time can tell apart. `may_step`: where no mode is
   /// consistent nothing happens, and the caller makes a step without one; otherwise that ends the run.
   bool happen(Moment& now, std::span<const Guard> guards, double time_scale, double resolution, bool may_step = false);
+  /// Puts the state on the surfaces of these guards.
+  void land(Moment& now, std::span<const Guard> guards) { act_.land(now, guards); }
   /// After a step without event: jumps that have been crossed after all.
   std::vector<Guard> crossed(const Moment& now);
 
@@ -36,6 +38,7 @@ class Events {
   void mark(const Transition& event);
   void keep_known(Moment& now);
   void finish_chatter(Moment& now, double time_scale, double resolution);
+  double blur(const Moment& now, double t, std::span<const int> touched, std::span<const double> x);
   void go_to_limit(const Accumulation& found, Moment& now);
   bool extrapolate(const Accumulation& found, const std::vector<int>& resting, char letter, Moment& now);
   void pass_sections(const Moment& now, std::span<const Guard> guards, double resolution);

@@ -35,4 +35,11 @@ inline Leading leading_coefficient(const double* c, int first, int last, double 
   return {last + 1, 0};
 }
 
+/// When a series falls to zero, from its first coefficients; not positive if it does not. At the end of h' = -h^p the
+/// tangent is as many times too short as the root has multiplicity, 1/(1 - p).
+inline double time_to_zero(const double* c, double direction) {
+  const double along = -c[0] / c[1] * direction, power = 2 * c[0] * c[2] / (c[1] * c[1]);
+  return along / (1 - std::clamp(power, 0.0, steepest_power));
+}
+
 }  // namespace saltus

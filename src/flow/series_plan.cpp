@@ -54,7 +54,8 @@ Series::Plan Series::make_plan(const Mode& mode) {
   std::vector<int> position(at(all), -1);
   for (int u = 0; u < all; ++u) {
     const bool slid = u < m ? mode.switches[at(u)] == '0' : mode.constraints[at(u - m)] == 'c';
-    if (u < m && mode.switches[at(u)] == '=') plan.still.push_back(u);
+    const bool by_itself = u < m && (mode.switches[at(u)] == '=' || (slid && tape.degree[at(u)] < 0));
+    if (by_itself) plan.still.push_back(u);
     if (!slid || tape.degree[at(u)] < 0) continue;
     if (const auto tie = ties_.find(u); tie != ties_.end() && mode.switches[at(tie->second.first)] == '0') {
       plan.followers.push_back({u, tie->second.first, static_cast<double>(tie->second.second)});

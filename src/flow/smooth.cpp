@@ -131,6 +131,19 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
     while (length > least && !changes(length, [&](size_t i, double change) { return negligible(i, change, length); }))
       length = std::max(0.25 * length, least);
   }
+  // Away from zero a tangent may be too short for the last digit of what a root is taken of: as long as it needs to be.
+  const auto has_series = [&](double after) {
+    const double tau = direction * after;
+    for (size_t i = 0; i < n; ++i) x[i] = now.x[i] + tau * rate[i];
+    const bool defined = series_.expand(x, now.t() + tau, now.counters, order_) == SeriesStatus::ok;
+    return defined && analytic_order() == order_;
+  };
+  for (double longer = length; longer > 0 && longer <= longest; longer *= 4) {
+    if (!changes(longer, [&](size_t i, double change) { return negligible(i, change, longer); })) break;
+    if (!has_series(longer)) continue;
+    length = longer;
+    break;
+  }
   series_.expand(now.x, now.t(), now.counters, order_);
   return length;
 }

@@ -57,6 +57,11 @@ inline constexpr double clear_arrival = 1e-2;
 /// A surface whose rate is less than this share of the states' is met without speed, if it is met together with
 /// another.
 inline constexpr double without_speed = 1e-9;
+/// What arrives within so many steps of the present length is looked at for its last digit, where these are shorter than
+/// this share of the longest of the run: steps shrink with the distance from where a root ends.
+inline constexpr double few_steps = 4, shrunk_share = 1e-2;
+/// The highest p of h' = -h^p that is told from 1, with which h never ends.
+inline constexpr double steepest_power = 0.9;
 /// What moves by this many times its rounding over a step moves.
 inline constexpr double clear_motion = 1e4;
 /// A step is blind where the defect allows less than this share of the length its series promises.
@@ -66,8 +71,8 @@ inline constexpr double blind_share = 1e-3;
 inline constexpr int most_blind_steps = 1000;
 /// After so many it is looked whether something comes to rest at the edge of a root.
 inline constexpr int few_blind_steps = 16;
-/// The same after so many steps that are shorter than this share of the run.
-inline constexpr double short_of_run = 1e-8;
+/// The same after so many steps that are shorter than this share of the run, or of its longest step.
+inline constexpr double short_of_run = 1e-8, short_of_longest = 1e-6;
 /// A state has all but vanished at this share of its largest size, and is soon at rest if at its rate it takes less
 /// than this share of the time scale of the start.
 inline constexpr double vanished_share = 1e-12, soon_at_rest = 1e-5;
@@ -132,10 +137,14 @@ inline constexpr double steady_ratio = 0.02;
 inline constexpr double steady_growth = 1e-3;
 /// A sequence is completed when what is left of it is this share of its length or of the flow's time scale.
 inline constexpr double short_rest = 1e-7;
+/// What is left is looked at for rounding of what is touched below this share: heights of a last digit take some 1e-8.
+inline constexpr double blurred_rest = 1e-4;
 /// Share of the tolerance that the place of a limit may be off.
 inline constexpr double limit_error = 0.01;
 /// Events closer than this many times what time can tell apart are not worth following one by one.
 inline constexpr double exhausted_bits = 1e3;
+/// Events that repeat themselves within so many times what rounding makes of their times are at rest.
+inline constexpr double lost_bits = 16;
 
 // ---- time stepping -------------------------------------------------------------------------------------------------
 

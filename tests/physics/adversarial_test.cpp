@@ -212,6 +212,16 @@ TEST(Spirals, TwistingControllerReachesTheOrigin) {
   }
 }
 
+TEST(Spirals, TwistingAboutOneEndsOnBothSurfacesAtItsTime) {
+  // Away from zero the last turns are lower than the last digit of x: the limit is foretold before.
+  const double first = std::sqrt(2.0), turn = first / 3 + std::sqrt(2.0 / 3);
+  const System s = system("x' = v\nv' = -2*sign(x - 1) - sign(v)", "x = 2\nv = 0");
+  const Trajectory run = s.run(12);
+  EXPECT_NEAR(changes(run).back().t, first + turn / (1 - 1 / std::sqrt(3.0)), 1e-12) << story(run);
+  EXPECT_EQ(run.end.mode.text(), "00") << story(run);
+  expect_end(run, {1, 0}, 0);
+}
+
 TEST(Spirals, TwistingControllerHoldsAgainstADisturbance) {
   const System s = system("x1' = x2\nx2' = -5*sign(x1) - 3*sign(x2) + 0.5*sin(10*t)", "x1 = 1\nx2 = 0");
   const Trajectory run = s.run_both(10);

@@ -10,6 +10,7 @@
 #include "flow/event/clusters.hpp"
 #include "flow/event/watches.hpp"
 #include "flow/events.hpp"
+#include "flow/leading.hpp"
 #include "flow/recorder.hpp"
 #include "flow/smooth.hpp"
 #include "flow/thresholds.hpp"
@@ -75,6 +76,7 @@ class EventEngine {
     next_sign_.clear();
     first_scale_ = 0;
     blind_steps_ = rough_steps_ = short_steps_ = 0;
+    longest_natural_ = rest_scale_ = 0;
     after_event_ = true;
   }
 
@@ -130,6 +132,10 @@ class EventEngine {
     if (!(length > 0) || !std::isfinite(length)) length = longest;
     const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
     if (natural < shortest) return rough_step(natural, watched);
+    longest_natural_ = std::max(longest_natural_, std::min(natural, horizon()));
+    if (natural < shrunk_share * longest_natural_) {
+      if (const Watch* there = watches_.within_rounding(smooth_, natural)) return land(*there, natural, watched);
+    }
     const Watch* first = nullptr;
     for (;;) {
       first = watches_.find_first(smooth_, events_.jumps(), direction_ * length, resolution(), false);
@@ -154,7 +160,8 @@ class EventEngine {
     }
     rough_steps_ = 0;
     blind_steps_ = length < blind_share * std::min(natural, longest) ? blind_steps_ + 1 : 0;
-    short_steps_ = length < short_of_run * horizon() ? short_steps_ + 1 : 0;
+    const double short_step = std::max(short_of_run * horizon(), short_of_longest * longest_natural_);
+    short_steps_ = length < short_step ? short_steps_ + 1 : 0;
     const bool creeps = short_steps_ > 0 && short_steps_ % few_blind_steps == 0;
     if (determinants_.empty() && (creeps || blind_steps_ > few_blind_steps) && come_to_rest()) return;
     if (blind_steps_ > most_blind_steps) return stall(length);
@@ -192,35 +199,62 @@ class EventEngine {
     stall(carried);
   }
 
+  /// A surface is within its last digit of zero, which the series would not bring nearer: along the tangent onto it.
+  void land(const Watch& there, double natural, std::span<const WatchedSeries> watched) {
+    smooth_.cut_rough(now_, there.root);
+    advance(&there, natural, watched);
+    events_.land(now_, guards_);
+  }
+
   /// States that have all but vanished, fall to zero in no time and would stay there (h' = -sqrt(h)) are there. Whether
   /// there were any.
   bool come_to_rest() {
     bool any = false;
     for (size_t i = 0; i < now_.x.size(); ++i) any = any || (now_.x[i] != 0 && has_vanished(i));
     if (!any) return false;
-    const double scale = first_scale();
-    if (put_to_rest(scale)) return true;
+    if (rest_scale_ == 0) rest_scale_ = smooth_.estimate_scale(first_moment());
+    if (put_to_rest()) return true;
     smooth_.begin(now_);  // the series as they were
     return false;
   }
 
-  bool put_to_rest(double scale) {
+  /// The others go on along their tangents until the last of them is there.
+  bool put_to_rest() {
+    if (smooth_.begin(now_) != SeriesStatus::ok) return false;
     Series& series = smooth_.series();
-    series.set_mode(now_.mode);
-    if (series.evaluate(now_.x, now_.t(), now_.counters) != SeriesStatus::ok) return false;
     std::vector<double> x = now_.x;
     std::vector<int> resting;
+    double time = 0;
     for (int i = 0; i < program_.states(); ++i) {
-      const double rate = series.rate(i)[0] * direction_, size = std::abs(x[at(i)]);
-      const bool falls = x[at(i)] * rate < 0 && size < soon_at_rest * scale * std::abs(rate);
-      if (falls && has_vanished(at(i))) x[at(i)] = 0, resting.push_back(i);
+      if (x[at(i)] == 0 || !has_vanished(at(i))) continue;
+      const double arrives = time_to_zero(series.state(i), direction_);
+      if (!(arrives > 0 && arrives < soon_at_rest * rest_scale_)) continue;
+      x[at(i)] = 0;
+      resting.push_back(i);
+      time = std::max(time, arrives);
     }
     if (resting.empty() || series.evaluate(x, now_.t(), now_.counters) != SeriesStatus::ok) return false;
     const auto stays = [&](int i) { return series.rate(i)[0] == 0; };
     if (!std::all_of(resting.begin(), resting.end(), stays)) return false;
-    now_.x = x;
+    const std::span<const WatchedSeries> watched = expand_again();
+    smooth_.cut_rough(now_, direction_ * std::min(time, longest_step()));
+    advance(nullptr, 0, watched);
+    for (const int i : resting) now_.x[at(i)] = 0;
     blind_steps_ = rough_steps_ = short_steps_ = 0;
+    if (!recorder_.ended()) add_surfaces_of_rest();
     return true;
+  }
+
+  /// Surfaces that are zero with what has come to rest are reached with it.
+  void add_surfaces_of_rest() {
+    Series& series = smooth_.series();
+    series.set_mode(now_.mode);
+    if (series.evaluate(now_.x, now_.t(), now_.counters) != SeriesStatus::ok) return;
+    for (int i = 0; i < program_.switches(); ++i) {
+      const char c = now_.mode.switches[at(i)];
+      if (program_.moves(i) && (c == '+' || c == '-') && series.surface(i)[0] == 0)
+        guards_.push_back({GuardKind::surface, i, 0});
+    }
   }
   bool has_vanished(size_t i) const { return std::abs(now_.x[i]) < vanished_share * smooth_.largest(i); }
   double horizon() const { return std::abs(options_->until - options_->from); }
@@ -261,7 +295,10 @@ class EventEngine {
     if (!recorder_.has_grown(now_) && events_.jumps().size() > 0) guards_ = events_.crossed(now_);
   }
 
-  void found_here() { guards_ = watches_.found_at(0, resolution()); }
+  void found_here() {
+    guards_ = watches_.found_at(0, resolution());
+    events_.land(now_, guards_);
+  }
 
   void move_clock(double tau, bool free) {
     const double tick = events_.jumps().next_tick();
@@ -383,6 +420,8 @@ class EventEngine {
   Moment now_;
   std::vector<Guard> guards_;  // zero at the end of the last piece
   double first_scale_ = 0;     // time scale before the first step; 0: nobody has asked for it
+  double rest_scale_ = 0;      // the same, for what comes to rest, also where nothing else asks
+  double longest_natural_ = 0;  // step that the series of this run carried
   int blind_steps_ = 0;        // in a row: the defect allows but a small share of what the series promises
   int short_steps_ = 0;        // in a row: no share of the run
   int rough_steps_ = 0;        // made without a series since the last one that had one

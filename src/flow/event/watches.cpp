@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/index.hpp"
+#include "flow/leading.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/polynomial.hpp"
 
@@ -192,6 +193,22 @@ bool Watches::arrive_within(const Smooth& smooth, double time) {
     any = any || w.found;
   }
   return any;
+}
+
+const Watch* Watches::within_rounding(Smooth& smooth, double step) {
+  const Watch* first = nullptr;
+  for (Watch& w : watches_) {
+    w.found = w.touch = false;
+    if (w.guard.kind != GuardKind::surface || w.known != 0) continue;
+    const double* c = function(w, smooth);
+    const double time = time_to_zero(c, direction_);
+    if (!(time > 0 && std::abs(c[0]) <= few_steps * step * std::abs(c[1]))) continue;
+    if (std::abs(c[0]) > smooth.series().noise(at(output(w)))) continue;
+    w.found = w.late = true;
+    w.root = direction_ * time;
+    if (!first || time < std::abs(first->root)) first = &w;
+  }
+  return first;
 }
 
 double Watches::arrival(const Watch& w, const Smooth& smooth, double tau) const {

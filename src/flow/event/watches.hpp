@@ -44,6 +44,9 @@ class Watches {
   const Watch* touched() const { return touched_; }
   /// What reaches zero within such a short time is there: marks it, and says whether there is any.
   bool arrive_within(const Smooth& smooth, double time);
+  /// The first surface that steps as short as `step` do not bring nearer, because it is within its last digit of zero;
+  /// nullptr if there is none. It is marked, with the root of its tangent.
+  const Watch* within_rounding(Smooth& smooth, double step);
   /// The guards found within `resolution` of tau.
   const std::vector<Guard>& found_at(double tau, double resolution);
   /// d/dt at tau of the series of a surface or gap that is zero there, not a number where terms that cancel leave few
