@@ -11,8 +11,7 @@ import glob, json, os, subprocess, sys, tomllib
 import check
 
 ADAPTIVE, FIXED, STEPS = 1e-4, 1e-4, 4000
-SHORT = {"redundant_friction_network_239",  # a release that another distribution of forces undoes within a step
-         "torricelli", "root_times_polynomial"}  # a root without max: steps end where it does
+SHORT = {"redundant_friction_network_239"}  # a release that another distribution of forces undoes within a step
 check.FINE["chatter"] = ("chatter", "slide", "close", "mode")
 
 

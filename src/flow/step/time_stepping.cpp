@@ -54,7 +54,7 @@ class Stepper {
       if (t() >= end_) next_step();
       const Part part = next_part();
       if (t() + part.h == t() && part.h > 0) {
-        stall(part.h);
+        if (!come_to_rest()) stall(part.h);
       } else if (part.h > 0) {
         const StepFate fate = step_in_mode(solver_, rule_, here_, part.h, step_);
         if (fate == StepFate::ok && !(length_.allows(here_, step_) && tells())) {
@@ -151,7 +151,8 @@ class Stepper {
       const double next = options_.from + length_.dt() * ++grid_;
       end_ = next > options_.until - same_grid_point * length_.dt() ? options_.until : next;
     }
-    if (length_.forced() > most_forced_steps) return stall(length_.dt());
+    largest_ = largest_.size() == 0 ? Vec(here_.x.cwiseAbs()) : Vec(largest_.cwiseMax(here_.x.cwiseAbs()));
+    if (length_.forced() > most_forced_steps && !come_to_rest()) return stall(length_.dt());
     if (!(end_ > t())) recorder_.stall(fmt::format("a step of {:.3g} does not move time", length_.dt()), here_.moment);
   }
 
@@ -203,8 +204,12 @@ class Stepper {
     }
     std::vector<Guard> lost;
     if (!solver_.affine() && slope_varies_) lost = find_lost_attraction(series_, solver_, rule_, here_, step_);
+    const bool began_on = !surfaces_here().empty();
     accept(step_, lost.empty() ? part.end : t() + step_.h);
     longest_ *= 2;
+    if (recorder_.ended()) return;
+    if (std::vector<Guard> reached = surfaces_here(); lost.empty() && !began_on && !reached.empty())
+      happen_at(std::move(reached));
     if (lost.empty() || recorder_.ended()) return;
     const Mode before = here_.mode();
     happen_at(lost);
@@ -223,6 +228,7 @@ class Stepper {
     if (where == OnStep::nowhere) return false;
     ++splits_;
     if (where == OnStep::ahead) {
+      tell_tangents();
       const double event = t() + step_.h;
       accept(step_, std::abs(event - end_) <= 4 * eps * std::abs(end_) ? end_ : event);
     }
@@ -243,7 +249,40 @@ class Stepper {
     if (fate != StepFate::undefined && fate != StepFate::not_converged) return false;
     if (++shortened_ > most_halvings) return false;
     longest_ = h / 4;
-    if (h <= std::max(tangent_share_of_step * length_.dt(), tangent_bits * eps * std::abs(t()))) arrive(h);
+    if (!surfaces_here().empty() || h <= std::max(tangent_share_of_step * length_.dt(), tangent_bits * eps * std::abs(t())))
+      arrive(h);
+    return true;
+  }
+
+  /// Surfaces that are not slid on and have been come to, to the last digit.
+  std::vector<Guard> surfaces_here() const {
+    std::vector<Guard> out;
+    const std::string& letters = here_.mode().switches;
+    for (size_t i = 0; i < letters.size(); ++i) {
+      const bool watched = series_.program().moves(static_cast<int>(i)) && (letters[i] == '+' || letters[i] == '-');
+      if (watched && here_.tests[static_cast<Index>(i)] == 0)
+        out.push_back({GuardKind::surface, static_cast<int>(i), 0});
+    }
+    return out;
+  }
+
+  /// States that have all but vanished and would stay there (h' = -sqrt(h)) are there. Whether there were any.
+  bool come_to_rest() {
+    Vec x = here_.x, f;
+    std::vector<Index> resting;
+    for (Index i = 0; i < x.size(); ++i) {
+      if (x[i] == 0 || !(std::abs(x[i]) < vanished_share * largest_[i])) continue;
+      x[i] = 0;
+      resting.push_back(i);
+    }
+    if (resting.empty()) return false;
+    solver_.rates(t(), x, here_.u, f);
+    const auto stays = [&](Index i) { return f[i] == 0; };
+    if (!f.allFinite() || !std::all_of(resting.begin(), resting.end(), stays)) return false;
+    here_.x = x;
+    solver_.tests(t(), here_.x, here_.u, here_.tests);
+    shortened_ = 0;
+    longest_ = HUGE_VAL;
     return true;
   }
 
@@ -277,11 +316,16 @@ class Stepper {
                   [&](const auto& d) { return std::max(d.start, 0.0) > first * (1 + located_share) * d.range(); });
     if (found_.empty()) return;
     reach(first * step_.h);
-    for (Disagreement& d : found_) {
-      if (is_tangent(d)) d.guard.side = 0;
-    }
+    tell_tangents();
     if (step_.h > 0) accept(step_, t() + step_.h, straight());
     if (!recorder_.ended()) happen();
+  }
+
+  /// What arrives without speed may not leave again: it is looked at on its surface.
+  void tell_tangents() {
+    for (Disagreement& d : found_) {
+      if (d.guard.kind != GuardKind::jump && is_tangent(d)) d.guard.side = 0;
+    }
   }
 
   /// Whether what arrives at zero at the end of the step has lost its speed by then.
@@ -377,14 +421,17 @@ class Stepper {
         if (d.guard.kind == GuardKind::surface) solver_.expect_sliding(d.guard.item);
     }
     const StepFate fate = solve_across(h, in_mode, across);
-    if (fate == StepFate::undefined) return end_undefined();
+    if (fate == StepFate::undefined) {
+      if (!come_to_rest()) end_undefined();
+      return;
+    }
     if (fate == StepFate::unsolved) {  // products of forces and slips may only need a shorter step
       if (solver_.affine() || shortened_ >= most_unsolved_tries || !shortens(StepFate::not_converged, h))
         finish(Why::inconsistent, across.trouble);
       return;
     }
     if (fate != StepFate::ok) {
-      if (!shortens(fate, h)) stall(h);
+      if (!shortens(fate, h) && !come_to_rest()) stall(h);
       return;
     }
     Transition event{.before = here_.mode(), .x_minus = values(here_.x), .counters_before = here_.moment.counters};
@@ -553,6 +600,7 @@ class Stepper {
   double grid_ = 0, began_ = 0, end_ = 0;  // the number of the present step, where it begins and ends
   int splits_ = 0, shortened_ = 0;         // of the present step
   double longest_ = HUGE_VAL;              // part of it that Newton's method is given
+  Vec largest_;                            // |x| of the run so far
   Mode slid_in_;                           // the mode in which
   bool slope_varies_ = false;              // d(h')/dsigma varies
   Piece piece_;
