@@ -26,7 +26,26 @@ void Chooser::enter(const std::vector<size_t>& group, Candidate& c) {
     c.mode.switches[at(u)] = '=';
     any = true;
   }
+  for (size_t i = 0; i < group.size(); ++i) {
+    const int u = zeros_[group[i]].unknown;
+    if (c.letters[i] != '0' || !nested(u) || is_flat(c, u)) continue;
+    if (is_zero_on_both_sides(c, u)) c.mode.switches[at(u)] = '=';
+    any = true;
+  }
   if (any) series_.set_mode(c.mode);
+}
+
+bool Chooser::is_zero_on_both_sides(const Candidate& c, int u) {
+  const int order = std::min(2, series_.order());
+  for (const char side : {'+', '-'}) {
+    Mode mode = c.mode;
+    mode.switches[at(u)] = side;
+    series_.set_mode(mode);
+    if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) return false;
+    const double* h = function(u);
+    if (std::any_of(h, h + order + 1, [](double coefficient) { return coefficient != 0; })) return false;
+  }
+  return true;
 }
 
 bool Chooser::is_flat(const Candidate& c, int u) const {

@@ -110,6 +110,8 @@ class Chooser {
   /// Makes the candidate's mode current. A surface that no unknown of the mode can move stays zero by itself or not at
   /// all: '='.
   void enter(const std::vector<size_t>& group, Candidate& c);
+  /// Whether a nested surface is zero under the other letters, whatever its own is: on the flat piece of a table.
+  bool is_zero_on_both_sides(const Candidate& c, int u);
   bool is_flat(const Candidate& c, int u) const;
   /// Candidates whose flow stays where they claim to be, seen with series up to `order`.
   std::vector<Candidate> judge(const std::vector<size_t>& group, std::vector<Candidate>& candidates, int order);
