@@ -216,11 +216,15 @@ std::vector<size_t> Chooser::without_flat(const std::vector<size_t>& group) {
   if (std::any_of(group.begin(), group.end(), depends)) return group;
   const int order = std::min(decision_order, series_.order());
   std::vector<char> flat(group.size(), 1);
-  for (const char side : {'+', '-'}) {
+  // A contact that may open lets go what it keeps at zero.
+  const bool contacts = std::any_of(group.begin(), group.end(),
+                                    [&](size_t z) { return zeros_[z].unknown >= program_.switches(); });
+  for (const auto& [side, contact] : {std::pair{'+', 'c'}, {'-', 'c'}, {'+', 'o'}, {'-', 'o'}}) {
+    if (contact == 'o' && !contacts) break;
     Mode mode = choice_.mode;
     for (const size_t z : group) {
-      const int u = zeros_[z].unknown, m = program_.switches();
-      (u < m ? mode.switches[at(u)] : mode.constraints[at(u - m)]) = u < m ? side : 'o';
+      const int u = zeros_[z].unknown;
+      set_letter(mode, program_, u, u < program_.switches() ? side : contact);
     }
     series_.set_mode(mode);
     if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) return group;
