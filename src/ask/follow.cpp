@@ -46,23 +46,28 @@ void follow_all(const Model& model, const OrbitOptions& start, const BranchOptio
                 std::vector<Branch>& found) {
   constexpr size_t most = 16;
   std::vector<std::pair<std::string, double>> done;
+  const auto kind = [](const SpecialPoint& s) { return s.counted_twice ? "counted twice" : s.type; };
   // A branch of double period ends where one that is known flips, a branch of cycles where they are born.
   const auto note_ends = [&](const Branch& branch) {
     for (const SpecialPoint& s : branch.special) {
-      if (s.counted_twice) done.insert(done.end(), {{"branch", s.values[0]}, {"flip", s.values[0]}});
+      if (s.counted_twice) done.insert(done.end(), {{"counted twice", s.values[0]}, {"flip", s.values[0]}});
+      if (s.type == "flip") done.emplace_back("counted twice", s.values[0]);
       if (!branch.equilibria && (s.type == "hopf" || s.type == "boundary-equilibrium"))
         done.emplace_back(s.type, s.values[0]);
     }
   };
+  for (const SpecialPoint& s : found[0].special) {  // what flips there is followed, but not back again
+    if (s.counted_twice) done.emplace_back("flip", s.values[0]);
+  }
   for (size_t k = 0; k < found.size() && found.size() < most; ++k) {
     const Branch from = found[k];
     for (const SpecialPoint& s : from.special) {
       if (!branches_at(s) || found.size() >= most || watch.stopped()) continue;
       const auto same = [&](const auto& d) {
-        return d.first == s.type && std::abs(d.second - s.values[0]) < 1e-6 * (options.high - options.low);
+        return d.first == kind(s) && std::abs(d.second - s.values[0]) < 1e-6 * (options.high - options.low);
       };
       if (std::any_of(done.begin(), done.end(), same)) continue;
-      done.emplace_back(s.type, s.values[0]);
+      done.emplace_back(kind(s), s.values[0]);
       OrbitOptions there = start;
       there.run.parameters =
           parameter_values(model, std::vector<GivenParameter>{{options.parameter, s.near_values[0]}});

@@ -308,5 +308,25 @@ TEST(FollowQuestion, OfAllBranchesFollowsEachOnceAndUsesNoLabelTwice) {
   EXPECT_NEAR(answer.branches[1].special.back().values[0], 1, 1e-9);
 }
 
+// x -> -(0.5 + 4 mu (1 - mu)) x + x^3: two periods between the flips of x = 0 at mu = (1 -+ sqrt(1/2))/2, x^2 = 1/2 in
+// the middle.
+TEST(FollowQuestion, OfAllBranchesFollowsADoubledOneAndWhatItDoublesOnce) {
+  const System bubble = System::from_text(
+      "equations = \"x' = 0\"\n[parameters]\nmu = 0.5\n[initial]\nx = 0.7\n[jump.m]\nevery = 1\n"
+      "set = { x = \"-(0.5 + 4*mu*(1 - mu))*x + x^3\" }\n[section.s]\nevery = 1\n",
+      "bubble");
+  const FollowAnswer answer =
+      ask(FollowQuestion{.start = {.system = bubble}, .ranges = {{"mu", 0.05, 0.95}}, .all = true});
+  ASSERT_EQ(answer.branches.size(), 2u);
+  EXPECT_NEAR(answer.branches[0].points.front().period, 2, 1e-12);
+  EXPECT_NEAR(answer.branches[1].points.front().period, 1, 1e-12);
+  std::vector<double> flips;
+  for (const SpecialPoint& s : answer.branches[1].special) flips.push_back(s.values[0]);
+  std::sort(flips.begin(), flips.end());
+  ASSERT_EQ(flips.size(), 2u);
+  EXPECT_NEAR(flips[0], (1 - std::sqrt(0.5)) / 2, 1e-10);
+  EXPECT_NEAR(flips[1], (1 + std::sqrt(0.5)) / 2, 1e-10);
+}
+
 }  // namespace
 }  // namespace saltus
