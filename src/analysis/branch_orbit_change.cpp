@@ -163,11 +163,12 @@ std::optional<Vec> OrbitCurve::without_impact(size_t leg, const Located& l) {
 
 int OrbitCurve::times_of(const Side& side) {
   constexpr int most = 16;
+  constexpr double same = 1e-8;  // it has been solved for, away from where orbits meet
   problem_.restore(side.frozen);
   OrbitView v;
   if (!problem_.view(side.z, v, true)) return 1;
   for (int times = most; times > 1; --times) {
-    if (problem_.repeats(v, times)) return times;
+    if (problem_.repeats(v, times, same)) return times;
   }
   return 1;
 }

@@ -1004,6 +1004,12 @@ every = "2*pi/w"
   expect_special(eight, "flip", 4.306763393876281, 1e-10);
   expect_special(eight, "flip", 6.082308924307685, 1e-10);
   EXPECT_NEAR(eight.points.back().values[0], 6.086015348503927, 1e-10);  // where that of four periods flips again
+  // Orbits of 32 periods are so near to those of 16 that one may be taken for the other where it grazes.
+  const Branch sixteen = begun_at(flip_near(eight, 4.306763393876281), model, start, range);
+  const Branch next = begun_at(flip_near(sixteen, 4.306780912520), model, start, range);
+  ASSERT_TRUE(next.found) << next.message;
+  for (const SpecialPoint* s : of_type(next, "grazing")) EXPECT_EQ(s->persists, true) << s->values[0];
+  EXPECT_EQ(next.ends[1].why, "closed");
 }
 
 /// The special point of a doubled branch where a pulse is about to be skipped: its place, and the multipliers of both
