@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -233,6 +234,9 @@ bool Events::extrapolate(const Accumulation& found, const std::vector<int>& rest
   // Surfaces at an angle to each other are reached by and by: until it comes no nearer.
   double off = HUGE_VAL;
   for (double next = 0; (next = series_.project(now.x, now.t(), now.counters)) < off;) off = next;
+  for (double& value : now.x) {  // which no digits are left of
+    if (std::abs(value) < std::numeric_limits<double>::min()) value = 0;
+  }
   return true;
 }
 
