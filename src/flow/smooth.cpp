@@ -88,6 +88,8 @@ int Smooth::analytic_order() const {
 
 double Smooth::tangent_length(const Moment& now, double longest, double direction) {
   const size_t n = now.x.size();
+  find_peaks(direction * longest);  // not over a pulse that is zero to all digits here, and whose flanks overflow
+  for (const double peak : peaks_) longest = std::min(longest, short_of_peak * std::abs(peak));
   std::vector<double> rate(n), x(n), size(n);
   double scale = 0;
   for (size_t i = 0; i < n; ++i) {

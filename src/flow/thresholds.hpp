@@ -45,6 +45,8 @@ inline constexpr int range_looks = 8;
 /// Such peaks that are looked at on one step, and how far beside them, as a share of the step.
 inline constexpr size_t most_peaks = 8;
 inline constexpr double beside_peak = 1.0 / 64;
+/// A tangent ends after this share of the way to a peak.
+inline constexpr double short_of_peak = 0.9;
 /// A step along the tangent is long enough for time to see the series that follows.
 inline constexpr double tangent_bits = 512;
 
