@@ -152,7 +152,8 @@ std::vector<int> Chatter::members(const Accumulation& a) const {
 std::optional<double> Chatter::limit(const Accumulation& a, size_t i) const {
   const double x = mark(0).x[i], x1 = mark(a.period).x[i], x2 = mark(2 * a.period).x[i];
   const double last = x - x1, before = x1 - x2, ratio = last / before;
-  if (a.blurred) return x + last * (a.rest / std::abs(time(0) - time(a.period)));  // its own ratio is noise, its mean rate is not
+  if (a.blurred)
+    return x + last * (a.rest / std::abs(time(0) - time(a.period)));  // its own ratio is noise, its mean rate is not
   const bool seen = std::abs(before) > 64 * eps * std::abs(x);
   if (!seen || !(std::abs(ratio) < 0.99995)) return std::nullopt;
   return x + last * ratio / (1 - ratio);

@@ -77,8 +77,8 @@ class Chatter {
   std::array<double, memory> times_{};
   std::array<uint64_t, memory> keys_{};  // of what happened
   size_t next_ = 0, count_ = 0;
-  uint64_t key_ = 0;    // of the event being noted
-  double longest_ = 0;  // how long the current sequence has lasted at most
+  uint64_t key_ = 0;                           // of the event being noted
+  double longest_ = 0;                         // how long the current sequence has lasted at most
   double limit_ = 0, limit_error_ = HUGE_VAL;  // where it accumulates, as far as it was foretold best
 };
 

@@ -217,8 +217,8 @@ std::vector<size_t> Chooser::without_flat(const std::vector<size_t>& group) {
   const int order = std::min(decision_order, series_.order());
   std::vector<char> flat(group.size(), 1);
   // A contact that may open lets go what it keeps at zero.
-  const bool contacts = std::any_of(group.begin(), group.end(),
-                                    [&](size_t z) { return zeros_[z].unknown >= program_.switches(); });
+  const bool contacts =
+      std::any_of(group.begin(), group.end(), [&](size_t z) { return zeros_[z].unknown >= program_.switches(); });
   for (const auto& [side, contact] : {std::pair{'+', 'c'}, {'-', 'c'}, {'+', 'o'}, {'-', 'o'}}) {
     if (contact == 'o' && !contacts) break;
     Mode mode = choice_.mode;

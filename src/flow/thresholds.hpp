@@ -59,8 +59,8 @@ inline constexpr double clear_arrival = 1e-2;
 /// A surface whose rate is less than this share of the states' is met without speed, if it is met together with
 /// another.
 inline constexpr double without_speed = 1e-9;
-/// What arrives within so many steps of the present length is looked at for its last digit, where these are shorter than
-/// this share of the longest of the run: steps shrink with the distance from where a root ends.
+/// What arrives within so many steps of the present length is looked at for its last digit, where these are shorter
+/// than this share of the longest of the run: steps shrink with the distance from where a root ends.
 inline constexpr double few_steps = 4, shrunk_share = 1e-2;
 /// The highest p of h' = -h^p that is told from 1, with which h never ends.
 inline constexpr double steepest_power = 0.9;

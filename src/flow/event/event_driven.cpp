@@ -418,14 +418,14 @@ class EventEngine {
   Events events_;
   std::optional<Clusters> clusters_;
   Moment now_;
-  std::vector<Guard> guards_;  // zero at the end of the last piece
-  double first_scale_ = 0;     // time scale before the first step; 0: nobody has asked for it
-  double rest_scale_ = 0;      // the same, for what comes to rest, also where nothing else asks
+  std::vector<Guard> guards_;   // zero at the end of the last piece
+  double first_scale_ = 0;      // time scale before the first step; 0: nobody has asked for it
+  double rest_scale_ = 0;       // the same, for what comes to rest, also where nothing else asks
   double longest_natural_ = 0;  // step that the series of this run carried
-  int blind_steps_ = 0;        // in a row: the defect allows but a small share of what the series promises
-  int short_steps_ = 0;        // in a row: no share of the run
-  int rough_steps_ = 0;        // made without a series since the last one that had one
-  bool after_event_ = true;    // the step after an event is a Taylor step: it knows which coefficients vanish
+  int blind_steps_ = 0;         // in a row: the defect allows but a small share of what the series promises
+  int short_steps_ = 0;         // in a row: no share of the run
+  int rough_steps_ = 0;         // made without a series since the last one that had one
+  bool after_event_ = true;     // the step after an event is a Taylor step: it knows which coefficients vanish
   std::vector<int> determinants_, determinants_at_end_;
   std::vector<Crossing> crossings_;
   std::vector<int> next_sign_;

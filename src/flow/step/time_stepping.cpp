@@ -249,7 +249,8 @@ class Stepper {
     if (fate != StepFate::undefined && fate != StepFate::not_converged) return false;
     if (++shortened_ > most_halvings) return false;
     longest_ = h / 4;
-    if (!surfaces_here().empty() || h <= std::max(tangent_share_of_step * length_.dt(), tangent_bits * eps * std::abs(t())))
+    if (!surfaces_here().empty() ||
+        h <= std::max(tangent_share_of_step * length_.dt(), tangent_bits * eps * std::abs(t())))
       arrive(h);
     return true;
   }
