@@ -126,15 +126,16 @@ std::optional<Accumulation> Chatter::find(double resolution, double time_scale, 
     if (thrice) return std::nullopt;
   }
   if (!shrinks) longest_ = 0, limit_error_ = HUGE_VAL;
-  return next_ == 0 && count_ == memory ? find_lost(resolution, blur) : std::nullopt;  // once in a while
+  return next_ == 0 && count_ == memory ? find_lost(resolution, time_scale, blur) : std::nullopt;  // once in a while
 }
 
 /// Events that go on for ever within the last digits of time, or of what they touch.
-std::optional<Accumulation> Chatter::find_lost(double resolution, const Blur& blur) const {
+std::optional<Accumulation> Chatter::find_lost(double resolution, double time_scale, const Blur& blur) const {
   for (size_t period = 1; period <= 8; ++period) {
     if (!repeats(period, 3)) continue;
     const double interval = std::abs(time(0) - time(period));
-    if (interval < exhausted_bits * resolution || interval < lost_bits * blur_of(period, 0, blur))
+    const bool short_lived = interval < lost_share * time_scale;  // rounding need not be looked at otherwise
+    if (interval < exhausted_bits * resolution || (short_lived && interval < lost_bits * blur_of(period, 0, blur)))
       return Accumulation{interval, 0.5, period, false, true};
     break;
   }

@@ -69,7 +69,7 @@ class Chatter {
   double blur_of(size_t period, size_t back, const Blur& blur) const;
   bool is_blurred(size_t period, double interval, double ratio, const Blur& blur) const;
   double foretold(double rest, double toward) const;
-  std::optional<Accumulation> find_lost(double resolution, const Blur& blur) const;
+  std::optional<Accumulation> find_lost(double resolution, double time_scale, const Blur& blur) const;
   void note(const Guard& guard);
   void note(const Mode& before);
 

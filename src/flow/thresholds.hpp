@@ -147,6 +147,8 @@ inline constexpr double limit_error = 0.01;
 inline constexpr double exhausted_bits = 1e3;
 /// Events that repeat themselves within so many times what rounding makes of their times are at rest.
 inline constexpr double lost_bits = 16;
+/// And are shorter than this share of the time in which the flow changes: an ordinary cycle is not.
+inline constexpr double lost_share = 0.01;
 
 // ---- time stepping -------------------------------------------------------------------------------------------------
 
