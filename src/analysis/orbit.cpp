@@ -50,11 +50,13 @@ Orbit OrbitSearch::find() {
     if (forced_ && !(clock_ > 0))
       throw Failure{"clock", "time enters the equations without an evident period; give a section with 'every'"};
     if (!forced_ && section_ < 0) add_plane();
-    program_.emplace(model_);
-    simulator_.emplace(*program_);
-    variation_.emplace(*program_, base(0, 1));
-    shooting_.emplace(*program_, options_.run, forced_, direction_);
+    make_engines();
     Begin begin = options_.guess ? take_guess() : settle();
+    if (!forced_ && !options_.guess && leaps_over_section(begin)) {
+      add_plane();
+      make_engines();
+      begin = settle();
+    }
     solve(begin, orbit);
   } catch (const Failure& failure) {
     orbit.found = false;
@@ -63,6 +65,13 @@ Orbit OrbitSearch::find() {
     orbit.residual = failure.residual;
   }
   return orbit;
+}
+
+void OrbitSearch::make_engines() {
+  program_.emplace(model_);
+  simulator_.emplace(*program_);
+  variation_.emplace(*program_, base(0, 1));
+  shooting_.emplace(*program_, options_.run, forced_, direction_);
 }
 
 void OrbitSearch::solve(Begin begin, Orbit& orbit) {

@@ -145,6 +145,16 @@ bool OrbitSearch::is_on_section(const Begin& begin) {
   return std::abs(slope.value) <= near * slope.by_state.norm() * x.norm();
 }
 
+/// Whether a return to the section is no zero of its function: a jump, an impact or a wrap has carried that over. Such a
+/// section ends no leg.
+bool OrbitSearch::leaps_over_section(const Begin& begin) {
+  constexpr double far = 1e-6;  // of the size of the state
+  if (section_ < 0 || plane_start_ || model_.sections[at(section_)].kind != Section::Kind::on) return false;
+  const Variation::GuardSlope slope = variation_->section(section_, arc_at(begin), begin.x, begin.t);
+  const ConstView x = column_at(begin.x.data(), ix(begin.x.size()));
+  return std::abs(slope.value) > far * slope.by_state.norm() * x.norm();
+}
+
 /// What is constant where a run begins.
 Arc OrbitSearch::arc_at(const Begin& begin) {
   RunOptions still = base(begin.t, 0);

@@ -67,6 +67,7 @@ class OrbitSearch {
   // ---- the search (orbit.cpp)
   void leave_out();
   RunOptions base(double from, double length) const;
+  void make_engines();
   void solve(Begin begin, Orbit& orbit);
   [[noreturn]] void fail_newton(size_t legs, double residual) const;  ///< no residual: there are no equations
   [[noreturn]] void fail_signature(const std::vector<Leg>& found, const std::vector<Leg>& frozen, double open) const;
@@ -83,6 +84,7 @@ class OrbitSearch {
   Expr around(int state, const Expr& moved) const;
   Begin take_guess();
   bool is_on_section(const Begin& begin);
+  bool leaps_over_section(const Begin& begin);
   Arc arc_at(const Begin& begin);
   std::vector<Begin> returns_from(const Begin& begin, int count, double longest);
   Begin settle();

@@ -66,6 +66,8 @@ class Act {
       first_scale;      ///< asked where that is 0, as before the first step, and something depends on it
   bool simply = false;  ///< decide only what the rates of one surface tell; anything else ends as `inconsistent`
 
+  /// The time scale; the series may be those of another point after it.
+  double scale() { return time_scale > 0 ? time_scale : time_scale = first_scale(); }
   /// How many of h, h', ... vanish for something that rests on its surface.
   int rest_of(int u) const;
 
@@ -109,13 +111,12 @@ class Act {
   void note_jumps(const Moment& now);
   bool look_solved(const Moment& now);
   int sign_of_jump(size_t k) const;
+  void note_sections(JumpDone& done) const;
   bool shares_zero(size_t k, const Moment& now) const;
   void note_before(const Moment& now, const Transition& event);
   std::optional<Fate> check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros);
   bool turns_with(int jump, const std::vector<Guard>& guards) const;
   std::optional<Fate> check_state(const Moment& now) const;
-  /// The time scale; the series may be those of another point after it.
-  double scale() { return time_scale > 0 ? time_scale : time_scale = first_scale(); }
   void say(std::string message) { messages_.push_back(std::move(message)); }
   PlainInputs inputs(const Moment& now) const;
 

@@ -82,6 +82,7 @@ std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<in
       } else {
         evaluate_point(now);
       }
+      note_sections(event.jumps.back());
       for (size_t j = 0; j < jumps_.size(); ++j) {
         const int sign = sign_of_jump(j);
         // What has been carried to zero is judged when the mode is known.
@@ -91,6 +92,16 @@ std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<in
     due = std::move(next);
   }
   return std::nullopt;
+}
+
+/// Signs of the functions of `on` sections at the point last looked at.
+void Act::note_sections(JumpDone& done) const {
+  const std::vector<Section>& sections = model_.sections;
+  const auto on = [](const Section& s) { return s.kind == Section::Kind::on; };
+  if (std::none_of(sections.begin(), sections.end(), on)) return;
+  for (size_t s = 0; s < sections.size(); ++s)
+    done.section_signs.push_back(on(sections[s]) ? point_.sign(program_.point_section(static_cast<int>(s)), zero_bounds)
+                                                 : 0);
 }
 
 void Act::note_jumps(const Moment& now) {

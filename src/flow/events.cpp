@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/index.hpp"
+#include "flow/leading.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
@@ -39,7 +40,7 @@ void Events::start(Moment& now, std::function<double()> first_scale) {
   tell_messages();
   recorder_.start(now, first);
   if (fate) recorder_.finish(fate->why, fate->message, now);
-  note_sections(now);
+  note_sections(now, 0);
 }
 
 bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scale, double resolution, bool may_step) {
@@ -49,7 +50,7 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
   touched_.clear();
   act_.time_scale = time_scale;
   if (guards.size() == 1 && happen_alone(now, guards[0])) {
-    note_sections(now);
+    note_sections(now, resolution);
     if (!recorder_.ended()) finish_chatter(now, time_scale, resolution);
     return true;
   }
@@ -72,12 +73,13 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
       recorder_.finish(fate->why, fate->message, now);
       return true;
     }
+    leap_sections(event, now, resolution);
+    note_sections(now, resolution);
     seen = seen || !event.silent;
     mark(event);
     event.reset();
     for (const int k : act_.caused()) event.guards.push_back({GuardKind::jump, k, 0});
   }
-  note_sections(now);
   if (seen && !recorder_.ended()) finish_chatter(now, time_scale, resolution);
   return seen;
 }
@@ -153,7 +155,7 @@ void Events::finish_chatter(Moment& now, double time_scale, double resolution) {
   const std::optional<Accumulation> found = chatter_.find(
       resolution, time_scale, options_->tolerance,
       [&](double t, std::span<const int> touched, std::span<const double> x) { return blur(now, t, touched, x); });
-  if (found) go_to_limit(*found, now);
+  if (found) go_to_limit(*found, now, resolution);
 }
 
 /// Rounding of what was touched at x over its rate there.
@@ -174,7 +176,7 @@ double Events::blur(const Moment& now, double t, std::span<const int> touched, s
 }
 
 /// The limit: what chattered has come to rest; everything else went on as in the mode in which it rests.
-void Events::go_to_limit(const Accumulation& found, Moment& now) {
+void Events::go_to_limit(const Accumulation& found, Moment& now, double resolution) {
   for (size_t i = 0; i < now.x.size(); ++i) {
     if (!chatter_.grows(found, i)) continue;
     if (found.exhausted)
@@ -202,7 +204,7 @@ void Events::go_to_limit(const Accumulation& found, Moment& now) {
     event.count = static_cast<long>(found.period) *
                   std::max(1L, static_cast<long>(std::log(smallest / found.rest) / std::log(found.ratio)));
     recorder_.happened(event, now);
-    note_sections(now);
+    note_sections(now, resolution);
     return;
   }
   // No rest at the limit: go on event by event, as long as time can tell them apart.
@@ -245,29 +247,60 @@ void Events::pass_sections(const Moment& now, std::span<const Guard> guards, dou
   if (!recorder_.has_surface_sections()) return;
   for (size_t s = 0; s < program_.model().sections.size(); ++s) {
     const SharedZero& shared = recorder_.section_shared(s);
-    const int sign = recorder_.section_sign(s);
-    const bool arrives = std::any_of(guards.begin(), guards.end(), [&](const Guard& g) {
+    const auto arrives = std::find_if(guards.begin(), guards.end(), [&](const Guard& g) {
       const int first = g.kind == GuardKind::surface ? 0
                         : g.kind == GuardKind::gap   ? program_.switches()
                         : g.kind == GuardKind::jump  ? program_.unknowns()
                                                      : -1;
-      return first >= 0 && shared.unknown == first + g.item && g.side != 0 && sign == shared.side * g.side;
+      return first >= 0 && shared.unknown == first + g.item && g.side != 0;
     });
-    if (arrives) recorder_.pass_here(static_cast<int>(s), -sign, now, resolution);
+    if (arrives == guards.end()) continue;
+    const int from = shared.side * arrives->side;
+    if (recorder_.section_sign(s) == from) recorder_.pass_here(static_cast<int>(s), -from, now, resolution);
+    recorder_.set_section_sign(s, from);  // which it leaves, whatever rounding says: coming back is no crossing
   }
 }
 
-/// Signs of sections at the current state, where the next step starts from.
-void Events::note_sections(const Moment& now) {
+/// Sections whose functions a jump has carried over zero.
+void Events::leap_sections(const Transition& event, const Moment& now, double resolution) {
+  for (const JumpDone& done : event.jumps) {
+    for (size_t s = 0; s < done.section_signs.size(); ++s) {
+      if (const int sign = done.section_signs[s]; sign != 0)
+        recorder_.leap(static_cast<int>(s), sign, done.after, now, resolution);
+    }
+  }
+}
+
+/// Signs of sections at the current state, where the next step starts from. One that has changed since the last look
+/// (by an impact, a step of floor, another branch of a function) is a crossing, as is arriving at zero for good.
+void Events::note_sections(const Moment& now, double resolution) {
   if (!recorder_.has_surface_sections() || recorder_.ended()) return;
   series_.set_mode(now.mode);
   if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
-  for (size_t s = 0; s < program_.model().sections.size(); ++s) {
+  values_.clear();
+  for (size_t s = 0; s < program_.model().sections.size(); ++s)
+    values_.push_back(series_.section(static_cast<int>(s))[0]);
+  for (size_t s = 0; s < values_.size(); ++s) {
+    if (program_.model().sections[s].kind != Section::Kind::on) continue;
     const SharedZero& shared = recorder_.section_shared(s);
     const bool zero = shared.rests(now.mode) || shared.known(now) > 0;
-    const double c = series_.section(static_cast<int>(s))[0];
-    recorder_.set_section_sign(s, zero ? 0 : c > 0 ? 1 : c < 0 ? -1 : 0);
+    const int before = recorder_.section_sign(s), sign = zero ? 0 : values_[s] > 0 ? 1 : values_[s] < 0 ? -1 : 0;
+    recorder_.set_section_sign(s, sign);
+    if (before == 0 || sign == before || (sign == 0 && section_lead(static_cast<int>(s), now) == before)) continue;
+    recorder_.pass_here(static_cast<int>(s), -before, now, resolution);
   }
+}
+
+/// The sign that the function of a section, which is zero here, is about to have; 0: it stays zero.
+int Events::section_lead(int section, const Moment& now) {
+  const SharedZero& shared = recorder_.section_shared(at(section));
+  if (shared.rests(now.mode)) return 0;
+  if (shared.known(now) > 0) return shared.sign(now.mode);
+  const double scale = act_.scale();
+  const int order = std::min(decision_order, series_.order());
+  series_.set_mode(now.mode);
+  if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return 0;
+  return leading_coefficient(series_.section(section), 1, order, scale, direction_).sign;
 }
 
 }  // namespace saltus

@@ -39,10 +39,12 @@ class Events {
   void keep_known(Moment& now);
   void finish_chatter(Moment& now, double time_scale, double resolution);
   double blur(const Moment& now, double t, std::span<const int> touched, std::span<const double> x);
-  void go_to_limit(const Accumulation& found, Moment& now);
+  void go_to_limit(const Accumulation& found, Moment& now, double resolution);
   bool extrapolate(const Accumulation& found, const std::vector<int>& resting, char letter, Moment& now);
   void pass_sections(const Moment& now, std::span<const Guard> guards, double resolution);
-  void note_sections(const Moment& now);
+  void leap_sections(const Transition& event, const Moment& now, double resolution);
+  void note_sections(const Moment& now, double resolution);
+  int section_lead(int section, const Moment& now);
 
   Series& series_;
   const Program& program_;
@@ -52,6 +54,7 @@ class Events {
   Chatter& chatter_;
   Recorder& recorder_;
   std::vector<int> touched_;
+  std::vector<double> values_;  // of the functions of sections
   decltype(Moment::known) known_;  // before the event
   Transition event_;               // the last one: its memory is used again
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -439,9 +440,17 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
 
 /// Whether a zero at t, with this sign after it along the run, is a new one in the direction of the section.
 bool Recorder::counts(int s, double t, int sign, double resolution) {
-  if (std::abs(t - section_seen_[at(s)]) <= 4 * resolution) return false;
-  if (std::abs(t - options_->from) <= 4 * resolution) return false;
+  if (has_told(s, t, resolution)) return false;
   section_seen_[at(s)] = t;
+  return is_wanted(s, sign);
+}
+
+/// Whether the section has been met at this time, or the run starts here.
+bool Recorder::has_told(int s, double t, double resolution) const {
+  return std::abs(t - section_seen_[at(s)]) <= 4 * resolution || std::abs(t - options_->from) <= 4 * resolution;
+}
+
+bool Recorder::is_wanted(int s, int sign) const {
   const Direction wanted = model_.sections[at(s)].direction;
   // Backward in time a rising crossing is met from above.
   return wanted == Direction::any || (wanted == Direction::rising) == (direction_ * sign > 0);
@@ -450,6 +459,12 @@ bool Recorder::counts(int s, double t, int sign, double resolution) {
 void Recorder::pass_here(int s, int sign, const Moment& now, double resolution) {
   if (ended_ || !counts(s, now.t(), sign, resolution)) return;
   if (point(s, now.t(), now.x, now.mode, now.counters)) end_at(model_.sections[at(s)], now);
+}
+
+void Recorder::leap(int s, int sign, const std::vector<double>& x, const Moment& now, double resolution) {
+  const bool crosses = std::exchange(section_sign_[at(s)], sign) * sign < 0;
+  if (!crosses || ended_ || has_told(s, now.t(), resolution) || !is_wanted(s, sign)) return;
+  if (point(s, now.t(), x, now.mode, now.counters)) end_at(model_.sections[at(s)], now);
 }
 
 void Recorder::end_at(const Section& section, const Moment& now) {

@@ -104,6 +104,9 @@ class Recorder {
   void pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution);
   /// The function of an `on` section is zero here and would have this sign; where that has been told, nothing happens.
   void pass_here(int section, int sign, const Moment& now, double resolution);
+  /// The function of an `on` section has this strict sign after a jump at this time, with the state `x`: where it had
+  /// the other one the section is met, unless the flow has met it at the same time.
+  void leap(int section, int sign, const std::vector<double>& x, const Moment& now, double resolution);
 
   long events() const { return result_->cost.events; }
   long steps() const { return result_->cost.steps; }
@@ -125,6 +128,8 @@ class Recorder {
   bool point(int section, double t, const std::vector<double>& x, const Mode& mode,
              const std::vector<double>& counters);
   bool counts(int section, double t, int sign, double resolution);
+  bool has_told(int section, double t, double resolution) const;
+  bool is_wanted(int section, int sign) const;
   void end_at(const Section& section, const Moment& now);
   void look_at_pace(const Moment& now);
   void tell(const Mode& mode, const std::vector<double>& counters, const std::vector<double>& guess);

@@ -85,6 +85,8 @@ struct JumpDone {
   std::vector<double> before, after;
   /// Where the jump is frozen: what the nonsmooth functions in each value that is set have chosen (code/sides).
   std::vector<std::vector<double>> sides{};
+  /// Of the functions of `on` sections just after it; 0: zero up to rounding, or none. Empty without such sections.
+  std::vector<int> section_signs{};
 };
 
 /// Contacts hit at once, and how.

@@ -559,6 +559,29 @@ TEST(Orbit, BeginsAtTheNextReturnWhereTheGuessPassesTheSectionTheOtherWay) {  //
   EXPECT_NEAR(orbit.period, 1.5586522107162, 1e-11);
 }
 
+TEST(Orbit, MayHaveASectionThatOnlyJumpsPass) {  // from 20 to 22 and back: 5 ln(10/8) + 5 ln(12/10)
+  const Model model = read_model_text(R"M(
+equations = "T' = -(T - 10)/5 + 4*q\nq' = 0"
+[initial]
+T = 18
+q = 1
+[jump.off]
+on = "T - 22"
+direction = "rising"
+set = { q = 0 }
+[jump.on]
+on = "T - 20"
+direction = "falling"
+set = { q = 1 }
+[section.starts]
+on = "q - 0.5"
+direction = "rising"
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 5 * std::log(1.5), 1e-10);
+}
+
 TEST(Exponents, OfARunThatIsStoppedEarlyHaveErrors) {
   const Model model = read_model_text(lorenz);
   ExponentOptions options{.run = run_of(model, 1000)};

@@ -121,5 +121,79 @@ TEST(HiddenKink, AJumpAndASectionBehindItAreMet) {
   }
 }
 
+// A thermostat between 20 and 22 from 18: to 22 in 5 ln(12/8), down in 5 ln(12/10), up again in 5 ln(10/8). What it is
+// told by is discrete, and moves by jumps alone.
+TEST(SharedZero, ASectionIsMetWhereAJumpCarriesItsFunctionOver) {
+  const System thermostat =
+      system("T' = -(T - 10)/5 + 4*q\nq' = 0\nn' = 0", "T = 18\nq = 1\nn = 0",
+             "[jump.off]\non = \"T - 22\"\ndirection = \"rising\"\nset = { q = 0 }\n"
+             "[jump.on]\non = \"T - 20\"\ndirection = \"falling\"\nset = { q = 1 }\n"
+             "[jump.blink]\non = \"q - 0.25\"\ndirection = \"rising\"\nset = { n = 1 }\n"
+             "[jump.out]\non = \"n - 0.5\"\ndirection = \"rising\"\nset = { n = 0 }\n"
+             "[section.starts]\non = \"q - 0.5\"\ndirection = \"rising\"\n"
+             "[section.changes]\non = \"0.5 - q\"\n"
+             "[section.arrives]\non = \"q\"\n"
+             "[section.blinks]\non = \"n - 0.5\"\ndirection = \"rising\"\n"
+             "[section.hot]\non = \"T - 22\"\n");
+  const double first = 5 * std::log(12.0 / 8), down = 5 * std::log(12.0 / 10), up = 5 * std::log(10.0 / 8);
+  std::vector<double> on, off, both;
+  for (double t = first; t < 20; t += down + up) {
+    off.push_back(t);
+    on.push_back(t + down);
+    both.insert(both.end(), {t, t + down});
+  }
+  ASSERT_LT(on.back(), 20);
+  for (const Trajectory& run : by_both(thermostat, 20)) {
+    expect_times(run, section, "starts", on, 1e-6);
+    expect_times(run, section, "changes", both, 1e-6);
+    expect_times(run, section, "arrives", off, 1e-6);  // and stays there; it does not count where it leaves
+    expect_times(run, section, "blinks", on, 1e-6);    // up and down again at one time
+    expect_times(run, section, "hot", off, 1e-6);
+    for (const Event& e : of_kind(run, section)) {
+      EXPECT_TRUE(e.on[0] != "starts" || e.state[1] == 1) << story(run);  // the state after the jump
+      EXPECT_TRUE(e.on[0] != "blinks" || e.state[2] == 1) << story(run);
+    }
+  }
+}
+
+// x = cos t: functions of it that jump, and one of time that wraps. No jump, impact or switch of the equations helps.
+TEST(SharedZero, ASectionIsMetWhereItsFunctionIsDiscontinuous) {
+  const System s = system("x' = v\nv' = -x", "x = 1\nv = 0",
+                          "[section.sign]\non = \"sign(x)\"\n"
+                          "[section.round]\non = \"round(x) - 0.5\"\n"
+                          "[section.if]\non = \"if(x > 0.3, 2, -1)\"\ndirection = \"rising\"\n"
+                          "[section.wrap]\non = \"mod(t, 2) - 1\"\n"
+                          "[section.down]\non = \"mod(t, 2) - 1\"\ndirection = \"falling\"\n"
+                          "[section.floor]\non = \"floor(t) - 3.5\"\n");
+  constexpr double pi = std::numbers::pi;
+  const double above = std::acos(0.3);
+  for (const Trajectory& run : by_both(s, 10.5)) {
+    expect_times(run, section, "sign", {pi / 2, 3 * pi / 2, 5 * pi / 2}, 1e-6);
+    expect_times(run, section, "round", {pi / 3, 5 * pi / 3, 7 * pi / 3}, 1e-6);
+    expect_times(run, section, "if", {2 * pi - above}, 1e-6);
+    expect_times(run, section, "wrap", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 1e-6);
+    expect_times(run, section, "down", {2, 4, 6, 8, 10}, 1e-6);
+    expect_times(run, section, "floor", {4}, 1e-6);
+  }
+}
+
+// A ball dropped from 1/2 under g = 1 lands at t = 1 and, with restitution 1, every 2 after it; v turns there and on top.
+// What fires at 1 and starts again from 0 has one point there, whatever rounding says of the way back.
+TEST(SharedZero, AnImpactTurnsTheVelocityAndAResetIsOneMeeting) {
+  const System ball = system("q' = v\nv' = -1 + l\nu' = 0.3", "q = 0.5\nv = 0\nu = 0",
+                             "[constraint.l]\ngap = \"q\"\nrestitution = 1\n"
+                             "[jump.fire]\non = \"u - 1\"\nset = { u = 0 }\n"
+                             "[section.up]\non = \"v\"\ndirection = \"rising\"\n"
+                             "[section.top]\non = \"v\"\ndirection = \"falling\"\n"
+                             "[section.fires]\non = \"u - 1\"\n"
+                             "[section.half]\non = \"2*u - 1\"\n");
+  for (const Trajectory& run : by_both(ball, 9.5)) {
+    expect_times(run, section, "up", {1, 3, 5, 7, 9}, 1e-6);
+    expect_times(run, section, "top", {2, 4, 6, 8}, 1e-6);
+    expect_times(run, section, "fires", {1 / 0.3, 2 / 0.3}, 1e-6);
+    expect_times(run, section, "half", {0.5 / 0.3, 1 / 0.3, 1.5 / 0.3, 2 / 0.3, 2.5 / 0.3}, 1e-6);
+  }
+}
+
 }  // namespace
 }  // namespace saltus::physics
