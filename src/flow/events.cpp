@@ -51,6 +51,7 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
   act_.time_scale = time_scale;
   if (guards.size() == 1 && happen_alone(now, guards[0])) {
     note_sections(now, resolution);
+    recorder_.pass_due(now, resolution);
     if (!recorder_.ended()) finish_chatter(now, time_scale, resolution);
     return true;
   }
@@ -80,6 +81,7 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
     event.reset();
     for (const int k : act_.caused()) event.guards.push_back({GuardKind::jump, k, 0});
   }
+  recorder_.pass_due(now, resolution);
   if (seen && !recorder_.ended()) finish_chatter(now, time_scale, resolution);
   return seen;
 }

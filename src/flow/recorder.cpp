@@ -401,7 +401,7 @@ double Recorder::time_of(const Every& e, long k) const {
   return options_->from + direction_ * e.interval * static_cast<double>(k);
 }
 
-void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution) {
+void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution, bool happens) {
   if (model_.sections.empty()) return;
   std::vector<Point>& points = points_;
   points.clear();
@@ -410,7 +410,7 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
   for (size_t i = 0; i < every_.size(); ++i) {
     for (long k = every_[i].next;; ++k) {
       const double due = direction_ * now.clock.until(time_of(every_[i], k));
-      if (due > length + 4 * resolution) break;
+      if (due > length + 4 * resolution || (happens && due >= length - 4 * resolution)) break;
       points.push_back({every_[i].section, direction_ * std::clamp(due, 0.0, length), 0, static_cast<int>(i)});
     }
   }
@@ -435,6 +435,15 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
     now.x = x;
     now.clock.set(t);
     return end_at(section, now);
+  }
+}
+
+void Recorder::pass_due(const Moment& now, double resolution) {
+  for (Every& e : every_) {
+    while (!ended_ && direction_ * now.clock.until(time_of(e, e.next)) <= 4 * resolution) {
+      const double t = time_of(e, e.next++);
+      if (point(e.section, t, now.x, now.mode, now.counters)) end_at(model_.sections[at(e.section)], now);
+    }
   }
 }
 

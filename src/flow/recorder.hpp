@@ -100,8 +100,11 @@ class Recorder {
   /// The surface or gap that the function of an `on` section is.
   const SharedZero& section_shared(size_t s) const { return section_shared_[s]; }
   /// Reports the points of sections on the piece that starts at `now`, in order, `crossings` among them. Where one of
-  /// them ends the run, the piece is cut there and `now` moved.
-  void pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution);
+  /// them ends the run, the piece is cut there and `now` moved. `happens`: at the end of the piece something does, and
+  /// points of `every` sections at that time wait for it.
+  void pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution, bool happens = false);
+  /// The points that have waited: what happens now has happened.
+  void pass_due(const Moment& now, double resolution);
   /// The function of an `on` section is zero here and would have this sign; where that has been told, nothing happens.
   void pass_here(int section, int sign, const Moment& now, double resolution);
   /// The function of an `on` section has this strict sign after a jump at this time, with the state `x`: where it had

@@ -195,5 +195,32 @@ TEST(SharedZero, AnImpactTurnsTheVelocityAndAResetIsOneMeeting) {
   }
 }
 
+// Half of S goes at every pulse, n counts them, m follows n at the same time: S+ = (1 - (1 - S) e^-0.04)/2. A section by the
+// same clock sees all of that; one of half its interval sees S between pulses too.
+TEST(SharedZero, ASectionByTheClockLooksAfterWhatHappensAtThatTime) {
+  const System pulses = system("S' = 0.02*(1 - S)\nn' = 0\nm' = 0", "S = 0.2\nn = 0\nm = 0",
+                               "[jump.pulse]\nevery = 2\nset = { S = \"S/2\", n = \"n + 1\" }\n"
+                               "[jump.after]\non = \"n - m - 0.5\"\nset = { m = \"n\" }\n"
+                               "[section.strobe]\nevery = 2\n[section.twice]\nevery = 1\n");
+  for (const Trajectory& run : by_both(pulses, 10)) {
+    double S = 0.2;
+    int strobe = 0, twice = 0;
+    for (const Event& e : of_kind(run, section)) {
+      (e.on[0] == "strobe" ? strobe : twice) += 1;
+      if (e.on[0] == "twice" && twice % 2 == 1) {
+        EXPECT_NEAR(e.state[0], 1 - (1 - S) * std::exp(-0.02), 1e-8) << story(run);
+        continue;
+      }
+      if (e.on[0] == "strobe") S = (1 - (1 - S) * std::exp(-0.04)) / 2;
+      EXPECT_NEAR(e.t, e.on[0] == "strobe" ? 2 * strobe : twice, 1e-12);
+      EXPECT_NEAR(e.state[0], S, 1e-8) << story(run);
+      EXPECT_EQ(e.state[1], e.t / 2) << story(run);
+      EXPECT_EQ(e.state[2], e.t / 2) << story(run);
+    }
+    EXPECT_EQ(strobe, 5) << story(run);
+    EXPECT_EQ(twice, 10) << story(run);
+  }
+}
+
 }  // namespace
 }  // namespace saltus::physics

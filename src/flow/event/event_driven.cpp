@@ -272,7 +272,7 @@ class EventEngine {
   void advance(const Watch* first, double natural, std::span<const WatchedSeries> watched) {
     Piece& piece = smooth_.piece();
     const double tau = piece.length;
-    if (!model_.sections.empty()) recorder_.pass(piece, crossings_, now_, resolution());
+    if (!model_.sections.empty()) recorder_.pass(piece, crossings_, now_, resolution(), first || ticks_after(tau));
     if (recorder_.ended()) return;
     recorder_.slid(now_.mode, std::abs(tau));
     if (recorder_.wants_pieces()) recorder_.keep(piece, now_, smooth_.series().held_values());
@@ -295,17 +295,21 @@ class EventEngine {
     if (!recorder_.has_grown(now_) && events_.jumps().size() > 0) guards_ = events_.crossed(now_);
   }
 
+  bool ticks_after(double tau) {
+    const double tick = events_.jumps().next_tick();
+    return std::isfinite(tick) && std::abs(now_.clock.until(tick) - tau) <= resolution();
+  }
+
   void found_here() {
     guards_ = watches_.found_at(0, resolution());
     events_.land(now_, guards_);
   }
 
   void move_clock(double tau, bool free) {
-    const double tick = events_.jumps().next_tick();
     if (free && std::abs(tau) >= std::abs(now_.clock.until(options_->until))) {
       now_.clock.set(options_->until);
-    } else if (std::isfinite(tick) && std::abs(now_.clock.until(tick) - tau) <= resolution()) {
-      now_.clock.set(tick);
+    } else if (ticks_after(tau)) {
+      now_.clock.set(events_.jumps().next_tick());
     } else {
       now_.clock.advance(tau);
     }

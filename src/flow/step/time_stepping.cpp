@@ -543,7 +543,8 @@ class Stepper {
     now.x = values(here_.x);
     if (!model_.sections.empty()) {
       find_crossings(solver_, model_, recorder_, here_, s, piece_, crossings_);
-      recorder_.pass(piece_, crossings_, now, resolution());
+      const double tick = events_.jumps().next_tick();
+      recorder_.pass(piece_, crossings_, now, resolution(), std::isfinite(tick) && std::abs(tick - end) <= resolution());
       if (recorder_.ended()) {
         const Vec reached = column_at(now.x.data(), here_.x.size());
         if (options_.on_step) tell_made(made, now.t() - piece_.start, reached);
