@@ -64,11 +64,13 @@ class PointReader {
     PointColumns points{.checksum = checksum(text_)};
     if (!next_row()) fail({0, 0}, "the file holds no points", "write rows of two numbers: 0, 1.5");
     find_columns(columns);
-    const bool header = !number_in(word(row_[0]));
+    const bool header = is_header();
     std::vector<size_t> begins;  // of the rows
     for (bool more = header ? next_row() : true; more; more = next_row()) {
+      check_separators();
       points.x.push_back(number(0));
       points.y.push_back(number(1));
+      check_width();
       begins.push_back(row_[0].begin);
     }
     if (const PointTrouble trouble = check_points(points.x, points.y); !trouble.message.empty()) {
@@ -87,6 +89,30 @@ class PointReader {
                 std::move(hint));
   }
 
+  bool is_header() const { return !number_in(word(row_[0])); }
+
+  /// One kind in all rows of numbers: 0;1,5 would be three columns.
+  void check_separators() {
+    const auto name = [](char kind) { return kind == ' ' ? std::string("blanks") : fmt::format("'{}'", kind); };
+    for (const auto& [at, kind] : separators_) {
+      if (separator_ == 0) separator_ = kind;
+      if (kind == separator_) continue;
+      fail({at, at + 1}, fmt::format("columns are separated by {} before, and here by {}", name(separator_), name(kind)),
+           "separate columns by one sign throughout, and write decimal numbers with a point: 1.5");
+    }
+  }
+
+  /// As many columns in all rows of numbers as in the first, or as it has names where columns are chosen by those. A
+  /// separator at the end of a row may stand for an empty column.
+  void check_width() {
+    const size_t width = row_.size(), widest = width + (open_end_ ? 1 : 0);
+    if (width_ == 0) width_ = widest;
+    if (width == width_ || widest == width_) return;
+    fail({row_.front().begin, row_.back().end},
+         fmt::format("this row has {} columns, and the first one {}", width, width_),
+         "every row needs as many; decimal numbers have a point: 1.5");
+  }
+
   /// The next line with anything on it, in fields.
   bool next_row() {
     while (next_ < text_.size()) {
@@ -102,9 +128,11 @@ class PointReader {
   void split(size_t begin, size_t end) {
     const auto blank = [&](size_t i) { return text_[i] == ' ' || text_[i] == '\t' || text_[i] == '\r'; };
     row_.clear();
+    separators_.clear();
+    open_end_ = false;
     for (size_t i = begin; i < end;) {
       while (i < end && blank(i)) ++i;
-      if (i == end) return;
+      if (i == end) break;
       Field field{i, i};
       if (text_[i] == '"') {
         field.begin = ++i;
@@ -116,13 +144,34 @@ class PointReader {
         field.end = i;
       }
       row_.push_back(field);
+      const size_t after = i;
       while (i < end && blank(i)) ++i;
-      if (i < end && (text_[i] == ',' || text_[i] == ';')) ++i;
+      if (i == end) break;
+      const bool sign = text_[i] == ',' || text_[i] == ';';
+      separators_.push_back(sign ? std::pair(i, text_[i]) : std::pair(after, ' '));
+      if (sign) ++i;
+      open_end_ = sign && std::all_of(text_.begin() + static_cast<long>(i), text_.begin() + static_cast<long>(end),
+                                      [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
     }
   }
 
+  /// Names with blanks in them: time [s], height [m].
+  void join_names() {
+    const auto sign = [](const auto& s) { return s.second != ' '; };
+    if (std::none_of(separators_.begin(), separators_.end(), sign)) return;
+    std::vector<Field> names{row_[0]};
+    for (size_t k = 1; k < row_.size(); ++k) {
+      if (sign(separators_[k - 1]))
+        names.push_back(row_[k]);
+      else
+        names.back().end = row_[k].end;
+    }
+    row_ = std::move(names);
+  }
+
   void find_columns(std::span<const std::string> columns) {
-    const bool header = !number_in(word(row_[0]));
+    const bool header = is_header();
+    if (header) join_names();
     for (size_t c = 0; c < columns.size() && c < 2; ++c) {
       if (const auto position = number_in(columns[c])) {
         column_[c] = static_cast<size_t>(*position) - 1;
@@ -139,6 +188,7 @@ class PointReader {
                              : fmt::format("the columns are: {}", fmt::join(known, ", ")));
       }
       column_[c] = static_cast<size_t>(found - known.begin());
+      width_ = known.size();
     }
   }
 
@@ -161,6 +211,10 @@ class PointReader {
   std::string text_;
   size_t next_ = 0;
   std::vector<Field> row_;
+  std::vector<std::pair<size_t, char>> separators_;  // of the row: where, and ',', ';' or blanks
+  bool open_end_ = false;                            // the row ends with a separator
+  char separator_ = 0;                               // of the rows of numbers
+  size_t width_ = 0;                                 // so many columns they have
   std::array<size_t, 2> column_{0, 1};
 };
 

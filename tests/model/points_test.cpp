@@ -48,7 +48,7 @@ class PointFiles : public ::testing::Test {
 
 TEST_F(PointFiles, MayBeWrittenInManyWays) {
   for (const std::string text :
-       {"0,1\n1,3\n2,2\n", "0;1\r\n1;3\r\n2;2\r\n", "# road\n\n0 1\n1   3 # top\n2\t2",
+       {"0,1\n1,3\n2,2\n", "0;1\r\n1;3\r\n2;2\r\n", "0,1,\r\n1,3, \r\n2,2,5\r\n", "way [m], z [m]\n0,1\n1,3\n2,2\n", "# road\n\n0 1\n1   3 # top\n2\t2",
         "x, height\n0, 1\n+1, 3.0e0\n2, 2\n", "\xEF\xBB\xBF\"way (m)\",\"z\"\n0,1\n1,3\n2,2"}) {
     const Model m = read(text);
     const Interpolant& f = *m.tables[0].curve;
@@ -61,6 +61,7 @@ TEST_F(PointFiles, HaveColumnsByNameOrPosition) {
   const std::string text = "t,speed,height\n0,7,1\n1,8,3\n";
   EXPECT_EQ(read(text, "columns = [\"t\", \"height\"]\n").tables[0].curve->y()[1], 3);
   EXPECT_EQ(read(text, "columns = [1, 2]\n").tables[0].curve->y()[1], 8);
+  EXPECT_EQ(read("t [s],h [m],v\n0,7,1\n1,8,3\n", "columns = [\"t [s]\", \"h [m]\"]\n").tables[0].curve->y()[1], 8);
   EXPECT_EQ(read(text, "columns = [\"speed\", 3]\n").tables[0].curve->x()[1], 8);
   EXPECT_NE(complaint(text, "columns = [\"t\", \"hight\"]\n").find("there is no column 'hight'"), std::string::npos);
   EXPECT_NE(complaint("0,1\n1,2\n", "columns = [\"t\", \"z\"]\n").find("no column 't'"), std::string::npos);
@@ -68,6 +69,14 @@ TEST_F(PointFiles, HaveColumnsByNameOrPosition) {
 }
 
 TEST_F(PointFiles, ComplainWithTheirLine) {
+  EXPECT_EQ(complaint("0;1,5\n1;2,5\n"), "road.csv:1:4: columns are separated by ';' before, and here by ','");
+  EXPECT_EQ(complaint("t;h\n0;1\n1;2,5\n"), "road.csv:3:4: columns are separated by ';' before, and here by ','");
+  EXPECT_EQ(complaint("0\t1,5\n1\t2,5\n"), "road.csv:1:4: columns are separated by blanks before, and here by ','");
+  EXPECT_EQ(complaint("0,1\n1 2\n"), "road.csv:2:2: columns are separated by ',' before, and here by blanks");
+  EXPECT_EQ(complaint("0,1\n1,2,5\n"), "road.csv:2:1: this row has 3 columns, and the first one 2");
+  EXPECT_EQ(complaint("0,1,7\n1,2\n"), "road.csv:2:1: this row has 2 columns, and the first one 3");
+  EXPECT_EQ(complaint("t,h\n0,1,7\n1,2,5\n", "columns = [\"t\", \"h\"]\n"),
+            "road.csv:2:1: this row has 3 columns, and the first one 2");
   EXPECT_EQ(complaint("0,1\n1,abc\n"), "road.csv:2:3: 'abc' is not a number");
   EXPECT_EQ(complaint("0,1\n1,0x10\n"), "road.csv:2:3: '0x10' is not a number");
   EXPECT_EQ(complaint("0,1\n1,\n2,3\n"), "road.csv:2:1: this row has one column, and no column 2");
