@@ -772,7 +772,7 @@ std::string_view fate_name(const CellFate& fate) {
     case Kind::sink: return "leaves the box";
     case Kind::no_start: return "no start";
     case Kind::no_return: return "no return";
-    case Kind::unsettled: return "other";
+    case Kind::unsettled: return "unsettled";
     case Kind::not_computed: return "not computed";
     case Kind::ended: return why_name(fate.why);
   }

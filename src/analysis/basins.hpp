@@ -57,7 +57,7 @@ struct CellFate {
     attractor,     ///< it goes to one
     no_start,      ///< a gap is violated there, or the state is not finite
     no_return,     ///< it does not come back to the section
-    unsettled,     ///< on no attractor that is listed: there are too many
+    unsettled,     ///< on no attractor that is listed: still on its way, or there are too many
     not_computed,  ///< the computation was interrupted
     ended,         ///< the run ended before it could settle
   };

@@ -266,10 +266,12 @@ int Settling::heading() const {
   return 0;
 }
 
-Attractor Settling::verdict(int most) const {
+std::optional<Attractor> Settling::verdict(int most) const {
   const std::size_t n = tolerance_.size();
   const Attractor record = sample(static_cast<int>(kept_));
-  const long period = find_period(record.points, tolerance_, most_period_).period;
+  const Recurrence found = find_period(record.points, tolerance_, most_period_);
+  if (found.slow || found.on_its_way) return std::nullopt;
+  const long period = found.period;
   Attractor result = sample(period > 0 ? static_cast<int>(period) : most);
   result.period = static_cast<int>(period);
   if (period > 0) begin_lowest(result.points, n);
@@ -323,8 +325,45 @@ bool phases_stand(std::span<const double> points, std::span<const double> tolera
   return g < 1 && d2 * g <= left * (1 - g);
 }
 
-/// The period of the cycle on which the record has settled and still is at its end; 0: none.
-long settled_period(std::span<const double> points, std::span<const double> tolerance, long longest) {
+/// Whether points of one phase go on and on in one direction, by less and less: every component that moves at all, at
+/// every phase. What merely grows, at a constant rate, does not converge; what turns back may be anything.
+bool creeps(std::span<const double> points, std::span<const double> tolerance, size_t period) {
+  constexpr size_t enough = 8;       // differences of one phase
+  constexpr double uneven = 1.05;    // of one difference and the next: rounding, and what dies out more quickly
+  constexpr double shrinks = 1e-6;   // more than rounding does
+  const size_t width = tolerance.size(), shift = period * width, third = (points.size() - shift) / width / 3;
+  if (points.size() < (enough + 1) * shift) return false;
+  bool moves = false;
+  for (size_t c = 0; c < width; ++c) {
+    if (std::isinf(tolerance[c])) continue;
+    const auto difference = [&](size_t i) { return points[i + shift] - points[i]; };
+    double largest = 0, first = 0, last = 0;
+    bool steady = true;
+    size_t k = 0;
+    const size_t count = (points.size() - shift) / width;
+    for (size_t i = c; i + shift < points.size(); i += width, ++k) {
+      const double d = difference(i);
+      largest = std::max(largest, std::abs(d));
+      if (k < third) first += std::abs(d);
+      if (k >= count - third) last += std::abs(d);
+      if (i + 2 * shift >= points.size()) continue;
+      const double next = difference(i + shift);
+      steady = steady && d * next > 0 && std::abs(next) <= uneven * std::abs(d);
+    }
+    if (largest <= tolerance[c]) continue;
+    if (!steady || !(last < (1 - shrinks) * first)) return false;
+    moves = true;
+  }
+  return moves;
+}
+
+struct Settled {
+  long period = 0;       // 0: none
+  bool on_its_way = false;
+};
+
+/// The period of the cycle on which the record has settled and still is at its end, or to which it goes.
+Settled settled_period(std::span<const double> points, std::span<const double> tolerance, long longest) {
   const size_t width = tolerance.size(), count = points.size() / width;
   Settling settling({tolerance.begin(), tolerance.end()}, static_cast<int>(longest));
   long period = 0;
@@ -335,7 +374,8 @@ long settled_period(std::span<const double> points, std::span<const double> tole
     last = i;
   }
   // Some tests are made once in a cycle.
-  return period > 0 && count - 1 - last < static_cast<size_t>(longest) ? period : settling.heading();
+  if (period > 0 && count - 1 - last < static_cast<size_t>(longest)) return {period, false};
+  return {settling.heading(), true};
 }
 
 }  // namespace
@@ -344,8 +384,10 @@ Recurrence find_period(std::span<const double> points, std::span<const double> t
   const size_t count = tolerance.empty() ? 0 : points.size() / tolerance.size();
   longest = std::min(longest, static_cast<long>(count / 3));
   if (longest < 1) return {};
-  if (const long period = settled_period(points, tolerance, longest))
-    return {.period = period, .arrived = repeats(points, tolerance, static_cast<size_t>(period))};
+  if (const auto [period, on_its_way] = settled_period(points, tolerance, longest); period > 0)
+    return {.period = period,
+            .on_its_way = on_its_way,
+            .arrived = repeats(points, tolerance, static_cast<size_t>(period))};
   for (size_t p = 1; p <= static_cast<size_t>(longest); ++p) {
     if (!repeats(points, tolerance, p)) continue;
     if (!phases_stand(points, tolerance, p)) return {.slow = true};
@@ -355,6 +397,9 @@ Recurrence find_period(std::span<const double> points, std::span<const double> t
     size_t least = 1;
     while (p % least != 0 || !repeats(latest, tolerance, least)) ++least;
     return {.period = static_cast<long>(least), .arrived = true};
+  }
+  for (size_t p = 1; p <= static_cast<size_t>(longest); ++p) {
+    if (creeps(points, tolerance, p)) return {.slow = true};
   }
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,8 +48,9 @@ class Settling {
   const Attractor& cycle() const { return cycle_; }
   /// The period of what a sequence that has not settled goes to, where that can be told; 0: it cannot.
   int heading() const;
-  /// Where no more points come: the cycle that the record as a whole shows, or at most so many points without a period.
-  Attractor verdict(int most) const;
+  /// Where no more points come: the cycle that the record as a whole shows, or at most so many points without a period;
+  /// nothing where they are still on their way to a cycle, and do not show where it lies.
+  std::optional<Attractor> verdict(int most) const;
   /// The latest points, at most so many, as an attractor without a period.
   Attractor sample(int most) const;
   std::span<const double> tolerance() const { return tolerance_; }
@@ -81,9 +83,10 @@ class Settling {
 };
 
 struct Recurrence {
-  long period = 0;       ///< 0: none found
-  bool slow = false;     ///< none found, because a sequence that looks periodic is still on its way
-  bool arrived = false;  ///< all points of the record lie on the cycle, none before it
+  long period = 0;          ///< 0: none found
+  bool slow = false;        ///< none found, because a sequence that looks periodic is still on its way
+  bool on_its_way = false;  ///< that of the cycle to which the points go: where it lies is not known yet
+  bool arrived = false;     ///< all points of the record lie on the cycle, none before it
 };
 
 /// The period of a record of points, one after another, each with as many components as there are tolerances (all above

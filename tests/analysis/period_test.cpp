@@ -105,6 +105,34 @@ TEST(Period, OfASlowDriftIsNotOne) {
   EXPECT_EQ(find_period(sequence(0, 100, drift), kTolerance, 64).period, 0);
 }
 
+// 5 + q^k by hand: more than a tolerance from point to point, too slow to tell a limit. Phases may do so each for itself.
+TEST(Period, OfAnApproachThatStillMovesIsSlow) {
+  for (const double a : {1e-5, 1e-4, 3e-4}) {
+    const auto one = [&](int k) { return 5 + std::exp(-a * k); };
+    const auto three = [&](int k) { return k % 3 + (k % 3 - 0.5) * std::exp(-a * k); };
+    const auto root = [&](int k) { return (k % 2 == 0 ? 1 : -1) / std::sqrt(k / (50 * a) + 1.0); };
+    for (const auto& points : {sequence(400, 100, one), sequence(400, 100, three), sequence(400, 100, root)}) {
+      const Recurrence found = find_period(points, kTolerance, 64);
+      EXPECT_EQ(found.period, 0) << a;
+      EXPECT_TRUE(found.slow) << a;
+    }
+  }
+}
+
+TEST(Period, OfWhatGrowsOrGoesRoundOrWandersIsNotSlow) {
+  double x = 0.3;
+  const auto even = [](int k) { return 0.01 * k; };
+  const auto faster = [](int k) { return std::exp(1e-3 * k); };
+  const auto torus = [](int k) { return std::sin(2 * M_PI * 0.6180339887 * k); };
+  const auto chaos = [&](int) { return x = 3.9 * x * (1 - x); };
+  for (const auto& points :
+       {sequence(0, 100, even), sequence(0, 100, faster), sequence(0, 100, torus), sequence(0, 100, chaos)}) {
+    const Recurrence found = find_period(points, kTolerance, 64);
+    EXPECT_EQ(found.period, 0);
+    EXPECT_FALSE(found.slow);
+  }
+}
+
 TEST(Period, IsNotDisturbedByRounding) {
   const auto noisy = [](int k) { return (k % 3) + 1e-9 * std::sin(1e4 * k); };
   EXPECT_EQ(find_period(sequence(0, 100, noisy), kTolerance, 64).period, 3);

@@ -117,5 +117,25 @@ TEST(SameAttractor, ComparesChaosByWhatItCovers) {
   EXPECT_FALSE(same_attractor(sample(3.9, 0.3, 0), sample(3.9, 0.7123, 0.8), tolerance));
 }
 
+// To +-1 by 0.999 from point to point: after 600 points more than half of the way is left, after 30000 nothing.
+TEST(Settling, GivesNoVerdictOnPointsThatAreOnTheirWay) {
+  for (const double start : {0.2, 0.5, 2.0}) {
+    Settling settling({1e-6}, 64);
+    for (int k = 0; k < 600; ++k) {
+      const double x = (k % 2 == 0 ? 1 : -1) * (1 + start * std::pow(0.999, k));
+      settling.add({&x, 1});
+    }
+    EXPECT_FALSE(settling.verdict(256)) << start;
+    for (int k = 600; k < 30000; ++k) {
+      const double x = (k % 2 == 0 ? 1 : -1) * (1 + start * std::pow(0.999, k));
+      settling.add({&x, 1});
+    }
+    const auto end = settling.verdict(256);
+    ASSERT_TRUE(end) << start;
+    EXPECT_EQ(end->period, 2);
+    EXPECT_NEAR(end->points[0], -1, 1e-6);
+  }
+}
+
 }  // namespace
 }  // namespace saltus
