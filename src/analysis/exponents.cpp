@@ -102,17 +102,21 @@ class RunningSpectrum {
     if (blocks_) count();
   }
 
-  /// Whether an open run has seen enough.
+  /// Whether an open run has seen enough: by the largest exponent where that is clearly above zero, as it is in chaos,
+  /// else by the largest modulus.
   bool enough() const {
     if (!options_.open || !blocks_) return false;
     const double time = std::abs(now_ - begin_);
-    double largest = 0, error = 0;
+    constexpr double clearly = 3;  // errors above zero
+    double modulus = 0, positive = 0, error = 0;
     for (size_t k = 0; k < counted_.size(); ++k) {
       if (!std::isfinite(counted_[k])) continue;
-      largest = std::max(largest, std::abs(counted_[k] / time));
-      error = std::max(error, blocks_->error(k, time));
+      const double value = counted_[k] / time, own = blocks_->error(k, time);
+      modulus = std::max(modulus, std::abs(value));
+      if (value > clearly * own) positive = std::max(positive, value);
+      error = std::max(error, own);
     }
-    return blocks_->sums(0).size() >= most_blocks / 2 && error <= options_.error * largest;
+    return blocks_->sums(0).size() >= most_blocks / 2 && error <= options_.error * (positive > 0 ? positive : modulus);
   }
 
   Exponents result(const Trajectory& run) {

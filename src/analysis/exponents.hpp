@@ -16,7 +16,8 @@ namespace saltus {
 struct ExponentOptions {
   RunOptions run;       ///< `until`: how long; the first tenth is transient
   bool open = false;    ///< no end was given: until the errors are small or there are too many steps
-  double error = 0.01;  ///< of an open run: the largest error, as a share of the largest exponent
+  double error = 0.01;  ///< of an open run: the largest error, as a share of the largest exponent, or where none is
+                        ///< above zero of the largest modulus
   long most_steps = 1'000'000;
 };
 

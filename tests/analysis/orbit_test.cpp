@@ -591,6 +591,18 @@ TEST(Exponents, OfARunThatIsStoppedEarlyHaveErrors) {
   for (const double error : e.error) EXPECT_TRUE(std::isnan(error) || error > 0) << error;
 }
 
+TEST(Exponents, OfAnOpenRunAreKnownToAHundredthOfTheLargest) {  // Sprott 2003: 0.9056, 0, -14.5723
+  const Model model = read_model_text(lorenz);
+  ExponentOptions options{.run = run_of(model, 1e9)};
+  options.open = true;
+  const Exponents found = find_exponents(Program(model), options);
+  ASSERT_EQ(found.exponents.size(), 3u);
+  for (const double error : found.error) EXPECT_LE(error, 0.0095);
+  EXPECT_NEAR(found.exponents[0], 0.9056, 4 * 0.0095);
+  EXPECT_NEAR(found.exponents[1], 0, 4 * 0.0095);
+  EXPECT_NEAR(found.exponents[2], -14.5723, 4 * 0.0095);
+}
+
 TEST(Exponents, OfTheLorenzSystemAreThoseOfTheLiterature) {  // Sprott 2003: 0.9056, 0, -14.5723
   const Model model = read_model_text(lorenz);
   ExponentOptions options{.run = run_of(model, 4000)};
