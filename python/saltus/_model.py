@@ -18,7 +18,7 @@ from . import _core
 from ._errors import Interrupted, usage
 from ._many import Basins, Exponents, Sweep
 from ._orbits import Branch, Equilibrium, Orbit, SpecialPoint
-from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, finish_progress, formula, keywords, mapping, number,
+from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, finish_progress, formula, keywords, mapping, number, once,
                        path_text, per_state, progress_function, range_values, sampling, sensitivity_names, several_starts, solve_dict,
                        sort_keywords, state_vector, texts, whole)
 from ._trajectory import Floats, Section, Trajectory, end_of
@@ -79,7 +79,7 @@ class Model:
                  values: Optional[Mapping[str, Value]] = None, **more: Value) -> None:
         if not isinstance(equations, str):
             raise usage(f"equations={equations!r} is no text", "write the equations as in a model file: \"x' = -x\"")
-        given = {**more, **mapping(values or {}, "values")}
+        given = once(more, values, "Model")
         states = {re.sub(r"\[.*", "", s) for s in re.findall(r"([^\s=';]+)\s*'\s*=", equations)}
         def is_state(key: str) -> bool:
             return re.sub(r"\[.*", "", key) in states
@@ -123,7 +123,7 @@ class Model:
 
     def with_(self, values: Optional[Mapping[str, Value]] = None, **more: Value) -> "Model":
         """The same with other parameters or initial values."""
-        return self._with({**more, **(values or {})}, "with_")
+        return self._with(once(more, values, "with_"), "with_")
 
     def _with(self, values: Mapping[str, Value], call: str) -> "Model":
         if not values:

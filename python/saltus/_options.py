@@ -22,6 +22,18 @@ SOLVE = ("until", "from_", "tolerance", "engine", "dt", "adaptive", "theta", "fl
          "threads")
 
 
+def too_large(name: str) -> Exception:
+    return usage(f"{name} is too large for a number", f"numbers go up to {sys.float_info.max:.2g}")
+
+
+def once(more: Mapping[str, Any], values: Optional[Mapping[str, Any]], call: str, name: str = "values") -> dict[str, Any]:
+    """Values given by keyword and in a mapping, none of them in both."""
+    for given in mapping(values or {}, name):
+        if given in more:
+            raise usage(f"{call}() has '{given}' twice: as a keyword and in {name}", "give it once")
+    return {**more, **(values or {})}
+
+
 def formula(value: Any, name: str) -> str:
     """A number to its last digit, or a formula as it is."""
     if isinstance(value, str):
@@ -30,6 +42,8 @@ def formula(value: Any, name: str) -> str:
         plain = float(value)
     except (TypeError, ValueError):
         raise usage(f"{name}={value!r} is neither a number nor a formula", f"write {name}=0.3 or {name}=\"1/3\"") from None
+    except OverflowError:
+        raise too_large(name) from None
     if not math.isfinite(plain):
         raise usage(f"{name} is {plain}", "give a finite number")
     return _core.number(plain)
@@ -43,6 +57,8 @@ def number(value: Any, name: str) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise usage(f"{name}={value!r} is no number", f"write {name}=0.3") from None
+    except OverflowError:
+        raise too_large(name) from None
 
 
 def whole(value: Any, name: str, least: int = -2**62) -> int:
@@ -83,6 +99,9 @@ def check_kind(name: str, value: Any) -> None:
         whole(value, name, 0)
     elif name in WORDS and not isinstance(value, str):
         raise usage(f"{name}={value!r} is no word", f"write {name}=\"...\"")
+    elif name == "engine" and value == "both":
+        raise usage("engine=\"both\" compares two runs, which the command line does",
+                    "run twice, with engine=\"event\" and engine=\"step\"")
     elif name in FLAGS and not isinstance(value, (bool, np.bool_)):
         raise usage(f"{name}={value!r} is neither True nor False")
     elif name in NUMBERS:
@@ -118,14 +137,14 @@ def sort_keywords(model_names: Sequence[str], named: Mapping[str, Any], values: 
             near = _core.nearest(name, [*model_names, *named])
             raise usage(f"{call}() has no option '{name}', and the model no such parameter or state",
                         f"did you mean '{near}'?" if near else f"the model has {', '.join(model_names)}")
-    for name, value in mapping(options or {}, "options").items():
+    for name in mapping(options or {}, "options"):
         if name not in named:
             near = _core.nearest(name, list(named))
             raise usage(f"{call}() has no option '{name}'", f"did you mean '{near}'?" if near else "")
-        given[name] = value
+    given = once(given, options, call, "options")
     for name, value in given.items():
         check_kind(name, value)
-    return given, {**rest, **mapping(values or {}, "values")}
+    return given, once(rest, values, call)
 
 
 def solve_dict(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,7 +209,7 @@ def range_values(name: str, wanted: Any) -> list[float]:
         return [low, *(low + (high - low) * (i / (n - 1)) for i in range(1, n - 1)), *([high] if n > 1 else [])]
     try:
         values = [float(v) for v in np.atleast_1d(np.asarray(wanted, dtype=float))]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = []
     if not values or not np.isfinite(values).all():
         raise usage(f"{name}: these are no values", "give an array of finite numbers, or (from, to, how many)")

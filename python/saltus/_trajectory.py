@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+EVENT_KINDS = ("cross", "slide", "leave", "graze", "impact", "close", "open", "chatter", "jump", "section", "mode")
+
 
 @dataclass(frozen=True)
 class End:
@@ -127,6 +129,10 @@ class Events(Sequence[Event]):
 
     def of(self, kind: Optional[str] = None, on: Optional[str] = None) -> "Events":
         """Those of a kind, and on a surface, constraint, jump or section."""
+        if kind is not None and kind not in EVENT_KINDS:
+            near = _core.nearest(str(kind), list(EVENT_KINDS))
+            raise usage(f"there is no kind of event {kind!r}", f"did you mean '{near}'?" if near else
+                        f"kinds: {', '.join(EVENT_KINDS)}; of(on=...) chooses by name")
         chosen = np.ones(len(self), dtype=bool)
         if kind is not None:
             chosen &= self.array["kind"] == str(kind)

@@ -86,7 +86,8 @@ def test_what_is_asked_of_a_run(friction):
             path[missing]
     with pytest.raises(KeyError, match="columns"):
         path.events["zz"]
-    assert len(path.events.of(5)) == 0
+    with pytest.raises(saltus.UsageError, match="no kind of event 5"):
+        path.events.of(5)
     with pytest.raises(IndexError):
         path.events[99]
 
@@ -152,3 +153,16 @@ def test_what_python_code_throws_goes_through(friction):
     with pytest.raises(SystemExit):
         friction.run(until=1e9, dense=False, sample=1e7, progress=lambda done: exit(3))
     assert friction.run(until=1).end.ok
+
+
+@pytest.mark.parametrize("call, says", [
+    (lambda m: m.run(until=1, engine="both"), "compares two runs"), (lambda m: m.run(until=10**400), "too large"),
+    (lambda m: m.run(tolerance=10**400), "too large"), (lambda m: m.run(F=10**400), "too large"),
+    (lambda m: m.run(max_events=10**400), "too large"), (lambda m: m.sweep({"F": [10**400]}), "no values"),
+    (lambda m: m.with_(F=-10**400), "too large"), (lambda m: m.run(until=1, F=0.1, values={"F": 0.2}), "'F' twice"),
+    (lambda m: m.with_({"F": 0.2}, F=0.1), "'F' twice"), (lambda m: m.run(until=1, options={"until": 2}), "'until' twice"),
+    (lambda m: saltus.Model("x' = a", x=0, a=1, values={"a": 2}), "'a' twice"),
+    (lambda m: m.run(until=1).events.of("foo"), "no kind of event 'foo'"), (lambda m: m.run(until=1).events.of("slid"), "did you mean 'slide'")])
+def test_values_that_are_no_values(call, says):
+    with pytest.raises(saltus.UsageError, match=says):
+        call(saltus.Model.example("dry_friction"))

@@ -52,6 +52,14 @@ class Declare {
     add(name, [&](const OptionFact& o) { return app_.add_option(std::string(o.flags), value, o.words()); });
     return *this;
   }
+  /// A folder that is named; without the option the next free one.
+  Declare& folder(std::string& value) {
+    return function("folder", [&value](const std::string& text) {
+      if (text.empty())
+        throw Error(ErrorKind::usage, "`folder` is empty", {}, "name a folder: -o results; without -o the next free one is taken");
+      value = text;
+    });
+  }
   Declare& text(std::string_view name, std::optional<std::string>& value) {
     return function(name, [&value](const std::string& text) { value = text; });
   }
@@ -149,7 +157,7 @@ void declare(Declare& d, SolveOptions& o) {
 }
 
 void declare(Declare& d, OutputOptions& o) {
-  d.value("folder", o.folder).flag("force", o.force).flag("resume", o.resume).value("format", o.format);
+  d.folder(o.folder).flag("force", o.force).flag("resume", o.resume).value("format", o.format);
   d.flag("no-plot", o.plot, false).value("plot", o.picture).list("show", o.show).list("range", o.range);
   d.flag("equal", o.equal).flag("log-x", o.log_x).flag("log-y", o.log_y).flag("json", o.json).flag("quiet", o.quiet);
 }
@@ -293,7 +301,7 @@ Outcome again(AgainOptions options, std::ostream& out);
 std::function<Outcome()> prepare_again(Declare& d) {
   const auto o = std::make_shared<AgainOptions>();
   d.place("FILE", o->file, "the run.toml of a past result, or its folder");
-  d.value("folder", o->folder).flag("force", o->force).flag("json", o->json).flag("quiet", o->quiet);
+  d.folder(o->folder).flag("force", o->force).flag("json", o->json).flag("quiet", o->quiet);
   return [o, &out = d.out()] { return again(*o, out); };
 }
 

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
 #include "solve/polynomial.hpp"
 
 namespace saltus {
@@ -75,6 +79,14 @@ size_t Trajectory::piece_at(double t) const {
 }
 
 std::vector<double> Trajectory::operator()(double t) const {
+  if (!dense())
+    throw Error(ErrorKind::usage, "the run has kept no pieces: its state is known at its end and at events alone", {},
+                "ask for a dense run");
+  const double from = pieces.front().start, to = pieces.back().start + pieces.back().length;
+  const double rounding = 1e-9 * std::abs(to - from);
+  if (!(t >= std::min(from, to) - rounding && t <= std::max(from, to) + rounding))
+    throw Error(ErrorKind::usage, fmt::format("there is no state at t = {:.15g}", t), {},
+                fmt::format("the run goes from {:.15g} to {:.15g}", from, to));
   const Piece& p = pieces[piece_at(t)];
   std::vector<double> x(static_cast<size_t>(states));
   evaluate(p, states, t - p.start, x.data());

@@ -202,7 +202,7 @@ class Trajectory {
   bool dense() const { return !pieces.empty(); }
   /// The piece that holds time t, found in O(log n); between two pieces the later one.
   size_t piece_at(double t) const;
-  /// State at time t, which must lie between start and end of a dense trajectory.
+  /// State at time t between start and end of a dense trajectory; throws Error elsewhere.
   std::vector<double> operator()(double t) const;
   static void evaluate(const Piece& piece, int states, double tau, double* x);
 };

@@ -41,5 +41,14 @@ TEST(Simulator, KeepsTheToleranceOverManySteps) {
   }
 }
 
+TEST(Simulator, GivesStatesBetweenStartAndEndOnly) {
+  const Program harmonic(read_model_text(
+      "name = \"m\"\nequations = \"\"\"\nx' = v\nv' = -x\n\"\"\"\n[initial]\nx = 1\nv = 0\n", "test.toml"));
+  const Trajectory run = simulate(harmonic, {.initial = {1, 0}, .until = 6, .keep_pieces = true});
+  for (const double t : {0.0, 1.3, 6.0}) EXPECT_NEAR(run(t)[0], std::cos(t), 1e-9);
+  for (const double t : {-0.1, 6.1, 99.0, HUGE_VAL, std::nan("")}) EXPECT_THROW(run(t), Error) << t;
+  EXPECT_THROW(simulate(harmonic, {.initial = {1, 0}, .until = 6, .keep_pieces = false})(1.0), Error);
+}
+
 }  // namespace
 }  // namespace saltus
