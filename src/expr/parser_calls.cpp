@@ -47,7 +47,9 @@ bool Parser::open_call(const Token& token, const std::string& text, const Token&
 }
 
 void Parser::unknown_function(const Token& token, const std::string& text, size_t inside) {
-  if (names_.find(text)) {
+  if (const Names::Entry* entry = names_.find(text)) {
+    if (!entry->forbidden.empty())
+      lexer_.fail(token.begin, token.end, fmt::format("'{}' cannot be used here", token.text), entry->forbidden);
     const std::string_view argument = std::string_view(formula_.text).substr(inside);
     std::string hint = fmt::format("multiplication is written out: {}*(...)", token.text);
     if (argument.starts_with("t)"))
