@@ -145,8 +145,8 @@ bool OrbitSearch::is_on_section(const Begin& begin) {
   return std::abs(slope.value) <= near * slope.by_state.norm() * x.norm();
 }
 
-/// Whether a return to the section is no zero of its function: a jump, an impact or a wrap has carried that over. Such a
-/// section ends no leg.
+/// Whether a return to the section is no zero of its function: a jump, an impact or a wrap has carried that over. Such
+/// a section ends no leg.
 bool OrbitSearch::leaps_over_section(const Begin& begin) {
   constexpr double far = 1e-6;  // of the size of the state
   if (section_ < 0 || plane_start_ || model_.sections[at(section_)].kind != Section::Kind::on) return false;

@@ -328,9 +328,9 @@ bool phases_stand(std::span<const double> points, std::span<const double> tolera
 /// Whether points of one phase go on and on in one direction, by less and less: every component that moves at all, at
 /// every phase. What merely grows, at a constant rate, does not converge; what turns back may be anything.
 bool creeps(std::span<const double> points, std::span<const double> tolerance, size_t period) {
-  constexpr size_t enough = 8;       // differences of one phase
-  constexpr double uneven = 1.05;    // of one difference and the next: rounding, and what dies out more quickly
-  constexpr double shrinks = 1e-6;   // more than rounding does
+  constexpr size_t enough = 8;      // differences of one phase
+  constexpr double uneven = 1.05;   // of one difference and the next: rounding, and what dies out more quickly
+  constexpr double shrinks = 1e-6;  // more than rounding does
   const size_t width = tolerance.size(), shift = period * width, third = (points.size() - shift) / width / 3;
   if (points.size() < (enough + 1) * shift) return false;
   bool moves = false;
@@ -358,7 +358,7 @@ bool creeps(std::span<const double> points, std::span<const double> tolerance, s
 }
 
 struct Settled {
-  long period = 0;       // 0: none
+  long period = 0;  // 0: none
   bool on_its_way = false;
 };
 
@@ -385,9 +385,8 @@ Recurrence find_period(std::span<const double> points, std::span<const double> t
   longest = std::min(longest, static_cast<long>(count / 3));
   if (longest < 1) return {};
   if (const auto [period, on_its_way] = settled_period(points, tolerance, longest); period > 0)
-    return {.period = period,
-            .on_its_way = on_its_way,
-            .arrived = repeats(points, tolerance, static_cast<size_t>(period))};
+    return {
+        .period = period, .on_its_way = on_its_way, .arrived = repeats(points, tolerance, static_cast<size_t>(period))};
   for (size_t p = 1; p <= static_cast<size_t>(longest); ++p) {
     if (!repeats(points, tolerance, p)) continue;
     if (!phases_stand(points, tolerance, p)) return {.slow = true};

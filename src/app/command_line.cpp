@@ -56,7 +56,8 @@ class Declare {
   Declare& folder(std::string& value) {
     return function("folder", [&value](const std::string& text) {
       if (text.empty())
-        throw Error(ErrorKind::usage, "`folder` is empty", {}, "name a folder: -o results; without -o the next free one is taken");
+        throw Error(ErrorKind::usage, "`folder` is empty", {},
+                    "name a folder: -o results; without -o the next free one is taken");
       value = text;
     });
   }

@@ -140,7 +140,8 @@ bool Parser::continuation() {
       reduce(0);
       if (waiting_.empty() || !(waiting_.back().function || waiting_.back().user)) {
         if (context_.wanted == Wanted::index)
-          lexer_.fail(token.begin, token.end, "a name has one index", "number the places of a grid in a row: x[N*(i-1) + j]");
+          lexer_.fail(token.begin, token.end, "a name has one index",
+                      "number the places of a grid in a row: x[N*(i-1) + j]");
         lexer_.fail(token.begin, token.end, "a comma outside of a function call", "decimal numbers have a point: 0.5");
       }
       ++waiting_.back().arguments;

@@ -54,7 +54,7 @@ class Events {
   Chatter& chatter_;
   Recorder& recorder_;
   std::vector<int> touched_;
-  std::vector<double> values_;  // of the functions of sections
+  std::vector<double> values_;     // of the functions of sections
   decltype(Moment::known) known_;  // before the event
   Transition event_;               // the last one: its memory is used again
 };

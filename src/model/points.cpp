@@ -97,7 +97,8 @@ class PointReader {
     for (const auto& [at, kind] : separators_) {
       if (separator_ == 0) separator_ = kind;
       if (kind == separator_) continue;
-      fail({at, at + 1}, fmt::format("columns are separated by {} before, and here by {}", name(separator_), name(kind)),
+      fail({at, at + 1},
+           fmt::format("columns are separated by {} before, and here by {}", name(separator_), name(kind)),
            "separate columns by one sign throughout, and write decimal numbers with a point: 1.5");
     }
   }

@@ -105,7 +105,8 @@ TEST(Period, OfASlowDriftIsNotOne) {
   EXPECT_EQ(find_period(sequence(0, 100, drift), kTolerance, 64).period, 0);
 }
 
-// 5 + q^k by hand: more than a tolerance from point to point, too slow to tell a limit. Phases may do so each for itself.
+// 5 + q^k by hand: more than a tolerance from point to point, too slow to tell a limit. Phases may do so each for
+// itself.
 TEST(Period, OfAnApproachThatStillMovesIsSlow) {
   for (const double a : {1e-5, 1e-4, 3e-4}) {
     const auto one = [&](int k) { return 5 + std::exp(-a * k); };

@@ -218,10 +218,10 @@ TEST_F(RunCommand, QuietSaysNothingButWhyItEndedBadly) {
 
 TEST_F(RunCommand, MistakesAreStatus2) {
   const std::vector<std::vector<std::string>> mistakes{
-      {"--until", "abc"},    {"--tolerance", "1"}, {"--engine", "evnt"},  {"--flow", "tailor"},
-      {"--sample", "0"},     {"--sample", "-1"},   {"--store", "peaces"}, {"--zeno", "never"},
-      {"--leave", "w=+1"},   {"--leave", "v=2"},   {"--format", "xls"},   {"--show", "w"},
-      {"-o", ""},            {"--plot", "picture"}, {"--until", "1/0"},   {"--sample", "1e-12"}, {"--leave", "v"},
+      {"--until", "abc"},    {"--tolerance", "1"},  {"--engine", "evnt"}, {"--flow", "tailor"},  {"--sample", "0"},
+      {"--sample", "-1"},    {"--store", "peaces"}, {"--zeno", "never"},  {"--leave", "w=+1"},   {"--leave", "v=2"},
+      {"--format", "xls"},   {"--show", "w"},       {"-o", ""},           {"--plot", "picture"}, {"--until", "1/0"},
+      {"--sample", "1e-12"}, {"--leave", "v"},
   };
   for (const auto& options : mistakes) {
     std::vector<std::string> line{"run", "dry_friction", "-o", path("r"), "--no-plot"};

@@ -48,8 +48,9 @@ class PointFiles : public ::testing::Test {
 
 TEST_F(PointFiles, MayBeWrittenInManyWays) {
   for (const std::string text :
-       {"0,1\n1,3\n2,2\n", "0;1\r\n1;3\r\n2;2\r\n", "0,1,\r\n1,3, \r\n2,2,5\r\n", "way [m], z [m]\n0,1\n1,3\n2,2\n", "# road\n\n0 1\n1   3 # top\n2\t2",
-        "x, height\n0, 1\n+1, 3.0e0\n2, 2\n", "\xEF\xBB\xBF\"way (m)\",\"z\"\n0,1\n1,3\n2,2"}) {
+       {"0,1\n1,3\n2,2\n", "0;1\r\n1;3\r\n2;2\r\n", "0,1,\r\n1,3, \r\n2,2,5\r\n", "way [m], z [m]\n0,1\n1,3\n2,2\n",
+        "# road\n\n0 1\n1   3 # top\n2\t2", "x, height\n0, 1\n+1, 3.0e0\n2, 2\n",
+        "\xEF\xBB\xBF\"way (m)\",\"z\"\n0,1\n1,3\n2,2"}) {
     const Model m = read(text);
     const Interpolant& f = *m.tables[0].curve;
     EXPECT_EQ(std::vector<double>(f.x().begin(), f.x().end()), (std::vector<double>{0, 1, 2})) << text;

@@ -124,17 +124,16 @@ TEST(HiddenKink, AJumpAndASectionBehindItAreMet) {
 // A thermostat between 20 and 22 from 18: to 22 in 5 ln(12/8), down in 5 ln(12/10), up again in 5 ln(10/8). What it is
 // told by is discrete, and moves by jumps alone.
 TEST(SharedZero, ASectionIsMetWhereAJumpCarriesItsFunctionOver) {
-  const System thermostat =
-      system("T' = -(T - 10)/5 + 4*q\nq' = 0\nn' = 0", "T = 18\nq = 1\nn = 0",
-             "[jump.off]\non = \"T - 22\"\ndirection = \"rising\"\nset = { q = 0 }\n"
-             "[jump.on]\non = \"T - 20\"\ndirection = \"falling\"\nset = { q = 1 }\n"
-             "[jump.blink]\non = \"q - 0.25\"\ndirection = \"rising\"\nset = { n = 1 }\n"
-             "[jump.out]\non = \"n - 0.5\"\ndirection = \"rising\"\nset = { n = 0 }\n"
-             "[section.starts]\non = \"q - 0.5\"\ndirection = \"rising\"\n"
-             "[section.changes]\non = \"0.5 - q\"\n"
-             "[section.arrives]\non = \"q\"\n"
-             "[section.blinks]\non = \"n - 0.5\"\ndirection = \"rising\"\n"
-             "[section.hot]\non = \"T - 22\"\n");
+  const System thermostat = system("T' = -(T - 10)/5 + 4*q\nq' = 0\nn' = 0", "T = 18\nq = 1\nn = 0",
+                                   "[jump.off]\non = \"T - 22\"\ndirection = \"rising\"\nset = { q = 0 }\n"
+                                   "[jump.on]\non = \"T - 20\"\ndirection = \"falling\"\nset = { q = 1 }\n"
+                                   "[jump.blink]\non = \"q - 0.25\"\ndirection = \"rising\"\nset = { n = 1 }\n"
+                                   "[jump.out]\non = \"n - 0.5\"\ndirection = \"rising\"\nset = { n = 0 }\n"
+                                   "[section.starts]\non = \"q - 0.5\"\ndirection = \"rising\"\n"
+                                   "[section.changes]\non = \"0.5 - q\"\n"
+                                   "[section.arrives]\non = \"q\"\n"
+                                   "[section.blinks]\non = \"n - 0.5\"\ndirection = \"rising\"\n"
+                                   "[section.hot]\non = \"T - 22\"\n");
   const double first = 5 * std::log(12.0 / 8), down = 5 * std::log(12.0 / 10), up = 5 * std::log(10.0 / 8);
   std::vector<double> on, off, both;
   for (double t = first; t < 20; t += down + up) {
@@ -177,8 +176,8 @@ TEST(SharedZero, ASectionIsMetWhereItsFunctionIsDiscontinuous) {
   }
 }
 
-// A ball dropped from 1/2 under g = 1 lands at t = 1 and, with restitution 1, every 2 after it; v turns there and on top.
-// What fires at 1 and starts again from 0 has one point there, whatever rounding says of the way back.
+// A ball dropped from 1/2 under g = 1 lands at t = 1 and, with restitution 1, every 2 after it; v turns there and on
+// top. What fires at 1 and starts again from 0 has one point there, whatever rounding says of the way back.
 TEST(SharedZero, AnImpactTurnsTheVelocityAndAResetIsOneMeeting) {
   const System ball = system("q' = v\nv' = -1 + l\nu' = 0.3", "q = 0.5\nv = 0\nu = 0",
                              "[constraint.l]\ngap = \"q\"\nrestitution = 1\n"
@@ -195,8 +194,8 @@ TEST(SharedZero, AnImpactTurnsTheVelocityAndAResetIsOneMeeting) {
   }
 }
 
-// Half of S goes at every pulse, n counts them, m follows n at the same time: S+ = (1 - (1 - S) e^-0.04)/2. A section by the
-// same clock sees all of that; one of half its interval sees S between pulses too.
+// Half of S goes at every pulse, n counts them, m follows n at the same time: S+ = (1 - (1 - S) e^-0.04)/2. A section
+// by the same clock sees all of that; one of half its interval sees S between pulses too.
 TEST(SharedZero, ASectionByTheClockLooksAfterWhatHappensAtThatTime) {
   const System pulses = system("S' = 0.02*(1 - S)\nn' = 0\nm' = 0", "S = 0.2\nn = 0\nm = 0",
                                "[jump.pulse]\nevery = 2\nset = { S = \"S/2\", n = \"n + 1\" }\n"

@@ -544,7 +544,8 @@ class Stepper {
     if (!model_.sections.empty()) {
       find_crossings(solver_, model_, recorder_, here_, s, piece_, crossings_);
       const double tick = events_.jumps().next_tick();
-      recorder_.pass(piece_, crossings_, now, resolution(), std::isfinite(tick) && std::abs(tick - end) <= resolution());
+      recorder_.pass(piece_, crossings_, now, resolution(),
+                     std::isfinite(tick) && std::abs(tick - end) <= resolution());
       if (recorder_.ended()) {
         const Vec reached = column_at(now.x.data(), here_.x.size());
         if (options_.on_step) tell_made(made, now.t() - piece_.start, reached);
