@@ -272,7 +272,8 @@ class EventEngine {
   void advance(const Watch* first, double natural, std::span<const WatchedSeries> watched) {
     Piece& piece = smooth_.piece();
     const double tau = piece.length;
-    if (!model_.sections.empty()) recorder_.pass(piece, crossings_, now_, resolution(), first || ticks_after(tau));
+    if (!model_.sections.empty())
+      recorder_.pass(piece, crossings_, now_, resolution(), (first && may_leap()) || ticks_after(tau));
     if (recorder_.ended()) return;
     recorder_.slid(now_.mode, std::abs(tau));
     if (recorder_.wants_pieces()) recorder_.keep(piece, now_, smooth_.series().held_values());
@@ -295,6 +296,11 @@ class EventEngine {
     if (!recorder_.has_grown(now_) && events_.jumps().size() > 0) guards_ = events_.crossed(now_);
   }
 
+  /// Whether states may jump at an event that is no tick: sections by the clock then look after it.
+  bool may_leap() const {
+    return events_.jumps().size() > 0 || std::any_of(model_.form.gaps.begin(), model_.form.gaps.end(),
+                                                     [](const Gap& gap) { return gap.degree == 2; });
+  }
   bool ticks_after(double tau) {
     const double tick = events_.jumps().next_tick();
     return std::isfinite(tick) && std::abs(now_.clock.until(tick) - tau) <= resolution();
