@@ -165,8 +165,8 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   const bool anew = !due.empty();
   if (anew) {
     zeros_.clear();
-    series_.set_mode(
-        now.mode);  // what rests is where it rests, to the last digit: the jumps are then told apart from it
+    // What rests is put where it rests, to the last digit: the jumps are then told apart from it.
+    series_.set_mode(now.mode);
     series_.project(now.x, now.t(), now.counters);
     if (auto fate = do_jumps(now, event, std::move(due))) return fate;
     if (event.jumps.empty() && event.guards.size() == 1) {  // its condition did not hold
