@@ -253,19 +253,46 @@ bool Jet<V>::compile_filling(Schedule& schedule, int order, bool known) {
 }
 
 template <class V>
+std::vector<char> Jet<V>::varying_inputs() const {
+  std::vector<char> varies(static_cast<size_t>(tape_->slots), 0);
+  const auto vary = [&](int slot) { varies[static_cast<size_t>(slot)] = 1; };
+  if (tape_->time >= 0) vary(tape_->time);
+  for (const int slot : tape_->states) vary(slot);
+  for (const auto* stage : {&tape_->linear, &tape_->timed}) {
+    for (const Operation& o : *stage) {
+      for (int i = 0; i < slots_of(o.instr); ++i) vary(o.out + i);
+    }
+  }
+  return varies;
+}
+
+template <class V>
+void Jet<V>::arrange(Schedule& schedule, std::span<const int> null) const {
+  const int stride = static_cast<int>(stride_);
+  const auto times = [](std::vector<Operation> list, auto scale) {
+    for (Operation& o : list) o = {o.instr, scale(o.out), scale(o.a), scale(o.b)};
+    return list;
+  };
+  const auto slot = [=](int place) { return place / stride; };
+  const auto place = [=](int s) { return s * stride; };
+  std::vector<std::pair<int, int>> rates;
+  for (const auto& [x, rate] : rates_) rates.emplace_back(slot(x), slot(rate));
+  KnownSeries known{.varies = varying_inputs(), .null = std::vector<char>(static_cast<size_t>(tape_->slots), 0)};
+  for (const int s : null) known.null[static_cast<size_t>(s)] = 1;
+  for (const auto& [s, value] : tape_->numbers) known.null[static_cast<size_t>(s)] = value == 0;
+  const std::vector<Operation> next = simplified(times(schedule.free_next, slot), rates, schedule.wanted, known);
+  schedule.free_next = times(next, place);
+  schedule.arranged = saltus::arrange(next, rates, static_cast<size_t>(tape_->slots));
+  for (auto* part : {&schedule.arranged.before, &schedule.arranged.together, &schedule.arranged.after})
+    *part = times(*part, place);
+  for (auto& [x, rate] : schedule.arranged.rates) x = place(x), rate = place(rate);
+}
+
+template <class V>
 void Jet<V>::fold(Schedule& schedule) const {
   if constexpr (std::same_as<V, double>) {
     const int stride = static_cast<int>(stride_);
-    std::vector<char> varies(static_cast<size_t>(tape_->slots), 0);
-    const auto vary = [&](int slot) { varies[static_cast<size_t>(slot)] = 1; };
-    if (tape_->time >= 0) vary(tape_->time);
-    for (const int slot : tape_->states) vary(slot);
-    for (const auto* stage : {&tape_->linear, &tape_->timed}) {
-      for (const Operation& o : *stage) {
-        for (int i = 0; i < slots_of(o.instr); ++i) vary(o.out + i);
-      }
-    }
-    schedule.rows = linear_rows(schedule.free_next, rates_, schedule.wanted, varies, series(), stride);
+    schedule.rows = linear_rows(schedule.free_next, rates_, schedule.wanted, varying_inputs(), series(), stride);
   }
 }
 
@@ -348,7 +375,15 @@ void Jet<V>::expand(const Schedule& schedule, int order, int first) {
     }
   }
   const int from = schedule.expand_code.run ? 0 : first;  // machine code keeps only what it reads itself
-  rules::Interpreter<V>::expand(schedule.free_start, schedule.free_next, rates_, series(), stride_, from, order);
+  const Arrangement& parts = schedule.arranged;
+  using Rules = rules::Interpreter<V>;
+  if (parts.empty())
+    return Rules::expand(schedule.free_start, schedule.free_next, rates_, series(), stride_, from, order);
+  if (from == 0) Rules::extend(schedule.free_start, series(), stride_, 0);
+  const int above = std::max(from, 1);
+  Rules::extend_to(parts.before, series(), stride_, above, order);
+  if (!parts.rates.empty()) Rules::expand({}, parts.together, parts.rates, series(), stride_, above, order);
+  Rules::extend_to(parts.after, series(), stride_, above, order);
 }
 
 template <class V>

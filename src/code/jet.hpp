@@ -83,6 +83,9 @@ class Jet {
   bool compile(Schedule& schedule, int order, bool known = false);
   /// The same for `fill`.
   bool compile_filling(Schedule& schedule, int order, bool known = false);
+  /// Leaves out what a schedule that has no bound need not do above order 0, and arranges the rest for `expand`.
+  /// `null`: slots that stay zero, besides numbers.
+  void arrange(Schedule& schedule, std::span<const int> null) const;
   /// Makes rows of weights from a schedule of sums and multiples that has no bound, with the constants that are bound
   /// now: from then on `expand` uses them. Leaves others as they are.
   void fold(Schedule& schedule) const;
@@ -98,6 +101,8 @@ class Jet {
   V* series() { return reinterpret_cast<V*>(c_.data()); }
   const V* series() const { return reinterpret_cast<const V*>(c_.data()); }
   void bind_lane(size_t lane, std::span<const double> parameters);
+  /// Slots with coefficients above 0 that no operation on states makes.
+  std::vector<char> varying_inputs() const;
   /// Code for operations of this jet and its numbers.
   NativeCode native_for(NativeSource source, int order, bool known) const;
   void compile_time(int order, bool known);

@@ -284,6 +284,7 @@ template <class V>
       also = F::exp(a);
       break;
     case Instr::log1p: c = F::log1p(a); break;
+    case Instr::integral: __builtin_unreachable();  // a state is given
   }
 }
 
@@ -422,7 +423,9 @@ inline void next_all(const Operation& o, V* series, size_t stride, int first, in
   const auto all = [&](auto rule) {
     for (int k = first; k <= last; ++k) rule(series + k);
   };
-  if (o.instr == Instr::sin_cos_t) {
+  if (o.instr == Instr::integral) {
+    for (int k = first; k <= last; ++k) series[o.out + k] = series[o.a + k - 1] * inverse[static_cast<size_t>(k)];
+  } else if (o.instr == Instr::sin_cos_t) {
     next_sines(series + o.out, series + o.out + stride, series[o.a + 1], first, last);
   } else if (!by_sum(o, series, all)) {
     for (int k = first; k <= last; ++k) next_product(o, series, stride, k);

@@ -136,6 +136,7 @@ void Rounding::run(const std::vector<Operation>& operations) {
         error_[at(o.out + 1)] = e + eps * std::exp(a);
         break;
       case Instr::log1p: v = std::log1p(a), e = ea / std::abs(b); break;
+      case Instr::integral: __builtin_unreachable();  // no tape has it
       case Instr::atan: v = std::atan(a), e = ea; break;
       case Instr::asin: v = std::asin(a), e = ea / std::abs(b); break;
       case Instr::acos: v = std::acos(a), e = ea / std::abs(b); break;

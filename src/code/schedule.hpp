@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "code/arrange.hpp"
 #include "code/linear_rows.hpp"
 #include "code/native_code.hpp"
 #include "code/tape.hpp"
@@ -17,6 +18,7 @@ struct Schedule {
   std::vector<Operation> bound_start, bound_next;  ///< the same for what depends on unknowns
   std::vector<int> wanted;                         ///< slots of the outputs
   std::vector<int> still;                          ///< slots whose series end at order 0
+  Arrangement arranged;                            ///< of free_next, made by Jet::arrange
   LinearRows rows;                                 ///< of free_next, made by Jet::fold
   NativeCode expand_code, free_code, bound_code;   ///< made by Jet::compile
 };

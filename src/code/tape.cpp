@@ -91,7 +91,7 @@ class Builder {
     if (stage == Stage::linear && !keeps_linear(instr)) stage = Stage::timed;
     known = fresh(stage);
     for (int i = 1; i < slots_of(instr); ++i) fresh(stage);
-    operations(stage).push_back({instr, known, a, std::max(b, 0)});
+    operations(stage).push_back({instr, known, a, b < 0 ? a : b});
     return known;
   }
 

@@ -51,6 +51,7 @@ enum class Instr : uint8_t {
   atan2,             ///< out = atan2(a, b)
   expm1,             ///< out = exp(a) - 1, out+1 = exp(a)
   log1p,             ///< out = log(b), b = 1 + a
+  integral,          ///< out' = a; in arrangements of schedules only (code/arrange)
 };
 
 /// Largest whole c for which a^c is a chain of products: it must work through a = 0.

@@ -245,6 +245,10 @@ void Series::make_schedule(Plan& plan) {
     if (needed) plan.schedule.wanted.push_back(peak.a);  // otherwise machine code would not keep it
   }
   make_formula(plan, std::span(outputs).subspan(plan.outputs.size()), varying);
+  if (shares_sides_) return;  // rows of weights are made of what repeats along a chain
+  const int zero = plan.tape->spare + program_.unknowns();
+  if (plan.active.empty()) plan.work->flow.arrange(plan.schedule, {});
+  if (plan.has_formula) plan.work->flow.arrange(plan.formula, {{zero}});
 }
 
 /// Where every unknown has an equation of its own with a slope that rests, and the rates it enters are pinned, it is a
