@@ -36,32 +36,28 @@ struct rules::Elementary<double> {
 namespace {
 
 #ifdef __x86_64__
-using Four = double __attribute__((vector_size(32)));
-
-[[gnu::target("avx2")]] double four_at_a_time(const double* a, const double* b, int count) {
-  const auto terms = [&](int j) __attribute__((target("avx2"))) {
-    Four left, right;
-    std::memcpy(&left, a + j, sizeof(left));
-    std::memcpy(&right, b - j - 3, sizeof(right));
-    return left * __builtin_shufflevector(right, right, 3, 2, 1, 0);
-  };
-  Four sums = terms(0);
-  int j = 4;
-  for (; j + 4 <= count; j += 4) sums += terms(j);
-  double s[4] = {sums[0], sums[1], sums[2], sums[3]};
-  for (int i = 0; j < count; ++i, ++j) s[i] += a[j] * b[-j];
-  return (s[0] + s[1]) + (s[2] + s[3]);
-}
 const bool has_fours = __builtin_cpu_supports("avx2");
+#else
+constexpr bool has_fours = false;
 #endif
+
+[[gnu::noinline]] void next_product_by_ones(const Operation& o, double* series, size_t stride, int k) {
+  if (!rules::next_product_of<double*>(o, series, stride, k)) rules::next_function(o, series, stride, k);
+}
 
 }  // namespace
 
 double rules::long_sum_of_products(const double* a, const double* b, int count) {
-#ifdef __x86_64__
-  if (has_fours) return four_at_a_time(a, b, count);
-#endif
-  return sum(0, count - 1, [&](int j) { return a[j] * b[-j]; });
+  return has_fours ? sum_by_fours(a, b, count) : sum(0, count - 1, [&](int j) { return a[j] * b[-j]; });
+}
+
+template <>
+void rules::next_product<double>(const Operation& o, double* series, size_t stride, int k) {
+  return has_fours ? next_product_by_fours(o, series, stride, k) : next_product_by_ones(o, series, stride, k);
+}
+
+void rules::next_function_alone(const Operation& o, double* series, size_t stride, int k) {
+  next_function(o, series, stride, k);
 }
 
 template struct rules::Interpreter<double>;

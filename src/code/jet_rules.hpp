@@ -86,7 +86,7 @@ inline auto sum(int first, int last, Term term) {
 constexpr int long_sum = 10;  // terms
 
 /// a[0] b[0] + a[1] b[-1] + ..., 8 terms or more, as `sum` adds them; the four sums are one register on machines that
-/// have it (code/jet.cpp).
+/// have it (code/jet_fours.cpp).
 double long_sum_of_products(const double* a, const double* b, int count);
 
 /// sum of a[j] b[k-j], j = first..last; machine code has one of its own.
@@ -139,10 +139,11 @@ inline auto product_above(const A& a, const B& b, int k) {
 }
 
 /// c of c' = a' b, for k > 0, with Da = D a:  a[k] b[0] + (sum of Da[j] b[k-j], j = 1..k-1)/k
-template <class V, class B>
-inline V next_by_slope(const V* a, const V* Da, const B& b, int k) {
+template <class A, class B>
+inline auto next_by_slope(const A& a, const A& Da, const B& b, int k) {
+  using V = std::remove_cvref_t<decltype(a[0])>;
   const V newest = a[k] * b[0];
-  return k > 1 ? inverse[static_cast<size_t>(k)] * convolve(Da, b, k, 1, k - 1) + newest : newest;
+  return k > 1 ? V(inverse[static_cast<size_t>(k)] * convolve(Da, b, k, 1, k - 1) + newest) : newest;
 }
 
 /// c = sqrt(a); a series that is zero so far stays zero (sliding on the edge of a square root's domain).
@@ -288,6 +289,16 @@ template <class V>
   }
 }
 
+/// Coefficients first..last of sin(a) and cos(a) for an argument that is linear in time, with the slope a1; first > 0.
+template <class V>
+inline void next_sines(V* sin, V* cos, const V& a1, int first, int last) {
+  for (int k = first; k <= last; ++k) {
+    const V rate = inverse[static_cast<size_t>(k)] * a1;
+    sin[k] = rate * cos[k - 1];
+    cos[k] = -rate * sin[k - 1];
+  }
+}
+
 /// Coefficient k > 0 of the functions that are not arithmetic.
 template <class V>
 [[gnu::noinline]] void next_function(const Operation& o, V* series, size_t stride, int k) {
@@ -340,6 +351,7 @@ template <class V>
       break;
     }
     case Instr::log: next_integral(c, c1, 1.0, a, a, k); break;
+    case Instr::sin_cos_t: next_sines(c, c1, a[1], k, k); break;
     case Instr::expm1: {
       V *exp = c1, *Da = c2;
       Da[k] = n * a[k];
@@ -362,38 +374,40 @@ template <class V>
   }
 }
 
-/// Coefficients first..last of sin(a) and cos(a) for an argument that is linear in time, with the slope a1; first > 0.
-template <class V>
-inline void next_sines(V* sin, V* cos, const V& a1, int first, int last) {
-  for (int k = first; k <= last; ++k) {
-    const V rate = inverse[static_cast<size_t>(k)] * a1;
-    sin[k] = rate * cos[k - 1];
-    cos[k] = -rate * sin[k - 1];
+/// Coefficient k > 0 of products, quotients and the exponential; false for any other operation. S is what a series is
+/// read and written by.
+template <class S, class V>
+[[gnu::always_inline]] inline bool next_product_of(const Operation& o, V* series, size_t stride, int k) {
+  const S c{series + o.out}, a{series + o.a}, b{series + o.b};
+  switch (o.instr) {
+    case Instr::mul: c[k] = product(a, b, k); return true;
+    case Instr::square: c[k] = product_with_itself(a, k); return true;
+    case Instr::one_minus_square: c[k] = -product_with_itself(a, k); return true;
+    case Instr::div: c[k] = (a[k] - product_above(b, c, k)) * (1.0 / b[0]); return true;
+    case Instr::recip: c[k] = product_above(a, c, k) * (-1.0 / a[0]); return true;
+    case Instr::exp: {
+      const S Da{series + o.out + stride};
+      Da[k] = static_cast<double>(k) * a[k];
+      c[k] = next_by_slope(a, Da, c, k);
+      return true;
+    }
+    default: return false;
   }
 }
 
-/// Coefficient k > 0 of products, quotients and the functions that are met most often.
+/// Coefficient k > 0 of any operation but sums.
 template <class V>
 [[gnu::noinline]] void next_product(const Operation& o, V* series, size_t stride, int k) {
-  V* const c = series + o.out;
-  V* const a = series + o.a;
-  V* const b = series + o.b;
-  switch (o.instr) {
-    case Instr::mul: c[k] = product(a, b, k); break;
-    case Instr::square: c[k] = product_with_itself(a, k); break;
-    case Instr::one_minus_square: c[k] = -product_with_itself(a, k); break;
-    case Instr::div: c[k] = (a[k] - product_above(b, c, k)) * (1.0 / b[0]); break;
-    case Instr::recip: c[k] = product_above(a, c, k) * (-1.0 / a[0]); break;
-    case Instr::exp: {
-      V* const Da = c + stride;
-      Da[k] = static_cast<double>(k) * a[k];
-      c[k] = next_by_slope(a, Da, c, k);
-      break;
-    }
-    case Instr::sin_cos_t: next_sines(c, c + stride, a[1], k, k); break;
-    default: next_function(o, series, stride, k);
-  }
+  if (!next_product_of<V*>(o, series, stride, k)) next_function(o, series, stride, k);
 }
+
+/// With registers of four numbers where there are some (code/jet_fours.cpp).
+template <>
+void next_product<double>(const Operation& o, double* series, size_t stride, int k);
+double sum_by_fours(const double* a, const double* b, int count);
+void next_product_by_fours(const Operation& o, double* series, size_t stride, int k);
+/// Compiled for any machine.
+void next_function_alone(const Operation& o, double* series, size_t stride, int k);
 
 /// Hands the rule of a sum or a multiple to `apply`: it makes coefficient k of the result where all series are at their
 /// coefficient k. False for any other operation.
