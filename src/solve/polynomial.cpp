@@ -364,6 +364,15 @@ std::optional<OneBox> settle(std::span<const double> q, const RootSearch& search
   return begin && begin->root.kind != RootKind::none ? begin : std::nullopt;
 }
 
+/// Its zero after `from` and up to h, on the far side.
+Root root_of_line(std::span<const double> q, const RootSearch& search) {
+  double where = -q[0] / q[1];
+  if (sign_of(q[0] + q[1] * where) == sign_of(q[0])) where = std::nextafter(where, std::copysign(HUGE_VAL, where));
+  if (!(std::abs(where) <= std::abs(search.h)) || !(std::abs(where) > std::abs(search.from))) return {};
+  if (sign_of(where) != sign_of(search.h)) return {};
+  return {.kind = RootKind::crossing, .at = where, .sign_after = sign_of(q[1]) * sign_of(search.h)};
+}
+
 }  // namespace
 
 Root leftmost_root(std::span<const double> c, const RootSearch& search) {
@@ -383,7 +392,9 @@ Root leftmost_root(std::span<const double> c, const RootSearch& search) {
   if (!std::isfinite(h) || !(std::abs(search.from) < h) || sign_of(search.from) == -sign_of(search.h)) return {};
 
   Root root;
-  if (const std::optional<OneBox> box = settle(q, search, noise)) {
+  if (q.size() == 2 && noise == 0) {  // a clock
+    root = root_of_line(q, search);
+  } else if (const std::optional<OneBox> box = settle(q, search, noise)) {
     if (std::abs(box->root.at) > std::abs(search.from)) root = box->root;
   } else {
     const double rest = h * magnitude(q.subspan(1), h);

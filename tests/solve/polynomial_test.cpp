@@ -108,6 +108,26 @@ TEST(Roots, TheStraightLine) {
   EXPECT_EQ(leftmost_root(c, {.h = -1}).kind, RootKind::none);
 }
 
+// Quotients: the root is the nearest number, or the next one on the far side.
+TEST(Roots, LinesInBothDirectionsAndAfterKnownZeros) {
+  std::mt19937 draw(3);
+  std::uniform_real_distribution<double> any(-2, 2);
+  for (int round = 0; round < 2000; ++round) {
+    const double a = any(draw), b = any(draw), h = any(draw), exact = -a / b;
+    const std::vector<double> line{a, b, 0, 0, 0}, late{0, 0, a, b, 0};
+    for (const auto& [c, zeros] : {std::pair{line, 0}, {late, 2}}) {
+      const Root root = leftmost_root(c, {.h = h, .known_zeros = zeros});
+      const bool inside = exact * h > 0 && std::abs(exact) <= std::abs(h);
+      ASSERT_EQ(root.kind, inside ? RootKind::crossing : RootKind::none) << a << ' ' << b << ' ' << h;
+      if (!inside) continue;
+      EXPECT_NEAR(root.at, exact, 4e-16 * std::abs(exact));
+      EXPECT_LE((a + b * root.at) * a, 0);
+      EXPECT_EQ(root.sign_after, a > 0 ? -1 : 1);
+      EXPECT_EQ(leftmost_root(c, {.h = h, .from = root.at, .known_zeros = zeros}).kind, RootKind::none);
+    }
+  }
+}
+
 TEST(Roots, NothingToFindIsNone) {
   EXPECT_EQ(leftmost_root({}, {.h = 1}).kind, RootKind::none);
   EXPECT_EQ(leftmost_root(std::vector<double>{0}, {.h = 1}).kind, RootKind::none);
