@@ -412,7 +412,8 @@ class EventEngine {
         if (root.kind == RootKind::crossing) crossings_.push_back({number, root.at, root.sign_after});
         from = root.at;
       }
-      const double end = saltus::evaluate(c, tau);
+      const bool stays = from == 0 && known == 0 && c[0] != 0;  // it has no zero on the piece
+      const double end = stays ? c[0] : saltus::evaluate(c, tau);
       next_sign_[s] = end > 0 ? 1 : end < 0 ? -1 : sign;
     }
   }
