@@ -16,7 +16,10 @@ bool adds(Instr instr) { return instr == Instr::add || instr == Instr::sub; }
 class Known {
  public:
   explicit Known(KnownSeries start)
-      : varies_(std::move(start.varies)), null_(std::move(start.null)), writes_(null_.size(), 0), copies_(null_.size()) {
+      : varies_(std::move(start.varies)),
+        null_(std::move(start.null)),
+        writes_(null_.size(), 0),
+        copies_(null_.size()) {
     const auto first = std::find(null_.begin(), null_.end(), 1);
     if (first != null_.end()) nothing_ = static_cast<int>(first - null_.begin());
   }

@@ -28,9 +28,9 @@ struct KnownSeries {
   std::vector<char> null;    ///< it is zero at all orders
 };
 
-/// What `wanted` and the rates of the states need of the operations of an order above 0. Operations on series that end at
-/// order 0, as those of states do whose rates are zero, become multiples or zeros. What is wanted keeps its bits, but
-/// for the signs of zeros.
+/// What `wanted` and the rates of the states need of the operations of an order above 0. Operations on series that end
+/// at order 0, as those of states do whose rates are zero, become multiples or zeros. What is wanted keeps its bits,
+/// but for the signs of zeros.
 std::vector<Operation> simplified(std::span<const Operation> operations, std::span<const std::pair<int, int>> rates,
                                   std::span<const int> wanted, KnownSeries known);
 

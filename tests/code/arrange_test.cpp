@@ -41,7 +41,8 @@ ArrangedSeries arranged_series(const Tape& tape, bool arranged, int first_order 
 
 Schedule expect_same(const std::vector<std::string>& formulas) {
   const Tape tape = tape_of(formulas, {"x", "y", "z", "w"}, {"p"}, {"s"});
-  const ArrangedSeries all = arranged_series(tape, false), arranged = arranged_series(tape, true), in_two = arranged_series(tape, true, 7);
+  const ArrangedSeries all = arranged_series(tape, false), arranged = arranged_series(tape, true),
+                       in_two = arranged_series(tape, true, 7);
   for (size_t k = 0; k < all.series.size(); ++k) {
     EXPECT_EQ(all.series[k], arranged.series[k]) << formulas[0] << " at " << k;
     EXPECT_EQ(all.series[k], in_two.series[k]) << formulas[0] << " at " << k;
