@@ -2,11 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 
+#include "base/index.hpp"
+#include "code/jet_rules.hpp"
 #include "formulas.hpp"
 
 namespace saltus {
@@ -71,6 +76,23 @@ double worst_error(const double* c, const Reference& r) {
 /// what it is a sum of: the coefficient itself and what changes of the arguments by an ulp would do to it (made by
 /// scripts/jet_reference.py). A recurrence of order k adds k rounded terms, whose errors mostly cancel.
 constexpr double claimed_ulps = 6;
+
+// The bits of one order of adding, whatever the machine has: also where all terms are minus zero.
+TEST(Jet, SumsOfProductsByFoursHaveTheBitsOfFourSums) {
+  if (!lanes_supported()) GTEST_SKIP() << "no registers of four numbers";
+  std::mt19937 draw(11);
+  std::uniform_real_distribution<double> any(-1, 1);
+  std::vector<double> a(60), b(60);
+  for (const bool zeros : {false, true}) {
+    for (double& v : a) v = zeros ? -0.0 : any(draw);
+    for (double& v : b) v = zeros ? 1.0 : any(draw);
+    for (int count = 0; count <= 45; ++count) {
+      const double plain = rules::sum(0, count - 1, [&](int j) { return a[at(j)] * b[at(50 - j)]; });
+      const double wide = rules::sum_by_fours(a.data(), &b[50], count);
+      EXPECT_EQ(std::bit_cast<uint64_t>(plain), std::bit_cast<uint64_t>(wide)) << count;
+    }
+  }
+}
 
 TEST(Jet, AgreesWithSixtyDigitsForEveryFunctionAndComposition) {
   ASSERT_GT(references().size(), 100u);
