@@ -48,9 +48,21 @@ TestLayout test_layout(const Program& program) {
           static_cast<int>(form.sections.size()), static_cast<int>(form.counters.size())};
 }
 
-StepFormulas::StepFormulas(const Program& program, const std::string& key, std::span<const double> parameters) {
-  Form form = specialised_form(program.model(), key);
-  drop_roots_of_slid(key, form);
+StepKey step_key(const Program& program, const std::string& switch_modes, bool raise) {
+  StepKey out{program.key(switch_modes), {}};
+  if (!raise || switch_modes.find('0') == std::string::npos) return out;
+  const std::vector<int>& degree = program.tape(switch_modes).degree;
+  for (size_t i = 0; i < switch_modes.size(); ++i) {
+    if (switch_modes[i] != '0' || !program.moves(static_cast<int>(i)) || degree[i] < 2) continue;
+    out.raised.resize(switch_modes.size());
+    out.raised[i] = static_cast<signed char>(degree[i] - 1);
+  }
+  return out;
+}
+
+StepFormulas::StepFormulas(const Program& program, const StepKey& key, std::span<const double> parameters) {
+  Form form = specialised_form(program.model(), key.switches);
+  drop_roots_of_slid(key.switches, form);
   const int n = program.states(), m = program.switches(), q = program.constraints();
   layout_ = test_layout(program);
   const TapeInputs inputs{n, m, q, form.counter_values};
@@ -61,12 +73,20 @@ StepFormulas::StepFormulas(const Program& program, const std::string& key, std::
   for (const Switch& s : form.switches) tests.push_back(s.surface);
   for (const Gap& g : form.gaps) tests.push_back(g.gap);
   for (const Gap& g : form.gaps) tests.push_back(g.degree == 2 ? lie_derivative(g.gap, form) : Expr(0.0));
-  for (int i = 0; i < m; ++i) conditions.push_back(tests[at(i)]);
+  for (int i = 0; i < m; ++i) condition_outputs_.push_back(layout_.surface(i));
   for (int j = 0; j < q; ++j)
-    conditions.push_back(tests[at(form.gaps[at(j)].degree == 2 ? layout_.gap_rate(j) : layout_.gap(j))]);
+    condition_outputs_.push_back(form.gaps[at(j)].degree == 2 ? layout_.gap_rate(j) : layout_.gap(j));
   for (const LoweredJump& j : form.jumps) tests.push_back(j.on);
   tests.insert(tests.end(), form.sections.begin(), form.sections.end());
   for (const Counter& c : form.counters) tests.push_back(c.phase);
+  for (size_t i = 0; i < key.raised.size(); ++i) {
+    if (key.raised[i] == 0) continue;
+    Expr h = form.switches[i].surface;
+    for (int k = 0; k < key.raised[i]; ++k) h = lie_derivative(h, form);
+    condition_outputs_[i] = static_cast<int>(tests.size());
+    tests.push_back(h);
+  }
+  for (const int output : condition_outputs_) conditions.push_back(tests[at(output)]);
 
   f_ = form.f;
   conditions_ = conditions;
@@ -172,7 +192,7 @@ void StepFormulas::rates(double t, const Vec& x, const Vec& u, std::span<const d
 }
 
 void StepFormulas::tests(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values) {
-  values.resize(layout_.size());
+  values.resize(static_cast<Index>(tests_.outputs.size()));
   if (test_sums_) return add_up(*test_sums_, t, x, u, values);
   put(jets_[1], t, x, u, counters);
   for (Index i = 0; i < values.size(); ++i) values[i] = jets_[1].output(static_cast<size_t>(i))[0];

@@ -1,12 +1,15 @@
 // What a time step evaluates: rates, conditions and their sparse derivatives, for one key of a Program.
 //
 // The items of a step are the switches and then the constraints; item i has the value u_i (sigma_i or lambda_j) and the
-// condition c_i that stands against it: the surface h_i, the gap g_j, or its rate where the gap is of degree 2.
+// condition c_i that stands against it: the surface h_i, the gap g_j, or its rate where the gap is of degree 2. A surface
+// that is slid on though no item enters its rate (degree d of 2 or more) may be raised: its derivative h^(d - 1) stands
+// for it, and it stays zero with that.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/linear.hpp"
@@ -31,6 +34,15 @@ struct TestLayout {
 
 TestLayout test_layout(const Program& program);
 
+/// Which formulas a mode has.
+struct StepKey {
+  std::string switches;             ///< as of Program::key
+  std::vector<signed char> raised;  ///< per switch: the derivative of its surface that is its condition; empty: none is
+
+  auto operator<=>(const StepKey&) const = default;
+};
+StepKey step_key(const Program& program, const std::string& switch_modes, bool raise);
+
 /// Derivatives at a point: J = df/dx, G = df/du, C = dc/dx, D = dc/du, P = dg/dx.
 struct StepSlopes {
   SparseMat J, G, C, D, P;
@@ -38,8 +50,7 @@ struct StepSlopes {
 
 class StepFormulas {
  public:
-  /// `key` as of Program::key.
-  StepFormulas(const Program& program, const std::string& key, std::span<const double> parameters);
+  StepFormulas(const Program& program, const StepKey& key, std::span<const double> parameters);
 
   /// Other parameters.
   void bind(std::span<const double> parameters);
@@ -47,9 +58,11 @@ class StepFormulas {
   /// All derivatives depend on parameters only: a step is affine in its unknowns.
   bool affine() const { return affine_; }
   const TestLayout& layout() const { return layout_; }
+  /// Output of `tests` that is the condition of an item.
+  int condition(int item) const { return condition_outputs_[static_cast<size_t>(item)]; }
 
   void rates(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& f);
-  /// Surfaces, gaps, gap rates (degree 2), jumps, sections, phases.
+  /// Surfaces, gaps, gap rates (degree 2), jumps, sections, phases, raised surfaces.
   void tests(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values);
   /// Rates of the conditions along the flow.
   void condition_rates(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values);
@@ -71,6 +84,7 @@ class StepFormulas {
   void put(Jet<double>& jet, double t, const Vec& x, const Vec& u, std::span<const double> counters) const;
 
   TestLayout layout_;
+  std::vector<int> condition_outputs_;
   bool affine_ = true;
   bool known_ = false;  // constant slopes have been evaluated
   Tape rates_, tests_, slopes_, condition_rates_;

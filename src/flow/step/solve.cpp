@@ -57,11 +57,14 @@ void StepSolver::expect_sliding(int item) {
   if (size() > condensed_up_to) u_guess_[item] = 0;
 }
 
-void StepSolver::set_mode(const Mode& mode, std::span<const std::pair<int, double>> held) {
-  if (formulas_ && mode == mode_ && std::equal(held.begin(), held.end(), held_.begin(), held_.end())) return;
+void StepSolver::set_mode(const Mode& mode, std::span<const std::pair<int, double>> held, bool raise) {
+  if (formulas_ && mode == mode_ && raise == raise_ && std::equal(held.begin(), held.end(), held_.begin(), held_.end()))
+    return;
   mode_ = mode;
+  raise_ = raise;
   held_.assign(held.begin(), held.end());
-  const std::string key = program_.key(mode.switches);
+  const StepKey key = step_key(program_, mode.switches, raise);
+  raised_ = !key.raised.empty();
   std::unique_ptr<StepFormulas>& entry = all_[key];
   if (!entry) entry = std::make_unique<StepFormulas>(program_, key, parameters_);
   formulas_ = entry.get();
@@ -320,10 +323,7 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
       out.u1[item] = a[i] + b[i] / 2;
     }
   };
-  const auto condition = [&](const Vec& tests, int item) {
-    const bool rate = item >= m_ && program_.model().form.gaps[at(item - m_)].degree == 2;
-    return tests[rate ? item + items_ - m_ : item];
-  };
+  const auto condition = [&](const Vec& tests, int item) { return tests[formulas_->condition(item)]; };
   bool fresh = false, moved = false;
   double before = HUGE_VAL;
   for (int iteration = 0;; ++iteration) {
@@ -360,7 +360,8 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
     if (dense ? simpson_.higher_degree
               : std::any_of(active_.begin(), active_.end(), [&](int i) { return !simpson_whole_.entered[at(i)]; }))
       return StepFate::higher_degree;
-    if (!(dense ? solve(simpson_, r_) : solve(simpson_whole_, r_))) return StepFate::singular;
+    if (!(dense ? solve(simpson_, r_) : solve(simpson_whole_, r_)))
+      return raised_ ? StepFate::higher_degree : StepFate::singular;
     for (int i = 0; i < n_; ++i) out.x[i] += r_[i];
     for (int i = 0; i < k; ++i) {
       a[i] += r_[n_ + i];
@@ -442,9 +443,7 @@ StepFate StepSolver::theta_step(const Vec& x0, double t0, double h, double theta
     if (k > 0) {
       tests(t1, out.x, out.u1, out.tests);
       for (int i = 0; i < k; ++i) {
-        const int item = active_[at(i)];
-        const bool rate = item >= m_ && program_.model().form.gaps[at(item - m_)].degree == 2;
-        r_[n_ + i] = -out.tests[rate ? item + items_ - m_ : item];
+        r_[n_ + i] = -out.tests[formulas_->condition(active_[at(i)])];
       }
     }
     const bool dense = n_ + k <= dense_up_to, late = iteration > 1 && !fresh && !affine();
@@ -470,6 +469,15 @@ StepFate StepSolver::theta_step(const Vec& x0, double t0, double h, double theta
   return std::isfinite(out.x.sum()) ? StepFate::ok : StepFate::not_converged;
 }
 
+void StepSolver::meet_conditions(double t, const Vec& u, Vec& x) {
+  tests(t, x, u, tests_m_);
+  Vec c(static_cast<Index>(active_.size()));
+  for (size_t i = 0; i < active_.size(); ++i) c[static_cast<Index>(i)] = tests_m_[formulas_->condition(active_[i])];
+  const StepSlopes& s = slopes(t, x, u);
+  const Mat C = Mat(s.C).rows_at(active_), G = Mat(s.G).columns_at(active_);
+  x -= G * Orthogonal(C * G).solve(c);
+}
+
 // ---- steps in an unknown mode ------------------------------------------------------------------------------------
 
 void StepSolver::condense(const Vec& x0, double t0, double h, const Vec& u, Mat& M, Vec& q) {
@@ -484,8 +492,7 @@ void StepSolver::condense(const Vec& x0, double t0, double h, const Vec& u, Mat&
   q.resize(items_);
   const Vec move = C * lu.solve(h * f1_);
   for (int i = 0; i < items_; ++i) {
-    const bool rate = i >= m_ && program_.model().form.gaps[at(i - m_)].degree == 2;
-    q[i] = tests_now[rate ? i + items_ - m_ : i] + move[i];
+    q[i] = tests_now[formulas_->condition(i)] + move[i];
   }
   q -= M * u;
 }
@@ -510,8 +517,7 @@ StepFate StepSolver::complementarity(const Vec& x0, double t0, double h, double 
     tests(t1, out.x, out.u1, out.tests);
     Vec c(items_);
     for (int i = 0; i < items_; ++i) {
-      const bool rate = i >= m_ && program_.model().form.gaps[at(i - m_)].degree == 2;
-      c[i] = out.tests[rate ? i + items_ - m_ : i] + bounds.offset[i];
+      c[i] = out.tests[formulas_->condition(i)] + bounds.offset[i];
     }
     if (!std::isfinite(r.sum()) || !std::isfinite(c.sum()))
       return iteration == 0 ? StepFate::undefined : StepFate::not_converged;

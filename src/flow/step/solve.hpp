@@ -28,7 +28,7 @@ namespace saltus {
 enum class StepFate {
   ok,
   singular,       ///< the mode's equations do not determine the items
-  higher_degree,  ///< no item enters the rate of a condition: a symmetric rule would ring
+  higher_degree,  ///< no item enters the rate of a condition, and raising it does not help: a symmetric rule would ring
   not_converged,  ///< Newton's method failed: the step is too long
   undefined,      ///< a rate is not a finite number
   unsolved,       ///< no solution of the complementarity problem was found
@@ -57,13 +57,17 @@ class StepSolver {
   /// Other parameters, and everything learnt from a past run forgotten; formulas are kept.
   void bind(std::span<const double> parameters);
   /// The formulas of a mode and its active items: switches at '0' and constraints at 'c', without those that redundant
-  /// forces hold at a bound.
-  void set_mode(const Mode& mode, std::span<const std::pair<int, double>> held = {});
+  /// forces hold at a bound. `raise`: surfaces of higher degree that are slid on are raised (flow/step/formulas).
+  void set_mode(const Mode& mode, std::span<const std::pair<int, double>> held = {}, bool raise = false);
   void set_counters(const std::vector<double>& counters) { counters_ = counters; }
   const TestLayout& layout() const { return formulas_->layout(); }
   bool affine() const { return formulas_->affine(); }
   /// Items of the mode that slide or are closed.
   const std::vector<int>& active() const { return active_; }
+  /// Whether conditions of the mode are raised.
+  bool raised() const { return raised_; }
+  /// Moves x along the directions of the active items to where their conditions hold, to first order.
+  void meet_conditions(double t, const Vec& u, Vec& x);
   /// Unknowns of the largest problem.
   int size() const { return n_ + items_; }
 
@@ -137,7 +141,7 @@ class StepSolver {
   const Program& program_;
   std::vector<double> parameters_;
   int n_, m_, items_;
-  std::map<std::string, std::unique_ptr<StepFormulas>> all_;
+  std::map<StepKey, std::unique_ptr<StepFormulas>> all_;
   StepFormulas* formulas_ = nullptr;
   std::vector<int> state_order_;  // in sparse matrices
   std::vector<int> anchors_;      // per item: the state it stands beside in them
@@ -146,6 +150,7 @@ class StepSolver {
   Vec u_, u_guess_;
   Mode mode_;  // whose formulas and active items these are, and what was held
   std::vector<std::pair<int, double>> held_;
+  bool raise_ = false, raised_ = false;
   Factor simpson_, theta_;
   Whole simpson_whole_, theta_whole_;
   /// Slopes as dense matrices with their products; kept while they are constant.

@@ -24,7 +24,7 @@ StepTangent::StepTangent(const Program& program, const std::vector<double>& para
     : program_(program), parameters_(parameters) {}
 
 StepFormulas& StepTangent::formulas(const StepMade& step) {
-  const std::string key = program_.key(step.mode.switches);
+  const StepKey key = step_key(program_, step.mode.switches, step.rule == StepMade::Rule::simpson);
   std::unique_ptr<StepFormulas>& entry = all_[key];
   if (!entry) entry = std::make_unique<StepFormulas>(program_, key, parameters_);
   return *entry;

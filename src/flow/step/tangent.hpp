@@ -53,7 +53,7 @@ class StepTangent {
 
   const Program& program_;
   std::vector<double> parameters_;
-  std::map<std::string, std::unique_ptr<StepFormulas>> all_;
+  std::map<StepKey, std::unique_ptr<StepFormulas>> all_;
 };
 
 }  // namespace saltus
