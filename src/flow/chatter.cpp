@@ -131,8 +131,12 @@ std::optional<Accumulation> Chatter::find(double resolution, double time_scale, 
 
 /// Events that go on for ever within the last digits of time, or of what they touch.
 std::optional<Accumulation> Chatter::find_lost(double resolution, double time_scale, const Blur& blur) const {
+  // Which side one surface alone is left to need not repeat itself: that is noise too.
+  const auto again = [&](size_t back) { return !mark(0).touched.empty() && mark(back).touched == mark(0).touched; };
+  size_t alike = 1;
+  while (alike < memory && again(alike)) ++alike;
   for (size_t period = 1; period <= 8; ++period) {
-    if (!repeats(period, 3)) continue;
+    if (!repeats(period, 3) && !(alike == memory && period == 2)) continue;
     const double interval = std::abs(time(0) - time(period));
     const bool short_lived = interval < lost_share * time_scale;  // rounding need not be looked at otherwise
     if (interval < exhausted_bits * resolution || (short_lived && interval < lost_bits * blur_of(period, 0, blur)))

@@ -11,8 +11,9 @@ import glob, json, os, subprocess, sys, tomllib
 import check
 
 ADAPTIVE, FIXED, STEPS = 1e-4, 1e-4, 4000
-SHORT = {"redundant_friction_network_239",  # a release that another distribution of forces undoes within a step
-         "pulse_whose_flanks_overflow"}  # steps do not look for peaks
+SHORT = {("redundant_friction_network_239", "adaptive"), ("redundant_friction_network_239", "fixed"),  # a release that another
+         # distribution of forces undoes within a step
+         ("pulse_whose_flanks_overflow", "fixed")}  # 4000 steps are longer than the pulse is wide
 check.FINE["chatter"] = ("chatter", "slide", "close", "mode")
 
 
@@ -50,13 +51,13 @@ def main():
         for name, more, accuracy in (("adaptive", ["--tolerance", "1e-9"], ADAPTIVE), ("fixed", ["--dt", repr(dt)], FIXED)):
             what = run(saltus, file, spec, more, accuracy)
             if what:
-                short.setdefault(spec["id"], []).append(f"{name}: {what}")
+                short[spec["id"], name] = what
     wrong = 0
     for case in sorted(set(short) | (SHORT if not sys.argv[2:] else set())):
         known = case in SHORT and case in short
         wrong += not known
-        print(f"{case}{' (known)' if known else ''}: {'; '.join(short.get(case, ['holds now: take it off the list']))}")
-    print(f"{len(files) - len(short)} of {len(files)} cases hold")
+        print(f"{', '.join(case)}{' (known)' if known else ''}: {short.get(case, 'holds now: take it off the list')}")
+    print(f"{len(files) - len({case for case, _ in short})} of {len(files)} cases hold")
     return min(wrong, 100)
 
 

@@ -62,6 +62,10 @@ class StepFormulas {
   int condition(int item) const { return condition_outputs_[static_cast<size_t>(item)]; }
 
   void rates(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& f);
+  /// Functions in the rates that are constant to all digits away from where they change, and the argument of one where
+  /// the rates were last evaluated.
+  const std::vector<Operation>& peaks() const { return rates_.peaks; }
+  double argument(const Operation& peak) const { return jets_[0][peak.a][0]; }
   /// Surfaces, gaps, gap rates (degree 2), jumps, sections, phases, raised surfaces.
   void tests(double t, const Vec& x, const Vec& u, std::span<const double> counters, Vec& values);
   /// Rates of the conditions along the flow.

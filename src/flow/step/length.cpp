@@ -1,6 +1,7 @@
 #include "flow/step/length.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/index.hpp"
@@ -8,6 +9,27 @@
 #include "flow/thresholds.hpp"
 
 namespace saltus {
+namespace {
+
+/// Through values at 0, 1/4, .. 1.
+class Quartic {
+ public:
+  explicit Quartic(std::array<double, 5> values) : c_(values) {
+    for (size_t order = 1; order < c_.size(); ++order) {
+      for (size_t k = c_.size() - 1; k >= order; --k) c_[k] = (c_[k] - c_[k - 1]) / static_cast<double>(order);
+    }
+  }
+  double operator()(double s) const {
+    double value = c_[4];
+    for (int k = 3; k >= 0; --k) value = value * (4 * s - k) + c_[static_cast<size_t>(k)];
+    return value;
+  }
+
+ private:
+  std::array<double, 5> c_;
+};
+
+}  // namespace
 
 StepLength::StepLength(const Program& program, const RunOptions& options, StepSolver& solver)
     : program_(program),
@@ -30,8 +52,20 @@ bool StepLength::start(const Here& here) {
   return f.allFinite();
 }
 
-/// |p' - f(p)| of the cubic at three quarters of the step, where it does not collocate; else the change of the rates.
-Vec StepLength::defect(const Here& here, const Step& step) {
+/// p and its slope over the step at the share s of it.
+void StepLength::cubic_at(const Here& here, const Step& step, double s, Vec& p, Vec& rate) {
+  p.resize(step.x.size());
+  rate.resize(step.x.size());
+  for (Index i = 0; i < p.size(); ++i) {
+    const double slope = (step.x[i] - here.x[i]) / step.h;
+    const double second = 3 * slope - 2 * step.f0[i] - step.f1[i], third = step.f0[i] + step.f1[i] - 2 * slope;
+    p[i] = here.x[i] + step.h * s * (step.f0[i] + s * (second + s * third));
+    rate[i] = step.f0[i] + s * (2 * second + 3 * s * third);
+  }
+}
+
+/// |p' - f(p)| of the cubic at the share s of the step; else the change of the rates.
+Vec StepLength::defect(const Here& here, const Step& step, double s) {
   const double h = step.h, t = here.t();
   Vec f0, f1;
   if (!step.cubic) {
@@ -39,14 +73,8 @@ Vec StepLength::defect(const Here& here, const Step& step) {
     solver_.rates(t + h, step.x, step.u1, f1);
     return h / 2 * (f1 - f0);
   }
-  const double s = 0.75;
-  Vec p(step.x.size()), rate(step.x.size());
-  for (Index i = 0; i < p.size(); ++i) {
-    const double slope = (step.x[i] - here.x[i]) / h;
-    const double second = 3 * slope - 2 * step.f0[i] - step.f1[i], third = step.f0[i] + step.f1[i] - 2 * slope;
-    p[i] = here.x[i] + h * s * (step.f0[i] + s * (second + s * third));
-    rate[i] = step.f0[i] + s * (2 * second + 3 * s * third);
-  }
+  Vec p, rate;
+  cubic_at(here, step, s, p, rate);
   const Vec u = step.u0 + s * (step.u1 - step.u0);
   // Between its points a raised condition is off by what forces undo, and the surface would seem to move by that.
   if (solver_.raised() && solver_.size() <= split_often_up_to) solver_.meet_conditions(t + s * h, u, p);
@@ -73,8 +101,8 @@ double StepLength::leave_to_forces(const StepSlopes& slopes, const Step& step, V
 }
 
 /// The defect in units of what the tolerance allows.
-double StepLength::ratio(const Here& here, const Step& step) {
-  Vec error = defect(here, step);
+double StepLength::ratio(const Here& here, const Step& step, double s) {
+  Vec error = defect(here, step, s);
   if (!error.allFinite()) return 1e6;
   Vec least = Vec::Zero(error.size());
   double ratio = 0;
@@ -100,15 +128,67 @@ double StepLength::ratio(const Here& here, const Step& step) {
   return ratio;
 }
 
+/// Where on the step arguments of exp have their tops, those of tanh and cosh their zeros, and points beside them where
+/// the function has changed by a fair share.
+std::vector<double> StepLength::find_peaks(const Here& here, const Step& step) {
+  const std::vector<Operation>& peaks = solver_.peaks();
+  if (!step.cubic || peaks.empty()) return {};
+  constexpr int parts = 4, looks = 64;
+  std::vector<std::array<double, parts + 1>> arguments(peaks.size());
+  Vec p, rate;
+  for (size_t k = 0; k <= parts; ++k) {
+    const double s = static_cast<double>(k) / parts;
+    cubic_at(here, step, s, p, rate);
+    solver_.rates(here.t() + s * step.h, p, step.u0 + s * (step.u1 - step.u0), rate);
+    for (size_t i = 0; i < peaks.size(); ++i) arguments[i][k] = solver_.argument(peaks[i]);
+  }
+  std::vector<double> out;
+  for (size_t i = 0; i < peaks.size() && out.size() < 3 * most_peaks; ++i) {
+    const bool top = peaks[i].instr == Instr::exp || peaks[i].instr == Instr::expm1;
+    const auto [low, high] = std::minmax_element(arguments[i].begin(), arguments[i].end());
+    if (!(*high - *low > 0.5 * (top ? blind_rise : blind_distance)) || !std::isfinite(*high - *low)) continue;
+    const Quartic a(arguments[i]);
+    const auto turns = [&](double s) { return top ? a(s + 0.5 / looks) - a(s - 0.5 / looks) : a(s); };
+    for (int look = 0; look < looks; ++look) {
+      double from = static_cast<double>(look) / looks, to = static_cast<double>(look + 1) / looks;
+      const double before = turns(from), after = turns(to);
+      if (!(top ? before > 0 && after <= 0 : before * after <= 0 && before != 0)) continue;
+      for (int halving = 0; halving < 40; ++halving) {
+        const double middle = (from + to) / 2;
+        (turns(middle) * before > 0 ? from : to) = middle;
+      }
+      out.push_back(from);
+      for (const double side : {-1.0, 1.0}) {
+        double d = side * beside_peak;
+        for (int halving = 0; halving < 60 && std::abs(a(from + d) - a(from)) > 2; ++halving) d /= 2;
+        if (from + d > 0 && from + d < 1) out.push_back(from + d);
+      }
+    }
+  }
+  return out;
+}
+
+/// No step leaps over a peak: it ends short of one that it does not see.
+bool StepLength::sees_peaks(const Here& here, const Step& step, double shortest) {
+  if (!(step.h > 1.1 * shortest)) return true;
+  for (const double s : find_peaks(here, step)) {
+    if (!(ratio(here, step, s) > 1)) continue;
+    dt_ = std::max(shortest, step.h * std::clamp(short_of_peak * s, 0.2, 0.9));
+    return false;
+  }
+  return true;
+}
+
 bool StepLength::allows(const Here& here, const Step& step) {
   if (!adaptive_) return true;
-  const double ratio = this->ratio(here, step), h = step.h, span = options_.until - options_.from;
+  const double ratio = this->ratio(here, step, 0.75), h = step.h, span = options_.until - options_.from;
   const double factor = std::clamp(0.9 * std::pow(std::max(ratio, 1e-10), -1 / (step.cubic ? 4.0 : 2.0)), 0.2, 3.0);
   const double shortest = 64 * eps * std::max(std::abs(here.t()), 1e-3 * span);
   if (ratio > 1 && h > 1.1 * shortest) {
     dt_ = std::max(shortest, h * std::min(factor, 0.9));
     return false;
   }
+  if (!sees_peaks(here, step, shortest)) return false;
   forced_ = ratio > 1 ? forced_ + 1 : 0;
   // A step cut short by the end or an event says little about the next.
   if (h >= 0.5 * dt_ || factor < 1) dt_ = std::min(h >= 0.5 * dt_ ? h * factor : dt_, span);

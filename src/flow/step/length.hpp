@@ -36,9 +36,12 @@ class StepLength {
   double until_timed(const Here& here, double h);
 
  private:
-  Vec defect(const Here& here, const Step& step);
+  void cubic_at(const Here& here, const Step& step, double s, Vec& p, Vec& rate);
+  Vec defect(const Here& here, const Step& step, double s);
   double leave_to_forces(const StepSlopes& slopes, const Step& step, Vec& error) const;
-  double ratio(const Here& here, const Step& step);
+  double ratio(const Here& here, const Step& step, double s);
+  std::vector<double> find_peaks(const Here& here, const Step& step);
+  bool sees_peaks(const Here& here, const Step& step, double shortest);
 
   const Program& program_;
   const RunOptions& options_;

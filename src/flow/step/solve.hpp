@@ -72,7 +72,12 @@ class StepSolver {
   int size() const { return n_ + items_; }
 
   void rates(double t, const Vec& x, const Vec& u, Vec& f) { formulas_->rates(t, x, u, counters_, f); }
+  const std::vector<Operation>& peaks() const { return formulas_->peaks(); }
+  double argument(const Operation& peak) const { return formulas_->argument(peak); }
   void tests(double t, const Vec& x, const Vec& u, Vec& values) { formulas_->tests(t, x, u, counters_, values); }
+  void condition_rates(double t, const Vec& x, const Vec& u, Vec& values) {
+    formulas_->condition_rates(t, x, u, counters_, values);
+  }
   const StepSlopes& slopes(double t, const Vec& x, const Vec& u) { return formulas_->slopes(t, x, u, counters_); }
 
   /// Item values of the current mode: +1, -1, 0; lambda 0. Active ones keep their last value as a guess.

@@ -60,7 +60,7 @@ class Stepper {
         if (fate == StepFate::ok && !(length_.allows(here_, step_) && tells())) {
           end_ = t() + length_.dt();
         } else if (fate == StepFate::ok && agrees()) {
-          accept_sliding(part);
+          if (!rests_within(part.h) && !ends_within(part.h)) accept_sliding(part);
         } else if (!(fate == StepFate::ok && splits()) && !holds_redundant(fate) &&
                    (forces_swing(fate) || !shortens(fate, part.h))) {
           step_across(part, fate);
@@ -285,6 +285,81 @@ class Stepper {
     shortened_ = 0;
     longest_ = HUGE_VAL;
     return true;
+  }
+
+  /// A state that has all but vanished and ends like a root (x' = -sqrt(x)) before the step does: a step that is solved
+  /// for to the last digit of what the state has been does not see that. It goes there and rests.
+  bool rests_within(double h) {
+    std::vector<Index> small;
+    for (Index i = 0; i < here_.x.size(); ++i) {
+      if (here_.x[i] != 0 && std::abs(here_.x[i]) < vanished_share * largest_[i]) small.push_back(i);
+    }
+    if (small.empty()) return false;
+    Vec f, nearer, x = here_.x;
+    solver_.rates(t(), here_.x, here_.u, f);
+    for (const Index i : small) x[i] /= 4;
+    solver_.rates(t(), x, here_.u, nearer);
+    double longest = 0;
+    for (const Index i : small) {
+      const double power = std::log(f[i] / nearer[i]) / std::log(4.0);  // p of x' = -x^p
+      const double left = -here_.x[i] / ((1 - power) * f[i]);
+      if (!(power > flattest_power && power < steepest_power && left > 0 && left < h)) return false;
+      longest = std::max(longest, left);
+    }
+    if (t() + longest == t()) return false;
+    const Vec start = here_.x;
+    if (!come_to_rest()) return false;
+    Vec end = here_.x;
+    for (Index i = 0; i < end.size(); ++i) {
+      if (start[i] == end[i]) end[i] += longest * f[i];
+    }
+    here_.x = start;
+    go_straight(longest, end);
+    if (std::vector<Guard> reached = surfaces_here(); !recorder_.ended() && !reached.empty())
+      happen_at(std::move(reached));
+    return true;
+  }
+
+  /// The same for a surface whose distance is in the last digits of what it is made of (sqrt(abs(x - 1))*sign(x - 1)).
+  bool ends_within(double h) {
+    constexpr double further = 1e4;  // times the distance from the surface, to tell how it is come to
+    std::vector<Guard> reached;
+    SparseMat slopes;  // of surfaces, as columns
+    Vec x = here_.x, rate, before;
+    double left = 0;
+    const double largest = largest_.max_abs();
+    for (int i = 0; i < judge_.layout().switches; ++i) {
+      const char letter = here_.mode().switches[at(i)];
+      const double value = here_.tests[i];
+      if (!(letter == '+' ? value > 0 : letter == '-' && value < 0)) continue;
+      if (!series_.program().moves(i) || std::abs(value) >= vanished_share * largest) continue;
+      if (slopes.size() == 0) {
+        slopes = solver_.slopes(t(), here_.x, here_.u).C.transpose();
+        solver_.condition_rates(t(), here_.x, here_.u, rate);
+      }
+      Vec normal = Vec::Zero(x.size());
+      for (const auto [state, slope] : slopes.column(i)) normal[state] = slope;
+      const double square = normal.dot(normal);
+      if (!(square > 0 && std::abs(value) < vanished_share * normal.cwiseAbs().dot(largest_))) continue;
+      normal *= value / square;
+      solver_.condition_rates(t(), here_.x + (further - 1) * normal, here_.u, before);
+      const double power = std::log(before[i] / rate[i]) / std::log(further);  // p of h' = -h^p
+      const double time = -value / ((1 - power) * rate[i]);
+      if (!(power > flattest_power && power < steepest_power && time > 0 && time < h)) continue;
+      left = std::max(left, time);
+      x -= normal;
+      reached.push_back({GuardKind::surface, i, 0});
+    }
+    if (reached.empty()) return false;
+    if (t() + left > t()) go_straight(left, x);
+    if (!recorder_.ended()) happen_at(std::move(reached));
+    return true;
+  }
+
+  void go_straight(double h, const Vec& x) {
+    step_ = {.h = h, .x = x, .u0 = here_.u, .u1 = here_.u, .f0 = {}, .f1 = {}, .tests = {}};
+    solver_.tests(t() + h, step_.x, step_.u1, step_.tests);
+    accept(step_, t() + h, straight());
   }
 
   /// The equations of a mode that a step across has found may leave forces open: now they are held.
