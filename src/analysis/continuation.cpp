@@ -231,8 +231,19 @@ void Continuation::add_before_break(const CurvePoint& a, const CurvePoint& b, do
                    [](const Located& p, const Located& q) { return p.distance < q.distance; });
 }
 
+/// How far along a step the curve passes its first point again; 0 where it does not.
+double Continuation::comes_round(const CurvePoint& from, const CurvePoint& to, double made,
+                                 const CurvePoint& origin) const {
+  constexpr double near = 0.1;  // of the step
+  const double ahead = (origin.z - from.z).cwiseQuotient(scale_).dot(from.tangent);
+  if (!(ahead > 0 && ahead <= made) || to.tangent.dot(origin.tangent) < 0.5) return 0;
+  const Vec off = (between(from, to, ahead, made) - origin.z).cwiseQuotient(scale_);
+  return off.norm() < near * made ? ahead : 0;
+}
+
 CurveEnd Continuation::walk(CurvePoint from) {
   const CurvePoint origin = from;
+  const Vec first_scale = followed_.scale();
   double step = options_.first_step;
   double travelled = 0;
   std::vector<Test> tests = followed_.tests(from);
@@ -278,6 +289,17 @@ CurveEnd Continuation::walk(CurvePoint from) {
       next = end;
       made = (end->z - from.z).cwiseQuotient(scale).dot(from.tangent);
       last = true;
+    }
+    bool closes = false;
+    if (same_problem && travelled > 6 * made && n == origin.z.size()) {
+      CurvePoint first = origin;
+      first.tangent = first.tangent.cwiseProduct(first_scale).cwiseQuotient(scale).normalized();
+      if (const double ahead = comes_round(from, *next, made, first); ahead > 0) {
+        next = first;
+        made = ahead;
+        closes = true;
+        last = false;
+      }
     }
     // What happens on the way, in order.
     std::vector<Test> then = followed_.tests(*next);
@@ -331,9 +353,7 @@ CurveEnd Continuation::walk(CurvePoint from) {
     tests = std::move(then);
     if (!followed_.point(from)) return {"stopped", {}, from.z[n - 1]};
     if (last) return {"range", {}, from.z[n - 1]};
-    if (same_problem && travelled > 6 * made && from.z.size() == origin.z.size() &&
-        (from.z - origin.z).cwiseQuotient(scale).norm() < 0.75 * made && from.tangent.dot(origin.tangent) > 0.5)
-      return {"closed", {}, from.z[n - 1]};
+    if (closes) return {"closed", {}, from.z[n - 1]};
     step = std::min(options_.largest_step, next->iterations <= easy ? made * 1.4 : made);
     if (next->iterations > hard - 2) step = made / 1.5;
     if (followed_.renew) {

@@ -131,6 +131,7 @@ class Continuation {
   /// The zeros of all tests between two points, in order; `lost`: one is not found.
   std::vector<Located> zeros_between(const CurvePoint& a, const CurvePoint& b, double step,
                                      const std::vector<Test>& from, const std::vector<Test>& to, bool& lost) const;
+  double comes_round(const CurvePoint& from, const CurvePoint& to, double made, const CurvePoint& origin) const;
   /// Tests that vanish before the first break and have their sign again behind it: a multiplier that passes -1 on its
   /// way to infinity.
   void add_before_break(const CurvePoint& a, const CurvePoint& b, double step, const std::vector<Test>& from,

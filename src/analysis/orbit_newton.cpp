@@ -114,15 +114,22 @@ bool OrbitSearch::equations(const std::vector<Leg>& legs, double t0, Vec& r, Mat
   return shooting_->equations(legs, closing, t0, {}, section_, r, J);
 }
 
-/// Of unknowns and residuals, as they stand in them.
-Vec OrbitSearch::Units::of_rows(Index size) const {
+/// As they stand in the equations. A leg ends where the next one begins, the last one where the first does.
+void OrbitSearch::Units::set(const std::vector<Leg>& legs, const Shooting& shooting) {
   const Index n = state.size();
-  Vec out(size);
-  for (Index i = 0; i < size; ++i) out[i] = i % (n + 1) == n ? length : state[i % (n + 1)];
-  return out;
+  of_unknowns.resize((n + 1) * ix(legs.size()));
+  of_rows.resize(of_unknowns.size());
+  for (size_t k = 0; k < legs.size(); ++k) {
+    const Vec sizes = shooting.sizes_at(legs[k].x, state);
+    const Index here = (n + 1) * ix(k), before = (n + 1) * ix((k + legs.size() - 1) % legs.size());
+    of_unknowns.segment(here, n) = sizes;
+    of_rows.segment(before, n) = sizes;
+    of_unknowns[here + n] = of_rows[here + n] = length;
+  }
 }
 
-double OrbitSearch::Units::size_of(const Vec& r) const { return r.cwiseQuotient(of_rows(r.size())).max_abs(); }
+double OrbitSearch::Units::size_of(const Vec& r) const { return r.cwiseQuotient(of_rows).max_abs(); }
+double OrbitSearch::Units::size_of_step(const Vec& step) const { return step.cwiseQuotient(of_unknowns).max_abs(); }
 
 OrbitSearch::Units OrbitSearch::units_of(const std::vector<Leg>& legs) const {
   Units out{.state = Vec::Constant(ix(model_.states.size()), 1e-300)};
@@ -136,9 +143,10 @@ OrbitSearch::Units OrbitSearch::units_of(const std::vector<Leg>& legs) const {
 
 /// Newton's method on the frozen signature. Says whether it has converged; `begin` is moved.
 bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
-  const Units units = units_of(legs);
+  Units units = units_of(legs);
   shooting_->set_size(units.state, units.length);
-  legs = with_nodes(std::move(legs), *shooting_, begin.t);
+  legs = with_nodes(std::move(legs), *shooting_, begin.t, units.state);
+  units.set(legs, *shooting_);
   Descent now{.legs = legs};
   orbit.residual = std::nan("");
   if (!equations(now.legs, begin.t, now.r, now.J)) return false;
@@ -151,9 +159,9 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
   std::optional<Orthogonal> shortest;
   for (int iteration = 0; iteration < 40 && now.size >= 1e-15; ++iteration) {
     orbit.residual = now.size;
-    const Vec unit = units.of_rows(now.r.size());
+    const Vec& unit = units.of_unknowns;
     // A row that vanishes but for errors stays nothing: a state that turns on its section, on an orbit of a family.
-    const Vec rows = (now.J * unit.asDiagonal()).row_norms().cwiseMax(small_row * unit).cwiseMax(1e-300);
+    const Vec rows = (now.J * unit.asDiagonal()).row_norms().cwiseMax(small_row * units.of_rows).cwiseMax(1e-300);
     const Mat scaled = rows.cwiseInverse().asDiagonal() * now.J * unit.asDiagonal();
     const Vec r = now.r.cwiseQuotient(rows);
     const Lu lu(scaled);
@@ -172,14 +180,50 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
     legs = now.legs;
     still = now.size >= 0.5 * best ? still + 1 : 0;
     best = std::min(best, now.size);
-    if ((now.size < converged && units.size_of(step) < 1e-9) ||
+    if ((now.size < converged && units.size_of_step(step) < 1e-9) ||
         (still >= 2 && best < (family ? of_flow : nearly_converged)))
       break;
   }
   orbit.residual = now.size;
   if (!(now.size < (family ? of_flow : nearly_converged))) return false;
+  if (put_out(now, units, begin.t)) {
+    orbit.residual = now.size;
+    legs = now.legs;
+  }
   begin.x.assign(legs.front().x.begin(), legs.front().x.end());
   solved_ = legs;
+  return true;
+}
+
+/// States that vanish together and are so small that they close only in units of what they once were are zero on the
+/// orbit: an infection that dies out.
+bool OrbitSearch::put_out(Descent& now, const Units& units, double t0) {
+  constexpr double closes = 1e-3;  // share of itself to which what is on an orbit comes back
+  const Index n = units.state.size();
+  const auto of_state = [n](const Vec& rows, Index i) {
+    double largest = 0;
+    for (Index k = i; k < rows.size(); k += n + 1) largest = std::max(largest, std::abs(rows[k]));
+    return largest;
+  };
+  Vec x = Vec::Zero(now.r.size());
+  for (size_t k = 0; k < now.legs.size(); ++k) x.segment((n + 1) * ix(k), n) = now.legs[k].x;
+  Descent next = now;
+  bool any = false;
+  for (Index i = 0; i < n; ++i) {
+    const std::vector<int>& together = shooting_->vanishing(i);
+    double size = 0, open = 0;
+    for (const int j : together) {
+      size = std::max(size, of_state(x, j) / units.state[j]);
+      open = std::max(open, of_state(now.r, j) / units.state[j]);
+    }
+    if (together.empty() || size == 0 || !(open > closes * size)) continue;
+    any = true;
+    for (Leg& leg : next.legs) leg.x[i] = 0;
+  }
+  if (!any || !equations(next.legs, t0, next.r, next.J)) return false;
+  next.size = units.size_of(next.r);
+  if (!(next.size < nearly_converged)) return false;
+  now = std::move(next);
   return true;
 }
 
@@ -187,7 +231,7 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
 /// `rows`.
 bool OrbitSearch::descend(Descent& now, const Vec& step, const Lu& lu, const Vec& rows, const Units& units, double t0) {
   const Index n = units.state.size();
-  const double moves = units.size_of(step);
+  const double moves = units.size_of_step(step);
   double share = 1;
   Vec r;
   Mat J;

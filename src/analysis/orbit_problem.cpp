@@ -123,18 +123,18 @@ void OrbitProblem::set_scale() {
   scale_.resize((n + 1) * ix(legs_.size()) + d);
   // However many legs there are, they count together as one orbit.
   const double share = std::sqrt(static_cast<double>(legs_.size()));
+  shooting_->set_size(size_, period_);
   for (size_t i = 0; i < legs_.size(); ++i) {
-    scale_.segment((n + 1) * ix(i), n) = share * size_;
+    scale_.segment((n + 1) * ix(i), n) = share * shooting_->sizes_at(legs_[i].x, most_);
     scale_[(n + 1) * ix(i) + n] = share * period_;
   }
   for (Index k = 0; k < d; ++k) scale_[scale_.size() - d + k] = ranges_[ux(k)];
-  shooting_->set_size(size_, period_);
 }
 
 /// What follows from the signature: known zeros, ticks of clocks, the last leg's end.
 void OrbitProblem::prepare_legs() {
   shooting_->set_size(size_, period_);
-  legs_ = with_nodes(std::move(legs_), *shooting_, t0_);
+  legs_ = with_nodes(std::move(legs_), *shooting_, t0_, most_);
   const Series& series = shooting_->variation().series();
   for (size_t i = 0; i < legs_.size(); ++i) {
     Leg& leg = legs_[i];
@@ -173,7 +173,7 @@ Vec OrbitProblem::follow_also(const Vec& z, int parameter, double range) {
 }
 
 OrbitProblem::Frozen OrbitProblem::frozen_signature() const {
-  return {legs_, anchor_, closing_, symmetry_, scale_, size_, clock_, period_, widest_, told_};
+  return {legs_, anchor_, closing_, symmetry_, scale_, size_, most_, clock_, period_, widest_, told_};
 }
 
 void OrbitProblem::restore(const Frozen& frozen) {
@@ -183,6 +183,7 @@ void OrbitProblem::restore(const Frozen& frozen) {
   symmetry_ = frozen.symmetry;
   scale_ = frozen.scale;
   size_ = frozen.size;
+  most_ = frozen.most;
   clock_ = frozen.clock;
   period_ = frozen.period;
   widest_ = frozen.widest;

@@ -80,7 +80,7 @@ class OrbitProblem {
     Anchor anchor;
     Closing closing;
     std::optional<Symmetry> symmetry;
-    Vec scale, size;
+    Vec scale, size, most;
     Expr clock;
     double period;
     Vec widest;
@@ -197,6 +197,7 @@ class OrbitProblem {
   double t0_ = 0, period_ = 0;
   Vec start_by_;
   Vec scale_, size_, widest_;
+  Vec most_;  ///< the largest of each state on the present orbit
   std::vector<double> ranges_;
   std::vector<double> told_;
 };

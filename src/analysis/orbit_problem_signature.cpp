@@ -73,7 +73,7 @@ std::optional<Vec> OrbitProblem::take(const Orbit& orbit) {
 void OrbitProblem::measure(const Trajectory& orbit) {
   const Index n = program_.states();
   const std::vector<double> sizes = sizes_on(orbit.pieces, ux(n));
-  size_ = column_at(sizes.data(), n);
+  size_ = most_ = column_at(sizes.data(), n);
   // An orbit that rests at zero, but for what is left of its search, has the size of what was begun with.
   constexpr double nothing = 1e-9;
   const Vec begun = column_at(options_.run.initial.data(), n).cwiseAbs();
@@ -243,7 +243,10 @@ bool OrbitProblem::needs_nodes(const OrbitView& view) const {
   constexpr double unbearable = 1e6;
   for (size_t i = 0; i < view.shot.ends.size(); ++i) {
     if (view.legs[i].end == Leg::End::time) continue;
-    const Mat scaled = size_.cwiseInverse().asDiagonal() * view.shot.ends[i].tangents * size_.asDiagonal();
+    const Shot::End& end = view.shot.ends[i];
+    const Vec before = shooting_->sizes_at(view.legs[i].x, most_);
+    const Vec after = shooting_->sizes_at(column_at(end.x_minus.data(), size_.size()), most_);
+    const Mat scaled = after.cwiseInverse().asDiagonal() * end.tangents * before.asDiagonal();
     if (scaled.norm() > unbearable) return true;
   }
   return false;

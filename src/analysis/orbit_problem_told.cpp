@@ -280,7 +280,13 @@ void OrbitProblem::resize(const std::vector<double>& low, const std::vector<doub
     double& size = size_[ix(i)];
     size = forced_ || closing_.free[i] ? std::max(size, most(i)) : std::max(high[i] - low[i], share * most(i));
   }
-  if (shorter || size_ != before) set_scale();
+  bool vanishes = false;
+  for (size_t i = 0; i < low.size(); ++i) {
+    if (shooting_->vanishing(ix(i)).empty() || !std::isfinite(most(i))) continue;
+    most_[ix(i)] = most(i);
+    vanishes = true;
+  }
+  if (shorter || vanishes || size_ != before) set_scale();
 }
 
 std::vector<std::string> OrbitProblem::signature() const {

@@ -52,8 +52,10 @@ class OrbitSearch {
   struct Units {
     Vec state;
     double length = 0;
-    Vec of_rows(Index size) const;
+    Vec of_unknowns, of_rows;
+    void set(const std::vector<Leg>& legs, const Shooting& shooting);
     double size_of(const Vec& r) const;
+    double size_of_step(const Vec& step) const;
   };
   /// Where Newton's method is.
   struct Descent {
@@ -105,6 +107,7 @@ class OrbitSearch {
   Units units_of(const std::vector<Leg>& legs) const;
   bool newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit);
   bool descend(Descent& at, const Vec& step, const Lu& lu, const Vec& rows, const Units& units, double t0);
+  bool put_out(Descent& now, const Units& units, double t0);
 
   // ---- the answer (orbit_told.cpp)
   void tell(const Begin& begin, Lap& now, Orbit& orbit);

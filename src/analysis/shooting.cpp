@@ -5,6 +5,8 @@
 
 #include "base/index.hpp"
 #include "flow/smooth.hpp"
+#include "flow/thresholds.hpp"
+#include "model/vanishing.hpp"
 
 namespace saltus {
 namespace {
@@ -27,6 +29,16 @@ std::vector<double> coefficients(const double* c, int order, double offset = 0) 
 Shooting::Shooting(const Program& program, const RunOptions& run, bool forced, double direction)
     : program_(program), run_(run), forced_(forced), direction_(direction), variation_(program, options(0, 1)) {
   size_ = Vec::Ones(program.states());
+  const Form& form = program.model().form;
+  std::vector<Expr> rates = form.f;
+  for (const LoweredJump& jump : form.jumps) {
+    for (const Assignment& a : jump.set)
+      rates[static_cast<size_t>(a.state)] = rates[static_cast<size_t>(a.state)] + a.value;
+  }
+  vanishing_ = vanishing_sets(rates);
+  for (size_t i = 0; i < form.f.size(); ++i) {
+    if (form.f[i].is_number()) vanishing_[i].clear();  // a discrete variable
+  }
 }
 
 RunOptions Shooting::options(double from, double length) const {
@@ -51,6 +63,23 @@ void Shooting::bind(const std::vector<double>& parameters, const Mat& directions
 void Shooting::set_size(const Vec& size, double period) {
   size_ = size.cwiseMax(1e-300);
   period_ = period;
+}
+
+Vec Shooting::sizes_at(const Vec& x, const Vec& most) const {
+  constexpr double rounding = 1e-13;  // what is no larger anywhere is noise about zero
+  constexpr double small = 1e-3;      // shares above it are those of any oscillation
+  Vec out = size_;
+  for (Index i = 0; i < out.size(); ++i) {
+    const std::vector<int>& together = vanishing(i);
+    const auto seen = [&](int j) { return most[j] > rounding * size_[j]; };
+    if (!std::any_of(together.begin(), together.end(), seen)) continue;
+    double share = vanished_floor;
+    for (const int j : together) {
+      if (seen(j)) share = std::max(share, std::abs(x[j]) / most[j]);
+    }
+    out[i] *= std::min(share / small, 1.0);
+  }
+  return out.cwiseMax(1e-300);
 }
 
 bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, LegTrace* trace,
@@ -344,11 +373,12 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
   return r.allFinite() && (!slopes || J.allFinite());
 }
 
-double Shooting::growth(const Leg& leg, double t) {
+double Shooting::growth(const Leg& leg, double t, const Vec& most) {
   std::vector<double> x(leg.x.begin(), leg.x.end());
   Mat X;
   if (!flown(leg, t, x, X)) return HUGE_VAL;
-  const Mat scaled = size_.cwiseInverse().asDiagonal() * X.leftCols(size_.size()) * size_.asDiagonal();
+  const Vec before = sizes_at(leg.x, most), after = sizes_at(column_at(x.data(), size_.size()), most);
+  const Mat scaled = after.cwiseInverse().asDiagonal() * X.leftCols(size_.size()) * before.asDiagonal();
   return scaled.norm();
 }
 

@@ -77,6 +77,11 @@ class Shooting {
   const Vec& size() const { return size_; }
   /// Sizes of the states and of the period: units of the residual.
   void set_size(const Vec& size, double period);
+  /// States that vanish with state i and are not brought back by jumps (model/vanishing), itself among them.
+  const std::vector<int>& vanishing(Index i) const { return vanishing_[static_cast<size_t>(i)]; }
+  /// The sizes at a point: states that vanish together have the size of what is left of them there, as a share of
+  /// `most`, the largest they become on the orbit.
+  Vec sizes_at(const Vec& x, const Vec& most) const;
 
   /// Residual and its derivative; `start_by`: how the time of the start moves with each parameter followed.
   bool equations(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section,
@@ -89,8 +94,9 @@ class Shooting {
   /// d flow / dx of each leg with what happens at its end, at fixed times: their product is the monodromy.
   std::vector<Mat> factors(const std::vector<Leg>& legs, const Shot& shot);
 
-  /// The largest factor by which a tangent grows over a leg, in units of the sizes; infinite where there is no flow.
-  double growth(const Leg& leg, double t);
+  /// The largest factor by which a tangent grows over a leg, in units of the sizes at its ends; infinite where there is
+  /// no flow.
+  double growth(const Leg& leg, double t, const Vec& most);
 
   int failed_leg() const { return failed_leg_; }
   const std::vector<std::string>& notes() const { return variation_.notes(); }
@@ -110,6 +116,7 @@ class Shooting {
   double direction_;
   Variation variation_;
   Mat directions_;
+  std::vector<std::vector<int>> vanishing_;
   Vec size_;
   double period_ = 1;
   int failed_leg_ = 0;

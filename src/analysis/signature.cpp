@@ -169,15 +169,16 @@ std::vector<Leg> without_nodes(const std::vector<Leg>& legs) {
   return out;
 }
 
-std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0) {
+std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0, const Vec& most) {
   constexpr double bearable = 1e3, of_a_part = 10;
-  constexpr int most = 64;
+  constexpr int most_parts = 64;
   std::vector<Leg> out;
   double t = t0;
   for (const Leg& leg : without_nodes(legs)) {
-    const double growth = leg.end == Leg::End::time || leg.length == 0 ? 1.0 : shooting.growth(leg, t);
+    const double growth = leg.end == Leg::End::time || leg.length == 0 ? 1.0 : shooting.growth(leg, t, most);
     const bool splits = std::isfinite(growth) && growth > bearable;
-    const int parts = splits ? std::min(most, static_cast<int>(std::ceil(std::log(growth) / std::log(of_a_part)))) : 1;
+    const int parts =
+        splits ? std::min(most_parts, static_cast<int>(std::ceil(std::log(growth) / std::log(of_a_part)))) : 1;
     std::vector<double> x(leg.x.begin(), leg.x.end());
     double begin = t;
     for (int k = 0; k < parts; ++k) {

@@ -19,8 +19,9 @@ void widen(const Piece& piece, std::vector<double>& low, std::vector<double>& hi
 std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t, double direction, bool open_end);
 
 /// Legs on which tangents grow by more than some powers of ten in several parts, each with a state of its own: Newton's
-/// method then sees no part's instability but its own. Parts that were there are joined first.
-std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0);
+/// method then sees no part's instability but its own. Parts that were there are joined first. `most`: as in
+/// Shooting::sizes_at.
+std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0, const Vec& most);
 
 /// Each stretch in one piece.
 std::vector<Leg> without_nodes(const std::vector<Leg>& legs);

@@ -62,8 +62,8 @@ inline constexpr double without_speed = 1e-9;
 /// What arrives within so many steps of the present length is looked at for its last digit, where these are shorter
 /// than this share of the longest of the run: steps shrink with the distance from where a root ends.
 inline constexpr double few_steps = 4, shrunk_share = 1e-2;
-/// The highest p of h' = -h^p that is told from 1, with which h never ends, and the lowest that is told from 0, with which
-/// it passes.
+/// The highest p of h' = -h^p that is told from 1, with which h never ends, and the lowest that is told from 0, with
+/// which it passes.
 inline constexpr double steepest_power = 0.9, flattest_power = 0.1;
 /// What moves by this many times its rounding over a step moves.
 inline constexpr double clear_motion = 1e4;

@@ -292,5 +292,40 @@ on = "b"
   }
 }
 
+// Without infection S grows by S' = mu (1 - S) and is cut by 1 - p: S0 = (1 - p)(1 - e)/(1 - (1 - p) e), e = exp(-mu
+// T). The infection dies out on the way there (1e-108 of it is left); it returns where 100 (T - (1 - S0)(1 - e)/mu) =
+// (g + mu) T, which gives p with 25 digits.
+TEST(JumpBranch, OfAnInfectionThatDiesOutIsWithoutIt) {
+  const Branch branch = orbits_of(R"M(
+equations = """
+  S' = mu - 100*S*I - mu*S
+  I' = 100*S*I - (10 + mu)*I
+"""
+[parameters]
+p = 0.5
+mu = 0.02
+[initial]
+S = 0.2
+I = 1e-3
+[jump.vaccination]
+every = 2
+set = { S = "(1 - p)*S" }
+[section.pulse]
+every = 2
+)M",
+                                  0.5, 0.3, 0.8);
+  ASSERT_TRUE(branch.found) << branch.message;
+  for (const BranchEnd& end : branch.ends) EXPECT_EQ(end.why, "range") << end.detail;
+  ASSERT_EQ(branch.special.size(), 1u);
+  EXPECT_EQ(branch.special[0].type, "branch");
+  EXPECT_NEAR(branch.special[0].values[0], 0.304820546904368738, 1e-12);
+  const double e = std::exp(-0.04);
+  for (const BranchPoint& point : branch.points) {
+    const double left = 1 - point.values[0];
+    EXPECT_NEAR(point.state[0], left * (1 - e) / (1 - left * e), 1e-12) << point.values[0];
+    EXPECT_NEAR(point.state[1], 0, 1e-15) << point.values[0];
+  }
+}
+
 }  // namespace
 }  // namespace saltus

@@ -466,7 +466,8 @@ TEST(TimeStepping, RootsEndOnTimeWhateverTheStep) {
   // h = (1 - t/2)^2 above the level: there at t = 2, at rest.
   for (const char* level : {"0", "0.1", "0.7", "1"}) {
     const double rest = std::stod(level);
-    const System s = system(fmt::format("x' = -sqrt(abs(x - {0}))*sign(x - {0})", level), fmt::format("x = {}", rest + 1));
+    const System s =
+        system(fmt::format("x' = -sqrt(abs(x - {0}))*sign(x - {0})", level), fmt::format("x = {}", rest + 1));
     for (const double dt : {0.05, 0.004, 0.001}) {
       const Trajectory run = step_run(s, 12, {.dt = dt});
       ASSERT_EQ(changes(run).size(), 1u) << level << " " << dt << story(run);
@@ -479,8 +480,8 @@ TEST(TimeStepping, RootsEndOnTimeWhateverTheStep) {
 
 TEST(TimeStepping, CrossingsBelowTheLastDigitEnd) {
   // Each turn of the spiral is 0.16 of the one before: from 1 to the last digit of x = 1 it takes less than 10 of them.
-  const System s = system("x' = -1.5*sqrt(abs(x - 1))*sign(x - 1) + z\nz' = -1.1*sign(x - 1) + 0.4*cos(t)",
-                          "x = 2\nz = 0");
+  const System s =
+      system("x' = -1.5*sqrt(abs(x - 1))*sign(x - 1) + z\nz' = -1.1*sign(x - 1) + 0.4*cos(t)", "x = 2\nz = 0");
   for (const double dt : {0.12, 0.012, 0.004}) {
     const Trajectory run = step_run(s, 12, {.dt = dt});
     EXPECT_EQ(run.end.why, Why::time) << run.end.message;

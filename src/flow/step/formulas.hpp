@@ -1,9 +1,9 @@
 // What a time step evaluates: rates, conditions and their sparse derivatives, for one key of a Program.
 //
 // The items of a step are the switches and then the constraints; item i has the value u_i (sigma_i or lambda_j) and the
-// condition c_i that stands against it: the surface h_i, the gap g_j, or its rate where the gap is of degree 2. A surface
-// that is slid on though no item enters its rate (degree d of 2 or more) may be raised: its derivative h^(d - 1) stands
-// for it, and it stays zero with that.
+// condition c_i that stands against it: the surface h_i, the gap g_j, or its rate where the gap is of degree 2. A
+// surface that is slid on though no item enters its rate (degree d of 2 or more) may be raised: its derivative h^(d -
+// 1) stands for it, and it stays zero with that.
 #pragma once
 
 #include <memory>
