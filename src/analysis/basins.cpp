@@ -16,7 +16,8 @@ namespace saltus {
 namespace {
 
 constexpr std::size_t cells_per_item = 512;  ///< of the cell mapping: a few milliseconds
-constexpr std::size_t settled_per_item = 32;
+/// Of runs until they settle, as many as there are of them allow: what is not finished is lost where it is interrupted.
+constexpr std::size_t most_settled_per_item = 32, settled_items = 512;
 constexpr std::size_t first_runs = 256;  ///< from which the known attractors come
 constexpr std::size_t most_attractors = 256;
 constexpr int sample_points = 256;  ///< of an attractor without a period
@@ -302,6 +303,7 @@ CellFate fate_on(Study& study, const Attractor& attractor) {
 /// the order.
 std::vector<CellFate> settle_cells(Study& study, std::string_view name, std::span<const CellIndex> cells) {
   const std::size_t known = study.known.size();
+  const std::size_t per_item = std::clamp<std::size_t>(cells.size() / settled_items, 1, most_settled_per_item);
   const auto run = [&](Shooter& shooter, std::size_t from, std::size_t to) {
     SettledCells done;
     for (std::size_t i = from; i < to; ++i) {
@@ -316,8 +318,7 @@ std::vector<CellFate> settle_cells(Study& study, std::string_view name, std::spa
     }
     return done;
   };
-  const auto items =
-      run_stage<SettledCells>(study, {name, cells.size(), settled_per_item, run, pack_settled, unpack_settled});
+  const auto items = run_stage<SettledCells>(study, {name, cells.size(), per_item, run, pack_settled, unpack_settled});
 
   std::vector<CellFate> result(cells.size());
   for (std::size_t item = 0; item < items.size(); ++item) {
@@ -326,7 +327,7 @@ std::vector<CellFate> settle_cells(Study& study, std::string_view name, std::spa
     for (const Attractor& a : items[item]->own) own.push_back(fate_on(study, a));
     for (std::size_t i = 0; i < items[item]->fates.size(); ++i) {
       const CellFate& f = items[item]->fates[i];
-      result[item * settled_per_item + i] = f.settles() && f.place() >= known ? own.at(f.place() - known) : f;
+      result[item * per_item + i] = f.settles() && f.place() >= known ? own.at(f.place() - known) : f;
     }
   }
   return result;
@@ -456,16 +457,18 @@ std::vector<CellFate> run_cycles(Study& study, const std::vector<CellCycle>& cyc
   }
   const auto outcome = settle_cells(study, "attractors", cells);
   std::vector<std::map<CellFate, int>> votes(cycles.size());
+  std::vector<char> cut_short(cycles.size(), 0);  // by an interruption: it may yet come to anything
   for (std::size_t i = 0; i < outcome.size(); ++i) {
     // No cycle of cells can stand for what does not stay in the box: such a cycle is an artefact of the cells.
     const CellFate& f = outcome[i];
+    if (!f.computed()) cut_short[owner[i]] = 1;
     ++votes[owner[i]][f.settles() && !leaves_box(study, study.found[f.place()]) ? f : CellFate{Kind::sink}];
   }
   std::vector<CellFate> fates;
-  for (const auto& vote : votes) {
-    const auto most =
-        std::max_element(vote.begin(), vote.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    fates.push_back(most->first);
+  for (std::size_t c = 0; c < votes.size(); ++c) {
+    const auto most = std::max_element(votes[c].begin(), votes[c].end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    fates.push_back(cut_short[c] ? CellFate{} : most->first);
   }
   return fates;
 }
@@ -715,17 +718,20 @@ void by_runs(Study& study, Basins& result) {
   if (cells > 4 * first_runs) {
     first = spread_cells(study.mesh, first_runs);
     fates = settle_cells(study, "attractors", first);
-    if (study.interrupted) return;
     study.known = study.found;
   }
   if (study.options.refine) {
     Refinement refinement(study, result);
     refinement.take(first, fates);
-    return refinement.run();
+    if (!study.interrupted) refinement.run();
+    return;
   }
   std::vector<CellIndex> all(cells);
   std::iota(all.begin(), all.end(), 0);
   result.fate = settle_cells(study, "cells", all);
+  for (std::size_t i = 0; i < first.size(); ++i) {  // where it was interrupted
+    if (CellFate& f = result.fate[at(first[i])]; !f.computed()) f = fates[i];
+  }
   for (const CellFate& f : result.fate) result.computed += f.computed();
 }
 

@@ -14,6 +14,8 @@ namespace {
 constexpr size_t most_blocks = 64;
 /// Pieces that are the transient of a run without an end.
 constexpr long open_transient = 200;
+/// Of a run: the shortest stretch over which it is looked at in its transient.
+constexpr double first_block = 1e-9;
 
 /// Sums of logarithms over blocks of equal time; when there are too many, two become one.
 class Blocks {
@@ -30,6 +32,13 @@ class Blocks {
     }
   }
   const std::vector<double>& sums(size_t k) const { return sums_[k]; }
+  double length() const { return length_; }
+  /// Leaves out the first ones.
+  void drop(size_t blocks) {
+    from_ += static_cast<double>(blocks) * length_;
+    for (std::vector<double>& s : sums_)
+      s.erase(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(std::min(blocks, s.size())));
+  }
 
   /// Standard error of the mean rate: blocks are joined until neighbours no longer know each other.
   double error(size_t k, double time) const {
@@ -77,6 +86,7 @@ class RunningSpectrum {
       const double length = options.run.until - options.run.from;
       transient_ = 0.1 * std::abs(length);
       block_ = 0.9 * std::abs(length) / static_cast<double>(most_blocks);
+      early_.emplace(sums_.size(), options.run.from, std::max(first_block * std::abs(length), 1e-300));
     }
   }
 
@@ -93,13 +103,14 @@ class RunningSpectrum {
     if (blocks_) {
       count();
     } else {
+      count_early();
       over_ = elapsed() >= transient_;  // what happens at its end belongs to it
     }
   }
 
   void transition(const Transition& e) {
     stretching_.through(e);
-    if (blocks_) count();
+    blocks_ ? count() : count_early();
   }
 
   /// Whether an open run has seen enough: by the largest exponent where that is clearly above zero, as it is in chaos,
@@ -122,6 +133,7 @@ class RunningSpectrum {
   Exponents result(const Trajectory& run) {
     Exponents out{.end = run.end, .cost = run.cost, .messages = run.messages};
     for (const std::string& note : stretching_.notes()) out.messages.push_back(note);
+    if (!blocks_) end_early();
     if (blocks_) out.time = std::abs(now_ - begin_);
     const std::vector<double>& logs = stretching_.logs();
     std::vector<double> value(logs.size());
@@ -132,7 +144,7 @@ class RunningSpectrum {
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value[a] > value[b]; });
     for (const size_t k : order) {
       out.exponents.push_back(value[k]);
-      out.error.push_back(std::isfinite(value[k]) ? blocks_->error(k, out.time) : std::nan(""));
+      out.error.push_back(blocks_ && std::isfinite(value[k]) ? blocks_->error(k, out.time) : std::nan(""));
       if (!std::isinf(value[k])) out.running.push_back(std::move(running_[k]));
     }
     out.times = std::move(times_);
@@ -141,6 +153,42 @@ class RunningSpectrum {
 
  private:
   double elapsed() const { return std::abs(now_ - options_.run.from); }
+
+  /// What the logarithms have grown by since they were last counted.
+  std::vector<double> take_grown() {
+    std::vector<double> grown = stretching_.logs();
+    for (size_t k = 0; k < grown.size(); ++k) {
+      const double before = std::exchange(sums_[k], grown[k]);
+      grown[k] = std::isfinite(before) ? grown[k] - before : grown[k];
+    }
+    return grown;
+  }
+
+  /// In the transient, for the case that the run ends there.
+  void count_early() {
+    if (early_) early_->add(now_, take_grown());
+  }
+
+  /// Of a run that has ended in its transient the first tenth is left out.
+  void end_early() {
+    if (!early_ || !(elapsed() > 0)) return;
+    const double length = early_->length();
+    const size_t tenth = static_cast<size_t>(std::ceil(0.1 * elapsed() / length));
+    if (!(static_cast<double>(tenth) * length < elapsed())) return;
+    const double direction = now_ > options_.run.from ? 1 : -1;
+    early_->drop(tenth);
+    begin_ = options_.run.from + direction * static_cast<double>(tenth) * length;
+    const size_t count = early_->sums(0).size();
+    for (size_t b = 0; b < count; ++b) {
+      const double time = std::min(static_cast<double>(b + 1) * length, std::abs(now_ - begin_));
+      times_.push_back(begin_ + direction * time);
+      for (size_t k = 0; k < counted_.size(); ++k) {
+        counted_[k] += b < early_->sums(k).size() ? early_->sums(k)[b] : 0;
+        running_[k].push_back(counted_[k] / time);
+      }
+    }
+    blocks_ = std::move(early_);
+  }
 
   /// What has grown until now is left out.
   void begin() {
@@ -151,12 +199,8 @@ class RunningSpectrum {
 
   /// Adds what the logarithms have grown by.
   void count() {
-    std::vector<double> grown = stretching_.logs();
-    for (size_t k = 0; k < grown.size(); ++k) {
-      const double before = std::exchange(sums_[k], grown[k]);
-      grown[k] = std::isfinite(before) ? grown[k] - before : grown[k];
-      counted_[k] += grown[k];
-    }
+    const std::vector<double> grown = take_grown();
+    for (size_t k = 0; k < grown.size(); ++k) counted_[k] += grown[k];
     blocks_->add(now_, grown);
     note();
   }
@@ -175,6 +219,7 @@ class RunningSpectrum {
   std::vector<double> sums_;           // the logarithms as they were last counted
   std::vector<double> counted_;        // of them, what has grown since the transient
   std::optional<Blocks> blocks_ = {};  // once the transient is over
+  std::optional<Blocks> early_ = {};   // in the transient
   std::vector<std::vector<double>> running_;
   std::vector<double> times_ = {};
   double now_ = 0, begin_ = 0, next_note_ = 0;
@@ -189,7 +234,10 @@ Exponents find_exponents(const Program& program, const ExponentOptions& options)
   RunningSpectrum spectrum(program, options);
   RunOptions run = options.run;
   run.keep_events = false;
-  if (options.open) run.max_steps = options.most_steps;
+  if (options.open) {
+    run.max_steps = options.most_steps;
+    run.to_the_end = false;
+  }
   run.on_piece = [&](const Piece& piece, const Arc& arc) { spectrum.piece(piece, arc); };
   run.on_transition = [&](const Transition& e) { spectrum.transition(e); };
   bool enough = false;

@@ -181,11 +181,11 @@ void Recorder::step(const Moment& now) {
   if (steps % pace_steps == 0) look_at_pace(now);
 }
 
-/// Ends a run that would never reach its end. One that a section ends has no such time: its past is its measure, and
-/// the next point where a clock gives it.
+/// Ends a run that would never reach its end. One that has no such time, or that a section ends: its past is its
+/// measure, and the next point where a clock gives it.
 void Recorder::look_at_pace(const Moment& now) {
   const double moved = std::abs(now.clock.until(paced_from_));
-  const bool timed = !options_->on_section && options_->section_count == 0;
+  const bool timed = options_->to_the_end && !options_->on_section && options_->section_count == 0;
   double left = std::abs(now.clock.until(timed ? options_->until : options_->from));
   for (const Every& e : every_) {
     if (!timed && e.section == options_->section) left = std::max(left, std::abs(now.clock.until(time_of(e, e.next))));

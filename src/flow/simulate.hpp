@@ -50,6 +50,8 @@ struct RunOptions {
   bool keep_pieces = false;           ///< keep the dense output
   bool keep_events = true;            ///< keep the events (they are counted in any case)
   bool keep_transitions = false;      ///< keep what happened at each event as values
+  bool to_the_end =
+      true;  ///< a run that is too slow for `until` has stalled; otherwise `until` is no more than a bound
   long max_steps = 1'000'000'000;
   long max_events = 100'000'000;
   long max_kept_events = 5'000'000;  ///< memory: later events are counted, not kept
