@@ -195,6 +195,12 @@ class Model:
         """The Poincaré and stroboscopic sections."""
         return tuple(Named(s["name"], MappingProxyType(s)) for s in self._page["sections"])
 
+    @property
+    def _event_names(self) -> tuple[str, ...]:
+        """Of all that events may be on."""
+        page = self._page
+        return tuple(item["name"] for kind in ("switches", "constraints", "jumps", "sections") for item in page[kind])
+
     def text(self) -> str:
         """A model file that reads to the same model."""
         return self._system.text()

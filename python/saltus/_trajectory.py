@@ -109,11 +109,12 @@ class Events(Sequence[Event]):
 
     array: NDArray[Any]
 
-    def __init__(self, array: NDArray[Any]) -> None:
+    def __init__(self, array: NDArray[Any], names: Optional[Sequence[str]] = None) -> None:
         self.array = array
+        self._names = None if names is None else tuple(names)  # of all that events may be on, where that is known
 
     @classmethod
-    def _of(cls, d: Mapping[str, Any]) -> "Events":
+    def _of(cls, d: Mapping[str, Any], names: Sequence[str]) -> "Events":
         t, n = d["t"], d["state"].shape[1]
         letters = max([1, *(len(m) for m in {*d["before"], *d["after"]})])
         kind = np.dtype([("t", "f8"), ("kind", "U8"), ("on", "O"), ("before", f"U{letters}"), ("after", f"U{letters}"),
@@ -125,7 +126,8 @@ class Events(Sequence[Event]):
         on[:] = d["on"]
         array["on"] = on
         array.flags.writeable = False
-        return cls(array)
+        # A step of floor has events where it is slid on, and no name among the surfaces.
+        return cls(array, tuple(dict.fromkeys([*names, *(name for group in d["on"] for name in group)])))
 
     def of(self, kind: Optional[str] = None, on: Optional[str] = None) -> "Events":
         """Those of a kind, and on a surface, constraint, jump or section."""
@@ -133,12 +135,17 @@ class Events(Sequence[Event]):
             near = _core.nearest(str(kind), list(EVENT_KINDS))
             raise usage(f"there is no kind of event {kind!r}", f"did you mean '{near}'?" if near else
                         f"kinds: {', '.join(EVENT_KINDS)}; of(on=...) chooses by name")
+        if on is not None and self._names is not None and on not in self._names:
+            near = _core.nearest(str(on), list(self._names))
+            raise usage(f"there is no surface, constraint, jump or section {on!r}",
+                        (f"did you mean '{near}'? " if near else "") +
+                        (f"there are: {', '.join(self._names)}" if self._names else "the model has none"))
         chosen = np.ones(len(self), dtype=bool)
         if kind is not None:
             chosen &= self.array["kind"] == str(kind)
         if on is not None:
             chosen &= np.fromiter((on in names for names in self.array["on"]), dtype=bool, count=len(self))
-        return Events(self.array[chosen])
+        return Events(self.array[chosen], self._names)
 
     def __len__(self) -> int:
         return len(self.array)
@@ -156,7 +163,7 @@ class Events(Sequence[Event]):
                 raise KeyError(f"events have no '{key}'; columns: {', '.join(self.array.dtype.names or ())}")
             return self.array[key]
         if isinstance(key, (slice, np.ndarray, list)):
-            return Events(self.array[key])
+            return Events(self.array[key], self._names)
         e = self.array[key]
         jumped = None if np.isnan(e["jumped"]).all() else e["jumped"]
         return Event(float(e["t"]), str(e["kind"]), e["on"], str(e["before"]), str(e["after"]), e["state"], jumped,
@@ -258,7 +265,7 @@ class Trajectory(ByName):
         self._options = dict(options)
         self._cells: Floats = answer["cells"]
         self.columns = tuple(model._facts["columns"])
-        self.events = Events._of(answer["events"])
+        self.events = Events._of(answer["events"], model._event_names)
         self.end = end_of(answer["end"])
         self.start = Start(answer["start_t"], answer["start_state"], answer["start_mode"])
         self.messages = tuple(answer["messages"])

@@ -162,6 +162,10 @@ def test_what_python_code_throws_goes_through(friction):
     (lambda m: m.with_(F=-10**400), "too large"), (lambda m: m.run(until=1, F=0.1, values={"F": 0.2}), "'F' twice"),
     (lambda m: m.with_({"F": 0.2}, F=0.1), "'F' twice"), (lambda m: m.run(until=1, options={"until": 2}), "'until' twice"),
     (lambda m: saltus.Model("x' = a", x=0, a=1, values={"a": 2}), "'a' twice"),
+    (lambda m: m.run(until=1).events.of(on="foo"), "no surface, constraint, jump or section 'foo'"),
+    (lambda m: m.run(until=1).events.of(on="vv"), "did you mean 'v'"), (lambda m: m.run(until=1).events.of(on="foo"), "there are: v, strobe"),
+    (lambda m: m.run(until=1).events[:0].of(on="foo"), "there are: v, strobe"),
+    (lambda m: saltus.Model("x' = -x", x=1).run(until=1).events.of(on="x"), "the model has none"),
     (lambda m: m.run(until=1).events.of("foo"), "no kind of event 'foo'"), (lambda m: m.run(until=1).events.of("slid"), "did you mean 'slide'")])
 def test_values_that_are_no_values(call, says):
     with pytest.raises(saltus.UsageError, match=says):
