@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Callable, Optional, Union
@@ -195,7 +196,7 @@ class Model:
         """The Poincaré and stroboscopic sections."""
         return tuple(Named(s["name"], MappingProxyType(s)) for s in self._page["sections"])
 
-    @property
+    @cached_property
     def _event_names(self) -> tuple[str, ...]:
         """Of all that events may be on."""
         page = self._page

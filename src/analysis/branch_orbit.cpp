@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace saltus {
 namespace {
@@ -191,9 +192,37 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
     stop_ = {.why = "closed", .detail = "the orbit shrinks onto an equilibrium"};
     add_equilibrium(BranchPoint(book_.branch.points.back()));
   }
+  if (!stop_ && end.why == "failed" && book_.branch.autonomous && kept_.empty() && last_) explain_loss(last_->point);
   const double value = kept_.empty() || book_.branch.points.empty() ? end.value : book_.branch.points.back().values[0];
   if (stop_) return {direction, stop_->why, stop_->detail, value};
   return {direction, end.why, end.detail, value};
+}
+
+/// An orbit that has become so unstable that rounding grows to its own size, because it lingers at an equilibrium: it
+/// is lost before its period has no bound.
+void OrbitCurve::explain_loss(const CurvePoint& p) {
+  constexpr double slow = 1e-2, lost = 1e16;  // of the mean speed; one over rounding
+  const OrbitView& v = view(p);
+  const double largest = v.multipliers.empty() ? 0 : std::abs(v.multipliers[0]);
+  if (!fine_ || !(largest > lost)) return;
+  const Vec& size = problem_.shooting().size();
+  double slowest = HUGE_VAL, t = v.t0;
+  const Leg* there = nullptr;
+  for (const Leg& leg : v.legs) {
+    const Vec f = problem_.shooting().variation().rates(leg.arc, {leg.x.data(), model_.states.size()}, t);
+    const double speed = f.cwiseQuotient(size).norm() * v.period;
+    if (speed < slowest) slowest = speed, there = &leg;
+    t += leg.length;
+  }
+  if (!there || !(slowest < slow)) return;
+  std::vector<std::string> state;
+  for (size_t i = 0; i < model_.states.size(); ++i)
+    state.push_back(fmt::format("{} = {:.4g}", model_.states[i].name, there->x[static_cast<Index>(i)]));
+  stop_ = {
+      .why = "failed",
+      .detail = fmt::format("the orbit lingers at an equilibrium ({}), and its period grows: over one period rounding "
+                            "grows by {:.1g}, and the orbit is lost",
+                            fmt::join(state, ", "), largest)};
 }
 
 const OrbitView& OrbitCurve::view(const CurvePoint& p) {
@@ -339,11 +368,12 @@ bool OrbitCurve::ends_at(const BranchPoint& p) {
 }
 
 bool OrbitCurve::grows_on_the_spot(const BranchPoint& p) {
-  constexpr int count = 8;
-  constexpr double still = 1e-9;
+  constexpr int count = 3;
+  constexpr double still = 1e-6;  // share of the range by which the parameter moves while the period grows by a factor e
   const double largest = p.spectrum.empty() ? 0 : std::abs(p.spectrum[0]);
   const bool grows = p.period > last_period_, neutral = largest > 0.5 && largest < 2;
-  const bool rests = std::abs(p.values[0] - last_value_) < still * (options_.high - options_.low);
+  const double growth = grows && last_period_ > 0 ? std::log(p.period / last_period_) : 0;
+  const bool rests = std::abs(p.values[0] - last_value_) < still * growth * (options_.high - options_.low);
   growing_ = book_.branch.autonomous && grows && rests && !neutral && keeps_its_shape(p) ? growing_ + 1 : 0;
   last_period_ = p.period;
   last_value_ = p.values[0];

@@ -64,6 +64,7 @@ class OrbitCurve {
   /// Near a homoclinic orbit the period grows with the logarithm of the distance in the parameter: that ends first. On
   /// a family of orbits at one value of the parameter multipliers stay near 1.
   bool grows_on_the_spot(const BranchPoint& p);
+  void explain_loss(const CurvePoint& p);
   /// Whether states go as far as at the last point: near a homoclinic orbit time passes beside the equilibrium, along a
   /// canard on the way.
   bool keeps_its_shape(const BranchPoint& p) const;

@@ -121,7 +121,7 @@ class OrbitProblem {
   /// Lowest and highest value of each state.
   void extremes(const OrbitView& view, std::vector<double>& low, std::vector<double>& high) const;
   /// The sizes of the states from now on: those that have become larger have a larger one. Of an autonomous orbit,
-  /// which may shrink to a point, they shrink with how far it moves, and times with its period.
+  /// which may shrink to a point, they shrink with how far it moves; times have the size of its period.
   void resize(const std::vector<double>& low, const std::vector<double>& high, double period);
   /// Modes in the order they are met, as users see them.
   std::vector<std::string> signature() const;

@@ -265,8 +265,8 @@ void OrbitProblem::extremes(const OrbitView& view, std::vector<double>& low, std
 
 void OrbitProblem::resize(const std::vector<double>& low, const std::vector<double>& high, double period) {
   const Vec before = size_;
-  const bool shorter = !forced_ && period > 0 && period < period_;
-  if (shorter) period_ = period;
+  const bool other_period = !forced_ && period > 0 && period != period_;
+  if (other_period) period_ = period;
   const auto most = [&](size_t i) { return modulus_of(ix(i)).value_or(std::max(std::abs(low[i]), std::abs(high[i]))); };
   if (widest_.size() != size_.size()) widest_ = Vec::Zero(size_.size());
   double share = 0;  // how far states move, of the farthest they have moved
@@ -286,7 +286,7 @@ void OrbitProblem::resize(const std::vector<double>& low, const std::vector<doub
     most_[ix(i)] = most(i);
     vanishes = true;
   }
-  if (shorter || vanishes || size_ != before) set_scale();
+  if (other_period || vanishes || size_ != before) set_scale();
 }
 
 std::vector<std::string> OrbitProblem::signature() const {

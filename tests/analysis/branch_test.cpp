@@ -1239,7 +1239,8 @@ every = 1
   for (const BranchEnd& e : b.ends) EXPECT_EQ(e.why, "closed");
 }
 
-// The period at tau = 3 by DOP853 (rtol 1e-13) and a root of the return map.
+// The period at tau = 3 by DOP853 (rtol 1e-13) and a root of the return map; the homoclinic orbit where the manifolds
+// of the saddle sin(th) = tau - 0.1, followed as om(th) by the same, meet.
 TEST(OrbitBranch, OfAPendulumThatGoesRoundTakesStepsOfItsOwnSize) {
   const Model model = read_model_text(R"M(
 equations = """
@@ -1258,6 +1259,32 @@ om = 5
   EXPECT_EQ(b.points.back().values[0], 3);
   EXPECT_NEAR(b.points.back().period, 0.43332802514413, 1e-9);
   EXPECT_EQ(b.ends[0].why, "homoclinic");
+  EXPECT_NEAR(b.ends[0].value, 0.3521282444674848, 1e-8);
+  EXPECT_LT(b.points.size(), 500u);  // steps of a long period are long
+}
+
+// The focus of each half, x = -+F, turns into a node at mu (1 - F^2) = 2, where half a turn takes for ever: the small
+// orbit about both passes by it ever nearer and is lost before, with exp(mu T/2) beyond rounding.
+TEST(OrbitBranch, OfVanDerPolWithFrictionTellsWhyItIsLost) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = y
+  y' = mu*(1 - x^2)*y - x - 0.1*sign(y)
+"""
+[parameters]
+mu = 1
+[initial]
+x = 2
+y = 0
+[section.a]
+on = "x"
+direction = "rising"
+)M");
+  const Branch b = follow_orbit(model, {.run = run_of(model)}, {.parameter = 0, .low = 0.01, .high = 3});
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_EQ(b.ends[0].why, "failed");
+  EXPECT_NE(b.ends[0].detail.find("lingers at an equilibrium (x = -0.1"), std::string::npos) << b.ends[0].detail;
+  EXPECT_NEAR(b.ends[0].value, 2 / 0.99, 0.02);
 }
 
 // Fixed points s of y -> A y - B x - y^2 - 0.1, x -> y have the trace A - 2 s and the determinant B, 1 on the curve:
