@@ -314,6 +314,17 @@ void Recorder::end_sliding(std::span<const int> active, bool slope_varies, const
          now);
 }
 
+void Recorder::end_where_rest_is_open(std::span<const int> states, const Moment& now) {
+  std::string names;
+  for (const int i : states) names += (names.empty() ? "'" : ", '") + model_.states[at(i)].name + "'";
+  finish(Why::undefined,
+         fmt::format(
+             "{} {} zero here, where the rate of '{}' has no value (0/0); a divisor that stays above zero says that "
+             "it rests, as in u/max(hypot(u, v), 1e-6) for friction in a plane",
+             names, states.size() > 1 ? "reach" : "reaches", model_.states[at(states[0])].name),
+         now);
+}
+
 void Recorder::end_undefined(std::span<const double> rates, const Moment& now) {
   for (size_t i = 0; i < rates.size(); ++i) {
     if (!std::isfinite(rates[i]))

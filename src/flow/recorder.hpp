@@ -74,6 +74,8 @@ class Recorder {
   void end_sliding(std::span<const int> active, bool slope_varies, const Moment& now);
   /// One of the rates, if any, is not a finite number.
   void end_undefined(std::span<const double> rates, const Moment& now);
+  /// These states come to zero here, where the rate of the first of them is 0/0 (u/hypot(u, v)).
+  void end_where_rest_is_open(std::span<const int> states, const Moment& now);
   /// Ends the run if a state is too large to go on.
   bool has_grown(const Moment& now);
   bool ended() const { return ended_; }

@@ -490,6 +490,23 @@ TEST(TimeStepping, CrossingsBelowTheLastDigitEnd) {
   }
 }
 
+TEST(TimeStepping, FrictionInAPlaneByHandIsOpenAtRestAndClosedByABoundedDivisor) {
+  // A speed of 5 that falls by 0.5 per unit of time: at rest at t = 10, in (3, 4)/5 * 25.
+  const auto sliding = [](const std::string& speed) {
+    return system("x' = u\ny' = v\nu' = -0.5*u/" + speed + "\nv' = -0.5*v/" + speed, "x = 0\ny = 0\nu = 3\nv = 4");
+  };
+  const System open = sliding("hypot(u, v)"), closed = sliding("max(hypot(u, v), 1e-6)");
+  for (const bool step : {false, true}) {
+    const Trajectory ends = step ? step_run(open, 20, {}) : open.run(open.options(20, 1e-10));
+    EXPECT_EQ(ends.end.why, Why::undefined) << ends.end.message;
+    EXPECT_NE(ends.end.message.find("max(hypot(u, v), 1e-6)"), std::string::npos) << ends.end.message;
+    EXPECT_NEAR(ends.end.t, 10, 1e-8);
+    EXPECT_LT(ends.cost.steps, 1000);
+    const Trajectory rests = step ? step_run(closed, 20, {}) : closed.run(closed.options(20, 1e-10));
+    expect_end(rests, {15, 20, 0, 0}, 1e-8);
+  }
+}
+
 TEST(TimeStepping, RefusesStepsThatCannotBe) {
   const System s = gallery_system("dry_friction");
   const auto refuses = [&](StepOptions step, double until = 10) {

@@ -233,7 +233,12 @@ class EventEngine {
       resting.push_back(i);
       time = std::max(time, arrives);
     }
-    if (resting.empty() || series.evaluate(x, now_.t(), now_.counters) != SeriesStatus::ok) return false;
+    if (resting.empty()) return false;
+    if (series.evaluate(x, now_.t(), now_.counters) != SeriesStatus::ok) {
+      std::erase_if(resting, [&](int i) { return !std::isnan(series.rate(i)[0]); });
+      if (!resting.empty()) recorder_.end_where_rest_is_open(resting, now_);
+      return !resting.empty();
+    }
     const auto stays = [&](int i) { return series.rate(i)[0] == 0; };
     if (!std::all_of(resting.begin(), resting.end(), stays)) return false;
     const std::span<const WatchedSeries> watched = expand_again();

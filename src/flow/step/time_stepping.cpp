@@ -153,7 +153,8 @@ class Stepper {
     }
     largest_ = largest_.size() == 0 ? Vec(here_.x.cwiseAbs()) : Vec(largest_.cwiseMax(here_.x.cwiseAbs()));
     if (length_.forced() > most_forced_steps && !come_to_rest()) return stall(length_.dt());
-    if (!(end_ > t())) recorder_.stall(fmt::format("a step of {:.3g} does not move time", length_.dt()), here_.moment);
+    if (!(end_ > t()) && !come_to_rest())
+      recorder_.stall(fmt::format("a step of {:.3g} does not move time", length_.dt()), here_.moment);
   }
 
   /// As far as the end of the step, a clock, a switch of time alone and Newton's method let it go.
@@ -279,6 +280,15 @@ class Stepper {
     if (resting.empty()) return false;
     solver_.rates(t(), x, here_.u, f);
     const auto stays = [&](Index i) { return f[i] == 0; };
+    std::vector<int> open;  // 0/0
+    for (const Index i : resting) {
+      if (std::isnan(f[i])) open.push_back(static_cast<int>(i));
+    }
+    if (!open.empty()) {
+      here_.moment.x = values(here_.x);
+      recorder_.end_where_rest_is_open(open, here_.moment);
+      return true;
+    }
     if (!f.allFinite() || !std::all_of(resting.begin(), resting.end(), stays)) return false;
     here_.x = x;
     solver_.tests(t(), here_.x, here_.u, here_.tests);
