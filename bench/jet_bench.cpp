@@ -105,6 +105,7 @@ void run_scheduled(benchmark::State& state, const Field& field, bool native) {
   for (size_t i = 0; i < field.tape.outputs.size(); ++i) outputs.push_back(i);
   Schedule schedule = jet.schedule(outputs, {});
   jet.enter(schedule);
+  jet.arrange(schedule, {});
   if (native && !jet.compile(schedule, order)) {
     state.SkipWithError("no compiler: make native");
     return;
