@@ -292,7 +292,9 @@ const AtZero* Act::alone_at_zero(const Moment& now, const std::vector<AtZero>& z
   if (zeros.size() == 1) return &*found;
   // A switch that formulas are compiled for moves what is slid on without a slope that would tell.
   if (u >= program_.switches() || !program_.plain(u) || !series_.ties().empty()) return nullptr;
-  for (const SlopeEntry& e : program_.tape(now.mode.switches).slope_entries) {
+  const ModeTape& tape = program_.tape(now.mode.switches);
+  if (tape.lettered) return nullptr;
+  for (const SlopeEntry& e : tape.slope_entries) {
     const int row = e.row < program_.unknowns() ? e.row : e.row - program_.constraints();
     if (row != e.column && ((row == u && lists(zeros, e.column)) || (e.column == u && lists(zeros, row))))
       return nullptr;
@@ -628,7 +630,10 @@ bool Act::redistributes(Moment& now) {
 int Act::rest_of(int u) const {
   const bool algebraic = u >= program_.switches() && model_.form.gaps[at(u - program_.switches())].degree == 0;
   const bool by_another = u < program_.switches() && program_.nested(u) && series_.tape().degree[at(u)] == 0;
-  return algebraic || by_another ? 0 : program_.point_degree(u);
+  if (algebraic || by_another) return 0;
+  // Where others have letters it may be kept by a higher derivative.
+  const bool higher = u < program_.switches() && series_.mode().switches[at(u)] == '0' && series_.tape().lettered;
+  return higher ? std::max(series_.tape().degree[at(u)], program_.point_degree(u)) : program_.point_degree(u);
 }
 
 }  // namespace saltus

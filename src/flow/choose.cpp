@@ -264,7 +264,8 @@ void Chooser::decide(const std::vector<size_t>& group) {
   constexpr size_t largest_search = 6;
   // A mode whose formulas are its own must be compiled to be tried.
   const bool compiled = std::any_of(group.begin(), group.end(), [&](size_t z) {
-    return zeros_[z].unknown < program_.switches() && !program_.plain(zeros_[z].unknown);
+    const int u = zeros_[z].unknown;
+    return u < program_.switches() && (!program_.plain(u) || !program_.carried_by(u).empty());
   });
   const size_t most_candidates = compiled ? 100 : 1000;
   std::vector<Candidate> candidates;

@@ -136,7 +136,8 @@ bool Chooser::may_slide(const std::vector<size_t>& group, const std::string& let
     const AtZero& z = zeros_[group[i]];
     const int degree = tape.degree[at(z.unknown)];
     if (letters[i] == '0' && (degree < 0 || program_.resting_letter(z.unknown) == '=')) continue;  // by its series
-    if (z.known < degree && !(degree == 1 && program_.nested(z.unknown))) return false;
+    const bool higher = tape.lettered && degree > program_.point_degree(z.unknown);  // looked at in its series
+    if (z.known < degree && !higher && !(degree == 1 && program_.nested(z.unknown))) return false;
   }
   return true;
 }
@@ -267,7 +268,7 @@ bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, c
       if (!zero_here || start_of(z, order, steepest[i]).sign != 0) return false;
       lead = {order + 1, order < std::min(decision_order, series_.order()) ? 0 : 1};
     } else if (letter == '0') {
-      if (!zero_here) return false;
+      if (!zero_here || !lower_vanish(group, c, i)) return false;
       // Where sigma is not determined, nothing has made sure that it keeps the surface.
       if (series_.redundant_mode() && start_of(z, order, steepest[i]).sign != 0) return false;
       lead = sliding_margin(z, order, tangential(group, c, i));
@@ -325,14 +326,52 @@ Leading Chooser::start_of(const AtZero& z, int order, double steepest) const {
 bool Chooser::tangential(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
   if (!zeros_[group[i]].leaving || series_.redundant_mode()) return false;
   for (size_t j = 0; j < group.size(); ++j) {
-    if (j != i && c.letters[j] != before_letter(zeros_[group[j]].unknown)) return false;
+    const int u = zeros_[group[j]].unknown;
+    if (j != i && c.letters[j] != before_letter(u)) return false;
+    // Kept by a higher derivative from now on, its sigma jumps.
+    if (j != i && c.letters[j] == '0' && series_.tape().lettered &&
+        series_.tape().degree[at(u)] > zeros_[group[j]].known)
+      return false;
   }
   return true;
 }
 
 int Chooser::known(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
   const AtZero& z = zeros_[group[i]];
-  return z.leaving == c.letters[i] && !z.released && tangential(group, c, i) ? z.known + 1 : z.known;
+  const bool touches = z.leaving == c.letters[i] && !z.released && tangential(group, c, i);
+  const int open = z.unknown < program_.switches() ? program_.point_degree(z.unknown) : z.known;
+  const bool kept = z.known >= open && rate_is_kept(group, c, i);
+  if (z.known > open && !kept) return open;  // what followed from the letters of others
+  return touches || (kept && z.known == open) ? z.known + 1 : z.known;
+}
+
+bool Chooser::rate_is_kept(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
+  const int u = zeros_[group[i]].unknown;
+  if (u >= program_.switches() || before_letter(u) != '0') return false;
+  const std::vector<int>& carriers = program_.carried_by(u);
+  const auto keeps = [&](int s) {
+    const char now = c.mode.switches[at(s)], before = before_letter(s);
+    if (before != '0') return now == before;
+    const auto leaves = [&](size_t z) { return zeros_[z].unknown == s && zeros_[z].leaving == now; };
+    return !(series_.hold(s) > 1) && std::any_of(group.begin(), group.end(), leaves);
+  };
+  if (carriers.empty() || !std::all_of(carriers.begin(), carriers.end(), keeps)) return false;
+  for (int s = 0; zeros_[group[i]].known > program_.point_degree(u) + 1 && s < program_.switches(); ++s) {
+    if (s != u && !keeps(s)) return false;  // later derivatives may have the letters of all
+  }
+  return true;
+}
+
+bool Chooser::lower_vanish(const std::vector<size_t>& group, const Candidate& c, size_t i) {
+  const int u = zeros_[group[i]].unknown, degree = series_.tape().degree[at(u)], first = known(group, c, i);
+  if (degree <= first || degree <= program_.point_degree(u)) return true;
+  std::vector<double> landed(x_.begin(), x_.end());
+  series_.project(landed, t_, counters_);
+  for (size_t k = 0; k < landed.size(); ++k) {
+    const double moved = std::abs(landed[k] - x_[k]), rounding = 64 * eps * std::abs(x_[k]);
+    if (!(moved <= rounding + negligible_time * options_.time_scale * fastest_[k])) return false;
+  }
+  return true;
 }
 
 char Chooser::before_letter(int u) const {

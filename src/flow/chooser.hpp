@@ -143,6 +143,12 @@ class Chooser {
   /// Leading coefficients of h known to vanish: one that leaves does so tangentially; one that holds is let go with a
   /// jump of its rate.
   int known(const std::vector<size_t>& group, const Candidate& c, size_t i) const;
+  /// Whether a surface that was slid on by the sigma of others still has the rate zero that they gave it: they have
+  /// left at their bounds, or have not changed.
+  bool rate_is_kept(const std::vector<size_t>& group, const Candidate& c, size_t i) const;
+  /// Whether the derivatives of h that are to stay zero vanish here, beside those known to: putting the states where
+  /// they do moves none of them.
+  bool lower_vanish(const std::vector<size_t>& group, const Candidate& c, size_t i);
   char before_letter(int u) const;
   /// Whether a slid sigma (or closed lambda) that stands alone cannot influence its surface.
   bool powerless(int u) const;

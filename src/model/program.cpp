@@ -266,7 +266,13 @@ Program::Program(Model model, double attract)
     for (size_t k = 1; k < ladder.rungs.size(); ++k) points.push_back(ladder.rungs[k]);
     point_degree_.push_back(static_cast<int>(points.size() - point_start_.back()));
   };
-  for (const Switch& s : form.switches) add_point(s.surface, climb_surface(s.surface, form));
+  carried_by_.resize(form.switches.size());
+  for (int i = 0; i < m_; ++i) {
+    const Expr& surface = form.switches[at(i)].surface;
+    const Ladder ladder = climb_surface(surface, form);
+    add_point(surface, ladder);
+    if (ladder.degree > 0 && !nested_[at(i)]) note_carriers(i, ladder.residual);
+  }
   for (const Gap& g : form.gaps) add_point(g.gap, climb_gap(g.gap, form, g.degree));
   point_jumps_ = points.size();
   for (const LoweredJump& j : form.jumps) points.push_back(j.on);
@@ -301,6 +307,7 @@ Program::Program(Model model, ProgramPart part)
       dependents_(at(m_)),
       impact_switches_(std::move(part.impact_switches)),
       vanishing_(std::move(part.vanishing)),
+      carried_by_(at(m_)),
       points_(std::move(part.points)),
       point_degree_(std::move(part.point_degree)) {
   for (const int degree : point_degree_) {
@@ -344,6 +351,34 @@ void Program::find_dependents() {
   }
 }
 
+void Program::note_carriers(int i, const Expr& residual) {
+  if (model_->form.switches[at(i)].kink || contains_kind(residual, SymbolKind::lambda)) return;
+  std::vector<int> carriers;
+  for (const Expr& s : symbols_in(std::span(&residual, 1))) {
+    if (s.is_symbol(SymbolKind::sigma)) carriers.push_back(s.symbol().index);
+  }
+  if (std::find(carriers.begin(), carriers.end(), i) != carriers.end()) return;
+  carried_by_[at(i)] = std::move(carriers);
+  any_carried_ = true;
+}
+
+std::string Program::formula_key(const std::string& switch_modes) const {
+  std::string out = key(switch_modes);
+  const auto slides = [&](int i) { return switch_modes[at(i)] == '0'; };
+  for (int i = 0; any_carried_ && i < m_; ++i) {
+    const std::vector<int>& carriers = carried_by_[at(i)];
+    if (!slides(i) || carriers.empty() || std::any_of(carriers.begin(), carriers.end(), slides)) continue;
+    for (size_t k = 0; k < out.size(); ++k) {
+      const char c = switch_modes[k];
+      if (out[k] != '*' || c == '0') continue;
+      const int value = c == '=' ? model_->form.switches[k].at_zero : c == '+' ? 1 : -1;
+      out[k] = value > 0 ? '+' : value < 0 ? '-' : '=';
+    }
+    break;
+  }
+  return out;
+}
+
 std::string Program::key(const std::string& switch_modes) const {
   std::string out = switch_modes;
   for (size_t i = 0; i < out.size(); ++i) {
@@ -359,7 +394,7 @@ std::string Program::key(const std::string& switch_modes) const {
 
 const ModeTape& Program::tape(const std::string& switch_modes) const {
   assert(static_cast<int>(switch_modes.size()) == m_);
-  const std::string k = key(switch_modes);
+  const std::string k = formula_key(switch_modes);
   std::lock_guard lock(mutex_);
   std::unique_ptr<ModeTape>& entry = tapes_[k];
   if (!entry) entry = specialise(k);
@@ -443,6 +478,7 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
     for (const Assignment& a : g.direction) actions.push_back(put(a.value));
   }
 
+  for (size_t i = 0; i < k.size(); ++i) mode->lettered = mode->lettered || (plain_[i] && k[i] != '*' && k[i] != '0');
   mode->flow = build_tape(flow, inputs);
   mode->add_spare(unknowns());
   mode->slope = build_tape(slope, inputs);
@@ -455,7 +491,7 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
 
 const JacobianTape& Program::jacobian(const std::string& switch_modes) const {
   assert(static_cast<int>(switch_modes.size()) == m_);
-  const std::string k = key(switch_modes);
+  const std::string k = formula_key(switch_modes);
   std::lock_guard lock(mutex_);
   std::unique_ptr<JacobianTape>& entry = jacobians_[k];
   if (!entry) entry = differentiate_mode(k);
@@ -490,7 +526,7 @@ std::unique_ptr<JacobianTape> Program::differentiate_mode(const std::string& k) 
 
 const TangentTape& Program::tangent(const std::string& switch_modes) const {
   assert(static_cast<int>(switch_modes.size()) == m_);
-  const std::string k = key(switch_modes);
+  const std::string k = formula_key(switch_modes);
   std::lock_guard lock(mutex_);
   std::unique_ptr<TangentTape>& entry = tangents_[k];
   if (!entry) entry = linearise_mode(k);

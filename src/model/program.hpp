@@ -41,6 +41,7 @@ struct ModeTape {
   }
   Tape slope;  ///< d residual / d unknown
   std::vector<SlopeEntry> slope_entries;
+  bool lettered = false;  ///< plain switches have their letters in it too
   bool slope_constant = true;  ///< the slope depends on parameters only
   bool slope_affine = true;    ///< residuals are affine in all unknowns together: one linear solve gives them
   Tape manifold;
@@ -127,6 +128,9 @@ class Program {
   bool timed(int i) const { return timed_[static_cast<size_t>(i)]; }
   /// Switches whose surfaces depend on switch i, directly or through others, in the order of Form::order.
   const std::vector<int>& dependents(int i) const { return dependents_[static_cast<size_t>(i)]; }
+  /// Switches whose sigma are all that the first derivative of a surface with unknowns has, if its own is not among
+  /// them: with letters for all of them the surface is kept by a higher derivative.
+  const std::vector<int>& carried_by(int i) const { return carried_by_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on other switches.
   bool nested(int i) const { return nested_[static_cast<size_t>(i)]; }
   bool any_nested() const { return any_nested_; }
@@ -143,7 +147,8 @@ class Program {
 
   /// Surfaces and gaps with their derivatives that no unknown enters, all switches open: to tell signs at a point.
   const Tape& points() const { return points_; }
-  /// Output of the k-th derivative of an unknown's surface or gap in that tape, k < point_degree(unknown).
+  /// Output of the k-th derivative of an unknown's surface or gap in that tape, k < point_degree(unknown). In a mode with
+  /// letters for every sigma of the first derivative that any enters, its degree may be higher (carried_by).
   size_t point(int unknown, int k) const { return point_start_[static_cast<size_t>(unknown)] + at(k); }
   int point_degree(int unknown) const { return point_degree_[static_cast<size_t>(unknown)]; }
   /// Outputs of what jumps and sections watch, in the same tape.
@@ -171,6 +176,9 @@ class Program {
   static size_t at(int i) { return static_cast<size_t>(i); }
   void number_actions();
   void find_dependents();
+  void note_carriers(int i, const Expr& residual);
+  /// The key, and with letters for all where a surface is slid on that only others with letters would keep.
+  std::string formula_key(const std::string& switch_modes) const;
   std::unique_ptr<ModeTape> specialise(const std::string& key) const;
   std::unique_ptr<JacobianTape> differentiate_mode(const std::string& key) const;
   std::unique_ptr<TangentTape> linearise_mode(const std::string& key) const;
@@ -180,7 +188,8 @@ class Program {
   int n_, m_, q_, jumps_, sections_, counters_;
   std::vector<bool> plain_, moves_, nested_, timed_;
   bool any_nested_ = false;
-  std::vector<std::vector<int>> dependents_, impact_switches_, vanishing_;
+  std::vector<std::vector<int>> dependents_, impact_switches_, vanishing_, carried_by_;
+  bool any_carried_ = false;
   std::vector<size_t> directions_;
   size_t restitutions_ = 0, point_jumps_ = 0;
   Tape points_;

@@ -871,6 +871,46 @@ TEST(Odd, TanhThatLooksConstant) {
   EXPECT_NEAR(run.end.state[1], 10, 1e-8);
 }
 
+// ---- the order of sliding changes with the mode -------------------------------------------------------------------
+
+// On x = y = 0, y' = 0 gives sign(x) = -2 p; where |p| passes 1/2, x leaves and goes on as -p -+ 1/2, so that y' stays
+// zero: y'' = 0 gives sign(y) = (-p' - 0.2 +- 1.5)/3, inside its range.
+TEST(SecondOrder, RelayLeavesWhileTheOtherIsHeldThroughIt) {
+  const System s = system("x' = 0.2 + 3*sign(y) - 1.5*sign(x)\ny' = -x - 0.6*sin(t) - 0.5*sign(x)", "x = 0\ny = 0");
+  const double first = std::asin(5.0 / 6);
+  const Trajectory run = s.run_both(2 * pi);
+  expect_events(run, {{first, leave}, {pi - first, slide}, {pi + first, leave}, {2 * pi - first, slide}}, 1e-12);
+  expect_end(run, {0, 0}, 1e-12);
+  expect_end(s.run(pi / 2, 1e-12), {-0.1, 0}, 1e-12);
+  expect_end(s.run(3 * pi / 2, 1e-12), {0.1, 0}, 1e-12);
+}
+
+// A spiral ends in x = y = 0; there sign(x) = -0.1 t, until t = 10; then y'' = -1.75 - 2 sign(y) = 0 and x = 1/2 -
+// t/20.
+TEST(SecondOrder, SpiralEndsAndOneRelayLeavesLater) {
+  const System s = system("x' = 0.2 + 2*sign(y) - 1.5*sign(x)\ny' = -x - 0.05*t - 0.5*sign(x)", "x = 0.3\ny = 0.2");
+  const Trajectory run = s.run_both(12);
+  EXPECT_EQ(count(run, leave), 1) << story(run);
+  expect_end(run, {-0.1, 0}, 1e-12);
+}
+
+// While z > 0, x' = y + 1/2 is zero and y' = 0.3 - sign(x) keeps it so: second-order sliding behind a switch with a
+// letter. From t = 1 on x' = -1 + 1.3 (t - 1).
+TEST(SecondOrder, StartRestsBehindALetter) {
+  const System s = system("x' = y + 0.5*sign(z)\ny' = -sign(x) + 0.3\nz' = -1", "x = 0\ny = -0.5\nz = 1");
+  expect_end(s.run(1, 1e-12), {0, -0.5, 0}, 1e-12);  // by events alone: beside this rest there are oscillations
+  expect_end(s.run(2, 1e-12), {-0.35, 0.8, -1}, 1e-12);
+}
+
+// The same reached by a spiral, which 0.8 sign(y + 1/2) makes smaller with every turn. Rest until z changes sign.
+TEST(SecondOrder, SpiralEndsBehindALetter) {
+  const System s =
+      system("x' = y + 0.5*sign(z)\ny' = -2*sign(x) - 0.8*sign(y + 0.5) + 0.3\nz' = -1", "x = 1\ny = -0.5\nz = 10");
+  const Trajectory run = s.run_both(9);
+  EXPECT_EQ(count(run, chatter), 1) << story(run);
+  expect_end(run, {0, -0.5, 1}, 1e-12);
+}
+
 // ---- roots at zero, one after the other ---------------------------------------------------------------------------
 
 // Three tanks in a row fill from empty: each root has no series where it begins, and the next begins with it. End state
