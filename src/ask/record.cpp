@@ -80,7 +80,7 @@ void RunTables::enter(const Arc& arc) {
   arc_ = arc;
   series_.set_mode(arc.mode);
   series_.hold_at(arc.held);
-  guess_.clear();
+  guess_ = arc.guess;
 }
 
 void RunTables::widen(const Row& row) {
@@ -97,11 +97,11 @@ void RunTables::piece(const Piece& piece, const Arc& arc) {
   const bool changed = !begun_ || !(arc == arc_) || jumped_;
   stay(piece.start, t_end, visible_mode(arc.mode, program_.model().form.visible));
   if (changed) enter(arc);
+  Row first = row_at(piece.start, state_at(piece, n, 0));  // from where sigma is followed along the piece
   Row last = row_at(t_end, state_at(piece, n, piece.length));
   if (samples()) {
     sample(piece);
   } else {
-    const Row first = row_at(piece.start, state_at(piece, n, 0));
     begin_piece(first, changed);
     if (sampling_.kind == Sampling::Kind::smooth) {
       // Halved at least once: a curve that bends both ways alike looks straight from its ends and middle.

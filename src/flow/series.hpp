@@ -125,6 +125,11 @@ class Series {
   const std::vector<int>& active() const { return plan_->active; }
   /// Starting values for the unknowns of a mode that is not affine in them.
   void guess(std::span<const double> unknowns) { guess_.assign(unknowns.begin(), unknowns.end()); }
+  /// As they are now: from where they go on, which a mode with several solutions is followed by.
+  void guess_present() {
+    if (tape_->slope_affine || guess_.size() != static_cast<size_t>(program_.unknowns())) return;
+    for (const int u : plan_->active) guess_[static_cast<size_t>(u)] = unknown(u)[0];
+  }
   /// Those of the current mode; none where it is affine.
   void read_guess(std::vector<double>& out) const {
     out.clear();

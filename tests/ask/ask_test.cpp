@@ -116,6 +116,31 @@ TEST(AskRun, StartsWhereItIsTold) {
   EXPECT_THROW(ask(RunQuestion{.system = oscillator(), .solve = {.until = 2}, .start = std::vector{0.0}}), Error);
 }
 
+// On x = y = z = 0 products of signs leave three solutions; the one in range is followed, from SciPy's fsolve at t = 1.
+TEST(AskRun, RowsShowTheSigmaThatIsSlidWith) {
+  const System system = System::from_text(R"(
+equations = """
+  x' = 0.03 + 0.5*sin(1.22*t) + 0.87*x - 0.74*y - 0.01*z - 0.92*sign(y)*sign(x) + 0.09*sign(z)*sign(x)
+       + 0.45*sign(z)*sign(y)
+  y' = 0.49 - 0.11*sin(0.56*t) - 0.63*x + 0.91*y + 0.24*z + 0.29*sign(x) - 1.02*sign(y) + 0.55*sign(z)
+       - 1.46*sign(z)*sign(x) + 0.09*sign(z)*sign(y)
+  z' = -0.4 - 0.13*sin(1.03*t) + 0.8*x - 0.75*y - 0.74*z + 0.19*sign(x) + 0.05*sign(y)*sign(x) - sign(z)*sign(y)
+"""
+[initial]
+x = 0.4
+y = 0.25
+z = -0.12
+)");
+  const RunAnswer path = ask(RunQuestion{.system = system, .solve = {.until = 1}});
+  const std::vector<double>& cells = path.rows.cells;
+  const double* last = &cells[cells.size() - path.rows.columns.size()];
+  const std::vector<std::string> names(path.rows.columns.begin() + 4, path.rows.columns.end());
+  ASSERT_EQ(names, (std::vector<std::string>{"sigma(y)", "sigma(x)", "sigma(z)"}));
+  EXPECT_NEAR(last[4], 0.63677509, 1e-8);
+  EXPECT_NEAR(last[5], 0.49637608, 1e-8);
+  EXPECT_NEAR(last[6], -0.63025929, 1e-8);
+}
+
 TEST(AskRun, RowsStandAtTheTimesGiven) {
   const std::vector<double> times{0, 0.25, 1.5, 2};
   const Sampling sample{.kind = Sampling::Kind::times, .times = times};

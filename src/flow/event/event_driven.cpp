@@ -283,6 +283,7 @@ class EventEngine {
     recorder_.slid(now_.mode, std::abs(tau));
     if (recorder_.wants_pieces()) recorder_.keep(piece, now_, smooth_.series().held_values());
     const std::vector<double>& end = smooth_.end();
+    smooth_.series().guess_present();
     move_clock(tau, first == nullptr);
     smooth_.accept(std::abs(tau), natural, watched);
     now_.x = end;
