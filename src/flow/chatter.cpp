@@ -91,12 +91,15 @@ double Chatter::foretold(double rest, double toward) const {
 }
 
 std::optional<Accumulation> Chatter::find(double resolution, double time_scale, double tolerance, const Blur& blur) {
-  bool shrinks = false;
+  bool shrinks = false, still = false;
   for (size_t period = 1; period <= 8 && 2 * period < count_; ++period) {
     if (key(0) != key(period)) continue;
     const double t0 = time(0), t1 = time(period), t2 = time(2 * period);
     const double d0 = std::abs(t0 - t1), d1 = std::abs(t1 - t2);
-    if (!(d0 < slowest_ratio * d1)) continue;  // what repeats itself is told at once
+    if (!(d0 < slowest_ratio * d1)) {  // what repeats itself is told at once
+      still = still || d0 < exhausted_bits * resolution;
+      continue;
+    }
     const bool twice = 3 * period < count_, thrice = 4 * period < count_;
     const double d2 = twice ? std::abs(t2 - time(3 * period)) : HUGE_VAL;
     const double d3 = thrice ? std::abs(time(3 * period) - time(4 * period)) : HUGE_VAL;
@@ -126,7 +129,8 @@ std::optional<Accumulation> Chatter::find(double resolution, double time_scale, 
     if (thrice) return std::nullopt;
   }
   if (!shrinks) longest_ = 0, limit_error_ = HUGE_VAL;
-  return next_ == 0 && count_ == memory ? find_lost(resolution, time_scale, blur) : std::nullopt;  // once in a while
+  // Once in a while, and where time stands still: what shrinks a thousandfold has no four periods that it can tell.
+  return still || (next_ == 0 && count_ == memory) ? find_lost(resolution, time_scale, blur) : std::nullopt;
 }
 
 /// Events that go on for ever within the last digits of time, or of what they touch.
@@ -134,8 +138,8 @@ std::optional<Accumulation> Chatter::find_lost(double resolution, double time_sc
   // Which side one surface alone is left to need not repeat itself: that is noise too.
   const auto again = [&](size_t back) { return !mark(0).touched.empty() && mark(back).touched == mark(0).touched; };
   size_t alike = 1;
-  while (alike < memory && again(alike)) ++alike;
-  for (size_t period = 1; period <= 8; ++period) {
+  while (alike < count_ && again(alike)) ++alike;
+  for (size_t period = 1; period <= 8 && 4 * period < count_; ++period) {
     if (!repeats(period, 3) && !(alike == memory && period == 2)) continue;
     const double interval = std::abs(time(0) - time(period));
     const bool short_lived = interval < lost_share * time_scale;  // rounding need not be looked at otherwise
@@ -157,8 +161,10 @@ std::vector<int> Chatter::members(const Accumulation& a) const {
 std::optional<double> Chatter::limit(const Accumulation& a, size_t i) const {
   const double x = mark(0).x[i], x1 = mark(a.period).x[i], x2 = mark(2 * a.period).x[i];
   const double last = x - x1, before = x1 - x2, ratio = last / before;
-  if (a.blurred)
-    return x + last * (a.rest / std::abs(time(0) - time(a.period)));  // its own ratio is noise, its mean rate is not
+  if (a.blurred) {  // its own ratio is noise, its mean rate is not
+    const double interval = std::abs(time(0) - time(a.period));
+    return interval > 0 ? x + last * (a.rest / interval) : x;
+  }
   const bool seen = std::abs(before) > 64 * eps * std::abs(x);
   if (!seen || !(std::abs(ratio) < 0.99995)) return std::nullopt;
   return x + last * ratio / (1 - ratio);

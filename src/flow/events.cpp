@@ -1,6 +1,7 @@
 #include "flow/events.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -189,6 +190,7 @@ void Events::go_to_limit(const Accumulation& found, Moment& now, double resoluti
     return;
   }
   const std::vector<int> resting = chatter_.members(found);
+  if ((found.exhausted || found.rest == 0) && hit_in_turn(resting, found.rest, now, resolution)) return;
   const Moment last = now;
   for (const char letter : {'0', '='}) {  // held by sigma, or, where roots leave no series, by itself
     now = last;
@@ -203,8 +205,8 @@ void Events::go_to_limit(const Accumulation& found, Moment& now, double resoluti
     chatter_.clear();
     event.before = last.mode;
     const double smallest = 16 * eps * std::max(std::abs(now.t()), found.rest);
-    event.count = static_cast<long>(found.period) *
-                  std::max(1L, static_cast<long>(std::log(smallest / found.rest) / std::log(found.ratio)));
+    const double left = found.rest > smallest ? std::log(smallest / found.rest) / std::log(found.ratio) : 1;
+    event.count = static_cast<long>(found.period) * std::max(1L, static_cast<long>(left));
     recorder_.happened(event, now);
     note_sections(now, resolution);
     return;
@@ -218,6 +220,47 @@ void Events::go_to_limit(const Accumulation& found, Moment& now, double resoluti
         now);
 }
 
+bool Events::hit_in_turn(const std::vector<int>& contacts, double rest, Moment& now, double resolution) {
+  const int m = program_.switches();
+  const auto flies = [&](int u) {
+    const auto j = static_cast<size_t>(u - m);
+    return u >= m && u < program_.unknowns() && program_.model().form.gaps[j].degree == 2 &&
+           now.mode.constraints[j] == 'o';
+  };
+  if (contacts.size() < 2 || options_->zeno_stop || !std::all_of(contacts.begin(), contacts.end(), flies)) return false;
+  // No force brings them back within what is left of the sequence, but the other contacts.
+  series_.set_mode(now.mode);
+  if (series_.expand(now.x, now.t(), now.counters, 2) != SeriesStatus::ok) return false;
+  const auto goes_straight = [&](int u) {
+    const double* gap = series_.gap(u - m);
+    return std::abs(gap[1]) > straight_flight * std::abs(2 * gap[2] * rest);
+  };
+  if (std::none_of(contacts.begin(), contacts.end(), goes_straight)) return false;
+  Transition event;
+  for (const int u : contacts) event.guards.push_back({GuardKind::gap, u - m, 1});
+  const std::optional<Fate> fate = act_.happen(now, event);
+  tell_messages();
+  recorder_.happened(event, now);
+  if (fate) {
+    recorder_.finish(fate->why, fate->message, now);
+    return true;
+  }
+  chatter_.clear();
+  note_sections(now, resolution);
+  return true;
+}
+
+/// Whether impulses of these contacts, or these jumps, change a state.
+bool Events::is_pushed(const std::vector<int>& members, int state) const {
+  const int m = program_.switches();
+  return std::any_of(members.begin(), members.end(), [&](int u) {
+    if (u < m) return false;
+    if (u >= program_.unknowns()) return true;
+    const auto& along = program_.model().form.gaps[at(u - m)].direction;
+    return std::any_of(along.begin(), along.end(), [&](const Assignment& a) { return a.state == state; });
+  });
+}
+
 /// Time and states at the limit: each state follows its own sequence, or its rate where that is not to be seen; what
 /// rests is put on its surface. False where the equations have no value there.
 bool Events::extrapolate(const Accumulation& found, const std::vector<int>& resting, char letter, Moment& now) {
@@ -226,18 +269,35 @@ bool Events::extrapolate(const Accumulation& found, const std::vector<int>& rest
   for (const int u : resting) {
     if (u < unknowns) (u < m ? limit.switches[at(u)] : limit.constraints[at(u - m)]) = u < m ? letter : 'c';
   }
+  const size_t n = now.x.size();
+  std::vector<std::array<double, 2>> flying(n, {std::nan(""), std::nan("")});  // before it rests
+  series_.set_mode(now.mode);
+  if (series_.expand(now.x, now.t(), now.counters, 2) == SeriesStatus::ok) {
+    for (size_t i = 0; i < n; ++i)
+      flying[i] = {series_.state(static_cast<int>(i))[1], series_.state(static_cast<int>(i))[2]};
+  }
   series_.set_mode(limit);
   std::vector<double> x = now.x;
   series_.project(x, now.t(), now.counters);
-  if (series_.evaluate(x, now.t(), now.counters) != SeriesStatus::ok) return false;
-  for (size_t i = 0; i < now.x.size(); ++i) {
-    const double moved = direction_ * found.rest * series_.rate(static_cast<int>(i))[0];
-    now.x[i] = chatter_.limit(found, i).value_or(now.x[i] + moved);
+  const bool expanded = series_.expand(x, now.t(), now.counters, 2) == SeriesStatus::ok;
+  if (!expanded && series_.evaluate(x, now.t(), now.counters) != SeriesStatus::ok) return false;
+  const double rest = direction_ * found.rest;
+  for (size_t i = 0; i < n; ++i) {
+    const double* c = series_.state(static_cast<int>(i));
+    const double rate = series_.rate(static_cast<int>(i))[0];
+    // What goes on alike with and without the chatter is no part of it: its own sequence would be off by its bend.
+    const auto alike = [&](double a, double b) { return std::abs(a - b) <= clear_rate * (std::abs(a) + std::abs(b)); };
+    const bool apart =
+        expanded && !is_pushed(resting, static_cast<int>(i)) && alike(flying[i][0], c[1]) && alike(flying[i][1], c[2]);
+    now.x[i] =
+        apart ? now.x[i] + rest * (rate + rest * c[2]) : chatter_.limit(found, i).value_or(now.x[i] + rest * rate);
   }
   now.clock.advance(direction_ * found.rest);
+  series_.project_together(now.x, now.t(), now.counters);
   // Surfaces at an angle to each other are reached by and by: until it comes no nearer.
-  double off = HUGE_VAL;
-  for (double next = 0; (next = series_.project(now.x, now.t(), now.counters)) < off;) off = next;
+  constexpr int most_sweeps = 1000;
+  double off = HUGE_VAL, next = 0;
+  for (int k = 0; k < most_sweeps && (next = series_.project(now.x, now.t(), now.counters)) < off; ++k) off = next;
   for (double& value : now.x) {  // which no digits are left of
     if (std::abs(value) < std::numeric_limits<double>::min()) value = 0;
   }

@@ -40,6 +40,9 @@ class Events {
   void finish_chatter(Moment& now, double time_scale, double resolution);
   double blur(const Moment& now, double t, std::span<const int> touched, std::span<const double> x);
   void go_to_limit(const Accumulation& found, Moment& now, double resolution);
+  /// Several contacts that time no longer tells apart are hit in turn, at once.
+  bool hit_in_turn(const std::vector<int>& contacts, double rest, Moment& now, double resolution);
+  bool is_pushed(const std::vector<int>& members, int state) const;
   bool extrapolate(const Accumulation& found, const std::vector<int>& resting, char letter, Moment& now);
   void pass_sections(const Moment& now, std::span<const Guard> guards, double resolution);
   void leap_sections(const Transition& event, const Moment& now, double resolution);

@@ -169,6 +169,8 @@ class Series {
 
   /// Moves x onto what the mode slides on; returns the largest |h| found before. `depth`: how many of h, h', ... count.
   double project(std::span<double> x, double t, std::span<const double> counters, size_t depth = 9);
+  /// The same for what may be far off, or at small angles to each other: by least squares.
+  void project_together(std::span<double> x, double t, std::span<const double> counters);
 
   /// Values of definitions, jump right sides, restitutions and impact directions at (x, t), after expand or evaluate
   /// there.

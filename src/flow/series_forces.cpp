@@ -358,4 +358,38 @@ void Series::hold_at(const std::vector<std::pair<int, double>>& values) {
   }
 }
 
+void Series::project_together(std::span<double> x, double t, std::span<const double> counters) {
+  constexpr size_t most_functions = 64;
+  std::vector<const ManifoldFunction*> all;
+  for (const auto* rows : {&plan_->rows, &plan_->still}) {
+    for (const int row : *rows) {
+      for (const ManifoldFunction& function : tape_->manifolds[at(row)]) all.push_back(&function);
+    }
+  }
+  if (all.size() < 2 || all.size() > most_functions || program_.attract() > 0) return;
+  counters_.assign(counters.begin(), counters.end());
+  t_ = t;
+  Jet<double>& jet = work_->manifold;
+  copy_inputs(jet, 0);
+  jet.set_time(t, 0);
+  constexpr int sweeps = 3;  // of Newton's method
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    for (size_t i = 0; i < x.size(); ++i) jet[tape_->manifold.states[i]][0] = x[i];
+    jet.free(0);
+    jet.bound(0);
+    Mat slopes = Mat::Zero(ix(all.size()), ix(x.size()));
+    Vec values(ix(all.size()));
+    for (size_t r = 0; r < all.size(); ++r) {
+      double square = 0;
+      for (const auto& [i, output] : all[r]->gradient) square += std::pow(jet.output(at(output))[0], 2);
+      const double scale = square > 0 ? 1 / std::sqrt(square) : 0;
+      for (const auto& [i, output] : all[r]->gradient) slopes(ix(r), i) = scale * jet.output(at(output))[0];
+      values[ix(r)] = scale * jet.output(at(all[r]->value))[0];
+    }
+    if (!slopes.allFinite() || !values.allFinite()) return;
+    const Vec step = Orthogonal(slopes).solve(values);
+    for (size_t i = 0; i < x.size(); ++i) x[i] -= step[ix(i)];
+  }
+}
+
 }  // namespace saltus

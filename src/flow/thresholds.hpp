@@ -25,6 +25,12 @@ inline constexpr double same_time_bits = 8;
 inline constexpr double same_time_share = 1e-3;
 /// Events at one instant before a run ends as zeno: far more than any cascade of a model that means something.
 inline constexpr long most_events_at_once = 10'000;
+/// Hits one after the other at one instant (a corner) before all contacts are hit at once: an acute corner of angle a
+/// takes pi/a of them, balls that collapse between others shrink by some factor with each.
+inline constexpr int most_hits_in_turn = 500;
+/// Gaps whose rates are larger than this many times what acceleration makes in the time that is left of a sequence
+/// close by hits of other contacts: those of balls that fall are half of it.
+inline constexpr double straight_flight = 100;
 /// A step shorter than this many last bits of time cannot be told from none.
 inline constexpr double shortest_step_bits = 4;
 

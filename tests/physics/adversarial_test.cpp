@@ -911,6 +911,20 @@ TEST(SecondOrder, SpiralEndsBehindALetter) {
   expect_end(run, {0, -0.5, 1}, 1e-12);
 }
 
+// A spiral that shrinks a thousandfold with each turn ends before time tells four of them apart. At its end all three
+// surfaces are slid on, sigma by a linear system: that of x reaches 1 where SciPy's brentq finds it, x leaves there.
+TEST(Chatter, ThatShrinksAThousandfoldPerTurnEnds) {
+  const System s = system(
+      "x' = -0.25*x - 0.28*y - 0.88*z + 0.59*sin(0.38*t) + 1.11*sign(z + 0.05*x)\n"
+      "y' = 0.74*x + 0.99*y + 0.67*z - 0.95*sin(0.31*t) + 0.81*sign(x) - 1.25*sign(y) + 0.70*sign(z + 0.05*x)\n"
+      "z' = -0.05*x + 0.44*y - 0.45*z - 0.60*sin(1.18*t) - 0.85*sign(x) - 1.07*sign(y) - 1.26*sign(z + 0.05*x)",
+      "x = 0.54\ny = -0.61\nz = 0.27");
+  expect_end(s.run(2.7, 1e-10), {0, 0, 0}, 1e-15);
+  const Trajectory run = s.run(3, 1e-10);
+  EXPECT_EQ(kind_name(changes(run).back().kind), "leave") << story(run);
+  EXPECT_NEAR(changes(run).back().t, 2.7636328932839676, 1e-10);
+}
+
 // ---- roots at zero, one after the other ---------------------------------------------------------------------------
 
 // Three tanks in a row fill from empty: each root has no series where it begins, and the next begins with it. End state
