@@ -84,7 +84,7 @@ class Act {
   bool is_contact(int u) const;
   void add_touching(const Moment& now, std::vector<AtZero>& zeros);
   bool approaching(const Moment& now, const std::vector<AtZero>& zeros);
-  std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros);
+  std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros, int round);
   std::optional<Fate> settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth = 0);
   void follow(Moment& now);
   const AtZero* alone_at_zero(const Moment& now, const std::vector<AtZero>& zeros) const;
@@ -93,7 +93,7 @@ class Act {
   void leave_out_nonzero(Moment& now, std::vector<AtZero>& zeros);
   /// Closed contacts whose wall has changed its velocity with a switch: they open, or are hit.
   std::vector<AtZero> walls_that_moved(Moment& now);
-  bool unmoved(const Moment& now, const Transition& event, const AtZero& z);
+  bool unmoved(const Moment& now, const Transition& event, const AtZero& z, double bounds);
   void land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth);
   void land_where_fields_end(Moment& now, const std::vector<AtZero>& zeros);
   void land_on_kinks(Moment& now, const std::vector<AtZero>& zeros);

@@ -35,8 +35,9 @@ std::optional<Fate> Act::arrive(Moment& now, Transition& event, std::vector<AtZe
   }
   for (int round = 0; approaching(now, zeros); ++round) {
     if (round == 0) add_touching(now, zeros);
-    if (round > 100) return Fate{Why::inconsistent, "impacts follow each other without time passing"};
-    if (auto fate = rebound(now, event, zeros)) return fate;
+    if (round > most_hits_in_turn + 100)
+      return Fate{Why::inconsistent, "impacts follow each other without time passing"};
+    if (auto fate = rebound(now, event, zeros, round)) return fate;
     now.arrival = std::nan("");
     if (program_.unknowns() == 1 && jumps_.size() == 0) break;  // nobody else to be hit, and it moves apart
     look(now, zeros, false);
@@ -182,11 +183,24 @@ void Act::add_low_flights(const Moment& now, std::vector<AtZero>& zeros) {
   }
 }
 
-std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros) {
+/// Contacts that part have left a moment later. They take no part; if the others make them approach, they are hit next.
+/// Hits that have no end come to rest.
+std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros, int round) {
   const int m = program_.switches();
+  const bool in_turn = round < most_hits_in_turn, plastic = !in_turn && direction_ > 0;
   contacts_.clear();
+  std::vector<AtZero> parting;
+  Special special{.plastic = plastic};
   for (const AtZero& z : zeros) {
-    if (is_contact(z.unknown)) contacts_.push_back(z.unknown - m);
+    if (!is_contact(z.unknown)) continue;
+    const bool rests = z.known >= 2;
+    const bool alone = program_.constraints() == 1;  // it approaches
+    if (in_turn && !rests && !alone && point_.sign(program_.point(z.unknown, 1)) * direction_ > 0) {
+      parting.push_back({.unknown = z.unknown, .known = 1});
+      continue;
+    }
+    contacts_.push_back(z.unknown - m);
+    special.resting.push_back(rests);
   }
   for (const int contact : contacts_) last_hit_[at(contact)] = now.t();
   std::optional<Hit> record;  // only if somebody reads it
@@ -199,15 +213,19 @@ std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZ
   };
   const auto forget = [&] {
     std::erase_if(zeros, [&](const AtZero& z) { return z.unknown < m || is_contact(z.unknown); });
+    zeros.insert(zeros.end(), parting.begin(), parting.end());
   };
   std::optional<OneHit> one;
-  if (contacts_.size() == 1) one = hit_one(series_, now.mode, contacts_[0], now.x, now.t(), now.counters, direction_);
+  if (contacts_.size() == 1 && !plastic)
+    one = hit_one(series_, now.mode, contacts_[0], now.x, now.t(), now.counters, direction_);
   if (one) {
     forget();
     hit(contacts_[0], one->impulse, one->closed);
     if (record) record->mode = series_.mode();
   } else {
-    Impact impact = apply_impact(series_, now.mode, contacts_, now.x, now.t(), now.counters, direction_);
+    Impact impact = apply_impact(series_, now.mode, contacts_, now.x, now.t(), now.counters, direction_, special);
+    if (plastic)
+      say(fmt::format("more than {} impacts at t = {}: the last is one without rebound", most_hits_in_turn, now.t()));
     if (!impact.solved) return Fate{Why::nonunique, impact.message};
     if (!impact.note.empty()) say(impact.note);
     forget();
@@ -241,7 +259,7 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
   if (program_.constraints() > 0) {
     if (std::vector<AtZero> moved = walls_that_moved(now); !moved.empty()) {
       if (approaching(now, moved)) {
-        if (auto fate = rebound(now, event, moved)) return fate;
+        if (auto fate = rebound(now, event, moved, 0)) return fate;
       }
       if (++depth > most_rounds) return Fate{Why::inconsistent, "walls that move with their switches do not settle"};
       return settle(now, event, moved, at_start, depth);
@@ -328,14 +346,16 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
     arrive_for_good(now, zeros);
   }
   Choice choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
-  if (choice.outcome == Choice::Outcome::none) {  // a field may end at its surface: land on it exactly
-    bool rests = false;
+  for (const double bounds : {rested_bounds, HUGE_VAL}) {  // a field may end at its surface: land on it exactly
+    if (choice.outcome != Choice::Outcome::none) break;
+    std::vector<AtZero> resting;
     for (AtZero& z : zeros) {  // a rebound, or an approach, too slow to be seen has ended
-      if (z.unknown < program_.switches() || !unmoved(now, event, z)) continue;
+      if (z.unknown < program_.switches() || !unmoved(now, event, z, bounds)) continue;
       z.known = rest_of(z.unknown);
-      rests = true;
+      resting.push_back(z);
     }
-    land_on(now, zeros, rests ? 9 : 1);
+    land_on(now, zeros, 1);
+    if (!resting.empty()) land_on(now, resting, 9);
     choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
   }
   if (choice.outcome == Choice::Outcome::none) look_later(now, zeros, choice);
@@ -458,12 +478,11 @@ std::vector<AtZero> Act::walls_that_moved(Moment& now) {
   return out;
 }
 
-bool Act::unmoved(const Moment& now, const Transition& event, const AtZero& z) {
-  if (!event.impulse.empty()) return true;
-  if (!is_contact(z.unknown)) return false;
+bool Act::unmoved(const Moment& now, const Transition& event, const AtZero& z, double bounds) {
+  if (!is_contact(z.unknown)) return !event.impulse.empty();
   read_sigma(now);
   evaluate_point(now);
-  return point_.sign(program_.point(z.unknown, 1)) == 0;
+  return point_.sign(program_.point(z.unknown, 1), event.impulse.empty() ? zero_bounds : bounds) == 0;
 }
 
 void Act::land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth) {

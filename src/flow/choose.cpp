@@ -272,7 +272,12 @@ void Chooser::decide(const std::vector<size_t>& group) {
   const bool complete =
       group.size() <= largest_search || any_forced(group) ? enumerate(group, most_candidates, candidates) : false;
   if (!complete) candidates = few(group);
-  for (const int order : {2, 4, decision_order}) {
+  // A coefficient counts by those that follow it: the acceleration of a gap by the next one.
+  const bool contacts = std::any_of(group.begin(), group.end(), [&](size_t z) {
+    const int j = zeros_[z].unknown - program_.switches();
+    return j >= 0 && program_.model().form.gaps[at(j)].degree == 2;
+  });
+  for (const int order : {contacts ? 3 : 2, contacts ? 5 : 4, decision_order}) {
     std::vector<Candidate> kept = judge(group, candidates, std::min(order, series_.order()));
     if (!kept.empty()) {
       prefer_crossing(group, candidates, kept);

@@ -275,12 +275,7 @@ bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, c
     } else if (letter == 'c') {
       const double reach = steepest[i] * options_.time_scale;
       if (series_.raised(z.unknown) && std::abs(series_.raised_value(z.unknown)) > 1e-9 * reach) return false;
-      const double* lambda = series_.unknown(z.unknown);
-      if (series_.held(z.unknown))
-        lead = {0, 1};
-      else
-        lead = leading_coefficient(lambda, tangential(group, c, i) ? 1 : 0, order - 1, options_.time_scale,
-                                   options_.direction);
+      lead = series_.held(z.unknown) ? Leading{0, 1} : pressing(z, order, tangential(group, c, i));
     } else {
       const int first = zero_here ? std::max(known(group, c, i), nested(z.unknown) ? 1 : 0) : 0;
       lead = leading_coefficient(function(z.unknown), first, order, options_.time_scale, options_.direction,
@@ -390,6 +385,19 @@ bool Chooser::powerless(int u) const {
 
 bool Chooser::in_group(const std::vector<size_t>& group, int u) const {
   return std::any_of(group.begin(), group.end(), [&](size_t z) { return zeros_[z].unknown == u; });
+}
+
+Leading Chooser::pressing(const AtZero& z, int order, bool at_bound) const {
+  const double* lambda = series_.unknown(z.unknown);
+  const int first = at_bound ? 1 : 0;
+  if (series_.tape().degree[at(z.unknown)] != 2)
+    return leading_coefficient(lambda, first, order - 1, options_.time_scale, options_.direction);
+  // Lambda_k stands for coefficient k + 2 of the gap if it were open: one of the two is to count, and not both.
+  std::vector<double> c(at(order) + 1, 0.0);
+  for (int k = 0; k + 2 <= order; ++k) c[at(k + 2)] = lambda[k] / ((k + 1) * (k + 2));
+  Leading lead = leading_coefficient(c.data(), first + 2, order, options_.time_scale, options_.direction);
+  lead.index -= 2;
+  return lead;
 }
 
 Leading Chooser::sliding_margin(const AtZero& z, int order, bool at_bound) const {

@@ -153,6 +153,8 @@ class Chooser {
   /// Whether a slid sigma (or closed lambda) that stands alone cannot influence its surface.
   bool powerless(int u) const;
   bool in_group(const std::vector<size_t>& group, int u) const;
+  /// How lambda starts.
+  Leading pressing(const AtZero& z, int order, bool at_bound) const;
   /// How hold - |sigma| starts: positive inside, at the bound by the first coefficient that moves it.
   Leading sliding_margin(const AtZero& z, int order, bool at_bound) const;
 

@@ -343,7 +343,7 @@ std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std
 }
 
 Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
-                    std::span<const double> counters, double direction) {
+                    std::span<const double> counters, double direction, const Special& special) {
   const Program& program = series.program();
   const size_t n = contacts.size();
   Impact result;
@@ -352,6 +352,11 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   series.set_mode(result.mode);
   series.evaluate_with(x, t, counters, switches);
   Collision c(series, contacts, switches, x.size());
+  if (special.plastic) c.restitution.setZero();
+  const Vec measured = c.gap_rate;
+  for (size_t a = 0; a < special.resting.size(); ++a) {
+    if (special.resting[a]) c.gap_rate[ix(a)] = 0;
+  }
 
   Vec aim(ix(n));  // gap rates after, where hit
   for (size_t a = 0; a < n; ++a) {
@@ -382,7 +387,13 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
       }
       if (q[0] < 0) best.impulse[0] = -q[0] / W(0, 0);
     } else {
-      const LcpSolution solution = solve_lcp({W, q});
+      LcpSolution solution = solve_lcp({W, q});
+      if (solution.status != SolveStatus::solved && direction > 0) {
+        // Between contacts that face each other there is no rebound. What they let through is zero up to rounding.
+        c.gap_rate = measured;
+        const Vec slack = Vec::Constant(ix(n), 8 * eps * c.gap_rate.max_abs());
+        solution = solve_lcp({W, c.gap_rate + slack});
+      }
       if (solution.status != SolveStatus::solved) {
         result.message = fmt::format("the impact equations of several contacts have no solution: {}",
                                      numbers(program, contacts, c, W));
@@ -393,6 +404,14 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
     best.impulse *= direction;
     best.change = D * best.impulse;
     best.sigma = Vec();
+    const Vec after = c.gap_rate + c.gap_gradient * best.change;
+    const double gained = best.impulse.dot(c.gap_rate + after) / 2;
+    const bool asked_for = direction < 0 || c.restitution.maxCoeff() > 1;
+    if (!asked_for && gained > 1e-9 * c.gap_rate.max_abs() * best.impulse.max_abs())
+      result.note = fmt::format(
+          "the impact at t = {} adds energy ({:.3g}): Newton's law can do that where a contact that parts is pressed "
+          "by others",
+          t, gained);
   } else {
     std::vector<std::pair<Hits, Answer>> answers;
     const auto keep = [&](const Hits& a, const Answer& answer) {
@@ -432,7 +451,8 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   const Vec after = c.gap_rate + c.gap_gradient * best.change;
   const Vec pushed = c.directions(best.sigma).cwiseAbs() * best.impulse.cwiseAbs();  // before impulses cancel
   for (size_t a = 0; a < n; ++a) {
-    const double size = std::abs(c.gap_rate[ix(a)]) + c.gap_gradient.row(ix(a)).cwiseAbs().dot(pushed);
+    double size = std::abs(c.gap_rate[ix(a)]) + c.gap_gradient.row(ix(a)).cwiseAbs().dot(pushed);
+    for (size_t i = 0; i < x.size(); ++i) size += std::abs(c.gap_gradient(ix(a), ix(i)) * x[i]);
     // The rate of what was closed is zero up to rounding: it stays closed where the others do not move it.
     double left = std::abs(after[ix(a)]);
     if (mode.constraints[at(contacts[a])] == 'c')

@@ -40,10 +40,15 @@ struct OneHit {
 std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double t,
                               std::span<const double> counters, double direction);
 
+/// What is not as in the model.
+struct Special {
+  bool plastic = false;         ///< no contact rebounds, whatever r is
+  std::vector<char> resting{};  ///< per contact: its rate is zero, whatever rounding says; or nothing
+};
 /// Changes x by the impulses of the given contacts (degree 2, touching). `mode`: whose switches hold where they do not
 /// take part. Backward in time (direction -1) the law is inverted.
 Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
-                    std::span<const double> counters, double direction);
+                    std::span<const double> counters, double direction, const Special& special = {});
 
 /// The same with what was found fixed: the contacts with an impulse are hit, the switches have their letters. Changes
 /// x; false where these equations have no solution.

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/index.hpp"
+#include "base/linear.hpp"
+
 #include "physics.hpp"
 
 namespace saltus::physics {
@@ -55,6 +58,24 @@ TEST(BouncingBall, ImpactsEndAtTheLimitOfTheirSum) {
 TEST(BouncingBall, CountsWhatItSums) {
   const Trajectory run = ball(0.8, 1, 0).run_both(5);
   EXPECT_GT(changes(run).back().count, 0);
+}
+
+// Two balls that know nothing of each other over tables that shake. Where the first comes to rest nothing happens to
+// the second, which bounces on, also while the first lies still. Limits from 40 digits, impact by impact (mpmath).
+TEST(BouncingBall, RestOfAnotherChangesNothing) {
+  const System s =
+      system("x' = u\ny' = v\nu' = -1 + A\nv' = -1 + B", "x = 0.531839\ny = 0.719474\nu = -0.180505\nv = 0.335246",
+             "[constraint.A]\ngap = \"x - 0.082632*sin(2.906791*t)\"\nrestitution = 0.73565\n"
+             "[constraint.B]\ngap = \"y - 0.090796*sin(2.755225*t)\"\nrestitution = 0.76916\n");
+  std::vector<double> limits;
+  const Trajectory run = s.run(7.5, 1e-12);
+  for (const Event& event : run.events) {
+    if (event.kind == chatter) limits.push_back(event.t);
+    EXPECT_NE(event.kind, close) << story(run);
+  }
+  ASSERT_EQ(limits.size(), 2u) << story(run);
+  EXPECT_NEAR(limits[0], 5.95048925151700005, 1e-10);
+  EXPECT_NEAR(limits[1], 7.44189223047450989, 1e-10);
 }
 
 TEST(BouncingBall, StopsAtTheAccumulationIfAsked) {
@@ -644,6 +665,119 @@ TEST(Walls, ThatThrowABallAreMetFasterAndFasterUntilItsSpeedHasNoBound) {
     EXPECT_NEAR(run.end.t, 4.5 * direction, 1e-6) << story(run);
     EXPECT_GT(std::abs(run.end.state[1]), 1e6) << story(run);
     EXPECT_EQ(run.end.mode.constraints, "oo") << story(run);
+  }
+}
+
+// ---- corners --------------------------------------------------------------------------------------------------------
+
+// A point mass in a corner of 60 degrees: normals (0, 1) and (sqrt(3)/2, -1/2). It comes down along the second wall,
+// which it leaves with 1/2: the floor throws it back, then the wall, one after the other.
+TEST(Corners, WallThatIsLeftIsHitNext) {
+  const double root = std::sqrt(3.0) / 2;
+  for (const double r : {1.0, 0.8}) {
+    const System s = system("x' = u\ny' = v\nu' = sqrt(3)/2*B\nv' = A - B/2", "x = 0\ny = 0\nu = 0\nv = -1",
+                            fmt::format("[constraint.A]\ngap = \"y\"\nrestitution = 1\n"
+                                        "[constraint.B]\ngap = \"sqrt(3)/2*x - y/2\"\nrestitution = {}\n",
+                                        r));
+    const double u = (1 + r) / 2 * root, v = 1 - (1 + r) / 4;
+    const Trajectory run = s.run(2, 1e-12);
+    expect_end(run, {2 * u, 2 * v, u, v}, 1e-12);
+    EXPECT_TRUE(run.messages.empty()) << run.messages[0];
+  }
+}
+
+// Walls that face each other without room between them stop what moves across, with any restitution.
+TEST(Corners, BetweenWallsThatFaceEachOtherNothingMoves) {
+  const System s = system("x' = u\ny' = v\nu' = 0\nv' = A - B", "x = 0\ny = 0\nu = 1\nv = -0.7",
+                          "[constraint.A]\ngap = \"0.661*y\"\nrestitution = 0.5\n"
+                          "[constraint.B]\ngap = \"-0.998*y\"\nrestitution = 0\n");
+  expect_end(s.run(2, 1e-12), {2, 0, 1, 0}, 1e-12);
+}
+
+// Two springs rest at the corner. The hit at t = 2.71 stops both directions: there it stays, whatever rounding leaves.
+TEST(Corners, RestWithoutForceIsUnique) {
+  const System s = system(
+      "q' = v\np' = w\nv' = 1.1046*(-1.542*q + 0.390*A - 0.638*B) - 0.0232*(-1.304*p + 0.575*B)\n"
+      "w' = -0.0232*(-1.542*q + 0.390*A - 0.638*B) + 1.0353*(-1.304*p + 0.575*B)",
+      "q = 0\np = 0\nv = 0.03\nw = 0.45",
+      "[constraint.A]\ngap = \"0.390*q\"\nrestitution = 0\n"
+      "[constraint.B]\ngap = \"-0.638*q + 0.575*p\"\nrestitution = 0\n");
+  expect_end(s.run(8, 1e-10), {0, 0, 0, 0}, 1e-15);
+}
+
+/// Masses on springs (inverse masses S, stiffness k on each coordinate) between frictionless walls: states q, then v.
+struct Springs {
+  std::vector<std::vector<double>> S, normals;
+  std::vector<double> k, room, restitution, start;
+
+  System made() const {
+    const size_t n = k.size();
+    std::string equations, initial, walls;
+    for (size_t i = 0; i < n; ++i) equations += fmt::format("q{0}' = v{0}\n", i);
+    for (size_t i = 0; i < n; ++i) {
+      equations += fmt::format("v{}' = 0", i);
+      for (size_t j = 0; j < n; ++j) {
+        equations += fmt::format(" + {}*(-{}*q{}", S[i][j], k[j], j);
+        for (size_t c = 0; c < normals.size(); ++c) equations += fmt::format(" + {}*N{}", normals[c][j], c);
+        equations += ")";
+      }
+      equations += "\n";
+      initial += fmt::format("q{0} = 0\nv{0} = {1}\n", i, start[i]);
+    }
+    for (size_t c = 0; c < normals.size(); ++c) {
+      walls += fmt::format("[constraint.N{}]\nrestitution = {}\ngap = \"{}", c, restitution[c], room[c]);
+      for (size_t j = 0; j < n; ++j) walls += fmt::format(" + {}*q{}", normals[c][j], j);
+      walls += "\"\n";
+    }
+    return system(equations, initial, walls);
+  }
+  double energy(std::span<const double> x) const {
+    const Index n = ix(k.size());
+    Mat inverse_mass(n, n);
+    Vec v(n);
+    double sum = 0;
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j < n; ++j) inverse_mass(i, j) = S[ux(i)][ux(j)];
+      v[i] = x[ux(n + i)];
+      sum += k[ux(i)] * x[ux(i)] * x[ux(i)] / 2;
+    }
+    return sum + v.dot(Lu(inverse_mass).solve(v)) / 2;
+  }
+};
+
+// Restitutions up to 1 take energy or leave it: at corners, on edges, and where many hits end in one.
+TEST(Corners, NoImpactAddsEnergy) {
+  const std::vector<Springs> all{
+      {.S = {{1.11, -0.1278}, {-0.1278, 1.3056}},
+       .normals = {{-0.776, -0.541}, {0.572, 0.355}},
+       .k = {1.646, 0.863},
+       .room = {0, 0},
+       .restitution = {1, 0.8},
+       .start = {0.8, -0.71}},
+      {.S = {{0.8336, 0.0813, -0.4775}, {0.0813, 1.0159, 0.9002}, {-0.4775, 0.9002, 2.4015}},
+       .normals = {{0.504, 0.823, -0.166}, {-0.003, -0.104, -0.937}, {-0.244, -0.263, 0.084}},
+       .k = {1.583, 1.002, 1.643},
+       .room = {0, 0, 0},
+       .restitution = {0.5, 0.5, 0.8},
+       .start = {0.75, 0.44, -0.78}},
+      {.S = {{0.8409, 0.3631, 0.6098}, {0.3631, 1.1749, -0.338}, {0.6098, -0.338, 2.0698}},
+       .normals = {{0.571, 0.0, 0.489}, {0.458, 0.364, -0.807}},
+       .k = {0.687, 0.961, 1.585},
+       .room = {0.005, 0.0},
+       .restitution = {0.5, 0.5},
+       .start = {-0.23, 0.9, 0.37}}};
+  for (const Springs& springs : all) {
+    const Trajectory run = springs.made().run(8, 1e-10);
+    EXPECT_EQ(run.end.why, Why::time) << story(run);
+    std::vector<double> start(springs.k.size(), 0.0);
+    start.insert(start.end(), springs.start.begin(), springs.start.end());
+    const double first = springs.energy(start);
+    double before = first;
+    for (const Event& event : run.events) {
+      const double now = springs.energy(event.state);
+      EXPECT_LE(now, before * (1 + 1e-9) + 1e-5 * first) << event.t << "\n" << story(run);
+      before = now;
+    }
   }
 }
 
