@@ -41,7 +41,7 @@ struct ModeTape {
   }
   Tape slope;  ///< d residual / d unknown
   std::vector<SlopeEntry> slope_entries;
-  bool lettered = false;  ///< plain switches have their letters in it too
+  bool lettered = false;       ///< plain switches have their letters in it too
   bool slope_constant = true;  ///< the slope depends on parameters only
   bool slope_affine = true;    ///< residuals are affine in all unknowns together: one linear solve gives them
   Tape manifold;
@@ -147,8 +147,8 @@ class Program {
 
   /// Surfaces and gaps with their derivatives that no unknown enters, all switches open: to tell signs at a point.
   const Tape& points() const { return points_; }
-  /// Output of the k-th derivative of an unknown's surface or gap in that tape, k < point_degree(unknown). In a mode with
-  /// letters for every sigma of the first derivative that any enters, its degree may be higher (carried_by).
+  /// Output of the k-th derivative of an unknown's surface or gap in that tape, k < point_degree(unknown). In a mode
+  /// with letters for every sigma of the first derivative that any enters, its degree may be higher (carried_by).
   size_t point(int unknown, int k) const { return point_start_[static_cast<size_t>(unknown)] + at(k); }
   int point_degree(int unknown) const { return point_degree_[static_cast<size_t>(unknown)]; }
   /// Outputs of what jumps and sections watch, in the same tape.
