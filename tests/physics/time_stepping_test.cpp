@@ -507,6 +507,23 @@ TEST(TimeStepping, FrictionInAPlaneByHandIsOpenAtRestAndClosedByABoundedDivisor)
   }
 }
 
+TEST(TimeStepping, ASectionThatIsMetWithAJumpIsMetBeforeIt) {
+  // u rises to 1 and is put back to 0.1: at t = 1, 1.9, 2.8, 3.7, however the section is written.
+  for (const char* section : {"u - 1", "u^2 - 1", "exp(u) - exp(1)", "(u - 1)*(u + 1)"}) {
+    const System s = system("u' = 1", "u = 0",
+                            fmt::format("[jump.back]\non = \"u - 1\"\ndirection = \"rising\"\nset = {{ u = \"0.1\" }}\n"
+                                        "[section.s]\non = \"{}\"\n",
+                                        section));
+    for (const double dt : {0.0, 0.1, 0.7, 0.013, 0.01}) {
+      const Trajectory run = step_run(s, 4.55, {.dt = dt});
+      const std::vector<Event> met = of_kind(run, EventKind::section), jumps = of_kind(run, EventKind::jump);
+      ASSERT_EQ(met.size(), 4u) << section << " " << dt << story(run);
+      ASSERT_EQ(jumps.size(), 4u) << section << " " << dt << story(run);
+      for (size_t k = 0; k < 4; ++k) EXPECT_NEAR(met[k].t, 1 + 0.9 * static_cast<double>(k), 1e-9) << section << dt;
+    }
+  }
+}
+
 TEST(TimeStepping, RefusesStepsThatCannotBe) {
   const System s = gallery_system("dry_friction");
   const auto refuses = [&](StepOptions step, double until = 10) {

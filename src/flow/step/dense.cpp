@@ -52,13 +52,18 @@ void make_piece(const Here& here, const Step& step, double end, Piece& piece) {
 }
 
 void find_crossings(StepSolver& solver, const Model& model, const Recorder& recorder, const Here& here,
-                    const Step& step, const Piece& piece, std::vector<Crossing>& crossings) {
+                    const Step& step, const Piece& piece, std::vector<Crossing>& crossings, const Vec* soon) {
   crossings.clear();
   const TestLayout& layout = solver.layout();
   for (int k = 0; k < layout.sections; ++k) {
     const int side = recorder.section_sign(at(k)), output = layout.section(k);
-    if (model.sections[at(k)].kind != Section::Kind::on || side * step.tests[output] >= 0) continue;
-    if (recorder.section_shared(at(k)).rests(here.mode())) continue;
+    if (model.sections[at(k)].kind != Section::Kind::on) continue;
+    const bool passed = side * step.tests[output] < 0, at_end = !passed && soon && side * (*soon)[output] < 0;
+    if ((!passed && !at_end) || recorder.section_shared(at(k)).rests(here.mode())) continue;
+    if (at_end) {
+      crossings.push_back({k, piece.length, -side});
+      continue;
+    }
     crossings.push_back({k, passage(solver, here, step, piece, output, side), -side});
   }
 }

@@ -12,7 +12,9 @@ namespace saltus {
 void make_piece(const Here& here, const Step& step, double end, Piece& piece);
 
 /// Where the functions of `on` sections change their sign along the piece of a step.
+/// `soon`: outputs of tests just after the end, where a jump is located there: a section that is met by then is met at
+/// the end.
 void find_crossings(StepSolver& solver, const Model& model, const Recorder& recorder, const Here& here,
-                    const Step& step, const Piece& piece, std::vector<Crossing>& crossings);
+                    const Step& step, const Piece& piece, std::vector<Crossing>& crossings, const Vec* soon = nullptr);
 
 }  // namespace saltus

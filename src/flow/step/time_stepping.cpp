@@ -627,7 +627,10 @@ class Stepper {
     Moment& now = here_.moment;
     now.x = values(here_.x);
     if (!model_.sections.empty()) {
-      find_crossings(solver_, model_, recorder_, here_, s, piece_, crossings_);
+      // A section that is met with a jump, but for rounding, is met before it.
+      Vec soon;
+      const bool jumps = jumps_after(s, soon);
+      find_crossings(solver_, model_, recorder_, here_, s, piece_, crossings_, jumps ? &soon : nullptr);
       const double tick = events_.jumps().next_tick();
       recorder_.pass(piece_, crossings_, now, resolution(),
                      std::isfinite(tick) && std::abs(tick - end) <= resolution());
@@ -651,6 +654,24 @@ class Stepper {
     project();
   }
 
+  /// Whether a jump is due at the end of a step, or within the accuracy with which it is located; `soon`: the tests
+  /// then.
+  bool jumps_after(const Step& s, Vec& soon) {
+    const TestLayout& layout = judge_.layout();
+    if (layout.jumps == 0) return false;
+    Vec f;
+    const double more = located_share * length_.dt();
+    solver_.rates(t() + s.h, s.x, s.u1, f);
+    solver_.tests(t() + s.h + more, s.x + more * f, s.u1, soon);
+    for (int k = 0; k < layout.jumps; ++k) {
+      const int side = events_.jumps().side(at(k));
+      if (!events_.jumps().has_clock(at(k)) && side * soon[layout.jump(k)] < 0 &&
+          judge_.may_happen({GuardKind::jump, k, side}))
+        return true;
+    }
+    return false;
+  }
+
   void note_signs() {
     const TestLayout& layout = judge_.layout();
     for (int k = 0; k < layout.jumps; ++k) {
@@ -662,7 +683,10 @@ class Stepper {
     }
     for (int s = 0; s < layout.sections; ++s) {
       if (recorder_.section_shared(at(s)).rests(here_.mode())) continue;
-      if (const int sign = sign_of(here_.tests[layout.section(s)]); sign != 0) recorder_.set_section_sign(at(s), sign);
+      const auto met =
+          std::find_if(crossings_.begin(), crossings_.end(), [s](const Crossing& c) { return c.section == s; });
+      const int sign = met != crossings_.end() ? met->sign : sign_of(here_.tests[layout.section(s)]);
+      if (sign != 0) recorder_.set_section_sign(at(s), sign);
     }
   }
 
