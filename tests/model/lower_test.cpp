@@ -1,6 +1,5 @@
 #include "model/lower.hpp"
 
-#include <chrono>
 #include <map>
 
 #include <fmt/format.h>
@@ -231,10 +230,8 @@ TEST(Lower, ManySwitchesInOneProductAreNoTrouble) {
     left += fmt::format(" + sign(x - {})", i);
     right += fmt::format(" + sign(y - {})", i);
   }
-  const auto start = std::chrono::steady_clock::now();
   const Model m = model_of("x' = (" + left + ")*(" + right + ")");
   EXPECT_EQ(m.form.switches[0].interacts.size(), 60u);
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 5);
 }
 
 TEST(Lower, KnowsWhichSwitchesChooseBetweenFormulas) {

@@ -1,6 +1,5 @@
 #include "model/read.hpp"
 
-#include <chrono>
 #include <map>
 
 #include <fmt/format.h>
@@ -372,7 +371,7 @@ TEST(Gallery, EveryModelReadsAndMayStart) {
   for (const std::string& path : paths) check_starts(read_model(path), path);
 }
 
-TEST(ReadModel, AThousandBlocksTakeAMoment) {
+TEST(ReadModel, AThousandBlocks) {
   std::string equations, initial;
   const int n = 1000;
   for (int i = 1; i <= n; ++i) {
@@ -380,12 +379,9 @@ TEST(ReadModel, AThousandBlocksTakeAMoment) {
                              i > 1 ? i - 1 : i, i < n ? i + 1 : i);
     initial += fmt::format("x{0} = 0\nv{0} = 0.1\n", i);
   }
-  const auto start = std::chrono::steady_clock::now();
   const Model m = read_model_text(
       fmt::format("equations = \"\"\"\n{}\"\"\"\n[parameters]\nk = 1\nvd = 0.2\n[initial]\n{}", equations, initial));
   EXPECT_EQ(m.form.switches.size(), static_cast<size_t>(n));
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10)
-      << "generous, for sanitizers; bench/ measures";
 }
 
 TEST(ReadModel, LongLinesAndDeepKeysAreNoTrap) {

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -93,23 +92,6 @@ TEST(Csv, OfNothingIsOneLine) {
   EXPECT_EQ(content(folder / "a.csv"), "\n");
   write_csv(folder / "b.csv", Table().add_numbers("t").add_numbers("y"));
   EXPECT_EQ(content(folder / "b.csv"), "t,y\n");
-}
-
-TEST(Csv, IsWrittenFast) {
-  Table table;
-  Numbers t, y;
-  for (int i = 0; i < 500'000; ++i) {
-    t.push_back(i * 1e-3);
-    y.push_back(std::sin(i * 1e-3));
-  }
-  table.add_numbers("t", t).add_numbers("y", y);
-  const fs::path path = fresh_folder() / "data.csv";
-  const auto begin = std::chrono::steady_clock::now();
-  write_csv(path, table);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const double rate = static_cast<double>(fs::file_size(path)) / 1e6 / seconds;
-  RecordProperty("MB_per_second", static_cast<int>(rate));
-  EXPECT_GT(rate, 5) << "far below the 50 MB/s meant, even for a busy machine with sanitizers";
 }
 
 TEST(Write, ReplacesAFileWholeOrNotAtAll) {
