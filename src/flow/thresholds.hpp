@@ -14,6 +14,9 @@ namespace saltus {
 /// low order, which would not end before they are zero: they may come back from anywhere above it.
 inline constexpr double vanished_floor = 1e-290;
 
+/// The square of anything below this has lost digits, or all of them.
+inline constexpr double underflowing_square = 1e-150;
+
 // ---- time ----------------------------------------------------------------------------------------------------------
 
 /// Share of the flow's time scale within which a coefficient must rule a series to count: far below what a step

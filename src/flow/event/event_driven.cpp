@@ -196,7 +196,28 @@ class EventEngine {
       }
     }
     if (watches_.arrive_within(smooth_, 64 * unit)) return found_here();
+    if (drop_underflows()) return;
     stall(carried);
+  }
+
+  /// States whose squares underflow leave series without digits (hypot(u, v) of speeds that have died out): instead of
+  /// ending the run they are zero, if they would stay there. Whether there were any.
+  bool drop_underflows() {
+    std::vector<double> x = now_.x;
+    std::vector<int> dropped;
+    for (int i = 0; i < program_.states(); ++i) {
+      double& value = x[at(i)];
+      if (value == 0 || std::abs(value) > underflowing_square) continue;
+      value = 0;
+      dropped.push_back(i);
+    }
+    Series& series = smooth_.series();
+    series.set_mode(now_.mode);
+    if (dropped.empty() || series.evaluate(x, now_.t(), now_.counters) != SeriesStatus::ok) return false;
+    if (!std::all_of(dropped.begin(), dropped.end(), [&](int i) { return series.rate(i)[0] == 0; })) return false;
+    now_.x = x;
+    rough_steps_ = 0;
+    return true;
   }
 
   /// A surface is within its last digit of zero, which the series would not bring nearer: along the tangent onto it.
