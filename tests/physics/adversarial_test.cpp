@@ -949,6 +949,38 @@ TEST(Roots, LevelsThatPassEachOtherGoOn) {
   EXPECT_EQ(count(run, cross), 6) << story(run);
 }
 
+// A valve opens and closes by the level of the second tank while the first runs empty. The level rises through 1 once
+// between a low and a full one, and nowhere else: steps that were too long for the end of the root tell nothing of it.
+TEST(Roots, SectionsAreMetWhereTheyAreBesideATankThatRunsEmpty) {
+  const System s = system(
+      "h1' = q*open - 0.5*sqrt(max(h1, 0))\n"
+      "h2' = (0.5*sqrt(max(h1, 0)) - 0.4*sqrt(max(h2, 0)))/2\nopen' = 0",
+      "h1 = 0\nh2 = 0\nopen = 1", R"(
+[parameters]
+q = 1
+[jump.full]
+on = "h2 - 1.5"
+direction = "rising"
+set = { open = 0 }
+[jump.low]
+on = "h2 - 0.5"
+direction = "falling"
+set = { open = 1 }
+[section.middle]
+on = "h2 - 1"
+direction = "rising"
+)");
+  for (const double q : {0.7, 0.9, 1.12, 1.34, 1.78}) {
+    RunOptions options = s.options(200, 1e-10);
+    options.parameters = {q};
+    const Trajectory run = s.run(options);
+    const std::vector<Event> met = of_kind(run, EventKind::section), jumps = of_kind(run, EventKind::jump);
+    ASSERT_GT(jumps.size(), 10u) << q << story(run);
+    EXPECT_EQ(met.size(), (jumps.size() + 1) / 2 + (run.end.state[2] > 0 && run.end.state[1] > 1)) << q << story(run);
+    for (const Event& e : met) EXPECT_NEAR(e.state[1], 1, 1e-9) << q << " at " << e.t;
+  }
+}
+
 // ---- relays of time -----------------------------------------------------------------------------------------------
 
 // r turns to 1 where sin t rises through 1/2, to -1 where it falls through -1/2; nothing else limits a step.

@@ -147,6 +147,7 @@ class EventEngine {
       if (const double touch = watches_.find_touch(smooth_, tau, resolution()); touch != 0) {
         // The flow arrives at a surface along its tangent and may not leave it again: a tank that runs empty.
         smooth_.cut(now_, touch);
+        if (!model_.sections.empty()) find_sections(touch, false);
         if (smooth_.trusts(now_, 0.75 * touch, watched)) {
           smooth_.piece().length = touch;
           first = watches_.touched();
@@ -191,7 +192,7 @@ class EventEngine {
       if (watches_.arrive_within(smooth_, 4 * std::max(rough, tangent_bits * unit))) return found_here();
       if (rough > 0 && rough_steps_ < most_rough_steps) {
         ++rough_steps_;
-        smooth_.cut_rough(now_, direction_ * rough);
+        cut_rough(direction_ * rough);
         return advance(nullptr, carried, watched);
       }
     }
@@ -220,9 +221,14 @@ class EventEngine {
     return true;
   }
 
+  void cut_rough(double tau) {
+    smooth_.cut_rough(now_, tau);
+    if (!model_.sections.empty()) find_sections(tau, false);
+  }
+
   /// A surface is within its last digit of zero, which the series would not bring nearer: along the tangent onto it.
   void land(const Watch& there, double natural, std::span<const WatchedSeries> watched) {
-    smooth_.cut_rough(now_, there.root);
+    cut_rough(there.root);
     advance(&there, natural, watched);
     events_.land(now_, guards_);
   }
@@ -263,7 +269,7 @@ class EventEngine {
     const auto stays = [&](int i) { return series.rate(i)[0] == 0; };
     if (!std::all_of(resting.begin(), resting.end(), stays)) return false;
     const std::span<const WatchedSeries> watched = expand_again();
-    smooth_.cut_rough(now_, direction_ * std::min(time, longest_step()));
+    cut_rough(direction_ * std::min(time, longest_step()));
     advance(nullptr, 0, watched);
     for (const int i : resting) now_.x[at(i)] = 0;
     blind_steps_ = rough_steps_ = short_steps_ = 0;
