@@ -109,7 +109,8 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
   };
   const auto negligible = [&](size_t i, double change, double length) {
     const double whole = size[i] > 0 ? size[i] : scale;
-    return change * length <= tolerance_ * (whole > 0 ? whole : 1);
+    const double unseen = eps * std::abs(now.t() * rate[i]);  // what the last digit of time makes of it
+    return change * length <= tolerance_ * (whole > 0 ? whole : 1) + unseen;
   };
   const double shortest =
       std::min(longest, tangent_bits * eps * std::max(std::abs(now.t()), 1e-3 * horizon_ * tolerance_));
@@ -119,7 +120,9 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
          }))
     length *= 0.25;
   if (length <= shortest) {  // what time can see at least, if no state sees it
-    const bool unseen = changes(shortest, [&](size_t i, double change) { return negligible(i, change, shortest); });
+    const bool unseen = changes(shortest, [&](size_t i, double change) {
+      return change <= tangent_share * std::abs(rate[i]) || negligible(i, change, shortest);
+    });
     length = unseen ? shortest : 0;
   }
   bool moves = false, seen = false;  // levels that pass each other: their difference is lost in their last digits

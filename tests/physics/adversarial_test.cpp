@@ -979,6 +979,16 @@ direction = "rising"
     EXPECT_EQ(met.size(), (jumps.size() + 1) / 2 + (run.end.state[2] > 0 && run.end.state[1] > 1)) << q << story(run);
     for (const Event& e : met) EXPECT_NEAR(e.state[1], 1, 1e-9) << q << " at " << e.t;
   }
+  // Late, where time has few digits left for the beginning of a root, and in a run that is meant to be long.
+  RunOptions late = s.options(200, 1e-10);
+  late.from = 1e6;
+  late.until = 1e6 + 200;
+  late.initial = {1, 1, 1};
+  EXPECT_EQ(s.run(late).end.why, Why::time) << story(s.run(late));
+  RunOptions endless = s.options(1e12, 1e-10);
+  int seen = 0;
+  endless.on_section = [&](const Passing&) { return ++seen < 3; };
+  EXPECT_EQ(s.run(endless).end.why, Why::stop) << story(s.run(endless));
 }
 
 // ---- relays of time -----------------------------------------------------------------------------------------------
