@@ -120,14 +120,13 @@ Operations shortened(std::span<const Operation> operations, std::span<const std:
 std::vector<Operation> simplified(std::span<const Operation> operations, std::span<const std::pair<int, int>> rates,
                                   std::span<const int> wanted, KnownSeries known) {
   const Operations all = shortened(operations, rates, known);
-  // A product reads what its factors were at lower orders too: their last values of an order, which so must stay.
-  std::vector<char> stays(known.varies.size(), 0);
-  for (const int slot : wanted) stays[at(slot)] = 1;
-  for (const auto& [x, rate] : rates) stays[at(rate)] = 1;
+  // What is read when the order is done: a product reads its factors at lower orders too.
+  std::vector<char> read(known.varies.size(), 0);
+  for (const int slot : wanted) read[at(slot)] = 1;
+  for (const auto& [x, rate] : rates) read[at(rate)] = 1;
   for (const Operation& o : all) {
-    if (!keeps_linear(o.instr)) stays[at(o.a)] = stays[at(o.b)] = 1;
+    if (!keeps_linear(o.instr)) read[at(o.a)] = read[at(o.b)] = 1;
   }
-  std::vector<char> read = stays;
   Operations kept;
   for (size_t k = all.size(); k-- > 0;) {
     const Operation& o = all[k];
@@ -142,55 +141,66 @@ std::vector<Operation> simplified(std::span<const Operation> operations, std::sp
   return kept;
 }
 
+namespace {
+
+using Lists = std::vector<std::vector<int>>;
+
+/// Which operation makes each slot, -1: none; nothing if two make one.
+std::vector<int> makers(const Operations& nodes, size_t slots) {
+  std::vector<int> maker(slots, -1);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (int slot = nodes[i].out; slot < nodes[i].out + slots_of(nodes[i].instr); ++slot) {
+      if (maker[at(slot)] >= 0) return {};
+      maker[at(slot)] = static_cast<int>(i);
+    }
+  }
+  return maker;
+}
+
+/// Takes what waits for nothing that is not done, one after the other; `frees` says who waits for whom.
+std::vector<int> peel(const Lists& waits_for, const Lists& frees, std::vector<char>& done) {
+  std::vector<size_t> open(done.size(), 0);
+  std::vector<int> list;
+  const auto take = [&](size_t i) {
+    done[i] = 1;
+    list.push_back(static_cast<int>(i));
+  };
+  for (size_t i = 0; i < done.size(); ++i) {
+    for (const int m : waits_for[i]) open[i] += !done[at(m)];
+  }
+  for (size_t i = 0; i < done.size(); ++i) {
+    if (!done[i] && open[i] == 0) take(i);
+  }
+  for (size_t next = 0; next < list.size(); ++next) {
+    for (const int i : frees[at(list[next])]) {
+      if (!done[at(i)] && --open[at(i)] == 0) take(at(i));
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
 Arrangement arrange(std::span<const Operation> operations, std::span<const std::pair<int, int>> rates, size_t slots) {
   Operations nodes;
   for (const auto& [x, rate] : rates) nodes.push_back({Instr::integral, x, rate, rate});
   nodes.insert(nodes.end(), operations.begin(), operations.end());
-  constexpr int nobody = -1;
-  std::vector<int> maker(slots, nobody);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    for (int slot = nodes[i].out; slot < nodes[i].out + slots_of(nodes[i].instr); ++slot) {
-      if (maker[at(slot)] != nobody) return {};
-      maker[at(slot)] = static_cast<int>(i);
-    }
-  }
-  // Peeled from both ends: what needs nothing that is left, and what nothing that is left needs.
-  std::vector<std::vector<int>> needs(nodes.size()), needed_by(nodes.size());
+  const std::vector<int> maker = makers(nodes, slots);
+  if (maker.empty()) return {};
+  Lists needs(nodes.size()), needed_by(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (const int slot : {nodes[i].a, nodes[i].b}) {
       const int m = maker[at(slot)];
-      if (m == nobody || std::find(needs[i].begin(), needs[i].end(), m) != needs[i].end()) continue;
+      if (m < 0 || std::find(needs[i].begin(), needs[i].end(), m) != needs[i].end()) continue;
       needs[i].push_back(m);
       needed_by[at(m)].push_back(static_cast<int>(i));
     }
   }
+  // From both ends: what needs nothing that is left, and what nothing that is left needs.
   std::vector<char> done(nodes.size(), 0);
-  const auto peel = [&](const std::vector<std::vector<int>>& waits_for, const std::vector<std::vector<int>>& frees) {
-    std::vector<size_t> open(nodes.size(), 0);
-    std::vector<int> list;
-    const auto take = [&](int i) {
-      done[at(i)] = 1;
-      list.push_back(i);
-    };
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      for (const int m : waits_for[i]) open[i] += !done[at(m)];
-    }
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (!done[i] && open[i] == 0) take(static_cast<int>(i));
-    }
-    for (size_t next = 0; next < list.size(); ++next) {
-      for (const int i : frees[at(list[next])]) {
-        if (!done[at(i)] && --open[at(i)] == 0) take(i);
-      }
-    }
-    Operations out;
-    for (const int i : list) out.push_back(nodes[at(i)]);
-    return out;
-  };
+  const std::vector<int> first = peel(needs, needed_by, done), last = peel(needed_by, needs, done);
   Arrangement out;
-  out.before = peel(needs, needed_by);
-  out.after = peel(needed_by, needs);
-  std::reverse(out.after.begin(), out.after.end());
+  for (const int i : first) out.before.push_back(nodes[at(i)]);
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (done[i]) continue;
     if (i < rates.size()) {
@@ -199,6 +209,7 @@ Arrangement arrange(std::span<const Operation> operations, std::span<const std::
       out.together.push_back(nodes[i]);
     }
   }
+  for (size_t k = last.size(); k-- > 0;) out.after.push_back(nodes[at(last[k])]);
   return out;
 }
 

@@ -1,5 +1,5 @@
-// The orders above 0 of a schedule, with as little work as they are. What comes to nothing is left out, and only what
-// waits for itself goes order by order; every other series is done to its end before the next.
+// What a schedule does above order 0, with as little work as that takes: what comes to nothing is left out, and only
+// what waits for itself goes order by order; every other series is done to its end before the next.
 //
 //   before           needed by the states that wait, which it does not need
 //   rates, together  states that wait for themselves, and what lies between them and their rates

@@ -991,6 +991,18 @@ direction = "rising"
   EXPECT_EQ(s.run(endless).end.why, Why::stop) << story(s.run(endless));
 }
 
+// Below the width w the speed falls as exp(-0.5 t/w): the way is (25 - w^2) + 2 w^2. At 1e-163 the squares underflow.
+TEST(Roots, SpeedsThatDieOutUnderASquareEndNoRun) {
+  for (const double w : {1.0, 0.1, 1e-3}) {
+    const System s = system(fmt::format("x' = u\ny' = v\nu' = -0.5*u/max(hypot(u, v), {0})\n"
+                                        "v' = -0.5*v/max(hypot(u, v), {0})",
+                                        w),
+                            "x = 0\ny = 0\nu = 3\nv = 4");
+    const Trajectory run = s.run(s.options(2000, 1e-10));
+    expect_end(run, {0.6 * (25 + w * w), 0.8 * (25 + w * w), 0, 0}, 1e-8);
+  }
+}
+
 // ---- relays of time -----------------------------------------------------------------------------------------------
 
 // r turns to 1 where sin t rises through 1/2, to -1 where it falls through -1/2; nothing else limits a step.

@@ -507,18 +507,6 @@ TEST(TimeStepping, FrictionInAPlaneByHandIsOpenAtRestAndClosedByABoundedDivisor)
   }
 }
 
-// Below the width w the speed falls as exp(-0.5 t/w): the way is (25 - w^2) + 2 w^2. At 1e-163 the squares underflow.
-TEST(TimeStepping, SpeedsThatDieOutUnderASquareEndNoRun) {
-  for (const double w : {1.0, 0.1, 1e-3}) {
-    const System s = system(fmt::format("x' = u\ny' = v\nu' = -0.5*u/max(hypot(u, v), {0})\n"
-                                        "v' = -0.5*v/max(hypot(u, v), {0})",
-                                        w),
-                            "x = 0\ny = 0\nu = 3\nv = 4");
-    const Trajectory run = s.run(s.options(2000, 1e-10));
-    expect_end(run, {0.6 * (25 + w * w), 0.8 * (25 + w * w), 0, 0}, 1e-8);
-  }
-}
-
 TEST(TimeStepping, ASectionThatIsMetWithAJumpIsMetBeforeIt) {
   // u rises to 1 and is put back to 0.1: at t = 1, 1.9, 2.8, 3.7, however the section is written.
   for (const char* section : {"u - 1", "u^2 - 1", "exp(u) - exp(1)", "(u - 1)*(u + 1)"}) {

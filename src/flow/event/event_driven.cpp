@@ -141,13 +141,13 @@ class EventEngine {
       first = watches_.find_first(smooth_, events_.jumps(), direction_ * length, resolution(), false);
       const double tau = first ? first->root : direction_ * length;
       smooth_.cut(now_, tau);
-      if (!model_.sections.empty()) find_sections(tau, false);
+      find_sections(tau, false);
       if (smooth_.trusts(now_, tau, watched)) break;
       smooth_.begin(now_);
       if (const double touch = watches_.find_touch(smooth_, tau, resolution()); touch != 0) {
         // The flow arrives at a surface along its tangent and may not leave it again: a tank that runs empty.
         smooth_.cut(now_, touch);
-        if (!model_.sections.empty()) find_sections(touch, false);
+        find_sections(touch, false);
         if (smooth_.trusts(now_, 0.75 * touch, watched)) {
           smooth_.piece().length = touch;
           first = watches_.touched();
@@ -223,7 +223,7 @@ class EventEngine {
 
   void cut_rough(double tau) {
     smooth_.cut_rough(now_, tau);
-    if (!model_.sections.empty()) find_sections(tau, false);
+    find_sections(tau, false);
   }
 
   /// A surface is within its last digit of zero, which the series would not bring nearer: along the tangent onto it.
@@ -366,7 +366,7 @@ class EventEngine {
         Piece& piece = smooth_.piece();
         const Watch* first = watches_.find_first(smooth_, events_.jumps(), piece.length, resolution(), true);
         if (first) piece.length = first->root;
-        if (!model_.sections.empty()) find_sections(piece.length, true);
+        find_sections(piece.length, true);
         return advance(first, 0, {});
       }
       smooth_.series().evaluate(now_.x, now_.t(), now_.counters);
