@@ -45,8 +45,13 @@ void Chatter::note(const Transition& part) {
 
 void Chatter::add(double t, std::span<const int> touched, std::span<const double> x) {
   Mark& m = marks_[next_];
-  times_[next_] = t;
-  keys_[next_] = std::exchange(key_, 0);
+  if (last_ == 0) {
+    last_ = room - (memory - 1);
+    std::copy_n(times_.begin(), memory - 1, times_.begin() + last_);
+    std::copy_n(keys_.begin(), memory - 1, keys_.begin() + last_);
+  }
+  times_[--last_] = t;
+  keys_[last_] = std::exchange(key_, 0);
   m.touched.assign(touched.begin(), touched.end());
   m.x.assign(x.begin(), x.end());
   next_ = next_ + 1 == memory ? 0 : next_ + 1;
@@ -54,7 +59,8 @@ void Chatter::add(double t, std::span<const int> touched, std::span<const double
 }
 
 void Chatter::clear() {
-  count_ = 0;
+  next_ = count_ = 0;
+  last_ = room;
   key_ = 0;
   longest_ = 0;
   limit_error_ = HUGE_VAL;

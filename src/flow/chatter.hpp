@@ -60,11 +60,10 @@ class Chatter {
   };
   static constexpr size_t memory = 40;
 
-  /// Where the event `back` events ago is noted.
-  size_t place(size_t back) const { return next_ > back ? next_ - 1 - back : next_ + memory - 1 - back; }
-  const Mark& mark(size_t back) const { return marks_[place(back)]; }
-  double time(size_t back) const { return times_[place(back)]; }
-  uint64_t key(size_t back) const { return keys_[place(back)]; }
+  /// The event `back` events ago.
+  const Mark& mark(size_t back) const { return marks_[next_ > back ? next_ - 1 - back : next_ + memory - 1 - back]; }
+  double time(size_t back) const { return times_[last_ + back]; }
+  uint64_t key(size_t back) const { return keys_[last_ + back]; }
   bool repeats(size_t period, size_t times) const;
   double blur_of(size_t period, size_t back, const Blur& blur) const;
   bool is_blurred(size_t period, double interval, double ratio, const Blur& blur) const;
@@ -73,10 +72,13 @@ class Chatter {
   void note(const Guard& guard);
   void note(const Mode& before);
 
-  std::array<Mark, memory> marks_;
-  std::array<double, memory> times_{};
-  std::array<uint64_t, memory> keys_{};  // of what happened
+  std::array<Mark, memory> marks_;  // in a ring
   size_t next_ = 0, count_ = 0;
+  // Times and keys, which every event compares, stand in a row, the last one first; moved to the end now and then.
+  static constexpr size_t room = 4 * memory;
+  std::array<double, room> times_{};
+  std::array<uint64_t, room> keys_{};  // of what happened
+  size_t last_ = room;
   uint64_t key_ = 0;                           // of the event being noted
   double longest_ = 0;                         // how long the current sequence has lasted at most
   double limit_ = 0, limit_error_ = HUGE_VAL;  // where it accumulates, as far as it was foretold best

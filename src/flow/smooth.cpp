@@ -24,7 +24,7 @@ void Smooth::begin_run(int most_order, const OrderTable& orders, const RunOption
   stiff_.reset();
   if (options.stiff)
     stiff_.emplace(series_.program(), options.tolerance, options.until < options.from ? -1.0 : 1.0, order_);
-  end_tau_ = scale_ = 0;
+  end_.tau = scale_ = 0;
   idle_steps_ = full_steps_ = 0;
 }
 
@@ -156,7 +156,7 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
 void Smooth::cut(const Moment& now, double tau) {
   piece_.start = now.t();
   piece_.length = tau;
-  end_tau_ = 0;
+  end_.tau = 0;
   const size_t stride = at(order_) + 1;
   piece_.coefficients.resize(now.x.size() * stride);
   for (size_t i = 0; i < now.x.size(); ++i)
@@ -187,26 +187,14 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
   }
   find_peaks(tau);
   if (!peaks_.empty() && !solves_at_peaks(now)) return false;
-  if (may_hide && !(solves(now, 0.5 * tau) && kept(&Promise::middle))) return false;
-  return solves(now, tau) && kept(&Promise::end);
-}
-
-namespace {
-
-/// The sum of |c_k tau^k|, k > 0, as two sums that do not wait for each other.
-double largest_change(std::span<const double> c, double tau) {
-  const double s = std::abs(tau), s2 = s * s;
-  double even = 0, odd = 0;
-  size_t k = c.size();
-  if (k % 2 == 1) even = std::abs(c[--k]);
-  for (; k > 2; k -= 2) {
-    odd = odd * s2 + std::abs(c[k - 1]);
-    even = even * s2 + std::abs(c[k - 2]);
+  if (may_hide) {
+    look_at(0.5 * tau, tau);
+    if (!solves(now, middle_) || !kept(&Promise::middle)) return false;
+  } else {
+    look_at(tau, end_);
   }
-  return even * s2 + (odd * s2 + std::abs(c[1])) * s;
+  return solves(now, end_) && kept(&Promise::end);
 }
-
-}  // namespace
 
 /// Where on the step the arguments of exp have their tops, those of tanh and cosh their zeros.
 void Smooth::find_peaks(double tau) {
@@ -214,7 +202,7 @@ void Smooth::find_peaks(double tau) {
   for (const Operation& o : series_.peaks()) {
     const std::span<const double> a(series_.argument(o), at(order_) + 1);
     const bool top = o.instr == Instr::exp || o.instr == Instr::expm1;
-    const double reach = largest_change(a, tau);
+    const double reach = std::abs(tau) * magnitude(a.subspan(1), std::abs(tau));
     const double limit = top ? blind_rise : blind_distance;
     if (!(reach > limit) || !std::isfinite(reach)) continue;
     double lowest = a[0], highest = a[0];  // terms that cancel reach less far
@@ -262,7 +250,8 @@ bool Smooth::solves_at_peaks(const Moment& now) {
   }
   for (size_t k = 0; k < peaks_.size(); ++k) {
     for (size_t i = 0; i < all.size(); ++i) promises_[i].middle = promised[k * all.size() + i];
-    if (!solves(now, peaks_[k]) || !kept(&Promise::middle)) return false;
+    look_at(peaks_[k], middle_);
+    if (!solves(now, middle_) || !kept(&Promise::middle)) return false;
     promises_ = all;
   }
   return true;
@@ -277,33 +266,56 @@ bool Smooth::kept(double Promise::*point) {
   });
 }
 
-bool Smooth::solves(const Moment& now, double tau) {
-  const size_t n = now.x.size(), stride = at(order_) + 1;
-  end_.resize(n);
-  slopes_.resize(n);
-  for (size_t i = 0; i < n; ++i)
-    evaluate_with_slope({&piece_.coefficients[i * stride], stride}, tau, end_[i], slopes_[i]);
-  end_tau_ = tau;
+void Smooth::Point::move(double to, size_t states) {
+  tau = to;
+  x.resize(states);
+  slopes.resize(states);
+}
+
+void Smooth::look_at(double tau, Point& point) {
+  const size_t n = at(series_.program().states()), stride = at(order_) + 1;
+  point.move(tau, n);
+  for (size_t i = 0; i < n; ++i) {
+    const auto [x, slope] = evaluate_with_slope({&piece_.coefficients[i * stride], stride}, tau);
+    point.x[i] = x;
+    point.slopes[i] = slope;
+  }
+}
+
+void Smooth::look_at(double middle, double end) {
+  const size_t n = at(series_.program().states()), stride = at(order_) + 1;
+  middle_.move(middle, n);
+  end_.move(end, n);
+  for (size_t i = 0; i < n; ++i) {
+    const auto [there, last] = evaluate_with_slope({&piece_.coefficients[i * stride], stride}, middle, end);
+    middle_.x[i] = there.value;
+    middle_.slopes[i] = there.slope;
+    end_.x[i] = last.value;
+    end_.slopes[i] = last.slope;
+  }
+}
+
+bool Smooth::solves(const Moment& now, const Point& point) {
   Clock clock = now.clock;
-  clock.advance(tau);
-  const SeriesStatus status = series_.evaluate(end_, clock.now(), now.counters);
+  clock.advance(point.tau);
+  const SeriesStatus status = series_.evaluate(point.x, clock.now(), now.counters);
   if (status == SeriesStatus::unsolved) {  // sliding ends here; the events say how
     promises_.clear();
     return true;
   }
   if (status == SeriesStatus::undefined) return false;
-  return control_.defect_small(piece_, slopes_, series_, tau, order_);
+  return control_.defect_small(piece_, point.slopes, series_, point.tau, order_);
 }
 
 const std::vector<double>& Smooth::end() {
-  if (end_tau_ != piece_.length || piece_.length == 0) {
+  if (end_.tau != piece_.length || piece_.length == 0) {
     const size_t n = at(series_.program().states()), stride = piece_.coefficients.size() / n;
-    end_.resize(n);
+    end_.move(0, n);
     for (size_t i = 0; i < n; ++i)
-      end_[i] = evaluate_plainly({&piece_.coefficients[i * stride], stride}, piece_.length);
+      end_.x[i] = evaluate_plainly({&piece_.coefficients[i * stride], stride}, piece_.length);
   }
-  end_tau_ = 0;
-  return end_;
+  end_.tau = 0;
+  return end_.x;
 }
 
 void Smooth::accept(double length, double natural, std::span<const WatchedSeries> watched) {
@@ -323,7 +335,7 @@ StiffStatus Smooth::stiff_step(const Moment& now, double longest) {
   control_.see(now.x);
   series_.set_mode(now.mode);
   order_ = most_order_;
-  end_tau_ = 0;
+  end_.tau = 0;
   return stiff_->step(series_, now.x, now.t(), now.counters, longest, piece_);
 }
 

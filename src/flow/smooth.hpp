@@ -90,7 +90,16 @@ class Smooth {
   double polynomial_scale() const;
   void find_peaks(double tau);
   void add_peak(std::span<const double> argument, double where, double tau);
-  bool solves(const Moment& now, double tau);
+  /// A point of the piece.
+  struct Point {
+    double tau = 0;
+    std::vector<double> x, slopes;
+
+    void move(double to, size_t states);
+  };
+  void look_at(double tau, Point& point);
+  void look_at(double middle, double end);
+  bool solves(const Moment& now, const Point& point);
   bool kept(double Promise::*point);
   bool solves_at_peaks(const Moment& now);
 
@@ -101,10 +110,9 @@ class Smooth {
   StepControl control_;
   std::optional<StiffFlow> stiff_;
   Piece piece_;
-  std::vector<double> end_, slopes_;
+  Point middle_, end_;  // tau of the latter is 0 where it is no end of the piece that is there
   std::vector<Promise> promises_;
   std::vector<double> peaks_;  // on the step, and beside each of them
-  double end_tau_ = 0;         // where on the piece end_ is
   double scale_ = 0;
   long idle_steps_ = 0;
   long full_steps_ = 0;  // since the last event

@@ -86,6 +86,17 @@ namespace {
 /// Of a positive number, to a tenth.
 double rough_log2(double v) { return static_cast<double>(std::bit_cast<int64_t>(v)) * 0x1p-52 - 1023; }
 
+/// The n-th root of a positive number, to a thousandth: 2^(log2(v)/n) with cubics between powers of two.
+double rough_root(double v, int n) {
+  const auto bits = std::bit_cast<int64_t>(v);
+  const double u = std::bit_cast<double>((bits & 0x000f'ffff'ffff'ffff) | 0x3ff0'0000'0000'0000) - 1;
+  const double log2 =
+      static_cast<double>((bits >> 52) - 1023) + u * (1 + (1 - u) * (0.44102163 + u * (-0.24437422 + u * 0.08325865)));
+  const double y = log2 / n, whole = std::floor(y), f = y - whole;
+  const double power = std::bit_cast<double>((static_cast<int64_t>(whole) + 1023) << 52);
+  return power * (1 + f * (1 + (f - 1) * (0.30519654 + f * 0.07932284)));
+}
+
 /// Before there is a last step: the last coefficients against the first ones, whatever h turns out to be. Roughly:
 /// scales are made of it.
 double first_length(const double* c, int order, double tolerance) {
@@ -147,9 +158,9 @@ double StepControl::try_reach(const Series& series, int order, std::span<const W
     const double by_previous = previous > 0 ? rough_log2(tolerance_ / previous) / (order - 1) : HUGE_VAL;
     const double near = 0.1 / (order - 1);
     double length = HUGE_VAL;
-    if (last > 0 && by_last <= by_previous + near) length = std::pow(tolerance_ / last, 1.0 / order);
+    if (last > 0 && by_last <= by_previous + near) length = rough_root(tolerance_ / last, order);
     if (previous > 0 && by_previous <= by_last + near)
-      length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
+      length = std::min(length, rough_root(tolerance_ / previous, order - 1));
     return 0.92 * length;  // what is left out is a fraction of the last term, not a multiple of it
   };
   const double last_of_states = last, previous_of_states = previous;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -18,6 +20,20 @@ constexpr double rounding = 4 * eps;  // N = noise + rounding * sum |c_k s^k|
 
 using Coefficients = std::array<double, max_degree + 1>;
 
+/// c_k and c_(k+1), side by side: p = E(s^2) + s O(s^2), the even and the odd part in one register.
+using EvenOdd = double __attribute__((vector_size(16)));
+
+EvenOdd pair_at(std::span<const double> c, std::size_t k) {
+  EvenOdd out;
+  std::memcpy(&out, &c[k], sizeof(out));
+  return out;
+}
+
+EvenOdd sizes(const EvenOdd& c) {
+  using Bits = decltype(c < c);
+  return std::bit_cast<EvenOdd>(std::bit_cast<Bits>(c) & ~(1ll << 63));
+}
+
 constexpr auto inverse_binomial = [] {
   std::array<Coefficients, max_degree + 1> table{};
   for (int n = 0; n <= max_degree; ++n) {
@@ -29,20 +45,6 @@ constexpr auto inverse_binomial = [] {
   }
   return table;
 }();
-
-/// sum |c_k| s^k for s >= 0. Two chains, because the time of one is all latency.
-double magnitude(std::span<const double> c, double s) {
-  const double s2 = s * s;
-  double even = 0, odd = 0;
-  std::size_t k = c.size();
-  if (k % 2 == 1) even = std::abs(c[--k]);
-  while (k > 0) {
-    odd = odd * s2 + std::abs(c[k - 1]);
-    even = even * s2 + std::abs(c[k - 2]);
-    k -= 2;
-  }
-  return even + s * odd;
-}
 
 /// Coefficients of y(t + a) from those of y(t), in place.
 void taylor_shift(Coefficients& y, int n, double a) {
@@ -110,8 +112,7 @@ double polish(std::span<const double> c, double lo, double hi, int before) {
   double s = lo == 0 && c.size() > 1 ? -c[0] / c[1] : lo, last_step = hi - lo;
   if (!(s > lo && s < hi)) s = lo + 0.5 * (hi - lo);
   while (s > lo && s < hi) {
-    double value = 0, slope = 0;
-    evaluate_with_slope(c, s, value, slope);
+    auto [value, slope] = evaluate_with_slope(c, s);
     if (std::abs(value) < doubtful) value = evaluate(c, s);
     if (value == 0) return s;
     (sign_of(value) == before ? lo : hi) = s;
@@ -442,32 +443,59 @@ double evaluate(std::span<const double> c, double tau) {
   return compensated(c, tau);
 }
 
-/// As p = E(s^2) + s O(s^2): four chains that do not wait for each other.
-void evaluate_with_slope(std::span<const double> c, double tau, double& value, double& slope) {
-  const double s2 = tau * tau;
-  double even = 0, even_slope = 0, odd = 0, odd_slope = 0;
-  std::size_t k = c.size();
-  if (k % 2 == 1) even = c[--k];
-  for (; k > 0; k -= 2) {
-    odd_slope = odd_slope * s2 + odd;
-    odd = odd * s2 + c[k - 1];
-    even_slope = even_slope * s2 + even;
-    even = even * s2 + c[k - 2];
+namespace {
+
+/// E and O at one point, and their slopes: chains that do not wait for each other.
+struct Halves {
+  double s, s2;
+  EvenOdd value{}, slope{};
+
+  explicit Halves(double at) : s(at), s2(at * at) {}
+  void add(const EvenOdd& c) {
+    slope = slope * s2 + value;
+    value = value * s2 + c;
   }
-  value = even + tau * odd;
-  slope = odd + 2 * (tau * even_slope + s2 * odd_slope);
+  ValueAndSlope both() const { return {value[0] + s * value[1], value[1] + 2 * (s * slope[0] + s2 * slope[1])}; }
+};
+
+}  // namespace
+
+ValueAndSlope evaluate_with_slope(std::span<const double> c, double tau) {
+  Halves there(tau);
+  std::size_t k = c.size();
+  if (k % 2 == 1) there.value[0] = c[--k];
+  for (; k > 0; k -= 2) there.add(pair_at(c, k - 2));
+  return there.both();
+}
+
+std::array<ValueAndSlope, 2> evaluate_with_slope(std::span<const double> c, double tau, double other) {
+  Halves first(tau), second(other);
+  std::size_t k = c.size();
+  if (k % 2 == 1) first.value[0] = second.value[0] = c[--k];
+  for (; k > 0; k -= 2) {
+    const EvenOdd both = pair_at(c, k - 2);
+    first.add(both);
+    second.add(both);
+  }
+  return {first.both(), second.both()};
+}
+
+double magnitude(std::span<const double> c, double s) {
+  const double s2 = s * s;
+  EvenOdd sum{};
+  std::size_t k = c.size();
+  if (k % 2 == 1) sum[0] = std::abs(c[--k]);
+  for (; k > 0; k -= 2) sum = sum * s2 + sizes(pair_at(c, k - 2));
+  return sum[0] + s * sum[1];
 }
 
 double evaluate_plainly(std::span<const double> c, double tau) {
   const double s2 = tau * tau;
-  double even = 0, odd = 0;
+  EvenOdd value{};
   std::size_t k = c.size();
-  if (k % 2 == 1) even = c[--k];
-  for (; k > 0; k -= 2) {
-    odd = odd * s2 + c[k - 1];
-    even = even * s2 + c[k - 2];
-  }
-  return even + tau * odd;
+  if (k % 2 == 1) value[0] = c[--k];
+  for (; k > 0; k -= 2) value = value * s2 + pair_at(c, k - 2);
+  return value[0] + tau * value[1];
 }
 
 double evaluate_derivative(std::span<const double> c, double tau) {

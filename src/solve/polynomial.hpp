@@ -13,6 +13,7 @@
 // N(tau) = noise + 4 eps sum |c_k tau^k| is the uncertainty of p: what happens inside the band is rounding.
 #pragma once
 
+#include <array>
 #include <span>
 
 namespace saltus {
@@ -53,8 +54,16 @@ double evaluate(std::span<const double> c, double tau);
 /// p(tau) as plain arithmetic gives it: the value of evaluate_with_slope.
 double evaluate_plainly(std::span<const double> c, double tau);
 
+struct ValueAndSlope {
+  double value = 0, slope = 0;
+};
 /// p(tau) and dp/dtau as plain arithmetic gives them.
-void evaluate_with_slope(std::span<const double> c, double tau, double& value, double& slope);
+ValueAndSlope evaluate_with_slope(std::span<const double> c, double tau);
+/// The same at two points.
+std::array<ValueAndSlope, 2> evaluate_with_slope(std::span<const double> c, double tau, double other);
+
+/// sum |c_k| s^k, s >= 0
+double magnitude(std::span<const double> c, double s);
 
 /// dp/dtau, with an error of a few eps sum |k c_k tau^(k-1)| at most.
 double evaluate_derivative(std::span<const double> c, double tau);

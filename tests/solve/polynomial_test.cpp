@@ -572,6 +572,30 @@ TEST(Evaluation, IsAccurateWhereTheTermsCancel) {
   }
 }
 
+TEST(Evaluation, GivesValueAndSlopeAtOneAndAtTwoPoints) {
+  for (int degree = 0; degree <= 7; ++degree) {
+    std::vector<double> c;
+    for (int k = 0; k <= degree; ++k) c.push_back((k % 3 - 1.25) / (k + 1));
+    const auto value = [&](double tau) {
+      double sum = 0;
+      for (int k = 0; k <= degree; ++k) sum += c[static_cast<size_t>(k)] * std::pow(tau, k);
+      return sum;
+    };
+    const auto slope = [&](double tau) {
+      double sum = 0;
+      for (int k = 1; k <= degree; ++k) sum += k * c[static_cast<size_t>(k)] * std::pow(tau, k - 1);
+      return sum;
+    };
+    const auto [middle, end] = evaluate_with_slope(c, 0.5, -1.25);
+    for (const auto& [tau, found] : {std::pair{0.5, middle}, {-1.25, end}, {2.0, evaluate_with_slope(c, 2.0)}}) {
+      const double size = (degree + 1) * magnitude(c, std::abs(tau));
+      EXPECT_NEAR(found.value, value(tau), 8 * eps * size);
+      EXPECT_NEAR(found.slope, slope(tau), 8 * eps * degree * size);
+      EXPECT_EQ(evaluate_plainly(c, tau), found.value);
+    }
+  }
+}
+
 TEST(Evaluation, OfNothingAndOfOverflow) {
   EXPECT_EQ(evaluate({}, 2), 0);
   EXPECT_EQ(evaluate_derivative({}, 2), 0);

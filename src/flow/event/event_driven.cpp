@@ -189,14 +189,14 @@ class EventEngine {
     const double unit = eps * std::abs(now_.t());
     if (smooth_.analytic_order() >= 1) {
       const double rough = smooth_.tangent_length(now_, longest_step(), direction_);
-      if (watches_.arrive_within(smooth_, 4 * std::max(rough, tangent_bits * unit))) return found_here();
+      if (watches_.arrive_within(4 * std::max(rough, tangent_bits * unit))) return found_here();
       if (rough > 0 && rough_steps_ < most_rough_steps) {
         ++rough_steps_;
         cut_rough(direction_ * rough);
         return advance(nullptr, carried, watched);
       }
     }
-    if (watches_.arrive_within(smooth_, 64 * unit)) return found_here();
+    if (watches_.arrive_within(64 * unit)) return found_here();
     if (drop_underflows()) return;
     stall(carried);
   }

@@ -50,11 +50,12 @@ void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool e
                         .known = std::max(jumps.at_zero(k) ? 1 : 0, jumps.shared(k).known(now)),
                         .sign = jumps.side(k)});
   }
+  for (Watch& w : watches_) w.c = function(w, smooth);
 }
 
 std::span<const WatchedSeries> Watches::series(const Smooth& smooth) {
   controlled_.clear();
-  for (const Watch& w : watches_) controlled_.push_back({function(w, smooth), std::abs(w.offset), output(w)});
+  for (const Watch& w : watches_) controlled_.push_back({w.c, std::abs(w.offset), output(w)});
   const std::vector<Section>& sections = program_.model().sections;
   for (size_t s = 0; s < sections.size(); ++s) {
     const int number = static_cast<int>(s);
@@ -115,7 +116,7 @@ const Watch* Watches::find_first(Smooth& smooth, const Jumps& jumps, double h, d
     Watch& w = watches_[i];
     w.found = w.late = w.touch = false;
     w.nowhere = !samples && goes_over(w, smooth, h);
-    locate(w, samples ? smooth.sample(static_cast<int>(i)) : function(w, smooth), count, jumps, h, resolution);
+    locate(w, samples ? smooth.sample(static_cast<int>(i)) : w.c, count, jumps, h, resolution);
     if (!w.found) continue;
     if (!first || std::abs(w.root) < std::abs(first->root)) first = &w;
     if (std::abs(w.root) < std::abs(h)) h = w.root;  // nothing later matters, but ties do
@@ -127,7 +128,7 @@ const Watch* Watches::find_first(Smooth& smooth, const Jumps& jumps, double h, d
 /// Whether a surface or gap is zero at the beginning, although nobody has said so, and goes to the other side by more
 /// than rounding: it was reached just before, within its last digit.
 bool Watches::goes_over(const Watch& w, Smooth& smooth, double h) const {
-  const double* c = function(w, smooth);
+  const double* c = w.c;
   if (c[0] != 0 || w.known != 0 || w.sign == 0 || output(w) < 0 || w.guard.kind == GuardKind::jump) return false;
   int first = 1;
   while (first < smooth.order() && c[first] == 0) ++first;
@@ -172,7 +173,7 @@ double Watches::find_touch(const Smooth& smooth, double h, double resolution) {
   for (Watch& w : watches_) {
     w.found = false;
     if (w.guard.kind != GuardKind::surface && w.guard.kind != GuardKind::gap) continue;
-    const std::span<const double> c(function(w, smooth), at(smooth.order()) + 1);
+    const std::span<const double> c(w.c, at(smooth.order()) + 1);
     const Root root = leftmost_root(c, {.h = h, .known_zeros = w.known});
     if (root.kind != RootKind::tangent || std::abs(root.at) <= resolution) continue;
     w.found = w.touch = true;
@@ -182,10 +183,10 @@ double Watches::find_touch(const Smooth& smooth, double h, double resolution) {
   return touched_ ? touched_->root : 0;
 }
 
-bool Watches::arrive_within(const Smooth& smooth, double time) {
+bool Watches::arrive_within(double time) {
   bool any = false;
   for (Watch& w : watches_) {
-    const double* c = function(w, smooth);
+    const double* c = w.c;
     const double value = c[0] - w.offset, rate = c[1] * direction_;
     const bool arrives = value * rate < 0 || (value == 0 && w.sign * rate < 0);
     w.found = w.known == 0 && arrives && std::abs(value) <= time * std::abs(rate);
@@ -200,7 +201,7 @@ const Watch* Watches::within_rounding(Smooth& smooth, double step) {
   for (Watch& w : watches_) {
     w.found = w.touch = false;
     if (w.guard.kind != GuardKind::surface || w.known != 0) continue;
-    const double* c = function(w, smooth);
+    const double* c = w.c;
     const double time = time_to_zero(c, direction_);
     if (!(time > 0 && std::abs(c[0]) <= few_steps * step * std::abs(c[1]))) continue;
     if (std::abs(c[0]) > smooth.series().noise(at(output(w)))) continue;
@@ -214,9 +215,8 @@ const Watch* Watches::within_rounding(Smooth& smooth, double step) {
 double Watches::arrival(const Watch& w, const Smooth& smooth, double tau) const {
   const bool told = w.guard.kind == GuardKind::surface || w.guard.kind == GuardKind::gap;
   if (!told || w.late || w.touch) return std::nan("");
-  const double* c = function(w, smooth);
-  double value = 0, slope = 0;
-  evaluate_with_slope({c, at(smooth.order()) + 1}, tau, value, slope);
+  const double* c = w.c;
+  const double slope = evaluate_with_slope({c, at(smooth.order()) + 1}, tau).slope;
   const double terms = std::abs(c[0]) + (std::abs(c[1]) + std::abs(c[2] * tau)) * std::abs(tau);
   return std::abs(slope * tau) > clear_arrival * terms ? slope : std::nan("");
 }

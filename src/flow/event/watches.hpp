@@ -12,11 +12,12 @@ namespace saltus {
 
 struct Watch {
   Guard guard;
-  int output = 0;     // of the slope tape
-  double offset = 0;  // subtracted from the series before looking for zeros
-  int known = 0;      // leading zero coefficients
-  int sign = 0;       // sign the function has before the event, 0: either
-  double root = 0;    // where it was found on this step
+  const double* c = nullptr;  // its series
+  int output = 0;             // of the slope tape
+  double offset = 0;          // subtracted from the series before looking for zeros
+  int known = 0;              // leading zero coefficients
+  int sign = 0;               // sign the function has before the event, 0: either
+  double root = 0;            // where it was found on this step
   bool found = false;
   bool touch = false;    // touched, not crossed
   bool late = false;     // the sign was wrong at the start of the step: it happened between two steps
@@ -43,7 +44,7 @@ class Watches {
   double find_touch(const Smooth& smooth, double h, double resolution);
   const Watch* touched() const { return touched_; }
   /// What reaches zero within such a short time is there: marks it, and says whether there is any.
-  bool arrive_within(const Smooth& smooth, double time);
+  bool arrive_within(double time);
   /// The first surface that steps as short as `step` do not bring nearer, because it is within its last digit of zero;
   /// nullptr if there is none. It is marked, with the root of its tangent.
   const Watch* within_rounding(Smooth& smooth, double step);
