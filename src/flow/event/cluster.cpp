@@ -20,6 +20,15 @@ double time_resolution(double t, double scale) {
   return same_time_bits * eps * std::max(std::abs(t), scale * same_time_share);
 }
 
+void Cluster::leave_to_whole() {
+  for (size_t k = 0; k < moving.size(); ++k) series[k] = room ? x[at(movers[k])] : row(k)[0];
+  terms = 1;
+  length = 0;
+  guards.clear();
+  due = clock.now();
+  whole = true;
+}
+
 int ClusterRoom::order_for(double local_tolerance) {
   constexpr int higher_order = 4;
   return taylor_order(local_tolerance) + higher_order;
@@ -73,13 +82,9 @@ void ClusterRoom::drive(int state, std::span<const double> of) {
 
 void ClusterRoom::expand(Cluster& c, double until, double first_scale) {
   c.guards.clear();
-  c.last = c.waits = false;
-  c.whole = !make_step(c, until);
-  if (c.whole) {
-    c.piece = {.start = c.clock.now(), .length = 0, .coefficients = {}};
-    c.guards.clear();
-    c.due = c.clock.now();
-  }
+  c.last = c.waits = c.whole = false;
+  c.make_rows(at(order) + 1);
+  if (!make_step(c, until)) c.leave_to_whole();
   c.scale = smooth->time_scale() > 0 ? smooth->time_scale() : first_scale;
 }
 
@@ -110,12 +115,11 @@ bool ClusterRoom::make_step(Cluster& c, double until) {
   }
   const Piece& piece = smooth->piece();
   const double tau = piece.length;
-  const size_t stride = piece.coefficients.size() / now.x.size();
-  c.piece.start = piece.start;
-  c.piece.length = tau;
-  c.piece.coefficients.resize(c.moving.size() * stride);
+  const size_t terms = piece.coefficients.size() / now.x.size();
+  c.length = tau;
+  c.make_rows(terms);
   for (size_t k = 0; k < c.moving.size(); ++k)
-    std::copy_n(&piece.coefficients[at(c.moving[k]) * stride], stride, &c.piece.coefficients[k * stride]);
+    std::copy_n(&piece.coefficients[at(c.movers[k]) * terms], terms, c.row(k));
   c.end = smooth->end();
   if (first) c.guards = watches->found_at(tau, resolution);
   c.last = !first && std::abs(tau) >= whole;

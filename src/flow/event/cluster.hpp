@@ -15,6 +15,7 @@
 #include "flow/series.hpp"
 #include "flow/smooth.hpp"
 #include "model/subsystem.hpp"
+#include "solve/polynomial.hpp"
 
 namespace saltus {
 
@@ -24,31 +25,45 @@ struct ClusterRoom;
 struct Drive {
   int state = 0;   ///< of the cluster's program
   int source = 0;  ///< the cluster in which it moves
-  int row = 0;     ///< of that cluster's piece
+  int row = 0;     ///< of that cluster's series
 };
 
+/// What an event looks at stands first, to lie on few lines of memory.
 struct Cluster {
-  Subsystem part;
-  ClusterRoom* room = nullptr;  ///< none: its series are rows of the whole (clusters_affine)
-  size_t switches = 0;          ///< among part.unknowns
-  Clock clock{0};               ///< where its series begin
-  std::vector<double> x;        ///< there, of all states of its program
-  std::vector<int> moving;      ///< places in part.states of those that move
-  std::vector<Drive> drives;    ///< states outside that move: it has none of its own that do
-  Piece piece;                  ///< of those; ends at the next event or where the series do
-  std::vector<double> end;      ///< all states at its end, where it has a room
-  std::vector<Guard> guards;    ///< zero there, with the numbers of its program; none: the series end
-  double scale = 0;             ///< the time in which it changes
-  double due = 0;               ///< the time of its end
-  double horizon = 0;           ///< as far as what drives it is known
-  std::vector<std::pair<int, unsigned>> driven{};  ///< clusters that read it: places, births
-  bool last = false;                               ///< it ends with the run
-  bool whole = false;                              ///< only the whole can go on from here
-  int place = 0;                                   ///< among all clusters
-  unsigned birth = 0;                              ///< which of the clusters that have had this place
-  unsigned stamp = 0;                              ///< which of its series
-  bool waits = false;                              ///< it ends where what drives it does, and goes on with that
+  Clock clock{0};      ///< where its series begin
+  double length = 0;   ///< of its series: to the next event, or as far as they carry
+  double due = 0;      ///< the time of its end
+  double scale = 0;    ///< the time in which it changes
+  int place = 0;       ///< among all clusters
+  unsigned birth = 0;  ///< which of the clusters that have had this place
   bool alive = false;
+  bool last = false;            ///< it ends with the run
+  bool whole = false;           ///< only the whole can go on from here
+  bool waits = false;           ///< it ends where what drives it does, and goes on with that
+  ClusterRoom* room = nullptr;  ///< none: its series are rows of the whole (clusters_affine)
+  std::vector<int> moving;      ///< states of the whole that move in it, ascending
+  std::vector<double> series;   ///< theirs, a row each, which begins with the state; memory beyond is kept
+  size_t terms = 0;             ///< of each row
+  std::vector<std::pair<int, unsigned>> driven{};  ///< clusters that read it: places, births
+  std::vector<Guard> guards;  ///< zero at its end, with the numbers of its program; none: the series end
+  size_t switches = 0;        ///< among part.unknowns
+  Subsystem part;             ///< its unknowns; all the rest only where it has a room
+  std::vector<Drive> drives;  ///< states outside that move: it has none of its own that do
+  double horizon = 0;         ///< as far as those are known
+  // Where it has a room.
+  std::vector<int> movers;     ///< places in part.states of those that move
+  std::vector<double> x, end;  ///< all states of its program: where it begins and ends
+
+  std::span<const double> row(size_t k) const { return {series.data() + k * terms, terms}; }
+  double* row(size_t k) { return series.data() + k * terms; }
+  void make_rows(size_t of_terms) {
+    terms = of_terms;
+    if (series.size() < moving.size() * terms) series.resize(moving.size() * terms);
+  }
+  /// The k-th of the states that move, so long after its clock.
+  double state(size_t k, double tau) const { return tau == 0 ? row(k)[0] : evaluate_plainly(row(k), tau); }
+  /// It has no series that carry: its states stay where they are until the whole takes over.
+  void leave_to_whole();
 };
 
 /// What clusters of one structure share: their program, its series and what acts on it.
