@@ -20,9 +20,11 @@ double time_resolution(double t, double scale) {
   return same_time_bits * eps * std::max(std::abs(t), scale * same_time_share);
 }
 
-void Cluster::leave_to_whole() {
-  for (size_t k = 0; k < moving.size(); ++k) series[k] = room ? x[at(movers[k])] : row(k)[0];
-  terms = 1;
+void Cluster::leave_to_whole(StateRows& rows) {
+  for (size_t k = 0; k < moving.size(); ++k) {
+    const double stays = room ? x[at(movers[k])] : *rows[moving[k]];
+    rows.set(moving[k], std::span(&stays, 1));
+  }
   length = 0;
   guards.clear();
   due = clock.now();
@@ -80,16 +82,15 @@ void ClusterRoom::drive(int state, std::span<const double> of) {
   series->drive(state, of);
 }
 
-void ClusterRoom::expand(Cluster& c, double until, double first_scale) {
+void ClusterRoom::expand(Cluster& c, StateRows& rows, double until, double first_scale) {
   c.guards.clear();
   c.last = c.waits = c.whole = false;
-  c.make_rows(at(order) + 1);
-  if (!make_step(c, until)) c.leave_to_whole();
+  if (!make_step(c, rows, until)) c.leave_to_whole(rows);
   c.scale = smooth->time_scale() > 0 ? smooth->time_scale() : first_scale;
 }
 
 /// As a step of the whole engine; what is out of the ordinary is left to that.
-bool ClusterRoom::make_step(Cluster& c, double until) {
+bool ClusterRoom::make_step(Cluster& c, StateRows& rows, double until) {
   Moment& now = moment;
   if (smooth->begin(now) != SeriesStatus::ok || series->redundant_mode()) return false;
   watches->list(now, *smooth, act->jumps(), true);
@@ -117,9 +118,8 @@ bool ClusterRoom::make_step(Cluster& c, double until) {
   const double tau = piece.length;
   const size_t terms = piece.coefficients.size() / now.x.size();
   c.length = tau;
-  c.make_rows(terms);
   for (size_t k = 0; k < c.moving.size(); ++k)
-    std::copy_n(&piece.coefficients[at(c.movers[k]) * terms], terms, c.row(k));
+    rows.set(c.moving[k], std::span(piece.coefficients).subspan(at(c.movers[k]) * terms, terms));
   c.end = smooth->end();
   if (first) c.guards = watches->found_at(tau, resolution);
   c.last = !first && std::abs(tau) >= whole;

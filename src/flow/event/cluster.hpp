@@ -3,6 +3,7 @@
 // with all clusters of the same structure.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,11 +22,35 @@ namespace saltus {
 
 struct ClusterRoom;
 
+/// The series of all states that move, a row of as many terms for each, which begins with the state. Those of
+/// neighbours lie side by side, whatever clusters they move in.
+class StateRows {
+ public:
+  void resize(int states, size_t terms) {
+    terms_ = terms;
+    values_.assign(static_cast<size_t>(states) * terms, 0.0);
+  }
+  size_t terms() const { return terms_; }
+  double* operator[](int i) { return values_.data() + static_cast<size_t>(i) * terms_; }
+  const double* operator[](int i) const { return values_.data() + static_cast<size_t>(i) * terms_; }
+  std::span<const double> series(int i) const { return {(*this)[i], terms_}; }
+  /// A state so long after the clock of its cluster.
+  double state(int i, double tau) const { return tau == 0 ? *(*this)[i] : evaluate_plainly(series(i), tau); }
+  /// A row that ends with these terms.
+  void set(int i, std::span<const double> first) {
+    std::fill(std::copy(first.begin(), first.end(), (*this)[i]), (*this)[i] + terms_, 0.0);
+  }
+
+ private:
+  size_t terms_ = 0;
+  std::vector<double> values_;
+};
+
 /// A state outside a cluster that moves.
 struct Drive {
   int state = 0;   ///< of the cluster's program
   int source = 0;  ///< the cluster in which it moves
-  int row = 0;     ///< of that cluster's series
+  int from = 0;    ///< the state of the whole
 };
 
 /// What an event looks at stands first, to lie on few lines of memory.
@@ -37,13 +62,11 @@ struct Cluster {
   int place = 0;       ///< among all clusters
   unsigned birth = 0;  ///< which of the clusters that have had this place
   bool alive = false;
-  bool last = false;            ///< it ends with the run
-  bool whole = false;           ///< only the whole can go on from here
-  bool waits = false;           ///< it ends where what drives it does, and goes on with that
-  ClusterRoom* room = nullptr;  ///< none: its series are rows of the whole (clusters_affine)
-  std::vector<int> moving;      ///< states of the whole that move in it, ascending
-  std::vector<double> series;   ///< theirs, a row each, which begins with the state; memory beyond is kept
-  size_t terms = 0;             ///< of each row
+  bool last = false;                               ///< it ends with the run
+  bool whole = false;                              ///< only the whole can go on from here
+  bool waits = false;                              ///< it ends where what drives it does, and goes on with that
+  ClusterRoom* room = nullptr;                     ///< none: its series are rows of the whole (clusters_affine)
+  std::vector<int> moving;                         ///< states of the whole that move in it, ascending
   std::vector<std::pair<int, unsigned>> driven{};  ///< clusters that read it: places, births
   std::vector<Guard> guards;  ///< zero at its end, with the numbers of its program; none: the series end
   size_t switches = 0;        ///< among part.unknowns
@@ -54,16 +77,8 @@ struct Cluster {
   std::vector<int> movers;     ///< places in part.states of those that move
   std::vector<double> x, end;  ///< all states of its program: where it begins and ends
 
-  std::span<const double> row(size_t k) const { return {series.data() + k * terms, terms}; }
-  double* row(size_t k) { return series.data() + k * terms; }
-  void make_rows(size_t of_terms) {
-    terms = of_terms;
-    if (series.size() < moving.size() * terms) series.resize(moving.size() * terms);
-  }
-  /// The k-th of the states that move, so long after its clock.
-  double state(size_t k, double tau) const { return tau == 0 ? row(k)[0] : evaluate_plainly(row(k), tau); }
   /// It has no series that carry: its states stay where they are until the whole takes over.
-  void leave_to_whole();
+  void leave_to_whole(StateRows& rows);
 };
 
 /// What clusters of one structure share: their program, its series and what acts on it.
@@ -79,7 +94,7 @@ struct ClusterRoom {
   void drive(int state, std::span<const double> series);
   /// The series of the cluster from its clock to its next event or as far as they carry; `moment` holds mode and
   /// `known`.
-  void expand(Cluster& c, double until, double first_scale);
+  void expand(Cluster& c, StateRows& rows, double until, double first_scale);
 
   SubsystemProgram made;
   std::vector<int> key;  ///< of the shape
@@ -97,7 +112,7 @@ struct ClusterRoom {
   std::vector<char> driven;  ///< per state
 
  private:
-  bool make_step(Cluster& c, double until);
+  bool make_step(Cluster& c, StateRows& rows, double until);
 };
 
 /// p(tau) -> p(tau + by).

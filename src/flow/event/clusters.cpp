@@ -42,7 +42,7 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   pin_.assign(n, -1);
   cluster_of_state_.assign(n, -1);
   cluster_of_unknown_.assign(unknowns, -1);
-  row_of_state_.assign(n, -1);
+  rows_.resize(n_, at(ClusterRoom::order_for(local_tolerance(options.tolerance))) + 1);
   judged_.assign(n, 0);
   listed_.assign(n, 0);
   place_.assign(n + unknowns, -1);
@@ -127,7 +127,7 @@ void Clusters::go_on(Cluster& c) {
   if (c.room) {
     c.x = c.end;
   } else {
-    for (size_t k = 0; k < c.moving.size(); ++k) c.row(k)[0] = c.state(k, c.length);
+    for (const int i : c.moving) *rows_[i] = rows_.state(i, c.length);
   }
   c.clock.advance(c.length);
   clock_ = c.clock;
@@ -182,7 +182,7 @@ void Clusters::expand_in_room(Cluster& c) {
     }
   }
   if (!c.drives.empty()) drive(c);
-  room.expand(c, options_.until, first_scale_);
+  room.expand(c, rows_, options_.until, first_scale_);
 }
 
 /// The series of what a cluster reads, from where it begins, and how far they are known.
@@ -191,7 +191,7 @@ void Clusters::drive(Cluster& c) {
   for (const Drive& d : c.drives) {
     const Cluster& source = *clusters_[at(d.source)];
     if (direction_ * source.due < direction_ * c.horizon) c.horizon = source.due;
-    read_series(source, at(d.row), source.clock.until(c.clock));
+    read_series(d.from, source.clock.until(c.clock));
     c.x[at(d.state)] = c.room->moment.x[at(d.state)] = values_[0];
     values_.resize(std::max<size_t>(values_.size(), 2), 0.0);
     c.room->drive(d.state, values_);
@@ -408,18 +408,15 @@ void Clusters::tell_piece(const Cluster* c, Moment& now) {
   piece.start = told_.now();
   piece.length = told_.until(end.now());
   if (direction_ * piece.length <= 0) return;
-  size_t stride = 2;
-  for (const std::unique_ptr<Cluster>& own : clusters_) {
-    if (own->alive) stride = std::max(stride, own->terms);
-  }
+  const size_t stride = rows_.terms();
   piece.coefficients.assign(at(n_) * stride, 0.0);
   for (size_t i = 0; i < at(n_); ++i) piece.coefficients[i * stride] = x_[i];
   for (const std::unique_ptr<Cluster>& own : clusters_) {
     if (!own->alive) continue;
     const double by = own->clock.until(piece.start);
-    for (size_t k = 0; k < own->moving.size(); ++k) {
-      read_series(*own, k, by);
-      std::copy(values_.begin(), values_.end(), &piece.coefficients[at(own->moving[k]) * stride]);
+    for (const int i : own->moving) {
+      read_series(i, by);
+      std::copy(values_.begin(), values_.end(), &piece.coefficients[at(i) * stride]);
     }
   }
   now.clock = told_;
@@ -508,12 +505,12 @@ void Clusters::assemble(const Clock& clock, Moment& now) {
 
 /// The states that move in a cluster, so long after its clock, in their places among all states.
 void Clusters::read_states(const Cluster& c, double tau, std::vector<double>& x) const {
-  for (size_t k = 0; k < c.moving.size(); ++k) x[at(c.moving[k])] = c.state(k, tau);
+  for (const int i : c.moving) x[at(i)] = rows_.state(i, tau);
 }
 
-/// The series of one of them from then on, in `values_`.
-void Clusters::read_series(const Cluster& c, size_t k, double tau) {
-  values_.assign(c.row(k).begin(), c.row(k).end());
+/// The series of a state that moves from so long after the clock of its cluster, in `values_`.
+void Clusters::read_series(int i, double tau) {
+  values_.assign(rows_.series(i).begin(), rows_.series(i).end());
   shift_polynomial(values_, tau);
 }
 

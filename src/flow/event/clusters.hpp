@@ -72,6 +72,7 @@ class Clusters {
       double weight = 0;
     };
     struct LocalRow {
+      double* series = nullptr;
       double value = 0, time = 0;  ///< of what does not move
     };
     AffineRows rows;
@@ -138,7 +139,7 @@ class Clusters {
 
   void assemble(const Clock& clock, Moment& now);
   void read_states(const Cluster& c, double tau, std::vector<double>& x) const;
-  void read_series(const Cluster& c, size_t k, double tau);
+  void read_series(int i, double tau);
   Outcome hand_over(Moment& now, std::vector<Guard>& guards);
   Outcome give_up(const Clock& clock, Moment& now, long steps);
   Outcome leave_to_whole(const Clock& clock, Moment& now);
@@ -233,7 +234,7 @@ class Clusters {
   std::vector<char> moving_;  // per state
   std::vector<int> pin_;      // per state that rests: the unknown that keeps it, or -1
   std::vector<int> cluster_of_state_, cluster_of_unknown_;
-  std::vector<int> row_of_state_;                   // per state that moves: in the series of its cluster
+  StateRows rows_;
   std::vector<std::array<double, 3>> last_events_;  // per unknown
 
   std::vector<std::unique_ptr<Cluster>> clusters_;

@@ -78,7 +78,7 @@ void Clusters::expand_affine(Cluster& c) {
     if (direction_ * source.due < direction_ * c.horizon) c.horizon = source.due;
     c.scale = c.scale == 0 ? source.scale : std::min(c.scale, source.scale);
   }
-  if (!step_affine(c)) c.leave_to_whole();
+  if (!step_affine(c)) c.leave_to_whole(rows_);
   if (c.scale == 0) c.scale = first_scale_;
 }
 
@@ -120,53 +120,54 @@ bool Clusters::step_affine(Cluster& c) {
 /// The series of the states that move; false where they are no numbers.
 bool Clusters::expand_states(Cluster& c) {
   AffineFlow& flow = *affine_;
-  const size_t count = c.moving.size(), stride = at(flow.order) + 1;
+  const size_t stride = rows_.terms();
   const double t = c.clock.now();
-  if (count == 0) return true;
-  double* const series = c.series.data();
   flow.local.clear();
   flow.terms.clear();
-  for (size_t k = 0; k < count; ++k) {
-    const AffineRows::Row row = rate_row(c.moving[k]);
+  for (const int i : c.moving) {
+    const AffineRows::Row row = rate_row(i);
     double value = row.constant + row.time * t;
     for (const AffineRows::Term& term : row.terms) {
       if (term.from >= n_) {
         value += term.weight * value_of(term.from - n_);
       } else if (moving_[at(term.from)]) {
-        flow.terms.push_back({series + at(row_of_state_[at(term.from)]) * stride, term.weight});
+        flow.terms.push_back({rows_[term.from], term.weight});
       } else {
         value += term.weight * x_[at(term.from)];
       }
     }
     flow.terms.emplace_back();
-    flow.local.push_back({value, row.time});
-    const double x = series[k * stride];
-    double& largest = flow.largest[at(c.moving[k])];
-    largest = std::max(largest, std::abs(x));
-    if (!(std::abs(x) < largest_state)) return false;
+    flow.local.push_back({rows_[i], value, row.time});
+    const double size = std::abs(*rows_[i]);
+    flow.largest[at(i)] = std::max(flow.largest[at(i)], size);
+    if (!(size < largest_state)) return false;
   }
-  flow.last_rates.resize(count);
-  const AffineFlow::LocalRow* const rows = flow.local.data();
-  const auto extend = [&](size_t order, double* next, size_t apart, auto begin) {
-    const double factor = order + 1 < stride ? 1.0 / static_cast<double>(order + 1) : 1.0;
+  const auto extend = [&](size_t order, auto begin) {
+    const double factor = 1.0 / static_cast<double>(order + 1);
     const AffineFlow::LocalTerm* term = flow.terms.data();
-    for (size_t k = 0; k < count; ++k, ++term, next += apart) {
-      double sum = begin(rows[k]);
+    for (const AffineFlow::LocalRow& row : flow.local) {
+      double sum = begin(row);
       for (; term->from; ++term) sum += term->weight * term->from[order];
-      *next = sum * factor;
+      ++term;
+      row.series[order + 1] = sum * factor;
     }
   };
-  extend(0, series + 1, stride, [](const AffineFlow::LocalRow& row) { return row.value; });
-  extend(1, series + 2, stride, [](const AffineFlow::LocalRow& row) { return row.time; });
-  const auto nothing = [](const AffineFlow::LocalRow&) { return 0.0; };
-  for (size_t order = 2; order + 1 < stride; ++order) extend(order, series + order + 1, stride, nothing);
-  extend(stride - 1, flow.last_rates.data(), 1, nothing);
+  extend(0, [](const AffineFlow::LocalRow& row) { return row.value; });
+  extend(1, [](const AffineFlow::LocalRow& row) { return row.time; });
+  for (size_t order = 2; order + 1 < stride; ++order) extend(order, [](const AffineFlow::LocalRow&) { return 0.0; });
+  flow.last_rates.clear();
+  const AffineFlow::LocalTerm* term = flow.terms.data();
+  for (size_t k = 0; k < c.moving.size(); ++k, ++term) {
+    double sum = 0;
+    for (; term->from; ++term) sum += term->weight * term->from[stride - 1];
+    flow.last_rates.push_back(sum);
+  }
   return true;
 }
 
 /// A row as a series from the clock of a cluster. `without`: an unknown that is left out.
 void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* out) {
-  const size_t stride = at(affine_->order) + 1;
+  const size_t stride = rows_.terms();
   std::fill_n(out, stride, 0.0);
   out[0] = row.constant + row.time * c.clock.now();
   out[1] = row.time;
@@ -178,7 +179,7 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
     } else if (!moving_[at(j)]) {
       out[0] += terms[k].weight * x_[at(j)];
     } else if (const int owner = cluster_of_state_[at(j)]; owner == c.place) {
-      add_multiple(out, terms[k].weight, c.row(at(row_of_state_[at(j)])));
+      add_multiple(out, terms[k].weight, rows_.series(j));
     } else {
       // All of one source at once, where it is met first: its clock is another one.
       const auto same = [&](const AffineRows::Term& t) {
@@ -189,9 +190,7 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
       std::vector<double>& sum = affine_->sum;
       sum.assign(stride, 0.0);
       for (const AffineRows::Term& t : terms.subspan(k)) {
-        if (!same(t)) continue;
-        const std::span<const double> series = source.row(at(row_of_state_[at(t.from)]));
-        add_multiple(sum.data(), t.weight, series.first(std::min(series.size(), stride)));
+        if (same(t)) add_multiple(sum.data(), t.weight, rows_.series(t.from));
       }
       shift_polynomial(sum, source.clock.until(c.clock));
       add_multiple(out, 1.0, sum);
@@ -202,7 +201,7 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
 /// Everything watched in the cluster, as Watches::list.
 void Clusters::list_watches(const Cluster& c) {
   AffineFlow& flow = *affine_;
-  const size_t stride = at(flow.order) + 1;
+  const size_t stride = rows_.terms();
   flow.watches.clear();
   if (flow.series.size() < c.part.unknowns.size() * stride) flow.series.resize(c.part.unknowns.size() * stride);
   double* out = flow.series.data();
@@ -236,7 +235,7 @@ void Clusters::list_watches(const Cluster& c) {
                           row.terms[0].from < n_ && moving_[at(row.terms[0].from)] &&
                           cluster_of_state_[at(row.terms[0].from)] == c.place;
     if (is_state) {
-      series = c.row(at(row_of_state_[at(row.terms[0].from)])).data();
+      series = rows_[row.terms[0].from];
     } else {
       expand_row(c, row, -1, out);
     }
@@ -252,8 +251,7 @@ void Clusters::list_watches(const Cluster& c) {
 /// As StepControl: where the last two terms of a state or of what is watched have shrunk to the tolerance.
 double Clusters::natural_step(Cluster& c) {
   AffineFlow& flow = *affine_;
-  const size_t order = at(flow.order), stride = order + 1;
-  const double* const series = c.series.data();
+  const size_t order = at(flow.order);
   flow.scale.resize(c.moving.size());
   double last = 0, previous = 0, reach = flow.reach > 0 ? flow.reach : first_scale_;
   const auto look = [&](const double* x, double least) {
@@ -277,7 +275,7 @@ double Clusters::natural_step(Cluster& c) {
   for (int round = 0; round < 8; ++round) {
     last = previous = 0;
     for (size_t k = 0; k < c.moving.size(); ++k)
-      flow.scale[k] = look(&series[k * stride], 1e-6 * flow.largest[at(c.moving[k])]);
+      flow.scale[k] = look(rows_[c.moving[k]], 1e-6 * flow.largest[at(c.moving[k])]);
     const double last_of_states = last, previous_of_states = previous;
     for (const AffineWatch& w : flow.watches) {
       if (!w.is_state) look(w.c, std::abs(w.offset));
@@ -301,9 +299,8 @@ double Clusters::natural_step(Cluster& c) {
 bool Clusters::last_terms_small(const Cluster& c, double length) const {
   const AffineFlow& flow = *affine_;
   const double allowed = 8.0 * flow.order * flow.tolerance, power = std::pow(length, flow.order + 1);
-  const size_t stride = at(flow.order) + 1;
   for (size_t k = 0; k < c.moving.size(); ++k) {
-    const double rounding = 64 * eps * std::abs(c.series[k * stride]);
+    const double rounding = 64 * eps * std::abs(*rows_[c.moving[k]]);
     if (!(std::abs(flow.last_rates[k]) * power <= allowed * flow.scale[k] + rounding)) return false;
   }
   return true;
@@ -396,7 +393,7 @@ bool Clusters::act_alone(const Cluster& first, Moment& now) {
 double Clusters::state_at(int i) const {
   if (!moving_[at(i)]) return x_[at(i)];
   const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
-  return c.state(at(row_of_state_[at(i)]), c.clock.until(clock_));
+  return rows_.state(i, c.clock.until(clock_));
 }
 
 /// What moves outside goes on as it did before the event: the first terms are all that such a decision looks at.
@@ -406,7 +403,7 @@ void Clusters::drive_alone() {
     if (!moving_[at(i)]) continue;
     const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
     double terms[3] = {alone_.x[alone_.part.states.size() + k], 0, 0};
-    const std::span<const double> series = c.row(at(row_of_state_[at(i)]));
+    const std::span<const double> series = rows_.series(i);
     const double tau = c.clock.until(clock_);
     for (size_t n = series.size(); n-- > 1;) {
       const double order = static_cast<double>(n);

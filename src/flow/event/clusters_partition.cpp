@@ -361,9 +361,9 @@ void Clusters::make_cluster(Draft& draft) {
   c.switches = static_cast<size_t>(std::lower_bound(c.part.unknowns.begin(), c.part.unknowns.end(), m_) -
                                    c.part.unknowns.begin());
   c.clock = clock_;
-  for (size_t k = 0; k < c.moving.size(); ++k) {
-    row_of_state_[at(c.moving[k])] = static_cast<int>(k);
-    cluster_of_state_[at(c.moving[k])] = place;
+  for (const int i : c.moving) {
+    cluster_of_state_[at(i)] = place;
+    *rows_[i] = x_[at(i)];
   }
   c.drives.clear();
   if (c.room) {
@@ -379,11 +379,7 @@ void Clusters::make_cluster(Draft& draft) {
       c.x.push_back(x_[at(i)]);
     }
     for (const int u : c.part.fixed) c.x.push_back(value_of(u));
-  } else {
-    c.make_rows(at(affine_->order) + 1);
-    for (size_t k = 0; k < c.moving.size(); ++k) c.row(k)[0] = x_[at(c.moving[k])];
-  }
-  if (!c.room && c.moving.empty()) {
+  } else if (c.moving.empty()) {
     for (const int u : c.part.unknowns) {
       watched_by(u, [&](int j) {
         const auto same = [&](const Drive& d) { return d.source == cluster_of_state_[at(j)]; };
@@ -399,7 +395,7 @@ void Clusters::make_cluster(Draft& draft) {
 void Clusters::add_drive(Cluster& c, int i) {
   const int place = cluster_of_state_[at(i)];
   Cluster& source = *clusters_[at(place)];
-  c.drives.push_back({static_cast<int>(c.x.size()), place, row_of_state_[at(i)]});
+  c.drives.push_back({static_cast<int>(c.x.size()), place, i});
   if (source.driven.empty() || source.driven.back().first != c.place || source.driven.back().second != c.birth)
     source.driven.emplace_back(c.place, c.birth);
 }
