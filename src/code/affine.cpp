@@ -33,12 +33,13 @@ bool weights(const Operation& o, std::span<const double> values, double& a, doub
 AffineRows::AffineRows(const Tape& tape, std::span<const double> values, std::span<const size_t> outputs) {
   std::vector<Sum> sums(at(tape.slots));
   std::vector<Term> terms;
+  const auto end = [&] { return static_cast<uint32_t>(terms.size()); };
   for (size_t slot = 0; slot < sums.size(); ++slot) sums[slot] = {.constant = values[slot], .affine = true};
   int number = 0;
   for (const std::vector<int>* inputs : {&tape.states, &tape.sigmas, &tape.lambdas}) {
     for (const int slot : *inputs) {
       if (slot >= 0) {
-        sums[at(slot)] = {.first = terms.size(), .count = 1, .affine = true};
+        sums[at(slot)] = {.first = end(), .count = 1, .affine = true};
         terms.push_back({number, 1.0});
       }
       ++number;
@@ -62,7 +63,7 @@ AffineRows::AffineRows(const Tape& tape, std::span<const double> values, std::sp
   for (const std::vector<Operation>* stage : {&tape.linear, &tape.timed, &tape.free, &tape.bound}) {
     for (const Operation& o : *stage) {
       double a = 0, b = 0, added = 0;
-      Sum sum{.first = terms.size()};
+      Sum sum{.first = end()};
       sum.affine = weights(o, values, a, b, added) && sums[at(o.a)].affine && (b == 0 || sums[at(o.b)].affine);
       if (sum.affine) {
         sum.constant = added;
@@ -71,8 +72,8 @@ AffineRows::AffineRows(const Tape& tape, std::span<const double> values, std::sp
         const auto left =
             std::remove_if(terms.begin() + ix(sum.first), terms.end(), [](const Term& t) { return t.weight == 0; });
         terms.erase(left, terms.end());
-        sum.count = terms.size() - sum.first;
-        sum.affine = sum.count <= longest;
+        sum.affine = terms.size() - sum.first <= longest;
+        sum.count = static_cast<uint16_t>(terms.size() - sum.first);
       }
       if (!sum.affine) {
         terms.resize(sum.first);
@@ -84,7 +85,7 @@ AffineRows::AffineRows(const Tape& tape, std::span<const double> values, std::sp
   for (const size_t output : outputs) {
     Sum sum = sums[at(tape.outputs[output])];
     const auto from = terms.begin() + ix(sum.first);
-    sum.first = terms_.size();
+    sum.first = static_cast<uint32_t>(terms_.size());
     terms_.insert(terms_.end(), from, from + ix(sum.count));
     rows_.push_back(sum);
   }

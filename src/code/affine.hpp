@@ -2,6 +2,7 @@
 // surfaces they stick on.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -27,13 +28,14 @@ class AffineRows {
 
   Row operator[](size_t k) const {
     const Sum& sum = rows_[k];
-    return {std::span(terms_).subspan(sum.first, sum.count), sum.constant, sum.time, sum.affine};
+    return {{terms_.data() + sum.first, sum.count}, sum.constant, sum.time, sum.affine};
   }
 
  private:
   struct Sum {
-    size_t first = 0, count = 0;  // of its terms
     double constant = 0, time = 0;
+    uint32_t first = 0;  // of its terms
+    uint16_t count = 0;
     bool affine = false;
   };
   std::vector<Sum> rows_;

@@ -130,6 +130,7 @@ class Act {
   ChoiceOptions choice_;
   std::vector<int> counter_of_;  // per switch: the counter whose lower step it is, or -1
   std::vector<double> sigma_, lambda_;
+  std::vector<char> keeps_;  // per unknown: whether its sigma keeps something
   std::vector<int> caused_;
   std::vector<double> root_error_;  // per jump that has happened at this instant: |on| at its root, what counts as zero
   double root_time_ = 0;            // that instant

@@ -96,6 +96,8 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
     while (k < program_.point_degree(u) && point_.sign(program_.point(u, k), bounds(u)) == 0) ++k;
     return k;
   };
+  const size_t given = zeros.size();  // what joins them is met once
+  const auto listed = [&](int u) { return lists(std::span(zeros).first(given), u); };
   sigma_.assign(at(m), 0.0);
   evaluate_point(now);
   for (const int i : model_.form.order) {
@@ -103,7 +105,7 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
     if (program_.nested(i)) evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), bounds(i));
     int at_zero = model_.form.switches[at(i)].at_zero;  // until it is decided, it is as it was
-    if (!lists(zeros, i)) {
+    if (!listed(i)) {
       if (sign == 0 && program_.moves(i)) {
         zeros.push_back({.unknown = i, .known = vanishing(i)});
         const char before = now.mode.switches[at(i)];
@@ -119,7 +121,7 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
   if (program_.constraints() == 0 && jumps_.size() == 0) return;
   evaluate_point(now);  // with the signs just found
   for (int j = 0; j < program_.constraints(); ++j) {
-    if (lists(zeros, m + j)) continue;
+    if (listed(m + j)) continue;
     if (model_.form.gaps[at(j)].degree == 0) {
       zeros.push_back({.unknown = m + j, .known = 0});
     } else if (const int sign = point_.sign(program_.point(m + j, 0), bounds(m + j));
@@ -288,12 +290,11 @@ void Act::follow(Moment& now) {
 /// A surface that is kept at zero by others (a contact, a diode, what sticks) and whose sigma keeps nothing itself is
 /// at rest: comparisons there are as written. The mode is that of the series.
 void Act::rest_by_others(Moment& now) {
-  const std::vector<SlopeEntry>& entries = series_.tape().slope_entries;
+  keeps_.assign(at(program_.unknowns()), 0);
+  for (const SlopeEntry& e : series_.tape().slope_entries) keeps_[at(e.column)] = 1;
   bool any = false;
   for (int i = 0; i < program_.switches(); ++i) {
-    if (now.mode.switches[at(i)] != '0') continue;
-    const bool keeps = std::any_of(entries.begin(), entries.end(), [&](const SlopeEntry& e) { return e.column == i; });
-    if (keeps) continue;
+    if (now.mode.switches[at(i)] != '0' || keeps_[at(i)]) continue;
     now.mode.switches[at(i)] = '=';
     any = true;
   }

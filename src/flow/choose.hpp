@@ -42,7 +42,7 @@ struct AtZero {
   bool depends = false;   ///< not known to be zero: it depends on a switch that is
 };
 
-inline bool lists(const std::vector<AtZero>& zeros, int unknown) {
+inline bool lists(std::span<const AtZero> zeros, int unknown) {
   return std::any_of(zeros.begin(), zeros.end(), [unknown](const AtZero& z) { return z.unknown == unknown; });
 }
 

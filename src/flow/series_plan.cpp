@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
+#include <utility>
 
 #include "base/index.hpp"
 #include "code/slice.hpp"
@@ -141,23 +143,25 @@ std::vector<Series::Landing> Series::find_landings(const Plan& plan) const {
   std::vector<Landing> out;
   std::vector<int> rows = plan.rows;
   rows.insert(rows.end(), plan.still.begin(), plan.still.end());
+  if (rows.empty()) return out;
+  std::vector<char> lands(at(program_.states()), 0);
+  std::unordered_map<int, const Operation*> shifts;  // by a constant, by what they give
+  for (const Operation& o : tape.free) {
+    if (o.instr == Instr::add_c || o.instr == Instr::rsub_c) shifts.emplace(o.out, &o);
+  }
   for (const int row : rows) {
     const std::vector<ManifoldFunction>& functions = plan.tape->manifolds[at(row)];
     if (program_.attract() > 0 || functions.size() != 1 || functions[0].gradient.size() != 1) return {};
     const int state = functions[0].gradient[0].first, slot = tape.states[at(state)];
     const int value = tape.outputs[at(functions[0].value)];
-    if (std::any_of(out.begin(), out.end(), [&](const Landing& l) { return l.state == state; })) return {};
+    if (std::exchange(lands[at(state)], 1)) return {};
     if (value == slot) {
       out.push_back({.state = state});
       continue;
     }
-    const auto shifts = [&](const Operation& o) {
-      const bool by_constant = o.instr == Instr::add_c || o.instr == Instr::rsub_c;
-      return o.out == value && o.a == slot && by_constant;
-    };
-    const auto found = std::find_if(tape.free.begin(), tape.free.end(), shifts);
-    if (found == tape.free.end()) return {};
-    out.push_back({state, found->b, found->instr == Instr::add_c ? -1.0 : 1.0});
+    const auto found = shifts.find(value);
+    if (found == shifts.end() || found->second->a != slot) return {};
+    out.push_back({state, found->second->b, found->second->instr == Instr::add_c ? -1.0 : 1.0});
   }
   return out;
 }

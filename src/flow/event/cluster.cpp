@@ -20,6 +20,17 @@ double time_resolution(double t, double scale) {
   return same_time_bits * eps * std::max(std::abs(t), scale * same_time_share);
 }
 
+void Cluster::leave_to_whole(StateRows& rows) {
+  for (size_t k = 0; k < moving.size(); ++k) {
+    const double stays = room ? x[at(movers[k])] : *rows[moving[k]];
+    rows.set(moving[k], std::span(&stays, 1));
+  }
+  length = 0;
+  guards.clear();
+  due = clock.now();
+  whole = true;
+}
+
 int ClusterRoom::order_for(double local_tolerance) {
   constexpr int higher_order = 4;
   return taylor_order(local_tolerance) + higher_order;
@@ -71,20 +82,15 @@ void ClusterRoom::drive(int state, std::span<const double> of) {
   series->drive(state, of);
 }
 
-void ClusterRoom::expand(Cluster& c, double until, double first_scale) {
+void ClusterRoom::expand(Cluster& c, StateRows& rows, double until, double first_scale) {
   c.guards.clear();
-  c.last = c.waits = false;
-  c.whole = !make_step(c, until);
-  if (c.whole) {
-    c.piece = {.start = c.clock.now(), .length = 0, .coefficients = {}};
-    c.guards.clear();
-    c.due = c.clock.now();
-  }
+  c.last = c.waits = c.whole = false;
+  if (!make_step(c, rows, until)) c.leave_to_whole(rows);
   c.scale = smooth->time_scale() > 0 ? smooth->time_scale() : first_scale;
 }
 
 /// As a step of the whole engine; what is out of the ordinary is left to that.
-bool ClusterRoom::make_step(Cluster& c, double until) {
+bool ClusterRoom::make_step(Cluster& c, StateRows& rows, double until) {
   Moment& now = moment;
   if (smooth->begin(now) != SeriesStatus::ok || series->redundant_mode()) return false;
   watches->list(now, *smooth, act->jumps(), true);
@@ -110,12 +116,10 @@ bool ClusterRoom::make_step(Cluster& c, double until) {
   }
   const Piece& piece = smooth->piece();
   const double tau = piece.length;
-  const size_t stride = piece.coefficients.size() / now.x.size();
-  c.piece.start = piece.start;
-  c.piece.length = tau;
-  c.piece.coefficients.resize(c.moving.size() * stride);
+  const size_t terms = piece.coefficients.size() / now.x.size();
+  c.length = tau;
   for (size_t k = 0; k < c.moving.size(); ++k)
-    std::copy_n(&piece.coefficients[at(c.moving[k]) * stride], stride, &c.piece.coefficients[k * stride]);
+    rows.set(c.moving[k], std::span(piece.coefficients).subspan(at(c.movers[k]) * terms, terms));
   c.end = smooth->end();
   if (first) c.guards = watches->found_at(tau, resolution);
   c.last = !first && std::abs(tau) >= whole;

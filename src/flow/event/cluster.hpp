@@ -3,6 +3,7 @@
 // with all clusters of the same structure.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,40 +16,69 @@
 #include "flow/series.hpp"
 #include "flow/smooth.hpp"
 #include "model/subsystem.hpp"
+#include "solve/polynomial.hpp"
 
 namespace saltus {
 
 struct ClusterRoom;
 
+/// The series of all states that move, a row of as many terms for each, which begins with the state. Those of
+/// neighbours lie side by side, whatever clusters they move in.
+class StateRows {
+ public:
+  void resize(int states, size_t terms) {
+    terms_ = terms;
+    values_.assign(static_cast<size_t>(states) * terms, 0.0);
+  }
+  size_t terms() const { return terms_; }
+  double* operator[](int i) { return values_.data() + static_cast<size_t>(i) * terms_; }
+  const double* operator[](int i) const { return values_.data() + static_cast<size_t>(i) * terms_; }
+  std::span<const double> series(int i) const { return {(*this)[i], terms_}; }
+  /// A state so long after the clock of its cluster.
+  double state(int i, double tau) const { return tau == 0 ? *(*this)[i] : evaluate_plainly(series(i), tau); }
+  /// A row that ends with these terms.
+  void set(int i, std::span<const double> first) {
+    std::fill(std::copy(first.begin(), first.end(), (*this)[i]), (*this)[i] + terms_, 0.0);
+  }
+
+ private:
+  size_t terms_ = 0;
+  std::vector<double> values_;
+};
+
 /// A state outside a cluster that moves.
 struct Drive {
   int state = 0;   ///< of the cluster's program
   int source = 0;  ///< the cluster in which it moves
-  int row = 0;     ///< of that cluster's piece
+  int from = 0;    ///< the state of the whole
 };
 
+/// What an event looks at stands first, to lie on few lines of memory.
 struct Cluster {
-  Subsystem part;
-  ClusterRoom* room = nullptr;  ///< none: its series are rows of the whole (clusters_affine)
-  size_t switches = 0;          ///< among part.unknowns
-  Clock clock{0};               ///< where its series begin
-  std::vector<double> x;        ///< there, of all states of its program
-  std::vector<int> moving;      ///< places in part.states of those that move
-  std::vector<Drive> drives;    ///< states outside that move: it has none of its own that do
-  Piece piece;                  ///< of those; ends at the next event or where the series do
-  std::vector<double> end;      ///< all states at its end, where it has a room
-  std::vector<Guard> guards;    ///< zero there, with the numbers of its program; none: the series end
-  double scale = 0;             ///< the time in which it changes
-  double due = 0;               ///< the time of its end
-  double horizon = 0;           ///< as far as what drives it is known
-  std::vector<std::pair<int, unsigned>> driven{};  ///< clusters that read it: places, births
+  Clock clock{0};      ///< where its series begin
+  double length = 0;   ///< of its series: to the next event, or as far as they carry
+  double due = 0;      ///< the time of its end
+  double scale = 0;    ///< the time in which it changes
+  int place = 0;       ///< among all clusters
+  unsigned birth = 0;  ///< which of the clusters that have had this place
+  bool alive = false;
   bool last = false;                               ///< it ends with the run
   bool whole = false;                              ///< only the whole can go on from here
-  int place = 0;                                   ///< among all clusters
-  unsigned birth = 0;                              ///< which of the clusters that have had this place
-  unsigned stamp = 0;                              ///< which of its series
   bool waits = false;                              ///< it ends where what drives it does, and goes on with that
-  bool alive = false;
+  ClusterRoom* room = nullptr;                     ///< none: its series are rows of the whole (clusters_affine)
+  std::vector<int> moving;                         ///< states of the whole that move in it, ascending
+  std::vector<std::pair<int, unsigned>> driven{};  ///< clusters that read it: places, births
+  std::vector<Guard> guards;  ///< zero at its end, with the numbers of its program; none: the series end
+  size_t switches = 0;        ///< among part.unknowns
+  Subsystem part;             ///< its unknowns; all the rest only where it has a room
+  std::vector<Drive> drives;  ///< states outside that move: it has none of its own that do
+  double horizon = 0;         ///< as far as those are known
+  // Where it has a room.
+  std::vector<int> movers;     ///< places in part.states of those that move
+  std::vector<double> x, end;  ///< all states of its program: where it begins and ends
+
+  /// It has no series that carry: its states stay where they are until the whole takes over.
+  void leave_to_whole(StateRows& rows);
 };
 
 /// What clusters of one structure share: their program, its series and what acts on it.
@@ -64,7 +94,7 @@ struct ClusterRoom {
   void drive(int state, std::span<const double> series);
   /// The series of the cluster from its clock to its next event or as far as they carry; `moment` holds mode and
   /// `known`.
-  void expand(Cluster& c, double until, double first_scale);
+  void expand(Cluster& c, StateRows& rows, double until, double first_scale);
 
   SubsystemProgram made;
   std::vector<int> key;  ///< of the shape
@@ -82,7 +112,7 @@ struct ClusterRoom {
   std::vector<char> driven;  ///< per state
 
  private:
-  bool make_step(Cluster& c, double until);
+  bool make_step(Cluster& c, StateRows& rows, double until);
 };
 
 /// p(tau) -> p(tau + by).

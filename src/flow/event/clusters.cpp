@@ -42,13 +42,12 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   pin_.assign(n, -1);
   cluster_of_state_.assign(n, -1);
   cluster_of_unknown_.assign(unknowns, -1);
-  row_of_state_.assign(n, -1);
+  rows_.resize(n_, at(ClusterRoom::order_for(local_tolerance(options.tolerance))) + 1);
   judged_.assign(n, 0);
   listed_.assign(n, 0);
   place_.assign(n + unknowns, -1);
   last_events_.assign(unknowns, {NAN, NAN, NAN});
   find_rows();
-  find_own_states();
 }
 
 bool Clusters::may_serve(const Program& program) { return program.states() >= fewest_states; }
@@ -90,14 +89,14 @@ Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double 
     if (c->guards.empty()) {
       go_on(*c);
     } else {
-      const std::vector<int> due = due_with(*c);
+      find_due_with(*c);
       bool accumulating = false;
-      for (const int place : due) accumulating = accumulates(*clusters_[at(place)]) || accumulating;
+      for (const int place : due_) accumulating = accumulates(*clusters_[at(place)]) || accumulating;
       if (accumulating) holiday_ = accumulation_steps;
-      if (accumulating || due.size() > 1) return hand_over(due, now, guards);
+      if (accumulating || due_.size() > 1) return hand_over(now, guards);
       switch (act(*c, now)) {
         case Acted::done: break;
-        case Acted::not_alone: return hand_over(due, now, guards);
+        case Acted::not_alone: return hand_over(now, guards);
         case Acted::too_large: return give_up(clock_, now, not_worth_while);
       }
       if (recorder_.ended()) return Outcome::end;
@@ -107,48 +106,30 @@ Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double 
   }
 }
 
-/// The cluster that is due next, which stays in the queue.
-Cluster* Clusters::next() {
-  while (!queue_.empty()) {
-    const Due& top = queue_.top();
-    Cluster& c = *clusters_[at(top.cluster)];
-    if (c.alive && c.stamp == top.stamp) return &c;
-    queue_.pop();
-  }
-  return nullptr;
-}
+/// The cluster that is due next.
+Cluster* Clusters::next() const { return queue_.empty() ? nullptr : clusters_[at(queue_.top().cluster)].get(); }
 
 /// The cluster and those whose events are at the same time as its own, as far as time can tell.
-std::vector<int> Clusters::due_with(const Cluster& first) {
-  const double latest = direction_ * first.due + time_resolution(first.due, first.scale);
-  std::vector<int> out{first.place};
-  std::vector<Due> kept;
-  while (Cluster* c = next()) {
-    const Due due = queue_.top();
-    if (due.key > latest) break;
-    queue_.pop();
-    kept.push_back(due);
-    if (c != &first && (!c->guards.empty() || c->whole)) out.push_back(c->place);
-  }
-  for (const Due& due : kept) queue_.push(due);
-  return out;
+void Clusters::find_due_with(const Cluster& first) {
+  due_.assign(1, first.place);
+  queue_.until(direction_ * first.due + time_resolution(first.due, first.scale), [&](int place) {
+    const Cluster& c = *clusters_[at(place)];
+    if (&c != &first && (!c.guards.empty() || c.whole)) due_.push_back(place);
+  });
 }
 
 /// The series of a cluster have ended without an event.
 void Clusters::go_on(Cluster& c) {
   for (const int u : c.part.unknowns) {
-    if (u < m_ && letter(u) == '0') recorder_.slid(u, std::abs(c.piece.length));
+    if (u < m_ && letter(u) == '0') recorder_.slid(u, std::abs(c.length));
     known_[at(u)] = 0;
   }
   if (c.room) {
     c.x = c.end;
   } else {
-    values_.resize(c.x.size());
-    if (!c.moving.empty())
-      Trajectory::evaluate(c.piece, static_cast<int>(c.moving.size()), c.piece.length, values_.data());
-    std::swap(c.x, values_);
+    for (const int i : c.moving) *rows_[i] = rows_.state(i, c.length);
   }
-  c.clock.advance(c.piece.length);
+  c.clock.advance(c.length);
   clock_ = c.clock;
   start(c);
   for (const auto& [place, birth] : std::vector(c.driven)) {
@@ -171,8 +152,11 @@ void Clusters::start(Cluster& c) {
   } else {
     expand_in_room(c);
   }
-  c.stamp = ++stamps_;
-  if (!c.waits) queue_.push({direction_ * c.due, c.last, c.place, c.stamp});
+  if (c.waits) {
+    queue_.remove(c.place);
+  } else {
+    queue_.set({direction_ * c.due, c.last, c.place});
+  }
 }
 
 void Clusters::expand_in_room(Cluster& c) {
@@ -191,14 +175,14 @@ void Clusters::expand_in_room(Cluster& c) {
   if (solves && !c.moving.empty()) {
     room.series->set_mode(moment.mode);
     const double error = room.series->project(moment.x, moment.t(), {});
-    for (const int k : c.moving) c.x[at(k)] = moment.x[at(k)];
+    for (const int k : c.movers) c.x[at(k)] = moment.x[at(k)];
     moment.x = c.x;  // what rests stays where it is
     for (const int u : c.part.unknowns) {
       if (u < m_ && letter(u) == '0') recorder_.drifted(u, error);
     }
   }
   if (!c.drives.empty()) drive(c);
-  room.expand(c, options_.until, first_scale_);
+  room.expand(c, rows_, options_.until, first_scale_);
 }
 
 /// The series of what a cluster reads, from where it begins, and how far they are known.
@@ -206,14 +190,8 @@ void Clusters::drive(Cluster& c) {
   c.horizon = direction_ * HUGE_VAL;
   for (const Drive& d : c.drives) {
     const Cluster& source = *clusters_[at(d.source)];
-    const size_t stride = source.piece.coefficients.size() / std::max<size_t>(source.moving.size(), 1);
     if (direction_ * source.due < direction_ * c.horizon) c.horizon = source.due;
-    values_.assign(1, source.x[at(source.moving[at(d.row)])]);
-    if (stride > 0) {
-      const double* row = &source.piece.coefficients[at(d.row) * stride];
-      values_.assign(row, row + stride);
-      shift_polynomial(values_, source.clock.until(c.clock));
-    }
+    read_series(d.from, source.clock.until(c.clock));
     c.x[at(d.state)] = c.room->moment.x[at(d.state)] = values_[0];
     values_.resize(std::max<size_t>(values_.size(), 2), 0.0);
     c.room->drive(d.state, values_);
@@ -258,15 +236,15 @@ void Clusters::find_acting(const Cluster& first) {
   };
   for (const Guard& g : first.guards) {
     const int u = whole_unknown(first, g);
-    for (const int j : reads_->watch_states[u]) state(j);
-    for (const int j : reads_->choice_states[u]) state(j);
-    for (const int v : reads_->choice_unknowns[u]) {
+    for (const int j : reads_->watch_states(u)) state(j);
+    for (const int j : reads_->choice_states(u)) state(j);
+    for (const int v : reads_->choice_unknowns(u)) {
       if (active(v)) add_acting(cluster_of_unknown_[at(v)]);
     }
-    for (const int reader : reads_->unknown_readers[u]) {
+    for (const int reader : reads_->unknown_readers(u)) {
       if (reader >= n_ && active(reader - n_)) add_acting(cluster_of_unknown_[at(reader - n_)]);
     }
-    for (const int d : reads_->hits[u]) {
+    for (const int d : reads_->hits(u)) {
       state(d);
       if (!moving_[at(d)] && pin_[at(d)] >= 0) add_acting(cluster_of_unknown_[at(pin_[at(d)])]);
     }
@@ -322,7 +300,7 @@ Cluster& Clusters::merge_acting(const Cluster& first) {
 /// The event of a cluster, in it and what it looks at alone.
 Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
   clock_ = first.clock;
-  clock_.advance(first.piece.length);
+  clock_.advance(first.length);
   acting_.assign(1, first.place);
   if (act_alone(first, now)) return finish_event(alone_);
   if (first.room && !first.drives.empty()) {  // what drives it feels it later than such a decision looks
@@ -373,18 +351,18 @@ Clusters::Acted Clusters::finish_event(const Cluster& c) {
   for (std::vector<int>* list : {&change.states, &change.letters}) list->clear();
   change.rates.clear();
   change.moved.clear();
-  change.pooled = &c == &alone_;
-  if (change.pooled) absorb(acting_[0]);
+  const bool alone = &c == &alone_;
+  if (alone) absorb(acting_[0]);
   for (size_t k = 0; k < c.part.states.size(); ++k) {
     const int i = c.part.states[k];
-    if (!change.pooled && !acts_on(i)) continue;
+    if (!alone && !acts_on(i)) continue;
     change.states.push_back(i);
     change.rates.push_back(room.series->rate(static_cast<int>(k))[0]);
     change.moved.push_back(!moving_[at(i)] && moment.x[k] != x_[at(i)]);
     x_[at(i)] = moment.x[k];
   }
   change.unknowns = c.part.unknowns;
-  if (!change.pooled) dissolve(acting_);
+  if (!alone) dissolve(acting_);
   const size_t own_switches = moment.mode.switches.size();
   for (size_t k = 0; k < change.unknowns.size(); ++k) {
     const int u = change.unknowns[k];
@@ -407,13 +385,9 @@ bool Clusters::apply(const Change& change) {
   before_.clear();
   for (const int i : change.states) before_.push_back(moving_[at(i)]);
   settle(change.states, change.rates, change.unknowns);
-  if (change.pooled) {
-    std::erase_if(pool_states_, [&](int i) { return judged_[at(i)] == judging_; });
-  } else {
-    pool_unknowns_.insert(pool_unknowns_.end(), change.unknowns.begin(), change.unknowns.end());
-  }
+  for (const int u : change.unknowns) add_to_pool(n_ + u);
   for (const int i : change.states) {
-    if (moving_[at(i)]) pool_states_.push_back(i);
+    if (moving_[at(i)]) add_to_pool(i);
   }
   for (size_t k = 0; k < change.states.size(); ++k) {
     const int i = change.states[k];
@@ -428,28 +402,20 @@ void Clusters::tell_piece(const Cluster* c, Moment& now) {
   Clock end{options_.until};
   if (c && !c->last) {
     end = c->clock;
-    if (!c->whole) end.advance(c->piece.length);
+    end.advance(c->length);
   }
   Piece& piece = observed_piece_;
   piece.start = told_.now();
   piece.length = told_.until(end.now());
   if (direction_ * piece.length <= 0) return;
-  size_t stride = 2;
-  for (const std::unique_ptr<Cluster>& own : clusters_) {
-    if (own->alive && !own->moving.empty())
-      stride = std::max(stride, own->piece.coefficients.size() / own->moving.size());
-  }
+  const size_t stride = rows_.terms();
   piece.coefficients.assign(at(n_) * stride, 0.0);
   for (size_t i = 0; i < at(n_); ++i) piece.coefficients[i * stride] = x_[i];
   for (const std::unique_ptr<Cluster>& own : clusters_) {
-    if (!own->alive || own->moving.empty()) continue;
-    const size_t count = own->piece.coefficients.size() / own->moving.size();
+    if (!own->alive) continue;
     const double by = own->clock.until(piece.start);
-    for (size_t k = 0; k < own->moving.size(); ++k) {
-      values_.assign(1, own->x[at(own->moving[k])]);
-      if (count > 0) values_.assign(&own->piece.coefficients[k * count], &own->piece.coefficients[k * count] + count);
-      shift_polynomial(values_, by);
-      const int i = own->part.states[at(own->moving[k])];
+    for (const int i : own->moving) {
+      read_series(i, by);
       std::copy(values_.begin(), values_.end(), &piece.coefficients[at(i) * stride]);
     }
   }
@@ -538,28 +504,28 @@ void Clusters::assemble(const Clock& clock, Moment& now) {
 }
 
 /// The states that move in a cluster, so long after its clock, in their places among all states.
-void Clusters::read_states(const Cluster& c, double tau, std::vector<double>& x) {
-  values_.resize(c.moving.size());
-  if (!c.piece.coefficients.empty() && tau != 0) {
-    Trajectory::evaluate(c.piece, static_cast<int>(c.moving.size()), tau, values_.data());
-  } else {
-    for (size_t k = 0; k < values_.size(); ++k) values_[k] = c.x[at(c.moving[k])];
-  }
-  for (size_t k = 0; k < values_.size(); ++k) x[at(c.part.states[at(c.moving[k])])] = values_[k];
+void Clusters::read_states(const Cluster& c, double tau, std::vector<double>& x) const {
+  for (const int i : c.moving) x[at(i)] = rows_.state(i, tau);
 }
 
-Clusters::Outcome Clusters::hand_over(const std::vector<int>& due, Moment& now, std::vector<Guard>& guards) {
-  const Cluster& first = *clusters_[at(due[0])];
+/// The series of a state that moves from so long after the clock of its cluster, in `values_`.
+void Clusters::read_series(int i, double tau) {
+  values_.assign(rows_.series(i).begin(), rows_.series(i).end());
+  shift_polynomial(values_, tau);
+}
+
+/// The whole acts on the event of the clusters that are due.
+Clusters::Outcome Clusters::hand_over(Moment& now, std::vector<Guard>& guards) {
+  const Cluster& first = *clusters_[at(due_[0])];
   clock_ = first.clock;
-  clock_.advance(first.piece.length);
+  clock_.advance(first.length);
   assemble(clock_, now);
   std::fill(now.known.begin(), now.known.end(), 0);
   guards.clear();
-  for (const int place : due) {
+  for (const int place : due_) {
     const std::vector<Guard> own = whole_guards(*clusters_[at(place)]);
     guards.insert(guards.end(), own.begin(), own.end());
   }
-  handed_over_ = due;
   state_before_ = now.x;
   if (holiday_ > 0) forget(clock_);
   return Outcome::event;
@@ -585,9 +551,8 @@ void Clusters::forget(const Clock& clock) {
   for (const std::unique_ptr<Cluster>& c : clusters_) {
     if (c->alive) remove(*c);
   }
-  pool_states_.clear();
-  pool_unknowns_.clear();
-  queue_ = {};
+  clear_pool();
+  queue_.clear();
   built_ = false;
 }
 
@@ -627,7 +592,7 @@ bool Clusters::resume(const Moment& now) {
   memory_.series->set_mode(now.mode);
   if (memory_.series->evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return false;
   Change change;
-  std::vector<int> touched = handed_over_;
+  std::vector<int> touched = due_;
   for (int u = 0; u < program_.unknowns(); ++u) {
     const char after = u < m_ ? now.mode.switches[at(u)] : now.mode.constraints[at(u - m_)];
     if (after == letter(u)) continue;

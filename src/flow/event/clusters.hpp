@@ -14,13 +14,13 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <unordered_map>
 #include <vector>
 
 #include "code/affine.hpp"
 #include "flow/event/cluster.hpp"
 #include "flow/event/dependence.hpp"
+#include "flow/event/due_queue.hpp"
 #include "flow/event/event_driven.hpp"
 #include "flow/recorder.hpp"
 
@@ -41,16 +41,6 @@ class Clusters {
   Outcome run(Moment& now, std::vector<Guard>& guards, double time_scale);
 
  private:
-  struct Due {
-    double key = 0;  // direction * time
-    bool last = false;
-    int cluster = 0;
-    unsigned stamp = 0;
-    bool operator>(const Due& o) const {
-      return key != o.key ? key > o.key : last != o.last ? last : cluster > o.cluster;
-    }
-  };
-
   /// What an event has changed.
   struct Change {
     std::vector<int> states;    ///< that it may have set in motion or brought to rest
@@ -58,7 +48,6 @@ class Clusters {
     std::vector<char> moved;    ///< whether they rested and stand elsewhere now
     std::vector<int> unknowns;  ///< of the clusters it happened in
     std::vector<int> letters;   ///< unknowns with new letters
-    bool pooled = false;        ///< what belongs to its clusters is in the pool
   };
   /// A cluster before it is made.
   struct Draft {
@@ -79,12 +68,12 @@ class Clusters {
   /// Rates, what is watched and the equations of unknowns as rows; and what steps of such clusters need.
   struct AffineFlow {
     struct LocalTerm {
-      const double* from = nullptr;
+      const double* from = nullptr;  ///< a row; none: behind the last term of a sum
       double weight = 0;
     };
     struct LocalRow {
+      double* series = nullptr;
       double value = 0, time = 0;  ///< of what does not move
-      size_t end = 0;              ///< of its terms
     };
     AffineRows rows;
     int order = 0;
@@ -97,15 +86,15 @@ class Clusters {
     std::vector<LocalTerm> terms{};
     std::vector<double> last_rates{}, scale{};  ///< per state that moves
     std::vector<AffineWatch> watches{};
-    std::vector<double> series{}, sum{}, shifted{};
+    std::vector<double> series{}, sum{}, shifted{};  ///< memory beyond what is used is kept
   };
   // ---- the run ------------------------------------------------------------------------------------------------------
 
   enum class Acted { done, not_alone, too_large };
 
   bool possible() const;
-  Cluster* next();
-  std::vector<int> due_with(const Cluster& first);
+  Cluster* next() const;
+  void find_due_with(const Cluster& first);
   void go_on(Cluster& c);
   void start(Cluster& c);
   void expand_in_room(Cluster& c);
@@ -128,10 +117,9 @@ class Clusters {
   // ---- clusters of rows ---------------------------------------------------------------------------------------------
 
   AffineRows::Row rate_row(int i) const { return affine_->rows[static_cast<size_t>(i)]; }
-  AffineRows::Row watch_row(int u) const { return affine_->rows[static_cast<size_t>(n_ + u)]; }
-  AffineRows::Row choice_row(int u) const { return affine_->rows[static_cast<size_t>(n_ + program_.unknowns() + u)]; }
+  AffineRows::Row watch_row(int u) const { return affine_->rows[static_cast<size_t>(n_ + 2 * u)]; }
+  AffineRows::Row choice_row(int u) const { return affine_->rows[static_cast<size_t>(n_ + 2 * u + 1)]; }
   void find_rows();
-  void find_own_states();
   bool is_sum(int u) const;
   bool is_affine(const Draft& draft) const;
   void expand_affine(Cluster& c);
@@ -150,8 +138,9 @@ class Clusters {
   // ---- the whole ----------------------------------------------------------------------------------------------------
 
   void assemble(const Clock& clock, Moment& now);
-  void read_states(const Cluster& c, double tau, std::vector<double>& x);
-  Outcome hand_over(const std::vector<int>& due, Moment& now, std::vector<Guard>& guards);
+  void read_states(const Cluster& c, double tau, std::vector<double>& x) const;
+  void read_series(int i, double tau);
+  Outcome hand_over(Moment& now, std::vector<Guard>& guards);
   Outcome give_up(const Clock& clock, Moment& now, long steps);
   Outcome leave_to_whole(const Clock& clock, Moment& now);
   void forget(const Clock& clock);
@@ -198,11 +187,16 @@ class Clusters {
     return element < n_ ? cluster_of_state_[static_cast<size_t>(element)]
                         : cluster_of_unknown_[static_cast<size_t>(element - n_)];
   }
-  void complete_pool();
-  void group_pool();
-  size_t root(size_t i) {
-    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
-    return i;
+  void add_to_pool(int element);
+  void clear_pool();
+  void tie_pool();
+  void add_watchers();
+  bool draft_clusters();
+  /// Of what is at a place in the pool: the place that stands for all that is tied to it.
+  int group_of(int place) {
+    const auto up = [this](int k) -> int& { return groups_[static_cast<size_t>(k)]; };
+    while (up(place) != place) place = up(place) = up(up(place));
+    return place;
   }
   /// The clusters of the pool begin. False where one of them is so large that they are not worth while.
   bool regroup();
@@ -225,14 +219,13 @@ class Clusters {
   std::unique_ptr<Subsystems> parts_;
   std::optional<Dependence> reads_;
   std::optional<AffineFlow> affine_;
-  Lists own_states_;  // per unknown: those that its event is about; none where it is about more
 
   bool built_ = false;
   long holiday_ = 0, penalty_ = 8, events_ = 0;  // steps left to the whole; how many next time; events since then
   double first_scale_ = 1;
   Clock told_{0};  // where the next piece of the whole begins
   Piece observed_piece_;
-  std::vector<int> handed_over_;      // clusters at whose event the whole acts
+  std::vector<int> due_;              // clusters whose events are at the same time
   std::vector<double> state_before_;  // of the whole, at that event
   Clock clock_{0};                    // of the event being worked on
   std::vector<double> x_;             // of states that rest; of the others where their clusters begin
@@ -241,25 +234,23 @@ class Clusters {
   std::vector<char> moving_;  // per state
   std::vector<int> pin_;      // per state that rests: the unknown that keeps it, or -1
   std::vector<int> cluster_of_state_, cluster_of_unknown_;
-  std::vector<int> row_of_state_;                   // per state that moves: in the piece of its cluster
+  StateRows rows_;
   std::vector<std::array<double, 3>> last_events_;  // per unknown
 
   std::vector<std::unique_ptr<Cluster>> clusters_;
   std::vector<int> free_;
-  unsigned births_ = 0, stamps_ = 0;
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> queue_;
+  unsigned births_ = 0;
+  DueQueue queue_;
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<ClusterRoom>>> rooms_;  // by the hash of their shape
 
-  // The pool: what belongs to no cluster while the partition is made anew.
-  std::vector<int> pool_states_, pool_unknowns_;
+  // The pool: what belongs to no cluster while the partition is made anew. States in it that rest count for nothing.
+  std::vector<int> pool_;
+  std::vector<int> place_;   // per element: in the pool, or -1
+  std::vector<int> groups_;  // per place: the one that stands for its group; while they are tied, one on the way to it
   std::vector<unsigned> judged_;  // per state: when its rest was last judged
   unsigned judging_ = 0;
-  std::vector<size_t> parent_;
-  std::vector<int> place_;  // per element: in the pool, or -1
-  std::vector<size_t> order_;
-  std::vector<int> reads_group_;
-  std::vector<char> moves_;
-  std::vector<std::pair<int, int>> bonds_;  // elements that must be together besides
+  std::vector<int> reads_group_, draft_of_;  // per group
+  std::vector<std::pair<int, int>> bonds_;   // elements that must be together besides
   std::vector<Draft> drafts_;
   size_t draft_count_ = 0;
   std::vector<unsigned> listed_;

@@ -18,8 +18,8 @@
 namespace saltus {
 namespace {
 
-void add_multiple(double* out, double weight, const double* c, size_t count) {
-  for (size_t k = 0; k < count; ++k) out[k] += weight * c[k];
+void add_multiple(double* out, double weight, std::span<const double> c) {
+  for (size_t k = 0; k < c.size(); ++k) out[k] += weight * c[k];
 }
 
 }  // namespace
@@ -31,8 +31,10 @@ void Clusters::find_rows() {
   std::vector<size_t> outputs;
   const int unknowns = program_.unknowns();
   for (int i = 0; i < n_; ++i) outputs.push_back(program_.rate(i));
-  for (int u = 0; u < unknowns; ++u) outputs.push_back(u < m_ ? program_.surface(u) : program_.gap(u - m_));
-  for (int u = 0; u < unknowns; ++u) outputs.push_back(program_.residual(u));
+  for (int u = 0; u < unknowns; ++u) {
+    outputs.push_back(u < m_ ? program_.surface(u) : program_.gap(u - m_));
+    outputs.push_back(program_.residual(u));
+  }
   AffineFlow& flow = affine_.emplace(AffineFlow{.rows = parts_->affine_rows(outputs)});
   constexpr double smaller = 1.0 / 64;  // hardly shorter at such orders, and what steps leave out is near rounding
   const double local = local_tolerance(options_.tolerance);
@@ -52,7 +54,7 @@ void Clusters::find_rows() {
 /// What an unknown that is solved for, and moves nothing, is a sum of: no other such unknown.
 bool Clusters::is_sum(int u) const {
   if (affine_->slope[at(u)] == 0 || moves_something(u)) return false;
-  const std::span<const int> read = reads_->choice_unknowns[u];
+  const std::span<const int> read = reads_->choice_unknowns(u);
   return std::none_of(read.begin(), read.end(), [&](int v) { return v != u && active(v); });
 }
 
@@ -68,7 +70,7 @@ bool Clusters::is_affine(const Draft& draft) const {
 
 void Clusters::expand_affine(Cluster& c) {
   c.guards.clear();
-  c.last = c.waits = false;
+  c.last = c.waits = c.whole = false;
   c.horizon = direction_ * HUGE_VAL;
   c.scale = 0;
   for (const Drive& d : c.drives) {
@@ -76,13 +78,8 @@ void Clusters::expand_affine(Cluster& c) {
     if (direction_ * source.due < direction_ * c.horizon) c.horizon = source.due;
     c.scale = c.scale == 0 ? source.scale : std::min(c.scale, source.scale);
   }
-  c.whole = !step_affine(c);
+  if (!step_affine(c)) c.leave_to_whole(rows_);
   if (c.scale == 0) c.scale = first_scale_;
-  if (!c.whole) return;
-  c.piece.length = 0;
-  c.piece.coefficients.clear();
-  c.guards.clear();
-  c.due = c.clock.now();
 }
 
 bool Clusters::step_affine(Cluster& c) {
@@ -104,8 +101,7 @@ bool Clusters::step_affine(Cluster& c) {
     if (last_terms_small(c, length)) break;
     length /= 2;
   }
-  c.piece.start = t;
-  c.piece.length = length;
+  c.length = length;
   if (first) {
     for (const AffineWatch& w : affine_->watches) {
       if (!w.found || std::abs(w.root - length) > resolution) continue;
@@ -124,56 +120,54 @@ bool Clusters::step_affine(Cluster& c) {
 /// The series of the states that move; false where they are no numbers.
 bool Clusters::expand_states(Cluster& c) {
   AffineFlow& flow = *affine_;
-  const size_t count = c.moving.size(), stride = at(flow.order) + 1;
+  const size_t stride = rows_.terms();
   const double t = c.clock.now();
-  c.piece.coefficients.resize(count * stride);
-  if (count == 0) return true;
-  double* const series = c.piece.coefficients.data();
   flow.local.clear();
   flow.terms.clear();
-  for (size_t k = 0; k < count; ++k) {
-    const AffineRows::Row row = rate_row(c.part.states[k]);
+  for (const int i : c.moving) {
+    const AffineRows::Row row = rate_row(i);
     double value = row.constant + row.time * t;
     for (const AffineRows::Term& term : row.terms) {
       if (term.from >= n_) {
         value += term.weight * value_of(term.from - n_);
       } else if (moving_[at(term.from)]) {
-        flow.terms.push_back({series + at(row_of_state_[at(term.from)]) * stride, term.weight});
+        flow.terms.push_back({rows_[term.from], term.weight});
       } else {
         value += term.weight * x_[at(term.from)];
       }
     }
-    flow.local.push_back({value, row.time, flow.terms.size()});
-    const double x = c.x[k];
-    series[k * stride] = x;
-    double& largest = flow.largest[at(c.part.states[k])];
-    largest = std::max(largest, std::abs(x));
-    if (!(std::abs(x) < largest_state)) return false;
+    flow.terms.emplace_back();
+    flow.local.push_back({rows_[i], value, row.time});
+    const double size = std::abs(*rows_[i]);
+    flow.largest[at(i)] = std::max(flow.largest[at(i)], size);
+    if (!(size < largest_state)) return false;
   }
-  flow.last_rates.resize(count);
-  const AffineFlow::LocalRow* const rows = flow.local.data();
-  const AffineFlow::LocalTerm* const terms = flow.terms.data();
-  const auto extend = [&](size_t order, double* next, size_t apart, auto begin) {
-    const double factor = order + 1 < stride ? 1.0 / static_cast<double>(order + 1) : 1.0;
-    const AffineFlow::LocalTerm* term = terms;
-    for (size_t k = 0; k < count; ++k, next += apart) {
-      double sum = begin(rows[k]);
-      for (const AffineFlow::LocalTerm* const end = terms + rows[k].end; term != end; ++term)
-        sum += term->weight * term->from[order];
-      *next = sum * factor;
+  const auto extend = [&](size_t order, auto begin) {
+    const double factor = 1.0 / static_cast<double>(order + 1);
+    const AffineFlow::LocalTerm* term = flow.terms.data();
+    for (const AffineFlow::LocalRow& row : flow.local) {
+      double sum = begin(row);
+      for (; term->from; ++term) sum += term->weight * term->from[order];
+      ++term;
+      row.series[order + 1] = sum * factor;
     }
   };
-  extend(0, series + 1, stride, [](const AffineFlow::LocalRow& row) { return row.value; });
-  extend(1, series + 2, stride, [](const AffineFlow::LocalRow& row) { return row.time; });
-  const auto nothing = [](const AffineFlow::LocalRow&) { return 0.0; };
-  for (size_t order = 2; order + 1 < stride; ++order) extend(order, series + order + 1, stride, nothing);
-  extend(stride - 1, flow.last_rates.data(), 1, nothing);
+  extend(0, [](const AffineFlow::LocalRow& row) { return row.value; });
+  extend(1, [](const AffineFlow::LocalRow& row) { return row.time; });
+  for (size_t order = 2; order + 1 < stride; ++order) extend(order, [](const AffineFlow::LocalRow&) { return 0.0; });
+  flow.last_rates.clear();
+  const AffineFlow::LocalTerm* term = flow.terms.data();
+  for (size_t k = 0; k < c.moving.size(); ++k, ++term) {
+    double sum = 0;
+    for (; term->from; ++term) sum += term->weight * term->from[stride - 1];
+    flow.last_rates.push_back(sum);
+  }
   return true;
 }
 
 /// A row as a series from the clock of a cluster. `without`: an unknown that is left out.
 void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* out) {
-  const size_t stride = at(affine_->order) + 1;
+  const size_t stride = rows_.terms();
   std::fill_n(out, stride, 0.0);
   out[0] = row.constant + row.time * c.clock.now();
   out[1] = row.time;
@@ -185,7 +179,7 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
     } else if (!moving_[at(j)]) {
       out[0] += terms[k].weight * x_[at(j)];
     } else if (const int owner = cluster_of_state_[at(j)]; owner == c.place) {
-      add_multiple(out, terms[k].weight, &c.piece.coefficients[at(row_of_state_[at(j)]) * stride], stride);
+      add_multiple(out, terms[k].weight, rows_.series(j));
     } else {
       // All of one source at once, where it is met first: its clock is another one.
       const auto same = [&](const AffineRows::Term& t) {
@@ -196,17 +190,10 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
       std::vector<double>& sum = affine_->sum;
       sum.assign(stride, 0.0);
       for (const AffineRows::Term& t : terms.subspan(k)) {
-        if (!same(t)) continue;
-        const size_t place = at(row_of_state_[at(t.from)]);
-        if (source.piece.coefficients.empty()) {
-          sum[0] += t.weight * source.x[at(source.moving[place])];
-        } else {
-          const size_t count = source.piece.coefficients.size() / source.moving.size();
-          add_multiple(sum.data(), t.weight, &source.piece.coefficients[place * count], std::min(count, stride));
-        }
+        if (same(t)) add_multiple(sum.data(), t.weight, rows_.series(t.from));
       }
       shift_polynomial(sum, source.clock.until(c.clock));
-      add_multiple(out, 1.0, sum.data(), stride);
+      add_multiple(out, 1.0, sum);
     }
   }
 }
@@ -214,9 +201,9 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
 /// Everything watched in the cluster, as Watches::list.
 void Clusters::list_watches(const Cluster& c) {
   AffineFlow& flow = *affine_;
-  const size_t stride = at(flow.order) + 1;
+  const size_t stride = rows_.terms();
   flow.watches.clear();
-  flow.series.resize(c.part.unknowns.size() * stride);
+  if (flow.series.size() < c.part.unknowns.size() * stride) flow.series.resize(c.part.unknowns.size() * stride);
   double* out = flow.series.data();
   for (size_t k = 0; k < c.part.unknowns.size(); ++k, out += stride) {
     const int u = c.part.unknowns[k];
@@ -248,7 +235,7 @@ void Clusters::list_watches(const Cluster& c) {
                           row.terms[0].from < n_ && moving_[at(row.terms[0].from)] &&
                           cluster_of_state_[at(row.terms[0].from)] == c.place;
     if (is_state) {
-      series = &c.piece.coefficients[at(row_of_state_[at(row.terms[0].from)]) * stride];
+      series = rows_[row.terms[0].from];
     } else {
       expand_row(c, row, -1, out);
     }
@@ -264,8 +251,7 @@ void Clusters::list_watches(const Cluster& c) {
 /// As StepControl: where the last two terms of a state or of what is watched have shrunk to the tolerance.
 double Clusters::natural_step(Cluster& c) {
   AffineFlow& flow = *affine_;
-  const size_t order = at(flow.order), stride = order + 1;
-  const double* const series = c.piece.coefficients.data();
+  const size_t order = at(flow.order);
   flow.scale.resize(c.moving.size());
   double last = 0, previous = 0, reach = flow.reach > 0 ? flow.reach : first_scale_;
   const auto look = [&](const double* x, double least) {
@@ -289,7 +275,7 @@ double Clusters::natural_step(Cluster& c) {
   for (int round = 0; round < 8; ++round) {
     last = previous = 0;
     for (size_t k = 0; k < c.moving.size(); ++k)
-      flow.scale[k] = look(&series[k * stride], 1e-6 * flow.largest[at(c.part.states[k])]);
+      flow.scale[k] = look(rows_[c.moving[k]], 1e-6 * flow.largest[at(c.moving[k])]);
     const double last_of_states = last, previous_of_states = previous;
     for (const AffineWatch& w : flow.watches) {
       if (!w.is_state) look(w.c, std::abs(w.offset));
@@ -313,9 +299,8 @@ double Clusters::natural_step(Cluster& c) {
 bool Clusters::last_terms_small(const Cluster& c, double length) const {
   const AffineFlow& flow = *affine_;
   const double allowed = 8.0 * flow.order * flow.tolerance, power = std::pow(length, flow.order + 1);
-  const size_t stride = at(flow.order) + 1;
   for (size_t k = 0; k < c.moving.size(); ++k) {
-    const double rounding = 64 * eps * std::abs(c.piece.coefficients[k * stride]);
+    const double rounding = 64 * eps * std::abs(*rows_[c.moving[k]]);
     if (!(std::abs(flow.last_rates[k]) * power <= allowed * flow.scale[k] + rounding)) return false;
   }
   return true;
@@ -369,51 +354,21 @@ void Clusters::locate(AffineWatch& w, double h, double resolution) {
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
-/// Per unknown: the states whose rates read nothing but what is at its surface; and whether those it reads besides do
-/// not feel its sigma.
-void Clusters::find_own_states() {
-  std::vector<int> own;
-  const auto has = [&](int i) { return std::find(own.begin(), own.end(), i) != own.end(); };
-  for (int u = 0; u < program_.unknowns(); ++u) {
-    own.assign(reads_->watch_states[u].begin(), reads_->watch_states[u].end());
-    for (const int i : reads_->moves[u]) {
-      if (!has(i)) own.push_back(i);
-    }
-    for (size_t k = 0; k < own.size() && own.size() < 16; ++k) {
-      for (const int j : reads_->state_readers[own[k]]) {
-        if (j >= n_ || has(j) || reads_->rate_time[at(j)]) continue;
-        const std::span<const int> states = reads_->rate_states[j], unknowns = reads_->rate_unknowns[j];
-        if (std::all_of(states.begin(), states.end(), has) &&
-            std::all_of(unknowns.begin(), unknowns.end(), [&](int v) { return v == u; }))
-          own.push_back(j);
-      }
-    }
-    std::sort(own.begin(), own.end());
-    const std::span<const int> read = reads_->choice_states[u];
-    const bool alone = std::all_of(read.begin(), read.end(), [&](int j) {
-      const std::span<const int> felt = reads_->rate_unknowns[j];
-      return has(j) || std::find(felt.begin(), felt.end(), u) == felt.end();
-    });
-    if (!alone) own.clear();
-    own_states_.add(own);
-  }
-}
-
 /// The event of one switch in a cluster, with its own states alone; what else moves goes on as it did. False, with
 /// nothing changed, where more must be looked at.
 bool Clusters::act_alone(const Cluster& first, Moment& now) {
   const Guard& guard = first.guards[0];
   if (first.guards.size() > 1 || (guard.kind != GuardKind::surface && guard.kind != GuardKind::sigma)) return false;
   const int u = whole_unknown(first, guard);
-  const std::span<const int> own = own_states_[u];
+  const std::span<const int> own = reads_->own_states(u);
   if (own.empty()) return false;
   for (const int i : own) {
     if (moving_[at(i)] ? cluster_of_state_[at(i)] != first.place : pin_[at(i)] >= 0 && pin_[at(i)] != u) return false;
   }
-  for (const int reader : reads_->unknown_readers[u]) {
+  for (const int reader : reads_->unknown_readers(u)) {
     if (reader >= n_ && reader != n_ + u && active(reader - n_)) return false;
   }
-  for (const int v : reads_->choice_unknowns[u]) {
+  for (const int v : reads_->choice_unknowns(u)) {
     if (v != u && active(v)) return false;
   }
   Subsystem& part = alone_.part;
@@ -438,14 +393,7 @@ bool Clusters::act_alone(const Cluster& first, Moment& now) {
 double Clusters::state_at(int i) const {
   if (!moving_[at(i)]) return x_[at(i)];
   const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
-  const size_t place = at(row_of_state_[at(i)]);
-  const double tau = c.clock.until(clock_);
-  if (c.piece.coefficients.empty() || tau == 0) return c.x[at(c.moving[place])];
-  const size_t count = c.piece.coefficients.size() / c.moving.size();
-  const double* const series = &c.piece.coefficients[place * count];
-  double value = series[count - 1];
-  for (size_t k = count - 1; k-- > 0;) value = value * tau + series[k];
-  return value;
+  return rows_.state(i, c.clock.until(clock_));
 }
 
 /// What moves outside goes on as it did before the event: the first terms are all that such a decision looks at.
@@ -455,18 +403,12 @@ void Clusters::drive_alone() {
     if (!moving_[at(i)]) continue;
     const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
     double terms[3] = {alone_.x[alone_.part.states.size() + k], 0, 0};
-    if (!c.piece.coefficients.empty()) {
-      const size_t count = c.piece.coefficients.size() / c.moving.size();
-      const double* const series = &c.piece.coefficients[at(row_of_state_[at(i)]) * count];
-      const double tau = c.clock.until(clock_);
-      double slope = 0, bend = 0;
-      for (size_t n = count; n-- > 1;) {
-        const double order = static_cast<double>(n);
-        slope = slope * tau + order * series[n];
-        if (n > 1) bend = bend * tau + 0.5 * order * (order - 1) * series[n];
-      }
-      terms[1] = slope;
-      terms[2] = bend;
+    const std::span<const double> series = rows_.series(i);
+    const double tau = c.clock.until(clock_);
+    for (size_t n = series.size(); n-- > 1;) {
+      const double order = static_cast<double>(n);
+      terms[1] = terms[1] * tau + order * series[n];
+      if (n > 1) terms[2] = terms[2] * tau + 0.5 * order * (order - 1) * series[n];
     }
     alone_.room->drive(static_cast<int>(alone_.part.states.size() + k), terms);
   }

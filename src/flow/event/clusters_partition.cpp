@@ -20,7 +20,7 @@ void Clusters::settle(std::span<const int> candidates, std::span<const double> r
   // A surface that is kept pins the only one of its states that does not rest otherwise.
   const auto only_moving = [&](int u) {
     int found = -1;
-    for (const int i : reads_->moves[u]) {
+    for (const int i : reads_->moves(u)) {
       if (moving_[at(i)]) found = found == -1 ? i : -2;
     }
     return found;
@@ -37,22 +37,22 @@ void Clusters::settle(std::span<const int> candidates, std::span<const double> r
     if (i < 0 || judged_[at(i)] != judging_) continue;
     moving_[at(i)] = 0;
     pin_[at(i)] = u;
-    for (const int v : reads_->kept_by[i]) {
+    for (const int v : reads_->kept_by(i)) {
       if (active(v)) ready.push_back(v);
     }
   }
   // What has no rate and reads nothing that moves has none later.
   for (size_t k = 0; k < candidates.size(); ++k) {
     const int i = candidates[k];
-    if (!moving_[at(i)] || rates[k] != 0 || reads_->rate_time[at(i)]) continue;
-    const std::span<const int> unknown = reads_->rate_unknowns[i];
+    if (!moving_[at(i)] || rates[k] != 0 || reads_->rate_time(i)) continue;
+    const std::span<const int> unknown = reads_->rate_unknowns(i);
     if (std::none_of(unknown.begin(), unknown.end(), [&](int u) { return active(u); })) moving_[at(i)] = 0;
   }
   for (bool again = true; again;) {
     again = false;
     for (const int i : candidates) {
       if (moving_[at(i)] || pin_[at(i)] >= 0) continue;
-      const std::span<const int> read = reads_->rate_states[i];
+      const std::span<const int> read = reads_->rate_states(i);
       if (std::none_of(read.begin(), read.end(), [&](int j) { return moving_[at(j)] != 0; })) continue;
       moving_[at(i)] = again = true;
     }
@@ -64,10 +64,10 @@ void Clusters::wake_readers_of_state(int j) {
   while (!woken_.empty()) {
     const int i = woken_.back();
     woken_.pop_back();
-    for (const int reader : reads_->state_readers[i]) wake(reader);
+    for (const int reader : reads_->state_readers(i)) wake(reader);
     if (!moving_[at(i)]) continue;
-    for (const int u : reads_->kept_by[i]) {  // what was kept by resting on it follows it now
-      for (const int other : reads_->moves[u]) {
+    for (const int u : reads_->kept_by(i)) {  // what was kept by resting on it follows it now
+      for (const int other : reads_->moves(u)) {
         if (pin_[at(other)] == u && judged_[at(other)] != judging_) set_moving(other);
       }
     }
@@ -76,7 +76,7 @@ void Clusters::wake_readers_of_state(int j) {
 
 void Clusters::wake_readers_of_unknown(int u) {
   woken_.clear();
-  for (const int reader : reads_->unknown_readers[u]) wake(reader);
+  for (const int reader : reads_->unknown_readers(u)) wake(reader);
   if (woken_.empty()) return;
   for (const int i : std::vector<int>(woken_)) wake_readers_of_state(i);
 }
@@ -92,8 +92,21 @@ void Clusters::wake(int reader) {
 void Clusters::set_moving(int i) {
   moving_[at(i)] = 1;
   pin_[at(i)] = -1;
-  pool_states_.push_back(i);
+  add_to_pool(i);
   woken_.push_back(i);
+}
+
+void Clusters::add_to_pool(int element) {
+  if (place_[at(element)] >= 0) return;
+  place_[at(element)] = static_cast<int>(pool_.size());
+  groups_.push_back(place_[at(element)]);
+  pool_.push_back(element);
+}
+
+void Clusters::clear_pool() {
+  for (const int element : pool_) place_[at(element)] = -1;
+  pool_.clear();
+  groups_.clear();
 }
 
 /// The cluster ends here; what it consists of is in the pool, at the time of the event.
@@ -102,9 +115,9 @@ void Clusters::absorb(int cluster) {
   Cluster& c = *clusters_[at(cluster)];
   const double tau = c.clock.until(clock_);
   read_states(c, tau, x_);
-  for (const int k : c.moving) pool_states_.push_back(c.part.states[at(k)]);
+  for (const int i : c.moving) add_to_pool(i);
   for (const int u : c.part.unknowns) {
-    pool_unknowns_.push_back(u);
+    add_to_pool(n_ + u);
     if (tau != 0) known_[at(u)] = 0;
   }
   remove(c);
@@ -125,12 +138,13 @@ void Clusters::absorb_driven(const Cluster& c) {
 
 void Clusters::remove(Cluster& c) {
   const double length = std::abs(c.clock.until(clock_));
-  for (const int k : c.moving) cluster_of_state_[at(c.part.states[at(k)])] = -1;
+  for (const int i : c.moving) cluster_of_state_[at(i)] = -1;
   for (const int u : c.part.unknowns) {
     if (u < m_ && letter(u) == '0') recorder_.slid(u, length);
   }
   for (const int u : c.part.unknowns) cluster_of_unknown_[at(u)] = -1;
   c.alive = false;
+  queue_.remove(c.place);
   absorb_driven(c);
   c.driven.clear();
   free_.push_back(c.place);
@@ -140,7 +154,7 @@ void Clusters::remove(Cluster& c) {
 
 /// Whether an unknown is solved for and something that moves feels it.
 bool Clusters::moves_something(int u) const {
-  const std::span<const int> readers = reads_->unknown_readers[u];
+  const std::span<const int> readers = reads_->unknown_readers(u);
   return active(u) && std::any_of(readers.begin(), readers.end(), [&](int r) { return r < n_ && moving_[at(r)]; });
 }
 
@@ -148,14 +162,14 @@ bool Clusters::moves_something(int u) const {
 template <class Visit>
 void Clusters::bonds_of_unknown(int u, const Visit& visit) const {
   if (!active(u)) return;
-  for (const int v : reads_->choice_unknowns[u]) {
+  for (const int v : reads_->choice_unknowns(u)) {
     if (v != u && active(v)) visit(n_ + v);
   }
   if (!moves_something(u)) return;
-  for (const int j : reads_->choice_states[u]) {
+  for (const int j : reads_->choice_states(u)) {
     if (moving_[at(j)]) visit(j);
   }
-  for (const int reader : reads_->unknown_readers[u]) {
+  for (const int reader : reads_->unknown_readers(u)) {
     if (reader < n_ ? moving_[at(reader)] != 0 : active(reader - n_)) visit(reader);
   }
 }
@@ -166,111 +180,106 @@ void Clusters::watched_by(int u, const Visit& visit) const {
   const auto state = [&](int j) {
     if (moving_[at(j)]) visit(j);
   };
-  for (const int j : reads_->watch_states[u]) state(j);
+  for (const int j : reads_->watch_states(u)) state(j);
   if (!active(u)) return;
-  for (const int j : reads_->choice_states[u]) state(j);
-  for (const int p : reads_->moves[u]) {
+  for (const int j : reads_->choice_states(u)) state(j);
+  for (const int p : reads_->moves(u)) {
     if (pin_[at(p)] != u) continue;
-    for (const int j : reads_->rate_states[p]) state(j);
+    for (const int j : reads_->rate_states(p)) state(j);
   }
 }
 
 template <class Visit>
 void Clusters::bonds_of_state(int i, const Visit& visit) const {
-  for (const int j : reads_->rate_states[i]) {
+  for (const int j : reads_->rate_states(i)) {
     if (moving_[at(j)]) visit(j);
   }
-  for (const int u : reads_->rate_unknowns[i]) {
+  for (const int u : reads_->rate_unknowns(i)) {
     if (active(u)) visit(n_ + u);
   }
 }
 
-/// Clusters that something in the pool belongs to join it.
-void Clusters::complete_pool() {
-  const auto join = [&](int element) {
-    if (const int cluster = cluster_of(element); cluster >= 0) absorb(cluster);
+/// What moves each other in the pool is one group; clusters that something in the pool belongs to join it.
+void Clusters::tie_pool() {
+  std::iota(groups_.begin(), groups_.end(), 0);
+  const auto in_pool = [&](int element) {
+    if (place_[at(element)] < 0 && cluster_of(element) >= 0) absorb(cluster_of(element));
+    return place_[at(element)];
+  };
+  const auto tie = [&](int place, int other) {
+    const int partner = in_pool(other);
+    if (partner >= 0) groups_[at(group_of(place))] = group_of(partner);
   };
   for (const auto& [a, b] : bonds_) {
-    join(a);
-    join(b);
+    if (const int place = in_pool(a); place >= 0) tie(place, b);
   }
-  for (size_t s = 0, u = 0; s < pool_states_.size() || u < pool_unknowns_.size();) {
-    if (s < pool_states_.size()) bonds_of_state(pool_states_[s++], join);
-    if (u < pool_unknowns_.size()) bonds_of_unknown(pool_unknowns_[u++], join);
+  for (size_t k = 0; k < pool_.size(); ++k) {
+    const int element = pool_[k];
+    const auto visit = [&](int other) { tie(static_cast<int>(k), other); };
+    if (element >= n_) {
+      bonds_of_unknown(element - n_, visit);
+    } else if (moving_[at(element)]) {
+      bonds_of_state(element, visit);
+    }
+  }
+  for (size_t k = 0; k < pool_.size(); ++k) groups_[k] = group_of(static_cast<int>(k));
+}
+
+/// Surfaces that move nothing and read one group alone are added to it.
+void Clusters::add_watchers() {
+  constexpr int nothing = -1, several = -2, moves = -3;
+  std::vector<int>& read = reads_group_;  // per group: what it reads, if it is one of surfaces alone
+  read.assign(pool_.size(), nothing);
+  for (size_t k = 0; k < pool_.size(); ++k) {
+    if (pool_[k] < n_) read[at(groups_[k])] = moves;
+  }
+  for (size_t k = 0; k < pool_.size(); ++k) {
+    int& reads = read[at(groups_[k])];
+    if (reads == moves) continue;
+    watched_by(pool_[k] - n_, [&](int j) {
+      const int place = place_[at(j)], other = place < 0 ? several : groups_[at(place)];
+      reads = reads == nothing || reads == other ? other : several;
+    });
+  }
+  for (int& group : groups_) {
+    if (read[at(group)] >= 0) group = read[at(group)];
   }
 }
 
-/// Groups of the pool: what moves each other is one; surfaces that read one group alone are added to it.
-void Clusters::group_pool() {
-  const size_t states = pool_states_.size(), count = states + pool_unknowns_.size();
-  parent_.resize(count);
-  std::iota(parent_.begin(), parent_.end(), size_t{0});
-  for (size_t k = 0; k < states; ++k) place_[at(pool_states_[k])] = static_cast<int>(k);
-  for (size_t k = states; k < count; ++k) place_[at(n_ + pool_unknowns_[k - states])] = static_cast<int>(k);
-  const auto tie = [&](size_t k, int element) {
-    if (place_[at(element)] >= 0) parent_[root(k)] = root(at(place_[at(element)]));
-  };
-  for (size_t k = 0; k < states; ++k) bonds_of_state(pool_states_[k], [&](int e) { tie(k, e); });
-  for (size_t k = states; k < count; ++k) bonds_of_unknown(pool_unknowns_[k - states], [&](int e) { tie(k, e); });
-  for (const auto& [a, b] : bonds_) {
-    if (place_[at(a)] >= 0) tie(at(place_[at(a)]), b);
+/// A draft of a cluster per group of the pool. False where one of them is too large.
+bool Clusters::draft_clusters() {
+  draft_count_ = 0;
+  draft_of_.assign(pool_.size(), -1);
+  for (size_t k = 0; k < pool_.size(); ++k) {
+    const int element = pool_[k];
+    if (element < n_ && !moving_[at(element)]) continue;
+    int& number = draft_of_[at(groups_[k])];
+    if (number < 0) {
+      number = static_cast<int>(draft_count_++);
+      if (draft_count_ > drafts_.size()) drafts_.emplace_back();
+      drafts_[at(number)].moving.clear();
+      drafts_[at(number)].part.unknowns.clear();
+    }
+    Draft& draft = drafts_[at(number)];
+    element < n_ ? draft.moving.push_back(element) : draft.part.unknowns.push_back(element - n_);
   }
-  // What each group of surfaces reads: nothing yet, one group of the pool, or more.
-  constexpr int nothing = -1, several = -2;
-  std::vector<int>& read = reads_group_;
-  read.assign(count, nothing);
-  const auto has_states = [&](size_t group) { return moves_[group] != 0; };
-  moves_.assign(count, 0);
-  for (size_t k = 0; k < states; ++k) moves_[root(k)] = 1;
-  for (size_t k = states; k < count; ++k) {
-    const size_t group = root(k);
-    if (has_states(group)) continue;
-    watched_by(pool_unknowns_[k - states], [&](int j) {
-      const int place = place_[at(j)], other = place < 0 ? several : static_cast<int>(root(at(place)));
-      read[group] = read[group] == nothing || read[group] == other ? other : several;
-    });
+  for (Draft& draft : std::span(drafts_).first(draft_count_)) {
+    std::sort(draft.moving.begin(), draft.moving.end());
+    std::sort(draft.part.unknowns.begin(), draft.part.unknowns.end());
+    if (!complete(draft)) return false;
   }
-  for (size_t k = states; k < count; ++k) {
-    const size_t group = root(k);
-    if (group == k && read[k] >= 0) parent_[k] = at(read[k]);
-  }
-  for (const int i : pool_states_) place_[at(i)] = -1;
-  for (const int u : pool_unknowns_) place_[at(n_ + u)] = -1;
-  for (size_t k = 0; k < count; ++k) parent_[k] = root(k);
+  return true;
 }
 
 bool Clusters::regroup() {
   bonds_.clear();
   for (size_t bonds = 1; bonds_.size() != bonds;) {
     bonds = bonds_.size();
-    complete_pool();
-    group_pool();
-    // Members of each group one behind the other.
-    const size_t states = pool_states_.size(), count = parent_.size();
-    order_.resize(count);
-    std::iota(order_.begin(), order_.end(), size_t{0});
-    std::sort(order_.begin(), order_.end(),
-              [&](size_t a, size_t b) { return parent_[a] != parent_[b] ? parent_[a] < parent_[b] : a < b; });
-    draft_count_ = 0;
-    for (size_t first = 0; first < count;) {
-      if (draft_count_ == drafts_.size()) drafts_.emplace_back();
-      Draft& draft = drafts_[draft_count_++];
-      std::vector<int>& unknowns = draft.part.unknowns;
-      draft.moving.clear();
-      unknowns.clear();
-      size_t last = first;
-      for (; last < count && parent_[order_[last]] == parent_[order_[first]]; ++last) {
-        const size_t k = order_[last];
-        (k < states ? draft.moving : unknowns).push_back(k < states ? pool_states_[k] : pool_unknowns_[k - states]);
-      }
-      first = last;
-      std::sort(draft.moving.begin(), draft.moving.end());
-      std::sort(unknowns.begin(), unknowns.end());
-      if (!complete(draft)) return false;
-    }
+    tie_pool();
+    add_watchers();
+    if (!draft_clusters()) return false;
   }
-  pool_states_.clear();
-  pool_unknowns_.clear();
+  clear_pool();
   for (Draft& draft : std::span(drafts_).first(draft_count_)) {
     if (!draft.moving.empty()) make_cluster(draft);
   }
@@ -294,14 +303,14 @@ void Clusters::add_followers(Subsystem& part) {
     if (reader < n_ && !moving_[at(reader)] && pin_[at(reader)] < 0) add(reader);
   };
   for (const int u : part.unknowns) {
-    for (const int p : reads_->moves[u]) {
+    for (const int p : reads_->moves(u)) {
       if (pin_[at(p)] == u) add(p);
     }
-    for (const int d : reads_->hits[u]) add(d);
-    for (const int reader : reads_->unknown_readers[u]) follow(reader);
+    for (const int d : reads_->hits(u)) add(d);
+    for (const int reader : reads_->unknown_readers(u)) follow(reader);
   }
   for (size_t k = 0; k < states.size(); ++k) {
-    for (const int reader : reads_->state_readers[states[k]]) follow(reader);
+    for (const int reader : reads_->state_readers(states[k])) follow(reader);
   }
   std::sort(states.begin(), states.end());
 }
@@ -309,7 +318,7 @@ void Clusters::add_followers(Subsystem& part) {
 /// All states of a cluster: those it would have a program for.
 std::vector<int> Clusters::states_of(const Cluster& c) {
   if (c.room) return c.part.states;
-  Subsystem part{.states = c.part.states, .unknowns = c.part.unknowns};
+  Subsystem part{.states = c.moving, .unknowns = c.part.unknowns};
   add_followers(part);
   return part.states;
 }
@@ -317,10 +326,10 @@ std::vector<int> Clusters::states_of(const Cluster& c) {
 /// The room of a cluster that needs one, with what would follow in it; and whether what is read besides rests:
 /// otherwise it is bonded. False where that cluster is too large: the whole is as fast.
 bool Clusters::complete(Draft& draft) {
-  draft.part.states = draft.moving;
   draft.room = nullptr;
   if (is_affine(draft)) return true;
   if (2 * draft.moving.size() > at(n_)) return false;
+  draft.part.states = draft.moving;
   add_followers(draft.part);
   if (2 * draft.part.states.size() > at(n_)) return false;
   draft.room = find_room(draft.part);
@@ -347,22 +356,24 @@ void Clusters::make_cluster(Draft& draft) {
   c.birth = ++births_;
   c.alive = true;
   std::swap(c.part, draft.part);
+  c.moving = draft.moving;
   c.room = draft.room;
   c.switches = static_cast<size_t>(std::lower_bound(c.part.unknowns.begin(), c.part.unknowns.end(), m_) -
                                    c.part.unknowns.begin());
   c.clock = clock_;
-  c.x.clear();
-  c.moving.clear();
-  for (size_t k = 0; k < c.part.states.size(); ++k) {
-    const int i = c.part.states[k];
-    c.x.push_back(x_[at(i)]);
-    if (!moving_[at(i)] || !std::binary_search(draft.moving.begin(), draft.moving.end(), i)) continue;
-    row_of_state_[at(i)] = static_cast<int>(c.moving.size());
-    c.moving.push_back(static_cast<int>(k));
+  for (const int i : c.moving) {
     cluster_of_state_[at(i)] = place;
+    *rows_[i] = x_[at(i)];
   }
   c.drives.clear();
   if (c.room) {
+    c.x.clear();
+    for (const int i : c.part.states) c.x.push_back(x_[at(i)]);
+    c.movers.clear();
+    for (const int i : c.moving) {
+      const auto own = std::lower_bound(c.part.states.begin(), c.part.states.end(), i);
+      c.movers.push_back(static_cast<int>(own - c.part.states.begin()));
+    }
     for (const int i : c.part.outside) {
       if (moving_[at(i)]) add_drive(c, i);
       c.x.push_back(x_[at(i)]);
@@ -384,7 +395,7 @@ void Clusters::make_cluster(Draft& draft) {
 void Clusters::add_drive(Cluster& c, int i) {
   const int place = cluster_of_state_[at(i)];
   Cluster& source = *clusters_[at(place)];
-  c.drives.push_back({static_cast<int>(c.x.size()), place, row_of_state_[at(i)]});
+  c.drives.push_back({static_cast<int>(c.x.size()), place, i});
   if (source.driven.empty() || source.driven.back().first != c.place || source.driven.back().second != c.birth)
     source.driven.emplace_back(c.place, c.birth);
 }

@@ -1,5 +1,7 @@
 #include "flow/event/dependence.hpp"
 
+#include <algorithm>
+
 #include "base/index.hpp"
 
 namespace saltus {
@@ -27,42 +29,94 @@ std::vector<int> unknowns_in(const TapeSupport& support, int switches) {
   return out;
 }
 
+/// What is found, list by list.
+struct Found {
+  Lists rate_states, rate_unknowns, state_readers, kept_by;
+  Lists watch_states, choice_states, choice_unknowns, unknown_readers, moves, hits, own_states;
+  std::vector<char> rate_time;
+};
+
+/// As Dependence::own_states.
+std::vector<int> own_states_of(int u, const Found& reads) {
+  constexpr size_t most = 16;
+  std::vector<int> own(reads.watch_states[u].begin(), reads.watch_states[u].end());
+  const auto has = [&](int i) { return std::find(own.begin(), own.end(), i) != own.end(); };
+  for (const int i : reads.moves[u]) {
+    if (!has(i)) own.push_back(i);
+  }
+  for (size_t k = 0; k < own.size() && own.size() < most; ++k) {
+    for (const int j : reads.state_readers[own[k]]) {
+      if (j >= reads.rate_states.size() || has(j) || reads.rate_time[at(j)]) continue;
+      const std::span<const int> read = reads.rate_states[j], unknowns = reads.rate_unknowns[j];
+      if (std::all_of(read.begin(), read.end(), has) &&
+          std::all_of(unknowns.begin(), unknowns.end(), [&](int v) { return v == u; }))
+        own.push_back(j);
+    }
+  }
+  std::sort(own.begin(), own.end());
+  const std::span<const int> read = reads.choice_states[u];
+  const bool alone = std::all_of(read.begin(), read.end(), [&](int j) {
+    const std::span<const int> felt = reads.rate_unknowns[j];
+    return has(j) || std::find(felt.begin(), felt.end(), u) == felt.end();
+  });
+  if (!alone) own.clear();
+  return own;
+}
+
 }  // namespace
+
+ListsPerItem::ListsPerItem(std::initializer_list<const Lists*> kinds, int items) {
+  for (int i = 0; i < items; ++i) {
+    first_.push_back(static_cast<uint32_t>(words_.size()));
+    int end = static_cast<int>(kinds.size()) + 1;
+    words_.push_back(end);
+    for (const Lists* kind : kinds) words_.push_back(end += static_cast<int>((*kind)[i].size()));
+    for (const Lists* kind : kinds) words_.insert(words_.end(), (*kind)[i].begin(), (*kind)[i].end());
+  }
+  words_.shrink_to_fit();
+}
 
 std::optional<Dependence> find_dependence(const Program& program, const ModeTape& mode, Subsystems& parts) {
   constexpr size_t densest = 64;  // entries per state and unknown
   const int n = program.states(), m = program.switches(), unknowns = program.unknowns();
   const size_t most = densest * at(n + unknowns);
-  Dependence out;
+  Found found;
   TapeSupport support;
   for (int i = 0; i < n; ++i) {
     support.clear();
     parts.rate(i, support);
-    out.rate_states.add(support.states);
-    out.rate_unknowns.add(unknowns_in(support, m));
-    out.rate_time.push_back(support.time);
-    if (out.rate_states.items() + out.rate_unknowns.items() > most) return std::nullopt;
+    found.rate_states.add(support.states);
+    found.rate_unknowns.add(unknowns_in(support, m));
+    found.rate_time.push_back(support.time);
+    if (found.rate_states.items() + found.rate_unknowns.items() > most) return std::nullopt;
   }
   for (int u = 0; u < unknowns; ++u) {
     support.clear();
     parts.watch(u, support);
-    out.watch_states.add(support.states);
+    found.watch_states.add(support.states);
     support.clear();
     parts.choice(u, support);
-    out.choice_states.add(support.states);
-    out.choice_unknowns.add(unknowns_in(support, m));
-    if (out.choice_states.items() + out.choice_unknowns.items() > most) return std::nullopt;
-    out.moves.add(mode.moves[at(u)]);
+    found.choice_states.add(support.states);
+    found.choice_unknowns.add(unknowns_in(support, m));
+    if (found.choice_states.items() + found.choice_unknowns.items() > most) return std::nullopt;
+    found.moves.add(mode.moves[at(u)]);
     std::vector<int> hit;
     if (u >= m) {
       for (const Assignment& a : program.model().form.gaps[at(u - m)].direction) hit.push_back(a.state);
     }
-    out.hits.add(hit);
+    found.hits.add(hit);
   }
-  out.state_readers =
-      turned({{&out.rate_states, 0}, {&out.watch_states, n}, {&out.choice_states, n}, {&out.hits, n}}, n);
-  out.unknown_readers = turned({{&out.rate_unknowns, 0}, {&out.choice_unknowns, n}}, unknowns);
-  out.kept_by = turned({{&out.moves, 0}}, n);
+  found.state_readers =
+      turned({{&found.rate_states, 0}, {&found.watch_states, n}, {&found.choice_states, n}, {&found.hits, n}}, n);
+  found.unknown_readers = turned({{&found.rate_unknowns, 0}, {&found.choice_unknowns, n}}, unknowns);
+  found.kept_by = turned({{&found.moves, 0}}, n);
+  for (int u = 0; u < unknowns; ++u) found.own_states.add(own_states_of(u, found));
+  Dependence out;
+  out.states_ = ListsPerItem({&found.rate_states, &found.rate_unknowns, &found.state_readers, &found.kept_by}, n);
+  out.unknowns_ = ListsPerItem({&found.watch_states, &found.choice_states, &found.choice_unknowns,
+                                &found.unknown_readers, &found.moves, &found.hits, &found.own_states},
+                               unknowns);
+  out.rate_time_ = std::move(found.rate_time);
   return out;
 }
 

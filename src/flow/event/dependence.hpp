@@ -2,6 +2,7 @@
 // unknowns, and the other way round. Linear in the size of a sparse model.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,16 +30,51 @@ class Lists {
   std::vector<size_t> end_;
 };
 
+/// Several lists per item, all of one item side by side: an event reads most of what belongs to few items, and most of
+/// its time would go into fetching them from far apart.
+class ListsPerItem {
+ public:
+  ListsPerItem() = default;
+  ListsPerItem(std::initializer_list<const Lists*> kinds, int items);
+  std::span<const int> get(int item, size_t kind) const {
+    const int* const own = words_.data() + first_[static_cast<size_t>(item)];
+    return {own + own[kind], own + own[kind + 1]};
+  }
+
+ private:
+  std::vector<uint32_t> first_;  // per item: in words_, where its lists begin and end, then what they hold
+  std::vector<int> words_;
+};
+
 /// Readers are numbered: state i (its rate) is i, unknown u is (number of states) + u.
-struct Dependence {
-  Lists rate_states, rate_unknowns;      ///< per state: what its rate reads
-  std::vector<char> rate_time;           ///< per state: whether it reads time
-  Lists watch_states;                    ///< per unknown: what its surface or gap reads
-  Lists choice_states, choice_unknowns;  ///< per unknown: what the choice of its letter reads
-  Lists moves;                           ///< per unknown: states whose rates vanish if it is kept and all but one rest
-  Lists hits;                            ///< per unknown: states that its impulse moves
-  Lists state_readers, unknown_readers;
-  Lists kept_by;  ///< per state: unknowns with it in their `moves`
+class Dependence {
+ public:
+  /// What the rate of a state reads.
+  std::span<const int> rate_states(int i) const { return states_.get(i, 0); }
+  std::span<const int> rate_unknowns(int i) const { return states_.get(i, 1); }
+  bool rate_time(int i) const { return rate_time_[static_cast<size_t>(i)] != 0; }
+  std::span<const int> state_readers(int i) const { return states_.get(i, 2); }
+  /// Unknowns with a state in their `moves`.
+  std::span<const int> kept_by(int i) const { return states_.get(i, 3); }
+
+  /// What the surface or gap of an unknown reads.
+  std::span<const int> watch_states(int u) const { return unknowns_.get(u, 0); }
+  /// What the choice of its letter reads.
+  std::span<const int> choice_states(int u) const { return unknowns_.get(u, 1); }
+  std::span<const int> choice_unknowns(int u) const { return unknowns_.get(u, 2); }
+  std::span<const int> unknown_readers(int u) const { return unknowns_.get(u, 3); }
+  /// States whose rates vanish if it is kept and all but one rest.
+  std::span<const int> moves(int u) const { return unknowns_.get(u, 4); }
+  /// States that its impulse moves.
+  std::span<const int> hits(int u) const { return unknowns_.get(u, 5); }
+  /// What its event is about: the states that it reads or pins, with those whose rates read nothing else. None where
+  /// the choice of its letter reads others that feel it.
+  std::span<const int> own_states(int u) const { return unknowns_.get(u, 6); }
+
+ private:
+  friend std::optional<Dependence> find_dependence(const Program& program, const ModeTape& mode, Subsystems& parts);
+  ListsPerItem states_, unknowns_;
+  std::vector<char> rate_time_;  // per state
 };
 
 /// Nothing if the model is not sparse: where everything reads everything there are no clusters.
