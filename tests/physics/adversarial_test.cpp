@@ -885,6 +885,20 @@ TEST(SecondOrder, RelayLeavesWhileTheOtherIsHeldThroughIt) {
   expect_end(s.run(3 * pi / 2, 1e-12), {0.1, 0}, 1e-12);
 }
 
+// On x = y = z = 0, x' = 0 gives sign(y) = -1.2 sin(t). Where y has left, x' and z' have the sigma of z alone: z' = 0
+// gives it, so that x' = 0 is y = 0.8 (0.5 sign - 0.6 sin(t)) and y' = 0.48 cos(t) gives sign(x).
+TEST(SecondOrder, TwoSurfacesThatAreLeftWithOneSigmaAreHeldByTheNextDerivative) {
+  const System s =
+      system("x' = y + 0.6*sin(t) + 0.5*sign(y) + sign(z)\ny' = -1.5*sign(x) - 0.5*sign(y)\nz' = 0.5*y - 2*sign(z)",
+             "x = 0\ny = 0\nz = 0");
+  const double first = std::asin(5.0 / 6);
+  const Trajectory run = s.run_both(2 * pi);
+  expect_events(run, {{first, leave}, {pi - first, slide}, {pi + first, leave}, {2 * pi - first, slide}}, 1e-12);
+  expect_end(run, {0, 0, 0}, 1e-12);
+  expect_end(s.run(pi / 2, 1e-12), {0, -0.08, 0}, 1e-12);
+  expect_end(s.run(3 * pi / 2, 1e-12), {0, 0.08, 0}, 1e-12);
+}
+
 // A spiral ends in x = y = 0; there sign(x) = -0.1 t, until t = 10; then y'' = -1.75 - 2 sign(y) = 0 and x = 1/2 -
 // t/20.
 TEST(SecondOrder, SpiralEndsAndOneRelayLeavesLater) {
@@ -923,6 +937,39 @@ TEST(Chatter, ThatShrinksAThousandfoldPerTurnEnds) {
   const Trajectory run = s.run(3, 1e-10);
   EXPECT_EQ(kind_name(changes(run).back().kind), "leave") << story(run);
   EXPECT_NEAR(changes(run).back().t, 2.7636328932839676, 1e-10);
+}
+
+// ---- terminal sliding that withstands a disturbance ----------------------------------------------------------------
+
+// On the curve y = -sqrt(x) x = (1 - t/2)^2, until x = y = 0 at t = 2. There sign(y + ..) = t/4 keeps both, until t
+// = 4.
+TEST(TerminalSliding, RestsAtItsEndWhileTheDisturbanceIsWeaker) {
+  const System s = system("x' = y\ny' = 0.75*t - 3*sign(y + sqrt(abs(x))*sign(x))", "x = 1\ny = -1");
+  const Trajectory run = s.run(5, 1e-12);
+  const auto found = changes(run);
+  ASSERT_EQ(found.size(), 2u) << story(run);
+  EXPECT_NEAR(found[0].t, 2, 1e-9);
+  EXPECT_NEAR(found[1].t, 4, 1e-9);
+  expect_end(run, {0.125, 0.375}, 1e-9);
+}
+
+// x goes through zero, where the root in the other surface begins with an infinite slope towards zero, far from it.
+TEST(Roots, SurfaceWithARootThatBeginsFarFromItsZero) {
+  const System s = system("x' = -0.6\ny' = -0.1*sign(y + 0.86*sqrt(abs(x))*sign(x))", "x = 0.02\ny = -0.68");
+  expect_end(s.run_both(1), {-0.58, -0.58}, 1e-9);
+}
+
+// With c = 0.57 and u = sqrt(|x|): t = 2/c (u - log(1 + u)) before x = 0 and 2/c (-u - log(1 - u)) after it, also where
+// the last step ends a last digit before x = 0.
+TEST(Roots, StateGoesThroughItsRoot) {
+  for (const double x : {0.05, 0.07, 0.3}) {
+    const System s = system("x' = -0.57*sqrt(abs(x))*sign(x) + 0.17 - 0.4*sign(x - 0.21)", fmt::format("x = {}", -x));
+    const double c = 0.57, before = std::sqrt(x), after = std::sqrt(0.21);
+    const double first = 2 / c * (before - std::log1p(before)), second = first + 2 / c * (-after - std::log1p(-after));
+    const Trajectory run = s.run(3, 1e-12);
+    expect_events(run, {{first, cross}, {second, slide}}, 1e-9);
+    expect_end(run, {0.21}, 1e-12);
+  }
 }
 
 // ---- roots at zero, one after the other ---------------------------------------------------------------------------
