@@ -358,6 +358,8 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
     if (!resting.empty()) land_on(now, resting, 9);
     choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
   }
+  if (choice.outcome == Choice::Outcome::none && !at_start && land_where_it_rests(now, zeros))
+    choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
   if (choice.outcome == Choice::Outcome::none) look_later(now, zeros, choice);
   if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
   if (choice.outcome == Choice::Outcome::none)
@@ -503,6 +505,26 @@ void Act::land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth) {
   }
   series_.set_mode(all);
   series_.project(now.x, now.t(), now.counters, depth);
+}
+
+/// Puts the state where all surfaces at zero are, with their formulas as they are there, if that moves it by rounding
+/// alone. Whether it does move it.
+bool Act::land_where_it_rests(Moment& now, const std::vector<AtZero>& zeros) {
+  Mode rest = now.mode;
+  for (const AtZero& z : zeros) {
+    if (z.unknown >= program_.switches()) return false;
+    rest.switches[at(z.unknown)] = '=';
+  }
+  std::vector<double> x = now.x;
+  series_.set_mode(rest);
+  series_.project(x, now.t(), now.counters);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double scale = std::max(std::abs(now.x[i]), std::abs(options_->initial[i]));
+    if (!(std::abs(x[i] - now.x[i]) <= arrived_share * options_->tolerance * scale)) return false;
+  }
+  if (x == now.x) return false;
+  now.x = std::move(x);
+  return true;
 }
 
 void Act::land(Moment& now, std::span<const Guard> guards) {

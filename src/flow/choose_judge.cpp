@@ -357,6 +357,8 @@ bool Chooser::rate_is_kept(const std::vector<size_t>& group, const Candidate& c,
     for (const int s : program_.entering(rows[r])) {
       if (!keeps(s)) return false;
       const bool slid = c.mode.switches[at(s)] == '0';
+      // One that a higher derivative keeps from now on gives its rate no sigma: that jumps.
+      if (slid && s != u && series_.tape().degree[at(s)] > program_.point_degree(s)) return false;
       if (slid && std::find(rows.begin(), rows.end(), s) == rows.end()) rows.push_back(s);
     }
   }

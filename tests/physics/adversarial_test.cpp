@@ -899,6 +899,17 @@ TEST(SecondOrder, TwoSurfacesThatAreLeftWithOneSigmaAreHeldByTheNextDerivative) 
   expect_end(s.run(3 * pi / 2, 1e-12), {0, 0.08, 0}, 1e-12);
 }
 
+// On x = y = z = 0, x' = 0 gives sign(y) = -0.9 - 0.5 t + 0.3 t^2. Where y has left, at -1, y = 0.1 - 0.5 t + 0.3 t^2
+// keeps x' = 0: sign(x) has jumped, and y leaves with a rate, not along the tangent that y'' > 0 would forbid.
+TEST(SecondOrder, OneThatLeavesWhileAnotherIsHeldByAHigherDerivativeHasARate) {
+  const System s =
+      system("x' = -y - 0.9 - 0.5*t + 0.3*t^2 - sign(y)\ny' = -0.2 + 0.6*sign(x)\nz' = 0.3 + 0.5*sign(x) - 2*sign(z)",
+             "x = 0\ny = 0\nz = 0");
+  const Trajectory run = s.run(0.6, 1e-12);
+  expect_events(run, {{(0.5 - std::sqrt(0.13)) / 0.6, leave}}, 1e-12);
+  expect_end(run, {0, -0.092, 0}, 1e-12);
+}
+
 // A spiral ends in x = y = 0; there sign(x) = -0.1 t, until t = 10; then y'' = -1.75 - 2 sign(y) = 0 and x = 1/2 -
 // t/20.
 TEST(SecondOrder, SpiralEndsAndOneRelayLeavesLater) {
@@ -951,6 +962,15 @@ TEST(TerminalSliding, RestsAtItsEndWhileTheDisturbanceIsWeaker) {
   EXPECT_NEAR(found[0].t, 2, 1e-9);
   EXPECT_NEAR(found[1].t, 4, 1e-9);
   expect_end(run, {0.125, 0.375}, 1e-9);
+}
+
+// The same with an arrival that is off by a last digit: |0.68 sin| < 1.72 keeps it there, and nothing else happens.
+TEST(TerminalSliding, RestsWhereItArrivesWithinRounding) {
+  const System s =
+      system("x' = y\ny' = -0.68*sin(1.4*t + 1.82) - 1.72*sign(y + 0.89*sqrt(abs(x))*sign(x))", "x = -0.96\ny = -0.94");
+  const Trajectory run = s.run(6, 1e-10);
+  EXPECT_EQ(changes(run).size(), 2u) << story(run);
+  expect_end(run, {0, 0}, 1e-14);
 }
 
 // x goes through zero, where the root in the other surface begins with an infinite slope towards zero, far from it.
@@ -1047,6 +1067,18 @@ TEST(Roots, SpeedsThatDieOutUnderASquareEndNoRun) {
                             "x = 0\ny = 0\nu = 3\nv = 4");
     const Trajectory run = s.run(s.options(2000, 1e-10));
     expect_end(run, {0.6 * (25 + w * w), 0.8 * (25 + w * w), 0, 0}, 1e-8);
+  }
+}
+
+// Friction in a plane by hand rests at t = 1/2, where u/hypot(u, v) is 0/0: the run says so, whatever the flow.
+TEST(Roots, RestThatIsOpenEndsTheStiffFlowToo) {
+  const System s = system("u' = -u/hypot(u, v)\nv' = -v/hypot(u, v)", "u = 0.3\nv = 0.4");
+  for (const bool stiff : {false, true}) {
+    RunOptions options = s.options(1, 1e-10);
+    options.stiff = stiff;
+    const Trajectory run = s.run(options);
+    EXPECT_EQ(run.end.why, Why::undefined) << run.end.message;
+    EXPECT_NEAR(run.end.t, 0.5, 1e-9);
   }
 }
 
