@@ -95,6 +95,7 @@ class Act {
   std::vector<AtZero> walls_that_moved(Moment& now);
   bool unmoved(const Moment& now, const Transition& event, const AtZero& z, double bounds);
   void land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth);
+  bool land_where_it_rests(Moment& now, const std::vector<AtZero>& zeros);
   void land_where_fields_end(Moment& now, const std::vector<AtZero>& zeros);
   void land_on_kinks(Moment& now, const std::vector<AtZero>& zeros);
   void add_neighbours(const Moment& now, std::vector<AtZero>& zeros) const;

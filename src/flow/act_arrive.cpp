@@ -359,6 +359,8 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
     if (!resting.empty()) land_on(now, resting, 9);
     choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
   }
+  if (choice.outcome == Choice::Outcome::none && !at_start && land_where_it_rests(now, zeros))
+    choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros, choice_);
   if (choice.outcome == Choice::Outcome::none) look_later(now, zeros, choice);
   if (!choice.message.empty() && choice.outcome != Choice::Outcome::none) say(choice.message);
   if (choice.outcome == Choice::Outcome::none)
@@ -392,6 +394,7 @@ void Act::look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice) {
 
 /// What has left its surface is on the side where it is.
 void Act::leave_out_nonzero(Moment& now, std::vector<AtZero>& zeros) {
+  const size_t before = zeros.size();
   read_sigma(now);
   evaluate_point(now);
   std::erase_if(zeros, [&](const AtZero& z) {
@@ -400,6 +403,14 @@ void Act::leave_out_nonzero(Moment& now, std::vector<AtZero>& zeros) {
     if (sign != 0) now.mode.switches[at(z.unknown)] = sign > 0 ? '+' : '-';
     return sign != 0;
   });
+  if (zeros.size() == before) return;
+  for (AtZero& z : zeros) {  // under other letters what rested need not rest
+    z.fresh = true;
+    if (z.unknown >= program_.switches()) continue;
+    z.known = std::min(z.known, program_.point_degree(z.unknown));
+    char& letter = now.mode.switches[at(z.unknown)];
+    if (letter == '0') letter = '+';
+  }
 }
 
 /// The ordinary case of a surface of time alone (a step of mod(t, T)): it goes on as time does, and what depends on it
@@ -497,6 +508,26 @@ void Act::land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth) {
   series_.project(now.x, now.t(), now.counters, depth);
 }
 
+/// Puts the state where all surfaces at zero are, with their formulas as they are there, if that moves it by rounding
+/// alone. Whether it does move it.
+bool Act::land_where_it_rests(Moment& now, const std::vector<AtZero>& zeros) {
+  Mode rest = now.mode;
+  for (const AtZero& z : zeros) {
+    if (z.unknown >= program_.switches()) return false;
+    rest.switches[at(z.unknown)] = '=';
+  }
+  std::vector<double> x = now.x;
+  series_.set_mode(rest);
+  series_.project(x, now.t(), now.counters);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double scale = std::max(std::abs(now.x[i]), std::abs(options_->initial[i]));
+    if (!(std::abs(x[i] - now.x[i]) <= arrived_share * options_->tolerance * scale)) return false;
+  }
+  if (x == now.x) return false;
+  now.x = std::move(x);
+  return true;
+}
+
 void Act::land(Moment& now, std::span<const Guard> guards) {
   std::vector<AtZero> surfaces;
   for (const Guard& g : guards) {
@@ -505,15 +536,25 @@ void Act::land(Moment& now, std::span<const Guard> guards) {
   if (!surfaces.empty()) land_on(now, surfaces, 1);
 }
 
-/// Beyond its surface by a last digit a field may have no value any more: what follows is to be seen on the surface.
+/// Beyond its surface by a last digit a field may have no value any more, or not yet: what follows is to be seen on the
+/// surface.
 void Act::land_where_fields_end(Moment& now, const std::vector<AtZero>& zeros) {
   std::vector<AtZero> crossed;
   for (const AtZero& z : zeros) {
     if (z.fresh && z.unknown < program_.switches() && !program_.nested(z.unknown)) crossed.push_back(z);
   }
-  series_.set_mode(now.mode);
-  if (!crossed.empty() && series_.evaluate(now.x, now.t(), now.counters) == SeriesStatus::undefined)
-    land_on(now, crossed, 1);
+  if (crossed.empty()) return;
+  const auto ends = [&](const Mode& mode) {
+    series_.set_mode(mode);
+    return series_.evaluate(now.x, now.t(), now.counters) == SeriesStatus::undefined;
+  };
+  Mode beyond = now.mode;  // where a field that begins at its surface has no value yet
+  for (const AtZero& z : crossed) {
+    char& letter = beyond.switches[at(z.unknown)];
+    letter = letter == '+' ? '-' : letter == '-' ? '+' : letter;
+  }
+  // With others at zero the choice lands on all of them.
+  if (ends(now.mode) || (zeros.size() == 1 && ends(beyond))) land_on(now, crossed, 1);
 }
 
 /// A root may lie under a kink (a tank that runs empty): what follows is then to be seen on the surface itself only.

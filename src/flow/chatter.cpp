@@ -96,7 +96,8 @@ double Chatter::foretold(double rest, double toward) const {
   return limit_error_ < HUGE_VAL && left > 0 && left < 8 * rest ? left : rest;
 }
 
-std::optional<Accumulation> Chatter::find(double resolution, double time_scale, double tolerance, const Blur& blur) {
+std::optional<Accumulation> Chatter::find(double resolution, double time_scale, double tolerance, const Blur& blur,
+                                          const Blur& lowest) {
   bool shrinks = false, still = false;
   for (size_t period = 1; period <= 8 && 2 * period < count_; ++period) {
     if (key(0) != key(period)) continue;
@@ -136,11 +137,12 @@ std::optional<Accumulation> Chatter::find(double resolution, double time_scale, 
   }
   if (!shrinks) longest_ = 0, limit_error_ = HUGE_VAL;
   // Once in a while, and where time stands still: what shrinks a thousandfold has no four periods that it can tell.
-  return still || (next_ == 0 && count_ == memory) ? find_lost(resolution, time_scale, blur) : std::nullopt;
+  return still || (next_ == 0 && count_ == memory) ? find_lost(resolution, time_scale, blur, lowest) : std::nullopt;
 }
 
 /// Events that go on for ever within the last digits of time, or of what they touch.
-std::optional<Accumulation> Chatter::find_lost(double resolution, double time_scale, const Blur& blur) const {
+std::optional<Accumulation> Chatter::find_lost(double resolution, double time_scale, const Blur& blur,
+                                               const Blur& lowest) const {
   // Which side one surface alone is left to need not repeat itself: that is noise too.
   const auto again = [&](size_t back) { return !mark(0).touched.empty() && mark(back).touched == mark(0).touched; };
   size_t alike = 1;
@@ -149,7 +151,14 @@ std::optional<Accumulation> Chatter::find_lost(double resolution, double time_sc
     if (!repeats(period, 3) && !(alike == memory && period == 2)) continue;
     const double interval = std::abs(time(0) - time(period));
     const bool short_lived = interval < lost_share * time_scale;  // rounding need not be looked at otherwise
-    if (interval < exhausted_bits * resolution || (short_lived && interval < lost_bits * blur_of(period, 0, blur)))
+    const auto lost = [&] {
+      if (interval < lost_bits * blur_of(period, 0, blur)) return true;
+      for (size_t i = 0; i < period; ++i) {  // flights too low to be told from rest, each of them
+        if (!(interval < lowest(time(i), mark(i).touched, mark(i).x))) return false;
+      }
+      return true;
+    };
+    if (interval < exhausted_bits * resolution || (short_lived && lost()))
       return Accumulation{interval, 0.5, period, false, true};
     break;
   }
@@ -164,8 +173,15 @@ std::vector<int> Chatter::members(const Accumulation& a) const {
   return out;
 }
 
-std::optional<double> Chatter::limit(const Accumulation& a, size_t i) const {
-  const double x = mark(0).x[i], x1 = mark(a.period).x[i], x2 = mark(2 * a.period).x[i];
+double Chatter::limit_moved(const Accumulation& a, size_t i) const {
+  if (!(3 * a.period < count_)) return 0;
+  const std::optional<double> last = limit_seen(a, i, 0), before = limit_seen(a, i, 1);
+  return last && before ? std::abs(*last - *before) * a.ratio : 0;
+}
+
+std::optional<double> Chatter::limit_seen(const Accumulation& a, size_t i, size_t back) const {
+  const auto at_end = [&](size_t periods) { return mark((back + periods) * a.period).x[i]; };
+  const double x = at_end(0), x1 = at_end(1), x2 = at_end(2);
   const double last = x - x1, before = x1 - x2, ratio = last / before;
   if (a.blurred) {  // its own ratio is noise, its mean rate is not
     const double interval = std::abs(time(0) - time(a.period));

@@ -43,13 +43,17 @@ class Chatter {
 
   /// By how much rounding of what an event touched may put it off in time, there at (t, x).
   using Blur = std::function<double(double t, std::span<const int> touched, std::span<const double> x)>;
-  /// `resolution`: what time can tell apart; `time_scale`: in which the flow changes.
-  std::optional<Accumulation> find(double resolution, double time_scale, double tolerance, const Blur& blur);
+  /// `resolution`: what time can tell apart; `time_scale`: in which the flow changes; `lowest`: how long a flight from
+  /// what an event touched may take without being told from rest, 0 for what does not fly.
+  std::optional<Accumulation> find(double resolution, double time_scale, double tolerance, const Blur& blur,
+                                   const Blur& lowest);
 
   /// What the last period of events touched, each once.
   std::vector<int> members(const Accumulation& a) const;
   /// The limit of state i, if its sequence is to be seen above rounding.
-  std::optional<double> limit(const Accumulation& a, size_t i) const;
+  std::optional<double> limit(const Accumulation& a, size_t i) const { return limit_seen(a, i, 0); }
+  /// How far it is from what it was a period before, as a share of which it may still be off.
+  double limit_moved(const Accumulation& a, size_t i) const;
   /// Whether state i has none: it grows from period to period by a steady factor (a ball between walls that throw it).
   bool grows(const Accumulation& a, size_t i) const;
 
@@ -65,10 +69,13 @@ class Chatter {
   double time(size_t back) const { return times_[last_ + back]; }
   uint64_t key(size_t back) const { return keys_[last_ + back]; }
   bool repeats(size_t period, size_t times) const;
+  /// The limit as it is seen `back` periods ago.
+  std::optional<double> limit_seen(const Accumulation& a, size_t i, size_t back) const;
   double blur_of(size_t period, size_t back, const Blur& blur) const;
   bool is_blurred(size_t period, double interval, double ratio, const Blur& blur) const;
   double foretold(double rest, double toward) const;
-  std::optional<Accumulation> find_lost(double resolution, double time_scale, const Blur& blur) const;
+  std::optional<Accumulation> find_lost(double resolution, double time_scale, const Blur& blur,
+                                        const Blur& lowest) const;
   void note(const Guard& guard);
   void note(const Mode& before);
 

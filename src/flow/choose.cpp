@@ -117,6 +117,13 @@ std::vector<std::vector<size_t>> Chooser::groups() {
     const int a = position[at(u)], b = position[at(tie.first)];
     if (a >= 0 && b >= 0) parent[root(at(a))] = root(at(b));
   }
+  for (size_t i = 0; program_.any_carried() && i < zeros_.size(); ++i) {
+    const int u = zeros_[i].unknown;
+    if (u >= program_.switches() || !program_.carried(u)) continue;
+    for (const int s : program_.entering(u)) {  // also where a higher derivative has none of them
+      if (position[at(s)] >= 0) parent[root(i)] = root(at(position[at(s)]));
+    }
+  }
   if (program_.any_nested()) {
     for (size_t i = 0; i < zeros_.size(); ++i) {
       if (zeros_[i].unknown >= program_.switches()) continue;
@@ -265,7 +272,7 @@ void Chooser::decide(const std::vector<size_t>& group) {
   // A mode whose formulas are its own must be compiled to be tried.
   const bool compiled = std::any_of(group.begin(), group.end(), [&](size_t z) {
     const int u = zeros_[z].unknown;
-    return u < program_.switches() && (!program_.plain(u) || !program_.carried_by(u).empty());
+    return u < program_.switches() && (!program_.plain(u) || program_.carried(u));
   });
   const size_t most_candidates = compiled ? 100 : 1000;
   std::vector<Candidate> candidates;
@@ -294,20 +301,35 @@ void Chooser::decide(const std::vector<size_t>& group) {
 }
 
 bool Chooser::rests_by_itself(const std::vector<size_t>& group) {
-  Mode mode = choice_.mode;
-  for (const size_t z : group) {
-    if (zeros_[z].unknown >= program_.switches()) return false;
-    mode.switches[at(zeros_[z].unknown)] = '=';
+  constexpr size_t largest = 6;
+  const auto is_constraint = [&](size_t z) { return zeros_[z].unknown >= program_.switches(); };
+  if (std::any_of(group.begin(), group.end(), is_constraint)) return false;
+  const size_t masks = group.size() <= largest ? size_t{1} << group.size() : 1;
+  for (size_t kept = 0; kept < masks; ++kept) {  // those of the mask by their sigma, the others by themselves
+    if (kept + 1 == masks && masks > 1) break;   // such modes have been looked at
+    if (rests_with(group, kept)) return true;
   }
+  return false;
+}
+
+bool Chooser::rests_with(const std::vector<size_t>& group, size_t kept) {
+  Mode mode = choice_.mode;
+  const auto by_sigma = [&](size_t i) { return (kept >> i) & 1; };
+  for (size_t i = 0; i < group.size(); ++i) mode.switches[at(zeros_[group[i]].unknown)] = by_sigma(i) ? '0' : '=';
   series_.set_mode(mode);
   const int order = std::min(decision_order, series_.order());
-  if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok) return false;
-  for (const size_t z : group) {
-    for (int k = 0; k <= order; ++k) {
-      if (function(zeros_[z].unknown)[k] != 0) return false;
+  if (series_.expand(x_, t_, counters_, order) != SeriesStatus::ok || series_.redundant_mode()) return false;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const int u = zeros_[group[i]].unknown;
+    if (by_sigma(i)) {
+      const bool given = series_.tape().degree[at(u)] == 1 && !series_.idle(u);
+      if (!given || sliding_margin(zeros_[group[i]], order, false).sign < 0) return false;
     }
+    const double* h = function(u);
+    if (std::any_of(h, h + order + 1, [](double coefficient) { return coefficient != 0; })) return false;
   }
   choice_.mode = mode;
+  for (int u = 0; u < program_.unknowns(); ++u) choice_.sigma[at(u)] = series_.unknown(u)[0];
   return true;
 }
 

@@ -64,15 +64,16 @@ std::vector<Candidate> Chooser::judge(const std::vector<size_t>& group, std::vec
       series_.share_evenly(true);
       c.usable = start(group, c, std::min(2, series_.order()));
     }
-    if (!c.usable) continue;
     fastest_.resize(at(program_.states()), 0.0);
+    if (!c.usable) continue;
+    c.first.clear();
+    for (const size_t z : group) c.first.push_back(function(zeros_[z].unknown)[1]);
+    if (!in_range(c.unknowns)) continue;  // forces that no mode can have make rates that none has
     for (int k = 0; k < program_.states(); ++k)
       fastest_[at(k)] = std::max(fastest_[at(k)], std::abs(series_.rate(k)[0]));
-    c.first.clear();
     const std::vector<double> reaches = series_.reaches();
     for (size_t i = 0; i < group.size(); ++i) {
       const double* f = function(zeros_[group[i]].unknown);
-      c.first.push_back(f[1]);
       if (std::isfinite(f[1])) steepest[i] = std::max(steepest[i], std::abs(f[1]));
       if (series_.tape().degree[at(zeros_[group[i]].unknown)] == 1)  // what cancels where all of them stick
         steepest[i] = std::max(steepest[i], reaches[at(zeros_[group[i]].unknown)]);
@@ -342,15 +343,25 @@ int Chooser::known(const std::vector<size_t>& group, const Candidate& c, size_t 
 
 bool Chooser::rate_is_kept(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
   const int u = zeros_[group[i]].unknown;
-  if (u >= program_.switches() || before_letter(u) != '0') return false;
-  const std::vector<int>& carriers = program_.carried_by(u);
+  if (u >= program_.switches() || before_letter(u) != '0' || !program_.carried(u)) return false;
   const auto keeps = [&](int s) {
     const char now = c.mode.switches[at(s)], before = before_letter(s);
-    if (before != '0') return now == before;
+    if (now == before) return true;
     const auto leaves = [&](size_t z) { return zeros_[z].unknown == s && zeros_[z].leaving == now; };
-    return !(series_.hold(s) > 1) && std::any_of(group.begin(), group.end(), leaves);
+    return before == '0' && !(series_.hold(s) > 1) && std::any_of(group.begin(), group.end(), leaves);
   };
-  if (carriers.empty() || !std::all_of(carriers.begin(), carriers.end(), keeps)) return false;
+  // Those that are still slid on have their rates for equations; so have the sigma in them.
+  std::vector<int> rows{u};
+  for (size_t r = 0; r < rows.size(); ++r) {
+    if (program_.entering(rows[r]).empty()) return false;  // its equation is not known
+    for (const int s : program_.entering(rows[r])) {
+      if (!keeps(s)) return false;
+      const bool slid = c.mode.switches[at(s)] == '0';
+      // One that a higher derivative keeps from now on gives its rate no sigma: that jumps.
+      if (slid && s != u && series_.tape().degree[at(s)] > program_.point_degree(s)) return false;
+      if (slid && std::find(rows.begin(), rows.end(), s) == rows.end()) rows.push_back(s);
+    }
+  }
   for (int s = 0; zeros_[group[i]].known > program_.point_degree(u) + 1 && s < program_.switches(); ++s) {
     if (s != u && !keeps(s)) return false;  // later derivatives may have the letters of all
   }

@@ -56,6 +56,9 @@ class Chooser {
   /// switches have on their surfaces, an equilibrium of the states they depend on.
   std::vector<size_t> without_flat(const std::vector<size_t>& group);
   bool rests_by_itself(const std::vector<size_t>& group);
+  /// The same, but for those of the mask `kept`, whose sigma keeps them there (a disturbance that terminal sliding
+  /// withstands).
+  bool rests_with(const std::vector<size_t>& group, size_t kept);
   void settle(const std::vector<size_t>& group, std::vector<Candidate>& kept);
   void add_what_stays(const std::vector<size_t>& group, std::vector<Candidate>& kept);
   /// Where contacts have no solution or several (Painlevé), the equation they were to solve: g'' = a + b N.

@@ -157,7 +157,8 @@ void Events::finish_chatter(Moment& now, double time_scale, double resolution) {
   chatter_.add(now.t(), touched_, now.x);
   const std::optional<Accumulation> found = chatter_.find(
       resolution, time_scale, options_->tolerance,
-      [&](double t, std::span<const int> touched, std::span<const double> x) { return blur(now, t, touched, x); });
+      [&](double t, std::span<const int> touched, std::span<const double> x) { return blur(now, t, touched, x); },
+      [&](double t, std::span<const int> touched, std::span<const double> x) { return lowest(now, t, touched, x); });
   if (found) go_to_limit(*found, now, resolution);
 }
 
@@ -178,6 +179,34 @@ double Events::blur(const Moment& now, double t, std::span<const int> touched, s
   return widest;
 }
 
+/// A flight of height rate^2/(2 a) takes 2 rate/a, that is 4 heights/rate.
+double Events::lowest(const Moment& now, double t, std::span<const int> touched, std::span<const double> x) {
+  const int m = program_.switches();
+  series_.set_mode(now.mode);
+  if (touched.empty() || series_.expand(x, t, now.counters, 1) != SeriesStatus::ok) return 0;
+  double shortest = HUGE_VAL;
+  for (const int u : touched) {
+    if (u < m || u >= program_.unknowns() || program_.model().form.gaps[at(u - m)].degree != 2) return 0;
+    if (now.mode.constraints[at(u - m)] == 'c') continue;
+    const double rate = std::abs(series_.gap(u - m)[1]);
+    shortest = std::min(shortest, 4 * low_flight_bounds * series_.noise(program_.gap(u - m)) / rate);
+  }
+  return shortest < HUGE_VAL ? shortest : 0;
+}
+
+/// Whether each state is where its sequence will still take it, to a small part of the tolerance: hits of several
+/// contacts approach their common ratio by and by.
+bool Events::limit_is_seen(const Accumulation& found, const Moment& now) {
+  series_.set_mode(now.mode);
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return true;
+  for (size_t i = 0; i < now.x.size(); ++i) {
+    const double moved = std::abs(series_.rate(static_cast<int>(i))[0]) * act_.scale();
+    const double size = std::max({std::abs(now.x[i]), moved, std::abs(options_->initial[i])});
+    if (chatter_.limit_moved(found, i) > limit_error * options_->tolerance * size) return false;
+  }
+  return true;
+}
+
 /// The limit: what chattered has come to rest; everything else went on as in the mode in which it rests.
 void Events::go_to_limit(const Accumulation& found, Moment& now, double resolution) {
   for (size_t i = 0; i < now.x.size(); ++i) {
@@ -189,8 +218,10 @@ void Events::go_to_limit(const Accumulation& found, Moment& now, double resoluti
                        now);
     return;
   }
+  if (!found.exhausted && !found.blurred && !limit_is_seen(found, now)) return;
   const std::vector<int> resting = chatter_.members(found);
-  if ((found.exhausted || found.rest == 0) && hit_in_turn(resting, found.rest, now, resolution)) return;
+  if ((found.exhausted || found.blurred || found.rest == 0) && hit_in_turn(resting, found.rest, now, resolution))
+    return;
   const Moment last = now;
   for (const char letter : {'0', '='}) {  // held by sigma, or, where roots leave no series, by itself
     now = last;

@@ -39,6 +39,8 @@ class Events {
   void keep_known(Moment& now);
   void finish_chatter(Moment& now, double time_scale, double resolution);
   double blur(const Moment& now, double t, std::span<const int> touched, std::span<const double> x);
+  double lowest(const Moment& now, double t, std::span<const int> touched, std::span<const double> x);
+  bool limit_is_seen(const Accumulation& found, const Moment& now);
   void go_to_limit(const Accumulation& found, Moment& now, double resolution);
   /// Several contacts that time no longer tells apart are hit in turn, at once.
   bool hit_in_turn(const std::vector<int>& contacts, double rest, Moment& now, double resolution);

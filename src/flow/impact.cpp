@@ -354,8 +354,10 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   Collision c(series, contacts, switches, x.size());
   if (special.plastic) c.restitution.setZero();
   const Vec measured = c.gap_rate;
-  for (size_t a = 0; a < special.resting.size(); ++a) {
-    if (special.resting[a]) c.gap_rate[ix(a)] = 0;
+  // What rests has no rebound; an approach that is left of its last flight is taken from it.
+  const auto rests = [&](size_t a) { return a < special.resting.size() && special.resting[a]; };
+  for (size_t a = 0; a < n; ++a) {
+    if (rests(a) && !(direction * c.gap_rate[ix(a)] < 0)) c.gap_rate[ix(a)] = 0;
   }
 
   Vec aim(ix(n));  // gap rates after, where hit
@@ -366,7 +368,7 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
                                    program.model().constraints[at(contacts[a])].name);
       return result;
     }
-    aim[ix(a)] = direction * -(direction > 0 ? r : 1 / r) * std::min(w, 0.0);
+    aim[ix(a)] = rests(a) ? 0.0 : direction * -(direction > 0 ? r : 1 / r) * std::min(w, 0.0);
     if (!(std::isfinite(r) && r >= 0)) {
       result.message =
           fmt::format("the restitution of '{}' is {}", program.model().constraints[at(contacts[a])].name, r);

@@ -140,6 +140,9 @@ inline constexpr double rate_rounding = 256 * eps;
 /// Share of the flow's time scale after a hit within which a flight may be too low for its height to be seen: from
 /// heights of a few last bits a fall takes some 1e-8 of it.
 inline constexpr double low_flight_share = 1e-6;
+/// Flights that repeat themselves and are no higher than so many roundings of their gap are at rest: contacts hit in
+/// turn until one of them rests by rounding leave the others so much, and without losses that goes on for ever.
+inline constexpr double low_flight_bounds = 1e4;
 /// Geometric sequences whose ratio is closer to one than this are no sequences.
 inline constexpr double slowest_ratio = 0.9999;
 /// How much the ratio may drift over three periods, in units of one minus the ratio.

@@ -5,12 +5,11 @@
 
 #include "expr/diff.hpp"
 #include "model/derive.hpp"
+#include "model/ladder.hpp"
 #include "model/vanishing.hpp"
 
 namespace saltus {
 namespace {
-
-bool has_unknowns(const Expr& e) { return contains_kind(e, SymbolKind::sigma) || contains_kind(e, SymbolKind::lambda); }
 
 struct Addend {
   Expr value;
@@ -56,6 +55,7 @@ class Specialisation {
       if (key[i] == '-') fixed_.emplace(sigma, -1.0);
       if (key[i] == '=') fixed_.emplace(sigma, 0.0);
       if (key[i] == '0') slid_.push_back(sigma);
+      if (key[i] == '|') rest_.emplace_back(sigma, form.switches[i].surface);
     }
     put_.emplace([this](const Expr& e, std::span<const Expr> a) {
       if (!a.empty()) return make(e.op(), a);
@@ -71,6 +71,11 @@ class Specialisation {
       const Expr plus = substitute(out, {{sigma, 1.0}}), minus = substitute(out, {{sigma, -1.0}});
       out = (plus + minus) / Expr(2) + sigma * (difference(plus, minus) / Expr(2));
     }
+    for (const auto& [sigma, surface] : rest_) {
+      if (!depends_on(out, sigma)) continue;
+      const Expr plus = substitute(out, {{sigma, 1.0}}), minus = substitute(out, {{sigma, -1.0}});
+      out = (restrict_to(surface, plus) + restrict_to(surface, minus)) / Expr(2);
+    }
     return out;
   }
 
@@ -78,63 +83,9 @@ class Specialisation {
   const Model& model_;
   ExprMap<Expr> fixed_;
   std::vector<Expr> slid_;
+  std::vector<std::pair<Expr, Expr>> rest_;  // sigma and surface
   std::optional<Rebuild> put_;
 };
-
-/// h or g with its derivatives along the flow, up to the first that the unknowns enter.
-struct Ladder {
-  std::vector<Expr> rungs;  ///< y, y', ... without unknowns
-  Expr residual;            ///< the first derivative with unknowns, or 0
-  int degree = -1;
-};
-
-/// Derivatives of a gap up to its degree, which says where its multiplier enters.
-Ladder climb_gap(const Expr& y, const Form& specialised, int degree) {
-  Ladder ladder{.residual = y, .degree = degree};
-  for (int k = 0; k < degree; ++k) {
-    ladder.rungs.push_back(ladder.residual);
-    ladder.residual = lie_derivative(ladder.residual, specialised);
-  }
-  return ladder;
-}
-
-/// A formula as it is on y = 0, if y can be solved for a state.
-Expr restrict_to(const Expr& y, const Expr& formula) {
-  for (const Partial& d : gradient(y, SymbolKind::state)) {
-    if (contains_kind(d.value, SymbolKind::state) || contains_kind(d.value, SymbolKind::time) || has_unknowns(d.value))
-      continue;
-    ExprMap<Expr> without, solved;
-    without.emplace(d.symbol, 0.0);
-    solved.emplace(d.symbol, -substitute(y, without) / d.value);
-    return substitute(formula, solved);
-  }
-  return formula;
-}
-
-/// Derivatives of a surface up to the first that any sigma or lambda enters. Where their factors vanish on the surface
-/// itself (sqrt(abs(x))*sign(x) on x = 0), they do not enter.
-Ladder climb_surface(const Expr& y, const Form& specialised) {
-  constexpr int highest = 4;
-  Ladder ladder;
-  Expr next = y;
-  for (int degree = 1; degree <= highest; ++degree) {
-    ladder.rungs.push_back(next);
-    next = lie_derivative(next, specialised);
-    if (has_unknowns(next)) {
-      if (const Expr restricted = restrict_to(y, next); !has_unknowns(restricted)) {
-        next = restricted;
-        if (next.is_number()) break;
-        continue;
-      }
-      ladder.residual = next;
-      ladder.degree = degree;
-      return ladder;
-    }
-    if (next.is_number()) break;
-  }
-  ladder.rungs.resize(1);  // no unknown enters: only the surface itself can be kept
-  return ladder;
-}
 
 /// The switches with which the surface of another one jumps, if something jumps on that: both may be slid on, and h = 0
 /// then gives the sigma inside it.
@@ -161,7 +112,22 @@ struct ModeFormulas {
   std::vector<Ladder> ladders;
 };
 
-ModeFormulas mode_formulas(const Form& form, const std::string& key, Specialisation& put, double attract) {
+/// What the key of a mode says (Program::formula_key).
+struct ModeKey {
+  std::string letters;    // per switch
+  std::vector<int> slid;  // where letters are those of one mode: what is slid on in it
+  bool lettered = false;
+
+  ModeKey(const std::string& key, int switches)
+      : letters(key.substr(0, static_cast<size_t>(switches))), lettered(key.size() > letters.size()) {
+    for (size_t i = letters.size(); i < key.size(); ++i) {
+      if (key[i] == '0') slid.push_back(static_cast<int>(i - letters.size()));
+    }
+  }
+};
+
+ModeFormulas mode_formulas(const Form& form, const ModeKey& mode, Specialisation& put, double attract) {
+  const std::string& key = mode.letters;
   ModeFormulas out;
   for (const Expr& f : form.f) out.form.f.push_back(put(f));
   for (const Switch& s : form.switches) out.surfaces.push_back(put(s.surface));
@@ -176,6 +142,7 @@ ModeFormulas mode_formulas(const Form& form, const std::string& key, Specialisat
       out.ladders.push_back(open ? climb_surface(h, out.form) : Ladder{.rungs = {h}, .residual = {}});
     }
   }
+  if (mode.slid.size() > 1) raise_together(out.ladders, mode.slid, out.form);
   for (size_t j = 0; j < form.gaps.size(); ++j)
     out.ladders.push_back(climb_gap(out.gaps[j], out.form, form.gaps[j].degree));
   for (size_t j = 0; j < form.gaps.size(); ++j) {
@@ -237,6 +204,8 @@ Program::Program(Model model, double attract)
   for (const Switch& s : form.switches) {  // its ladder depends on whether the switches inside it are slid on
     for (const Expr& sigma : movers(form, s)) plain_[at(sigma.symbol().index)] = false;
   }
+  for (const Switch& s : form.switches)
+    solvable_.push_back(!contains_kind(s.surface, SymbolKind::sigma) && restrict_to(s.surface, s.surface).is_number(0));
   timed_.assign(form.switches.size(), false);
   for (const int i : form.order) {
     const auto used = symbols_in(std::span(&form.switches[at(i)].surface, 1));
@@ -266,12 +235,12 @@ Program::Program(Model model, double attract)
     for (size_t k = 1; k < ladder.rungs.size(); ++k) points.push_back(ladder.rungs[k]);
     point_degree_.push_back(static_cast<int>(points.size() - point_start_.back()));
   };
-  carried_by_.resize(form.switches.size());
+  entering_.resize(form.switches.size());
   for (int i = 0; i < m_; ++i) {
     const Expr& surface = form.switches[at(i)].surface;
     const Ladder ladder = climb_surface(surface, form);
     add_point(surface, ladder);
-    if (ladder.degree > 0 && !nested_[at(i)]) note_carriers(i, ladder.residual);
+    if (ladder.degree > 0 && !nested_[at(i)]) note_entering(i, ladder.residual);
   }
   for (const Gap& g : form.gaps) add_point(g.gap, climb_gap(g.gap, form, g.degree));
   point_jumps_ = points.size();
@@ -304,10 +273,11 @@ Program::Program(Model model, ProgramPart part)
       moves_(std::move(part.moves)),
       nested_(at(m_), false),
       timed_(std::move(part.timed)),
+      solvable_(at(m_), false),
       dependents_(at(m_)),
       impact_switches_(std::move(part.impact_switches)),
       vanishing_(std::move(part.vanishing)),
-      carried_by_(at(m_)),
+      entering_(at(m_)),
       points_(std::move(part.points)),
       point_degree_(std::move(part.point_degree)) {
   for (const int degree : point_degree_) {
@@ -351,31 +321,53 @@ void Program::find_dependents() {
   }
 }
 
-void Program::note_carriers(int i, const Expr& residual) {
+void Program::note_entering(int i, const Expr& residual) {
   if (model_->form.switches[at(i)].kink || contains_kind(residual, SymbolKind::lambda)) return;
-  std::vector<int> carriers;
   for (const Expr& s : symbols_in(std::span(&residual, 1))) {
-    if (s.is_symbol(SymbolKind::sigma)) carriers.push_back(s.symbol().index);
+    if (s.is_symbol(SymbolKind::sigma)) entering_[at(i)].push_back(s.symbol().index);
   }
-  if (std::find(carriers.begin(), carriers.end(), i) != carriers.end()) return;
-  carried_by_[at(i)] = std::move(carriers);
-  any_carried_ = true;
+  any_carried_ = any_carried_ || carried(i);
+}
+
+bool Program::carried(int i) const {
+  const std::vector<int>& sigma = entering_[at(i)];
+  return !sigma.empty() && std::find(sigma.begin(), sigma.end(), i) == sigma.end();
+}
+
+bool Program::gives_each(const std::string& switch_modes) const {
+  std::vector<int> row_of(at(m_), -1);  // per sigma slid with: the surface that gives it
+  for (int i = 0; i < m_; ++i) {
+    if (switch_modes[at(i)] == '0' && !carried(i)) row_of[at(i)] = i;
+  }
+  std::vector<char> seen;
+  const auto find = [&](auto& self, int i) -> bool {  // a way on which each surface takes the sigma of the next
+    for (const int s : entering_[at(i)]) {
+      if (switch_modes[at(s)] != '0' || seen[at(s)]) continue;
+      seen[at(s)] = 1;
+      if (row_of[at(s)] >= 0 && !self(self, row_of[at(s)])) continue;
+      row_of[at(s)] = i;
+      return true;
+    }
+    return false;
+  };
+  for (int i = 0; i < m_; ++i) {
+    if (switch_modes[at(i)] != '0' || !carried(i)) continue;
+    seen.assign(at(m_), 0);
+    if (!find(find, i)) return false;
+  }
+  return true;
 }
 
 std::string Program::formula_key(const std::string& switch_modes) const {
   std::string out = key(switch_modes);
-  const auto slides = [&](int i) { return switch_modes[at(i)] == '0'; };
-  for (int i = 0; any_carried_ && i < m_; ++i) {
-    const std::vector<int>& carriers = carried_by_[at(i)];
-    if (!slides(i) || carriers.empty() || std::any_of(carriers.begin(), carriers.end(), slides)) continue;
-    for (size_t k = 0; k < out.size(); ++k) {
-      const char c = switch_modes[k];
-      if (out[k] != '*' || c == '0') continue;
-      const int value = c == '=' ? model_->form.switches[k].at_zero : c == '+' ? 1 : -1;
-      out[k] = value > 0 ? '+' : value < 0 ? '-' : '=';
-    }
-    break;
+  if (!any_carried_ || gives_each(switch_modes)) return out;
+  for (size_t k = 0; k < out.size(); ++k) {
+    const char c = switch_modes[k];
+    if (out[k] != '*' || c == '0') continue;
+    const int value = c == '=' ? model_->form.switches[k].at_zero : c == '+' ? 1 : -1;
+    out[k] = value > 0 ? '+' : value < 0 ? '-' : '=';
   }
+  for (const char c : switch_modes) out += c == '0' ? '0' : '.';
   return out;
 }
 
@@ -384,7 +376,7 @@ std::string Program::key(const std::string& switch_modes) const {
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i] == '=') {
       const int value = model_->form.switches[i].at_zero;
-      const char between = model_->form.switches[i].may_be_zero ? '=' : '0';
+      const char between = model_->form.switches[i].may_be_zero ? '=' : solvable_[i] ? '|' : '0';
       out[i] = value > 0 ? '+' : value < 0 ? '-' : between;
     }
     if (plain_[i] && !(attract_ > 0 && out[i] == '0')) out[i] = '*';
@@ -401,9 +393,10 @@ const ModeTape& Program::tape(const std::string& switch_modes) const {
   return *entry;
 }
 
-std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
+std::unique_ptr<ModeTape> Program::specialise(const std::string& mode_key) const {
   const Form& form = model_->form;
-  Specialisation put(*model_, k);
+  const ModeKey k(mode_key, m_);
+  Specialisation put(*model_, k.letters);
   const ModeFormulas formulas = mode_formulas(form, k, put, attract_);
   const std::vector<Expr>& rates = formulas.form.f;
   const TapeInputs inputs{n_, m_, q_, model_->form.counter_values};
@@ -478,7 +471,7 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& k) const {
     for (const Assignment& a : g.direction) actions.push_back(put(a.value));
   }
 
-  for (size_t i = 0; i < k.size(); ++i) mode->lettered = mode->lettered || (plain_[i] && k[i] != '*' && k[i] != '0');
+  mode->lettered = k.lettered;
   mode->flow = build_tape(flow, inputs);
   mode->add_spare(unknowns());
   mode->slope = build_tape(slope, inputs);
@@ -498,8 +491,9 @@ const JacobianTape& Program::jacobian(const std::string& switch_modes) const {
   return *entry;
 }
 
-std::unique_ptr<JacobianTape> Program::differentiate_mode(const std::string& k) const {
-  Specialisation put(*model_, k);
+std::unique_ptr<JacobianTape> Program::differentiate_mode(const std::string& mode_key) const {
+  const ModeKey k(mode_key, m_);
+  Specialisation put(*model_, k.letters);
   const ModeFormulas formulas = mode_formulas(model_->form, k, put, attract_);
   std::vector<Expr> residuals;
   for (const Ladder& ladder : formulas.ladders) residuals.push_back(ladder.residual);
@@ -562,9 +556,10 @@ class Linearisation {
 
 }  // namespace
 
-std::unique_ptr<TangentTape> Program::linearise_mode(const std::string& k) const {
+std::unique_ptr<TangentTape> Program::linearise_mode(const std::string& mode_key) const {
   const Form& form = model_->form;
-  Specialisation put(*model_, k);
+  const ModeKey k(mode_key, m_);
+  Specialisation put(*model_, k.letters);
   const ModeFormulas formulas = mode_formulas(form, k, put, attract_);
   const TapeInputs inputs{n_, m_, q_, model_->form.counter_values};
   auto out = std::make_unique<TangentTape>();

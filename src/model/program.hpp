@@ -41,7 +41,7 @@ struct ModeTape {
   }
   Tape slope;  ///< d residual / d unknown
   std::vector<SlopeEntry> slope_entries;
-  bool lettered = false;       ///< plain switches have their letters in it too
+  bool lettered = false;       ///< it serves one mode alone: plain switches have their letters in it too
   bool slope_constant = true;  ///< the slope depends on parameters only
   bool slope_affine = true;    ///< residuals are affine in all unknowns together: one linear solve gives them
   Tape manifold;
@@ -128,9 +128,13 @@ class Program {
   bool timed(int i) const { return timed_[static_cast<size_t>(i)]; }
   /// Switches whose surfaces depend on switch i, directly or through others, in the order of Form::order.
   const std::vector<int>& dependents(int i) const { return dependents_[static_cast<size_t>(i)]; }
-  /// Switches whose sigma are all that the first derivative of a surface with unknowns has, if its own is not among
-  /// them: with letters for all of them the surface is kept by a higher derivative.
-  const std::vector<int>& carried_by(int i) const { return carried_by_[static_cast<size_t>(i)]; }
+  /// Switches whose sigma stand in the first derivative of a surface that has any unknowns; none where it has
+  /// multipliers.
+  const std::vector<int>& entering(int i) const { return entering_[static_cast<size_t>(i)]; }
+  /// Whether its own is not among them: where others that are slid on do not give it, it is kept by a higher
+  /// derivative.
+  bool carried(int i) const;
+  bool any_carried() const { return any_carried_; }
   /// Whether the surface depends on other switches.
   bool nested(int i) const { return nested_[static_cast<size_t>(i)]; }
   bool any_nested() const { return any_nested_; }
@@ -142,13 +146,13 @@ class Program {
 
   /// The mode with '*' for its plain switches: modes with the same key share their formulas. A switch whose surface
   /// stays zero by itself ('=') has the formulas of the side that Switch::at_zero names, or those with its
-  /// sigma 0.
+  /// sigma 0; where squares of sigma are 1 in them, the mean of both sides as they are on the surface ('|').
   std::string key(const std::string& switch_modes) const;
 
   /// Surfaces and gaps with their derivatives that no unknown enters, all switches open: to tell signs at a point.
   const Tape& points() const { return points_; }
   /// Output of the k-th derivative of an unknown's surface or gap in that tape, k < point_degree(unknown). In a mode
-  /// with letters for every sigma of the first derivative that any enters, its degree may be higher (carried_by).
+  /// in which others do not give its sigma, its degree may be higher (carried).
   size_t point(int unknown, int k) const { return point_start_[static_cast<size_t>(unknown)] + at(k); }
   int point_degree(int unknown) const { return point_degree_[static_cast<size_t>(unknown)]; }
   /// Outputs of what jumps and sections watch, in the same tape.
@@ -176,8 +180,10 @@ class Program {
   static size_t at(int i) { return static_cast<size_t>(i); }
   void number_actions();
   void find_dependents();
-  void note_carriers(int i, const Expr& residual);
-  /// The key, and with letters for all where a surface is slid on that only others with letters would keep.
+  void note_entering(int i, const Expr& residual);
+  /// Whether the first derivatives of what is slid on have a sigma for each of them, as far as their structure tells.
+  bool gives_each(const std::string& switch_modes) const;
+  /// The key, and where it is not so with letters for all, followed by what is slid on.
   std::string formula_key(const std::string& switch_modes) const;
   std::unique_ptr<ModeTape> specialise(const std::string& key) const;
   std::unique_ptr<JacobianTape> differentiate_mode(const std::string& key) const;
@@ -187,8 +193,9 @@ class Program {
   double attract_ = 0;
   int n_, m_, q_, jumps_, sections_, counters_;
   std::vector<bool> plain_, moves_, nested_, timed_;
+  std::vector<bool> solvable_;  // the surface gives a state
   bool any_nested_ = false;
-  std::vector<std::vector<int>> dependents_, impact_switches_, vanishing_, carried_by_;
+  std::vector<std::vector<int>> dependents_, impact_switches_, vanishing_, entering_;
   bool any_carried_ = false;
   std::vector<size_t> directions_;
   size_t restitutions_ = 0, point_jumps_ = 0;

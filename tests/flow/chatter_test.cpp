@@ -8,6 +8,8 @@
 namespace saltus {
 namespace {
 
+double never(double, std::span<const int>, std::span<const double>) { return 0; }
+
 Transition event_on(int item, int side) {
   return {.before = {side > 0 ? "+" : "-", ""}, .guards = {{GuardKind::surface, item, side}}};
 }
@@ -21,7 +23,7 @@ std::optional<Accumulation> feed(Chatter& chatter, double ratio, int count, cons
     t += step;
     chatter.note(event_on(0, sides[static_cast<size_t>(k) % sides.size()]));
     chatter.add(t, touched, std::vector<double>{t});
-    found = chatter.find(1e-15, 1.0, 1e-10, [](auto...) { return 0.0; });
+    found = chatter.find(1e-15, 1.0, 1e-10, never, never);
   }
   return found;
 }
@@ -55,7 +57,7 @@ TEST(Chatter, HeightsThatRoundingHidesEndWhereItWasForetold) {
     chatter.note(event_on(0, 1));
     t = 2 - 2 * speed + noise * 1e-16 / speed;
     chatter.add(t, std::vector<int>{0}, std::vector<double>{speed});
-    found = chatter.find(1e-15, 1.0, 1e-10, blur);
+    found = chatter.find(1e-15, 1.0, 1e-10, blur, never);
   }
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->blurred);
@@ -70,7 +72,7 @@ TEST(Chatter, TwoHitsThatFollowEachOtherSoonAreNoSequence) {
   for (const double t : {0.0, 1.0, 1.0 + 1e-11}) {
     chatter.note(event_on(0, 1));
     chatter.add(t, std::vector<int>{0}, std::vector<double>{t});
-    EXPECT_FALSE(chatter.find(1e-15, 1.0, 1e-10, blur));
+    EXPECT_FALSE(chatter.find(1e-15, 1.0, 1e-10, blur, never));
   }
 }
 

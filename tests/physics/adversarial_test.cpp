@@ -885,6 +885,31 @@ TEST(SecondOrder, RelayLeavesWhileTheOtherIsHeldThroughIt) {
   expect_end(s.run(3 * pi / 2, 1e-12), {0.1, 0}, 1e-12);
 }
 
+// On x = y = z = 0, x' = 0 gives sign(y) = -1.2 sin(t). Where y has left, x' and z' have the sigma of z alone: z' = 0
+// gives it, so that x' = 0 is y = 0.8 (0.5 sign - 0.6 sin(t)) and y' = 0.48 cos(t) gives sign(x).
+TEST(SecondOrder, TwoSurfacesThatAreLeftWithOneSigmaAreHeldByTheNextDerivative) {
+  const System s =
+      system("x' = y + 0.6*sin(t) + 0.5*sign(y) + sign(z)\ny' = -1.5*sign(x) - 0.5*sign(y)\nz' = 0.5*y - 2*sign(z)",
+             "x = 0\ny = 0\nz = 0");
+  const double first = std::asin(5.0 / 6);
+  const Trajectory run = s.run_both(2 * pi);
+  expect_events(run, {{first, leave}, {pi - first, slide}, {pi + first, leave}, {2 * pi - first, slide}}, 1e-12);
+  expect_end(run, {0, 0, 0}, 1e-12);
+  expect_end(s.run(pi / 2, 1e-12), {0, -0.08, 0}, 1e-12);
+  expect_end(s.run(3 * pi / 2, 1e-12), {0, 0.08, 0}, 1e-12);
+}
+
+// On x = y = z = 0, x' = 0 gives sign(y) = -0.9 - 0.5 t + 0.3 t^2. Where y has left, at -1, y = 0.1 - 0.5 t + 0.3 t^2
+// keeps x' = 0: sign(x) has jumped, and y leaves with a rate, not along the tangent that y'' > 0 would forbid.
+TEST(SecondOrder, OneThatLeavesWhileAnotherIsHeldByAHigherDerivativeHasARate) {
+  const System s =
+      system("x' = -y - 0.9 - 0.5*t + 0.3*t^2 - sign(y)\ny' = -0.2 + 0.6*sign(x)\nz' = 0.3 + 0.5*sign(x) - 2*sign(z)",
+             "x = 0\ny = 0\nz = 0");
+  const Trajectory run = s.run(0.6, 1e-12);
+  expect_events(run, {{(0.5 - std::sqrt(0.13)) / 0.6, leave}}, 1e-12);
+  expect_end(run, {0, -0.092, 0}, 1e-12);
+}
+
 // A spiral ends in x = y = 0; there sign(x) = -0.1 t, until t = 10; then y'' = -1.75 - 2 sign(y) = 0 and x = 1/2 -
 // t/20.
 TEST(SecondOrder, SpiralEndsAndOneRelayLeavesLater) {
@@ -923,6 +948,48 @@ TEST(Chatter, ThatShrinksAThousandfoldPerTurnEnds) {
   const Trajectory run = s.run(3, 1e-10);
   EXPECT_EQ(kind_name(changes(run).back().kind), "leave") << story(run);
   EXPECT_NEAR(changes(run).back().t, 2.7636328932839676, 1e-10);
+}
+
+// ---- terminal sliding that withstands a disturbance ----------------------------------------------------------------
+
+// On the curve y = -sqrt(x) x = (1 - t/2)^2, until x = y = 0 at t = 2. There sign(y + ..) = t/4 keeps both, until t
+// = 4.
+TEST(TerminalSliding, RestsAtItsEndWhileTheDisturbanceIsWeaker) {
+  const System s = system("x' = y\ny' = 0.75*t - 3*sign(y + sqrt(abs(x))*sign(x))", "x = 1\ny = -1");
+  const Trajectory run = s.run(5, 1e-12);
+  const auto found = changes(run);
+  ASSERT_EQ(found.size(), 2u) << story(run);
+  EXPECT_NEAR(found[0].t, 2, 1e-9);
+  EXPECT_NEAR(found[1].t, 4, 1e-9);
+  expect_end(run, {0.125, 0.375}, 1e-9);
+}
+
+// The same with an arrival that is off by a last digit: |0.68 sin| < 1.72 keeps it there, and nothing else happens.
+TEST(TerminalSliding, RestsWhereItArrivesWithinRounding) {
+  const System s =
+      system("x' = y\ny' = -0.68*sin(1.4*t + 1.82) - 1.72*sign(y + 0.89*sqrt(abs(x))*sign(x))", "x = -0.96\ny = -0.94");
+  const Trajectory run = s.run(6, 1e-10);
+  EXPECT_EQ(changes(run).size(), 2u) << story(run);
+  expect_end(run, {0, 0}, 1e-14);
+}
+
+// x goes through zero, where the root in the other surface begins with an infinite slope towards zero, far from it.
+TEST(Roots, SurfaceWithARootThatBeginsFarFromItsZero) {
+  const System s = system("x' = -0.6\ny' = -0.1*sign(y + 0.86*sqrt(abs(x))*sign(x))", "x = 0.02\ny = -0.68");
+  expect_end(s.run_both(1), {-0.58, -0.58}, 1e-9);
+}
+
+// With c = 0.57 and u = sqrt(|x|): t = 2/c (u - log(1 + u)) before x = 0 and 2/c (-u - log(1 - u)) after it, also where
+// the last step ends a last digit before x = 0.
+TEST(Roots, StateGoesThroughItsRoot) {
+  for (const double x : {0.05, 0.07, 0.3}) {
+    const System s = system("x' = -0.57*sqrt(abs(x))*sign(x) + 0.17 - 0.4*sign(x - 0.21)", fmt::format("x = {}", -x));
+    const double c = 0.57, before = std::sqrt(x), after = std::sqrt(0.21);
+    const double first = 2 / c * (before - std::log1p(before)), second = first + 2 / c * (-after - std::log1p(-after));
+    const Trajectory run = s.run(3, 1e-12);
+    expect_events(run, {{first, cross}, {second, slide}}, 1e-9);
+    expect_end(run, {0.21}, 1e-12);
+  }
 }
 
 // ---- roots at zero, one after the other ---------------------------------------------------------------------------
@@ -1000,6 +1067,18 @@ TEST(Roots, SpeedsThatDieOutUnderASquareEndNoRun) {
                             "x = 0\ny = 0\nu = 3\nv = 4");
     const Trajectory run = s.run(s.options(2000, 1e-10));
     expect_end(run, {0.6 * (25 + w * w), 0.8 * (25 + w * w), 0, 0}, 1e-8);
+  }
+}
+
+// Friction in a plane by hand rests at t = 1/2, where u/hypot(u, v) is 0/0: the run says so, whatever the flow.
+TEST(Roots, RestThatIsOpenEndsTheStiffFlowToo) {
+  const System s = system("u' = -u/hypot(u, v)\nv' = -v/hypot(u, v)", "u = 0.3\nv = 0.4");
+  for (const bool stiff : {false, true}) {
+    RunOptions options = s.options(1, 1e-10);
+    options.stiff = stiff;
+    const Trajectory run = s.run(options);
+    EXPECT_EQ(run.end.why, Why::undefined) << run.end.message;
+    EXPECT_NEAR(run.end.t, 0.5, 1e-9);
   }
 }
 

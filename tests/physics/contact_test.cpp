@@ -1,4 +1,5 @@
 // Impacts, lasting contact, diodes and jumps against closed forms and an independent propagation from event to event.
+#include <array>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -30,6 +31,69 @@ long double next_zero(F f, long double from, long double step) {
     (f(c) > 0 ? a : b) = c;
   }
   return b;
+}
+
+// ---- hits in turn -------------------------------------------------------------------------------------------------
+
+struct EdgeCase {
+  double r1, r2, c;
+  std::array<double, 3> q, v;
+};
+
+/// A body of mass one and two walls that meet in an edge along (1, 2, 2)/3, with the normals (2, 1, -2)/3 and c times
+/// that + s (2, -2, 1)/3; q and v in these three directions, the edge last. The force presses it into the edge.
+System body_at_edge(const EdgeCase& edge) {
+  const std::array<std::array<double, 3>, 3> base{
+      {{2.0 / 3, 1.0 / 3, -2.0 / 3}, {2.0 / 3, -2.0 / 3, 1.0 / 3}, {1.0 / 3, 2.0 / 3, 2.0 / 3}}};
+  const auto along = [&](const std::array<double, 3>& parts, size_t i) {
+    return parts[0] * base[0][i] + parts[1] * base[1][i] + parts[2] * base[2][i];
+  };
+  const std::array<double, 3> first{1, 0, 0}, second{edge.c, std::sqrt(1 - edge.c * edge.c), 0}, force{-0.5, -3, 0.3};
+  std::string equations, initial, gaps[2];
+  for (size_t i = 0; i < 3; ++i) {
+    const double n[2] = {along(first, i), along(second, i)};
+    equations +=
+        fmt::format("q{}' = v{}\nv{}' = {:.17g} + {:.17g}*A + {:.17g}*B\n", i, i, i, along(force, i), n[0], n[1]);
+    initial += fmt::format("q{} = {:.17g}\nv{} = {:.17g}\n", i, along(edge.q, i), i, along(edge.v, i));
+    for (const int k : {0, 1}) gaps[k] += fmt::format("{}{:.17g}*q{}", i > 0 ? " + " : "", n[k], i);
+  }
+  return system(equations, initial,
+                fmt::format("[constraint.A]\ngap = \"{}\"\nrestitution = {}\n[constraint.B]\ngap = \"{}\"\n"
+                            "restitution = {}",
+                            gaps[0], edge.r1, gaps[1], edge.r2));
+}
+
+// No impulse acts along the edge: the motion there is that of the start, and nothing is left of the rest.
+TEST(Edge, HitsInTurnLeaveTheMotionAlongIt) {
+  const EdgeCase cases[] = {
+      {0.161, 0.146, -0.947445447802948, {0.23, 1.74, 0.1}, {-0.49, -0.57, 0.7}},
+      {0.049, 0.709, -0.9422041538777137, {0.5, 2.49, 0.1}, {0.06, -0.91, 0.7}},
+      {0.16, 0.747, -0.83100236167457, {0.27, 0.99, 0.1}, {-0.4, -0.54, 0.7}},
+      {0.476, 0.384, -0.7931392831755546, {0.21, 0.99, 0.1}, {-0.99, -0.1, 0.7}},
+      {0.383, 0.904, -0.5220915279597236, {0.3, 0.9, 0.1}, {-0.09, 0.17, 0.7}},
+  };
+  for (const EdgeCase& edge : cases) {
+    const double t = 6, way = edge.q[2] + edge.v[2] * t + 0.15 * t * t, speed = edge.v[2] + 0.3 * t;
+    const Trajectory run = body_at_edge(edge).run(t, 1e-10);
+    expect_end(run, {way / 3, speed / 3, 2 * way / 3, 2 * speed / 3, 2 * way / 3, 2 * speed / 3}, 1e-9);
+  }
+}
+
+// In the corner q0 = q1 - 1, q1 = 0.24 q0 - 0.2984, by hits whose intervals shrink without a steady ratio; the wall
+// without losses must not keep what rounding leaves of them.
+TEST(Corner, BesideAWallWithoutLossesComesToRest) {
+  const System s = system(
+      "q0' = v0\nv0' = (-2.4 + N0 - 0.24*N1 - N2 - 0.78*N3)/0.99\n"
+      "q1' = v1\nv1' = (-2.58 - N0 + N1 + 0.35*N2 + N3)/2.17",
+      "q0 = 0.66\nv0 = -1.96\nq1 = 0.66\nv1 = 1.96",
+      "[constraint.N0]\ngap = \"q0 - q1 + 1\"\nrestitution = 0.5\n"
+      "[constraint.N1]\ngap = \"-0.24*q0 + q1 + 0.2984\"\nrestitution = 1\n"
+      "[constraint.N2]\ngap = \"-q0 + 0.35*q1 + 0.959\"\nrestitution = 0.5\n"
+      "[constraint.N3]\ngap = \"-0.78*q0 + q1 + 0.8548\"\nrestitution = 1");
+  const Trajectory run = s.run(8, 1e-10);
+  const double corner = -1.2984 / 0.76;
+  expect_end(run, {corner, 0, corner + 1, 0}, 1e-10);
+  EXPECT_LT(run.cost.events, 1000);
 }
 
 // ---- the falling ball -------------------------------------------------------------------------------------------

@@ -55,8 +55,8 @@ bool Clusters::may_serve(const Program& program) { return program.states() >= fe
 /// Whether one tape serves all modes and events are what clusters can do.
 bool Clusters::possible() const {
   const Form& form = program_.model().form;
-  if (!options_.clusters || !may_serve(program_) || options_.stiff || program_.attract() > 0 || program_.any_nested())
-    return false;
+  if (!options_.clusters || !may_serve(program_) || options_.stiff || program_.attract() > 0) return false;
+  if (program_.any_nested() || program_.any_carried()) return false;
   if (!memory_.ties.empty() || form.counter_values > 0 || !form.jumps.empty()) return false;
   if (recorder_.has_surface_sections() || (observed_ && n_ < fewest_observed)) return false;
   for (int i = 0; i < m_; ++i) {

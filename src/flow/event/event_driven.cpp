@@ -373,6 +373,7 @@ class EventEngine {
       return fail(SeriesStatus::unsolved);
     }
     if (made == StiffStatus::undefined || status == SeriesStatus::undefined) return fail(SeriesStatus::undefined);
+    if (made == StiffStatus::stalled && come_to_rest()) return;
     if (made == StiffStatus::stalled) return stall(0);
     return fail(SeriesStatus::unsolved);
   }

@@ -189,7 +189,8 @@ bool Watches::arrive_within(double time) {
     const double* c = w.c;
     const double value = c[0] - w.offset, rate = c[1] * direction_;
     const bool arrives = value * rate < 0 || (value == 0 && w.sign * rate < 0);
-    w.found = w.known == 0 && arrives && std::abs(value) <= time * std::abs(rate);
+    // A root that begins here has an infinite rate, which tells nothing.
+    w.found = w.known == 0 && arrives && std::isfinite(rate) && std::abs(value) <= time * std::abs(rate);
     w.root = 0;
     any = any || w.found;
   }
