@@ -119,6 +119,15 @@ size_t offset_of(const Source& source, const toml::source_position& at, bool pla
     throw Error(ErrorKind::model, "a rate outside of the equations", source.place(offset),
                 "equations stand between equations = \"\"\" and \"\"\"");
   }
+  if (says("expected '=', saw '['")) {
+    const std::string& raw = source.text();
+    const size_t line = source.offset(at.line, 1), end = raw.find_first_of("]\r\n", offset);
+    const size_t name = raw.find_first_not_of(" \t", line);
+    const bool closed = end != std::string::npos && raw[end] == ']';
+    const std::string key = closed ? raw.substr(name, end + 1 - name) : "x[i]";
+    throw Error(ErrorKind::model, "a name with an index stands in quotes here", source.place(name, key.size()),
+                fmt::format("write \"{}\" = ...", key));
+  }
   if (const size_t cut = what.find("Error while parsing "); cut == 0) what = "cannot read " + what.substr(20);
   for (char& c : what) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';

@@ -411,21 +411,26 @@ Root leftmost_root(std::span<const double> c, const RootSearch& search) {
 
 namespace {
 
-/// Horner's scheme with its rounding errors carried along. Inlined into one function for machines that multiply and add
-/// at once and one for the others: both give the same bits.
+/// Horner's scheme in tau^2 for the even and the odd part, side by side, with all rounding errors carried along, those
+/// of tau^2 too. Inlined into one function for machines that multiply and add at once and one for the others: both give
+/// the same bits.
 [[gnu::always_inline]] inline double compensated(std::span<const double> c, double tau) {
-  double value = c.back(), correction = 0;
-  for (std::size_t k = c.size() - 1; k-- > 0;) {
-    const double product = value * tau;
-    const double product_error = __builtin_fma(value, tau, -product);
-    const double sum = product + c[k];
-    const double part = sum - product;
-    const double sum_error = (product - (sum - part)) + (c[k] - part);
-    correction = correction * tau + (product_error + sum_error);
+  const double s2 = tau * tau, s2_error = __builtin_fma(tau, tau, -s2);
+  EvenOdd value{}, correction{};
+  std::size_t k = c.size();
+  if (k % 2 == 1) value[0] = c[--k];
+  for (; k > 0; k -= 2) {
+    const EvenOdd next = pair_at(c, k - 2), product = value * s2;
+    const EvenOdd product_error{__builtin_fma(value[0], s2, -product[0]), __builtin_fma(value[1], s2, -product[1])};
+    const EvenOdd sum = product + next, part = sum - product;
+    const EvenOdd sum_error = (product - (sum - part)) + (next - part);
+    correction = correction * s2 + (product_error + sum_error + value * s2_error);
     value = sum;
   }
-  const double result = value + correction;
-  return std::isfinite(result) ? result : value;
+  const double even = value[0], odd = tau * value[1], odd_error = __builtin_fma(tau, value[1], -odd);
+  const double sum = even + odd, part = sum - even;
+  const double sum_error = (even - (sum - part)) + (odd - part);
+  return sum + (sum_error + odd_error + correction[0] + tau * correction[1]);
 }
 
 #ifdef __x86_64__
@@ -437,10 +442,17 @@ const bool multiplies_and_adds = __builtin_cpu_supports("fma");
 
 double evaluate(std::span<const double> c, double tau) {
   if (c.empty()) return 0;
+  if (constexpr double large = 1e120; std::abs(tau) < large && std::abs(tau) > 1 / large) {  // tau^2 has all its digits
 #ifdef __x86_64__
-  if (multiplies_and_adds) return compensated_at_once(c, tau);
+    const double result = multiplies_and_adds ? compensated_at_once(c, tau) : compensated(c, tau);
+#else
+    const double result = compensated(c, tau);
 #endif
-  return compensated(c, tau);
+    if (std::isfinite(result)) return result;
+  }
+  double value = c.back();
+  for (std::size_t k = c.size() - 1; k-- > 0;) value = value * tau + c[k];
+  return value;
 }
 
 namespace {
