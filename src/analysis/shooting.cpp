@@ -27,7 +27,8 @@ std::vector<double> coefficients(const double* c, int order, double offset = 0) 
 }  // namespace
 
 Shooting::Shooting(const Program& program, const RunOptions& run, bool forced, double direction)
-    : program_(program), run_(run), forced_(forced), direction_(direction), variation_(program, options(0, 1)) {
+    : program_(program), run_(run), forced_(forced), direction_(direction), variation_(program, options()) {
+  flight_ = options();
   size_ = Vec::Ones(program.states());
   const Form& form = program.model().form;
   std::vector<Expr> rates = form.f;
@@ -35,20 +36,21 @@ Shooting::Shooting(const Program& program, const RunOptions& run, bool forced, d
     for (const Assignment& a : jump.set)
       rates[static_cast<size_t>(a.state)] = rates[static_cast<size_t>(a.state)] + a.value;
   }
-  vanishing_ = vanishing_sets(rates);
+  vanishing_ = form.jumps.empty() ? program.vanishing() : vanishing_sets(rates);
   for (size_t i = 0; i < form.f.size(); ++i) {
     if (form.f[i].is_number()) vanishing_[i].clear();  // a discrete variable
   }
 }
 
-RunOptions Shooting::options(double from, double length) const {
+RunOptions Shooting::options() const {
   RunOptions o;
   o.parameters = run_.parameters;
   o.tolerance = run_.tolerance;
   o.stiff = run_.stiff;
   o.leave = run_.leave;
-  o.from = from;
-  o.until = from + direction_ * length;
+  o.native = run_.native;
+  o.from = 0;
+  o.until = direction_;
   return o;
 }
 
@@ -57,6 +59,7 @@ void Shooting::bind(const std::vector<double>& parameters, const Mat& directions
   directions_ = directions;
   if (run_.parameters == parameters) return;
   run_.parameters = parameters;
+  flight_.parameters = parameters;
   variation_.bind(parameters);
 }
 
@@ -95,11 +98,18 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
     v.begin(Mat());
   }
   v.land(leg.arc, x, t);
-  if (leg.length != 0) {
-    RunOptions o = options(t, 1);
-    o.until = t + (leg.length > 0 ? 1 : -1) * std::max(std::abs(leg.length), 1e-12);
+  if (leg.length == 0) {
+    first_rates_ = v.rates(leg.arc, x, t);
+  } else {
+    flight_.from = t;
+    flight_.until = t + (leg.length > 0 ? 1 : -1) * std::max(std::abs(leg.length), 1e-12);
     EngineMemory& memory = v.memory();
-    Smooth smooth(*memory.series, memory.order, memory.orders, o);
+    if (smooth_) {
+      smooth_->begin_run(memory.order, memory.orders, flight_);
+    } else {
+      smooth_.emplace(*memory.series, memory.order, memory.orders, flight_);
+    }
+    Smooth& smooth = *smooth_;
     Moment now{.x = x, .counters = leg.arc.counters, .mode = leg.arc.mode};
     now.clock.set(t);
     const double end = t + leg.length, bound = blown_up * size_.maxCoeff();
@@ -109,6 +119,10 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
       memory.series->set_mode(now.mode);
       if (!leg.arc.held.empty()) memory.series->hold_at(leg.arc.held);
       if (smooth.begin(now) != SeriesStatus::ok) return false;
+      if (steps == 0) {
+        first_rates_.resize(n);
+        for (Index i = 0; i < n; ++i) first_rates_[i] = memory.series->rate(static_cast<int>(i))[0];
+      }
       const double natural = smooth.natural({});
       double length = std::min(natural, std::abs(left));
       if (!(length > 0)) return false;
@@ -148,11 +162,10 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
         length = std::min(length, std::abs(left)) / 2;
         smooth.begin(now);
       }
-      const Piece piece = smooth.piece();
-      const std::vector<double> next = smooth.end();
+      const Piece& piece = smooth.piece();
+      now.x = smooth.end();
       if (tangents) v.along(piece, leg.arc);
       if (trace) trace->stretches.back().piece = piece;
-      now.x = next;
       if (piece.length == left)
         now.clock.set(end);
       else
@@ -216,16 +229,26 @@ bool Shooting::end_row(const Leg& leg, double t, std::span<const double> x, cons
   return true;
 }
 
-bool Shooting::flown(const Leg& leg, double t, std::vector<double>& x, Mat& tangents) {
-  for (const Flight& f : flights_) {
-    if (f.t != t || f.length != leg.length || f.from != leg.x || !(f.arc == leg.arc)) continue;
-    x = f.to;
-    tangents = f.tangents;
+bool Shooting::fly(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, Vec& f0, Vec& f, LegTrace* trace,
+                   std::span<const Guard> watched) {
+  if (!flow(leg, t, x, tangents, trace, watched)) return false;
+  f0 = first_rates_;
+  f = variation_.rates(leg.arc, x, t + leg.length);
+  return f.allFinite() && f0.allFinite();
+}
+
+bool Shooting::flown(const Leg& leg, double t, std::vector<double>& x, Mat& tangents, Vec& f0, Vec& f) {
+  for (const Flight& known : flights_) {
+    if (known.t != t || known.length != leg.length || known.from != leg.x || !(known.arc == leg.arc)) continue;
+    x = known.to;
+    tangents = known.tangents;
+    f0 = known.f0;
+    f = known.f;
     return true;
   }
-  if (!flow(leg, t, x, &tangents)) return false;
+  if (!fly(leg, t, x, &tangents, f0, f)) return false;
   constexpr size_t most = 64;
-  Flight now{leg.arc, t, leg.length, leg.x, x, tangents};
+  Flight now{leg.arc, t, leg.length, leg.x, x, tangents, f0, f};
   if (flights_.size() < most) {
     flights_.push_back(std::move(now));
   } else {
@@ -260,15 +283,13 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
     const Index row = (n + 1) * ix(i), next = (n + 1) * ix((i + 1) % legs.size());
     std::vector<double> x(leg.x.begin(), leg.x.end());
     Mat X = Mat::Zero(n, n + d);
-    const Vec f0 = v.rates(leg.arc, x, t);
+    Vec f0, f;
     const bool traced = shot && i < shot->watched.size();
-    if (traced   ? !flow(leg, t, x, &X, &shot->traces[i], shot->watched[i])
-        : slopes ? !flown(leg, t, x, X)
-                 : !flow(leg, t, x, nullptr))
+    if (traced   ? !fly(leg, t, x, &X, f0, f, &shot->traces[i], shot->watched[i])
+        : slopes ? !flown(leg, t, x, X, f0, f)
+                 : !fly(leg, t, x, nullptr, f0, f))
       return false;
     const double end = t + leg.length;
-    const Vec f = v.rates(leg.arc, x, end);
-    if (!f.allFinite() || !f0.allFinite()) return false;
     // Directions: by x_i, by T_i, by the time at which the leg starts, by the parameters followed.
     Mat z(n, n + 2 + d), dt = Mat::Zero(1, n + 2 + d);
     z.leftCols(n) = X.leftCols(n);
@@ -376,7 +397,8 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
 double Shooting::growth(const Leg& leg, double t, const Vec& most) {
   std::vector<double> x(leg.x.begin(), leg.x.end());
   Mat X;
-  if (!flown(leg, t, x, X)) return HUGE_VAL;
+  Vec f0, f;
+  if (!flown(leg, t, x, X, f0, f)) return HUGE_VAL;
   const Vec before = sizes_at(leg.x, most), after = sizes_at(column_at(x.data(), size_.size()), most);
   const Mat scaled = after.cwiseInverse().asDiagonal() * X.leftCols(size_.size()) * before.asDiagonal();
   return scaled.norm();

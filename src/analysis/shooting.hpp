@@ -9,11 +9,13 @@
 // vanishes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/linear.hpp"
 #include "flow/simulate.hpp"
+#include "flow/smooth.hpp"
 #include "flow/variation.hpp"
 
 namespace saltus {
@@ -102,11 +104,14 @@ class Shooting {
   const std::vector<std::string>& notes() const { return variation_.notes(); }
 
  private:
-  RunOptions options(double from, double length) const;
+  RunOptions options() const;
   bool form(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section, Vec& r,
             Mat& J, Shot* shot, bool slopes);
   /// A leg with its tangents as it was flown last, or flown now.
-  bool flown(const Leg& leg, double t, std::vector<double>& x, Mat& tangents);
+  bool flown(const Leg& leg, double t, std::vector<double>& x, Mat& tangents, Vec& f0, Vec& f);
+  /// The same without tangents; f0, f: the rates where it begins and ends. False where there are none.
+  bool fly(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, Vec& f0, Vec& f, LegTrace* trace = nullptr,
+           std::span<const Guard> watched = {});
   bool end_row(const Leg& leg, double t, std::span<const double> x, const Vec& f0, const Mat& z, const Mat& dt,
                int section, double& value, Mat& row);
 
@@ -117,8 +122,11 @@ class Shooting {
   Variation variation_;
   Mat directions_;
   std::vector<std::vector<int>> vanishing_;
+  RunOptions flight_;  // the options of a leg
+  std::optional<Smooth> smooth_;
   Vec size_;
   double period_ = 1;
+  Vec first_rates_;  // where the last flow began
   int failed_leg_ = 0;
   std::vector<double> unit_;  // per leg: of the row of its end
   Mat no_slopes_;
@@ -128,6 +136,7 @@ class Shooting {
     Vec from;
     std::vector<double> to;
     Mat tangents;
+    Vec f0, f;
   };
   std::vector<Flight> flights_;  // the last ones with these parameters
   size_t next_flight_ = 0;

@@ -46,6 +46,8 @@ class Variation {
     x_ = std::move(x);
     passages_.clear();
   }
+  /// What was met on the way so far counts no more: another run begins.
+  void forget_events();
   /// The tangents moved by others along a stretch, with the same events to come.
   void carry(Mat x) { x_ = std::move(x); }
   /// Only the first so many directions from here on.

@@ -72,8 +72,8 @@ void Variation::rest(const Ground& g) {
 
 void Variation::land(const Arc& arc, std::span<double> x, double t) {
   constexpr double rounding = 4e-16;
+  Ground g = ground(arc, x, t);
   for (int round = 0; round < 3; ++round) {
-    const Ground g = ground(arc, x, t);
     if (g.values.size() == 0) return;
     if (g.values.isZero(0)) {  // it is there
       if (round == 0) rest(g);
@@ -86,7 +86,8 @@ void Variation::land(const Arc& arc, std::span<double> x, double t) {
       moved = moved || std::abs(step[i]) > rounding * std::abs(x[ux(i)]);
       x[ux(i)] -= step[i];
     }
-    if (round == 0) moved ? rest(arc, x, t) : rest(g);
+    if (moved && round < 2) g = ground(arc, x, t);
+    if (round == 0) rest(g);
     if (!moved) return;
   }
 }
