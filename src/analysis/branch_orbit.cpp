@@ -89,6 +89,12 @@ std::optional<Vec> OrbitCurve::prepare(const Orbit& orbit) {
 std::optional<CurvePoint> OrbitCurve::begin(const Orbit& orbit) {
   const std::optional<Vec> z = prepare(orbit);
   std::optional<CurvePoint> first;
+  if (z && problem_.has_roots()) {
+    book_.not_found("roots",
+                    "on the orbit a root ends and begins again (a tank that runs empty): `orbit` finds such "
+                    "orbits, but they cannot be followed");
+    return first;
+  }
   if (z) first = curve_->start(*z);
   book_.branch.found = first.has_value();
   const auto one = [](const std::complex<double>& mu) { return std::abs(mu - 1.0) < 1e-6; };
@@ -369,7 +375,8 @@ bool OrbitCurve::ends_at(const BranchPoint& p) {
 
 bool OrbitCurve::grows_on_the_spot(const BranchPoint& p) {
   constexpr int count = 3;
-  constexpr double still = 1e-6;  // share of the range by which the parameter moves while the period grows by a factor e
+  constexpr double still =
+      1e-6;  // share of the range by which the parameter moves while the period grows by a factor e
   const double largest = p.spectrum.empty() ? 0 : std::abs(p.spectrum[0]);
   const bool grows = p.period > last_period_, neutral = largest > 0.5 && largest < 2;
   const double growth = grows && last_period_ > 0 ? std::log(p.period / last_period_) : 0;

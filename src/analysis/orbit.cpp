@@ -70,7 +70,6 @@ Orbit OrbitSearch::find() {
 void OrbitSearch::make_engines() {
   program_.emplace(model_);
   simulator_.emplace(*program_);
-  variation_.emplace(*program_, base(0, 1));
   shooting_.emplace(*program_, options_.run, forced_, direction_);
 }
 
@@ -85,7 +84,7 @@ void OrbitSearch::solve(Begin begin, Orbit& orbit) {
     const std::vector<Leg> frozen = legs;
     if (!newton(legs, begin, orbit)) fail_newton(legs.size(), orbit.residual);
     land(begin, legs.front().arc);
-    now = lap(begin, true);
+    now = lap_of_solved(begin);
     if (now.whole && open_by(begin, now) < closes * std::max(1.0, 1e-3 * now.monodromy.norm()) &&
         same_signature(legs_of(begin, now), frozen))
       break;
@@ -143,7 +142,7 @@ void OrbitSearch::require_whole(const Lap& lap) const {
 void OrbitSearch::require_motion(const Begin& begin, const Lap& now) {
   if (forced_) return;
   const Arc arc = now.run.arcs.empty() ? now.run.last : now.run.arcs.front();
-  const Vec f = variation_->rates(arc, begin.x, begin.t);
+  const Vec f = variation().rates(arc, begin.x, begin.t);
   const double period = std::abs(now.run.end.t - begin.t);
   for (size_t i = 0; i < begin.x.size(); ++i) {
     if (!left_out_[i] && std::abs(f[ix(i)]) * period > 1e-9 * std::max(size_[i], 1e-300)) return;
@@ -163,7 +162,7 @@ void OrbitSearch::shorten(Begin& begin, Lap& now, Orbit& orbit) {
     Orbit better = orbit;
     if (newton(legs, shorter, better)) {
       orbit = better;
-      less = lap(shorter, true);
+      less = lap_of_solved(shorter);
     }
     begin = shorter;
     now = std::move(less);
@@ -182,7 +181,7 @@ void OrbitSearch::to_section(Begin& begin, Lap& now) {
   now = lap(begin, true);
   Orbit orbit;
   std::vector<Leg> legs = legs_of(begin, now);
-  if (newton(legs, begin, orbit)) now = lap(begin, true);
+  if (newton(legs, begin, orbit)) now = lap_of_solved(begin);
 }
 
 void OrbitSearch::find_shift(const Begin& begin, const Lap& lap) {

@@ -137,8 +137,8 @@ bool OrbitSearch::is_on_section(const Begin& begin) {
   const Section& section = model_.sections[at(section_)];
   if (section.kind != Section::Kind::on) return true;
   const Arc arc = arc_at(begin);
-  const Variation::GuardSlope slope = variation_->section(section_, arc, begin.x, begin.t);
-  const double rate = slope.by_state.dot(variation_->rates(arc, begin.x, begin.t)) + slope.by_time;
+  const Variation::GuardSlope slope = variation().section(section_, arc, begin.x, begin.t);
+  const double rate = slope.by_state.dot(variation().rates(arc, begin.x, begin.t)) + slope.by_time;
   const bool rises = direction_ * rate > 0;
   if (section.direction != Direction::any && rises != (section.direction == Direction::rising)) return false;
   const ConstView x = column_at(begin.x.data(), ix(begin.x.size()));
@@ -150,7 +150,7 @@ bool OrbitSearch::is_on_section(const Begin& begin) {
 bool OrbitSearch::leaps_over_section(const Begin& begin) {
   constexpr double far = 1e-6;  // of the size of the state
   if (section_ < 0 || plane_start_ || model_.sections[at(section_)].kind != Section::Kind::on) return false;
-  const Variation::GuardSlope slope = variation_->section(section_, arc_at(begin), begin.x, begin.t);
+  const Variation::GuardSlope slope = variation().section(section_, arc_at(begin), begin.x, begin.t);
   const ConstView x = column_at(begin.x.data(), ix(begin.x.size()));
   return std::abs(slope.value) > far * slope.by_state.norm() * x.norm();
 }

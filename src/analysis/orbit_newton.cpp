@@ -13,6 +13,8 @@ constexpr double converged = 1e-12;  ///< relative residual of Newton's method
 constexpr double nearly_converged = 1e3 * converged;
 constexpr double singular = 1e-6;     ///< reciprocal condition of a matrix that may be singular but for errors
 constexpr double of_a_family = 1e-8;  ///< pivots that count as zero then
+constexpr double short_step = 1e-4;   ///< steps below it leave the matrix nearly as it was
+constexpr double last_step = 1e-9;    ///< steps below it lead to what has converged
 constexpr double small_row = 1e-3;    ///< in units of the states and times: rows below it keep their length
 
 }  // namespace
@@ -21,8 +23,8 @@ constexpr double small_row = 1e-3;    ///< in units of the states and times: row
 /// on them.
 void OrbitSearch::land(Begin& begin, const Arc& arc) {
   if (program_->constraints() == 0 && arc.mode.switches.find('0') == std::string::npos) return;
-  variation_->begin(Mat());
-  variation_->land(arc, begin.x, begin.t);
+  variation().begin(Mat());
+  variation().land(arc, begin.x, begin.t);
 }
 
 /// A state that lies on the section but for rounding may meet it at once: that is no return.
@@ -52,14 +54,14 @@ OrbitSearch::Lap OrbitSearch::lap(const Begin& begin, bool tangents, int passing
     return true;
   };
   if (tangents) {
-    variation_.emplace(*program_, o);
-    variation_->begin(Mat::Identity(ix(n), ix(n)));
-    o.on_piece = [&](const Piece& piece, const Arc& arc) { variation_->along(piece, arc); };
+    variation().forget_events();
+    variation().begin(Mat::Identity(ix(n), ix(n)));
+    o.on_piece = [&](const Piece& piece, const Arc& arc) { variation().along(piece, arc); };
     o.on_transition = [&](const Transition& e) {
-      const Mat before = variation_->tangents();
-      variation_->through(e);
+      const Mat before = variation().tangents();
+      variation().through(e);
       const double size = before.norm();
-      out.stretch.push_back(size > 0 ? variation_->tangents().norm() / size : 0);
+      out.stretch.push_back(size > 0 ? variation().tangents().norm() / size : 0);
     };
   }
   long reports = 0;
@@ -69,10 +71,47 @@ OrbitSearch::Lap OrbitSearch::lap(const Begin& begin, bool tangents, int passing
   out.whole = section_ >= 0 ? out.run.end.why == Why::count : out.run.end.why == Why::time;
   meet_event(out, tangents);
   if (tangents) {
-    out.monodromy = variation_->tangents();
-    out.notes = variation_->notes();
+    out.monodromy = variation().tangents();
+    out.notes = variation().notes();
   }
   return out;
+}
+
+/// As a run with its tangents, from where Newton's method has led.
+OrbitSearch::Lap OrbitSearch::lap_of_solved(const Begin& begin) {
+  Lap out = lap(begin, false);
+  if (!tangents_of_legs(out)) out = lap(begin, true);
+  return out;
+}
+
+/// The tangents of a run are those of the legs, which are known, where switches change one at a time.
+bool OrbitSearch::tangents_of_legs(Lap& lap) {
+  const auto is_simple = [](const Leg& leg) {
+    const Transition& e = leg.event;
+    return leg.end == Leg::End::guard && e.guards.size() == 1 && e.guards[0].kind != GuardKind::jump &&
+           e.jumps.empty() && e.hits.empty() && e.resting.empty() && e.counters_before == e.counters;
+  };
+  if (section_ >= 0 || !lap.whole) return false;
+  size_t k = 0;
+  for (const Leg& leg : solved_) {
+    if (!leg.happens) continue;
+    const bool same = k < lap.run.transitions.size() && lap.run.transitions[k].before == leg.event.before &&
+                      lap.run.transitions[k].after == leg.event.after;
+    if (!same || !is_simple(leg)) return false;
+    ++k;
+  }
+  if (k != lap.run.transitions.size()) return false;
+  variation().forget_events();
+  lap.factors = shooting_->factors(solved_, solved_shot_);
+  const Index n = ix(model_.states.size());
+  lap.monodromy = Mat::Identity(n, n);
+  for (size_t i = 0; i < solved_.size(); ++i) {
+    const double before = (solved_shot_.ends[i].tangents * lap.monodromy).norm();
+    lap.monodromy = lap.factors[i] * lap.monodromy;
+    if (solved_[i].happens) lap.stretch.push_back(before > 0 ? lap.monodromy.norm() / before : 0);
+  }
+  lap.notes = variation().notes();
+  return lap.monodromy.allFinite();
 }
 
 /// Where the section lies on a surface of the model, the run ends just before the event with which it began.
@@ -94,9 +133,9 @@ void OrbitSearch::meet_event(Lap& out, bool tangents) {
   }
   if (e.guards.empty()) return;
   if (tangents) {
-    const double before = variation_->tangents().norm();
-    variation_->through(e);
-    out.stretch.push_back(before > 0 ? variation_->tangents().norm() / before : 0);
+    const double before = variation().tangents().norm();
+    variation().through(e);
+    out.stretch.push_back(before > 0 ? variation().tangents().norm() / before : 0);
   }
   for (Event& event : events_of(e, model_)) out.run.events.push_back(std::move(event));
 }
@@ -108,10 +147,13 @@ std::vector<Leg> OrbitSearch::legs_of(const Begin& begin, const Lap& lap) const 
   return legs;
 }
 
-bool OrbitSearch::equations(const std::vector<Leg>& legs, double t0, Vec& r, Mat& J) {
+Closing OrbitSearch::closing() const {
   const Index n = ix(model_.states.size());
-  Closing closing{.free = left_out_, .sign = Vec::Ones(n), .shift = column_at(shift_.data(), n)};
-  return shooting_->equations(legs, closing, t0, {}, section_, r, J);
+  return {.free = left_out_, .sign = Vec::Ones(n), .shift = column_at(shift_.data(), n)};
+}
+
+bool OrbitSearch::equations(Descent& of, double t0) {
+  return shooting_->equations(of.legs, closing(), t0, {}, section_, of.r, of.J, &of.shot);
 }
 
 /// As they stand in the equations. A leg ends where the next one begins, the last one where the first does.
@@ -145,11 +187,22 @@ OrbitSearch::Units OrbitSearch::units_of(const std::vector<Leg>& legs) const {
 bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
   Units units = units_of(legs);
   shooting_->set_size(units.state, units.length);
-  legs = with_nodes(std::move(legs), *shooting_, begin.t, units.state);
-  units.set(legs, *shooting_);
-  Descent now{.legs = legs};
+  Descent now{.legs = with_nodes(std::move(legs), *shooting_, begin.t, units.state)};
+  units.set(now.legs, *shooting_);
+  const bool solved = descend_to_orbit(now, units, begin.t, orbit);
+  if (solved) {
+    begin.x.assign(now.legs.front().x.begin(), now.legs.front().x.end());
+    solved_ = now.legs;
+    solved_shot_ = std::move(now.shot);
+  }
+  legs = std::move(now.legs);
+  return solved;
+}
+
+bool OrbitSearch::descend_to_orbit(Descent& now, const Units& units, double t0, Orbit& orbit) {
   orbit.residual = std::nan("");
-  if (!equations(now.legs, begin.t, now.r, now.J)) return false;
+  if (!equations(now, t0)) return false;
+  Descent next{.legs = now.legs};
   now.size = units.size_of(now.r);
   double best = now.size;
   int still = 0;
@@ -161,8 +214,9 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
     orbit.residual = now.size;
     const Vec& unit = units.of_unknowns;
     // A row that vanishes but for errors stays nothing: a state that turns on its section, on an orbit of a family.
-    const Vec rows = (now.J * unit.asDiagonal()).row_norms().cwiseMax(small_row * units.of_rows).cwiseMax(1e-300);
-    const Mat scaled = rows.cwiseInverse().asDiagonal() * now.J * unit.asDiagonal();
+    Mat scaled = now.J * unit.asDiagonal();
+    const Vec rows = scaled.row_norms().cwiseMax(small_row * units.of_rows).cwiseMax(1e-300);
+    scaled = rows.cwiseInverse().asDiagonal() * scaled;
     const Vec r = now.r.cwiseQuotient(rows);
     const Lu lu(scaled);
     // Where orbits come in families (a centre) no step is the only one: the shortest leads to the nearest of them.
@@ -174,24 +228,17 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
     }
     const Vec step = -unit.cwiseProduct(family ? shortest->solve(r) : lu.solve(r));
     if (!step.allFinite()) return false;
-    ++orbit.iterations;
-    const bool nearer = descend(now, step, lu, rows, units, begin.t);
+    const bool nearer = descend(now, next, step, {lu, rows, units, t0}, !family);
+    orbit.iterations += nearer ? now.steps : 1;
     if (!nearer) break;
-    legs = now.legs;
     still = now.size >= 0.5 * best ? still + 1 : 0;
     best = std::min(best, now.size);
-    if ((now.size < converged && units.size_of_step(step) < 1e-9) ||
-        (still >= 2 && best < (family ? of_flow : nearly_converged)))
+    if ((now.size < converged && now.moved < last_step) || (still >= 2 && best < (family ? of_flow : nearly_converged)))
       break;
   }
   orbit.residual = now.size;
   if (!(now.size < (family ? of_flow : nearly_converged))) return false;
-  if (put_out(now, units, begin.t)) {
-    orbit.residual = now.size;
-    legs = now.legs;
-  }
-  begin.x.assign(legs.front().x.begin(), legs.front().x.end());
-  solved_ = legs;
+  if (put_out(now, units, t0)) orbit.residual = now.size;
   return true;
 }
 
@@ -200,6 +247,10 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
 bool OrbitSearch::put_out(Descent& now, const Units& units, double t0) {
   constexpr double closes = 1e-3;  // share of itself to which what is on an orbit comes back
   const Index n = units.state.size();
+  const auto vanishes = [&](Index i) { return !shooting_->vanishing(i).empty(); };
+  bool any = false;
+  for (Index i = 0; i < n; ++i) any = any || vanishes(i);
+  if (!any) return false;
   const auto of_state = [n](const Vec& rows, Index i) {
     double largest = 0;
     for (Index k = i; k < rows.size(); k += n + 1) largest = std::max(largest, std::abs(rows[k]));
@@ -208,7 +259,7 @@ bool OrbitSearch::put_out(Descent& now, const Units& units, double t0) {
   Vec x = Vec::Zero(now.r.size());
   for (size_t k = 0; k < now.legs.size(); ++k) x.segment((n + 1) * ix(k), n) = now.legs[k].x;
   Descent next = now;
-  bool any = false;
+  any = false;
   for (Index i = 0; i < n; ++i) {
     const std::vector<int>& together = shooting_->vanishing(i);
     double size = 0, open = 0;
@@ -220,40 +271,77 @@ bool OrbitSearch::put_out(Descent& now, const Units& units, double t0) {
     any = true;
     for (Leg& leg : next.legs) leg.x[i] = 0;
   }
-  if (!any || !equations(next.legs, t0, next.r, next.J)) return false;
+  if (!any || !equations(next, t0)) return false;
   next.size = units.size_of(next.r);
   if (!(next.size < nearly_converged)) return false;
   now = std::move(next);
   return true;
 }
 
-/// As much of a step as leads nearer; false where nothing does. `lu`: of the matrix in units, its rows divided by
-/// `rows`.
-bool OrbitSearch::descend(Descent& now, const Vec& step, const Lu& lu, const Vec& rows, const Units& units, double t0) {
+/// The legs as they stand in `from` and moved by a share of a step; whether that is sane.
+bool OrbitSearch::move_legs(std::vector<Leg>& legs, const std::vector<Leg>& from, const Vec& step, double share,
+                            const Units& units) {
   const Index n = units.state.size();
+  bool sane = true;
+  for (size_t i = 0; i < legs.size(); ++i) {
+    legs[i].x = from[i].x + share * step.segment((n + 1) * ix(i), n);
+    legs[i].length = from[i].length + share * step[(n + 1) * ix(i) + n];
+    sane = sane && std::abs(legs[i].length) < 4 * units.length;
+  }
+  return sane;
+}
+
+/// As much of a step as leads nearer; false where nothing does. `next` is room for it. Where the orbit is near and
+/// `regular`, a second step follows with the matrix of the first.
+bool OrbitSearch::descend(Descent& now, Descent& next, const Vec& step, const Linear& at, bool regular) {
+  const Units& units = at.units;
   const double moves = units.size_of_step(step);
   double share = 1;
-  Vec r;
-  Mat J;
   for (int halving = 0; halving < 12; ++halving, share /= 2) {
-    std::vector<Leg> next = now.legs;
-    bool sane = true;
-    for (size_t i = 0; i < next.size(); ++i) {
-      next[i].x += share * step.segment((n + 1) * ix(i), n);
-      next[i].length += share * step[(n + 1) * ix(i) + n];
-      sane = sane && std::abs(next[i].length) < 4 * units.length;
+    if (!move_legs(next.legs, now.legs, step, share, units)) continue;
+    next.tries = now.tries;
+    next.steps = 1;
+    next.moved = moves;
+    if (share == 1 && regular && moves < short_step && moves >= last_step) {
+      if (finish(next, at)) {
+        std::swap(now, next);
+        return true;
+      }
+      next.steps = 1;
+      next.moved = moves;
+      move_legs(next.legs, now.legs, step, share, units);
     }
-    if (!sane || !equations(next, t0, r, J)) continue;
-    const double size = units.size_of(r);
+    if (!equations(next, at.t0)) continue;
+    next.size = units.size_of(next.r);
     // The next step, with the matrix as it is, tells whether this one leads nearer also where residuals do not.
-    const bool falls = size < 0.9 * now.size || size < 1e-9;
-    const bool nearer = falls || (now.tries > 0 && lu.solve(r.cwiseQuotient(rows)).max_abs() < (1 - share / 2) * moves);
+    const bool falls = next.size < 0.9 * now.size || next.size < 1e-9;
+    const bool nearer =
+        falls || (now.tries > 0 && at.lu.solve(next.r.cwiseQuotient(at.rows)).max_abs() < (1 - share / 2) * moves);
     if (!nearer && share >= 1e-3) continue;
-    if (!falls) --now.tries;
-    now = {.legs = std::move(next), .r = std::move(r), .J = std::move(J), .size = size, .tries = now.tries};
+    if (!falls) --next.tries;
+    std::swap(now, next);
     return true;
   }
   return false;
+}
+
+/// From legs that one short step has moved near the orbit, one more with the matrix of that step. Residuals fall like
+/// C moved^2 with new matrices, like 2 C moved * size with the last one: where that is rounding, a new one is not worth
+/// forming. False where it does not close.
+bool OrbitSearch::finish(Descent& next, const Linear& at) {
+  constexpr double closes = 1e-9, rounding = 4e-15;
+  if (!shooting_->residual(next.legs, closing(), at.t0, section_, next.r)) return false;
+  const double size = at.units.size_of(next.r);
+  if (!(size < closes && 2 * size * size / next.moved < rounding)) return false;
+  if (size >= 1e-15) {
+    const Vec step = -at.units.of_unknowns.cwiseProduct(at.lu.solve(next.r.cwiseQuotient(at.rows)));
+    if (!step.allFinite() || !move_legs(next.legs, next.legs, step, 1, at.units)) return false;
+    next.moved = at.units.size_of_step(step);
+    ++next.steps;
+  }
+  if (!equations(next, at.t0)) return false;
+  next.size = at.units.size_of(next.r);
+  return next.size < converged;
 }
 
 }  // namespace saltus

@@ -43,6 +43,7 @@ class OrbitSearch {
   struct Lap {
     Trajectory run;
     Mat monodromy;
+    std::vector<Mat> factors;     ///< of the monodromy, where the legs have told them
     std::vector<double> times;    ///< of each return
     std::vector<double> stretch;  ///< per transition
     std::vector<std::string> notes;
@@ -62,14 +63,24 @@ class OrbitSearch {
     std::vector<Leg> legs;
     Vec r;
     Mat J;
-    double size = 0;
-    int tries = 8;  ///< steps after which the residual may be larger
+    Shot shot{};
+    double size = 0, moved = 0;  ///< of the residual, and of the last step
+    int steps = 0;               ///< made at once
+    int tries = 8;               ///< steps after which the residual may be larger
+  };
+  /// The equations of a step: the matrix in units, its rows divided by `rows`.
+  struct Linear {
+    const Lu& lu;
+    const Vec& rows;
+    const Units& units;
+    double t0;
   };
 
   // ---- the search (orbit.cpp)
   void leave_out();
   RunOptions base(double from, double length) const;
   void make_engines();
+  Variation& variation() { return shooting_->variation(); }
   void solve(Begin begin, Orbit& orbit);
   [[noreturn]] void fail_newton(size_t legs, double residual) const;  ///< no residual: there are no equations
   [[noreturn]] void fail_signature(const std::vector<Leg>& found, const std::vector<Leg>& frozen, double open) const;
@@ -100,13 +111,20 @@ class OrbitSearch {
   // ---- one period: as a run, and by Newton's method (orbit_newton.cpp)
   Lap lap(const Begin& begin, bool tangents);
   Lap lap(const Begin& begin, bool tangents, int passings);
+  Lap lap_of_solved(const Begin& begin);
+  bool tangents_of_legs(Lap& lap);
   void meet_event(Lap& out, bool tangents);
   void land(Begin& begin, const Arc& arc);
   std::vector<Leg> legs_of(const Begin& begin, const Lap& lap) const;
-  bool equations(const std::vector<Leg>& legs, double t0, Vec& r, Mat& J);
+  Closing closing() const;
+  bool equations(Descent& of, double t0);
   Units units_of(const std::vector<Leg>& legs) const;
   bool newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit);
-  bool descend(Descent& at, const Vec& step, const Lu& lu, const Vec& rows, const Units& units, double t0);
+  bool descend_to_orbit(Descent& now, const Units& units, double t0, Orbit& orbit);
+  static bool move_legs(std::vector<Leg>& legs, const std::vector<Leg>& from, const Vec& step, double share,
+                        const Units& units);
+  bool descend(Descent& now, Descent& next, const Vec& step, const Linear& at, bool regular);
+  bool finish(Descent& next, const Linear& at);
   bool put_out(Descent& now, const Units& units, double t0);
 
   // ---- the answer (orbit_told.cpp)
@@ -121,13 +139,13 @@ class OrbitSearch {
   Model model_;
   std::optional<Program> program_;
   std::optional<Simulator> simulator_;
-  std::optional<Variation> variation_;
   std::optional<Shooting> shooting_;
   bool forced_ = false;
   double clock_ = 0;
   int section_ = -1, wanted_section_ = -1;
   std::optional<Begin> plane_start_;
-  std::vector<Leg> solved_;      ///< by Newton's method
+  std::vector<Leg> solved_;  ///< by Newton's method
+  Shot solved_shot_;
   std::optional<Arc> last_arc_;  ///< at the end of the run that settled
   std::vector<bool> left_out_;
   std::vector<double> on_the_way_;  ///< the sizes of the states before they settled

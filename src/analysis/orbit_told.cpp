@@ -26,7 +26,7 @@ void OrbitSearch::tell(const Begin& begin, Lap& now, Orbit& orbit) {
     const Vec row = now.monodromy.row(i).transpose();
     orbit.monodromy.emplace_back(row.begin(), row.end());
   }
-  orbit.symmetric = now.run.dense() && find_symmetry(*program_, *variation_,
+  orbit.symmetric = now.run.dense() && find_symmetry(*program_, variation(),
                                                      {&now.run, direction_ * orbit.period, left_out_, shift_,
                                                       column_at(size_.data(), ix(size_.size()))});
   tell_legs(begin, now, orbit);
@@ -59,30 +59,24 @@ void OrbitSearch::tell_legs(const Begin& begin, const Lap& now, Orbit& orbit) co
 /// counts more than its legs (a section on a surface, chatter).
 std::vector<Mat> OrbitSearch::factors_of(const Begin& begin, Lap& now, std::vector<Vec>& flow) {
   const std::vector<Leg>& legs = solved_;
-  Vec r;
-  Mat J;
-  Shot shot;
-  std::vector<Mat> out;
+  const bool told = !now.factors.empty();
+  std::vector<Mat> out = told ? std::move(now.factors) : shooting_->factors(legs, solved_shot_);
   Mat product = Mat::Identity(now.monodromy.rows(), now.monodromy.cols());
-  const Index n = product.rows();
-  const Closing closing{.free = left_out_, .sign = Vec::Ones(n), .shift = Vec::Zero(n)};
-  if (shooting_->equations(legs, closing, begin.t, {}, section_, r, J, &shot)) {
-    out = shooting_->factors(legs, shot);
-    double t = begin.t;
-    for (size_t i = 0; i < legs.size(); ++i) {
-      product = out[i] * product;
-      flow.push_back(variation_->rates(legs[i].arc, std::vector<double>(legs[i].x.begin(), legs[i].x.end()), t));
-      t += legs[i].length;
-    }
+  double t = begin.t;
+  for (size_t i = 0; i < legs.size(); ++i) {
+    product = out[i] * product;
+    if (!forced_)
+      flow.push_back(variation().rates(legs[i].arc, std::vector<double>(legs[i].x.begin(), legs[i].x.end()), t));
+    t += legs[i].length;
   }
   // A run along an unstable orbit is the less accurate of the two.
   constexpr double alike = 1e-4;
-  if (!out.empty() && (product - now.monodromy).norm() <= alike * now.monodromy.norm()) {
+  if (told || (product - now.monodromy).norm() <= alike * now.monodromy.norm()) {
     now.monodromy = product;
     return out;
   }
   const Arc arc = now.run.arcs.empty() ? now.run.last : now.run.arcs.front();
-  flow = {variation_->rates(arc, begin.x, begin.t)};
+  flow = {variation().rates(arc, begin.x, begin.t)};
   return {now.monodromy};
 }
 

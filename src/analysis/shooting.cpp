@@ -18,6 +18,20 @@ constexpr double blown_up = 1e8;
 /// Of a leg: a stiff one has short ones.
 constexpr long most_steps = 5'000'000;
 
+/// A polynomial, its rate and the rate of that.
+struct Curve {
+  double value = 0, rate = 0, bend = 0;
+};
+Curve curve(std::span<const double> c, double tau) {
+  Curve out;
+  for (size_t k = c.size(); k-- > 0;) {
+    out.bend = out.bend * tau + 2 * out.rate;
+    out.rate = out.rate * tau + out.value;
+    out.value = out.value * tau + c[k];
+  }
+  return out;
+}
+
 std::vector<double> coefficients(const double* c, int order, double offset = 0) {
   std::vector<double> out(c, c + order + 1);
   out[0] -= offset;
@@ -27,7 +41,8 @@ std::vector<double> coefficients(const double* c, int order, double offset = 0) 
 }  // namespace
 
 Shooting::Shooting(const Program& program, const RunOptions& run, bool forced, double direction)
-    : program_(program), run_(run), forced_(forced), direction_(direction), variation_(program, options(0, 1)) {
+    : program_(program), run_(run), forced_(forced), direction_(direction), variation_(program, options()) {
+  flight_ = options();
   size_ = Vec::Ones(program.states());
   const Form& form = program.model().form;
   std::vector<Expr> rates = form.f;
@@ -35,20 +50,21 @@ Shooting::Shooting(const Program& program, const RunOptions& run, bool forced, d
     for (const Assignment& a : jump.set)
       rates[static_cast<size_t>(a.state)] = rates[static_cast<size_t>(a.state)] + a.value;
   }
-  vanishing_ = vanishing_sets(rates);
+  vanishing_ = form.jumps.empty() ? program.vanishing() : vanishing_sets(rates);
   for (size_t i = 0; i < form.f.size(); ++i) {
     if (form.f[i].is_number()) vanishing_[i].clear();  // a discrete variable
   }
 }
 
-RunOptions Shooting::options(double from, double length) const {
+RunOptions Shooting::options() const {
   RunOptions o;
   o.parameters = run_.parameters;
   o.tolerance = run_.tolerance;
   o.stiff = run_.stiff;
   o.leave = run_.leave;
-  o.from = from;
-  o.until = from + direction_ * length;
+  o.native = run_.native;
+  o.from = 0;
+  o.until = direction_;
   return o;
 }
 
@@ -57,6 +73,7 @@ void Shooting::bind(const std::vector<double>& parameters, const Mat& directions
   directions_ = directions;
   if (run_.parameters == parameters) return;
   run_.parameters = parameters;
+  flight_.parameters = parameters;
   variation_.bind(parameters);
 }
 
@@ -82,90 +99,250 @@ Vec Shooting::sizes_at(const Vec& x, const Vec& most) const {
   return out.cwiseMax(1e-300);
 }
 
+void Shooting::begin_tangents(bool wanted) {
+  const Index n = program_.states(), d = directions_.cols();
+  if (!wanted) return variation_.begin(Mat());
+  Mat X = Mat::Zero(n, n + d), P = Mat::Zero(ix(run_.parameters.size()), n + d);
+  X.leftCols(n).setIdentity();
+  if (d > 0) P.rightCols(d) = directions_;
+  variation_.begin(std::move(X), std::move(P));
+}
+
+/// What takes the steps of a leg of this length.
+Smooth& Shooting::smooth_for(double t, double length) {
+  flight_.from = t;
+  flight_.until = t + (length > 0 ? 1 : -1) * std::max(std::abs(length), 1e-12);
+  EngineMemory& memory = variation_.memory();
+  if (smooth_) {
+    smooth_->begin_run(memory.order, memory.orders, flight_);
+  } else {
+    smooth_.emplace(*memory.series, memory.order, memory.orders, flight_);
+  }
+  return *smooth_;
+}
+
+/// The series of a leg at a moment.
+bool Shooting::expand(const Leg& leg, const Moment& now, bool first) {
+  Series& series = *variation_.memory().series;
+  series.set_mode(now.mode);
+  if (!leg.arc.held.empty()) series.hold_at(leg.arc.held);
+  if (smooth_->begin(now) != SeriesStatus::ok) return false;
+  if (!first) return true;
+  first_rates_.resize(program_.states());
+  for (int i = 0; i < program_.states(); ++i) first_rates_[i] = series.rate(i)[0];
+  return true;
+}
+
+/// What guards and sections are on the step that begins here.
+LegTrace::Stretch Shooting::watch(std::span<const Guard> watched) const {
+  LegTrace::Stretch stretch;
+  const Series& series = smooth_->series();
+  const int order = smooth_->order();
+  for (const Guard& g : watched) {
+    switch (g.kind) {
+      case GuardKind::surface: stretch.guards.push_back(coefficients(series.surface(g.item), order)); break;
+      case GuardKind::gap: stretch.guards.push_back(coefficients(series.gap(g.item), order)); break;
+      case GuardKind::jump: stretch.guards.push_back(coefficients(series.jump(g.item), order)); break;
+      case GuardKind::sigma:
+        stretch.guards.push_back(coefficients(series.unknown(g.item), order, g.side * series.hold(g.item)));
+        break;
+      case GuardKind::slip: stretch.guards.push_back(coefficients(series.unknown(g.item), order, g.side)); break;
+      case GuardKind::lambda:
+        stretch.guards.push_back(coefficients(series.unknown(program_.switches() + g.item), order));
+        break;
+      case GuardKind::slope:
+      case GuardKind::clock: stretch.guards.emplace_back(at(order) + 1, 0.0); break;
+    }
+    // An unknown that is fixed has one value only; where a root begins there are no further ones.
+    for (double& c : stretch.guards.back()) {
+      if (!std::isfinite(c)) c = 0;
+    }
+  }
+  for (size_t s = 0; s < program_.model().sections.size(); ++s)
+    stretch.sections.push_back(coefficients(series.section(static_cast<int>(s)), order));
+  return stretch;
+}
+
+/// A step of at most `left` from where the series are.
+bool Shooting::cut_step(const Moment& now, double left, int& rough_steps) {
+  Smooth& smooth = *smooth_;
+  const double natural = smooth.natural({});
+  double length = std::min(natural, std::abs(left));
+  if (!(length > 0)) {  // where a root begins: along the tangent
+    if (smooth.analytic_order() < 1 || ++rough_steps > most_rough_steps) return false;
+    const double rough = smooth.tangent_length(now, std::abs(left), left > 0 ? 1 : -1);
+    if (!(rough > 0)) return false;
+    smooth.begin(now);
+    smooth.cut_rough(now, rough >= std::abs(left) ? left : std::copysign(rough, left));
+    return true;
+  }
+  rough_steps = 0;
+  for (int halving = 0;; ++halving) {
+    const double tau = length >= std::abs(left) ? left : std::copysign(length, left);
+    smooth.cut(now, tau);
+    if (smooth.trusts(now, tau, {})) return true;
+    if (halving > 60) return false;
+    length = std::min(length, std::abs(left)) / 2;
+    smooth.begin(now);
+  }
+}
+
+/// To the end of the piece that was cut; false where that leads nowhere.
+bool Shooting::follow_piece(const Leg& leg, Moment& now, bool tangents, LegTrace* trace) {
+  const Piece& piece = smooth_->piece();
+  const double bound = blown_up * size_.maxCoeff();
+  now.x = smooth_->end();
+  if (tangents) variation_.along(piece, leg.arc);
+  if (trace) trace->stretches.back().piece = piece;
+  return std::all_of(now.x.begin(), now.x.end(), [bound](double value) { return std::abs(value) < bound; });
+}
+
 bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, LegTrace* trace,
                     std::span<const Guard> watched) {
-  Variation& v = variation_;
-  const Index n = ix(x.size()), d = directions_.cols();
-  if (tangents) {
-    Mat X = Mat::Zero(n, n + d), P = Mat::Zero(ix(run_.parameters.size()), n + d);
-    X.leftCols(n).setIdentity();
-    if (d > 0) P.rightCols(d) = directions_;
-    v.begin(std::move(X), std::move(P));
+  begin_tangents(tangents);
+  land(leg, t, x);
+  if (leg.length == 0) {
+    first_rates_ = variation_.rates(leg.arc, x, t);
   } else {
-    v.begin(Mat());
-  }
-  v.land(leg.arc, x, t);
-  if (leg.length != 0) {
-    RunOptions o = options(t, 1);
-    o.until = t + (leg.length > 0 ? 1 : -1) * std::max(std::abs(leg.length), 1e-12);
-    EngineMemory& memory = v.memory();
-    Smooth smooth(*memory.series, memory.order, memory.orders, o);
+    smooth_for(t, leg.length);
     Moment now{.x = x, .counters = leg.arc.counters, .mode = leg.arc.mode};
     now.clock.set(t);
-    const double end = t + leg.length, bound = blown_up * size_.maxCoeff();
+    const double end = t + leg.length;
+    int rough_steps = 0;
     for (long steps = 0; now.clock.until(end) != 0; ++steps) {
       if (steps > most_steps || (run_.stop && run_.stop())) return false;
       const double left = now.clock.until(end);
-      memory.series->set_mode(now.mode);
-      if (!leg.arc.held.empty()) memory.series->hold_at(leg.arc.held);
-      if (smooth.begin(now) != SeriesStatus::ok) return false;
-      const double natural = smooth.natural({});
-      double length = std::min(natural, std::abs(left));
-      if (!(length > 0)) return false;
-      if (trace) {
-        LegTrace::Stretch stretch;
-        const Series& series = *memory.series;
-        const int order = smooth.order();
-        for (const Guard& g : watched) {
-          switch (g.kind) {
-            case GuardKind::surface: stretch.guards.push_back(coefficients(series.surface(g.item), order)); break;
-            case GuardKind::gap: stretch.guards.push_back(coefficients(series.gap(g.item), order)); break;
-            case GuardKind::jump: stretch.guards.push_back(coefficients(series.jump(g.item), order)); break;
-            case GuardKind::sigma:
-              stretch.guards.push_back(coefficients(series.unknown(g.item), order, g.side * series.hold(g.item)));
-              break;
-            case GuardKind::slip: stretch.guards.push_back(coefficients(series.unknown(g.item), order, g.side)); break;
-            case GuardKind::lambda:
-              stretch.guards.push_back(coefficients(series.unknown(program_.switches() + g.item), order));
-              break;
-            case GuardKind::slope:
-            case GuardKind::clock: stretch.guards.emplace_back(at(order) + 1, 0.0); break;
-          }
-          // An unknown that is fixed has one value only.
-          for (double& c : stretch.guards.back()) {
-            if (!std::isfinite(c)) c = 0;
-          }
-        }
-        for (size_t s = 0; s < program_.model().sections.size(); ++s)
-          stretch.sections.push_back(coefficients(series.section(static_cast<int>(s)), order));
-        trace->stretches.push_back(std::move(stretch));
-      }
-      for (int halving = 0;; ++halving) {
-        const double tau = length >= std::abs(left) ? left : std::copysign(length, left);
-        smooth.cut(now, tau);
-        if (smooth.trusts(now, tau, {})) break;
-        if (halving > 60) return false;
-        length = std::min(length, std::abs(left)) / 2;
-        smooth.begin(now);
-      }
-      const Piece piece = smooth.piece();
-      const std::vector<double> next = smooth.end();
-      if (tangents) v.along(piece, leg.arc);
-      if (trace) trace->stretches.back().piece = piece;
-      now.x = next;
-      if (piece.length == left)
+      if (!expand(leg, now, steps == 0)) return false;
+      if (trace) trace->stretches.push_back(watch(watched));
+      if (!cut_step(now, left, rough_steps) || !follow_piece(leg, now, tangents, trace)) return false;
+      if (smooth_->piece().length == left)
         now.clock.set(end);
       else
-        now.clock.advance(piece.length);
-      for (const double value : now.x) {
-        if (!(std::abs(value) < bound)) return false;
-      }
+        now.clock.advance(smooth_->piece().length);
     }
     x = now.x;
   }
   if (!tangents) return true;
-  *tangents = v.tangents();
+  *tangents = variation_.tangents();
   return tangents->allFinite();
+}
+
+/// Where a leg begins: on what it slides on and what is closed, and on the surfaces where roots have ended, beyond
+/// which the field has no values.
+void Shooting::land(const Leg& leg, double t, std::vector<double>& x) {
+  variation_.land(leg.arc, x, t);
+  for (const Guard& g : at_rest_) variation_.land_on_root(g, leg.arc, x, t);
+}
+
+/// Per leg, the surfaces of roots that have ended before it and not begun again.
+std::vector<std::vector<Guard>> Shooting::roots_at_rest(const std::vector<Leg>& legs) {
+  std::vector<std::vector<Guard>> out(legs.size());
+  std::vector<Guard> resting;
+  for (int round = 0; round < 2; ++round) {  // the first leg follows the last
+    for (size_t i = 0; i < legs.size(); ++i) {
+      const Leg& leg = legs[i];
+      out[i] = resting;
+      std::erase_if(resting, [&](const Guard& g) { return leg.arc.mode.switches[at(g.item)] != '='; });
+      if (!ends_root(leg)) continue;
+      const int u = leg.guard.item;
+      resting.push_back({GuardKind::surface, u, leg.arc.mode.switches[at(u)] == '+' ? 1 : -1});
+    }
+    if (resting.empty()) break;
+  }
+  return out;
+}
+
+bool Shooting::rest_on_roots(const std::vector<Leg>& legs) {
+  return std::any_of(legs.begin(), legs.end(), [this](const Leg& leg) { return ends_root(leg); });
+}
+
+/// Whether what ends a leg is the end of a root.
+bool Shooting::ends_root(const Leg& leg) {
+  if (leg.end != Leg::End::guard || !leg.happens || leg.event.x_minus.empty()) return false;
+  begin_tangents(false);
+  return variation_.root_end(leg.event, leg.arc, leg.event.x_minus, leg.event.t).has_value();
+}
+
+/// Where the surface of a root is touched on the step that begins here, as its series have it: h and h' vanish; 0 where
+/// that is not to be seen. `ahead`: about how far it is.
+double Shooting::touch(std::span<const double> h, double& ahead) const {
+  constexpr double near = 4, zero = 1e-9;
+  const double p = h[0] * 2 * h[2] / (h[1] * h[1]);  // h h''/h'^2: 1/2 for a square root
+  ahead = p < 1 ? -h[0] / h[1] / (1 - p) : 0.0;
+  if (!std::isfinite(ahead) || ahead * direction_ <= 0) return ahead = 0;
+  double tau = ahead;
+  for (int round = 0; round < 20; ++round) {
+    const Curve at_tau = curve(h, tau);
+    const double step = at_tau.rate / at_tau.bend;
+    if (!(std::abs(tau - step) < near * std::abs(ahead)) || (tau - step) * direction_ <= 0) return 0;
+    tau -= step;
+    if (std::abs(step) <= 4e-16 * std::abs(tau)) break;
+  }
+  return std::abs(curve(h, tau).value) <= zero * std::abs(h[0]) ? tau : 0;
+}
+
+/// As flow(), as far as the root goes, and from there along the rates of its rest.
+bool Shooting::flow_to_root(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, Arrival& arrival,
+                            LegTrace* trace, std::span<const Guard> watched) {
+  constexpr double longest = 8;     // times the leg, until its end must be seen
+  constexpr double trusted = 0.75;  // of the last step: at its end the field has no series
+  constexpr double beside = 1e-3;   // of the last step
+  constexpr int most = 10'000;
+  begin_tangents(tangents);
+  land(leg, t, x);
+  smooth_for(t, longest * leg.length);
+  Moment now{.x = x, .counters = leg.arc.counters, .mode = leg.arc.mode};
+  now.clock.set(t);
+  const double end = t + longest * leg.length;
+  int rough_steps = 0;
+  double tau = 0;
+  Mat near, nearer;
+  std::vector<double> h;
+  for (int steps = 0; tau == 0; ++steps) {
+    const double left = now.clock.until(end);
+    if (steps > most || left * direction_ <= 0 || (run_.stop && run_.stop())) return false;
+    if (!expand(leg, now, steps == 0)) return false;
+    if (trace) trace->stretches.push_back(watch(watched));
+    h = coefficients(smooth_->series().surface(leg.guard.item), smooth_->order());
+    double ahead = 0;
+    tau = touch(h, ahead);
+    if (tau != 0) {
+      smooth_->cut(now, tau);
+      if (!smooth_->trusts(now, trusted * tau, {})) tau = 0, smooth_->begin(now);
+    }
+    if (tau == 0) {
+      const double most_of_it = ahead == 0 || std::abs(ahead) > std::abs(left) ? left : ahead / 2;
+      if (!cut_step(now, most_of_it, rough_steps)) return false;
+    } else {
+      smooth_->piece().length = tau;
+      if (tangents) {
+        const Piece piece = smooth_->piece();
+        near = variation_.within(piece, leg.arc, (1 - 2 * beside) * tau);
+        nearer = variation_.within(piece, leg.arc, (1 - beside) * tau);
+      }
+    }
+    if (!follow_piece(leg, now, tangents, trace)) return false;
+    now.clock.advance(smooth_->piece().length);
+  }
+  x = now.x;
+  arrival.length = -now.clock.until(t);
+  const double there = t + arrival.length;
+  const std::optional<Variation::RootEnd> root = variation_.root_end(leg.event, leg.arc, x, there);
+  if (!root) return false;
+  for (size_t i = 0; i < x.size(); ++i) x[i] -= root->normal[ix(i)] * root->value / root->normal.squaredNorm();
+  if (tangents) {
+    // h_x X + h_p P falls to zero like the time that is left; its slope over h'' is how that time moves.
+    const Mat normal = root->normal.transpose(), moved = root->off - normal * variation_.tangents();
+    const double left = beside * tau;
+    arrival.shift =
+        ((normal * nearer + moved) * (2 / left) - (normal * near + moved) / (2 * left)) / curve(h, tau).bend;
+    variation_.end_root(*root);
+    *tangents = variation_.tangents();
+    if (!tangents->allFinite() || !arrival.shift.allFinite()) return false;
+  }
+  arrival.rates = variation_.rates({leg.event.after, leg.event.counters}, x, there);
+  for (size_t i = 0; i < x.size(); ++i) x[i] += arrival.rates[ix(i)] * (leg.length - arrival.length);
+  return arrival.rates.allFinite();
 }
 
 /// What ends a leg, with its slopes along the columns of z: by x_i, by T_i, by the start time, by parameters.
@@ -216,22 +393,42 @@ bool Shooting::end_row(const Leg& leg, double t, std::span<const double> x, cons
   return true;
 }
 
-bool Shooting::flown(const Leg& leg, double t, std::vector<double>& x, Mat& tangents) {
-  for (const Flight& f : flights_) {
-    if (f.t != t || f.length != leg.length || f.from != leg.x || !(f.arc == leg.arc)) continue;
-    x = f.to;
-    tangents = f.tangents;
-    return true;
+/// That of a leg whose root ends it, by the same columns: its length is that of the root.
+void Shooting::arrival_row(const Leg& leg, const Flight& flight, bool slopes, double& value, Mat& row) const {
+  const Index n = program_.states(), d = directions_.cols();
+  value = leg.length - flight.arrival.length;
+  if (!slopes) return;
+  const Mat& shift = flight.arrival.shift;
+  row.leftCols(n) = -shift.leftCols(n);
+  row(0, n) = 1;
+  row(0, n + 1) = 1 + (shift.leftCols(n) * flight.f0)[0];
+  if (d > 0) row.rightCols(d) = -shift.rightCols(d);
+}
+
+bool Shooting::fly(const Leg& leg, double t, const std::vector<Guard>& rests, Flight& out, bool tangents,
+                   LegTrace* trace, std::span<const Guard> watched) {
+  out.to.assign(leg.x.begin(), leg.x.end());
+  at_rest_ = rests;
+  out.root = ends_root(leg);
+  Mat* const X = tangents ? &out.tangents : nullptr;
+  const bool led =
+      out.root ? flow_to_root(leg, t, out.to, X, out.arrival, trace, watched) : flow(leg, t, out.to, X, trace, watched);
+  at_rest_.clear();
+  if (!led) return false;
+  out.f = out.root ? out.arrival.rates : variation_.rates(leg.arc, out.to, t + leg.length);
+  out.f0 = first_rates_;
+  return out.f.allFinite() && out.f0.allFinite();
+}
+
+const Shooting::Flight* Shooting::flown(const Leg& leg, double t, const std::vector<Guard>& rests) {
+  for (const Flight& known : flights_) {
+    if (known.t == t && known.length == leg.length && known.from == leg.x && known.arc == leg.arc) return &known;
   }
-  if (!flow(leg, t, x, &tangents)) return false;
   constexpr size_t most = 64;
-  Flight now{leg.arc, t, leg.length, leg.x, x, tangents};
-  if (flights_.size() < most) {
-    flights_.push_back(std::move(now));
-  } else {
-    flights_[next_flight_++ % most] = std::move(now);
-  }
-  return true;
+  Flight now{.arc = leg.arc, .t = t, .length = leg.length, .from = leg.x};
+  if (!fly(leg, t, rests, now, true)) return nullptr;
+  if (flights_.size() < most) return &flights_.emplace_back(std::move(now));
+  return &(flights_[next_flight_++ % most] = std::move(now));
 }
 
 bool Shooting::equations(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by,
@@ -254,21 +451,21 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
   if (slopes) unit_.assign(legs.size(), 1.0);
   double t = t0;
   Variation& v = variation_;
+  const std::vector<std::vector<Guard>> rests = roots_at_rest(legs);
   for (size_t i = 0; i < legs.size(); ++i) {
     const Leg& leg = legs[i];
     failed_leg_ = static_cast<int>(i);
     const Index row = (n + 1) * ix(i), next = (n + 1) * ix((i + 1) % legs.size());
-    std::vector<double> x(leg.x.begin(), leg.x.end());
-    Mat X = Mat::Zero(n, n + d);
-    const Vec f0 = v.rates(leg.arc, x, t);
     const bool traced = shot && i < shot->watched.size();
-    if (traced   ? !flow(leg, t, x, &X, &shot->traces[i], shot->watched[i])
-        : slopes ? !flown(leg, t, x, X)
-                 : !flow(leg, t, x, nullptr))
-      return false;
+    const Flight* flight = slopes && !traced ? flown(leg, t, rests[i]) : &here_;
+    if (flight == &here_ && !(traced ? fly(leg, t, rests[i], here_, true, &shot->traces[i], shot->watched[i])
+                                     : fly(leg, t, rests[i], here_, false)))
+      flight = nullptr;
+    if (!flight) return false;
+    std::vector<double> x = flight->to;
+    const Vec &f0 = flight->f0, &f = flight->f;
+    const Mat X = slopes ? flight->tangents : Mat(Mat::Zero(n, n + d));
     const double end = t + leg.length;
-    const Vec f = v.rates(leg.arc, x, end);
-    if (!f.allFinite() || !f0.allFinite()) return false;
     // Directions: by x_i, by T_i, by the time at which the leg starts, by the parameters followed.
     Mat z(n, n + 2 + d), dt = Mat::Zero(1, n + 2 + d);
     z.leftCols(n) = X.leftCols(n);
@@ -296,6 +493,10 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
       case Leg::End::phase: break;
       case Leg::End::section:
       case Leg::End::guard: {
+        if (flight->root) {
+          arrival_row(leg, *flight, slopes, value, h);
+          break;
+        }
         if (!end_row(leg, t, x, f0, z, dt, section, value, h)) return false;
         // In units of time, so that all rows are alike; not by the guard's own speed, which may vanish.
         double unit = std::abs(h(0, n)) * period_;
@@ -374,10 +575,10 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
 }
 
 double Shooting::growth(const Leg& leg, double t, const Vec& most) {
-  std::vector<double> x(leg.x.begin(), leg.x.end());
-  Mat X;
-  if (!flown(leg, t, x, X)) return HUGE_VAL;
-  const Vec before = sizes_at(leg.x, most), after = sizes_at(column_at(x.data(), size_.size()), most);
+  const Flight* const flight = flown(leg, t, {});
+  if (!flight) return HUGE_VAL;
+  const Mat& X = flight->tangents;
+  const Vec before = sizes_at(leg.x, most), after = sizes_at(column_at(flight->to.data(), size_.size()), most);
   const Mat scaled = after.cwiseInverse().asDiagonal() * X.leftCols(size_.size()) * before.asDiagonal();
   return scaled.norm();
 }

@@ -9,11 +9,13 @@
 // vanishes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/linear.hpp"
 #include "flow/simulate.hpp"
+#include "flow/smooth.hpp"
 #include "flow/variation.hpp"
 
 namespace saltus {
@@ -98,15 +100,51 @@ class Shooting {
   /// no flow.
   double growth(const Leg& leg, double t, const Vec& most);
 
+  /// Whether legs rest where a root has ended.
+  bool rest_on_roots(const std::vector<Leg>& legs);
   int failed_leg() const { return failed_leg_; }
   const std::vector<std::string>& notes() const { return variation_.notes(); }
 
  private:
-  RunOptions options(double from, double length) const;
+  /// When the root of a leg ends, how that moves with its tangents, and the rates there.
+  struct Arrival {
+    double length = 0;
+    Mat shift;
+    Vec rates;
+  };
+  /// A leg as it was flown.
+  struct Flight {
+    Arc arc;
+    double t = 0, length = 0;
+    Vec from;
+    std::vector<double> to{};
+    Mat tangents{};
+    Vec f0{}, f{};  ///< the rates where it begins and ends
+    bool root = false;
+    Arrival arrival{};
+  };
+
+  RunOptions options() const;
   bool form(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section, Vec& r,
             Mat& J, Shot* shot, bool slopes);
-  /// A leg with its tangents as it was flown last, or flown now.
-  bool flown(const Leg& leg, double t, std::vector<double>& x, Mat& tangents);
+  /// With its tangents, as it was flown last or now; nothing where there is no flow.
+  /// `rests`: surfaces of roots on which it begins.
+  const Flight* flown(const Leg& leg, double t, const std::vector<Guard>& rests);
+  bool fly(const Leg& leg, double t, const std::vector<Guard>& rests, Flight& out, bool tangents,
+           LegTrace* trace = nullptr, std::span<const Guard> watched = {});
+  std::vector<std::vector<Guard>> roots_at_rest(const std::vector<Leg>& legs);
+  void land(const Leg& leg, double t, std::vector<double>& x);
+  void begin_tangents(bool wanted);
+  Smooth& smooth_for(double t, double length);
+  bool expand(const Leg& leg, const Moment& now, bool first);
+  LegTrace::Stretch watch(std::span<const Guard> watched) const;
+  bool cut_step(const Moment& now, double left, int& rough_steps);
+  bool follow_piece(const Leg& leg, Moment& now, bool tangents, LegTrace* trace);
+  bool ends_root(const Leg& leg);
+  double touch(std::span<const double> h, double& ahead) const;
+  bool flow_to_root(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, Arrival& arrival, LegTrace* trace,
+                    std::span<const Guard> watched);
+  void arrival_row(const Leg& leg, const Flight& flight, bool slopes, double& value, Mat& row) const;
   bool end_row(const Leg& leg, double t, std::span<const double> x, const Vec& f0, const Mat& z, const Mat& dt,
                int section, double& value, Mat& row);
 
@@ -117,20 +155,18 @@ class Shooting {
   Variation variation_;
   Mat directions_;
   std::vector<std::vector<int>> vanishing_;
+  RunOptions flight_;  // the options of a leg
+  std::optional<Smooth> smooth_;
   Vec size_;
   double period_ = 1;
+  Vec first_rates_;  // where the last flow began
   int failed_leg_ = 0;
   std::vector<double> unit_;  // per leg: of the row of its end
   Mat no_slopes_;
-  struct Flight {
-    Arc arc;
-    double t = 0, length = 0;
-    Vec from;
-    std::vector<double> to;
-    Mat tangents;
-  };
   std::vector<Flight> flights_;  // the last ones with these parameters
   size_t next_flight_ = 0;
+  Flight here_;                 // without being kept
+  std::vector<Guard> at_rest_;  // where the leg that is flown begins
 };
 
 }  // namespace saltus

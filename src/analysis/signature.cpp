@@ -174,17 +174,19 @@ std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0
   constexpr int most_parts = 64;
   std::vector<Leg> out;
   double t = t0;
-  for (const Leg& leg : without_nodes(legs)) {
+  const bool any = std::any_of(legs.begin(), legs.end(), [](const Leg& leg) { return leg.end == Leg::End::part; });
+  for (Leg& leg : any ? legs = without_nodes(legs) : legs) {
     const double growth = leg.end == Leg::End::time || leg.length == 0 ? 1.0 : shooting.growth(leg, t, most);
     const bool splits = std::isfinite(growth) && growth > bearable;
     const int parts =
         splits ? std::min(most_parts, static_cast<int>(std::ceil(std::log(growth) / std::log(of_a_part)))) : 1;
     std::vector<double> x(leg.x.begin(), leg.x.end());
+    const double length = leg.length;
     double begin = t;
     for (int k = 0; k < parts; ++k) {
-      Leg part = leg;
+      Leg part = k + 1 < parts ? leg : std::move(leg);
       part.x = column_at(x.data(), ix(x.size()));
-      part.length = leg.length / parts;
+      part.length = length / parts;
       if (k + 1 < parts) {
         part.end = Leg::End::part;
         part.happens = false;
@@ -199,28 +201,29 @@ std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0
       begin += part.length;
       out.push_back(std::move(part));
     }
-    t += leg.length;
+    t += length;
   }
   return out;
 }
 
 bool same_signature(const std::vector<Leg>& one, const std::vector<Leg>& other) {
-  const std::vector<Leg> a = without_nodes(one), b = without_nodes(other);
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!(a[i].arc.mode == b[i].arc.mode) || a[i].end != b[i].end) return false;
-    if (a[i].end == Leg::End::guard && (a[i].guard.kind != b[i].guard.kind || a[i].guard.item != b[i].guard.item))
+  const auto is_part = [](const Leg& leg) { return leg.end == Leg::End::part; };
+  auto a = one.begin(), b = other.begin();
+  while (true) {
+    a = std::find_if_not(a, one.end(), is_part);
+    b = std::find_if_not(b, other.end(), is_part);
+    if (a == one.end() || b == other.end()) return a == one.end() && b == other.end();
+    if (!(a->arc.mode == b->arc.mode) || a->end != b->end) return false;
+    if (a->end == Leg::End::guard && (a->guard.kind != b->guard.kind || a->guard.item != b->guard.item)) return false;
+    if (!(a->event.after == b->event.after) || a->event.jumps.size() != b->event.jumps.size() ||
+        a->event.hits.size() != b->event.hits.size())
       return false;
-    if (!(a[i].event.after == b[i].event.after) || a[i].event.jumps.size() != b[i].event.jumps.size() ||
-        a[i].event.hits.size() != b[i].event.hits.size())
-      return false;
-    for (size_t k = 0; k < a[i].event.jumps.size(); ++k) {
-      if (a[i].event.jumps[k].jump != b[i].event.jumps[k].jump ||
-          a[i].event.jumps[k].sides != b[i].event.jumps[k].sides)
+    for (size_t k = 0; k < a->event.jumps.size(); ++k) {
+      if (a->event.jumps[k].jump != b->event.jumps[k].jump || a->event.jumps[k].sides != b->event.jumps[k].sides)
         return false;
     }
+    ++a, ++b;
   }
-  return true;
 }
 
 bool jump_leaves_zero(const std::vector<LoweredJump>& jumps, int jump, const Transition& event) {

@@ -107,16 +107,16 @@ std::optional<Symmetry> find_symmetry(const Program& program, Variation& variati
   const Trajectory& run = *orbit.run;
   Symmetry out{.sign = Vec::Ones(ix(n)), .switches = {}};
   const double half = orbit.duration / 2;
+  std::vector<double> with(n), against(n);
+  for (int k = 0; k < turn_samples; ++k) {
+    const double t = run.start_time + half * (k + 0.37) / turn_samples;
+    const std::vector<double> a = run(t), b = run(t + half);
+    for (size_t i = 0; i < n; ++i) with[i] += std::abs(a[i] - b[i]), against[i] += std::abs(a[i] + b[i]);
+  }
   for (size_t i = 0; i < n; ++i) {
-    double with = 0, against = 0;
-    for (int k = 0; k < turn_samples; ++k) {
-      const double t = run.start_time + half * (k + 0.37) / turn_samples;
-      const double a = run(t)[i], b = run(t + half)[i];
-      with += std::abs(a - b), against += std::abs(a + b);
-    }
-    if (against < with) out.sign[ix(i)] = -1;
+    if (against[i] < with[i]) out.sign[ix(i)] = -1;
     if (orbit.free[i]) out.sign[ix(i)] = 1;
-    if (!orbit.free[i] && std::min(with, against) > equal * turn_samples * orbit.size[ix(i)]) return std::nullopt;
+    if (!orbit.free[i] && std::min(with[i], against[i]) > equal * turn_samples * orbit.size[ix(i)]) return std::nullopt;
     if (orbit.shift[i] != 0) return std::nullopt;
   }
   if (out.sign.minCoeff() > 0) return std::nullopt;

@@ -439,9 +439,9 @@ Mat Filling::finished() const { return target_; }
 // --------------------------------------------------------------------------------------------
 
 void Vec::allocate(Index size) {
-  double* const memory = new_memory(size);
-  delete[] data_;
-  data_ = memory, rows_ = size;
+  double* const taken = memory_.take(size);
+  memory_.give_back(data_);
+  data_ = taken, rows_ = size;
 }
 
 Vec::Vec(const ConstView& column) : Vec(column.size()) {
@@ -468,10 +468,10 @@ Vec& Vec::operator=(const ConstView& column) {
 
 Vec& Vec::operator=(Mat&& column) {
   assert(column.size() == 0 || column.cols() == 1 || column.rows() == 1);
-  std::swap(data_, column.data_);
-  const Index size = column.size();
-  column.rows_ = rows_, column.cols_ = 1, column.across_ = rows_;
-  rows_ = size;
+  memory_.give_back(data_);
+  rows_ = column.size();
+  data_ = memory_.take_over(column.memory_, column.data_, rows_);
+  column.data_ = nullptr, column.rows_ = column.cols_ = column.across_ = 0;
   return *this;
 }
 
@@ -504,16 +504,17 @@ Vec Vec::LinSpaced(Index size, double first, double last) {
 
 void Mat::allocate(Index rows, Index cols) {
   if (rows * cols != size()) {
-    double* const memory = new_memory(rows * cols);
-    delete[] data_;
-    data_ = memory;
+    double* const taken = memory_.take(rows * cols);
+    memory_.give_back(data_);
+    data_ = taken;
   }
   rows_ = rows, cols_ = cols, across_ = rows;
 }
 
 Mat::Mat(const ConstView& other) : Mat(other.rows(), other.cols()) { copy(*this, other); }
 
-Mat::Mat(Vec&& column) noexcept : View(column.data_, column.rows_, 1, 1, column.rows_) {
+Mat::Mat(Vec&& column) noexcept : View(nullptr, column.rows_, 1, 1, column.rows_) {
+  data_ = memory_.take_over(column.memory_, column.data_, rows_);
   column.data_ = nullptr, column.rows_ = 0;
 }
 

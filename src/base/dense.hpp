@@ -208,23 +208,45 @@ class Filling {
   Index row_ = 0, column_ = 0, height_ = 0;
 };
 
-inline double* new_memory(Index size) { return size > 0 ? new double[static_cast<std::size_t>(size)] : nullptr; }
+/// The memory of a vector or matrix: a few entries lie in itself, so that small ones ask nobody for any.
+class Memory {
+ public:
+  static constexpr Index few = 12;
+
+  /// Of as many entries; none where there are none. What was taken before is not given back.
+  double* take(Index size) {
+    if (size > few) return new double[static_cast<std::size_t>(size)];
+    return size > 0 ? near_ : nullptr;
+  }
+  void give_back(double* data) const {
+    if (data != near_) delete[] data;
+  }
+  /// What `size` entries at `data`, which are those of `other`, become here; `other` has them no more.
+  double* take_over(const Memory& other, double* data, Index size) {
+    if (data != other.near_) return data;
+    for (Index i = 0; i < size; ++i) near_[i] = data[i];
+    return near_;
+  }
+
+ private:
+  double near_[few];
+};
 
 /// A column that owns its memory, entries beside each other. Not initialised but by what is given.
 class Vec : public View {
  public:
   Vec() : View(nullptr, 0, 1, 1, 0) {}
-  explicit Vec(Index size) : View(new_memory(size), size, 1, 1, 0) {}
+  explicit Vec(Index size) : View(nullptr, size, 1, 1, 0) { data_ = memory_.take(size); }
   Vec(const Vec& other) : Vec(other.constant()) {}
-  Vec(Vec&& other) noexcept : Vec() { swap(other); }
+  Vec(Vec&& other) noexcept : Vec() { take_over(other); }
   Vec(const ConstView& column);
   Vec(Mat&& column);
   Vec(std::initializer_list<double> entries);
-  ~Vec() { delete[] data_; }
+  ~Vec() { memory_.give_back(data_); }
 
   Vec& operator=(const Vec& other) { return *this = other.constant(); }
   Vec& operator=(Vec&& other) noexcept {
-    swap(other);
+    if (this != &other) take_over(other);
     return *this;
   }
   Vec& operator=(const ConstView& column);
@@ -260,28 +282,37 @@ class Vec : public View {
   void setOnes(Index size) { resize(size), fill(1); }
   void setConstant(Index size, double value) { resize(size), fill(value); }
   using View::swap;
-  void swap(Vec& other) noexcept { std::swap(data_, other.data_), std::swap(rows_, other.rows_); }
+  void swap(Vec& other) noexcept { std::swap(*this, other); }
 
  private:
   friend class Mat;
   const ConstView& constant() const { return *this; }
   void allocate(Index size);
+  /// The other one is empty behind it.
+  void take_over(Vec& other) noexcept {
+    memory_.give_back(data_);
+    data_ = memory_.take_over(other.memory_, other.data_, other.rows_);
+    rows_ = std::exchange(other.rows_, 0);
+    other.data_ = nullptr;
+  }
+
+  Memory memory_;
 };
 
 /// A matrix that owns its memory, column behind column. Not initialised but by what is given.
 class Mat : public View {
  public:
   Mat() : View(nullptr, 0, 0, 1, 0) {}
-  Mat(Index rows, Index cols) : View(new_memory(rows * cols), rows, cols, 1, rows) {}
+  Mat(Index rows, Index cols) : View(nullptr, rows, cols, 1, rows) { data_ = memory_.take(rows * cols); }
   Mat(const Mat& other) : Mat(other.constant()) {}
-  Mat(Mat&& other) noexcept : Mat() { swap(other); }
+  Mat(Mat&& other) noexcept : Mat() { take_over(other); }
   Mat(const ConstView& other);
   Mat(Vec&& column) noexcept;
-  ~Mat() { delete[] data_; }
+  ~Mat() { memory_.give_back(data_); }
 
   Mat& operator=(const Mat& other) { return *this = other.constant(); }
   Mat& operator=(Mat&& other) noexcept {
-    swap(other);
+    if (this != &other) take_over(other);
     return *this;
   }
   Mat& operator=(const ConstView& other);
@@ -312,15 +343,23 @@ class Mat : public View {
   void setConstant(Index rows, Index cols, double value) { resize(rows, cols), fill(value); }
   void setIdentity(Index rows, Index cols) { resize(rows, cols), View::setIdentity(); }
   using View::swap;
-  void swap(Mat& other) noexcept {
-    std::swap(data_, other.data_), std::swap(rows_, other.rows_), std::swap(cols_, other.cols_);
-    std::swap(across_, other.across_);
-  }
+  void swap(Mat& other) noexcept { std::swap(*this, other); }
 
  private:
   friend class Vec;
   const ConstView& constant() const { return *this; }
   void allocate(Index rows, Index cols);
+  /// The other one is empty behind it.
+  void take_over(Mat& other) noexcept {
+    memory_.give_back(data_);
+    data_ = memory_.take_over(other.memory_, other.data_, other.size());
+    rows_ = std::exchange(other.rows_, 0);
+    cols_ = std::exchange(other.cols_, 0);
+    across_ = std::exchange(other.across_, 0);
+    other.data_ = nullptr;
+  }
+
+  Memory memory_;
 };
 
 inline View::View(Vec& all) : View(all.data_, all.rows_, 1, 1, 0) {}

@@ -89,6 +89,7 @@ std::vector<Partial> gradient(const Expr& e, SymbolKind kind) { return Gradients
 
 std::vector<Partial> Gradients::operator()(const Expr& e, SymbolKind kind) {
   std::vector<Partial> out;
+  if (!contains_kind(e, kind)) return out;
   for (const Expr& s : symbols_in(std::span(&e, 1))) {
     if (s.symbol().kind != kind) continue;
     Expr d = by_.try_emplace(s, s).first->second(e);

@@ -7,14 +7,17 @@
 namespace saltus {
 namespace {
 
-/// Nodes that have been met: small formulas are the rule, so it starts small and without a list of its own.
+/// Nodes that have been met: small formulas are the rule, so it starts small and without memory of others.
 class Seen {
  public:
+  Seen() = default;
+  Seen(const Seen&) = delete;
+  Seen& operator=(const Seen&) = delete;
   /// Whether the node is new.
   bool insert(const Node* node) {
-    if (2 * (count_ + 1) > slots_.size()) grow();
+    if (2 * (count_ + 1) > size_) grow();
     size_t i = home(node);
-    for (; slots_[i]; i = (i + 1) & (slots_.size() - 1)) {
+    for (; slots_[i]; i = (i + 1) & (size_ - 1)) {
       if (slots_[i] == node) return false;
     }
     slots_[i] = node;
@@ -24,29 +27,37 @@ class Seen {
 
  private:
   size_t home(const Node* node) const {
-    return (reinterpret_cast<uintptr_t>(node) >> 4) * 0x9E3779B97F4A7C15ull >> 20 & (slots_.size() - 1);
+    return (reinterpret_cast<uintptr_t>(node) >> 4) * 0x9E3779B97F4A7C15ull >> 20 & (size_ - 1);
   }
   void grow() {
-    std::vector<const Node*> old(2 * slots_.size());
-    old.swap(slots_);
+    const std::span<const Node*> old(slots_, size_);
+    size_ *= 2;
+    std::vector<const Node*> larger(size_);
+    slots_ = larger.data();
     for (const Node* node : old) {
       if (!node) continue;
       size_t i = home(node);
-      while (slots_[i]) i = (i + 1) & (slots_.size() - 1);
+      while (slots_[i]) i = (i + 1) & (size_ - 1);
       slots_[i] = node;
     }
+    many_.swap(larger);
   }
 
-  std::vector<const Node*> slots_ = std::vector<const Node*>(64);
-  size_t count_ = 0;
+  std::array<const Node*, 64> few_{};
+  std::vector<const Node*> many_;
+  const Node** slots_ = few_.data();
+  size_t size_ = 64, count_ = 0;
 };
 
 }  // namespace
 
 std::vector<Expr> postorder(std::span<const Expr> roots) {
+  constexpr size_t usual = 16;
   std::vector<Expr> out;
   Seen seen;
   std::vector<std::pair<Expr, size_t>> stack;
+  out.reserve(usual);
+  stack.reserve(usual);
   for (const Expr& root : roots) {
     if (!seen.insert(root.node())) continue;
     stack.emplace_back(root, 0);

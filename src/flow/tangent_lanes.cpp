@@ -41,18 +41,22 @@ template <bool negative>
 }
 
 /// Coefficient k of a right side, added to `s0`. The newest tangents are ready last: their terms are added last.
+/// Without `varying` all terms are constant.
+template <bool varying>
 [[gnu::always_inline]] inline void add_sum(std::span<const TangentTerm> terms, const Group& x, int k, Four& s0) {
-  Four s1{}, s2{}, s3{};
-  for (const TangentTerm& term : terms) {
-    if (term.constant) continue;
-    const Four* newest = x(static_cast<size_t>(term.column)) + k;
-    if (term.negative) {
-      convolve<true>(term.series, newest, k, s0, s1, s2, s3);
-    } else {
-      convolve<false>(term.series, newest, k, s0, s1, s2, s3);
+  if constexpr (varying) {
+    Four s1{}, s2{}, s3{};
+    for (const TangentTerm& term : terms) {
+      if (term.constant) continue;
+      const Four* newest = x(static_cast<size_t>(term.column)) + k;
+      if (term.negative) {
+        convolve<true>(term.series, newest, k, s0, s1, s2, s3);
+      } else {
+        convolve<false>(term.series, newest, k, s0, s1, s2, s3);
+      }
     }
+    s0 = (s0 + s1) + (s2 + s3);
   }
-  s0 = (s0 + s1) + (s2 + s3);
   for (const TangentTerm& term : terms) {
     if (term.open) continue;
     const double a = term.negative ? -term.series[0] : term.series[0];
@@ -60,6 +64,7 @@ template <bool negative>
   }
 }
 
+template <bool varying>
 [[gnu::always_inline]] inline void expand_group(const TangentSystem& system, const Group& x, int order) {
   const size_t n = system.states(), unknowns = system.unknowns();
   const TangentTerm* const terms = system.terms.data();
@@ -69,7 +74,7 @@ template <bool negative>
     for (size_t a = 0; a < unknowns; ++a) {
       Four sum{};
       if (system.given) sum = x(system.g(a))[k];
-      add_sum(row(from, system.residual_end[a]), x, k, sum);
+      add_sum<varying>(row(from, system.residual_end[a]), x, k, sum);
       *x(system.residual(a)) = sum;
       from = system.residual_end[a];
     }
@@ -81,7 +86,7 @@ template <bool negative>
     for (size_t i = 0; i < n; ++i) {
       Four sum{};
       if (system.given) sum = x(system.f(i))[k];
-      add_sum(row(from, system.rate_end[i]), x, k, sum);
+      add_sum<varying>(row(from, system.rate_end[i]), x, k, sum);
       x(i)[k + 1] = factor * sum;
       from = system.rate_end[i];
     }
@@ -118,9 +123,11 @@ template <bool negative>
 }
 
 // The same for the registers of every machine, and for wide ones. The sums are formed in one order: the bits are equal.
-void expand_plain(const TangentSystem& system, const Group& x, int order) { expand_group(system, x, order); }
-[[gnu::target("avx2")]] void expand_wide(const TangentSystem& system, const Group& x, int order) {
-  expand_group(system, x, order);
+void expand_plain(const TangentSystem& system, const Group& x, int order, bool varying) {
+  varying ? expand_group<true>(system, x, order) : expand_group<false>(system, x, order);
+}
+[[gnu::target("avx2")]] void expand_wide(const TangentSystem& system, const Group& x, int order, bool varying) {
+  varying ? expand_group<true>(system, x, order) : expand_group<false>(system, x, order);
 }
 bool converged_plain(const Group& x, size_t states, int order, double tau, double tolerance) {
   return group_has_converged(x, states, order, tau, tolerance);
@@ -152,7 +159,9 @@ TangentSystem TangentSystem::without_infinite() const {
 
 void expand(const TangentSystem& system, TangentRows& tangents, int order) {
   static const auto run = lanes_supported() ? expand_wide : expand_plain;
-  for (size_t g = 0; g < tangents.groups(); ++g) run(system, group_of(tangents, g), order);
+  const bool varying =
+      !std::all_of(system.terms.begin(), system.terms.end(), [](const TangentTerm& t) { return t.constant; });
+  for (size_t g = 0; g < tangents.groups(); ++g) run(system, group_of(tangents, g), order, varying);
 }
 
 bool has_converged(TangentRows& tangents, size_t states, int order, double tau, double tolerance) {

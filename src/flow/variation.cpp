@@ -48,6 +48,13 @@ void Variation::begin(Mat x, Mat p) {
   last_shift_.setZero(1, x_.cols());
 }
 
+void Variation::forget_events() {
+  passages_.clear();
+  notes_.clear();
+  last_arc_ = {};
+  last_time_ = 0;
+}
+
 void Variation::bind(const std::vector<double>& parameters) {
   if (options_.parameters == parameters) return;
   options_.parameters = parameters;

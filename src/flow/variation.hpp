@@ -46,6 +46,8 @@ class Variation {
     x_ = std::move(x);
     passages_.clear();
   }
+  /// What was met on the way so far counts no more: another run begins.
+  void forget_events();
   /// The tangents moved by others along a stretch, with the same events to come.
   void carry(Mat x) { x_ = std::move(x); }
   /// Only the first so many directions from here on.
@@ -96,6 +98,21 @@ class Variation {
   bool reset(const Transition& event, const Arc& arc, std::span<double> x, double t, Mat& z, const Mat& dt);
   /// Freezes the jumps of an event: the nonsmooth functions in what they set keep to what they choose there.
   void freeze(Transition& event, const Arc& arc);
+  /// Where a root ends (h' = -sqrt(h)): a surface is met without speed and stayed on, because slopes across it are
+  /// infinite.
+  struct RootEnd {
+    double value = 0;  ///< h
+    Vec normal;        ///< h_x
+    Vec direction;     ///< D, along which rates change with h; h_x D = 1
+    Mat off;           ///< h_x X + h_p P
+  };
+  /// That of an event at a point, if it is one.
+  std::optional<RootEnd> root_end(const Transition& event, const Arc& before, std::span<const double> x, double t);
+  /// Onto a surface where a root has ended, on the side of the guard: beyond it the field has no values. While it rests
+  /// there, h' = 0 as well.
+  void land_on_root(const Guard& g, const Arc& arc, std::span<double> x, double t);
+  /// The tangents there: what is left above the surface has gone where D leads.
+  void end_root(const RootEnd& root) { x_ -= root.direction * root.off; }
   /// How far a frozen jump is from one that would do something else.
   struct JumpRoom {
     size_t place = 0;        ///< of the jump among those of the event
@@ -173,6 +190,7 @@ class Variation {
 
   // ---- along a piece (variation_along.cpp)
   void move_along(const Piece& piece, const Arc& arc, double tau);
+  bool leave_root(const Piece& piece, const Arc& arc, double tau);
   void add_parameters(int order);
   void take_solution();
   void expand_tangents(int order);
@@ -204,6 +222,7 @@ class Variation {
   // ---- through a transition (variation_events.cpp)
   void pass(const Transition& event);
   void pass_at_start(const Transition& event, const Arc& before);
+  bool only_meets_rest(const Transition& event) const;
   void start_to_slide(const Transition& event, const Arc& after);
   bool only_starts_to_slide(const Transition& event) const;
   Arc arc_before(const Transition& event) const;
@@ -262,6 +281,7 @@ class Variation {
     Mat by_parameter;
   };
   Ground ground(const Arc& arc, std::span<const double> x, double t);
+  void keep_at_zero(const Vec& slope, double value, bool tangents, std::span<double> x);
   void rest(const Ground& g);
 
   const Program& program_;

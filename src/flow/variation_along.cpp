@@ -95,6 +95,11 @@ void Variation::move_along(const Piece& piece, const Arc& arc, double tau) {
     int order = expand_along(piece, arc, done);
     if (order == 0) break;  // where sliding ends or a field begins: nothing moves so fast
     expand_tangents(order);
+    if (left_out_ && done == 0 && !is_series(piece)) {
+      if (leave_root(piece, arc, tau)) return;
+      order = expand_along(piece, arc, done);
+      expand_tangents(order);
+    }
     const double left = tau - done;
     double length = trusted_length(std::abs(left), order);
     // Slopes that are infinite where the piece begins (log(z) at z = 0, by the exponent of z^n) are so at that point
@@ -112,6 +117,35 @@ void Variation::move_along(const Piece& piece, const Arc& arc, double tau) {
     }
     done = move == left ? tau : done + move;
   }
+}
+
+/// Along the tangent out of a point where a root begins slopes are infinite and have a finite integral, which is small:
+///   X becomes exp(M) X,   M = integral of f_x over the piece
+/// in the variable s, tau = s^4, in which slopes like tau^-1/2 are polynomials. False where there is none.
+bool Variation::leave_root(const Piece& piece, const Arc& arc, double tau) {
+  constexpr double small = 0.01;
+  constexpr std::array<std::pair<double, double>, 3> half = {
+      {{0.2386191860831969, 0.4679139345726910},
+       {0.6612093864662645, 0.3607615730481386},
+       {0.9324695142031521,
+        0.1713244923791704}}};  // Gauss's nodes and weights on -1 .. 1, six with their mirror images
+  const int n = program_.states();
+  Mat M = Mat::Zero(n, n + p_.cols());
+  for (const auto& [node, weight] : half) {
+    for (const double mirrored : {-node, node}) {
+      const double s = 0.5 * (1 + mirrored), place = tau * s * s * s * s;
+      Trajectory::evaluate(piece, n, place, point_.data());
+      M += (0.5 * weight * 4 * s * s * s * tau) * rate_slopes(arc, point_, piece.start + place, p_);
+    }
+  }
+  if (!M.allFinite() || !(M.leftCols(n).norm() < small)) return false;
+  Mat term = M.leftCols(n) * x_ + M.rightCols(p_.cols());
+  for (int k = 2; k <= 4; ++k) {
+    x_ += term;
+    term = M.leftCols(n) * term / k;
+  }
+  x_ += term;
+  return x_.allFinite();
 }
 
 /// Series of states, unknowns and derivatives at a place of a piece; their order, 0 where there are none. A piece made

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/index.hpp"
+#include "flow/thresholds.hpp"
 #include "flow/variation.hpp"
 
 namespace saltus {
@@ -26,6 +27,12 @@ void Variation::pass(const Transition& event) {
   const Arc before = arc_before(event), after{event.after, event.counters, {}, event.guess};
   if (!resets && !counts && event.guess.empty() && only_starts_to_slide(event)) return start_to_slide(event, after);
   if (event.guards.empty()) return pass_at_start(event, before);
+  if (const std::optional<RootEnd> root = root_end(event, before, event.x_minus, event.t)) {
+    end_root(*root);
+    last_time_ = event.t;
+    last_shift_.setZero(1, x_.cols());
+    return;
+  }
 
   const Vec f1 = rates(after, event.x_plus, event.t);
   event_point(before, event.x_minus, event.t);
@@ -75,6 +82,45 @@ void Variation::start_to_slide(const Transition& event, const Arc& after) {
   first_ = false;
   last_time_ = event.t;
   last_shift_.setZero(1, x_.cols());
+}
+
+/// Whether all that happens is that one surface is met and stayed on, whatever its letter.
+bool Variation::only_meets_rest(const Transition& event) const {
+  if (event.guards.size() != 1 || event.guards[0].kind != GuardKind::surface) return false;
+  const size_t u = at(event.guards[0].item);
+  const char from = event.before.switches[u], to = event.after.switches[u];
+  return (from == '+' || from == '-') && to == '=' && event.jumps.empty() && event.hits.empty() &&
+         event.resting.empty() && event.counters_before == event.counters;
+}
+
+/// Slopes grow without bound towards the surface there, and nowhere else.
+std::optional<Variation::RootEnd> Variation::root_end(const Transition& event, const Arc& before,
+                                                      std::span<const double> x, double t) {
+  constexpr double above = 1e-24;  // of the states: slopes of roots are seen as far as numbers reach
+  constexpr double farther = 16, grown = 1.1;
+  if (!only_meets_rest(event)) return std::nullopt;
+  const Guard& g = event.guards[0];
+  const GuardSlope h = guard(g, before, x, t, p_);
+  const double square = h.by_state.squaredNorm(), side = event.before.switches[at(g.item)] == '+' ? 1 : -1;
+  if (!(square > 0) || !std::isfinite(square)) return std::nullopt;
+  double size = 0, terms = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    size = std::max(size, std::abs(x[i]));
+    terms = std::max(terms, std::abs(h.by_state[ix(i)] * x[i]));
+  }
+  const double near = std::max(same_time_bits * eps * terms, above * (size > 0 ? size : 1.0));
+  const auto slope_at = [&](double distance) {
+    std::vector<double> point(x.begin(), x.end());
+    for (size_t i = 0; i < point.size(); ++i) point[i] += h.by_state[ix(i)] * (side * distance - h.value) / square;
+    return Vec(rate_slopes(before, point, t, {}) * h.by_state / square);
+  };
+  const Vec slope = slope_at(near);
+  const double here = h.by_state.dot(slope), there = h.by_state.dot(slope_at(farther * near));
+  if (!slope.allFinite() || !(direction_ * here < 0) || !(here / there > grown)) return std::nullopt;
+  RootEnd out{h.value, h.by_state, slope / here, Mat::Zero(1, x_.cols())};
+  if (x_.cols() > 0) out.off = h.by_state.transpose() * x_;
+  if (h.by_parameter.size() == out.off.cols()) out.off += h.by_parameter.transpose();
+  return out;
 }
 
 /// Whether all that changes at an event is one switch, which begins to slide.

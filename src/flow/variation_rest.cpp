@@ -70,10 +70,37 @@ void Variation::rest(const Ground& g) {
   first_ = false;
 }
 
+/// The shortest way to where a function is zero.
+void Variation::keep_at_zero(const Vec& slope, double value, bool tangents, std::span<double> x) {
+  const double square = slope.squaredNorm();
+  if (!(square > 0) || !std::isfinite(square) || !std::isfinite(value)) return;
+  for (size_t i = 0; i < x.size(); ++i) x[i] -= slope[ix(i)] * value / square;
+  if (tangents && x_.cols() > 0) x_ -= slope * (slope.transpose() * x_) / square;
+}
+
+void Variation::land_on_root(const Guard& g, const Arc& arc, std::span<double> x, double t) {
+  constexpr double beside = 1e-12;  // of the states: where slopes are finite
+  const bool rests = arc.mode.switches[at(g.item)] == '=';
+  const Vec n = guard(g, arc, x, t).by_state;
+  keep_at_zero(n, guard(g, arc, x, t).value, rests, x);
+  double rate = rests ? n.dot(rates(arc, x, t)) : 0.0;
+  if (rate == 0 || !std::isfinite(rate)) return;
+  std::vector<double> point(x.begin(), x.end());
+  for (size_t i = 0; i < point.size(); ++i)
+    point[i] += g.side * beside * column_of(x).max_abs() * n[ix(i)] / n.squaredNorm();
+  Vec slope = rate_slopes(arc, point, t, {}).transpose() * n;
+  slope -= n * (slope.dot(n) / n.squaredNorm());  // across the surface it is infinite
+  // To the last digit, and beyond: what is left would flow out in no time, again and again.
+  for (int round = 0; round < 40 && rate != 0; ++round) {
+    keep_at_zero(slope, rate, round == 0, x);
+    rate = n.dot(rates(arc, x, t));
+  }
+}
+
 void Variation::land(const Arc& arc, std::span<double> x, double t) {
   constexpr double rounding = 4e-16;
+  Ground g = ground(arc, x, t);
   for (int round = 0; round < 3; ++round) {
-    const Ground g = ground(arc, x, t);
     if (g.values.size() == 0) return;
     if (g.values.isZero(0)) {  // it is there
       if (round == 0) rest(g);
@@ -86,7 +113,8 @@ void Variation::land(const Arc& arc, std::span<double> x, double t) {
       moved = moved || std::abs(step[i]) > rounding * std::abs(x[ux(i)]);
       x[ux(i)] -= step[i];
     }
-    if (round == 0) moved ? rest(arc, x, t) : rest(g);
+    if (moved && round < 2) g = ground(arc, x, t);
+    if (round == 0) rest(g);
     if (!moved) return;
   }
 }

@@ -129,6 +129,7 @@ Expr restrict_to(const Expr& y, const Expr& formula) {
   for (const Partial& d : gradient(y, SymbolKind::state)) {
     if (contains_kind(d.value, SymbolKind::state) || contains_kind(d.value, SymbolKind::time) || has_unknowns(d.value))
       continue;
+    if (!depends_on(formula, d.symbol)) return formula;
     ExprMap<Expr> without, solved;
     without.emplace(d.symbol, 0.0);
     solved.emplace(d.symbol, -substitute(y, without) / d.value);

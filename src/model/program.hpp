@@ -121,6 +121,7 @@ class Program {
   double attract() const { return attract_; }
   /// States that vanish with state i, itself among them (model/vanishing); if it is the only one it keeps its sign.
   const std::vector<int>& vanishing(int i) const { return vanishing_[static_cast<size_t>(i)]; }
+  const std::vector<std::vector<int>>& vanishing() const { return vanishing_; }
   bool plain(int i) const { return plain_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on states or time at all (otherwise its sign is fixed by the parameters).
   bool moves(int i) const { return moves_[static_cast<size_t>(i)]; }

@@ -1371,5 +1371,36 @@ every = "2*pi/w"
   }
 }
 
+TEST(Branch, OfOrbitsThatRestWhereARootEndsIsRefused) {
+  const Model model = read_model_text(R"M(
+equations = """
+  h1' = q*open - 0.5*sqrt(max(h1, 0))
+  h2' = (0.5*sqrt(max(h1, 0)) - 0.4*sqrt(max(h2, 0)))/2
+  open' = 0
+"""
+[parameters]
+q = 1
+[initial]
+h1 = 0
+h2 = 0
+open = 1
+[jump.full]
+on = "h2 - 1.5"
+direction = "rising"
+set = { open = 0 }
+[jump.low]
+on = "h2 - 0.5"
+direction = "falling"
+set = { open = 1 }
+[section.middle]
+on = "h2 - 1"
+direction = "rising"
+)M");
+  const Branch branch =
+      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.8, .high = 1.6});
+  EXPECT_FALSE(branch.found);
+  EXPECT_NE(branch.message.find("a root ends"), std::string::npos) << branch.message;
+}
+
 }  // namespace
 }  // namespace saltus

@@ -164,6 +164,41 @@ TEST(Dense, WhatWasMovedFromIsEmptyOrWhatItWasSwappedFor) {
   EXPECT_EQ(y, (Vec{1, 2, 3}));
 }
 
+// Few entries lie in the object itself, many elsewhere: 12 and 13 are the last and the first of them.
+TEST(Dense, SmallAndLargeOnesAreMovedSwappedAndResizedAlike) {
+  for (const Index a : {0, 1, 4, 12, 13, 40}) {
+    for (const Index b : {0, 1, 4, 12, 13, 40}) {
+      const Vec one = Vec::LinSpaced(a, 1, 2), other = Vec::LinSpaced(b, 3, 4);
+      Vec x = one, y = other;
+      x.swap(y);
+      EXPECT_EQ(x, other);
+      EXPECT_EQ(y, one);
+      x = std::move(y);
+      EXPECT_EQ(x, one);
+      x.resize(b);
+      x = other;
+      EXPECT_EQ(x, other);
+      const Mat first = whole_numbers(a, 2, 3), second = whole_numbers(2, b, 4);
+      Mat p = first, q = second;
+      p.swap(q);
+      EXPECT_EQ(p, second);
+      EXPECT_EQ(q, first);
+      p = std::move(q);
+      EXPECT_EQ(p, first);
+      p.resize(2, b);
+      p = second;
+      EXPECT_EQ(p, second);
+      Vec column = Mat(one);
+      EXPECT_EQ(column, one);
+      const Mat back = std::move(column);
+      EXPECT_EQ(back, Mat(one));
+      std::vector<Mat> grown;
+      for (int k = 0; k < 9; ++k) grown.push_back(first);
+      for (const Mat& m : grown) EXPECT_EQ(m, first);
+    }
+  }
+}
+
 TEST(Dense, OneIndexCountsTheColumnsOfAMatrixThrough) {
   Mat a = (Mat(2, 3) << 1, 2, 3, 4, 5, 6).finished();
   a[3] = 7;

@@ -583,6 +583,56 @@ q = 0
   EXPECT_NEAR(exact(1, 3), 0.5 + 2 + 2.5 * 2, 1e-11);
 }
 
+// All of h1 flows into h2 before h1 rests at 0; z is the integral of h1: 2/(3 c) h1^(3/2).
+TEST(Variation, KnowsTheClosedFormOfATankThatRunsEmpty) {
+  Derivatives derivatives(R"M(
+equations = """
+  h1' = -c*sqrt(max(h1, 0))
+  h2' = c*sqrt(max(h1, 0))
+  z' = h1
+"""
+[parameters]
+c = 0.5
+[initial]
+h1 = 1
+h2 = 0.3
+z = 0
+)M",
+                          6);
+  const Mat exact = derivatives.exact();
+  for (Index j = 0; j < exact.cols(); ++j) EXPECT_EQ(exact(0, j), 0);
+  EXPECT_NEAR(exact(1, 0), 1, 1e-9);
+  EXPECT_NEAR(exact(1, 3), 0, 1e-9);
+  EXPECT_NEAR(exact(2, 0), 2, 1e-9);
+  EXPECT_NEAR(exact(2, 3), -8.0 / 3, 1e-9);
+}
+
+// A start later by dt is h1 less by q dt, and all of the rest of the motion later: d h/d h1(0) = h'/q. With w =
+// sqrt(h1), t = -(2/c^2) (c w + q log(1 - c w/q)).
+TEST(Variation, KnowsTheClosedFormOfATankThatFillsFromEmpty) {
+  Derivatives derivatives(R"M(
+equations = """
+  h1' = q - c*sqrt(max(h1, 0))
+  h2' = c*sqrt(max(h1, 0))
+"""
+[parameters]
+c = 0.5
+q = 1
+[initial]
+h1 = 0
+h2 = 0
+)M",
+                          2);
+  double low = 0, high = 2;
+  for (int k = 0; k < 200; ++k) {
+    const double w = 0.5 * (low + high), t = -8 * (0.5 * w + std::log1p(-0.5 * w));
+    (t < 2 ? low : high) = w;
+  }
+  const Mat exact = derivatives.exact();
+  EXPECT_NEAR(exact(0, 0), 1 - 0.5 * low, 1e-8);
+  EXPECT_NEAR(exact(1, 0), 0.5 * low, 1e-8);
+}
+
 TEST(Variation, KnowsTheClosedFormOfAClock) {
   // x doubles at every tick of T = 1/2 and decays in between; the last of six ticks is at 3 T.
   Derivatives derivatives(R"M(
