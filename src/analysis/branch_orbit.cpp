@@ -310,7 +310,10 @@ bool OrbitCurve::comes_round(const CurvePoint& p, const BranchPoint& now) {
   const bool by_numbers =
       book_.branch.autonomous && std::abs(again.period - begun_.period) < same * begun_.period &&
       std::equal(again.spectrum.begin(), again.spectrum.end(), begun_.spectrum.begin(), begun_.spectrum.end(), alike);
-  if (!by_numbers && !near(again.state, begun_.state, same)) return false;
+  // On a section that an event makes, states may be equal at two phases of the clock: resets to one value.
+  const bool at_one_phase =
+      book_.branch.autonomous || std::abs(std::remainder(again.t - begun_.t, begun_.period)) < same * begun_.period;
+  if (!by_numbers && (!at_one_phase || !near(again.state, begun_.state, same))) return false;
   book_.point(again);
   stop_ = {.why = "closed"};
   return true;
@@ -369,7 +372,8 @@ bool OrbitCurve::ends_at(const BranchPoint& p) {
 
 bool OrbitCurve::grows_on_the_spot(const BranchPoint& p) {
   constexpr int count = 3;
-  constexpr double still = 1e-6;  // share of the range by which the parameter moves while the period grows by a factor e
+  constexpr double still =
+      1e-6;  // share of the range by which the parameter moves while the period grows by a factor e
   const double largest = p.spectrum.empty() ? 0 : std::abs(p.spectrum[0]);
   const bool grows = p.period > last_period_, neutral = largest > 0.5 && largest < 2;
   const double growth = grows && last_period_ > 0 ? std::log(p.period / last_period_) : 0;

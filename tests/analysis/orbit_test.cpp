@@ -646,6 +646,34 @@ TEST(Exponents, OfTheLorenzSystemAreThoseOfTheLiterature) {  // Sprott 2003: 0.9
 }
 
 // Half a million steps that are short for stability. The period by Radau IIA, rtol 1e-11.
+// A plane through x = 0.4 is passed once along the flow and once by the jump from 0.3 to 0.6.
+TEST(Orbit, BeginsWhereTheFlowPassesThePlaneNotAJump) {
+  const Model model = read_model_text(R"M(
+equations = "x' = 1\nn' = 0"
+[initial]
+x = 0.1
+n = 0
+[jump.back]
+on = "x - 0.8"
+direction = "rising"
+when = "n < 0.5"
+set = { x = 0.2, n = 1 }
+[jump.lift]
+on = "x - 0.3"
+direction = "rising"
+when = "n > 0.5 and n < 1.5"
+set = { x = 0.6, n = 2 }
+[jump.home]
+on = "x - 1"
+direction = "rising"
+when = "n > 1.5"
+set = { x = 0, n = 0 }
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model)});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 0.8 + 0.1 + 0.4, 1e-12);
+}
+
 TEST(Orbit, OfAStiffOscillatorIsSolvedForThoughItsLegHasManySteps) {
   const Model model = read_model_text(R"M(
 equations = """
