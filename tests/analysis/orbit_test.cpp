@@ -712,5 +712,19 @@ every = 1
   EXPECT_NEAR(orbit.multipliers[0].real(), 0.19, 1e-9);
 }
 
+// Three genes in a ring, thresholds at 1/2 (Glass & Pasternack 1978): with g the golden ratio, a switch follows every
+// ln(g), and from one to the next the linear fractional map has the multipliers 1/g and -1/g^2: rates -1 and -2.
+TEST(Exponents, OfACycleHaveErrorsThatContainTheTruth) {
+  const Program program(read_model_text(
+      "equations = \"\"\"\n  x' = step(0.5 - z) - x\n  y' = step(x - 0.5) - y\n  z' = step(y - 0.5) - z\n\"\"\"\n"
+      "[initial]\nx = 0.1\ny = 0.2\nz = 0.3\n"));
+  for (const double until : {150.0, 200.0, 333.0, 400.0}) {
+    const Exponents e = find_exponents(program, {.run = run_of(program.model(), until)});
+    ASSERT_EQ(e.exponents.size(), 3u);
+    for (size_t k = 0; k < 3; ++k)
+      EXPECT_NEAR(e.exponents[k], -static_cast<double>(k), 3 * e.error[k] + 1e-12) << until;
+  }
+}
+
 }  // namespace
 }  // namespace saltus
