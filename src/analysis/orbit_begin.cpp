@@ -266,9 +266,10 @@ OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
     throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try `equilibrium`"};
   if (out.times.size() < 2 && run.end.why != Why::stop) {
     const std::string& name = model_.sections[at(section_)].name;
-    throw Failure{"section", run.end.message.empty() || gave_up
-                                 ? fmt::format("the run does not return to the section '{}'", name)
-                                 : "the run ends early: " + run.end.message};
+    const std::string lost = plane_start_ ? "the run does not come back to where it has been: if it comes to rest, try "
+                                            "`equilibrium`; if it is on its way to an orbit, a larger `until`"
+                                          : fmt::format("the run does not return to the section '{}'", name);
+    throw Failure{"section", run.end.message.empty() || gave_up ? lost : "the run ends early: " + run.end.message};
   }
   if (!out.settled && run.end.why != Why::stop && !gave_up && run.end.why != Why::time)
     throw Failure{"run", "the run ends early: " + run.end.message};

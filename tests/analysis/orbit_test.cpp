@@ -646,6 +646,24 @@ TEST(Exponents, OfTheLorenzSystemAreThoseOfTheLiterature) {  // Sprott 2003: 0.9
 }
 
 // Half a million steps that are short for stability. The period by Radau IIA, rtol 1e-11.
+// Prey and predators that are harvested above a threshold (Kuznetsov, Rinaldi & Gragnani 2003), on their way to rest.
+TEST(Orbit, ThatIsNotThereIsToldWithoutASectionNobodyWrote) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = x*(1 - x) - eaten
+  y' = eaten - 0.0444*y - if(y > 0.5, 0.2067*y, 0)
+  eaten = 0.3556*x*y/(0.33 + x)
+"""
+[initial]
+x = 0.5
+y = 0.3
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model, 500)});
+  EXPECT_FALSE(orbit.found);
+  EXPECT_NE(orbit.message.find("`equilibrium`"), std::string::npos) << orbit.message;
+  EXPECT_EQ(orbit.message.find("plane"), std::string::npos) << orbit.message;
+}
+
 // A plane through x = 0.4 is passed once along the flow and once by the jump from 0.3 to 0.6.
 TEST(Orbit, BeginsWhereTheFlowPassesThePlaneNotAJump) {
   const Model model = read_model_text(R"M(
