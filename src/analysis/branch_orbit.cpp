@@ -316,7 +316,10 @@ bool OrbitCurve::comes_round(const CurvePoint& p, const BranchPoint& now) {
   const bool by_numbers =
       book_.branch.autonomous && std::abs(again.period - begun_.period) < same * begun_.period &&
       std::equal(again.spectrum.begin(), again.spectrum.end(), begun_.spectrum.begin(), begun_.spectrum.end(), alike);
-  if (!by_numbers && !near(again.state, begun_.state, same)) return false;
+  // On a section that an event makes, states may be equal at two phases of the clock: resets to one value.
+  const bool at_one_phase =
+      book_.branch.autonomous || std::abs(std::remainder(again.t - begun_.t, begun_.period)) < same * begun_.period;
+  if (!by_numbers && (!at_one_phase || !near(again.state, begun_.state, same))) return false;
   book_.point(again);
   stop_ = {.why = "closed"};
   return true;

@@ -40,13 +40,15 @@ class Blocks {
       s.erase(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(std::min(blocks, s.size())));
   }
 
-  /// Standard error of the mean rate: blocks are joined until neighbours no longer know each other.
-  double error(size_t k, double time) const {
+  /// Standard error of the mean rate: blocks are joined until neighbours no longer know each other. On a cycle they may
+  /// all be alike: then what is left over at the end, which they do not contain, makes the error.
+  double error(size_t k, double time, double rate) const {
     std::vector<double> rates;
     const size_t whole = static_cast<size_t>(time / length_ + 1e-9);
     for (size_t b = 0; b < std::min(whole, sums_[k].size()); ++b) rates.push_back(sums_[k][b] / length_);
     if (rates.size() < 2) return std::nan("");
-    double largest = 0;
+    const double whole_blocks = std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size());
+    double largest = std::abs(rate - whole_blocks);
     do {
       const double n = static_cast<double>(rates.size());
       double mean = 0, square = 0;
@@ -122,7 +124,7 @@ class RunningSpectrum {
     double modulus = 0, positive = 0, error = 0;
     for (size_t k = 0; k < counted_.size(); ++k) {
       if (!std::isfinite(counted_[k])) continue;
-      const double value = counted_[k] / time, own = blocks_->error(k, time);
+      const double value = counted_[k] / time, own = blocks_->error(k, time, value);
       modulus = std::max(modulus, std::abs(value));
       if (value > clearly * own) positive = std::max(positive, value);
       error = std::max(error, own);
@@ -144,7 +146,7 @@ class RunningSpectrum {
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value[a] > value[b]; });
     for (const size_t k : order) {
       out.exponents.push_back(value[k]);
-      out.error.push_back(blocks_ && std::isfinite(value[k]) ? blocks_->error(k, out.time) : std::nan(""));
+      out.error.push_back(blocks_ && std::isfinite(value[k]) ? blocks_->error(k, out.time, value[k]) : std::nan(""));
       if (!std::isinf(value[k])) out.running.push_back(std::move(running_[k]));
     }
     out.times = std::move(times_);

@@ -51,11 +51,11 @@ Orbit OrbitSearch::find() {
       throw Failure{"clock", "time enters the equations without an evident period; give a section with 'every'"};
     if (!forced_ && section_ < 0) add_plane();
     make_engines();
-    Begin begin = options_.guess ? take_guess() : settle();
-    if (!forced_ && !options_.guess && leaps_over_section(begin)) {
+    Begin begin = options_.guess ? take_guess() : off_leaps(settle());
+    if (!forced_ && !options_.guess && !plane_start_ && leaps_over_section(begin)) {
       add_plane();
       make_engines();
-      begin = settle();
+      begin = off_leaps(settle());
     }
     solve(begin, orbit);
   } catch (const Failure& failure) {

@@ -149,10 +149,19 @@ bool OrbitSearch::is_on_section(const Begin& begin) {
 /// a section ends no leg.
 bool OrbitSearch::leaps_over_section(const Begin& begin) {
   constexpr double far = 1e-6;  // of the size of the state
-  if (section_ < 0 || plane_start_ || model_.sections[at(section_)].kind != Section::Kind::on) return false;
+  if (section_ < 0 || model_.sections[at(section_)].kind != Section::Kind::on) return false;
   const Variation::GuardSlope slope = variation().section(section_, arc_at(begin), begin.x, begin.t);
   const ConstView x = column_at(begin.x.data(), ix(begin.x.size()));
   return std::abs(slope.value) > far * slope.by_state.norm() * x.norm();
+}
+
+/// Of the returns of one period the first that is a zero of the section's function; the given one if there is none.
+OrbitSearch::Begin OrbitSearch::off_leaps(const Begin& begin) {
+  if (forced_ || begin.returns < 2 || !leaps_over_section(begin)) return begin;
+  for (const Begin& later : returns_from(begin, begin.returns - 1, 0)) {
+    if (!leaps_over_section(later)) return {later.x, later.t, begin.returns};
+  }
+  return begin;
 }
 
 /// What is constant where a run begins.
@@ -257,9 +266,10 @@ OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
     throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try `equilibrium`"};
   if (out.times.size() < 2 && run.end.why != Why::stop) {
     const std::string& name = model_.sections[at(section_)].name;
-    throw Failure{"section", run.end.message.empty() || gave_up
-                                 ? fmt::format("the run does not return to the section '{}'", name)
-                                 : "the run ends early: " + run.end.message};
+    const std::string lost = plane_start_ ? "the run does not come back to where it has been: if it comes to rest, try "
+                                            "`equilibrium`; if it is on its way to an orbit, a larger `until`"
+                                          : fmt::format("the run does not return to the section '{}'", name);
+    throw Failure{"section", run.end.message.empty() || gave_up ? lost : "the run ends early: " + run.end.message};
   }
   if (!out.settled && run.end.why != Why::stop && !gave_up && run.end.why != Why::time)
     throw Failure{"run", "the run ends early: " + run.end.message};

@@ -98,6 +98,7 @@ class OrbitSearch {
   Begin take_guess();
   bool is_on_section(const Begin& begin);
   bool leaps_over_section(const Begin& begin);
+  Begin off_leaps(const Begin& begin);
   Arc arc_at(const Begin& begin);
   std::vector<Begin> returns_from(const Begin& begin, int count, double longest);
   Begin settle();

@@ -38,6 +38,44 @@ std::vector<double> coefficients(const double* c, int order, double offset = 0) 
   return out;
 }
 
+/// The series of what a guard is zero of, less `offset`; none where it is no function of the step.
+struct GuardFunction {
+  const double* c = nullptr;
+  double offset = 0;
+  int output = -1;  ///< of the tape, if it is a formula of the state
+};
+GuardFunction guard_function(const Program& program, const Series& series, const Guard& g) {
+  switch (g.kind) {
+    case GuardKind::surface: return {series.surface(g.item), 0, static_cast<int>(program.surface(g.item))};
+    case GuardKind::gap: return {series.gap(g.item), 0, static_cast<int>(program.gap(g.item))};
+    case GuardKind::jump: return {series.jump(g.item), 0, static_cast<int>(program.jump(g.item))};
+    case GuardKind::sigma: return {series.unknown(g.item), g.side * series.hold(g.item)};
+    case GuardKind::slip: return {series.unknown(g.item), 1.0 * g.side};
+    case GuardKind::lambda: return {series.unknown(program.switches() + g.item)};
+    case GuardKind::slope:
+    case GuardKind::clock: break;
+  }
+  return {};
+}
+
+/// What a step must resolve besides the states where it is looked at: a distance has a shorter reach than coordinates.
+std::vector<WatchedSeries> series_seen(const Program& program, const Smooth& smooth, std::span<const Guard> watched) {
+  const Series& series = smooth.series();
+  std::vector<WatchedSeries> out;
+  const auto add = [&](const GuardFunction& f) {
+    const auto finite = [](double c) { return std::isfinite(c); };
+    if (f.c && std::all_of(f.c, f.c + smooth.order() + 1, finite)) out.push_back({f.c, std::abs(f.offset), f.output});
+  };
+  for (const Guard& g : watched) add(guard_function(program, series, g));
+  const std::vector<Section>& sections = program.model().sections;
+  for (size_t s = 0; s < sections.size(); ++s) {
+    const int number = static_cast<int>(s);
+    if (sections[s].kind == Section::Kind::on)
+      add({series.section(number), 0, static_cast<int>(program.section(number))});
+  }
+  return out;
+}
+
 }  // namespace
 
 Shooting::Shooting(const Program& program, const RunOptions& run, bool forced, double direction)
@@ -139,20 +177,9 @@ LegTrace::Stretch Shooting::watch(std::span<const Guard> watched) const {
   const Series& series = smooth_->series();
   const int order = smooth_->order();
   for (const Guard& g : watched) {
-    switch (g.kind) {
-      case GuardKind::surface: stretch.guards.push_back(coefficients(series.surface(g.item), order)); break;
-      case GuardKind::gap: stretch.guards.push_back(coefficients(series.gap(g.item), order)); break;
-      case GuardKind::jump: stretch.guards.push_back(coefficients(series.jump(g.item), order)); break;
-      case GuardKind::sigma:
-        stretch.guards.push_back(coefficients(series.unknown(g.item), order, g.side * series.hold(g.item)));
-        break;
-      case GuardKind::slip: stretch.guards.push_back(coefficients(series.unknown(g.item), order, g.side)); break;
-      case GuardKind::lambda:
-        stretch.guards.push_back(coefficients(series.unknown(program_.switches() + g.item), order));
-        break;
-      case GuardKind::slope:
-      case GuardKind::clock: stretch.guards.emplace_back(at(order) + 1, 0.0); break;
-    }
+    const GuardFunction function = guard_function(program_, series, g);
+    stretch.guards.push_back(function.c ? coefficients(function.c, order, function.offset)
+                                        : std::vector<double>(at(order) + 1, 0.0));
     // An unknown that is fixed has one value only; where a root begins there are no further ones.
     for (double& c : stretch.guards.back()) {
       if (!std::isfinite(c)) c = 0;
@@ -163,10 +190,12 @@ LegTrace::Stretch Shooting::watch(std::span<const Guard> watched) const {
   return stretch;
 }
 
-/// A step of at most `left` from where the series are.
-bool Shooting::cut_step(const Moment& now, double left, int& rough_steps) {
+/// A step of at most `left` from where the series are. Where it is looked at, it resolves what is watched too.
+bool Shooting::cut_step(const Moment& now, double left, int& rough_steps, bool looked_at,
+                        std::span<const Guard> watched) {
   Smooth& smooth = *smooth_;
-  const double natural = smooth.natural({});
+  const auto seen = [&] { return looked_at ? series_seen(program_, smooth, watched) : std::vector<WatchedSeries>{}; };
+  const double natural = smooth.natural(seen());
   double length = std::min(natural, std::abs(left));
   if (!(length > 0)) {  // where a root begins: along the tangent
     if (smooth.analytic_order() < 1 || ++rough_steps > most_rough_steps) return false;
@@ -180,7 +209,7 @@ bool Shooting::cut_step(const Moment& now, double left, int& rough_steps) {
   for (int halving = 0;; ++halving) {
     const double tau = length >= std::abs(left) ? left : std::copysign(length, left);
     smooth.cut(now, tau);
-    if (smooth.trusts(now, tau, {})) return true;
+    if (smooth.trusts(now, tau, seen())) return true;
     if (halving > 60) return false;
     length = std::min(length, std::abs(left)) / 2;
     smooth.begin(now);
@@ -214,7 +243,7 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
       const double left = now.clock.until(end);
       if (!expand(leg, now, steps == 0)) return false;
       if (trace) trace->stretches.push_back(watch(watched));
-      if (!cut_step(now, left, rough_steps) || !follow_piece(leg, now, tangents, trace)) return false;
+      if (!cut_step(now, left, rough_steps, trace, watched) || !follow_piece(leg, now, tangents, trace)) return false;
       if (smooth_->piece().length == left)
         now.clock.set(end);
       else
@@ -312,7 +341,7 @@ bool Shooting::flow_to_root(const Leg& leg, double t, std::vector<double>& x, Ma
     }
     if (tau == 0) {
       const double most_of_it = ahead == 0 || std::abs(ahead) > std::abs(left) ? left : ahead / 2;
-      if (!cut_step(now, most_of_it, rough_steps)) return false;
+      if (!cut_step(now, most_of_it, rough_steps, trace, watched)) return false;
     } else {
       smooth_->piece().length = tau;
       if (tangents) {

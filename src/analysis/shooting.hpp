@@ -138,7 +138,7 @@ class Shooting {
   Smooth& smooth_for(double t, double length);
   bool expand(const Leg& leg, const Moment& now, bool first);
   LegTrace::Stretch watch(std::span<const Guard> watched) const;
-  bool cut_step(const Moment& now, double left, int& rough_steps);
+  bool cut_step(const Moment& now, double left, int& rough_steps, bool looked_at, std::span<const Guard> watched);
   bool follow_piece(const Leg& leg, Moment& now, bool tangents, LegTrace* trace);
   bool ends_root(const Leg& leg);
   double touch(std::span<const double> h, double& ahead) const;

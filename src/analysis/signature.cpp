@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/index.hpp"
+#include "model/linear_form.hpp"
 
 namespace saltus {
 namespace {
@@ -108,12 +109,13 @@ std::vector<Leg> legs_of(const Trajectory& run, std::vector<double> x, double t,
     while (piece + 1 < run.pieces.size() && direction * (run.pieces[piece + 1].start - time) <= 0) ++piece;
     return run.pieces.empty() ? Arc{} : run.arcs[at(run.pieces[piece].arc)];
   };
+  std::vector<double> guess = run.arcs.empty() ? std::vector<double>{} : run.arcs.front().guess;
   for (const Transition& e : run.transitions) {
     const bool changes = !e.jumps.empty() || !e.hits.empty() || !e.resting.empty() || !(e.before == e.after) ||
                          e.counters_before != e.counters;
     if (!changes) continue;
     Leg leg;
-    leg.arc = {e.before, e.counters_before, held_at(t).held};
+    leg.arc = {e.before, e.counters_before, held_at(t).held, std::exchange(guess, e.guess)};
     if (e.guards.empty() && e.resting.empty()) {  // hit at the start
       x = e.x_plus;
       continue;
@@ -226,15 +228,31 @@ bool same_signature(const std::vector<Leg>& one, const std::vector<Leg>& other) 
   }
 }
 
-bool jump_leaves_zero(const std::vector<LoweredJump>& jumps, int jump, const Transition& event) {
-  for (const JumpDone& done : event.jumps) {
-    for (const Assignment& a : jumps[at(done.jump)].set) {
-      for (const Expr& symbol : symbols_in(std::span(&jumps[at(jump)].on, 1))) {
-        if (symbol.is_symbol(SymbolKind::state) && symbol.symbol().index == a.state) return false;
+namespace {
+
+/// A formula of the state after some jumps as one of the state before them.
+Expr before_jumps(Expr formula, const std::vector<LoweredJump>& jumps, const std::vector<JumpDone>& done) {
+  for (size_t k = done.size(); k-- > 0;) {
+    ExprMap<Expr> values;
+    for (const Expr& symbol : symbols_in(std::span(&formula, 1))) {
+      for (const Assignment& a : jumps[at(done[k].jump)].set) {
+        if (symbol.is_symbol(SymbolKind::state) && symbol.symbol().index == a.state) values.emplace(symbol, a.value);
       }
     }
+    if (!values.empty()) formula = substitute(formula, values);
   }
-  return true;
+  return formula;
+}
+
+}  // namespace
+
+bool jump_leaves_zero(const std::vector<LoweredJump>& jumps, int jump, const Transition& event) {
+  const Expr& on = jumps[at(jump)].on;
+  const Expr carried = before_jumps(on, jumps, event.jumps);
+  if (carried == on) return true;
+  const LinearForm then = linear_form(carried);
+  const bool nothing = then.terms.empty() && then.constant == 0;
+  return nothing || ratio(then, linear_form(on)) != 0;
 }
 
 int known_zeros(const Model& model, const Series& series, const Transition& before, const Guard& guard) {

@@ -43,7 +43,9 @@ std::vector<LegGuard> leg_guards(const Program& program, Series& series, const L
 /// How many zeros a guard has at the start of a leg that follows an event.
 int known_zeros(const Model& model, const Series& series, const Transition& before, const Guard& guard);
 
-/// Whether the `on` of a jump that was zero when others happened is still so after them: they set nothing it contains.
+/// Whether the `on` of a jump that was zero when others happened is still so after them: they set nothing it contains,
+/// or values that leave it zero, as where the legs of a walker change places (a multiple of `on`, or zero, as it is
+/// written).
 bool jump_leaves_zero(const std::vector<LoweredJump>& jumps, int jump, const Transition& event);
 
 /// Where on a leg a guard is nearest to zero, known zeros divided out.

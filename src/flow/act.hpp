@@ -94,6 +94,7 @@ class Act {
   /// Closed contacts whose wall has changed its velocity with a switch: they open, or are hit.
   std::vector<AtZero> walls_that_moved(Moment& now);
   bool unmoved(const Moment& now, const Transition& event, const AtZero& z, double bounds);
+  bool parts_too_slowly(const Moment& now, int contact);
   void land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth);
   bool land_where_it_rests(Moment& now, const std::vector<AtZero>& zeros);
   void land_where_fields_end(Moment& now, const std::vector<AtZero>& zeros);

@@ -9,6 +9,7 @@
 #include "expr/interpolant.hpp"
 #include "flow/act.hpp"
 #include "flow/impact.hpp"
+#include "flow/leading.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
@@ -494,7 +495,18 @@ bool Act::unmoved(const Moment& now, const Transition& event, const AtZero& z, d
   if (!is_contact(z.unknown)) return !event.impulse.empty();
   read_sigma(now);
   evaluate_point(now);
-  return point_.sign(program_.point(z.unknown, 1), event.impulse.empty() ? zero_bounds : bounds) == 0;
+  if (point_.sign(program_.point(z.unknown, 1), event.impulse.empty() ? zero_bounds : bounds) == 0) return true;
+  return event.impulse.empty() && parts_too_slowly(now, z.unknown - program_.switches());
+}
+
+/// Whether a contact that parts is back before its flight could be seen: a start that is at rest but for rounding.
+bool Act::parts_too_slowly(const Moment& now, int contact) {
+  Mode open = now.mode;
+  open.constraints[at(contact)] = 'o';
+  series_.set_mode(open);
+  if (series_.expand(now.x, now.t(), now.counters, 2) != SeriesStatus::ok) return false;
+  const double* gap = series_.gap(contact);
+  return gap[1] * direction_ > 0 && gap[2] < 0 && leading_coefficient(gap, 1, 2, scale(), direction_).index > 1;
 }
 
 void Act::land_on(Moment& now, const std::vector<AtZero>& zeros, size_t depth) {

@@ -149,7 +149,8 @@ void Recorder::begin_run(const RunOptions& options, Trajectory& result) {
   result_->sliding.assign(at(model_.form.visible), {});
   ended_ = events_full_ = counted_out_ = false;
   slides_ = section_points_ = at_once_ = 0;
-  last_event_ = paced_from_ = 0;
+  last_event_ = paced_from_ = doubled_from_ = doubling_gain_ = 0;
+  slowing_ = 0;
   section_sign_.assign(model_.sections.size(), 0);
   section_seen_.assign(model_.sections.size(), -HUGE_VAL);
   const bool other_intervals = every_for_ != options.parameters;
@@ -168,7 +169,7 @@ void Recorder::start(const Moment& now, const Transition& first) {
   result_->start_state = options_->initial;
   result_->start_mode = visible_mode(now.mode, model_.form.visible);
   slides_ = std::count(result_->start_mode.switches.begin(), result_->start_mode.switches.end(), '0');
-  last_event_ = paced_from_ = options_->from;
+  last_event_ = paced_from_ = doubled_from_ = options_->from;
   if (!first.impulse.empty()) happened(first, now);
 }
 
@@ -194,6 +195,22 @@ void Recorder::look_at_pace(const Moment& now) {
     finish(Why::stalled, fmt::format("the last {} steps have moved time by no more than {:.3g}", pace_steps, moved),
            now);
   paced_from_ = now.t();
+  if (const long looks = result_->cost.steps / pace_steps; (looks & (looks - 1)) == 0) look_at_doubling(now, left);
+}
+
+/// Steps have doubled. At a steady pace that moves time twice as far as the doubling before; where events come ever
+/// closer (spirals that shrink like 1/n: rings of genes that are switched) no farther, as often as one looks.
+void Recorder::look_at_doubling(const Moment& now, double left) {
+  const double gained = std::abs(now.clock.until(doubled_from_));
+  slowing_ = gained < slowing_gain * doubling_gain_ ? slowing_ + 1 : 0;
+  const double steps = static_cast<double>(result_->cost.steps);
+  if (slowing_ >= slowing_doublings && !ended_ && left / gained > std::log2(hopeless_steps / steps))
+    finish(Why::stalled,
+           fmt::format("steps become ever shorter: the last {} have moved time by no more than {:.3g}",
+                       result_->cost.steps / 2, gained),
+           now);
+  doubling_gain_ = gained;
+  doubled_from_ = now.t();
 }
 
 void Recorder::happened(const Transition& transition, const Moment& now) {

@@ -137,6 +137,7 @@ class Recorder {
   bool is_wanted(int section, int sign) const;
   void end_at(const Section& section, const Moment& now);
   void look_at_pace(const Moment& now);
+  void look_at_doubling(const Moment& now, double left);
   void tell(const Mode& mode, const std::vector<double>& counters, const std::vector<double>& guess);
   bool tells_events() const { return options_->keep_events || options_->on_event; }
   double time_of(const Every& e, long k) const;
@@ -150,7 +151,9 @@ class Recorder {
   long slides_ = 0, section_points_ = 0;
   double last_event_ = 0;
   long at_once_ = 0;
-  double paced_from_ = 0;  // time at the last look at the pace
+  double paced_from_ = 0;                        // time at the last look at the pace
+  double doubled_from_ = 0, doubling_gain_ = 0;  // the same when steps had doubled, and what the doubling before gained
+  int slowing_ = 0;                              // doublings in a row that gained no more than the one before
   std::vector<Every> every_;
   std::vector<double> every_for_;  // parameters under which those intervals hold
   bool has_surface_sections_ = false, has_item_sections_ = false;

@@ -92,6 +92,10 @@ inline constexpr double vanished_share = 1e-12, soon_at_rest = 1e-5;
 inline constexpr long pace_steps = 32768;
 /// Steps that no run makes: one that would need as many at its present pace has stalled.
 inline constexpr double hopeless_steps = 1e11;
+/// Each time the steps have doubled, a steady run has gained twice as much time as by the doubling before; one that has
+/// gained no more than so many times as much, so often in a row, slows down for good.
+inline constexpr double slowing_gain = 1.25;
+inline constexpr int slowing_doublings = 4;
 
 /// Coefficients that are looked at before something is said to stay zero.
 inline constexpr int decision_order = 8;

@@ -1,7 +1,9 @@
 // Branches of orbits on which jumps happen, or are about to: conditions that are touched, clocks that find theirs
 // holding or not, kinks and steps in what is set.
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -74,6 +76,82 @@ TEST(JumpBranch, EndsAtAStepOfWhatIsSet) {  // x = mu + floor(x)/2: as long as 0
     EXPECT_NEAR(s.values[0], s.values[0] > 0.5 ? 1 : 0, 1e-12);
   }
   for (const BranchEnd& e : branch.ends) EXPECT_EQ(e.why, "signature");
+}
+
+// A leaky neuron that fires once per turn of its drive: V = 0 after each, whatever the phase. With c = 1/(1 - exp(-T))
+// and tan(d) = w the branch is I = c - A cos(d) sin(phase - d): folds where the sine is 1 and -1. It fires with speed
+// as long as c - 1 + A sin(d) cos(phase - d) > 0.
+TEST(JumpBranch, GoesOnWhereTheSameStateIsMetAtAnotherPhase) {
+  const Model model = read_model_text(
+      "equations = \"V' = I - V + A*sin(w*t)\"\n[parameters]\nI = 1.2\nA = 0.3\nw = 4\n[initial]\nV = 0\n"
+      "[jump.fire]\non = \"V - 1\"\ndirection = \"rising\"\nset = { V = 0 }\n[section.s]\non = \"fire\"\n");
+  const Branch branch =
+      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 1.05, .high = 3});
+  ASSERT_TRUE(branch.found) << branch.message;
+  const double period = std::acos(-1.0) / 2, c = 1 / -std::expm1(-period), d = std::atan(4), a = 0.3 * std::cos(d);
+  const double slow = (c - 1) / (0.3 * std::sin(d)), touch = c - a * std::sqrt(1 - slow * slow);
+  std::vector<double> folds, grazes;
+  for (const SpecialPoint& s : branch.special) (s.type == "fold" ? folds : grazes).push_back(s.values[0]);
+  std::sort(folds.begin(), folds.end());
+  std::sort(grazes.begin(), grazes.end());
+  ASSERT_EQ(folds.size(), 2u);
+  EXPECT_NEAR(folds[0], c - a, 1e-11);
+  EXPECT_NEAR(folds[1], c + a, 1e-11);
+  ASSERT_EQ(grazes.size(), 2u);
+  EXPECT_NEAR(grazes[0], touch, 1e-11);
+  for (const BranchEnd& e : branch.ends) EXPECT_EQ(e.why, "signature");
+}
+
+// The compass gait of Goswami, Thuilot & Espiau (1998): where the foot strikes the legs change places, which leaves the
+// condition at zero. The flip by an independent computation (DOP853, differences of the return map); they print 4.37.
+TEST(JumpBranch, OfAWalkerWhoseLegsChangePlacesGoesOn) {
+  const Model model = read_model_text(R"M(
+equations = """
+  qn' = wn
+  qs' = ws
+  wn' = (r1*m22 - r2*m12)/(m11*m22 - m12^2)
+  ws' = (m11*r2 - m12*r1)/(m11*m22 - m12^2)
+  m11 = m*b^2
+  m12 = -m*l*b*cos(qs - qn)
+  m22 = (mh + m)*l^2 + m*a^2
+  r1 = -m*l*b*sin(qs - qn)*ws^2 - m*b*g*sin(qn)
+  r2 = m*l*b*sin(qs - qn)*wn^2 + (mh*l + m*a + m*l)*g*sin(qs)
+  l = a + b
+  p11 = m*b*(b - l*cos(qs - qn))
+  p12 = m*l*(l - b*cos(qs - qn)) + m*a^2 + mh*l^2
+  p21 = m*b^2
+  p22 = -m*b*l*cos(qs - qn)
+  e1 = -m*a*b*wn + (-m*a*b + (mh*l^2 + 2*m*a*l)*cos(qs - qn))*ws
+  e2 = -m*a*b*ws
+"""
+[parameters]
+degrees = 3
+slope = "degrees*pi/180"
+m = 5
+mh = 10
+a = 0.5
+b = 0.5
+g = 9.81
+[initial]
+qn = -0.3234
+qs = 0.2187
+wn = -0.3772
+ws = -1.0918
+[jump.heel]
+on = "qs + qn + 2*slope"
+direction = "falling"
+when = "qs < qn"
+set = { qs = "qn", qn = "qs", wn = "(p22*e1 - p12*e2)/(p11*p22 - p12*p21)", ws = "(p11*e2 - p21*e1)/(p11*p22 - p12*p21)" }
+[section.heel]
+on = "heel"
+)M");
+  const Branch branch =
+      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.5, .high = 5});
+  ASSERT_TRUE(branch.found) << branch.message;
+  ASSERT_EQ(branch.special.size(), 1u);
+  EXPECT_EQ(branch.special[0].type, "flip");
+  EXPECT_NEAR(branch.special[0].values[0], 4.39089825, 3e-9);
+  for (const BranchEnd& e : branch.ends) EXPECT_EQ(e.why, "range");
 }
 
 /// An impact oscillator whose stop is a jump: x'' + 0.1 x' + x = a cos(0.8 t).

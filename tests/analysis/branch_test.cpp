@@ -1,5 +1,6 @@
 #include "analysis/branch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -105,6 +106,34 @@ x = 0
   EXPECT_EQ(b.special[0].persists, true);
   EXPECT_EQ(b.special[0].others.size(), 2u);
   for (const BranchPoint& p : b.points) EXPECT_NEAR(p.state[0], 0, 1e-12);
+}
+
+// Friction under a weight that a contact bears: force and sigma multiply each other. Piiroinen & Kuznetsov 2008 with
+// F = 10 mu, 1/omega = 3: at F = 0.4 the multiplier that they share.
+TEST(OrbitBranch, OfFrictionUnderAContactForceIsThatOfAGivenForce) {
+  const auto orbits = [](const std::string& force, const std::string& weight, const std::string& rest) {
+    const Model model = read_model_text("equations = \"\"\"\n  y' = v\n  v' = -y + sin(t/3) - " + force + "*sign(v)\n" +
+                                        weight + "\"\"\"\n[parameters]\nmu = 0.04\n[initial]\ny = 1\nv = 2\n" + rest +
+                                        "[section.strobe]\nevery = \"6*pi\"\n");
+    return follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.02, .high = 0.08});
+  };
+  const Branch given = orbits("10*mu", "", "");
+  const Branch borne =
+      orbits("mu*N", "  q' = p\n  p' = -10 + N\n", "q = 0\np = 0\n[constraint.N]\ngap = \"q\"\nrestitution = 0.5\n");
+  ASSERT_TRUE(borne.found) << borne.message;
+  ASSERT_EQ(borne.ends.size(), 2u);
+  for (const BranchEnd& e : borne.ends) EXPECT_EQ(e.why, "range");
+  for (const bool last : {false, true}) {
+    const BranchPoint &a = last ? given.points.back() : given.points.front(),
+                      &b = last ? borne.points.back() : borne.points.front();
+    EXPECT_NEAR(a.state[0], b.state[0], 1e-10);
+    EXPECT_NEAR(a.state[1], b.state[1], 1e-10);
+    EXPECT_NEAR(a.spectrum[0].real(), b.spectrum[0].real(), 1e-9);
+  }
+  const auto start =
+      std::find_if(borne.points.begin(), borne.points.end(), [](const BranchPoint& p) { return p.values[0] == 0.04; });
+  ASSERT_NE(start, borne.points.end());
+  EXPECT_NEAR(start->spectrum[0].real(), 0.35631659303098879, 1e-10);
 }
 
 const char* const friction = R"M(

@@ -646,6 +646,52 @@ TEST(Exponents, OfTheLorenzSystemAreThoseOfTheLiterature) {  // Sprott 2003: 0.9
 }
 
 // Half a million steps that are short for stability. The period by Radau IIA, rtol 1e-11.
+// Prey and predators that are harvested above a threshold (Kuznetsov, Rinaldi & Gragnani 2003), on their way to rest.
+TEST(Orbit, ThatIsNotThereIsToldWithoutASectionNobodyWrote) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = x*(1 - x) - eaten
+  y' = eaten - 0.0444*y - if(y > 0.5, 0.2067*y, 0)
+  eaten = 0.3556*x*y/(0.33 + x)
+"""
+[initial]
+x = 0.5
+y = 0.3
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model, 500)});
+  EXPECT_FALSE(orbit.found);
+  EXPECT_NE(orbit.message.find("`equilibrium`"), std::string::npos) << orbit.message;
+  EXPECT_EQ(orbit.message.find("plane"), std::string::npos) << orbit.message;
+}
+
+// A plane through x = 0.4 is passed once along the flow and once by the jump from 0.3 to 0.6.
+TEST(Orbit, BeginsWhereTheFlowPassesThePlaneNotAJump) {
+  const Model model = read_model_text(R"M(
+equations = "x' = 1\nn' = 0"
+[initial]
+x = 0.1
+n = 0
+[jump.back]
+on = "x - 0.8"
+direction = "rising"
+when = "n < 0.5"
+set = { x = 0.2, n = 1 }
+[jump.lift]
+on = "x - 0.3"
+direction = "rising"
+when = "n > 0.5 and n < 1.5"
+set = { x = 0.6, n = 2 }
+[jump.home]
+on = "x - 1"
+direction = "rising"
+when = "n > 1.5"
+set = { x = 0, n = 0 }
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model)});
+  ASSERT_TRUE(orbit.found) << orbit.message;
+  EXPECT_NEAR(orbit.period, 0.8 + 0.1 + 0.4, 1e-12);
+}
+
 TEST(Orbit, OfAStiffOscillatorIsSolvedForThoughItsLegHasManySteps) {
   const Model model = read_model_text(R"M(
 equations = """
@@ -720,6 +766,20 @@ every = 1
   ASSERT_TRUE(orbit.found) << orbit.message;
   EXPECT_EQ(orbit.returns, 2);
   EXPECT_NEAR(orbit.multipliers[0].real(), 0.19, 1e-9);
+}
+
+// Three genes in a ring, thresholds at 1/2 (Glass & Pasternack 1978): with g the golden ratio, a switch follows every
+// ln(g), and from one to the next the linear fractional map has the multipliers 1/g and -1/g^2: rates -1 and -2.
+TEST(Exponents, OfACycleHaveErrorsThatContainTheTruth) {
+  const Program program(read_model_text(
+      "equations = \"\"\"\n  x' = step(0.5 - z) - x\n  y' = step(x - 0.5) - y\n  z' = step(y - 0.5) - z\n\"\"\"\n"
+      "[initial]\nx = 0.1\ny = 0.2\nz = 0.3\n"));
+  for (const double until : {150.0, 200.0, 333.0, 400.0}) {
+    const Exponents e = find_exponents(program, {.run = run_of(program.model(), until)});
+    ASSERT_EQ(e.exponents.size(), 3u);
+    for (size_t k = 0; k < 3; ++k)
+      EXPECT_NEAR(e.exponents[k], -static_cast<double>(k), 3 * e.error[k] + 1e-12) << until;
+  }
 }
 
 }  // namespace

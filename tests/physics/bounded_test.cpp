@@ -29,6 +29,14 @@ TEST(Bounded, EventsThatAccumulateInNoSequence) {
   expect_stall(system("x' = sin(1/t)\ny' = sign(sin(1/t))", "x = 0\ny = 0"), -1, 1, 500'000);
 }
 
+// Two genes that switch each other: rates at (0.4, 0.6) make turns as large as the turn before to first order, so that
+// their size shrinks like 1/n, time goes like log(n), and the rest point is not reached at any time.
+TEST(Bounded, TurnsThatShrinkTooSlowlyToEnd) {
+  expect_stall(system("x' = step(0.6 - y) - x\ny' = step(x - 0.4) - y", "x = 0.1\ny = 0.2"), 0, 50, 600'000);
+  const Trajectory soon = system("x' = step(0.6 - y) - x\ny' = step(x - 0.4) - y", "x = 0.1\ny = 0.2").run(5);
+  EXPECT_EQ(soon.end.why, Why::time) << soon.end.message;
+}
+
 TEST(Bounded, RootsEndAtRest) {  // x = (1 - t/2)^2 until t = 2, and so on
   for (const char* rate : {"-sqrt(x)", "-sqrt(9.81*x)", "-0.7*sqrt(x)", "-1.3*x^0.5", "-cbrt(x)", "-x^(1/2)*(1 + x)"}) {
     const System s = system(std::string("x' = ") + rate, "x = 1");

@@ -68,6 +68,41 @@ TEST(Branches, OfTheTrilinearOscillatorFoldWhereContactSetsIn) {  // Leine 2000,
   EXPECT_EQ(c->crosses, std::vector<std::string>{"+1"});
 }
 
+/// A driven mass on an ellipse, A cos(t - phi) and A/2 sin(t - phi) with A = 1/hypot(1, 0.2), and a soft round post at
+/// (c, 0). From outside, the nearest point of the ellipse is its vertex: it touches at c = A + d. From inside, a post
+/// of less than the vertex's radius of curvature A/4 is left at c = A - d. (A distance has a shorter series than
+/// coordinates.)
+TEST(Branches, OfAMassThatPassesAPostTouchItAtTheVertex) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = u
+  y' = v
+  u' = -2*x - 0.2*u + cos(t) + 3*max(d - r, 0)*(x - c)/r
+  v' = -2*y - 0.2*v + sin(t)/2 + 3*max(d - r, 0)*y/r
+  r = hypot(x - c, y)
+"""
+[parameters]
+c = 1.5
+d = 0.2
+[initial]
+x = 1
+y = 0
+u = 0
+v = 0.5
+[section.s]
+every = "2*pi"
+)M");
+  OrbitOptions start;
+  start.run = System(model).options(100, 1e-10);
+  start.section = 0;
+  const Branch b = follow_orbit(model, start, {.parameter = 0, .low = 0.5, .high = 1.5});
+  const double vertex = 1 / std::hypot(1, 0.2);
+  find(b, "grazing", vertex + 0.2, 1e-11);
+  find(b, "grazing", vertex - 0.2, 1e-11);
+  ASSERT_EQ(b.ends.size(), 2u);
+  for (const BranchEnd& e : b.ends) EXPECT_EQ(e.why, "range");
+}
+
 TEST(Branches, OfStickSlipMeetTheInfinitelyUnstableCycle) {  // Leine 2000, 6.7
   const Branch forward =
       Start("belt_static", {{"c", 0.1}, {"vdr", 0.8}}, {{"x", 1.5}, {"v", 0.8}}).orbits("vdr", 0.6, 1.3);

@@ -564,6 +564,18 @@ TEST(Contact, NoFrictionInTheAir) {
   EXPECT_NEAR(run.end.state[1], 0, 1e-13);
 }
 
+TEST(Contact, PartsTooSlowlyToBeSeenIsRest) {  // a block slides on the floor: x = u t + (1 - mu g) t^2/2
+  for (const double v : {1e-18, 1e-16, 1e-14, 1e-13}) {
+    const Trajectory run =
+        system("x' = u\nq' = v\nu' = 1 - 0.3*N*sign(u)\nv' = -10 + N",
+               fmt::format("x = 0\nq = 0\nu = 1\nv = {:.17g}", v), "[constraint.N]\ngap = \"q\"\nrestitution = 0.5")
+            .run(0.4);
+    ASSERT_EQ(run.end.why, Why::time) << v << ": " << run.end.message;
+    EXPECT_NEAR(run.end.state[0], 0.4 - 2 * 0.4 * 0.4 / 2, 1e-12) << v;
+    EXPECT_EQ(run.last.mode.constraints, "c") << v;
+  }
+}
+
 TEST(Contact, PushedAgainstAWallByTheOtherSide) {
   // A multiplier that pulls towards its wall cannot hold: the run says so and ends.
   const System s = system("q' = v\nv' = -1 - N", "q = 1\nv = 0", "[constraint.N]\ngap = \"q\"\nrestitution = \"0.5\"");
