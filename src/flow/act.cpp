@@ -151,6 +151,10 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
       case GuardKind::clock: due.push_back(g.item); break;
     }
   }
+  if (lost >= 0 && event.guards.size() == 1 && leaves_as_wished(now, lost)) {
+    note_jumps(now);
+    return std::nullopt;
+  }
   std::vector<AtZero> touched;  // a field that ends at its surface must be looked at on it
   for (const Guard& g : event.guards) {
     if (g.kind == GuardKind::surface && g.side == 0) touched.push_back({.unknown = g.item, .known = 1});
@@ -177,14 +181,31 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   }
   if (!anew) add_low_flights(now, zeros_);
   std::optional<Fate> fate = arrive(now, event, zeros_, anew, false);
-  // Sliding may come to rest where its sigma has no influence any more; anything else is a branching.
-  if (lost >= 0 && (fate || now.mode == event.before))
+  // Sliding may come to rest where its sigma has no influence any more. Anything else is a branching: both fields are
+  // tangent there, and sliding may go on, repelled, beside what leaves.
+  if (lost >= 0 && (fate || now.mode.switches[at(lost)] != '='))
     return Fate{Why::nonunique, fmt::format("sliding on '{}' stops being attractive at t = {}: the solution is not "
                                             "unique; `leave` chooses",
                                             model_.form.switches[at(lost)].name, now.t())};
   if (fate) return fate;
   note_jumps(now);
   return std::nullopt;
+}
+
+/// Where the fields on both sides of a surface are tangent to it, to the side that the user chooses: if its field bends
+/// that way.
+bool Act::leaves_as_wished(Moment& now, int u) {
+  const auto wish = choice_.leave.find(u);
+  if (wish == choice_.leave.end() || wish->second == '0') return false;
+  Mode mode = now.mode;
+  mode.switches[at(u)] = wish->second;
+  series_.set_mode(mode);
+  if (series_.expand(now.x, now.t(), now.counters, 2) != SeriesStatus::ok) return false;
+  if (!(series_.surface(u)[2] * (wish->second == '+' ? 1 : -1) > 0)) return false;
+  now.mode = mode;
+  now.known[at(u)] = 2;
+  follow(now);
+  return true;
 }
 
 /// Whether a switch inside the condition of a jump is at zero with it: only the mode that follows tells a crossing from

@@ -74,6 +74,7 @@ class Act {
  private:
   std::optional<Fate> happen_here(Moment& now, Transition& event);
   bool is_alone(const Moment& now, const Guard& guard);
+  bool leaves_as_wished(Moment& now, int u);
   std::optional<Fate> arrive(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool anew, bool at_start);
   std::optional<Fate> do_jumps(Moment& now, Transition& event, std::vector<int> due);
   /// Signs of all surfaces and gaps that are not listed yet; those that vanish join the list. Counters are set.

@@ -86,17 +86,6 @@ namespace {
 /// Of a positive number, to a tenth.
 double rough_log2(double v) { return static_cast<double>(std::bit_cast<int64_t>(v)) * 0x1p-52 - 1023; }
 
-/// The n-th root of a positive number, to a thousandth: 2^(log2(v)/n) with cubics between powers of two.
-double rough_root(double v, int n) {
-  const auto bits = std::bit_cast<int64_t>(v);
-  const double u = std::bit_cast<double>((bits & 0x000f'ffff'ffff'ffff) | 0x3ff0'0000'0000'0000) - 1;
-  const double log2 =
-      static_cast<double>((bits >> 52) - 1023) + u * (1 + (1 - u) * (0.44102163 + u * (-0.24437422 + u * 0.08325865)));
-  const double y = log2 / n, whole = std::floor(y), f = y - whole;
-  const double power = std::bit_cast<double>((static_cast<int64_t>(whole) + 1023) << 52);
-  return power * (1 + f * (1 + (f - 1) * (0.30519654 + f * 0.07932284)));
-}
-
 /// Before there is a last step: the last coefficients against the first ones, whatever h turns out to be. Roughly:
 /// scales are made of it.
 double first_length(const double* c, int order, double tolerance) {
@@ -114,6 +103,16 @@ double first_length(const double* c, int order, double tolerance) {
 
 }  // namespace
 
+namespace {
+
+constexpr double far_reach = 1e-2;  // scales for a step say nothing of one that is this much shorter
+
+double size_on_step(const double* c, double length) {
+  return std::max({std::abs(c[0]), std::abs(c[1]) * length, std::abs(c[2]) * length * length});
+}
+
+}  // namespace
+
 double StepControl::step(const Series& series, int order, std::span<const WatchedSeries> watched) {
   double reach = last_;
   if (!(reach > 0)) {
@@ -126,7 +125,7 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
   }
   double length = try_reach(series, order, watched, reach);
   // A reach from before a singularity makes scales of derivatives that rule no step of this length.
-  for (int round = 0; round < 8 && length > 0 && length < 1e-2 * reach; ++round) {
+  for (int round = 0; round < 8 && length > 0 && length < far_reach * reach; ++round) {
     reach = length;
     length = try_reach(series, order, watched, reach);
   }
@@ -135,6 +134,7 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
 }
 
 double StepControl::try_reach(const Series& series, int order, std::span<const WatchedSeries> watched, double reach) {
+  reach_ = reach;
   double last = 0, previous = 0;  // largest coefficients in units of the scales
   bool finite = true;
   const auto compare = [&](const double* c, double scale) {
@@ -145,12 +145,9 @@ double StepControl::try_reach(const Series& series, int order, std::span<const W
     }
     return scale;
   };
-  const auto size_on_step = [&](const double* c) {
-    return std::max({std::abs(c[0]), std::abs(c[1]) * reach, std::abs(c[2]) * reach * reach});
-  };
   for (size_t i = 0; i < states_; ++i) {
     const double* c = series.state(static_cast<int>(i));
-    scale_[i] = compare(c, scale_of(series, i, size_on_step(c)));
+    scale_[i] = compare(c, scale_of(series, i, size_on_step(c, reach)));
   }
   const auto length_for = [&] {
     // The smaller of two roots; rough logarithms tell which it is, unless they are near.
@@ -158,15 +155,15 @@ double StepControl::try_reach(const Series& series, int order, std::span<const W
     const double by_previous = previous > 0 ? rough_log2(tolerance_ / previous) / (order - 1) : HUGE_VAL;
     const double near = 0.1 / (order - 1);
     double length = HUGE_VAL;
-    if (last > 0 && by_last <= by_previous + near) length = rough_root(tolerance_ / last, order);
+    if (last > 0 && by_last <= by_previous + near) length = std::pow(tolerance_ / last, 1.0 / order);
     if (previous > 0 && by_previous <= by_last + near)
-      length = std::min(length, rough_root(tolerance_ / previous, order - 1));
+      length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
     return 0.92 * length;  // what is left out is a fraction of the last term, not a multiple of it
   };
   const double last_of_states = last, previous_of_states = previous;
   state_step_ = finite ? length_for() : 0;
   scale_.resize(states_);
-  for (const WatchedSeries& w : watched) scale_.push_back(compare(w.c, std::max(size_on_step(w.c), w.scale)));
+  for (const WatchedSeries& w : watched) scale_.push_back(compare(w.c, std::max(size_on_step(w.c, reach), w.scale)));
   if (!finite) return 0;
   const bool same = last == last_of_states && previous == previous_of_states;
   const double length = same ? state_step_ : length_for();
@@ -213,12 +210,16 @@ bool StepControl::defect_small(const Piece& piece, std::span<const double> slope
                                int order) const {
   const double allowed = allowed_defect(tolerance_, order);
   const size_t stride = at(order) + 1;
+  // A series that does not see the end of a root (a tank that runs empty) is cut far below its reach.
+  const bool cut = std::abs(tau) < far_reach * reach_;
   for (size_t i = 0; i < states_; ++i) {
-    const double start = piece.coefficients[i * stride], slope = slopes[i];
+    const double* c = &piece.coefficients[i * stride];
+    const double start = c[0], slope = slopes[i];
+    const double scale = cut ? std::min(scale_[i], scale_of(series, i, size_on_step(c, std::abs(tau)))) : scale_[i];
     const double rate = series.rate(static_cast<int>(i))[0];
     const double rounding = 64 * 2.2e-16 * (std::abs(rate * tau) + std::abs(slope * tau) + std::abs(start));
     const double defect = std::abs(slope - rate);
-    if (defect * std::abs(tau) <= allowed * scale_[i] + rounding) continue;
+    if (defect * std::abs(tau) <= allowed * scale + rounding) continue;
     // Large forces that cancel leave a rate that is rounding: no shorter step makes it better.
     if (!(defect <= 16 * series.noise(series.program().rate(static_cast<int>(i))))) return false;
   }

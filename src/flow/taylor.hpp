@@ -75,6 +75,7 @@ class StepControl {
   size_t states_;
   double state_step_ = 0;
   double last_ = 0;              // length of the last natural step
+  double reach_ = 0;             // length of the step that the scales are for
   std::vector<double> scale_;    // of each state in the current step, then of what is watched
   std::vector<double> largest_;  // |x_i| seen so far
 };

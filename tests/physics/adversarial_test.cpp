@@ -1007,6 +1007,19 @@ TEST(Roots, TanksInARowFillFromEmpty) {
   expect_end(s.run(stiff), {7.27661824252, 4.95934038763, 1.48683935861}, 1e-8);
 }
 
+// A tank runs empty into another one, c = 0.5: h1 = u^2 with u = 1 - c t/2 until t = 2/c, a polynomial that rises again
+// behind its end. What follows the second one slowly, y' = h2 - y, is 1.175 - u/2 - u^2 + 0.325 e^-t until then; its
+// long steps must not hide the end.
+TEST(Roots, TankRunsEmptyBesideWhatIsSlow) {
+  const double last = 1.3, at_end = 1.175 + 0.325 * std::exp(-4.0);
+  for (const double h2 : {0.3, 0.0}) {
+    const System s = system("h1' = -0.5*sqrt(h1)\nh2' = 0.5*sqrt(h1)\ny' = h2 - y",
+                            fmt::format("h1 = 1\nh2 = {}\ny = {}", h2, h2 - 0.3));
+    const double shift = h2 - 0.3;  // of h2 and of y
+    expect_end(s.run(6), {0, last + shift, last + (at_end - last) * std::exp(-2.0) + shift}, 1e-9);
+  }
+}
+
 // Two tanks that level out: their difference passes zero again and again, slowly, through an infinite slope. End state
 // from Radau and DOP853 of SciPy as above.
 TEST(Roots, LevelsThatPassEachOtherGoOn) {

@@ -386,7 +386,15 @@ class EventEngine {
       for (int i = 0; i < program_.states(); ++i) rates.push_back(smooth_.series().rate(i)[0]);
       return recorder_.end_undefined(rates, now_);
     }
-    recorder_.end_sliding(smooth_.series().active(), smooth_.series().slope_varies(), now_);
+    const std::vector<int>& active = smooth_.series().active();
+    if (active.size() == 1 && is_wished(active[0])) return guards_.push_back({GuardKind::slope, active[0], 0});
+    recorder_.end_sliding(active, smooth_.series().slope_varies(), now_);
+  }
+
+  /// Whether the user has chosen a side for a surface.
+  bool is_wished(int u) const {
+    return !options_->leave.empty() && u < model_.form.visible && smooth_.series().slope_varies() &&
+           options_->leave.contains(model_.form.switches[at(u)].name);
   }
 
   void stall(double length) { recorder_.stall(length, smooth_.estimate_scale(first_moment()), now_); }
