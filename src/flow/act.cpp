@@ -182,8 +182,9 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   if (!anew) add_low_flights(now, zeros_);
   std::optional<Fate> fate = arrive(now, event, zeros_, anew, false);
   // Sliding may come to rest where its sigma has no influence any more. Anything else is a branching: both fields are
-  // tangent there, and sliding may go on, repelled, beside what leaves.
-  if (lost >= 0 && (fate || now.mode.switches[at(lost)] != '='))
+  // tangent there, and sliding may go on, repelled, beside what leaves; unless another surface changes them.
+  const auto leaves = [&](int u) { return now.mode.switches[at(u)] == '+' || now.mode.switches[at(u)] == '-'; };
+  if (lost >= 0 && (fate || now.mode == event.before || (event.guards.size() == 1 && leaves(lost))))
     return Fate{Why::nonunique, fmt::format("sliding on '{}' stops being attractive at t = {}: the solution is not "
                                             "unique; `leave` chooses",
                                             model_.form.switches[at(lost)].name, now.t())};

@@ -979,6 +979,17 @@ TEST(Roots, SurfaceWithARootThatBeginsFarFromItsZero) {
   expect_end(s.run_both(1), {-0.58, -0.58}, 1e-9);
 }
 
+// Super-twisting under a disturbance d, by adaptive steps of any tolerance: at rest x1 = 0 and x2 = -d(t).
+TEST(TerminalSliding, OfSuperTwistingGoesOnByStepsOfAnyTolerance) {
+  const System s = system("x1' = -1.68*sqrt(abs(x1))*sign(x1) + x2 + 0.1143*sin(1.1*t)\nx2' = -0.958*sign(x1)",
+                          "x1 = 0.304\nx2 = 0.06");
+  for (const double tolerance : {1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11}) {
+    RunOptions o = s.options(10, tolerance);
+    o.step = StepOptions{};
+    expect_end(s.run(o), {0, -0.1143 * std::sin(11.0)}, 1e-7);
+  }
+}
+
 // With c = 0.57 and u = sqrt(|x|): t = 2/c (u - log(1 + u)) before x = 0 and 2/c (-u - log(1 - u)) after it, also where
 // the last step ends a last digit before x = 0.
 TEST(Roots, StateGoesThroughItsRoot) {

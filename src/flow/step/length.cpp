@@ -94,10 +94,13 @@ double StepLength::leave_to_forces(const StepSlopes& slopes, const Step& step, V
   }
   if (forces.empty()) return 0;
   const Mat C = Mat(slopes.C).rows_at(forces), G = Mat(slopes.G).columns_at(forces);
-  const Vec du = Orthogonal(C * G).solve(C * error);
+  const Orthogonal forces_by_rates(C * G);
+  const Vec du = forces_by_rates.solve(C * error);
   error -= G * du;
   const double size = std::max(1.0, step.u1.max_abs());
-  return du.max_abs() / (step.h * size * std::sqrt(options_.tolerance));
+  // The last digits of states over a step that is very short are large forces: no shorter one has better ones.
+  const double rounding = forces_by_rates.solve(C.cwiseAbs() * (16 * eps * step.x.cwiseAbs())).max_abs();
+  return std::max(du.max_abs() - rounding, 0.0) / (step.h * size * std::sqrt(options_.tolerance));
 }
 
 /// The defect in units of what the tolerance allows.
@@ -179,11 +182,15 @@ bool StepLength::sees_peaks(const Here& here, const Step& step, double shortest)
   return true;
 }
 
+double StepLength::shortest(double t) const {
+  return 64 * eps * std::max(std::abs(t), 1e-3 * (options_.until - options_.from));
+}
+
 bool StepLength::allows(const Here& here, const Step& step) {
   if (!adaptive_) return true;
   const double ratio = this->ratio(here, step, 0.75), h = step.h, span = options_.until - options_.from;
   const double factor = std::clamp(0.9 * std::pow(std::max(ratio, 1e-10), -1 / (step.cubic ? 4.0 : 2.0)), 0.2, 3.0);
-  const double shortest = 64 * eps * std::max(std::abs(here.t()), 1e-3 * span);
+  const double shortest = this->shortest(here.t());
   if (ratio > 1 && h > 1.1 * shortest) {
     dt_ = std::max(shortest, h * std::min(factor, 0.9));
     return false;
@@ -191,7 +198,8 @@ bool StepLength::allows(const Here& here, const Step& step) {
   if (!sees_peaks(here, step, shortest)) return false;
   forced_ = ratio > 1 ? forced_ + 1 : 0;
   // A step cut short by the end or an event says little about the next.
-  if (h >= 0.5 * dt_ || factor < 1) dt_ = std::min(h >= 0.5 * dt_ ? h * factor : dt_, span);
+  if (h >= 0.5 * dt_) dt_ = std::max(h * factor, shortest);
+  dt_ = std::min(dt_, span);
   return true;
 }
 

@@ -27,8 +27,8 @@ class StepLength {
   void crossed() {
     if (adaptive_) dt_ = std::max(dt_, std::min(2 * dt_, longest_unjudged()));
   }
-  /// Adaptive: steps are at most this long, until they grow again.
-  void shorten(double longest) { dt_ = std::min(dt_, longest); }
+  /// Adaptive: steps from t on are at most this long, until they grow again; but as long as time can tell.
+  void shorten(double longest, double t) { dt_ = std::min(dt_, std::max(longest, shortest(t))); }
   /// Steps in a row that were as short as steps can be, and still not accurate.
   int forced() const { return forced_; }
   /// Adaptive: a step must not leap over switches of time alone, which no error of states tells: it ends just after the
@@ -36,6 +36,8 @@ class StepLength {
   double until_timed(const Here& here, double h);
 
  private:
+  /// What steps at t are not shortened below.
+  double shortest(double t) const;
   void cubic_at(const Here& here, const Step& step, double s, Vec& p, Vec& rate);
   Vec defect(const Here& here, const Step& step, double s);
   double leave_to_forces(const StepSlopes& slopes, const Step& step, Vec& error) const;

@@ -177,7 +177,7 @@ class Stepper {
     if (!length_.adaptive()) return true;
     along_ = look_along(solver_, judge_, here_, step_);
     if (along_.told || !(step_.h > shortest_told_share * (options_.until - options_.from))) return true;
-    length_.shorten(step_.h / 4);
+    length_.shorten(step_.h / 4, t());
     return false;
   }
 
@@ -239,7 +239,7 @@ class Stepper {
   /// Adaptive: where a step has had all the splits it may have, the next ones are as long as it has come.
   bool shortened_for_events() {
     if (!length_.adaptive() || !rule_.simpson() || splits_ == 0 || !(t() > began_)) return false;
-    length_.shorten(t() - began_);
+    length_.shorten(t() - began_, t());
     end_ = t();
     return true;
   }
