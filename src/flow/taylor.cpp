@@ -101,10 +101,6 @@ double first_length(const double* c, int order, double tolerance) {
   return std::exp2(shortest);
 }
 
-}  // namespace
-
-namespace {
-
 constexpr double far_reach = 1e-2;  // scales for a step say nothing of one that is this much shorter
 
 double size_on_step(const double* c, double length) {
