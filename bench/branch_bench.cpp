@@ -57,13 +57,15 @@ every = "2*pi/omega"
 )M");
 }
 
-/// The formulas and their derivatives, Newton's method, multipliers and symmetry.
-void friction_orbit(benchmark::State& state) {
+/// Newton's method, multipliers and symmetry; `from_nothing`: the formulas and their derivatives as well, which all
+/// searches of a model share otherwise.
+void friction_orbit(benchmark::State& state, bool from_nothing) {
   const Model model = friction();
+  const Program program(model);
   OrbitOptions options{.run = start_of(model), .section = 0, .guess = true};
   options.run.initial = {-0.72, 0.36};
   for (auto _ : state) {
-    const Orbit orbit = find_orbit(model, options);
+    const Orbit orbit = from_nothing ? find_orbit(model, options) : find_orbit(program, options);
     if (!orbit.found) state.SkipWithError(orbit.message.c_str());
   }
 }
@@ -112,7 +114,8 @@ wl = 3.4
   per_point(state, [&] { return follow_equilibrium(model, {start}, options); });
 }
 
-BENCHMARK(friction_orbit)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(friction_orbit, from_nothing, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(friction_orbit, again, false)->Unit(benchmark::kMillisecond);
 BENCHMARK(friction_orbits)->Unit(benchmark::kMillisecond);
 BENCHMARK(duffing_orbits)->Unit(benchmark::kMillisecond);
 BENCHMARK(drill_string_equilibria)->Unit(benchmark::kMillisecond);

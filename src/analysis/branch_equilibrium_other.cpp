@@ -131,7 +131,7 @@ std::optional<OrbitOptions> EquilibriumCurve::cycle_beside(const Located& l) {
             model_, std::vector<GivenParameter>{{options_.parameter, value + side * distance * range}});
         o.run.initial = state_of(l.point.z);
         o.run.progress = [calls = 0](double) mutable { return ++calls < 200; };
-        const Orbit orbit = try_orbit(model_, o);
+        const Orbit orbit = try_orbit(program_, o);
         if (!orbit.found) break;
         const double before = std::exchange(extent, extent_of(orbit));
         if (before == 0) continue;

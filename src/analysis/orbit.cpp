@@ -17,19 +17,29 @@ constexpr int most_signatures = 12;  ///< changes of the signature before giving
 
 }  // namespace
 
-Orbit find_orbit(const Model& model, const OrbitOptions& options) { return OrbitSearch(model, options).find(); }
+Orbit find_orbit(const Program& program, const OrbitOptions& options) { return OrbitSearch(program, options).find(); }
 
-Orbit try_orbit(const Model& model, const OrbitOptions& options) {
+Orbit find_orbit(const Model& model, const OrbitOptions& options) { return find_orbit(Program(model), options); }
+
+Orbit try_orbit(const Model& model, const OrbitOptions& options) { return try_orbit(Program(model), options); }
+
+Orbit try_orbit(const Program& program, const OrbitOptions& options) {
   try {
-    return find_orbit(model, options);
+    return find_orbit(program, options);
   } catch (const Error& error) {
     return {.found = false, .why = "start", .message = error.what()};
   }
 }
 
-OrbitSearch::OrbitSearch(const Model& model, const OrbitOptions& options)
-    : options_(options), direction_(options.backward ? -1.0 : 1.0), model_(model) {
-  for (Section& s : model_.sections) s.stop = false;
+OrbitSearch::OrbitSearch(const Program& program, const OrbitOptions& options)
+    : options_(options),
+      direction_(options.backward ? -1.0 : 1.0),
+      model_(program.model()),
+      program_(&program) {
+  if (std::any_of(model_.sections.begin(), model_.sections.end(), [](const Section& s) { return s.stop; })) {
+    for (Section& s : model_.sections) s.stop = false;
+    use_model();
+  }
   const std::optional<Period> period = period_in_time(model_, options.run.parameters);
   forced_ = period.has_value() || !model_.autonomous();
   if (period) clock_ = period->value;
@@ -67,8 +77,15 @@ Orbit OrbitSearch::find() {
   return orbit;
 }
 
+/// The model has become another one than that of the program.
+void OrbitSearch::use_model() {
+  shooting_.reset();
+  simulator_.reset();
+  own_program_.emplace(model_);
+  program_ = &*own_program_;
+}
+
 void OrbitSearch::make_engines() {
-  program_.emplace(model_);
   simulator_.emplace(*program_);
   shooting_.emplace(*program_, options_.run, forced_, direction_);
 }

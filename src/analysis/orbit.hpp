@@ -62,9 +62,12 @@ struct Orbit {
   std::vector<double> shift;  ///< how much states that may grow do so in a period
 };
 
-/// Throws Error where no run can start from the initial values.
+/// Throws Error where no run can start from the initial values. What the program has made for one search, the next one
+/// need not make again.
+Orbit find_orbit(const Program& program, const OrbitOptions& options);
 Orbit find_orbit(const Model& model, const OrbitOptions& options);
 /// The same from values that nobody gave: not found where no run can start from them.
+Orbit try_orbit(const Program& program, const OrbitOptions& options);
 Orbit try_orbit(const Model& model, const OrbitOptions& options);
 
 }  // namespace saltus

@@ -61,7 +61,7 @@ class QuietPlace {
 
 /// A plane normal to the flow, through the guess or late on a first run.
 void OrbitSearch::add_plane() {
-  const Program program(model_);
+  const Program& program = *program_;
   std::vector<double> x = options_.run.initial;
   double t = options_.run.from;
   if (!options_.guess) {
@@ -94,6 +94,7 @@ void OrbitSearch::add_plane() {
   model_.form.sections.push_back(plane);
   section_ = static_cast<int>(model_.sections.size()) - 1;
   plane_start_ = Begin{x, t, 1};
+  use_model();
 }
 
 /// How far a state is from a place; a state that grows by multiples of a number comes back to it after each.

@@ -15,7 +15,7 @@ namespace saltus {
 
 class OrbitSearch {
  public:
-  OrbitSearch(const Model& model, const OrbitOptions& options);
+  OrbitSearch(const Program& program, const OrbitOptions& options);
   Orbit find();
 
  private:
@@ -80,6 +80,7 @@ class OrbitSearch {
   void leave_out();
   RunOptions base(double from, double length) const;
   void make_engines();
+  void use_model();
   Variation& variation() { return shooting_->variation(); }
   void solve(Begin begin, Orbit& orbit);
   [[noreturn]] void fail_newton(size_t legs, double residual) const;  ///< no residual: there are no equations
@@ -138,7 +139,8 @@ class OrbitSearch {
   OrbitOptions options_;
   double direction_;
   Model model_;
-  std::optional<Program> program_;
+  const Program* program_;             ///< the one that was given, as long as the model is its
+  std::optional<Program> own_program_;  ///< where it is not: with a section more, or runs that no section ends
   std::optional<Simulator> simulator_;
   std::optional<Shooting> shooting_;
   bool forced_ = false;

@@ -117,7 +117,7 @@ Job<MetNear> starts_job(const OrbitsPlan& plan, const std::vector<std::vector<do
       if (one.guess && !guess) continue;
       OrbitOptions here = one;
       here.guess = guess;
-      const Orbit orbit = try_orbit(plan.orbit.system.model(), here);
+      const Orbit orbit = try_orbit(plan.orbit.system.program(), here);
       if (stop.stop_requested()) throw Stopped{};
       if (orbit.found) out.push_back(met(orbit, item, guess));
     }
@@ -182,7 +182,7 @@ OrbitAnswer ask(const OrbitPlan& plan, const Observer& observer) {
   OrbitOptions options = plan.options;
   options.run = watched(options.run, watch, {"t"});
   OrbitAnswer answer{.system = plan.system, .options = plan.options.run};
-  answer.orbit = find_orbit(plan.system.model(), options);
+  answer.orbit = find_orbit(plan.system.program(), options);
   answer.cancelled = !answer.orbit.found && watch.stopped();
   return answer;
 }
@@ -229,12 +229,12 @@ OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer, const Keep& c
     there.run.from = m.t;
     there.guess = true;
     there.time = m.period;
-    Orbit orbit = try_orbit(plan.orbit.system.model(), there);
+    Orbit orbit = try_orbit(plan.orbit.system.program(), there);
     if (!orbit.found || !is_same(m, met(orbit, m.start, true))) {  // as it was found first
       there = options;
       there.run.initial = starts[m.start];
       there.guess = m.guess;
-      orbit = try_orbit(plan.orbit.system.model(), there);
+      orbit = try_orbit(plan.orbit.system.program(), there);
     }
     if (orbit.found) answer.orbits.push_back(std::move(orbit));
   }
