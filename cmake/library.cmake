@@ -5,8 +5,8 @@ foreach(room base solve expr code model flow analysis out ask report)
 endforeach()
 add_library(saltus_library SHARED ${objects})
 add_library(saltus::saltus ALIAS saltus_library)
-target_link_libraries(saltus_library PRIVATE fmt::fmt Threads::Threads tomlplusplus::tomlplusplus SUNDIALS::cvode
-  SUNDIALS::nvecserial ${SLEEF} ${CMAKE_DL_LIBS})
+target_link_libraries(saltus_library PRIVATE fmt::fmt Threads::Threads tomlplusplus::tomlplusplus
+  ${SLEEF} ${CMAKE_DL_LIBS})
 set_target_properties(saltus_library PROPERTIES OUTPUT_NAME saltus EXPORT_NAME saltus VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})  # until 1.0 a minor version may change anything
 target_compile_features(saltus_library INTERFACE cxx_std_20)

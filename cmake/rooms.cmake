@@ -17,12 +17,12 @@ target_link_libraries(saltus_base PUBLIC fmt::fmt Threads::Threads)
 # Third-party headers stay behind one file each.
 find_package(tomlplusplus REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
-find_package(SUNDIALS REQUIRED)
+
 target_link_libraries(saltus_model PRIVATE tomlplusplus::tomlplusplus)
 target_include_directories(saltus_out SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
 target_link_libraries(saltus_out PRIVATE ${CMAKE_DL_LIBS})
 target_link_libraries(saltus_analysis PRIVATE ${CMAKE_DL_LIBS})
-target_link_libraries(saltus_flow PRIVATE SUNDIALS::cvode SUNDIALS::nvecserial)
+
 
 find_package(CLI11 REQUIRED)
 target_link_libraries(saltus_app PRIVATE CLI11::CLI11)

@@ -243,7 +243,7 @@ class Model:
         tolerance    local error per step, 1e-15 to 0.1 (1e-10)
         engine       "event" or "step" ("event")
         dt, theta    of the engine "step": fixed step (adaptive), 0.5 accurate to 1 backward Euler (0.5)
-        flow         of the engine "event": "taylor" or "stiff" ("taylor")
+        flow         of the engine "event": "taylor", "stiff", or "auto": stiff where it is ("auto")
         leave        {"v": +1}: the side to leave a surface to where several are possible
         attract      hold slid surfaces by the term -C h grad h instead of projection
         zeno         where events accumulate: "complete" or "stop" ("complete")

@@ -13,6 +13,7 @@ ExponentsPlan plan(const ExponentsQuestion& question) {
   if (!solve.engine) solve.engine = EventDriven{};
   plan.options.open = !solve.until;
   plan.options.run = run_options(solve, plan.model, solve.until ? std::optional<double>() : 1e12);
+  plan.options.run.turns_stiff = false;
   if (question.start) {
     plan.options.run.initial = *question.start;
     plan.options.run.check(plan.model);

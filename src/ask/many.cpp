@@ -55,6 +55,7 @@ SweepPlan plan(const SweepQuestion& question) {
   if (plan.tolerance.empty()) plan.tolerance.assign(model.states.size(), std::numeric_limits<double>::quiet_NaN());
   plan.keep_points = plan.varied.size() == 1;
   plan.exponent = question.exponent;
+  if (plan.exponent) plan.run.turns_stiff = false;  // tangents
   plan.starts = question.starts;
   plan.box = question.box;
   plan.random_starts = question.random_starts;

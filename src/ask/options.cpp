@@ -16,7 +16,7 @@ void SolveOptions::check() const {
   if (dt && adaptive)
     misuse("`dt` and `adaptive` exclude each other", "give a fixed step, or let the engine choose it");
   if (engine) check_word(*engine, {"event", "step", "both"}, "engine");
-  check_word(flow, {"taylor", "stiff"}, "flow");
+  check_word(flow, {"auto", "taylor", "stiff"}, "flow");
   check_word(native, {"auto", "on", "off"}, "choice for `native`");
   check_word(zeno, {"complete", "stop"}, "choice for `zeno`");
   if (attract) check_range("attract", *attract);
@@ -59,7 +59,7 @@ Solve solve_of(const SolveOptions& solve, const Model& model) {
   if (engine == "step") {
     out.engine = TimeStepping{.dt = solve.adaptive ? 0.0 : solve.dt, .theta = solve.theta.value_or(0.5)};
   } else {
-    out.engine = EventDriven{.stiff = solve.flow == "stiff"};
+    out.engine = EventDriven{.stiff = solve.flow == "stiff", .automatic = solve.flow == "auto"};
   }
   return out;
 }

@@ -20,7 +20,7 @@ struct SolveOptions {
   std::optional<double> theta;        ///< of the engine "step", 0.5 .. 1
   bool adaptive = false;              ///< the engine "step" chooses its steps, whatever the model's [run] says
   int threads = 0;                    ///< 0: as many as there are cores
-  std::string flow = "taylor";        ///< of the engine "event": "taylor" or "stiff"
+  std::string flow = "auto";          ///< of the engine "event": "taylor", "stiff", or "auto" (stiff where it is)
   std::vector<Setting> leave;         ///< surface=+1|-1|0: the way to go where the solution is not unique
   std::optional<double> attract;      ///< C of the term -C h grad h instead of projection
   std::string zeno = "complete";      ///< where events accumulate: "complete" or "stop"

@@ -137,6 +137,7 @@ RunOptions search_options(const Solve& solve, const Model& model, const std::opt
   Solve own = solve;
   if (!own.engine) own.engine = EventDriven{};
   RunOptions run = run_options(own, model, model.run.until ? std::optional<double>() : std::optional<double>(100.0));
+  run.turns_stiff = false;
   if (start) {
     run.initial = *start;
     run.check(model);

@@ -120,7 +120,10 @@ RunAnswer ask(const RunPlan& plan, const Observer& observer) {
   options.on_transition = observer.on_transition;
   std::optional<SensitivityRun> tangents;
   if (question.sensitivity) tangents.emplace(program, options, *question.sensitivity);
-  if (tangents) tangents->attach(options);
+  if (tangents) {
+    tangents->attach(options);
+    options.turns_stiff = false;
+  }
   options.progress = [&](double t) { return observer({"t", options.from, t, options.until}); };
   options.stop = [&] { return observer.stopped(); };
 

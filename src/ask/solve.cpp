@@ -45,7 +45,9 @@ RunOptions run_options(const Solve& solve, const Model& model, std::optional<dou
   if (const auto* step = std::get_if<TimeStepping>(&engine)) {
     o.step = StepOptions{.dt = step->dt ? *step->dt : file.dt.value_or(0.0), .theta = step->theta};
   } else {
-    o.stiff = std::get<EventDriven>(engine).stiff;
+    const EventDriven& events = std::get<EventDriven>(engine);
+    o.stiff = events.stiff;
+    o.turns_stiff = events.automatic && !events.stiff;
   }
   check_range("attract", solve.attract);
   o.parameters = parameter_values(model);

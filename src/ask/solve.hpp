@@ -13,9 +13,9 @@ namespace saltus {
 
 /// From event to event; between them by Taylor series, or by an implicit method where the flow is stiff.
 struct EventDriven {
-  bool stiff = false;
+  bool stiff = false;     ///< the implicit method everywhere
+  bool automatic = true;  ///< where stability alone keeps Taylor steps short; otherwise never
 };
-
 /// Step by step, events within steps.
 struct TimeStepping {
   std::optional<double> dt = {};  ///< 0: adaptive; nothing: the model's, or adaptive

@@ -21,9 +21,14 @@ void Smooth::begin_run(int most_order, const OrderTable& orders, const RunOption
   horizon_ = std::abs(options.until - options.from);
   tolerance_ = local_tolerance(options.tolerance);
   control_.begin_run(tolerance_, horizon_);
+  run_tolerance_ = options.tolerance;
+  direction_ = options.until < options.from ? -1.0 : 1.0;
   stiff_.reset();
-  if (options.stiff)
-    stiff_.emplace(series_.program(), options.tolerance, options.until < options.from ? -1.0 : 1.0, order_);
+  always_stiff_ = options.stiff;
+  may_turn_stiff_ = options.turns_stiff;
+  stiff_now_ = was_stiff_ = false;
+  idle_row_ = implicit_row_ = 0;
+  if (always_stiff_) stiff_.emplace(series_.program(), run_tolerance_, direction_, most_order_);
   end_.tau = scale_ = 0;
   idle_steps_ = full_steps_ = 0;
 }
@@ -31,7 +36,7 @@ void Smooth::begin_run(int most_order, const OrderTable& orders, const RunOption
 SeriesStatus Smooth::begin(const Moment& now) {
   control_.see(now.x);
   series_.set_mode(now.mode);
-  order_ = stiff_ ? most_order_ : series_.usual_order();
+  order_ = always_stiff_ ? most_order_ : series_.usual_order();
   return series_.expand(now.x, now.t(), now.counters, order_);
 }
 
@@ -319,10 +324,12 @@ const std::vector<double>& Smooth::end() {
 }
 
 void Smooth::accept(double length, double natural, std::span<const WatchedSeries> watched) {
-  if (stiff_ || !(natural > 0)) return;
+  if (always_stiff_ || !(natural > 0)) return;
   int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {
-    idle_steps_ += control_.idle(piece_, length);
+    const bool idle = control_.idle(piece_, length);
+    idle_steps_ += idle;
+    if (may_turn_stiff_) note_idle(idle);
     usual = std::min(usual + 4, most_order_);
     ++full_steps_;
   } else if (length < 0.8 * natural && full_steps_ == 0) {
@@ -331,7 +338,36 @@ void Smooth::accept(double length, double natural, std::span<const WatchedSeries
   }
 }
 
+/// Stability alone keeps steps short, and has done so for a while: the flow is stiff here. Every now and then Taylor
+/// series are asked again whether it still is.
+void Smooth::note_idle(bool idle) {
+  idle_row_ = idle ? idle_row_ + 1 : 0;
+  if (idle_row_ < (was_stiff_ ? few_idle_steps : many_idle_steps)) return;
+  if (!stiff_) stiff_.emplace(series_.program(), run_tolerance_, direction_, most_order_);
+  stiff_->restart();
+  stiff_now_ = was_stiff_ = true;
+  implicit_row_ = 0;
+}
+
+void Smooth::restart() {
+  full_steps_ = 0;
+  stiff_now_ = false;
+  idle_row_ = 0;
+  if (stiff_) stiff_->restart();
+}
+
+bool Smooth::leave_stiff() {
+  if (!stiff_now_ || always_stiff_) return false;
+  stiff_now_ = false;
+  idle_row_ = -most_implicit_steps;
+  return true;
+}
+
 StiffStatus Smooth::stiff_step(const Moment& now, double longest) {
+  if (++implicit_row_ > most_implicit_steps && !always_stiff_) {
+    stiff_now_ = false;
+    idle_row_ = few_idle_steps - 2;
+  }
   control_.see(now.x);
   series_.set_mode(now.mode);
   order_ = most_order_;
@@ -341,7 +377,10 @@ StiffStatus Smooth::stiff_step(const Moment& now, double longest) {
 
 StiffStatus Smooth::sample(const Moment& now, std::span<const SampledFunction> functions) {
   const StiffStatus status = stiff_->sample(series_, now.counters, functions, piece_, sampled_);
-  if (std::abs(piece_.length) > 0) scale_ = std::abs(piece_.length);
+  // Long steps over what has settled are not the time in which the flow changes, which the step after an event has
+  // seen.
+  if (const double length = std::abs(piece_.length); length > 0)
+    scale_ = scale_ > 0 ? std::min(scale_, length) : length;
   return status;
 }
 

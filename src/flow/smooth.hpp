@@ -1,5 +1,5 @@
-// One smooth step in one mode, without events: stepper, controller and dense output. Taylor series, or CVODE where the
-// flow is stiff.
+// One smooth step in one mode, without events: stepper, controller and dense output. Taylor series, or
+// implicit steps where the flow is stiff.
 //
 //   begin     the series at a moment, in its mode
 //   natural   how long a step they carry, what is watched included
@@ -67,15 +67,19 @@ class Smooth {
 
   // ---- stiff --------------------------------------------------------------------------------------------------------
 
-  bool stiff() const { return stiff_.has_value(); }
+  /// Whether the next step is to be implicit: always, or because the last steps were short for stability alone.
+  bool stiff() const { return stiff_.has_value() && (always_stiff_ || stiff_now_); }
   /// After an event.
-  void restart() {
-    full_steps_ = 0;
-    if (stiff_) stiff_->restart();
-  }
+  void restart();
+  /// An implicit step has failed: whether Taylor series may go on instead, until the next event.
+  bool leave_stiff();
   StiffStatus stiff_step(const Moment& now, double longest);
   /// What is watched along the piece as polynomials: `sample(i)` after it.
   StiffStatus sample(const Moment& now, std::span<const SampledFunction> functions);
+  /// The zero near `root` of one of them less `offset`, by its true values.
+  double polish(const Moment& now, const SampledFunction& function, double offset, double root) {
+    return stiff_->polish(series_, now.counters, function, offset, piece_, root);
+  }
   const double* sample(int index) const {
     return &sampled_[static_cast<size_t>(index) * (static_cast<size_t>(order_) + 1)];
   }
@@ -97,6 +101,7 @@ class Smooth {
 
     void move(double to, size_t states);
   };
+  void note_idle(bool idle);
   void look_at(double tau, Point& point);
   void look_at(double middle, double end);
   bool solves(const Moment& now, const Point& point);
@@ -106,7 +111,7 @@ class Smooth {
   Series& series_;
   int most_order_ = 0, order_ = 0;
   const OrderTable* orders_ = nullptr;
-  double horizon_ = 0, tolerance_ = 0;
+  double horizon_ = 0, tolerance_ = 0, run_tolerance_ = 0, direction_ = 1;
   StepControl control_;
   std::optional<StiffFlow> stiff_;
   Piece piece_;
@@ -116,6 +121,10 @@ class Smooth {
   double scale_ = 0;
   long idle_steps_ = 0;
   long full_steps_ = 0;  // since the last event
+  bool always_stiff_ = false, may_turn_stiff_ = false;
+  bool stiff_now_ = false, was_stiff_ = false;  // in this stretch; ever in this run
+  int idle_row_ = 0;                            // idle steps in a row
+  int implicit_row_ = 0;                        // implicit ones
   std::vector<double> sampled_;
 };
 

@@ -6,16 +6,11 @@
 #include <cmath>
 #include <numbers>
 
-#include <cvode/cvode.h>
-#include <cvode/cvode_proj.h>
-#include <nvector/nvector_serial.h>
-#include <sunlinsol/sunlinsol_dense.h>
-#include <sunmatrix/sunmatrix_dense.h>
-
 #include "base/index.hpp"
 #include "flow/jacobian.hpp"
 #include "flow/present_share.hpp"
 #include "flow/thresholds.hpp"
+#include "solve/radau_step.hpp"
 
 namespace saltus {
 namespace {
@@ -23,10 +18,16 @@ namespace {
 constexpr double tightest = 1e-12;       // tolerance below which the formulas see rounding only
 constexpr double share_of_step = 0.1;    // of the tolerance for one step: errors of many steps add up
 constexpr double floor_of_scale = 1e-3;  // of the largest value so far
-constexpr size_t width = 6;              // coefficients of an interpolant of order 5
+constexpr int most_attempts = 100;       // at one step: lengths shrink to the edge of where the rates are defined
+constexpr double safety = 0.9;           // of the length that the error allows
+constexpr double most_growth = 8, most_shrinking = 0.1;
+constexpr double kept_growth = 1.2;     // below it the length is kept, and the factors with it
+constexpr double kept_jacobian = 1e-3;  // convergence of Newton's method that the matrix is good enough for
 constexpr int sampled_degree = 8;
-constexpr int most_refinements = 4;  // for the sake of resolution
-constexpr int most_retreats = 60;    // from where functions cannot be evaluated
+constexpr int most_refinements = 8;         // for the sake of resolution
+constexpr double unlike_polynomials = 0.1;  // of what is not resolved on a piece, on its half: rounding
+constexpr double largest_noise = 1e-5;      // of a function; what is more swings faster than the points lie
+constexpr int most_retreats = 60;           // from where functions cannot be evaluated
 
 StiffStatus status_of(SeriesStatus status) {
   switch (status) {
@@ -71,20 +72,11 @@ std::vector<double> chebyshev_points(int degree) {
 
 }  // namespace
 
-/// CVODE with its memory, and what its callbacks need.
+/// What a step works with.
 struct StiffFlow::Solver {
-  Solver(size_t n, double tolerance, double direction, int order);
-  ~Solver();
-  Solver(const Solver&) = delete;
-  Solver& operator=(const Solver&) = delete;
+  Solver(size_t n, double tolerance_, double direction_, int stages)
+      : step(stages, n), tolerance(tolerance_), direction(direction_), largest(n, 0.0), unit(n) {}
 
-  static int rates(realtype s, N_Vector y, N_Vector rates, void* self);
-  static int weights(N_Vector y, N_Vector weights, void* self);
-  static int jacobian(realtype s, N_Vector y, N_Vector, SUNMatrix matrix, void* self, N_Vector, N_Vector, N_Vector);
-  static int project(realtype s, N_Vector y, N_Vector correction, realtype, N_Vector, void* self);
-
-  double time(double s) const { return origin + direction * s; }
-  bool evaluate(realtype s, N_Vector states);
   /// Of state i of the states at `x`.
   double scale(size_t i, const double* x) const {
     const auto value = [x](int j) { return x[j]; };
@@ -93,105 +85,48 @@ struct StiffFlow::Solver {
     const double size = std::max(std::abs(x[i]), std::max(floor_of_scale * share, vanished_floor) * largest[i]);
     return size > 0 ? size : 1;
   }
+  double time(double s) const { return origin + direction * s; }
+  /// Whether the rates exist there.
+  bool evaluate(double s, const double* x) {
+    const SeriesStatus status = series->evaluate({x, largest.size()}, time(s), counters);
+    if (status != SeriesStatus::ok) failure = status;
+    return status == SeriesStatus::ok;
+  }
+  bool rates(double s, const double* x, double* out) {
+    if (!evaluate(s, x)) return false;
+    for (size_t i = 0; i < largest.size(); ++i) out[i] = direction * series->rate(static_cast<int>(i))[0];
+    return true;
+  }
 
+  RadauStep step;
   double tolerance, direction;
   std::vector<double> largest;  // size of each state so far
-  SUNContext context = nullptr;
-  N_Vector y = nullptr, derivative = nullptr;
-  SUNMatrix matrix = nullptr;
-  SUNLinearSolver linear = nullptr;
-  void* cvode = nullptr;
-  // Only while CVODE is at work:
-  Series* series = nullptr;
+  std::vector<double> unit;     // what a step may err by
+  double next = 0;              // length of the next step
+  bool stale = true;            // the Jacobian is that of another place, and too far from it
   RateJacobian rate_jacobian;
-  std::vector<double> counters, point;
+  // Of the step at work:
+  Series* series = nullptr;
+  std::vector<double> counters;
   double origin = 0;
-  SeriesStatus failure = SeriesStatus::ok;  // why rates could not be had during the step
+  SeriesStatus failure = SeriesStatus::ok;  // why rates could not be had
 };
 
-StiffFlow::Solver::Solver(size_t n, double tolerance_, double direction_, int order)
-    : tolerance(tolerance_), direction(direction_), largest(n, 0.0), point(n) {
-  const auto size = static_cast<sunindextype>(n);
-  SUNContext_Create(nullptr, &context);
-  y = N_VNew_Serial(size, context);
-  derivative = N_VNew_Serial(size, context);
-  matrix = SUNDenseMatrix(size, size, context);
-  linear = SUNLinSol_Dense(y, matrix, context);
-  cvode = CVodeCreate(CV_BDF, context);
-  N_VConst(0, y);
-  CVodeSetErrHandlerFn(
-      cvode, [](int, const char*, const char*, char*, void*) {}, nullptr);
-  CVodeInit(cvode, rates, 0, y);
-  CVodeSetUserData(cvode, this);
-  CVodeWFtolerances(cvode, weights);
-  CVodeSetLinearSolver(cvode, linear, matrix);
-  CVodeSetJacFn(cvode, jacobian);
-  CVodeSetMaxOrd(cvode, std::min(order, 5));
-  CVodeSetMaxConvFails(cvode, 40);  // steps shrink to the edge of where the rates are defined
-  CVodeSetProjFn(cvode, project);
-  CVodeSetProjErrEst(cvode, SUNFALSE);
+namespace {
+
+int stages_for(double tolerance, int order) {
+  const int wanted = tolerance >= 1e-4 ? 3 : tolerance >= 1e-7 ? 5 : 7;
+  return order >= wanted ? wanted : order >= 5 ? 5 : 3;
 }
 
-StiffFlow::Solver::~Solver() {
-  CVodeFree(&cvode);
-  SUNLinSolFree(linear);
-  SUNMatDestroy(matrix);
-  N_VDestroy(derivative);
-  N_VDestroy(y);
-  SUNContext_Free(&context);
-}
-
-/// Whether the rates exist there.
-bool StiffFlow::Solver::evaluate(realtype s, N_Vector states) {
-  const SeriesStatus status = series->evaluate({NV_DATA_S(states), largest.size()}, time(s), counters);
-  if (status != SeriesStatus::ok) failure = status;
-  return status == SeriesStatus::ok;
-}
-
-int StiffFlow::Solver::rates(realtype s, N_Vector y, N_Vector rates, void* self) {
-  Solver& solver = *static_cast<Solver*>(self);
-  if (!solver.evaluate(s, y)) return 1;  // CVODE tries a shorter step
-  for (size_t i = 0; i < solver.largest.size(); ++i)
-    NV_DATA_S(rates)[i] = solver.direction * solver.series->rate(static_cast<int>(i))[0];
-  return 0;
-}
-
-int StiffFlow::Solver::jacobian(realtype s, N_Vector y, N_Vector, SUNMatrix matrix, void* self, N_Vector, N_Vector,
-                                N_Vector) {
-  Solver& solver = *static_cast<Solver*>(self);
-  if (!solver.evaluate(s, y)) return 1;
-  const Mat& j = solver.rate_jacobian.at(*solver.series, solver.time(s), solver.counters);
-  View(SM_DATA_D(matrix), j.rows(), j.cols(), 1, j.rows()) = solver.direction * j;
-  return 0;
-}
-
-int StiffFlow::Solver::weights(N_Vector y, N_Vector weights, void* self) {
-  const Solver& solver = *static_cast<const Solver*>(self);
-  const size_t n = solver.largest.size();
-  const double root = std::sqrt(static_cast<double>(n));  // CVODE takes the root of the mean square
-  for (size_t i = 0; i < n; ++i) {
-    NV_DATA_S(weights)[i] = root / (solver.tolerance * solver.scale(i, NV_DATA_S(y)));
-    if (!std::isfinite(NV_DATA_S(weights)[i])) return -1;
-  }
-  return 0;
-}
-
-int StiffFlow::Solver::project(realtype s, N_Vector y, N_Vector correction, realtype, N_Vector, void* self) {
-  Solver& solver = *static_cast<Solver*>(self);
-  const size_t n = solver.largest.size();
-  std::copy_n(NV_DATA_S(y), n, solver.point.begin());
-  solver.series->project(solver.point, solver.time(s), solver.counters);
-  for (size_t i = 0; i < n; ++i) NV_DATA_S(correction)[i] = solver.point[i] - NV_DATA_S(y)[i];
-  return 0;
-}
+}  // namespace
 
 StiffFlow::StiffFlow(const Program& program, double tolerance, double direction, int order)
     : n_(at(program.states())),
       tolerance_(std::max(tolerance, tightest)),
       direction_(direction),
       order_(order),
-      solver_(std::make_unique<Solver>(n_, share_of_step * tolerance_, direction, order)),
-      interpolant_(n_ * width, 0.0),
+      solver_(std::make_unique<Solver>(n_, share_of_step * tolerance_, direction, stages_for(tolerance, order))),
       points_(chebyshev_points(std::min(sampled_degree, order))) {
   assert(order >= 4);
 }
@@ -206,8 +141,8 @@ StiffStatus StiffFlow::step(Series& series, std::span<const double> x, double t,
   solver_->series = &series;
   solver_->counters.assign(counters.begin(), counters.end());
   StiffStatus status = StiffStatus::ok;
-  if (fresh_ || !continues(x, longest)) status = start(series, x, t, longest);
-  if (status == StiffStatus::ok && here_ >= to_) status = advance(longest);
+  if (fresh_) status = start(x, t, longest);
+  if (status == StiffStatus::ok && (here_ >= length_ || !continues(x))) status = advance(x, t, longest);
   if (status != StiffStatus::ok) {
     fresh_ = true;
     return status;
@@ -217,11 +152,11 @@ StiffStatus StiffFlow::step(Series& series, std::span<const double> x, double t,
 }
 
 /// Whether x is where the last piece ended, up to projection.
-bool StiffFlow::continues(std::span<const double> x, double longest) const {
-  if (longest < 1e-12 * here_) return false;  // too short for CVODE's clock, unless that starts at zero again
+bool StiffFlow::continues(std::span<const double> x) const {
   constexpr double slack = 100;
+  const size_t width = solver_->step.degree() + 1;
   std::vector<double> end(n_);
-  for (size_t i = 0; i < n_; ++i) end[i] = value({&interpolant_[i * width], width}, here_ - from_);
+  for (size_t i = 0; i < n_; ++i) end[i] = value({&solver_->step.polynomial()[i * width], width}, here_);
   for (size_t i = 0; i < n_; ++i) {
     if (!(std::abs(x[i] - end[i]) <= slack * tolerance_ * solver_->scale(i, end.data()))) return false;
   }
@@ -229,8 +164,9 @@ bool StiffFlow::continues(std::span<const double> x, double longest) const {
 }
 
 /// A first scale for each state, also for those that are zero: what its series reaches in the time in which the fastest
-/// state changes.
-StiffStatus StiffFlow::start(Series& series, std::span<const double> x, double t, double longest) {
+/// state changes. That is the first length, too.
+StiffStatus StiffFlow::start(std::span<const double> x, double t, double longest) {
+  Series& series = *solver_->series;
   const int order = series.order();
   if (const SeriesStatus status = series.expand(x, t, solver_->counters, order); status != SeriesStatus::ok)
     return status_of(status);
@@ -253,65 +189,87 @@ StiffStatus StiffFlow::start(Series& series, std::span<const double> x, double t
         largest = std::max(largest, reach);
     }
   }
-  solver_->origin = t;
-  std::copy(x.begin(), x.end(), NV_DATA_S(solver_->y));
-  if (CVodeReInit(solver_->cvode, 0, solver_->y) != CV_SUCCESS) return StiffStatus::stalled;
-  here_ = from_ = to_ = 0;
+  solver_->next = time;
+  solver_->stale = true;
+  solver_->step.restart();
+  noise_.clear();
+  here_ = length_ = 0;
   fresh_ = false;
   return StiffStatus::ok;
 }
 
-/// One internal step and its interpolant.
-StiffStatus StiffFlow::advance(double longest) {
+/// One internal step from x.
+StiffStatus StiffFlow::advance(std::span<const double> x, double t, double longest) {
   Solver& solver = *solver_;
   solver.failure = SeriesStatus::ok;
-  CVodeSetStopTime(solver.cvode, here_ + longest);
-  from_ = here_;
-  const int flag = CVode(solver.cvode, here_ + longest, solver.y, &to_, CV_ONE_STEP);
-  ++steps_;
-  if (flag < 0 || !(to_ > from_))
-    return solver.failure != SeriesStatus::ok ? status_of(solver.failure) : StiffStatus::stalled;
-
-  // The interpolant is known around CVODE's own time, which differs from a stop time by rounding.
-  double now = 0;
-  int degree = 0;
-  CVodeGetCurrentTime(solver.cvode, &now);
-  CVodeGetLastOrder(solver.cvode, &degree);
-  std::fill(interpolant_.begin(), interpolant_.end(), 0.0);
-  double factorial = 1;
-  for (int k = 0; k <= degree; ++k) {
-    factorial *= std::max(k, 1);
-    if (CVodeGetDky(solver.cvode, now, k, solver.derivative) != CV_SUCCESS) return StiffStatus::stalled;
-    for (size_t i = 0; i < n_; ++i) interpolant_[i * width + at(k)] = NV_DATA_S(solver.derivative)[i] / factorial;
+  solver.origin = t;
+  for (size_t i = 0; i < n_; ++i) solver.unit[i] = solver.tolerance * solver.scale(i, x.data());
+  const auto rates = [&](double s, const double* states, double* out) { return solver.rates(s, states, out); };
+  const double shortest = shortest_step_bits * eps * std::abs(t);
+  double h = solver.next < safety * longest ? solver.next : longest;
+  bool failed = false, here = false;  // here: the Jacobian is that of x
+  for (int attempt = 0; attempt < most_attempts && (h > shortest || h >= longest); ++attempt) {
+    if (solver.stale) {
+      if (!solver.evaluate(0, x.data())) return status_of(solver.failure);
+      const Mat& j = solver.rate_jacobian.at(*solver.series, t, solver.counters);
+      solver.step.linearise(direction_ * j);
+      solver.stale = false;
+      here = true;
+    }
+    const RadauStep::Outcome outcome = solver.step.solve(rates, x, 0, h, solver.unit);
+    if (outcome != RadauStep::Outcome::solved && !here) {
+      solver.stale = true;
+      continue;
+    }
+    const double error =
+        outcome == RadauStep::Outcome::solved ? solver.step.error(rates, x, 0, failed || steps_ == 0) : HUGE_VAL;
+    const double order = solver.step.order();
+    if (!(error <= 1)) {
+      h *=
+          outcome == RadauStep::Outcome::solved ? std::max(most_shrinking, safety * std::pow(error, -1 / order)) : 0.25;
+      failed = true;
+      continue;
+    }
+    double growth = std::min(safety * std::pow(std::max(error, 1e-30), -1 / order), failed ? 1.0 : most_growth);
+    if (growth >= 1 && growth < kept_growth) growth = 1;
+    // A step that something else has cut short tells nothing against the length that was meant.
+    solver.next = !failed && h < solver.next ? std::max(solver.next, h * growth) : h * growth;
+    solver.stale = solver.step.convergence() > kept_jacobian;
+    solver.step.accept();
+    ++steps_;
+    length_ = h;
+    here_ = 0;
+    const size_t width = solver.step.degree() + 1;
+    for (size_t i = 0; i < n_; ++i) {
+      const double end = value({&solver.step.polynomial()[i * width], width}, h);
+      if (!std::isfinite(end)) return StiffStatus::undefined;
+      solver.largest[i] = std::max(solver.largest[i], std::abs(end));
+    }
+    return StiffStatus::ok;
   }
-  for (size_t i = 0; i < n_; ++i) {
-    const double end = NV_DATA_S(solver.y)[i];
-    if (!std::isfinite(end)) return StiffStatus::undefined;
-    solver.largest[i] = std::max(solver.largest[i], std::abs(end));
-    shift({&interpolant_[i * width], width}, from_ - now);
-  }
-  return StiffStatus::ok;
+  return solver.failure != SeriesStatus::ok ? status_of(solver.failure) : StiffStatus::stalled;
 }
 
-/// The interpolant after what was handed out, through x.
+/// The polynomial after what was handed out, through x.
 void StiffFlow::cut_piece(std::span<const double> x, double t, double longest, Piece& piece) {
-  const size_t stride = at(order_) + 1;
+  const size_t stride = at(order_) + 1, width = solver_->step.degree() + 1;
   piece.start = t;
-  const double end = std::min(to_, here_ + longest);
-  piece.length = direction_ * (end < here_ + longest ? end - here_ : longest);
+  const double rest = length_ - here_;
+  const bool whole = rest <= longest;
+  piece.length = direction_ * (whole ? rest : longest);
   piece.coefficients.assign(n_ * stride, 0.0);
+  std::vector<double> c(width);
   for (size_t i = 0; i < n_; ++i) {
-    std::array<double, width> c;
-    std::copy_n(&interpolant_[i * width], width, c.begin());
-    shift(c, here_ - from_);
-    c[1] -= (x[i] - c[0]) / (to_ - here_);
+    std::copy_n(&solver_->step.polynomial()[i * width], width, c.begin());
+    shift(c, here_);
+    c[1] -= (x[i] - c[0]) / rest;
     c[0] = x[i];
     double sign = 1;
     for (size_t k = 0; k < std::min(width, stride); ++k, sign *= direction_)
       piece.coefficients[i * stride + k] = sign * c[k];
   }
   piece_from_ = here_;
-  here_ = end;
+  here_ = whole ? length_ : here_ + longest;
 }
 
 namespace {
@@ -380,7 +338,8 @@ StiffStatus StiffFlow::sample(Series& series, std::span<const double> counters,
   std::vector<long double> c(points_.size());
   coefficients.assign(functions.size() * stride, 0.0);
   if (functions.empty()) return StiffStatus::ok;
-
+  noise_.resize(functions.size(), 0.0);
+  std::vector<double> before(functions.size(), HUGE_VAL);
   for (int halvings = 0;; ++halvings) {
     const SeriesStatus status = read_along(series, piece, counters, functions, points_, values);
     if (status != SeriesStatus::ok && halvings >= most_retreats) return status_of(status);
@@ -391,7 +350,10 @@ StiffStatus StiffFlow::sample(Series& series, std::span<const double> counters,
       for (size_t i = 0; i < points_.size(); ++i) size = std::max(size, std::abs(v[i]));
       c.assign(v, v + points_.size());
       interpolate(points_, c);
-      good = unresolved(c) <= tolerance_ * size || halvings >= most_refinements;
+      const double left = unresolved(c);
+      if (left > unlike_polynomials * before[f] && left < largest_noise * size) noise_[f] = std::max(noise_[f], left);
+      before[f] = left;
+      good = left <= std::max(tolerance_ * size, 2 * noise_[f]) || halvings >= most_refinements;
       long double power = 1;
       for (size_t k = 0; k < c.size(); ++k, power /= piece.length)
         coefficients[f * stride + k] = static_cast<double>(c[k] * power);
@@ -400,6 +362,43 @@ StiffStatus StiffFlow::sample(Series& series, std::span<const double> counters,
     piece.length /= 2;
     here_ = piece_from_ + std::abs(piece.length);
   }
+}
+
+double StiffFlow::polish(Series& series, std::span<const double> counters, const SampledFunction& function,
+                         double offset, const Piece& piece, double root) const {
+  const std::array functions{function};
+  std::vector<double> found;
+  const auto at_share = [&](double share) {
+    const SeriesStatus status = read_along(series, piece, counters, functions, {share}, found);
+    return status == SeriesStatus::ok ? found[0] - offset : std::nan("");
+  };
+  double share = root / piece.length, lo = 0, hi = 1;
+  for (const double point : points_) {
+    if (point < share) lo = std::max(lo, point);
+    if (point > share) hi = std::min(hi, point);
+  }
+  double below = at_share(lo), above = at_share(hi);
+  if (!(below * above < 0)) return root;
+  // Regula falsi; where one end stays its value is halved (Illinois).
+  int kept = 0;
+  for (int iteration = 0; iteration < 200 && hi - lo > eps * hi; ++iteration) {
+    const double value = at_share(share);
+    if (std::isnan(value)) return root;
+    const int side = value * above > 0 ? 1 : -1;
+    if (value == 0) return share * piece.length;
+    if (side > 0) {
+      hi = share, above = value;
+      if (kept == 1) below /= 2;
+    } else {
+      lo = share, below = value;
+      if (kept == -1) above /= 2;
+    }
+    kept = side;
+    share = hi - above * (hi - lo) / (above - below);
+    if (!(share > lo && share < hi)) share = 0.5 * (lo + hi);
+    if (!(share > lo && share < hi)) break;
+  }
+  return hi * piece.length;
 }
 
 }  // namespace saltus

@@ -1,18 +1,18 @@
-// One smooth step in the mode of a Series by implicit multistep formulas (SUNDIALS CVODE): state in, polynomial out.
+// One smooth step in the mode of a Series by an implicit method of high order (Radau collocation): state in, polynomial
+// out.
 //
-//   fresh (start, event, change of mode):  scales from the series at x; CVODE starts anew with order 1
+//   fresh (start, event, change of mode):  scales and the first length from the series at x
 //   left over from the last internal step: the piece is the rest of that step
-//   otherwise:                             one internal BDF step, Newton with a dense Jacobian; what slides is
-//                                          projected onto its surfaces inside CVODE
-//   piece: CVODE's own interpolant on the step, moved linearly by the rounding between it and x:
+//   otherwise:                             one internal step (solve/radau_step), with the Jacobian of the mode's rates
+//   piece: the collocation polynomial, moved linearly by the rounding between it and x:
 //          it starts exactly at x and ends where the next internal step starts
 //
 //   sample: everything watched along the piece as polynomials through its true values at Chebyshev points;
 //           a function not resolved by one polynomial shortens the piece, the rest is handed out by the next step
+//   polish: a zero that such a polynomial has, by true values
 //
 // The local error of a step is kept below a tenth of the tolerance times the scale of each state: the larger of |x_i|
-// and a thousandth of the largest |x_i| so far. No state hides behind the others: the weights make CVODE's mean a bound
-// of the largest. docs/method/stiff.md
+// and a thousandth of the largest |x_i| so far. docs/method/stiff.md
 #pragma once
 
 #include <memory>
@@ -42,7 +42,7 @@ struct SampledFunction {
 
 class StiffFlow {
  public:
-  /// `order`: degree of the pieces, at least 4; the formulas go up to order 5. `direction` is -1 for backward time.
+  /// `order`: degree of the pieces, at least 4; steps have 3, 5 or 7 stages. `direction` is -1 for backward time.
   /// Tolerances below 1e-12 count as 1e-12.
   StiffFlow(const Program& program, double tolerance, double direction, int order);
   ~StiffFlow();
@@ -60,9 +60,14 @@ class StiffFlow {
 
   /// Coefficients in tau of the functions along the piece just made, order + 1 for each, of degree 8 at most. Their
   /// value at tau = 0 is the true one. Shortens the piece where a function is not resolved to the tolerance, down to a
-  /// sixteenth, or cannot be evaluated.
+  /// 256th, or cannot be evaluated.
   StiffStatus sample(Series& series, std::span<const double> counters, std::span<const SampledFunction> functions,
                      Piece& piece, std::vector<double>& coefficients);
+
+  /// The zero near `root` of a function less `offset` on the piece just sampled, by its true values, on the far side:
+  /// polynomials through samples know it to the tolerance only, and what is not zero there has not happened.
+  double polish(Series& series, std::span<const double> counters, const SampledFunction& function, double offset,
+                const Piece& piece, double root) const;
 
   /// Internal steps so far.
   long steps() const { return steps_; }
@@ -70,9 +75,9 @@ class StiffFlow {
  private:
   struct Solver;
 
-  StiffStatus start(Series& series, std::span<const double> x, double t, double longest);
-  StiffStatus advance(double longest);
-  bool continues(std::span<const double> x, double longest) const;
+  StiffStatus start(std::span<const double> x, double t, double longest);
+  StiffStatus advance(std::span<const double> x, double t, double longest);
+  bool continues(std::span<const double> x) const;
   void cut_piece(std::span<const double> x, double t, double longest, Piece& piece);
 
   size_t n_;
@@ -80,12 +85,11 @@ class StiffFlow {
   int order_;
   std::unique_ptr<Solver> solver_;
   bool fresh_ = true;
-  // Time inside CVODE is s = direction*(t - time of the last start): small numbers where steps are small.
-  double piece_from_ = 0;            // start of the last piece
-  double here_ = 0;                  // end of what was handed out
-  double from_ = 0, to_ = 0;         // last internal step
-  std::vector<double> interpolant_;  // [state * 6 + k], in powers of s - from_
-  std::vector<double> points_;       // of sample, on [0, 1]
+  // Of the last internal step, in s = direction*(t - its start).
+  double length_ = 0;
+  double piece_from_ = 0, here_ = 0;  // start of the last piece, end of what was handed out
+  std::vector<double> points_;        // of sample, on [0, 1]
+  std::vector<double> noise_;         // of what is sampled since the last start: shorter pieces make it no smaller
   long steps_ = 0;
 };
 

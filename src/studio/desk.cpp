@@ -191,7 +191,7 @@ SolveOptions Desk::solve_options(const PageRequest& m) const {
           .tolerance = m.tolerance,
           .engine = m.engine,
           .threads = threads_,
-          .flow = m.flow.value_or("taylor")};
+          .flow = m.flow.value_or("auto")};
 }
 
 Solve Desk::solve_without_end(const PageRequest& m, const Model& model) const {

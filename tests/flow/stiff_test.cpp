@@ -193,7 +193,7 @@ TEST(Stiff, StaysOnACurvedSurfaceWithoutRestarting) {
   });
   EXPECT_EQ(walk.status, StiffStatus::ok);
   EXPECT_LT(walk.worst, 1e-8);
-  EXPECT_LT(walk.off, 1e-14);  // CVODE itself is on the surface at the end of each step
+  EXPECT_LT(walk.off, 1e-14);
   EXPECT_LT(walk.flow.steps(), 3000);
 }
 
@@ -327,6 +327,144 @@ TEST(Stiff, MeetsTheEventsThatSeriesMeet) {
       }
     }
   }
+}
+
+// ---- runs that turn to implicit steps by themselves
+
+Trajectory run_of(const std::string& text, double until, bool stiff, bool turns, double tolerance = 1e-10) {
+  const Program program(read_model_text(text));
+  RunOptions o;
+  o.parameters = parameter_values(program.model());
+  o.initial = initial_values(program.model(), o.parameters);
+  o.until = until;
+  o.tolerance = tolerance;
+  o.stiff = stiff;
+  o.turns_stiff = turns;
+  return simulate(program, o);
+}
+
+TEST(StiffRun, TurnsToImplicitStepsWhereStabilityAloneKeepsOthersShort) {
+  const std::string text = R"M(
+equations = """
+  x' = -1e5*(x - cos(t)) - sin(t)
+  y' = sign(x)
+"""
+[initial]
+x = 1
+y = 0
+)M";
+  const Trajectory slow = run_of(text, 30, false, false), quick = run_of(text, 30, false, true);
+  EXPECT_GT(slow.cost.steps, 50'000);
+  EXPECT_LT(quick.cost.steps, 1'000);
+  ASSERT_EQ(quick.events.size(), 10u);  // zeros of cos before 30
+  for (size_t k = 0; k < quick.events.size(); ++k)
+    EXPECT_NEAR(quick.events[k].t, M_PI / 2 + static_cast<double>(k) * M_PI, 1e-9);
+}
+
+/// A capacitor behind a diode with a resistance: v' = D/C, D = (u - v)/r as long as it conducts. From its first instant
+/// on it does, until v = u. `t` of that by the closed form, in extended precision.
+double opening_of_rectifier(long double omega, long double tau) {
+  const auto difference = [&](long double t) {  // v - u
+    const long double g = omega * tau, a = 1 / (1 + g * g);
+    const long double v = a * (std::sin(omega * t) - g * std::cos(omega * t) + g * std::exp(-t / tau));
+    return v - std::sin(omega * t);
+  };
+  long double lo = 0.5L * static_cast<long double>(M_PI) / omega, hi = static_cast<long double>(M_PI) / omega;
+  for (int k = 0; k < 100; ++k) {
+    const long double middle = (lo + hi) / 2;
+    (difference(middle) < 0 ? lo : hi) = middle;
+  }
+  return static_cast<double>(lo);
+}
+
+TEST(StiffRun, DiodesOpenWhereTheirCurrentIsZero) {
+  for (const double tau : {1e-3, 1e-5}) {
+    const std::string text = fmt::format(R"M(
+equations = """
+  v' = D/C
+  u = sin(t)
+"""
+[parameters]
+C = 1e-3
+r = {}
+[initial]
+v = 0
+[constraint.D]
+gap = "v - u + r*D"
+)M",
+                                         tau / 1e-3);
+    for (const bool stiff : {false, true}) {
+      const Trajectory run = run_of(text, 6, stiff, true);
+      EXPECT_EQ(run.end.why, Why::time) << run.end.message;
+      ASSERT_EQ(run.events.size(), 1u) << tau << stiff;  // open once, and no other peak is higher
+      EXPECT_NEAR(run.events[0].t, opening_of_rectifier(1, tau), 1e-10 / tau) << tau << stiff;  // D falls by tau
+      EXPECT_LT(run.cost.steps, 2'000);
+    }
+  }
+}
+
+TEST(StiffRun, VoltageMultipliersChargeAlikeByBothFlows) {
+  // Two stages (Cockcroft and Walton): four diodes that switch each other, time constants a thousand times apart.
+  const std::string text = R"M(
+equations = """
+  u = 100*sin(2*pi*50*t)
+  a1' = (D1 - D2 + D3 - D4)/C
+  a2' = (D3 - D4)/C
+  b1' = (D2 - D3 + D4 - (b1 + b2)/R)/C
+  b2' = (D4 - (b1 + b2)/R)/C
+"""
+[parameters]
+C = 1e-6
+R = 1e6
+r = 2
+[initial]
+a1 = 0
+a2 = 0
+b1 = 0
+b2 = 0
+[constraint.D1]
+gap = "u + a1 + r*D1"
+[constraint.D2]
+gap = "b1 - u - a1 + r*D2"
+[constraint.D3]
+gap = "u + a1 + a2 - b1 + r*D3"
+[constraint.D4]
+gap = "b1 + b2 - u - a1 - a2 + r*D4"
+)M";
+  const Trajectory taylor = run_of(text, 0.1, false, false), automatic = run_of(text, 0.1, false, true),
+                   implicit = run_of(text, 0.1, true, false);
+  for (const Trajectory& run : {automatic, implicit}) {
+    EXPECT_EQ(run.end.why, Why::time) << run.end.message;
+    ASSERT_EQ(run.events.size(), taylor.events.size());
+    for (size_t k = 0; k < run.events.size(); ++k) {
+      EXPECT_EQ(run.events[k].on, taylor.events[k].on);
+      EXPECT_NEAR(run.events[k].t, taylor.events[k].t, 1e-8 * 0.1);
+    }
+    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(run.end.state[i], taylor.end.state[i], 1e-7);
+    EXPECT_LT(4 * run.cost.steps, taylor.cost.steps);
+  }
+}
+
+TEST(StiffRun, GoesBackToTaylorSeriesWhereNothingIsStiff) {
+  // Stiff for as long as b is large; then an oscillator.
+  const std::string text = R"M(
+equations = """
+  b' = -b
+  s' = -(1 + 1e6*b)*(s - sin(t)) + cos(t)
+  x' = v
+  v' = -100*x
+"""
+[initial]
+b = 1
+s = 0
+x = 1
+v = 0
+)M";
+  const Trajectory run = run_of(text, 40, false, true);
+  EXPECT_EQ(run.end.why, Why::time);
+  EXPECT_NEAR(run.end.state[1], std::sin(40.0), 1e-9);
+  EXPECT_NEAR(run.end.state[2], std::cos(400.0), 1e-7);
+  EXPECT_LT(run.cost.steps, 20'000);
 }
 
 }  // namespace

@@ -354,7 +354,7 @@ class EventEngine {
     }
   }
 
-  // ---- a step of the stiff flow: the piece comes from CVODE, what is watched is sampled along it
+  // ---- a step of the stiff flow: the piece is implicit, what is watched is sampled along it
   // ----------------------
 
   void stiff_step() {
@@ -362,16 +362,22 @@ class EventEngine {
     SeriesStatus status = smooth_.series().evaluate(now_.x, now_.t(), now_.counters);
     if (made == StiffStatus::ok && status == SeriesStatus::ok) {
       watches_.list(now_, smooth_, events_.jumps(), false);
-      if (smooth_.sample(now_, watches_.sampled()) == StiffStatus::ok) {
+      const std::vector<SampledFunction> sampled = watches_.sampled();
+      if (smooth_.sample(now_, sampled) == StiffStatus::ok) {
         Piece& piece = smooth_.piece();
         const Watch* first = watches_.find_first(smooth_, events_.jumps(), piece.length, resolution(), true);
-        if (first) piece.length = first->root;
+        if (first) {
+          watches_.polish(*first, now_, smooth_, sampled);
+          piece.length = first->root;
+        }
         find_sections(piece.length, true);
         return advance(first, 0, {});
       }
+      if (smooth_.leave_stiff()) return step();
       smooth_.series().evaluate(now_.x, now_.t(), now_.counters);
       return fail(SeriesStatus::unsolved);
     }
+    if (smooth_.leave_stiff()) return step();
     if (made == StiffStatus::undefined || status == SeriesStatus::undefined) return fail(SeriesStatus::undefined);
     if (made == StiffStatus::stalled && come_to_rest()) return;
     if (made == StiffStatus::stalled) return stall(0);

@@ -84,6 +84,13 @@ std::vector<SampledFunction> Watches::sampled() const {
   return out;
 }
 
+void Watches::polish(const Watch& found, const Moment& now, Smooth& smooth,
+                     std::span<const SampledFunction> functions) {
+  const auto index = static_cast<size_t>(&found - watches_.data());
+  if (found.late || found.touch) return;
+  watches_[index].root = smooth.polish(now, functions[index], found.offset, found.root);
+}
+
 /// Of the tape of the series; -1 for what the equations of a mode are solved for.
 int Watches::output(const Watch& w) const {
   switch (w.guard.kind) {

@@ -36,6 +36,8 @@ class Watches {
   std::span<const WatchedSeries> series(const Smooth& smooth);
   /// For a stiff step; sections follow the watches.
   std::vector<SampledFunction> sampled() const;
+  /// The zero of what was found on samples, by its true values.
+  void polish(const Watch& found, const Moment& now, Smooth& smooth, std::span<const SampledFunction> functions);
   int first_section_sample() const { return static_cast<int>(watches_.size()); }
 
   /// The earliest zero on (0, h]; nullptr if there is none. All that happen within `resolution` of it are marked.
