@@ -18,7 +18,7 @@ export const state = {
   p: byName(),
   /** @type {Record<string, string>} */
   x: byName(),
-  solve: { from: '', until: '', tolerance: '', engine: '', flow: 'taylor' },
+  solve: { from: '', until: '', tolerance: '', engine: '', flow: 'auto' },
   /** The last run. @type {any} */
   run: null,
   /** Time cursors; the second one is for differences. */
@@ -51,7 +51,7 @@ export function settings() {
   if (until) message.until = until;
   if (Number(tolerance) > 0) message.tolerance = Number(tolerance);
   if (engine) message.engine = engine;
-  if (flow !== 'taylor') message.flow = flow;
+  if (flow !== 'auto') message.flow = flow;
   return message;
 }
 

@@ -47,14 +47,14 @@ function onModel(answer) {
   if (answer.kind === 'error') { showMistake(answer.error); toast(answer.error.report); return; }
   Object.assign(state, { model: answer, call: answer.call, file: answer.file, text: answer.text, opened: answer.text, p: byName(), x: byName(), run: null, cursor: 0, second: NaN });
   state.axes = { x: '', y: '' };
-  state.solve = { from: '', until: answer.run.until ?? '', tolerance: '', engine: '', flow: 'taylor' };
+  state.solve = { from: '', until: answer.run.until ?? '', tolerance: '', engine: '', flow: 'auto' };
   element('from').value = '';
   element('from').placeholder = answer.run.from ?? '0';
   element('until').value = state.solve.until;
   element('tolerance').value = '';
   element('tolerance').placeholder = String(answer.run.tolerance ?? '1e-10');
   element('engine').value = '';
-  element('flow').value = 'taylor';
+  element('flow').value = 'auto';
   fillGallery(answer);
   setText(answer.text);
   series.reset();
