@@ -73,7 +73,29 @@ Choice Chooser::run() {
     std::for_each(kinks, undecided.end(), [&](const std::vector<size_t>& group) { decide(group); });
     if (undecided.size() == 1 || choice_.mode == before) break;
   }
+  for (const size_t lost : without_grip()) decide({lost});
   return std::move(choice_);
+}
+
+/// What was slid on and keeps its letter, but has no influence on its surface any more, now that others have changed
+/// (the flow beside a kink).
+std::vector<size_t> Chooser::without_grip() {
+  std::vector<size_t> out;
+  const auto kept = [&](const AtZero& z) {
+    return z.unknown < program_.switches() && !z.fresh && choice_.mode.switches[at(z.unknown)] == '0';
+  };
+  if (choice_.outcome != Choice::Outcome::unique || choice_.mode == before_) return out;
+  if (std::none_of(zeros_.begin(), zeros_.end(), kept)) return out;
+  series_.set_mode(choice_.mode);
+  if (series_.expand(x_, t_, counters_, 2) != SeriesStatus::ok) return out;
+  for (size_t i = 0; i < zeros_.size(); ++i) {
+    const int u = zeros_[i].unknown;
+    if (!kept(zeros_[i]) || !(series_.idle(u) || powerless(u))) continue;
+    const double* h = series_.surface(u);  // beside a kink its rate goes on from zero
+    if (std::abs(h[1]) <= clear_rate * std::abs(h[2]) * options_.time_scale) zeros_[i].known = 2;
+    out.push_back(i);
+  }
+  return out;
 }
 
 void Chooser::add_dependents() {

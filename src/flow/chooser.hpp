@@ -52,6 +52,7 @@ class Chooser {
   void close_together(std::vector<std::vector<size_t>>& undecided);
   bool has_kink(const std::vector<size_t>& group) const;
   void decide(const std::vector<size_t>& group);
+  std::vector<size_t> without_grip();
   /// Where the series of other modes do not exist (a root at zero): all surfaces stay zero with the values that
   /// switches have on their surfaces, an equilibrium of the states they depend on.
   std::vector<size_t> without_flat(const std::vector<size_t>& group);
