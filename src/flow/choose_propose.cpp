@@ -152,8 +152,8 @@ std::vector<Candidate> Chooser::by_solver(const std::vector<size_t>& group, std:
   for (const size_t z : group) all += zeros_[z].unknown < program_.switches() ? '0' : 'c';
   if (!may_slide(group, all)) return {};
   series_.set_mode(with(group, all));
-  if (!series_.tape().slope_affine) return {};
   const std::vector<int> active = series_.active();
+  if (!series_.tape().slope_affine || active.empty()) return {};
   constexpr size_t sparse_from = 64;
   const auto solved = [&](auto problem) -> BoxSolution {
     if (!series_.linear_system(x, t, counters_, problem.M, problem.q)) return {};
