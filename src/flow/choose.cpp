@@ -130,10 +130,22 @@ std::vector<std::vector<size_t>> Chooser::groups() {
     while (parent[i] != i) i = parent[i] = parent[parent[i]];
     return i;
   };
-  for (const SlopeEntry& e : program_.tape(all.switches).slope_entries) {
-    const int u = e.row < program_.unknowns() ? e.row : e.row - program_.constraints();
-    const int row = position[at(u)], column = position[at(e.column)];
-    if (row >= 0 && column >= 0) parent[root(at(row))] = root(at(column));
+  const auto join = [&](const Mode& mode) {
+    for (const SlopeEntry& e : program_.tape(mode.switches).slope_entries) {
+      const int u = e.row < program_.unknowns() ? e.row : e.row - program_.constraints();
+      const int row = position[at(u)], column = position[at(e.column)];
+      if (row >= 0 && column >= 0) parent[root(at(row))] = root(at(column));
+    }
+  };
+  join(all);
+  // A kink that only depends on others need not be at zero: beside it formulas are others.
+  const auto beside = [&](const AtZero& z) { return z.depends && program_.resting_letter(z.unknown) == '='; };
+  for (const char side : {'+', '-'}) {
+    if (std::none_of(zeros_.begin(), zeros_.end(), beside)) break;
+    for (const AtZero& z : zeros_) {
+      if (beside(z)) all.switches[at(z.unknown)] = side;
+    }
+    join(all);
   }
   for (const auto& [u, tie] : series_.ties()) {
     const int a = position[at(u)], b = position[at(tie.first)];

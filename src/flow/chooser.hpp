@@ -98,6 +98,7 @@ class Chooser {
   /// In the order in which surfaces depend on each other: each by how it starts above and below, what comes before it
   /// decided and the rest as it was. Right wherever rates are continuous; judged like every proposal.
   Candidate one_by_one(const std::vector<size_t>& group);
+  int sign_behind(const Mode& mode, int u);
   /// The first coefficients that unknowns enter as a box complementarity problem: residual = A u + r, with the sign
   /// that makes a switch push its surface back. Degenerate members (at a bound with no rate) may stay or go.
   std::vector<Candidate> by_solver(const std::vector<size_t>& group, std::span<const double> x, double t);

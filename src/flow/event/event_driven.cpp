@@ -171,7 +171,8 @@ class EventEngine {
       for (size_t b = 0; b < determinants_.size(); ++b) {
         if (determinants_[b] * determinants_at_end_[b] >= 0) continue;
         const double where = where_determinant_vanishes();
-        const double bits = same_time_bits * eps * std::abs(where);
+        // The slope is known to some last bits.
+        const double bits = tangent_bits * eps * std::max(std::abs(now_.t()), std::abs(where));
         if (first && std::abs(smooth_.piece().length - where) <= std::max(resolution(), bits)) break;  // that decides
         return fail_at_determinant(where);
       }
