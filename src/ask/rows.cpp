@@ -56,7 +56,7 @@ Table marks_table(const Rows& rows) {
     for (size_t r = 0; r < count; ++r) values[r] = rows.mark_cells[r * width + k];
     table.add_numbers(rows.columns[k], std::move(values));
   }
-  table.add_texts("kind", rows.mark_kinds);
+  table.add_texts(kind_of_mark, rows.mark_kinds);
   return table;
 }
 
@@ -83,7 +83,7 @@ Table events_table(const Model& model, const std::vector<Event>& events, const s
   table.add_texts("on", std::move(on), "surfaces, constraints, jumps or sections, separated by ';'");
   table.add_texts("mode_before", std::move(before), "a character per switch, then | and one per constraint");
   table.add_texts("mode_after", std::move(after));
-  for (size_t i = 0; i < n; ++i) table.add_numbers(model.states[i].name, std::move(states[i]), "state after the event");
+  for (size_t i = 0; i < n; ++i) table.add_own(model.states[i].name, std::move(states[i]), "state after the event");
   for (size_t i = 0; i < former.size(); ++i)
     table.add_numbers("before(" + model.states[i].name + ")", std::move(former[i]), "state before, where it jumps");
   if (chatters) table.add_numbers("count", std::move(count), "events summed by a chatter");

@@ -56,8 +56,9 @@ std::vector<std::string> row_columns(const Model& model);
 /// The rows as a table "data".
 Table data_table(const Model& model, const Rows& rows);
 
-/// The columns at the events, with a text column "kind", as a table "marks".
+/// The columns at the events, with a text column of their kinds, as a table "marks".
 Table marks_table(const Rows& rows);
+inline constexpr const char* kind_of_mark = "kind of event";  // no name of a model
 
 /// The events as a table: t, kind, on, modes before and after, states after, states before where they jump, count.
 Table events_table(const Model& model, const std::vector<Event>& events, const std::string& name = "events");

@@ -51,10 +51,32 @@ const Texts& Table::texts(std::string_view name) const {
   throw Error(ErrorKind::usage, fmt::format("column '{}' of table '{}' holds numbers, not texts", name, name_));
 }
 
-Table& Table::add(Column column) {
-  if (has(column.name)) {
-    throw Error(ErrorKind::usage, fmt::format("table '{}' has a column '{}' already", name_, column.name));
+void Table::insist_on_free(std::string_view name) const {
+  if (has(name)) throw Error(ErrorKind::usage, fmt::format("table '{}' has a column '{}' already", name_, name));
+}
+
+std::string Table::beside_own(std::string_view name) const {
+  std::string free(name);
+  while (own_.contains(free)) free += '_';
+  return free;
+}
+
+Table& Table::add_own(std::string name, Numbers values, std::string description) {
+  if (own_.contains(name)) insist_on_free(name);
+  own_.insert(name);
+  if (const auto place = places_.find(name); place != places_.end()) {
+    const size_t at = place->second;
+    places_.erase(place);
+    std::string free = beside_own(name);
+    while (has(free)) free += '_';
+    columns_[at].name = free;
+    places_.emplace(std::move(free), at);
   }
+  return add({std::move(name), std::move(values), std::move(description)});
+}
+
+Table& Table::add(Column column) {
+  insist_on_free(column.name);
   if (!columns_.empty() && column.size() != rows_) {
     wrong_length(*this, fmt::format("column '{}'", column.name), column.size(), rows_);
   }
@@ -65,11 +87,11 @@ Table& Table::add(Column column) {
 }
 
 Table& Table::add_numbers(std::string name, Numbers values, std::string description) {
-  return add({std::move(name), std::move(values), std::move(description)});
+  return add({beside_own(name), std::move(values), std::move(description)});
 }
 
 Table& Table::add_texts(std::string name, Texts values, std::string description) {
-  return add({std::move(name), std::move(values), std::move(description)});
+  return add({beside_own(name), std::move(values), std::move(description)});
 }
 
 void Table::append(std::span<const double> row) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,11 @@ class Table {
   /// A further column; its length must be that of the table, unless it is the first.
   Table& add_numbers(std::string name, Numbers values = {}, std::string description = {});
   Table& add_texts(std::string name, Texts values = {}, std::string description = {});
+  /// A column with a name that the user gave: it keeps that name, and a column of the table that is called so has an
+  /// underscore behind its own, whichever comes first.
+  Table& add_own(std::string name, Numbers values = {}, std::string description = {});
+  /// What the table's column of that name is called beside those of the user.
+  std::string beside_own(std::string_view name) const;
 
   /// A further row of a table that holds numbers only.
   void append(std::span<const double> row);
@@ -62,11 +68,13 @@ class Table {
 
  private:
   Table& add(Column column);
+  void insist_on_free(std::string_view name) const;
 
   std::string name_;
   std::string description_;
   std::vector<Column> columns_;
   std::map<std::string, size_t, std::less<>> places_;  // of columns by name: some tables have ten thousands
+  std::set<std::string, std::less<>> own_;             // names that the user gave
   size_t rows_ = 0;
 };
 

@@ -187,11 +187,13 @@ void Parser::reduce(int level) {
   }
 }
 
-/// Indices may be equal; anything else that changes is compared with < or >.
+/// Indices may be equal, to parameters as well; anything else that changes is compared with < or >.
 Expr Parser::equality(const Waiting& w, const Value& left, const Value& right) const {
-  const auto a = known_value(left.expr), b = known_value(right.expr);
+  const bool of_index = mentions_index(left) || mentions_index(right);
+  const auto value = [&](const Value& v) { return of_index ? with_whole_parameters(v.expr) : known_value(v.expr); };
+  const std::optional<double> a = value(left), b = value(right);
   const std::string text = formula_.text.substr(w.begin, w.end - w.begin);
-  if (!a || !b)
+  if (!a || !b || std::isnan(*a) || std::isnan(*b))
     lexer_.fail(w.begin, w.end, fmt::format("'{}' is not an operator", text),
                 "only indices are equal or not; a surface separates two sides: compare with '<' or '>'");
   const bool holds = (*a == *b) == (text == "==");

@@ -85,6 +85,7 @@ class Parser {
   void call_user(const Waiting& w, const Token& token);
   [[noreturn]] void wrong_arguments(const Waiting& w, int given, size_t end) const;
   std::optional<double> decide(const Value& condition) const;
+  std::optional<double> with_whole_parameters(const Expr& e) const;
   bool mentions_index(const Value& v) const;
   bool sum(const Token& token, const Token& open);
   size_t closing_bracket(const Token& open) const;

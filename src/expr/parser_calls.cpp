@@ -103,11 +103,15 @@ void Parser::call(const Waiting& w, const Token& token) {
 
 /// The truth of a condition on an index, which may also use parameters: i < N.
 std::optional<double> Parser::decide(const Value& condition) const {
-  if (!mentions_index(condition)) return std::nullopt;
-  for (const Expr& node : postorder(std::span(&condition.expr, 1))) {
+  return mentions_index(condition) ? with_whole_parameters(condition.expr) : std::nullopt;
+}
+
+/// The value of a formula of numbers and parameters alone; NaN where one of them is no whole number.
+std::optional<double> Parser::with_whole_parameters(const Expr& e) const {
+  for (const Expr& node : postorder(std::span(&e, 1))) {
     if (node.is_symbol() && !node.is_symbol(SymbolKind::parameter)) return std::nullopt;
   }
-  return evaluate(condition.expr, [&](const Symbol& s) {
+  return evaluate(e, [&](const Symbol& s) {
     const double* value = names_.find_whole(s.name);
     return value ? *value : NAN;
   });

@@ -377,6 +377,7 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
 /// row: each fills from the one before, by roots that have no series at zero).
 void Act::look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice) {
   Moment later = now;
+  later.mode = choice.mode;  // what could be decided moves; the rest is as it was
   for (int look = 0; look < most_rough_steps && choice.outcome == Choice::Outcome::none; ++look) {
     const double soon = direction_ * same_time_bits * eps * std::max(std::abs(now.t()), time_scale * same_time_share);
     series_.set_mode(later.mode);
@@ -386,25 +387,43 @@ void Act::look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice) {
     later.clock.advance(soon);
     if (look > 0) leave_out_nonzero(later, zeros);
     Choice next = choose_mode(series_, point_, later.x, later.t(), later.counters, later.mode, zeros, choice_);
-    if (next.outcome == Choice::Outcome::none) continue;
+    if (next.outcome == Choice::Outcome::none) {
+      later.mode = next.mode;
+      continue;
+    }
     choice = std::move(next);
     now.clock = later.clock;
     now.x = later.x;
   }
 }
 
-/// What has left its surface is on the side where it is.
+/// What has left its surface is on the side where it is, and what depends on it (behind a wrap of mod) where that puts
+/// it.
 void Act::leave_out_nonzero(Moment& now, std::vector<AtZero>& zeros) {
-  const size_t before = zeros.size();
+  std::vector<int> left;
   read_sigma(now);
   evaluate_point(now);
   std::erase_if(zeros, [&](const AtZero& z) {
     if (z.unknown >= program_.switches()) return false;
     const int sign = point_.sign(program_.point(z.unknown, 0), zero_bounds);
-    if (sign != 0) now.mode.switches[at(z.unknown)] = sign > 0 ? '+' : '-';
-    return sign != 0;
+    if (sign == 0) return false;
+    now.mode.switches[at(z.unknown)] = sign > 0 ? '+' : '-';
+    left.push_back(z.unknown);
+    return true;
   });
-  if (zeros.size() == before) return;
+  if (left.empty()) return;
+  for (const int u : left) {
+    for (const int d : program_.dependents(u)) {
+      if (lists(zeros, d)) continue;
+      read_sigma(now);
+      evaluate_point(now);
+      const int sign = point_.sign(program_.point(d, 0), near_bounds);
+      if (sign == 0)
+        zeros.push_back({.unknown = d, .known = 1});
+      else
+        now.mode.switches[at(d)] = sign > 0 ? '+' : '-';
+    }
+  }
   for (AtZero& z : zeros) {  // under other letters what rested need not rest
     z.fresh = true;
     if (z.unknown >= program_.switches()) continue;

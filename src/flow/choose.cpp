@@ -73,7 +73,29 @@ Choice Chooser::run() {
     std::for_each(kinks, undecided.end(), [&](const std::vector<size_t>& group) { decide(group); });
     if (undecided.size() == 1 || choice_.mode == before) break;
   }
+  for (const size_t lost : without_grip()) decide({lost});
   return std::move(choice_);
+}
+
+/// What was slid on and keeps its letter, but has no influence on its surface any more, now that others have changed
+/// (the flow beside a kink).
+std::vector<size_t> Chooser::without_grip() {
+  std::vector<size_t> out;
+  const auto kept = [&](const AtZero& z) {
+    return z.unknown < program_.switches() && !z.fresh && choice_.mode.switches[at(z.unknown)] == '0';
+  };
+  if (choice_.outcome != Choice::Outcome::unique || choice_.mode == before_) return out;
+  if (std::none_of(zeros_.begin(), zeros_.end(), kept)) return out;
+  series_.set_mode(choice_.mode);
+  if (series_.expand(x_, t_, counters_, 2) != SeriesStatus::ok) return out;
+  for (size_t i = 0; i < zeros_.size(); ++i) {
+    const int u = zeros_[i].unknown;
+    if (!kept(zeros_[i]) || !(series_.idle(u) || powerless(u))) continue;
+    const double* h = series_.surface(u);  // beside a kink its rate goes on from zero
+    if (std::abs(h[1]) <= clear_rate * std::abs(h[2]) * options_.time_scale) zeros_[i].known = 2;
+    out.push_back(i);
+  }
+  return out;
 }
 
 void Chooser::add_dependents() {
@@ -108,10 +130,22 @@ std::vector<std::vector<size_t>> Chooser::groups() {
     while (parent[i] != i) i = parent[i] = parent[parent[i]];
     return i;
   };
-  for (const SlopeEntry& e : program_.tape(all.switches).slope_entries) {
-    const int u = e.row < program_.unknowns() ? e.row : e.row - program_.constraints();
-    const int row = position[at(u)], column = position[at(e.column)];
-    if (row >= 0 && column >= 0) parent[root(at(row))] = root(at(column));
+  const auto join = [&](const Mode& mode) {
+    for (const SlopeEntry& e : program_.tape(mode.switches).slope_entries) {
+      const int u = e.row < program_.unknowns() ? e.row : e.row - program_.constraints();
+      const int row = position[at(u)], column = position[at(e.column)];
+      if (row >= 0 && column >= 0) parent[root(at(row))] = root(at(column));
+    }
+  };
+  join(all);
+  // A kink that only depends on others need not be at zero: beside it formulas are others.
+  const auto beside = [&](const AtZero& z) { return z.depends && program_.resting_letter(z.unknown) == '='; };
+  for (const char side : {'+', '-'}) {
+    if (std::none_of(zeros_.begin(), zeros_.end(), beside)) break;
+    for (const AtZero& z : zeros_) {
+      if (beside(z)) all.switches[at(z.unknown)] = side;
+    }
+    join(all);
   }
   for (const auto& [u, tie] : series_.ties()) {
     const int a = position[at(u)], b = position[at(tie.first)];

@@ -95,6 +95,16 @@ bool Chooser::fits_ties(const std::vector<size_t>& group, const std::string& let
   return true;
 }
 
+/// Of a surface under the switches of a mode, what is slid on with the sigma it has there.
+int Chooser::sign_behind(const Mode& mode, int u) {
+  series_.set_mode(mode);
+  if (series_.evaluate(x_, t_, counters_) != SeriesStatus::ok) return 0;
+  std::vector<double> sigma;
+  for (int i = 0; i < program_.switches(); ++i) sigma.push_back(series_.unknown(i)[0]);
+  point_.evaluate(x_, t_, sigma, counters_);
+  return point_.sign(program_.point(u, 0), rested_bounds);
+}
+
 Candidate Chooser::one_by_one(const std::vector<size_t>& group) {
   Candidate c;
   const int order = std::min(decision_order, series_.order());
@@ -103,6 +113,10 @@ Candidate Chooser::one_by_one(const std::vector<size_t>& group) {
     const std::string letters = possible_letters(group, c.letters, z);
     if (letters.size() == 1 || z.unknown >= program_.switches()) {
       c.letters += letters.size() == 1 ? letters[0] : before_letter(z.unknown);
+      continue;
+    }
+    if (const int sign = nested(z.unknown) ? sign_behind(with(group, c.letters), z.unknown) : 0; sign != 0) {
+      c.letters += sign > 0 ? '+' : '-';
       continue;
     }
     int starts[2] = {0, 0};
@@ -152,8 +166,8 @@ std::vector<Candidate> Chooser::by_solver(const std::vector<size_t>& group, std:
   for (const size_t z : group) all += zeros_[z].unknown < program_.switches() ? '0' : 'c';
   if (!may_slide(group, all)) return {};
   series_.set_mode(with(group, all));
-  if (!series_.tape().slope_affine) return {};
   const std::vector<int> active = series_.active();
+  if (!series_.tape().slope_affine || active.empty()) return {};
   constexpr size_t sparse_from = 64;
   const auto solved = [&](auto problem) -> BoxSolution {
     if (!series_.linear_system(x, t, counters_, problem.M, problem.q)) return {};

@@ -52,6 +52,7 @@ class Chooser {
   void close_together(std::vector<std::vector<size_t>>& undecided);
   bool has_kink(const std::vector<size_t>& group) const;
   void decide(const std::vector<size_t>& group);
+  std::vector<size_t> without_grip();
   /// Where the series of other modes do not exist (a root at zero): all surfaces stay zero with the values that
   /// switches have on their surfaces, an equilibrium of the states they depend on.
   std::vector<size_t> without_flat(const std::vector<size_t>& group);
@@ -97,6 +98,7 @@ class Chooser {
   /// In the order in which surfaces depend on each other: each by how it starts above and below, what comes before it
   /// decided and the rest as it was. Right wherever rates are continuous; judged like every proposal.
   Candidate one_by_one(const std::vector<size_t>& group);
+  int sign_behind(const Mode& mode, int u);
   /// The first coefficients that unknowns enter as a box complementarity problem: residual = A u + r, with the sign
   /// that makes a switch push its surface back. Degenerate members (at a bound with no rate) may stay or go.
   std::vector<Candidate> by_solver(const std::vector<size_t>& group, std::span<const double> x, double t);

@@ -312,16 +312,24 @@ void Series::read_residual(int k) {
 void Series::note_rates(int k) {
   unsolved_.resize(plan_->bound_rates.size());
   for (size_t i = 0; i < unsolved_.size(); ++i) unsolved_[i] = plan_->bound_rates[i][k];
+  if (!leaves_rows_) return;
+  unpinned_.resize(plan_->pinned.size());
+  for (size_t i = 0; i < unpinned_.size(); ++i) unpinned_[i] = plan_->pinned[i][k];
 }
 
-/// A state held by several surfaces has a rate that is rounding of what they cancel: it is zero.
+/// A state held by several surfaces has a rate that is rounding of what they cancel: it is zero. One whose surface no
+/// unknown keeps, because the slope has lost it, moves as it does.
 void Series::clear_held_rates(int k) {
   constexpr double rounding = 64 * 2.2e-16;
   for (size_t i = 0; i < unsolved_.size(); ++i) {
     double& value = plan_->bound_rates[i][k];
     if (std::abs(value) <= rounding * std::abs(unsolved_[i])) value = 0;
   }
-  for (double* series : plan_->pinned) series[k] = 0;
+  for (size_t i = 0; i < plan_->pinned.size(); ++i) {
+    double& value = plan_->pinned[i][k];
+    const bool lost = leaves_rows_ && k > 0 && std::abs(value) > unsolved_residual * std::abs(unpinned_[i]);
+    if (!lost) value = 0;
+  }
 }
 
 bool Series::redundant_mode() const { return any_singular(); }
@@ -396,6 +404,7 @@ bool Series::residual_is_rounding() const {
 
 /// Coefficient k of the unknowns: the residual with u_k = 0, then one solve with the slope at the point.
 void Series::solve_order(int k) {
+  if (k == 1) leaves_rows_ = !plan_->solvable || any_singular();
   for (double* u : plan_->unknowns) u[k] = 0;
   read_residual(k);
   note_rates(k);

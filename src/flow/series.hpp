@@ -322,6 +322,8 @@ class Series {
   Vec residual_, step_;
   std::vector<double> scratch_;
   std::vector<double> unsolved_;  // rates before the unknowns of an order are known
+  std::vector<double> unpinned_;  // the same of states that are held, where an equation may be left over
+  bool leaves_rows_ = false;      // the slope is singular
   Ties ties_;
 };
 

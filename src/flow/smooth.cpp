@@ -124,9 +124,10 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
            return change <= tangent_share * std::abs(rate[i]) || (rate[i] == 0 && negligible(i, change, length));
          }))
     length *= 0.25;
-  if (length <= shortest) {  // what time can see at least, if no state sees it
+  if (length <= shortest) {  // what time can see at least, if no state sees it that has been more than nothing
     const bool unseen = changes(shortest, [&](size_t i, double change) {
-      return change <= tangent_share * std::abs(rate[i]) || negligible(i, change, shortest);
+      const bool begins = size[i] <= shortest * std::abs(rate[i]);
+      return change <= tangent_share * std::abs(rate[i]) || begins || negligible(i, change, shortest);
     });
     length = unseen ? shortest : 0;
   }

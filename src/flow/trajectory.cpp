@@ -82,8 +82,9 @@ std::vector<double> Trajectory::operator()(double t) const {
   if (!dense())
     throw Error(ErrorKind::usage, "the run has kept no pieces: its state is known at its end and at events alone", {},
                 "ask for a dense run");
-  const double from = pieces.front().start, to = pieces.back().start + pieces.back().length;
-  const double rounding = 1e-9 * std::abs(to - from);
+  const double from = pieces.front().start, drawn = pieces.back().start + pieces.back().length;
+  const bool beyond = std::abs(end.t - from) > std::abs(drawn - from);  // the limit at which events accumulate
+  const double to = beyond ? end.t : drawn, rounding = 1e-9 * std::abs(to - from);
   if (!(t >= std::min(from, to) - rounding && t <= std::max(from, to) + rounding))
     throw Error(ErrorKind::usage, fmt::format("there is no state at t = {:.15g}", t), {},
                 fmt::format("the run goes from {:.15g} to {:.15g}", from, to));

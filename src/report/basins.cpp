@@ -52,11 +52,11 @@ Table cells_table(const Model& model, const Mesh& mesh, const Basins& basins) {
                     "number, the first axis fastest; 0 is the sink");
   std::vector<double> values(mesh.axes().size());
   for (std::size_t a = 0; a < values.size(); ++a) {
-    table.add_numbers(model.states[at(mesh.axes()[a].state)].name, column([&](std::size_t i) {
-                        mesh.centre(i, values);
-                        return values[a];
-                      }),
-                      "state at the centre");
+    table.add_own(model.states[at(mesh.axes()[a].state)].name, column([&](std::size_t i) {
+                    mesh.centre(i, values);
+                    return values[a];
+                  }),
+                  "state at the centre");
   }
   if (!basins.images.empty()) {
     table.add_numbers("image", column([&](std::size_t i) { return std::max(0, basins.images[i] + 1); }),
@@ -136,7 +136,7 @@ Table attractors_table(const Model& model, const Basins& basins) {
     }
   }
   table.add_numbers("group", std::move(group)).add_numbers("k", std::move(k), "number of the point");
-  for (std::size_t s = 0; s < n; ++s) table.add_numbers(model.states[s].name, std::move(states[s]), "state");
+  for (std::size_t s = 0; s < n; ++s) table.add_own(model.states[s].name, std::move(states[s]), "state");
   return table;
 }
 

@@ -72,7 +72,7 @@ Table points_table(const FollowAnswer& answer, const Branch& branch, const std::
   for (size_t k = 0; k < answer.ranges.size(); ++k) {
     Numbers values;
     for (const BranchPoint& p : branch.points) values.push_back(shown.value(k, p.values[k]));
-    table.add_numbers(answer.ranges[k].name, std::move(values));
+    table.add_own(answer.ranges[k].name, std::move(values));
   }
   for (size_t i = 0; i < model.states.size(); ++i) {
     Numbers values, low, high;
@@ -82,7 +82,7 @@ Table points_table(const FollowAnswer& answer, const Branch& branch, const std::
       high.push_back(p.highest.empty() ? p.state[i] : p.highest[i]);
     }
     const std::string& name = model.states[i].name;
-    table.add_numbers(name, std::move(values));
+    table.add_own(name, std::move(values));
     if (branch.equilibria) continue;
     table.add_numbers(fmt::format("min({})", name), std::move(low));
     table.add_numbers(fmt::format("max({})", name), std::move(high));
@@ -120,12 +120,12 @@ Table special_table(const FollowAnswer& answer, const Branch& branch, const std:
   for (size_t k = 0; k < answer.ranges.size(); ++k) {
     Numbers values;
     for (const SpecialPoint& s : branch.special) values.push_back(shown.value(k, s.values[k]));
-    table.add_numbers(answer.ranges[k].name, std::move(values));
+    table.add_own(answer.ranges[k].name, std::move(values));
   }
   for (size_t i = 0; i < model.states.size(); ++i) {
     Numbers values;
     for (const SpecialPoint& s : branch.special) values.push_back(s.state[i]);
-    table.add_numbers(model.states[i].name, std::move(values));
+    table.add_own(model.states[i].name, std::move(values));
   }
   Numbers period;
   for (const SpecialPoint& s : branch.special) period.push_back(s.period);

@@ -81,7 +81,7 @@ Table marks_of(const Model& model, const Orbit& orbit) {
   }
   Numbers t;
   for (const Event& e : orbit.trajectory.events) t.push_back(e.t);
-  return table.add_numbers("t", std::move(t)).add_texts("kind", std::move(kinds));
+  return table.add_numbers("t", std::move(t)).add_texts(kind_of_mark, std::move(kinds));
 }
 
 /// In a word; a largest multiplier of 1, as far as one knows, neither attracts nor repels.
@@ -161,7 +161,8 @@ Picturing picture_of(const OrbitAnswer& answer, const std::vector<std::string>& 
   if (!orbit.trajectory.events.empty()) {
     result.tables.push_back(marks_of(model, orbit));
     const Table& marks = result.tables.back();
-    if (marks.has(x) && marks.has(y)) plane.layers.push_back(Points{.table = "marks", .x = x, .y = y, .kind = "kind"});
+    if (marks.has(x) && marks.has(y))
+      plane.layers.push_back(Points{.table = "marks", .x = x, .y = y, .kind = kind_of_mark});
   }
   std::vector<Complex> finite;
   for (const Complex& z : orbit.multipliers) {
@@ -209,7 +210,7 @@ std::vector<Table> tables_of(const OrbitsAnswer& answer) {
   for (size_t i = 0; i < model.states.size(); ++i) {
     Numbers values;
     for (const Orbit& o : answer.orbits) values.push_back(o.state[i]);
-    data.add_numbers(model.states[i].name, std::move(values));
+    data.add_own(model.states[i].name, std::move(values));
   }
   return {std::move(data)};
 }

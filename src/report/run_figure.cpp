@@ -64,7 +64,7 @@ std::vector<std::vector<std::string>> group(const std::vector<std::string>& name
 
 /// Where marks would cover the curves, the least telling kinds are left out, then all.
 Table visible_marks(const Table& all) {
-  const Texts& kinds = all.texts("kind");
+  const Texts& kinds = all.texts(kind_of_mark);
   std::vector<std::string> dropped;
   const auto stays = [&](size_t row) { return std::find(dropped.begin(), dropped.end(), kinds[row]) == dropped.end(); };
   size_t left = kinds.size();
@@ -87,7 +87,7 @@ Table visible_marks(const Table& all) {
   for (size_t r = 0; r < kinds.size(); ++r) {
     if (stays(r)) names.push_back(kinds[r]);
   }
-  table.add_texts("kind", std::move(names));
+  table.add_texts(kind_of_mark, std::move(names));
   return table;
 }
 
@@ -101,14 +101,14 @@ Panel panel_over_time(const std::vector<std::string>& names, bool marked) {
     panel.layers.push_back(Line{.x = "t", .y = name, .label = names.size() > 1 ? name : ""});
   if (marked) {
     for (const std::string& name : names)
-      panel.layers.push_back(Points{.table = "marks", .x = "t", .y = name, .kind = "kind"});
+      panel.layers.push_back(Points{.table = "marks", .x = "t", .y = name, .kind = kind_of_mark});
   }
   return panel;
 }
 
 Panel phase_plane(const std::string& x, const std::string& y, bool marked) {
   Panel panel{.x = {.label = x}, .y = {.label = y}, .layers = {Line{.x = x, .y = y}}};
-  if (marked) panel.layers.push_back(Points{.table = "marks", .x = x, .y = y, .kind = "kind"});
+  if (marked) panel.layers.push_back(Points{.table = "marks", .x = x, .y = y, .kind = kind_of_mark});
   return panel;
 }
 

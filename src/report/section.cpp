@@ -36,7 +36,7 @@ Table section_table(const SectionAnswer& answer) {
   for (size_t s = 0; s < n; ++s) {
     Numbers values;
     for (size_t i = s; i < answer.points.size(); i += n) values.push_back(answer.points[i]);
-    table.add_numbers(model.states[s].name, std::move(values), "state");
+    table.add_own(model.states[s].name, std::move(values), "state");
   }
   return table;
 }

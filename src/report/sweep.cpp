@@ -18,6 +18,8 @@ namespace {
 
 using Runs = std::vector<std::optional<SweepRun>>;
 
+constexpr const char* colour_of_dot = "colour of the dot";  // no name of a model
+
 // ---- tables -------------------------------------------------------------------------------------------------------
 
 struct Place {
@@ -65,8 +67,8 @@ Table runs_table(const Model& model, const SweepPlan& plan, const Runs& runs) {
   for (size_t a = 0; a < plan.varied.size(); ++a) {
     const Varied& v = plan.varied[a];
     const std::string& parameter = model.parameters[static_cast<size_t>(v.parameter)].name;
-    table.add_numbers(v.name, std::move(values[a]), "varied");
-    if (v.name != parameter) table.add_numbers(parameter, std::move(settings[a]), "the parameter that gives it");
+    table.add_own(v.name, std::move(values[a]), "varied");
+    if (v.name != parameter) table.add_own(parameter, std::move(settings[a]), "the parameter that gives it");
   }
   table.add_texts("start", std::move(start), "number of the start, or direction of continuation")
       .add_numbers("period", std::move(period), "in points of the section; 0: none found")
@@ -105,9 +107,9 @@ Table points_table(const Model& model, const SweepPlan& plan, const Runs& runs) 
     for (size_t k = 0; k < runs[i]->points.size(); ++k) states[k % width].push_back(runs[i]->points[k]);
   }
   Table table("points", "recorded points of the section");
-  table.add_numbers(plan.varied[0].name, std::move(value), "varied");
+  table.add_own(plan.varied[0].name, std::move(value), "varied");
   if (plan.starts_per_value() > 1) table.add_texts("start", std::move(start), "of the run");
-  for (size_t s = 0; s < width; ++s) table.add_numbers(model.states[s].name, std::move(states[s]), "state");
+  for (size_t s = 0; s < width; ++s) table.add_own(model.states[s].name, std::move(states[s]), "state");
   return table;
 }
 
@@ -153,9 +155,9 @@ void add_exponents(const SweepPlan& plan, const Runs& runs, Stack& stack, std::v
   Panel panel{.x = stack.panels.front().x, .y = {.label = "largest exponent"}, .height = 0.5};
   Table zero("zero", "where the exponent is zero");
   const auto [low, high] = std::minmax_element(plan.varied[0].values.begin(), plan.varied[0].values.end());
-  zero.add_numbers(x, {*low, *high}).add_numbers("exponent", {0, 0});
+  zero.add_numbers(x, {*low, *high}).add_numbers("largest exponent", {0, 0});
   tables.push_back(std::move(zero));
-  panel.layers.push_back(Line{.table = "zero", .x = x, .y = "exponent", .dashed = true, .colour = "#777777"});
+  panel.layers.push_back(Line{.table = "zero", .x = x, .y = "largest exponent", .dashed = true, .colour = "#777777"});
   const size_t starts = plan.starts_per_value();
   for (size_t start = 0; start < starts; ++start) {
     Numbers values, exponents;
@@ -164,10 +166,10 @@ void add_exponents(const SweepPlan& plan, const Runs& runs, Stack& stack, std::v
       exponents.push_back(runs[i] ? runs[i]->exponent : nan);
     }
     Table curve(fmt::format("exponents {}", start + 1), "largest exponents of one start");
-    curve.add_numbers(x, std::move(values)).add_numbers("exponent", std::move(exponents));
+    curve.add_numbers(x, std::move(values)).add_numbers("largest exponent", std::move(exponents));
     panel.layers.push_back(Line{.table = curve.name(),
                                 .x = x,
-                                .y = "exponent",
+                                .y = "largest exponent",
                                 .label = starts > 1 ? plan.start_name(start) : "",
                                 .colour = starts > 1 ? "" : "#1a1a40"});
     tables.push_back(std::move(curve));
@@ -200,9 +202,9 @@ std::vector<Table> coloured_points(const Model& model, const SweepPlan& plan, co
     tables[1].add_numbers(c.name, std::move(some));
   }
   if (plan.exponent) {
-    tables[0].add_numbers("colour", std::move(exponents));
+    tables[0].add_numbers(colour_of_dot, std::move(exponents));
   } else {
-    tables[0].add_texts("colour", std::move(texts));
+    tables[0].add_texts(colour_of_dot, std::move(texts));
   }
   return tables;
 }
@@ -222,8 +224,8 @@ Picturing picture_diagram(const Model& model, const SweepPlan& plan, const Runs&
                             .layers = {Dots{.table = own ? "diagram" : "points",
                                             .x = x,
                                             .y = y,
-                                            .colour = own                            ? "colour"
-                                                      : colour == "start" && several ? "start"
+                                            .colour = own                            ? colour_of_dot
+                                                      : colour == "start" && several ? points.beside_own("start")
                                                                                      : "",
                                             .label = plan.exponent ? "exponent" : "",
                                             .about_zero = plan.exponent}}});

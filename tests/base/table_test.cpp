@@ -72,6 +72,19 @@ TEST(Table, RefusesWhatWouldTearItsRows) {
   for (const Column& column : table.columns()) EXPECT_EQ(column.size(), 2u) << column.name;
 }
 
+TEST(Table, NamesOfTheUserWinOverItsOwn) {
+  Table table("events");
+  table.add_texts("on", {"a"}).add_own("on", {1}).add_own("period", {2}).add_numbers("period", {3}).add_own("on_", {4});
+  EXPECT_EQ(table.numbers("on"), Numbers{1});
+  EXPECT_EQ(table.numbers("period"), Numbers{2});
+  EXPECT_EQ(table.numbers("period_"), Numbers{3});
+  EXPECT_EQ(table.numbers("on_"), Numbers{4});
+  EXPECT_EQ(table.texts("on__"), Texts{"a"});
+  EXPECT_EQ(table.beside_own("on"), "on__");
+  EXPECT_THROW(table.add_own("on", {5}), Error);
+  EXPECT_THROW(table.add_numbers("period", {5}), Error);
+}
+
 TEST(Table, HoldsTenMillionNumbersRowByRow) {
   Table table;
   table.add_numbers("t").add_numbers("y");

@@ -210,6 +210,15 @@ TEST(IndexedEquations, TheIndexIsANumberInFormulas) {
   EXPECT_EQ(initial_values(m, parameter_values(m)), (std::vector<double>{1.5, 2, 2.5}));
 }
 
+TEST(IndexedEquations, TheIndexMayBeEqualToAParameter) {
+  const Model m = with("x[i]' = if(i == 1, 0, x[i-1]) - if(i == N, 2, x[i+1]) + if(i != 2*N - 4, 7, 8)  for i = 1..N",
+                       "[parameters]\nN = 3\n[initial]\n\"x[i]\" = 0");
+  EXPECT_EQ(print(m.states[0].rate), "0 - x[2] + 7");
+  EXPECT_EQ(print(m.states[1].rate), "x[1] - x[3] + 8");
+  EXPECT_EQ(print(m.states[2].rate), "x[2] - 2 + 7");
+  EXPECT_EQ(m.structural, (std::vector<int>{0}));
+}
+
 TEST(IndexedEquations, SumsMayUseTheOuterIndexAndBeEmpty) {
   const Model m = with(
       "x[i]' = sum(w*(x[j] - x[i]) for j = 1..N) + sum(x[k] for k = i+1..N) for i = 1..N\n"

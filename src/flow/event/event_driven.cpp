@@ -169,7 +169,12 @@ class EventEngine {
     if (!determinants_.empty()) {
       read_determinants(determinants_at_end_);
       for (size_t b = 0; b < determinants_.size(); ++b) {
-        if (determinants_[b] * determinants_at_end_[b] < 0) return fail_at_determinant();
+        if (determinants_[b] * determinants_at_end_[b] >= 0) continue;
+        const double where = where_determinant_vanishes();
+        // The slope is known to some last bits.
+        const double bits = tangent_bits * eps * std::max(std::abs(now_.t()), std::abs(where));
+        if (first && std::abs(smooth_.piece().length - where) <= std::max(resolution(), bits)) break;  // that decides
+        return fail_at_determinant(where);
       }
     }
     return advance(first, natural, watched);
@@ -413,9 +418,8 @@ class EventEngine {
       signs.push_back(block.singular ? 0 : block.determinant > 0 ? 1 : -1);
   }
 
-  /// Sliding stops being attractive inside its range: the run ends where on the piece a determinant vanishes.
-  void fail_at_determinant() {
-    Piece& piece = smooth_.piece();
+  double where_determinant_vanishes() {
+    const Piece& piece = smooth_.piece();
     double before = 0, after = piece.length;
     std::vector<double> x(now_.x.size());
     for (int halving = 0; halving < 60; ++halving) {
@@ -425,11 +429,16 @@ class EventEngine {
       read_determinants(determinants_at_end_);
       (solved && determinants_at_end_ == determinants_ ? before : after) = middle;
     }
-    piece.length = after;
+    return after;
+  }
+
+  /// Sliding stops being attractive inside its range: the run ends where on the piece a determinant vanishes.
+  void fail_at_determinant(double where) {
+    Piece& piece = smooth_.piece();
+    piece.length = where;
     if (recorder_.wants_pieces()) recorder_.keep(piece, now_);
-    Trajectory::evaluate(piece, program_.states(), after, x.data());
-    now_.x = x;
-    now_.clock.advance(after);
+    Trajectory::evaluate(piece, program_.states(), where, now_.x.data());
+    now_.clock.advance(where);
     return fail(SeriesStatus::unsolved);
   }
 
