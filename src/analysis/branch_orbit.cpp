@@ -89,13 +89,9 @@ std::optional<Vec> OrbitCurve::prepare(const Orbit& orbit) {
 std::optional<CurvePoint> OrbitCurve::begin(const Orbit& orbit) {
   const std::optional<Vec> z = prepare(orbit);
   std::optional<CurvePoint> first;
-  if (z && problem_.has_roots()) {
-    book_.not_found("roots",
-                    "on the orbit a root ends and begins again (a tank that runs empty): `orbit` finds such "
-                    "orbits, but they cannot be followed");
-    return first;
-  }
   if (z) first = curve_->start(*z);
+  if (first) view(*first);
+  if (!fine_) first.reset();
   book_.branch.found = first.has_value();
   const auto one = [](const std::complex<double>& mu) { return std::abs(mu - 1.0) < 1e-6; };
   if (!first && std::any_of(orbit.multipliers.begin(), orbit.multipliers.end(), one))

@@ -709,7 +709,6 @@ y = 0
   EXPECT_NEAR(orbit.period, 1614.40112581, 1e-6);
 }
 
-// th = 0 and 1/2 by turns, with the multiplier (1 - K)(1 + K).
 const char* const valve = R"M(
 equations = """
   h1' = q*open - 0.5*sqrt(max(h1, 0))
@@ -748,6 +747,7 @@ TEST(Orbit, RestsWhereARootEndsAndBegins) {
   EXPECT_TRUE(orbit.notes.empty()) << orbit.notes.front();
 }
 
+// th = 0 and 1/2 by turns, with the multiplier (1 - K)(1 + K).
 TEST(Orbit, OfAnAngleRepeatsWhereTheAngleDoes) {
   const Model model = read_model_text(R"M(
 equations = "th' = 0"
