@@ -1003,6 +1003,32 @@ TEST(Roots, StateGoesThroughItsRoot) {
   }
 }
 
+// ---- poles --------------------------------------------------------------------------------------------------------
+
+// 1/u - 1 is zero where u = 2 sin(t + phase) is 1. Where u is zero it changes its sign through infinity, which is no
+// zero; the first run begins there.
+TEST(Poles, OfASectionAreNotMet) {
+  const System s = system("u' = v\nv' = -u", "u = 0\nv = 2", "[section.s]\non = \"1/u - 1\"\n");
+  for (const double phase : {0.0, 1.0, 2.0, -1.0}) {
+    for (const bool step : {false, true}) {
+      RunOptions options = s.options(30, 1e-10);
+      options.initial = {2 * std::sin(phase), 2 * std::cos(phase)};
+      if (step) options.step = StepOptions{};
+      std::vector<double> met;
+      for (const Event& e : of_kind(s.run(options), EventKind::section)) met.push_back(e.t);
+      std::vector<double> expected;
+      for (int turn = -1; turn < 6; ++turn) {
+        for (const double angle : {M_PI / 6, 5 * M_PI / 6}) {
+          const double t = angle + 2 * M_PI * turn - phase;
+          if (t > 0 && t < 30) expected.push_back(t);
+        }
+      }
+      ASSERT_EQ(met.size(), expected.size()) << phase << " " << step;
+      for (size_t i = 0; i < met.size(); ++i) EXPECT_NEAR(met[i], expected[i], step ? 1e-7 : 1e-9);
+    }
+  }
+}
+
 // ---- roots at zero, one after the other ---------------------------------------------------------------------------
 
 // Three tanks in a row fill from empty: each root has no series where it begins, and the next begins with it. End state
