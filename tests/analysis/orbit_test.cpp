@@ -610,7 +610,7 @@ v = 0
     const Exponents e = find_exponents(Program(model), options);
     EXPECT_EQ(e.end.why, open ? Why::time : Why::cancelled) << e.end.message;
     ASSERT_EQ(e.exponents.size(), 2u);
-    EXPECT_NEAR(e.exponents[0] + e.exponents[1], -0.15, 1e-6);
+    EXPECT_NEAR(e.exponents[0] + e.exponents[1], -0.15, 1e-9);
     EXPECT_NEAR(e.exponents[0], 0.1856, 0.015);
     EXPECT_GT(e.error[0], 0);
     EXPECT_LT(e.error[0], 0.01);
@@ -642,7 +642,7 @@ TEST(Exponents, OfTheLorenzSystemAreThoseOfTheLiterature) {  // Sprott 2003: 0.9
   EXPECT_NEAR(found.exponents[1], 0, 0.003);
   EXPECT_NEAR(found.exponents[2], -14.5723, 0.012);
   // The flow contracts volumes at the rate -(10 + 1 + 8/3) everywhere.
-  EXPECT_NEAR(found.exponents[0] + found.exponents[1] + found.exponents[2], -41.0 / 3, 1e-6);
+  EXPECT_NEAR(found.exponents[0] + found.exponents[1] + found.exponents[2], -41.0 / 3, 1e-9);
 }
 
 // Half a million steps that are short for stability. The period by Radau IIA, rtol 1e-11.
