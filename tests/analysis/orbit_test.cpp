@@ -745,6 +745,10 @@ TEST(Orbit, RestsWhereARootEndsAndBegins) {
   EXPECT_NEAR(std::abs(orbit.trivial - 1.0), 0, 1e-9);
   for (const std::complex<double>& mu : orbit.multipliers) EXPECT_NEAR(std::abs(mu), 0, 1e-9);
   EXPECT_TRUE(orbit.notes.empty()) << orbit.notes.front();
+  // On a plane of its own, where rounding must not open the valve by 1e-30: the tank would never be empty.
+  const Orbit by_plane = find_orbit(model, {.run = run_of(model)});
+  ASSERT_TRUE(by_plane.found) << by_plane.message;
+  EXPECT_NEAR(by_plane.period, 18.2057093522016, 1e-9);
 }
 
 // th = 0 and 1/2 by turns, with the multiplier (1 - K)(1 + K).
