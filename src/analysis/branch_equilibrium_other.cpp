@@ -263,7 +263,7 @@ std::vector<Test> EquilibriumCurve::curve_tests(const CurvePoint& p) {
     out.push_back(cusp_test(J.rightCols(2), singular_.left(), p.tangent.tail(2).cwiseProduct(scale_.tail(2))));
     if (e.size() > 1) out.push_back({"bogdanov-takens", second_zero(e)});
   }
-  if (kept_ == "hopf") out.push_back({"bogdanov-takens", product_of_pair(e)});
+  if (kept_ == "hopf") out.push_back({"bogdanov-takens", product_of_pair(e), true});
   for (const GuardValue& g : guards(arc_, state_of(p.z))) {
     if (name_of(g.guard) != kept_) out.push_back({name_of(g.guard), g.value, true});
   }

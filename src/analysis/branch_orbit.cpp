@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/index.hpp"
+
 namespace saltus {
 namespace {
 
@@ -89,13 +91,9 @@ std::optional<Vec> OrbitCurve::prepare(const Orbit& orbit) {
 std::optional<CurvePoint> OrbitCurve::begin(const Orbit& orbit) {
   const std::optional<Vec> z = prepare(orbit);
   std::optional<CurvePoint> first;
-  if (z && problem_.has_roots()) {
-    book_.not_found("roots",
-                    "on the orbit a root ends and begins again (a tank that runs empty): `orbit` finds such "
-                    "orbits, but they cannot be followed");
-    return first;
-  }
   if (z) first = curve_->start(*z);
+  if (first) view(*first);
+  if (!fine_) first.reset();
   book_.branch.found = first.has_value();
   const auto one = [](const std::complex<double>& mu) { return std::abs(mu - 1.0) < 1e-6; };
   if (!first && std::any_of(orbit.multipliers.begin(), orbit.multipliers.end(), one))
@@ -189,6 +187,7 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
   walk_specials_ = book_.branch.special.size();
   extent_ = Vec::Zero(problem_.program().states());
   begun_ = told(from);
+  slowest_ = {};
   repeats_ = {problem_.repeats(view(from), 2), problem_.repeats(view(from), 3)};
   last_ = Last{from, begun_, Vec(), book_.branch.special.size()};
   const CurveEnd end = curve_->walk(from);
@@ -198,37 +197,45 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
     stop_ = {.why = "closed", .detail = "the orbit shrinks onto an equilibrium"};
     add_equilibrium(BranchPoint(book_.branch.points.back()));
   }
-  if (!stop_ && end.why == "failed" && book_.branch.autonomous && kept_.empty() && last_) explain_loss(last_->point);
+  if (!stop_ && end.why == "failed" && book_.branch.autonomous && kept_.empty()) explain_loss();
   const double value = kept_.empty() || book_.branch.points.empty() ? end.value : book_.branch.points.back().values[0];
   if (stop_) return {direction, stop_->why, stop_->detail, value};
   return {direction, end.why, end.detail, value};
 }
 
+OrbitCurve::Slowest OrbitCurve::slowest_on(const OrbitView& v) {
+  const Vec& size = problem_.shooting().size();
+  const size_t n = model_.states.size();
+  Slowest out{.growth = v.multipliers.empty() ? 0 : std::abs(v.multipliers[0])};
+  for (const LegTrace& trace : v.traces) {
+    for (const LegTrace::Stretch& stretch : trace.stretches) {
+      const std::vector<double>& c = stretch.piece.coefficients;
+      const size_t stride = c.size() / n;
+      Vec f = Vec::Zero(size.size());
+      for (size_t i = 0; i < n && stride > 1; ++i) f[ix(i)] = c[i * stride + 1];
+      const double speed = f.cwiseQuotient(size).norm() * v.period;
+      if (!(speed < out.speed)) continue;
+      out.speed = speed;
+      out.state.clear();
+      for (size_t i = 0; i < n; ++i) out.state.push_back(c[i * stride]);
+    }
+  }
+  return out;
+}
+
 /// An orbit that has become so unstable that rounding grows to its own size, because it lingers at an equilibrium: it
 /// is lost before its period has no bound.
-void OrbitCurve::explain_loss(const CurvePoint& p) {
+void OrbitCurve::explain_loss() {
   constexpr double slow = 1e-2, lost = 1e16;  // of the mean speed; one over rounding
-  const OrbitView& v = view(p);
-  const double largest = v.multipliers.empty() ? 0 : std::abs(v.multipliers[0]);
-  if (!fine_ || !(largest > lost)) return;
-  const Vec& size = problem_.shooting().size();
-  double slowest = HUGE_VAL, t = v.t0;
-  const Leg* there = nullptr;
-  for (const Leg& leg : v.legs) {
-    const Vec f = problem_.shooting().variation().rates(leg.arc, {leg.x.data(), model_.states.size()}, t);
-    const double speed = f.cwiseQuotient(size).norm() * v.period;
-    if (speed < slowest) slowest = speed, there = &leg;
-    t += leg.length;
-  }
-  if (!there || !(slowest < slow)) return;
+  if (!(slowest_.growth > lost && slowest_.speed < slow)) return;
   std::vector<std::string> state;
   for (size_t i = 0; i < model_.states.size(); ++i)
-    state.push_back(fmt::format("{} = {:.4g}", model_.states[i].name, there->x[static_cast<Index>(i)]));
+    state.push_back(fmt::format("{} = {:.4g}", model_.states[i].name, slowest_.state[i]));
   stop_ = {
       .why = "failed",
       .detail = fmt::format("the orbit lingers at an equilibrium ({}), and its period grows: over one period rounding "
                             "grows by {:.1g}, and the orbit is lost",
-                            fmt::join(state, ", "), largest)};
+                            fmt::join(state, ", "), slowest_.growth)};
 }
 
 const OrbitView& OrbitCurve::view(const CurvePoint& p) {
@@ -266,6 +273,7 @@ BranchPoint OrbitCurve::told(const CurvePoint& p) {
 bool OrbitCurve::point(const CurvePoint& p) {
   if (looking_ > 0) return --looking_ > 0;
   const BranchPoint now = told(p);
+  if (book_.branch.autonomous) slowest_ = slowest_on(view(p));
   const size_t specials = book_.branch.special.size();
   for (size_t i = 0; i < now.lowest.size(); ++i) {
     // A state that rests on its orbits (a map: jumps alone move it) moves from orbit to orbit.

@@ -280,8 +280,8 @@ std::vector<Test> OrbitCurve::curve_tests(const CurvePoint& p) {
   }
   if (kept_ == "torus") {
     const double cosine = cosine_of_pair(v.roots);
-    out.push_back({"resonance 1:1", cosine - 1});
-    out.push_back({"resonance 1:2", cosine + 1});
+    out.push_back({"resonance 1:1", cosine - 1, true});  // the pair is real beyond these two
+    out.push_back({"resonance 1:2", cosine + 1, true});
     out.push_back({"resonance 1:3", cosine + 0.5});
     out.push_back({"resonance 1:4", cosine});
   }

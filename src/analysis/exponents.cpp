@@ -20,22 +20,31 @@ constexpr double first_block = 1e-9;
 /// Sums of logarithms over blocks of equal time; when there are too many, two become one.
 class Blocks {
  public:
-  Blocks(size_t exponents, double from, double length) : from_(from), length_(length), sums_(exponents) {}
+  Blocks(size_t exponents, double from, double length) : begin_(from), from_(from), length_(length), sums_(exponents) {}
 
   void add(double t, const std::vector<double>& logs) {
     const double elapsed = std::abs(t - from_);
     while (elapsed >= length_ * static_cast<double>(most_blocks)) merge();
     const size_t block = static_cast<size_t>(elapsed / length_);
+    if (until_.size() <= block) until_.resize(block + 1, until_.empty() ? begin_ : until_.back());
+    until_[block] = t;
     for (size_t k = 0; k < logs.size(); ++k) {
       if (sums_[k].size() <= block) sums_[k].resize(block + 1, 0.0);
       sums_[k][block] += logs[k];
     }
   }
   const std::vector<double>& sums(size_t k) const { return sums_[k]; }
+  /// When that begins which is in the blocks: a piece is in the one in which it ends.
+  double begin() const { return begin_; }
+  /// When that ends which is in a block.
+  double until(size_t block) const { return until_[block]; }
   double length() const { return length_; }
   /// Leaves out the first ones.
   void drop(size_t blocks) {
     from_ += static_cast<double>(blocks) * length_;
+    blocks = std::min(blocks, until_.size());
+    if (blocks > 0) begin_ = until_[blocks - 1];
+    until_.erase(until_.begin(), until_.begin() + static_cast<std::ptrdiff_t>(blocks));
     for (std::vector<double>& s : sums_)
       s.erase(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(std::min(blocks, s.size())));
   }
@@ -70,9 +79,13 @@ class Blocks {
       for (size_t b = 0; b < s.size(); ++b) joined[b / 2] += s[b];
       s = std::move(joined);
     }
+    std::vector<double> until;
+    for (size_t b = 0; b < until_.size(); b += 2) until.push_back(until_[std::min(b + 1, until_.size() - 1)]);
+    until_ = std::move(until);
   }
 
-  double from_, length_;
+  double begin_, from_, length_;
+  std::vector<double> until_ = {};
   std::vector<std::vector<double>> sums_;
 };
 
@@ -177,13 +190,13 @@ class RunningSpectrum {
     const double length = early_->length();
     const size_t tenth = static_cast<size_t>(std::ceil(0.1 * elapsed() / length));
     if (!(static_cast<double>(tenth) * length < elapsed())) return;
-    const double direction = now_ > options_.run.from ? 1 : -1;
     early_->drop(tenth);
-    begin_ = options_.run.from + direction * static_cast<double>(tenth) * length;
+    begin_ = early_->begin();
     const size_t count = early_->sums(0).size();
     for (size_t b = 0; b < count; ++b) {
-      const double time = std::min(static_cast<double>(b + 1) * length, std::abs(now_ - begin_));
-      times_.push_back(begin_ + direction * time);
+      const double time = std::abs(early_->until(b) - begin_);
+      if (!(time > 0)) continue;  // nothing has ended in it
+      times_.push_back(early_->until(b));
       for (size_t k = 0; k < counted_.size(); ++k) {
         counted_[k] += b < early_->sums(k).size() ? early_->sums(k)[b] : 0;
         running_[k].push_back(counted_[k] / time);

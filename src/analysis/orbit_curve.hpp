@@ -64,7 +64,13 @@ class OrbitCurve {
   /// Near a homoclinic orbit the period grows with the logarithm of the distance in the parameter: that ends first. On
   /// a family of orbits at one value of the parameter multipliers stay near 1.
   bool grows_on_the_spot(const BranchPoint& p);
-  void explain_loss(const CurvePoint& p);
+  /// Where an orbit is slowest, in units of its mean speed, and its largest multiplier.
+  struct Slowest {
+    double growth = 0, speed = HUGE_VAL;
+    std::vector<double> state{};
+  };
+  Slowest slowest_on(const OrbitView& v);
+  void explain_loss();
   /// Whether states go as far as at the last point: near a homoclinic orbit time passes beside the equilibrium, along a
   /// canard on the way.
   bool keeps_its_shape(const BranchPoint& p) const;
@@ -228,6 +234,7 @@ class OrbitCurve {
   Vec seen_;
   size_t seen_legs_ = 0;
   bool fine_ = false;
+  Slowest slowest_;  // of the last point
 };
 
 }  // namespace saltus

@@ -278,13 +278,18 @@ bool OrbitSearch::put_out(Descent& now, const Units& units, double t0) {
   return true;
 }
 
-/// The legs as they stand in `from` and moved by a share of a step; whether that is sane.
+/// The legs as they stand in `from` and moved by a share of a step; whether that is sane. What a step would move by less
+/// than rounding stays as it is: a valve that is shut is shut.
 bool OrbitSearch::move_legs(std::vector<Leg>& legs, const std::vector<Leg>& from, const Vec& step, double share,
                             const Units& units) {
   const Index n = units.state.size();
   bool sane = true;
   for (size_t i = 0; i < legs.size(); ++i) {
-    legs[i].x = from[i].x + share * step.segment((n + 1) * ix(i), n);
+    for (Index k = 0; k < n; ++k) {
+      const double moved = share * step[(n + 1) * ix(i) + k];
+      const bool moves = std::abs(moved) > eps * units.of_unknowns[(n + 1) * ix(i) + k];
+      legs[i].x[k] = from[i].x[k] + (moves ? moved : 0.0);
+    }
     legs[i].length = from[i].length + share * step[(n + 1) * ix(i) + n];
     sane = sane && std::abs(legs[i].length) < 4 * units.length;
   }

@@ -109,8 +109,6 @@ class OrbitProblem {
   bool autonomous() const { return !forced_; }
   const Program& program() const { return program_; }
   Shooting& shooting() { return *shooting_; }
-  /// Whether the orbit rests where a root has ended.
-  bool has_roots() { return shooting_->rest_on_roots(legs_); }
   double start_time() const { return t0_; }
   double direction() const { return direction_; }
   const std::vector<double>& parameters() const { return values_; }

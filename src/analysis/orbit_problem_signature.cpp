@@ -113,8 +113,7 @@ std::optional<Vec> OrbitProblem::take_run(std::vector<double> x, double t, doubl
   o.parameters = parameters_with(values);
   // Contacts at rest may be violated by rounding.
   shooting_->bind(o.parameters, directions_);
-  shooting_->variation().begin(Mat());
-  shooting_->variation().land(legs_.front().arc, x, t);
+  shooting_->land_at_start(legs_, t, x);
   o.initial = x;
   const std::optional<Trajectory> ran = run_for(o, t, duration);
   if (!ran) return std::nullopt;
@@ -213,8 +212,7 @@ std::optional<Vec> OrbitProblem::cut_anew(const Vec& z) {
   o.parameters = values_;
   const double duration = period_of(z) * (symmetry_ ? 0.5 : 1.0);
   o.initial.assign(legs_[0].x.begin(), legs_[0].x.end());
-  shooting_->variation().begin(Mat());
-  shooting_->variation().land(legs_.front().arc, o.initial, t0_);
+  shooting_->land_at_start(legs_, t0_, o.initial);
   const std::optional<Trajectory> ran = run_for(o, t0_, duration);
   if (!ran) return std::nullopt;
   const Trajectory& run = *ran;
@@ -262,10 +260,7 @@ void OrbitProblem::put_phase(const Vec& x, const Vec& f) {
   closing_.through = anchor_.through;
 }
 
-Vec OrbitProblem::flow_at_cut() {
-  const std::vector<double> x(legs_[0].x.begin(), legs_[0].x.end());
-  return shooting_->variation().rates(legs_[0].arc, x, t0_);
-}
+Vec OrbitProblem::flow_at_cut() { return shooting_->flow_at(legs_, t0_).front(); }
 
 double OrbitProblem::straightness(const Vec& z) {
   if (forced_) return 1;

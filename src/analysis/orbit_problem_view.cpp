@@ -56,13 +56,8 @@ void OrbitProblem::set_multipliers(OrbitView& out) {
 
 /// The rates where each leg begins.
 std::vector<Vec> OrbitProblem::flow_at_legs() {
-  std::vector<Vec> out;
-  double t = t0_;
-  for (const Leg& leg : legs_) {
-    const std::vector<double> x(leg.x.begin(), leg.x.end());
-    out.push_back(in_units(shooting_->variation().rates(leg.arc, x, t)));
-    t += leg.length;
-  }
+  std::vector<Vec> out = shooting_->flow_at(legs_, t0_);
+  for (Vec& f : out) f = in_units(f);
   return out;
 }
 
@@ -72,6 +67,8 @@ std::vector<std::vector<LegGuard>> OrbitProblem::guards_of_legs() {
     Series& series = shooting_->variation().series();
     const Transition* before = i > 0 && legs_[i - 1].happens ? &legs_[i - 1].event : nullptr;
     out.push_back(leg_guards(program_, series, legs_[i], before));
+    if (!shooting_->ends_root(legs_[i])) continue;
+    for (LegGuard& g : out.back()) g.own *= 2;
   }
   return out;
 }
@@ -118,7 +115,7 @@ std::vector<Monitor> OrbitProblem::passed_holds(size_t leg, const Shot::End& end
     const Guard bound{GuardKind::sigma, g.item, side};
     const double beyond = side * shooting_->variation().guard(bound, held, end.x_minus, end.t).value;
     if (!std::isfinite(beyond)) continue;
-    Monitor m{.leg = leg, .guard = {.guard = bound, .sign = static_cast<double>(side), .own = true}};
+    Monitor m{.leg = leg, .guard = {.guard = bound, .sign = static_cast<double>(side), .own = 1}};
     m.lowest = {beyond, std::abs(legs_[leg].length), Lowest::Where::end};
     m.name = fmt::format("leg {} hold {}", leg, g.item);
     out.push_back(std::move(m));

@@ -62,13 +62,8 @@ std::vector<Mat> OrbitSearch::factors_of(const Begin& begin, Lap& now, std::vect
   const bool told = !now.factors.empty();
   std::vector<Mat> out = told ? std::move(now.factors) : shooting_->factors(legs, solved_shot_);
   Mat product = Mat::Identity(now.monodromy.rows(), now.monodromy.cols());
-  double t = begin.t;
-  for (size_t i = 0; i < legs.size(); ++i) {
-    product = out[i] * product;
-    if (!forced_)
-      flow.push_back(variation().rates(legs[i].arc, std::vector<double>(legs[i].x.begin(), legs[i].x.end()), t));
-    t += legs[i].length;
-  }
+  for (size_t i = 0; i < legs.size(); ++i) product = out[i] * product;
+  if (!forced_) flow = shooting_->flow_at(legs, begin.t);
   // A run along an unstable orbit is the less accurate of the two.
   constexpr double alike = 1e-4;
   if (told || (product - now.monodromy).norm() <= alike * now.monodromy.norm()) {

@@ -234,8 +234,9 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
     first_rates_ = variation_.rates(leg.arc, x, t);
   } else {
     smooth_for(t, leg.length);
+    const double begin = t + wait_for_root(leg, t, x);
     Moment now{.x = x, .counters = leg.arc.counters, .mode = leg.arc.mode};
-    now.clock.set(t);
+    now.clock.set(begin);
     const double end = t + leg.length;
     int rough_steps = 0;
     for (long steps = 0; now.clock.until(end) != 0; ++steps) {
@@ -243,7 +244,9 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
       const double left = now.clock.until(end);
       if (!expand(leg, now, steps == 0)) return false;
       if (trace) trace->stretches.push_back(watch(watched));
-      if (!cut_step(now, left, rough_steps, trace, watched) || !follow_piece(leg, now, tangents, trace)) return false;
+      if (!cut_step(now, left, rough_steps, trace, watched)) return false;
+      if (trace) trace->stretches.back().rough = rough_steps > 0;
+      if (!follow_piece(leg, now, tangents, trace)) return false;
       if (smooth_->piece().length == left)
         now.clock.set(end);
       else
@@ -263,7 +266,46 @@ void Shooting::land(const Leg& leg, double t, std::vector<double>& x) {
   for (const Guard& g : at_rest_) variation_.land_on_root(g, leg.arc, x, t);
 }
 
-/// Per leg, the surfaces of roots that have ended before it and not begun again.
+/// A root begins when its rate leads away from the surface. Rounding, or Newton's method on its way, may put the start
+/// of the leg a little before (an inflow that sets in): until then it rests and the others go on. How long that is.
+double Shooting::wait_for_root(const Leg& leg, double t, std::vector<double>& x) {
+  constexpr double longest = 1e-3;  // of the leg
+  double waited = 0;
+  for (const Guard& g : at_rest_) {
+    if (leg.arc.mode.switches[at(g.item)] == '=') continue;
+    double step = same_time_bits * eps * std::max(std::abs(t), std::abs(leg.length));
+    for (; std::abs(waited) + step < longest * std::abs(leg.length); step *= 2) {
+      const Vec f = variation_.rates(leg.arc, x, t + waited), n = variation_.guard(g, leg.arc, x, t + waited).by_state;
+      if (!f.allFinite() || n.dot(f) * g.side * direction_ > 0) break;
+      for (size_t i = 0; i < x.size(); ++i) x[i] += direction_ * step * f[ix(i)];
+      waited += direction_ * step;
+      variation_.land_on_root(g, leg.arc, x, t + waited);
+    }
+  }
+  return waited;
+}
+
+void Shooting::land_at_start(const std::vector<Leg>& legs, double t, std::vector<double>& x) {
+  variation_.begin(Mat());
+  at_rest_ = roots_at_rest(legs).front();
+  land(legs.front(), t, x);
+  at_rest_.clear();
+}
+
+std::vector<Vec> Shooting::flow_at(const std::vector<Leg>& legs, double t0) {
+  const std::vector<std::vector<Guard>> rests = roots_at_rest(legs);
+  std::vector<Vec> out;
+  double t = t0;
+  variation_.begin(Mat());
+  for (size_t i = 0; i < legs.size(); ++i) {
+    std::vector<double> x(legs[i].x.begin(), legs[i].x.end());
+    for (const Guard& g : rests[i]) variation_.land_on_root(g, legs[i].arc, x, t);
+    out.push_back(variation_.rates(legs[i].arc, x, t));
+    t += legs[i].length;
+  }
+  return out;
+}
+
 std::vector<std::vector<Guard>> Shooting::roots_at_rest(const std::vector<Leg>& legs) {
   std::vector<std::vector<Guard>> out(legs.size());
   std::vector<Guard> resting;
@@ -281,11 +323,6 @@ std::vector<std::vector<Guard>> Shooting::roots_at_rest(const std::vector<Leg>& 
   return out;
 }
 
-bool Shooting::rest_on_roots(const std::vector<Leg>& legs) {
-  return std::any_of(legs.begin(), legs.end(), [this](const Leg& leg) { return ends_root(leg); });
-}
-
-/// Whether what ends a leg is the end of a root.
 bool Shooting::ends_root(const Leg& leg) {
   if (leg.end != Leg::End::guard || !leg.happens || leg.event.x_minus.empty()) return false;
   begin_tangents(false);
@@ -320,8 +357,9 @@ bool Shooting::flow_to_root(const Leg& leg, double t, std::vector<double>& x, Ma
   begin_tangents(tangents);
   land(leg, t, x);
   smooth_for(t, longest * leg.length);
+  const double begin = t + wait_for_root(leg, t, x);
   Moment now{.x = x, .counters = leg.arc.counters, .mode = leg.arc.mode};
-  now.clock.set(t);
+  now.clock.set(begin);
   const double end = t + longest * leg.length;
   int rough_steps = 0;
   double tau = 0;
@@ -342,6 +380,7 @@ bool Shooting::flow_to_root(const Leg& leg, double t, std::vector<double>& x, Ma
     if (tau == 0) {
       const double most_of_it = ahead == 0 || std::abs(ahead) > std::abs(left) ? left : ahead / 2;
       if (!cut_step(now, most_of_it, rough_steps, trace, watched)) return false;
+      if (trace) trace->stretches.back().rough = rough_steps > 0;
     } else {
       smooth_->piece().length = tau;
       if (tangents) {
@@ -603,8 +642,8 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
   return r.allFinite() && (!slopes || J.allFinite());
 }
 
-double Shooting::growth(const Leg& leg, double t, const Vec& most) {
-  const Flight* const flight = flown(leg, t, {});
+double Shooting::growth(const Leg& leg, double t, const std::vector<Guard>& rests, const Vec& most) {
+  const Flight* const flight = flown(leg, t, rests);
   if (!flight) return HUGE_VAL;
   const Mat& X = flight->tangents;
   const Vec before = sizes_at(leg.x, most), after = sizes_at(column_at(flight->to.data(), size_.size()), most);

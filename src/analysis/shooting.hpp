@@ -50,6 +50,7 @@ struct Closing {
 struct LegTrace {
   struct Stretch {
     Piece piece;
+    bool rough = false;                       ///< along the tangent, where a root begins: there is no series
     std::vector<std::vector<double>> guards;  ///< per guard asked for: coefficients in time since its start
     std::vector<std::vector<double>> sections;
   };
@@ -97,11 +98,17 @@ class Shooting {
   std::vector<Mat> factors(const std::vector<Leg>& legs, const Shot& shot);
 
   /// The largest factor by which a tangent grows over a leg, in units of the sizes at its ends; infinite where there is
-  /// no flow.
-  double growth(const Leg& leg, double t, const Vec& most);
+  /// no flow. `rests`: surfaces of roots on which it begins.
+  double growth(const Leg& leg, double t, const std::vector<Guard>& rests, const Vec& most);
 
-  /// Whether legs rest where a root has ended.
-  bool rest_on_roots(const std::vector<Leg>& legs);
+  /// Per leg, the surfaces of roots that have ended before it and not begun again.
+  std::vector<std::vector<Guard>> roots_at_rest(const std::vector<Leg>& legs);
+  /// Whether what ends a leg is the end of a root.
+  bool ends_root(const Leg& leg);
+  /// Moves x, where the first leg begins, onto what is slid on and closed there, and where roots rest.
+  void land_at_start(const std::vector<Leg>& legs, double t, std::vector<double>& x);
+  /// The rates where each leg begins.
+  std::vector<Vec> flow_at(const std::vector<Leg>& legs, double t0);
   int failed_leg() const { return failed_leg_; }
   const std::vector<std::string>& notes() const { return variation_.notes(); }
 
@@ -128,19 +135,17 @@ class Shooting {
   bool form(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section, Vec& r,
             Mat& J, Shot* shot, bool slopes);
   /// With its tangents, as it was flown last or now; nothing where there is no flow.
-  /// `rests`: surfaces of roots on which it begins.
   const Flight* flown(const Leg& leg, double t, const std::vector<Guard>& rests);
   bool fly(const Leg& leg, double t, const std::vector<Guard>& rests, Flight& out, bool tangents,
            LegTrace* trace = nullptr, std::span<const Guard> watched = {});
-  std::vector<std::vector<Guard>> roots_at_rest(const std::vector<Leg>& legs);
   void land(const Leg& leg, double t, std::vector<double>& x);
+  double wait_for_root(const Leg& leg, double t, std::vector<double>& x);
   void begin_tangents(bool wanted);
   Smooth& smooth_for(double t, double length);
   bool expand(const Leg& leg, const Moment& now, bool first);
   LegTrace::Stretch watch(std::span<const Guard> watched) const;
   bool cut_step(const Moment& now, double left, int& rough_steps, bool looked_at, std::span<const Guard> watched);
   bool follow_piece(const Leg& leg, Moment& now, bool tangents, LegTrace* trace);
-  bool ends_root(const Leg& leg);
   double touch(std::span<const double> h, double& ahead) const;
   bool flow_to_root(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, Arrival& arrival, LegTrace* trace,
                     std::span<const Guard> watched);

@@ -177,8 +177,11 @@ std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0
   std::vector<Leg> out;
   double t = t0;
   const bool any = std::any_of(legs.begin(), legs.end(), [](const Leg& leg) { return leg.end == Leg::End::part; });
-  for (Leg& leg : any ? legs = without_nodes(legs) : legs) {
-    const double growth = leg.end == Leg::End::time || leg.length == 0 ? 1.0 : shooting.growth(leg, t, most);
+  if (any) legs = without_nodes(legs);
+  const std::vector<std::vector<Guard>> rests = shooting.roots_at_rest(legs);
+  for (size_t i = 0; i < legs.size(); ++i) {
+    Leg& leg = legs[i];
+    const double growth = leg.end == Leg::End::time || leg.length == 0 ? 1.0 : shooting.growth(leg, t, rests[i], most);
     const bool splits = std::isfinite(growth) && growth > bearable;
     const int parts =
         splits ? std::min(most_parts, static_cast<int>(std::ceil(std::log(growth) / std::log(of_a_part)))) : 1;
@@ -312,6 +315,7 @@ std::vector<LegGuard> leg_guards(const Program& program, Series& series, const L
     const char c = leg.arc.mode.switches[at(i)];
     if (c == '+' || c == '-') {
       add({GuardKind::surface, i, c == '+' ? 1 : -1}, c == '+' ? 1 : -1);
+      out.back().rested = before && before->before.switches[at(i)] == '=';
     } else if (c == '0' && series.tape().degree[at(i)] >= 0 && !series.held(i) && !series.ties().contains(i)) {
       add({GuardKind::sigma, i, 1}, -1);
       add({GuardKind::sigma, i, -1}, 1);
@@ -328,7 +332,35 @@ std::vector<LegGuard> leg_guards(const Program& program, Series& series, const L
   return out;
 }
 
-Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double length) {
+namespace {
+
+/// A polynomial over (tau - zero); what is left over is dropped.
+std::vector<double> divided(std::span<const double> c, double zero) {
+  std::vector<double> out(c.size() - 1, 0.0);
+  double carry = 0;
+  for (size_t k = c.size(); k-- > 1;) out[k - 1] = carry = c[k] + carry * zero;
+  return out;
+}
+
+/// How many of its first coefficients vanish, but for negligible, where a guard leaves a rest.
+int vanishing_at_start(const LegTrace::Stretch& s, size_t guard) {
+  constexpr double negligible = 1e-12;
+  double largest = 0, power = 1;
+  std::vector<double> terms;
+  for (const double c : s.guards[guard]) {
+    terms.push_back(std::abs(c * power));
+    largest = std::max(largest, terms.back());
+    power *= s.piece.length;
+  }
+  int count = 0;
+  while (at(count) + 1 < terms.size() && terms[at(count)] <= negligible * largest) ++count;
+  return count;
+}
+
+}  // namespace
+
+Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& g, double length) {
+  LegGuard how = g;
   const double direction = length < 0 ? -1 : 1, total = std::abs(length);
   std::vector<double> starts;  // of each stretch, since the start of the leg
   double elapsed = 0;
@@ -339,6 +371,9 @@ Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double l
   // The guard over t^known (total - t)^own; on the first and last step by division of polynomials.
   std::vector<double> first, last;
   const size_t count = trace.stretches.size();
+  size_t begin = 0;  // behind the beginning of a root, which has no series
+  while (how.rested && begin + 1 < count && trace.stretches[begin].rough) ++begin;
+  if (how.rested && begin == 0) how.known = vanishing_at_start(trace.stretches[0], guard);
   if (how.known > 0) {
     const std::vector<double>& c = trace.stretches[0].guards[guard];
     if (c.size() > at(how.known)) first.assign(c.begin() + how.known, c.end());
@@ -346,9 +381,8 @@ Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double l
   if (how.own) {
     const std::vector<double>& c = count == 1 && !first.empty() ? first : trace.stretches[count - 1].guards[guard];
     const double end = trace.stretches[count - 1].piece.length;
-    last.assign(c.size() - 1, 0.0);
-    double carry = 0;
-    for (size_t k = c.size(); k-- > 1;) last[k - 1] = carry = c[k] + carry * end;
+    last = c;
+    for (int zero = 0; zero < how.own; ++zero) last = divided(last, end);
   }
   const auto at_time = [&](double t) {
     size_t k = count - 1;
@@ -358,8 +392,8 @@ Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double l
     const double power = how.known % 2 == 1 ? direction : 1.0;
     const bool by_first = k == 0 && !first.empty();
     if (k + 1 == count && how.own) {
-      // c = (tau - end) last, total - t = direction (end - tau)
-      value = -direction * evaluate(last, tau);
+      // c = (tau - end)^own last, total - t = direction (end - tau)
+      value = std::pow(-direction, how.own) * evaluate(last, tau);
       if (count == 1 && !first.empty())
         value *= power;
       else if (how.known > 0)
@@ -367,12 +401,12 @@ Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double l
     } else {
       value = by_first ? power * evaluate(first, tau) : evaluate(trace.stretches[k].guards[guard], tau);
       if (!by_first && how.known > 0) value /= std::pow(std::max(t, 1e-300), how.known);
-      if (how.own) value /= std::max(total - t, 1e-300);
+      if (how.own) value /= std::pow(std::max(total - t, 1e-150), how.own);
     }
     return how.sign * value;
   };
   std::vector<double> times, values;
-  for (size_t k = 0; k < count; ++k) {
+  for (size_t k = begin; k < count; ++k) {
     const double step = std::abs(trace.stretches[k].piece.length) / guard_samples;
     for (int j = 0; j < guard_samples; ++j) times.push_back(starts[k] + j * step);
   }

@@ -29,12 +29,13 @@ std::vector<Leg> without_nodes(const std::vector<Leg>& legs);
 /// Whether modes, guards and what happens are the same, in however many parts.
 bool same_signature(const std::vector<Leg>& a, const std::vector<Leg>& b);
 
-/// How a guard stands on a leg: the sign it must have, known zeros at the start, whether it ends the leg.
+/// How a guard stands on a leg: the sign it must have, and its zeros at both ends.
 struct LegGuard {
   Guard guard;
   double sign = 1;
-  int known = 0;
-  bool own = false;
+  int known = 0;        ///< zeros at the start
+  int own = 0;          ///< at the end: 1 if it ends the leg, 2 if that is where its root ends
+  bool rested = false;  ///< it leaves a rest on its surface: how many zeros it has at the start, its series show
 };
 
 /// What is watched on a leg; `before`: the event at its start, if there is one.

@@ -39,6 +39,11 @@ Followed special_curve(Followed branch, KeptTest equations, std::function<std::v
   branch.tests = std::move(tests);
   branch.special = [add](const Located& l) { return add(l.test.name, l); };
   branch.pass = [add](const Located& l) {
+    const std::string& name = l.test.name;
+    if (name == "bogdanov-takens" || name.starts_with("resonance")) {
+      add(name, l);
+      return Passage{.why = name, .detail = "the pair is real beyond: a neutral saddle, where nothing bifurcates"};
+    }
     add("degenerate", l);
     return Passage{.why = "signature", .detail = "another guard is zero here: the point is of another kind beyond"};
   };

@@ -584,6 +584,12 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
   } else {
     above = coefficient('+', 1) * options.direction;
     below = coefficient('-', 1) * options.direction;
+    // What rests may be set in motion by something that is zero as well, but for rounding (an inflow that sets in).
+    const auto rules = [&](char letter, double rate) {
+      const double bend = coefficient(letter, 2);
+      return !std::isfinite(bend) || std::abs(rate) > clear_rate * std::abs(bend) * options.time_scale;
+    };
+    if (before == '=' && !(rules('+', above) && rules('-', below))) return std::nullopt;
   }
   const std::optional<SimpleChoice> choice = by_sides(above, below, series.hold(u));
   if (choice && choice->letter == '0' && !slope) {

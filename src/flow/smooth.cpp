@@ -125,11 +125,15 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
          }))
     length *= 0.25;
   if (length <= shortest) {  // what time can see at least, if no state sees it that has been more than nothing
-    const bool unseen = changes(shortest, [&](size_t i, double change) {
-      const bool begins = size[i] <= shortest * std::abs(rate[i]);
-      return change <= tangent_share * std::abs(rate[i]) || begins || negligible(i, change, shortest);
-    });
-    length = unseen ? shortest : 0;
+    const double least = shortest * shortest_step_bits / tangent_bits;
+    const auto unseen = [&](size_t i, double change) {
+      const double fastest = std::max(std::abs(rate[i]), std::abs(series_.rate(static_cast<int>(i))[0]));
+      const double made = shortest * fastest;
+      const bool begins = size[i] <= made && made <= begun_share * (scale > made ? scale : 1.0);
+      return change <= tangent_share * std::abs(rate[i]) || begins || negligible(i, change, length);
+    };
+    length = shortest;
+    while (length > 0 && !changes(length, unseen)) length = length > least ? std::max(0.25 * length, least) : 0.0;
   }
   bool moves = false, seen = false;  // levels that pass each other: their difference is lost in their last digits
   for (size_t i = 0; i < n; ++i) {

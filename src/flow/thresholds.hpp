@@ -58,6 +58,8 @@ inline constexpr double beside_peak = 1.0 / 64;
 inline constexpr double short_of_peak = 0.9;
 /// A step along the tangent is long enough for time to see the series that follows.
 inline constexpr double tangent_bits = 512;
+/// A state that has been no more than that makes of it begins, if it is no more than this share of the others then.
+inline constexpr double begun_share = 1e-3;
 
 /// A watched function that differs from its series by more than this share of the series' terms is another function
 /// there. Errors of a step are far smaller; what is met within such a share of its end is left to the next one.

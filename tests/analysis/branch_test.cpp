@@ -338,6 +338,38 @@ x = -0.7
   EXPECT_NEAR(cusps[0]->values[1], 0, 1e-9);
 }
 
+// Bogdanov & Takens' normal form: at x = 0 the trace -x is zero and the determinant -b2: Hopf points are at b1 = 0, b2
+// < 0, neutral saddles at b2 > 0.
+TEST(EquilibriumBranch, OfHopfPointsEndsWhereTheirFrequencyIsZero) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = y
+  y' = b1 + b2*x + x^2 - x*y
+"""
+[parameters]
+b1 = -0.5
+b2 = -1
+[initial]
+x = -0.366
+y = 0
+)M");
+  BranchOptions options{.parameter = 0, .low = -1, .high = 0.2, .second = 1, .second_low = -2, .second_high = 1};
+  options.seek = {"hopf", 0.0};
+  const Branch b = follow_equilibrium(model, {run_of(model)}, options);
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_GT(b.points.size(), 20u);
+  for (const BranchPoint& p : b.points) {
+    EXPECT_NEAR(p.values[0], 0, 1e-9);
+    EXPECT_LT(p.values[1], 1e-9);
+  }
+  ASSERT_EQ(b.ends.size(), 2u);
+  EXPECT_TRUE((b.ends[0].why == "bogdanov-takens" && b.ends[1].why == "range") ||
+              (b.ends[1].why == "bogdanov-takens" && b.ends[0].why == "range"));
+  const auto places = of_type(b, "bogdanov-takens");
+  ASSERT_EQ(places.size(), 1u);
+  EXPECT_NEAR(places[0]->values[1], 0, 1e-9);
+}
+
 TEST(OrbitBranch, IsBornAtAHopfPointWithTheRadiusOfTheNormalForm) {  // r^2 = mu, period 2 pi
   const Model model = read_model_text(R"M(
 equations = """
@@ -1309,11 +1341,18 @@ y = 0
 on = "x"
 direction = "rising"
 )M");
-  const Branch b = follow_orbit(model, {.run = run_of(model)}, {.parameter = 0, .low = 0.01, .high = 3});
-  ASSERT_TRUE(b.found) << b.message;
-  EXPECT_EQ(b.ends[0].why, "failed");
-  EXPECT_NE(b.ends[0].detail.find("lingers at an equilibrium (x = -0.1"), std::string::npos) << b.ends[0].detail;
-  EXPECT_NEAR(b.ends[0].value, 2 / 0.99, 0.02);
+  // Half a turn about the focus lets what is beside it grow by exp(k pi/w), k = 0.99 mu/2, w^2 = 1 - k^2: that is
+  // within what rounding leaves up to k = 1/hypot(1, pi/log(1e12)).
+  const double seen = 2 / 0.99 / std::hypot(1, M_PI / std::log(1e12));
+  for (const double step : {0.01, 0.013, 0.02, 0.03, 0.05}) {
+    const Branch b =
+        follow_orbit(model, {.run = run_of(model)}, {.parameter = 0, .low = 0.01, .high = 3, .largest_step = step});
+    ASSERT_TRUE(b.found) << b.message;
+    EXPECT_EQ(b.ends[0].why, "failed") << step;
+    EXPECT_NE(b.ends[0].detail.find("lingers at an equilibrium (x = -0.1"), std::string::npos) << b.ends[0].detail;
+    EXPECT_GT(b.ends[0].value, seen) << step;
+    EXPECT_LT(b.ends[0].value, 2 / 0.99) << step;
+  }
 }
 
 // Fixed points s of y -> A y - B x - y^2 - 0.1, x -> y have the trace A - 2 s and the determinant B, 1 on the curve:
@@ -1357,6 +1396,11 @@ every = 1
   expect_resonance("resonance 1:2", 2 - std::sqrt(4.1), -2);
   expect_resonance("resonance 1:3", (3 - std::sqrt(9.4)) / 2, -1);
   expect_resonance("resonance 1:4", 1 - std::sqrt(1.1), 0);
+  // Beyond 1:1 and 1:2 the product of two real multipliers is 1.
+  ASSERT_EQ(curve.ends.size(), 2u);
+  for (const BranchEnd& end : curve.ends)
+    EXPECT_TRUE(end.why == "resonance 1:1" || end.why == "resonance 1:2") << end.why;
+  for (const BranchPoint& p : curve.points) EXPECT_LT(std::abs(p.spectrum[0]), 1 + 1e-5) << p.values[1];
 }
 
 // The orbit that just touches is x = A cos(w t - phi): d = A = 1/sqrt((1 - w^2)^2 + (0.1 w)^2), whichever side it is
@@ -1400,8 +1444,9 @@ every = "2*pi/w"
   }
 }
 
-TEST(Branch, OfOrbitsThatRestWhereARootEndsIsRefused) {
-  const Model model = read_model_text(R"M(
+// A tank runs empty, rests, and fills again.
+Model tank_that_rests() {
+  return read_model_text(R"M(
 equations = """
   h1' = q*open - 0.5*sqrt(max(h1, 0))
   h2' = (0.5*sqrt(max(h1, 0)) - 0.4*sqrt(max(h2, 0)))/2
@@ -1409,6 +1454,7 @@ equations = """
 """
 [parameters]
 q = 1
+low = 0.5
 [initial]
 h1 = 0
 h2 = 0
@@ -1418,17 +1464,86 @@ on = "h2 - 1.5"
 direction = "rising"
 set = { open = 0 }
 [jump.low]
-on = "h2 - 0.5"
+on = "h2 - low"
 direction = "falling"
 set = { open = 1 }
 [section.middle]
-on = "h2 - 1"
+on = "h2 - 1.3"
 direction = "rising"
 )M");
-  const Branch branch =
-      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.8, .high = 1.6});
-  EXPECT_FALSE(branch.found);
-  EXPECT_NE(branch.message.find("a root ends"), std::string::npos) << branch.message;
+}
+
+// Periods from w = sqrt(h1): the filling as an equation in w, the emptying w0 - t/4, the rest (sqrt(h2) -
+// sqrt(low))/0.1, with DOP853 of SciPy at 1e-13. Every filling begins with the same state: nothing is remembered.
+TEST(OrbitBranch, GoesThroughOrbitsThatRestWhereARootEnds) {
+  const Model model = tank_that_rests();
+  const Branch b =
+      follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.51, .high = 1.8});
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_TRUE(b.special.empty());
+  ASSERT_EQ(b.ends.size(), 2u);
+  for (const BranchEnd& end : b.ends) EXPECT_EQ(end.why, "range") << end.detail;
+  EXPECT_NEAR(b.points.front().period, 38.55325535598444, 1e-9);
+  EXPECT_NEAR(b.points.back().period, 18.70394980036759, 1e-9);
+  for (const BranchPoint& p : b.points) {
+    EXPECT_TRUE(p.stable) << p.values[0];
+    for (const std::complex<double>& mu : p.spectrum) EXPECT_NEAR(std::abs(mu), 0, 1e-9) << p.values[0];
+  }
+}
+
+// The rest is over when the tank runs empty at the level at which the valve opens again: low = 1.1637267245980745, as
+// above. Beyond, what is left in the tank is remembered; its share is zero there, because h = w^2.
+TEST(OrbitBranch, GoesOnWhereARestOnARootVanishes) {
+  const Model model = tank_that_rests();
+  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 1, .low = 0.4, .high = 1.4});
+  ASSERT_TRUE(b.found) << b.message;
+  for (const BranchEnd& end : b.ends) EXPECT_EQ(end.why, "range") << end.detail;
+  ASSERT_EQ(b.special.size(), 1u);
+  EXPECT_NEAR(b.special[0].values[0], 1.1637267245980745, 1e-10);
+  EXPECT_TRUE(b.special[0].persists.value_or(false));
+  for (const BranchPoint& p : b.points) {
+    if (p.values[0] < 1.16) {
+      EXPECT_NEAR(std::abs(p.spectrum[0]), 0, 1e-9) << p.values[0];
+    }
+  }
+}
+
+// The inflow comes in half waves; the tank rests between them. Level and multiplier exp(-int 0.15/(2 sqrt(h2)) dt) of
+// the second tank, and where the first no longer runs empty, from w = sqrt(h1) with DOP853 of SciPy at 1e-13.
+TEST(OrbitBranch, OfARootThatBeginsWithItsInflowHasItsMultipliers) {
+  const Model model = read_model_text(R"M(
+equations = """
+  h1' = q*max(sin(t), 0) - 0.5*sqrt(max(h1, 0))
+  h2' = 0.5*sqrt(max(h1, 0)) - 0.15*sqrt(max(h2, 0))
+"""
+[parameters]
+q = 0.3
+[initial]
+h1 = 0
+h2 = 0.1
+[section.p]
+every = "2*pi"
+)M");
+  struct Known {
+    double q, h2, multiplier;
+  };
+  for (const Known& known :
+       {Known{0.2, 0.11096955029913337, 0.31882663873230144}, Known{0.5, 1.0220805904077812, 0.6406628126990519},
+        Known{0.77, 2.5892718498083194, 0.7493330503938168}}) {
+    const double low = std::min(known.q, 0.3), high = std::max(known.q, 0.3);
+    const Branch b =
+        follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = low, .high = high});
+    ASSERT_TRUE(b.found) << b.message;
+    const BranchPoint& p = known.q < 0.3 ? b.points.front() : b.points.back();
+    ASSERT_EQ(p.values[0], known.q);
+    EXPECT_NEAR(p.state[1], known.h2, 1e-9) << known.q;
+    EXPECT_NEAR(p.spectrum[0].real(), known.multiplier, 1e-8) << known.q;
+    EXPECT_NEAR(std::abs(p.spectrum[1]), 0, 1e-9) << known.q;
+  }
+  const Branch b = follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.3, .high = 1});
+  ASSERT_EQ(b.special.size(), 1u);
+  EXPECT_NEAR(b.special[0].values[0], 0.7738229226090224, 1e-10);
+  EXPECT_EQ(b.points.back().values[0], 1);
 }
 
 }  // namespace

@@ -1003,6 +1003,32 @@ TEST(Roots, StateGoesThroughItsRoot) {
   }
 }
 
+// ---- poles --------------------------------------------------------------------------------------------------------
+
+// 1/u - 1 is zero where u = 2 sin(t + phase) is 1. Where u is zero it changes its sign through infinity, which is no
+// zero; the first run begins there.
+TEST(Poles, OfASectionAreNotMet) {
+  const System s = system("u' = v\nv' = -u", "u = 0\nv = 2", "[section.s]\non = \"1/u - 1\"\n");
+  for (const double phase : {0.0, 1.0, 2.0, -1.0}) {
+    for (const bool step : {false, true}) {
+      RunOptions options = s.options(30, 1e-10);
+      options.initial = {2 * std::sin(phase), 2 * std::cos(phase)};
+      if (step) options.step = StepOptions{};
+      std::vector<double> met;
+      for (const Event& e : of_kind(s.run(options), EventKind::section)) met.push_back(e.t);
+      std::vector<double> expected;
+      for (int turn = -1; turn < 6; ++turn) {
+        for (const double angle : {M_PI / 6, 5 * M_PI / 6}) {
+          const double t = angle + 2 * M_PI * turn - phase;
+          if (t > 0 && t < 30) expected.push_back(t);
+        }
+      }
+      ASSERT_EQ(met.size(), expected.size()) << phase << " " << step;
+      for (size_t i = 0; i < met.size(); ++i) EXPECT_NEAR(met[i], expected[i], step ? 1e-7 : 1e-9);
+    }
+  }
+}
+
 // ---- roots at zero, one after the other ---------------------------------------------------------------------------
 
 // Three tanks in a row fill from empty: each root has no series where it begins, and the next begins with it. End state
@@ -1016,6 +1042,43 @@ TEST(Roots, TanksInARowFillFromEmpty) {
   RunOptions stiff = s.options(20, 1e-10);
   stiff.stiff = true;
   expect_end(s.run(stiff), {7.27661824252, 4.95934038763, 1.48683935861}, 1e-8);
+}
+
+// The same early and late, where time has few digits for what begins, under an inflow that is there and one that grows
+// from nothing. End states from DOP853 of SciPy at 1e-13 in the logarithms of time and levels.
+TEST(Roots, TanksInARowFillAtAnyTime) {
+  for (const double begin : {0.0, 6.283185307179586, 1e3, 1e6, 1e8}) {
+    for (const bool grows : {false, true}) {
+      const System s =
+          system(fmt::format("h1' = {} - 0.5*sqrt(max(h1, 0))\nh2' = 0.5*sqrt(max(h1, 0)) - 0.4*sqrt(max(h2, 0))\n"
+                             "h3' = 0.4*sqrt(max(h2, 0)) - 0.3*sqrt(max(h3, 0))",
+                             grows ? fmt::format("max(t - {:.17g}, 0)", begin) : "1"),
+                 "h1 = 0\nh2 = 0\nh3 = 0");
+      RunOptions options = s.options(begin + 5, 1e-10);
+      options.from = begin;
+      const Trajectory run = s.run(options);
+      const double digits = 1e-9 + 64 * 2.2e-16 * begin;
+      if (grows)
+        expect_end(run, {8.793310432392, 2.217546644737, 0.812925191501}, digits);
+      else
+        expect_end(run, {2.227240047292, 1.324277484004, 0.719760978648}, digits);
+    }
+  }
+}
+
+// Half waves of an inflow: between them the tank rests, and begins again where sin(t) is zero but for rounding, without
+// falling below its bottom first. The level at the end of a wave from w = sqrt(h) with DOP853 of SciPy at 1e-13.
+TEST(Roots, ATankRestsBetweenHalfWavesOfItsInflow) {
+  const System s = system("h' = 0.3*max(sin(t), 0) - 0.5*sqrt(max(h, 0))", "h = 0");
+  const Trajectory run = s.run(100 * 2 * M_PI + 1, 1e-10);
+  EXPECT_EQ(count(run, slide), 100) << story(run);
+  EXPECT_EQ(run.events.size(), 300u) << story(run);
+  for (const Event& e : run.events) EXPECT_GE(e.state[0], 0) << e.t;
+  for (const double begin : {2 * M_PI, 4 * M_PI, 6 * M_PI, 10 * M_PI, 100 * M_PI}) {  // from the zero itself
+    RunOptions options = s.options(begin + M_PI, 1e-10);
+    options.from = begin;
+    expect_end(s.run(options), {0.117942463122853}, 1e-10);
+  }
 }
 
 // A tank runs empty into another one, c = 0.5: h1 = u^2 with u = 1 - c t/2 until t = 2/c, a polynomial that rises again

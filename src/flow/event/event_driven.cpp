@@ -444,6 +444,14 @@ class EventEngine {
 
   // ---- sections -----------------------------------------------------------------------------------------------------
 
+  /// Whether a function has just come back from infinity (1/u where u has passed zero): it falls as fast as it is
+  /// large, in no time. One that has passed zero between two pieces rises.
+  bool is_behind_a_pole(std::span<const double> c) {
+    if (c.size() < 3 || !(c[0] * c[1] * direction_ < 0)) return false;
+    const double power = c[0] * c[2] / (c[1] * c[1]);  // (m + 1)/(2 m) behind a pole of order m
+    return power > 0.4 && power < 1.1 && std::abs(c[0]) < soon_at_rest * time_scale() * std::abs(c[1]);
+  }
+
   /// Zeros of the functions of `on` sections along the piece.
   void find_sections(double tau, bool samples) {
     crossings_.clear();
@@ -460,7 +468,7 @@ class EventEngine {
           samples ? smooth_.sample(watches_.first_section_sample() + number) : smooth_.series().section(number);
       const std::span<const double> c(series, at(smooth_.order()) + 1);
       const int sign = recorder_.section_sign(s);
-      if (sign != 0 && c[0] * sign < 0) crossings_.push_back({number, 0.0, -sign});
+      if (sign != 0 && c[0] * sign < 0 && !is_behind_a_pole(c)) crossings_.push_back({number, 0.0, -sign});
       const int known = std::max(sign == 0 ? 1 : 0, shared.known(now_));
       double from = 0;
       for (int found = 0; found < 1000; ++found) {

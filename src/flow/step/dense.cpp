@@ -31,6 +31,15 @@ double passage(StepSolver& solver, const Here& here, const Step& step, const Pie
   return hi;
 }
 
+/// Whether a function has changed its sign through infinity (1/u): it is larger there than at both ends of the step.
+bool is_pole(StepSolver& solver, const Here& here, const Step& step, const Piece& piece, int output, double tau) {
+  Vec x(here.x.size()), tests;
+  Trajectory::evaluate(piece, static_cast<int>(x.size()), tau, x.data());
+  solver.tests(here.t() + tau, x, step.u0 + tau / piece.length * (step.u1 - step.u0), tests);
+  const double there = std::abs(tests[output]), begin = std::abs(here.tests[output]);
+  return there > std::abs(step.tests[output]) && (there > begin || !std::isfinite(begin));
+}
+
 }  // namespace
 
 void make_piece(const Here& here, const Step& step, double end, Piece& piece) {
@@ -64,7 +73,8 @@ void find_crossings(StepSolver& solver, const Model& model, const Recorder& reco
       crossings.push_back({k, piece.length, -side});
       continue;
     }
-    crossings.push_back({k, passage(solver, here, step, piece, output, side), -side});
+    const double tau = passage(solver, here, step, piece, output, side);
+    if (!is_pole(solver, here, step, piece, output, tau)) crossings.push_back({k, tau, -side});
   }
 }
 
