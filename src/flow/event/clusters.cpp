@@ -60,7 +60,7 @@ bool Clusters::possible() const {
   if (!memory_.ties.empty() || form.counter_values > 0 || !form.jumps.empty()) return false;
   if (recorder_.has_surface_sections() || (observed_ && n_ < fewest_observed)) return false;
   for (int i = 0; i < m_; ++i) {
-    if (!program_.plain(i)) return false;
+    if (!program_.open(i)) return false;
   }
   return std::all_of(form.gaps.begin(), form.gaps.end(), [](const Gap& g) { return g.degree == 2; });
 }
