@@ -56,13 +56,23 @@ bool Clusters::may_serve(const Program& program) { return program.states() >= fe
 bool Clusters::possible() const {
   const Form& form = program_.model().form;
   if (!options_.clusters || !may_serve(program_) || options_.stiff || program_.attract() > 0) return false;
-  if (program_.any_nested() || program_.any_carried()) return false;
+  if (program_.any_nested()) return false;
   if (!memory_.ties.empty() || form.counter_values > 0 || !form.jumps.empty()) return false;
   if (recorder_.has_surface_sections() || (observed_ && n_ < fewest_observed)) return false;
   for (int i = 0; i < m_; ++i) {
     if (!program_.open(i)) return false;
   }
   return std::all_of(form.gaps.begin(), form.gaps.end(), [](const Gap& g) { return g.degree == 2; });
+}
+
+/// Whether the tape of all modes has the formulas of these letters, of some switches or of all: surfaces that stay zero
+/// by themselves, or are kept by the sigma of others, have their own.
+bool Clusters::may_be_here(const std::string& letters, std::span<const int> switches) const {
+  for (size_t k = 0; k < letters.size(); ++k) {
+    if (letters[k] == '=') return false;
+    if (letters[k] == '0' && program_.carried(switches.empty() ? static_cast<int>(k) : switches[k])) return false;
+  }
+  return true;
 }
 
 // ---- the run -------------------------------------------------------------------------------------------------------
@@ -333,7 +343,7 @@ bool Clusters::act_in(const Cluster& c, bool simply, Moment& now) {
   room.act->simply = simply;
   const std::optional<Fate> fate = room.act->happen(moment, event_);
   const bool told = !room.act->take_messages().empty();
-  if (fate || told || moment.mode.switches.find('=') != std::string::npos) return false;
+  if (fate || told || !may_be_here(moment.mode.switches, c.part.unknowns)) return false;
   room.series->set_mode(moment.mode);
   if (room.series->evaluate(moment.x, moment.t(), {}) != SeriesStatus::ok) return false;
   if (!event_.silent) tell(c, now);
@@ -569,7 +579,7 @@ bool Clusters::build(const Moment& now) {
   mode_ = now.mode;
   known_ = now.known;
   built_ = true;
-  if (mode_.switches.find('=') != std::string::npos) return false;
+  if (!may_be_here(mode_.switches)) return false;
   memory_.series->set_mode(mode_);
   if (memory_.series->evaluate(x_, now.t(), now.counters) != SeriesStatus::ok) return false;
   Change change;
@@ -588,7 +598,7 @@ bool Clusters::build(const Moment& now) {
 /// The whole has acted on the event of some clusters: only what it changed is made anew.
 bool Clusters::resume(const Moment& now) {
   if (now.clock.now() != clock_.now()) return build(now);
-  if (now.mode.switches.find('=') != std::string::npos) return false;
+  if (!may_be_here(now.mode.switches)) return false;
   memory_.series->set_mode(now.mode);
   if (memory_.series->evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return false;
   Change change;

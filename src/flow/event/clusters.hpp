@@ -93,6 +93,7 @@ class Clusters {
   enum class Acted { done, not_alone, too_large };
 
   bool possible() const;
+  bool may_be_here(const std::string& letters, std::span<const int> switches = {}) const;
   Cluster* next() const;
   void find_due_with(const Cluster& first);
   void go_on(Cluster& c);
