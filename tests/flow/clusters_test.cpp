@@ -220,6 +220,16 @@ TEST(Clusters, OfBlocksWithWeakeningFriction) {
   }
 }
 
+// What sticks to a belt moves evenly, and cuts the chain as what rests does.
+TEST(Clusters, OfBlocksOnABelt) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    Draw draw(seed);
+    expect_same(bent_chain(draw, 40, "0.8*sign(v{0} - 0.3, 1.25)", "0"), 20, 1e-11, 1e-13);
+    expect_same(bent_chain(draw, 40, "0.8*sign(v{0} - 0.3)", "0.1*t"), 20, 1e-11, 1e-13);
+    expect_same(bent_chain(draw, 40, on_a_belt, "0.2*sin(0.3*t)"), 20, 1e-11, 1e-13);
+  }
+}
+
 // Eight blocks, alone and beside others: as solve_ivp of SciPy (DOP853, tolerances 2e-14, events and modes by hand) has
 // them at t = 16.
 TEST(Clusters, OfBlocksWithWeakeningFrictionAreWhereAnotherProgramHasThem) {

@@ -150,6 +150,11 @@ void Clusters::go_on(Cluster& c) {
       if (u < m_ && letter(u) == '0') recorder_.slid(u, std::abs(tau));
       if (tau != 0) known_[at(u)] = 0;
     }
+    for (size_t k = 0; k < other.moving.size(); ++k) {
+      double& x = *rows_[other.moving[k]];
+      x = rows_.state(other.moving[k], tau);
+      if (other.room) other.x[at(other.movers[k])] = x;
+    }
     other.clock = c.clock;
     start(other);
   }
@@ -176,6 +181,7 @@ void Clusters::expand_in_room(Cluster& c) {
   moment.mode.switches.clear();
   moment.mode.constraints.clear();
   moment.known.clear();
+  if (!c.drives.empty()) drive(c);
   bool solves = false;
   for (const int u : c.part.unknowns) {
     (u < m_ ? moment.mode.switches : moment.mode.constraints) += letter(u);
@@ -191,7 +197,6 @@ void Clusters::expand_in_room(Cluster& c) {
       if (u < m_ && letter(u) == '0') recorder_.drifted(u, error);
     }
   }
-  if (!c.drives.empty()) drive(c);
   room.expand(c, rows_, options_.until, first_scale_);
 }
 
@@ -311,9 +316,10 @@ Cluster& Clusters::merge_acting(const Cluster& first) {
 Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
   clock_ = first.clock;
   clock_.advance(first.length);
-  acting_.assign(1, first.place);
   if (act_alone(first, now)) return finish_event(alone_);
-  if (first.room && !first.drives.empty()) {  // what drives it feels it later than such a decision looks
+  acting_.assign(1, first.place);
+  if (first.room && first.moving.empty() &&
+      !first.drives.empty()) {  // what drives it feels it later than such a decision looks
     if (act_in(first, true, now)) return finish_event(first);
   }
   find_acting(first);
@@ -362,7 +368,9 @@ Clusters::Acted Clusters::finish_event(const Cluster& c) {
   change.rates.clear();
   change.moved.clear();
   const bool alone = &c == &alone_;
-  if (alone) absorb(acting_[0]);
+  for (size_t k = 0; alone && k < acting_.size(); ++k) {
+    if (clusters_[at(acting_[k])]->alive) absorb(acting_[k]);
+  }
   for (size_t k = 0; k < c.part.states.size(); ++k) {
     const int i = c.part.states[k];
     if (!alone && !acts_on(i)) continue;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "code/affine.hpp"
@@ -182,6 +183,7 @@ class Clusters {
   template <class Visit>
   void bonds_of_state(int i, const Visit& visit) const;
   bool moves_something(int u) const;
+  bool drifts(int i) const;
   template <class Visit>
   void watched_by(int u, const Visit& visit) const;
   int cluster_of(int element) const {
@@ -208,6 +210,7 @@ class Clusters {
   void add_drive(Cluster& c, int i);
   /// The rest of a part of which states and unknowns are given, and the room for it.
   ClusterRoom* find_room(Subsystem& part);
+  void close_rooms();
 
   EngineMemory& memory_;
   const Program& program_;
@@ -243,6 +246,7 @@ class Clusters {
   unsigned births_ = 0;
   DueQueue queue_;
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<ClusterRoom>>> rooms_;  // by the hash of their shape
+  size_t room_slots_ = 0;                                                          // of the tapes of all rooms
 
   // The pool: what belongs to no cluster while the partition is made anew. States in it that rest count for nothing.
   std::vector<int> pool_;
