@@ -268,6 +268,7 @@ Program::Program(Model model, double attract)
 /// on it the formula with sigma is the interpolation of its two sides.
 void Program::open_where_many(std::span<const Expr> formulas) {
   constexpr std::ptrdiff_t many = 6, most_in_one = 16;
+  if (std::count(plain_.begin(), plain_.end(), false) < many) return;
   const Form& form = model_->form;
   std::vector<bool> may = plain_;
   for (size_t i = 0; i < may.size(); ++i) may[i] = may[i] || !form.switches[i].selects;

@@ -39,6 +39,7 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   if (!reads_) return;
   const size_t n = at(n_), unknowns = at(program_.unknowns());
   moving_.assign(n, 1);
+  drifting_.assign(n, 0);
   pin_.assign(n, -1);
   cluster_of_state_.assign(n, -1);
   cluster_of_unknown_.assign(unknowns, -1);

@@ -183,7 +183,7 @@ class Clusters {
   template <class Visit>
   void bonds_of_state(int i, const Visit& visit) const;
   bool moves_something(int u) const;
-  bool drifts(int i) const;
+  void find_drifting();
   template <class Visit>
   void watched_by(int u, const Visit& visit) const;
   int cluster_of(int element) const {
@@ -235,8 +235,9 @@ class Clusters {
   std::vector<double> x_;             // of states that rest; of the others where their clusters begin
   Mode mode_;
   std::vector<int> known_;
-  std::vector<char> moving_;  // per state
-  std::vector<int> pin_;      // per state that rests: the unknown that keeps it, or -1
+  std::vector<char> moving_;    // per state
+  std::vector<char> drifting_;  // per state: it moves, evenly and by itself
+  std::vector<int> pin_;        // per state that rests: the unknown that keeps it, or -1
   std::vector<int> cluster_of_state_, cluster_of_unknown_;
   StateRows rows_;
   std::vector<std::array<double, 3>> last_events_;  // per unknown

@@ -370,7 +370,7 @@ bool Clusters::act_alone(const Cluster& first, Moment& now) {
     if (!moving_[at(i)]) {
       if (pin_[at(i)] >= 0 && pin_[at(i)] != u) return false;
     } else if (cluster_of_state_[at(i)] != first.place) {
-      if (!drifts(i)) return false;
+      if (!drifting_[at(i)]) return false;
       add_acting(cluster_of_state_[at(i)]);
     }
   }

@@ -158,15 +158,6 @@ bool Clusters::moves_something(int u) const {
   return active(u) && std::any_of(readers.begin(), readers.end(), [&](int r) { return r < n_ && moving_[at(r)]; });
 }
 
-/// Whether a state moves evenly because all that its rate reads rests: x' = v of a block that sticks to a belt. It is a
-/// cluster of its own, and what reads it is driven by it.
-bool Clusters::drifts(int i) const {
-  const std::span<const int> read = reads_->rate_states(i), felt = reads_->rate_unknowns(i);
-  return moving_[at(i)] && !read.empty() && !reads_->rate_time(i) &&
-         std::none_of(read.begin(), read.end(), [&](int j) { return moving_[at(j)] != 0; }) &&
-         std::none_of(felt.begin(), felt.end(), [&](int u) { return active(u); });
-}
-
 /// What is solved together with an unknown; and where it moves something, all that its equation reads.
 template <class Visit>
 void Clusters::bonds_of_unknown(int u, const Visit& visit) const {
@@ -176,7 +167,7 @@ void Clusters::bonds_of_unknown(int u, const Visit& visit) const {
   }
   if (!moves_something(u)) return;
   for (const int j : reads_->choice_states(u)) {
-    if (moving_[at(j)] && !drifts(j)) visit(j);
+    if (moving_[at(j)] && !drifting_[at(j)]) visit(j);
   }
   for (const int reader : reads_->unknown_readers(u)) {
     if (reader < n_ ? moving_[at(reader)] != 0 : active(reader - n_)) visit(reader);
@@ -201,7 +192,7 @@ void Clusters::watched_by(int u, const Visit& visit) const {
 template <class Visit>
 void Clusters::bonds_of_state(int i, const Visit& visit) const {
   for (const int j : reads_->rate_states(i)) {
-    if (moving_[at(j)] && !drifts(j)) visit(j);
+    if (moving_[at(j)] && !drifting_[at(j)]) visit(j);
   }
   for (const int u : reads_->rate_unknowns(i)) {
     if (active(u)) visit(n_ + u);
@@ -249,7 +240,7 @@ void Clusters::add_watchers() {
       if (drifting && reads != nothing) continue;
       int found = nothing;
       watched_by(pool_[k] - n_, [&](int j) {
-        if (drifts(j) != drifting) return;
+        if ((drifting_[at(j)] != 0) != drifting) return;
         const int place = place_[at(j)], other = place < 0 ? several : groups_[at(place)];
         found = found == nothing || found == other ? other : several;
       });
@@ -286,8 +277,21 @@ bool Clusters::draft_clusters() {
   return true;
 }
 
+/// A state in the pool moves evenly where all that its rate reads rests: x' = v of a block that sticks to a belt. It is
+/// a cluster of its own, and what reads it is driven by it.
+void Clusters::find_drifting() {
+  for (const int i : pool_) {
+    if (i >= n_) continue;
+    const std::span<const int> read = reads_->rate_states(i), felt = reads_->rate_unknowns(i);
+    drifting_[at(i)] = moving_[at(i)] && !read.empty() && !reads_->rate_time(i) &&
+                       std::none_of(read.begin(), read.end(), [&](int j) { return moving_[at(j)] != 0; }) &&
+                       std::none_of(felt.begin(), felt.end(), [&](int u) { return active(u); });
+  }
+}
+
 bool Clusters::regroup() {
   bonds_.clear();
+  find_drifting();
   for (size_t bonds = 1; bonds_.size() != bonds;) {
     bonds = bonds_.size();
     tie_pool();
@@ -296,7 +300,7 @@ bool Clusters::regroup() {
   }
   clear_pool();
   const auto rank = [this](const Draft& draft) {  // what drives others comes before them
-    return draft.moving.empty() ? 2 : draft.moving.size() == 1 && drifts(draft.moving[0]) ? 0 : 1;
+    return draft.moving.empty() ? 2 : draft.moving.size() == 1 && drifting_[at(draft.moving[0])] ? 0 : 1;
   };
   for (int now = 0; now <= 2; ++now) {
     for (Draft& draft : std::span(drafts_).first(draft_count_)) {
@@ -352,7 +356,7 @@ bool Clusters::complete(Draft& draft) {
   draft.room = find_room(draft.part);
   const int own = draft.moving.empty() ? n_ + draft.part.unknowns.front() : draft.moving.front();
   for (const int i : draft.part.outside) {
-    if (moving_[at(i)] && !draft.moving.empty() && !drifts(i)) bonds_.emplace_back(own, i);
+    if (moving_[at(i)] && !draft.moving.empty() && !drifting_[at(i)]) bonds_.emplace_back(own, i);
   }
   for (const int u : draft.part.fixed) {
     if (active(u)) bonds_.emplace_back(own, n_ + u);
