@@ -12,6 +12,7 @@
 #include "code/rounding.hpp"
 #include "flow/act.hpp"
 #include "flow/event/watches.hpp"
+#include "flow/limit.hpp"
 #include "flow/moment.hpp"
 #include "flow/series.hpp"
 #include "flow/smooth.hpp"
@@ -110,6 +111,7 @@ struct ClusterRoom {
   std::optional<Smooth> smooth;
   std::optional<Watches> watches;
   std::optional<Act> act;
+  std::optional<Limit> limit;
   Moment moment;
   std::vector<char> driven;  ///< per state
 

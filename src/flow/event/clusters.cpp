@@ -101,13 +101,18 @@ Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double 
       go_on(*c);
     } else {
       find_due_with(*c);
-      bool accumulating = false;
-      for (const int place : due_) accumulating = accumulates(*clusters_[at(place)]) || accumulating;
-      if (accumulating) holiday_ = accumulation_steps;
-      if (accumulating || due_.size() > 1) return hand_over(now, guards);
+      bool shrinking = false;
+      close_ = false;
+      for (const int place : due_) close_ = accumulates(*clusters_[at(place)], shrinking) || close_;
+      follows_ = shrinking && due_.size() == 1 && may_follow(*c);
+      if (close_ && !follows_) holiday_ = accumulation_steps;
+      if (due_.size() > 1 || holiday_ > 0) return hand_over(now, guards);
       switch (act(*c, now)) {
         case Acted::done: break;
-        case Acted::not_alone: return hand_over(now, guards);
+        case Acted::not_alone:
+          if (close_) holiday_ = accumulation_steps;
+          return hand_over(now, guards);
+        case Acted::accumulates: return give_up(clock_, now, accumulation_steps);
         case Acted::too_large: return give_up(clock_, now, not_worth_while);
       }
       if (recorder_.ended()) return Outcome::end;
@@ -214,16 +219,57 @@ void Clusters::drive(Cluster& c) {
   }
 }
 
-/// Events of one surface that come ever faster: whether they accumulate is for the whole to say.
-bool Clusters::accumulates(const Cluster& c) {
+/// Events of one surface that come ever faster, and whether they are so close that they may accumulate.
+bool Clusters::accumulates(const Cluster& c, bool& shrinking) {
   bool found = false;
   for (const Guard& g : c.guards) {
     std::array<double, 3>& last = last_events_[at(whole_unknown(c, g))];
     const double d0 = std::abs(c.due - last[0]), d1 = std::abs(last[0] - last[1]), d2 = std::abs(last[1] - last[2]);
-    found = found || (d0 < d1 && d1 < d2 && d0 < close_events * c.scale);
+    const bool faster = d0 < d1 && d1 < d2;
+    shrinking = shrinking || faster;
+    found = found || (faster && d0 < close_events * c.scale);
     last = {c.due, last[0], last[1]};
+    if (!faster && !sequences_.empty()) sequences_.erase(whole_unknown(c, g));
   }
   return found;
+}
+
+/// Hits of one contact in a cluster that nothing drives: their limit can be told there.
+bool Clusters::may_follow(const Cluster& c) const {
+  return c.guards.size() == 1 && c.guards[0].kind == GuardKind::gap && c.room && !c.moving.empty() && c.drives.empty();
+}
+
+/// After such a hit: whether the sequence goes on, or has been completed by its limit here, before anything else
+/// happens. The whole takes over where it has another end.
+bool Clusters::go_to_limit(const Cluster& c, Moment& now) {
+  ClusterRoom& room = *c.room;
+  Moment& moment = room.moment;
+  const int u = whole_unknown(c, c.guards[0]);
+  Sequence& sequence = sequences_[u];
+  if (sequence.states != c.part.states) {
+    sequence.chatter.clear();
+    sequence.states = c.part.states;
+  }
+  sequence.chatter.note(event_);
+  const Moment before = moment;
+  const int touched = static_cast<int>(c.switches) + c.guards[0].item;
+  const Limit::Reached reached = room.limit->look(sequence.chatter, {&touched, 1}, moment, event_, c.scale,
+                                                  time_resolution(moment.t(), c.scale), queue_.second());
+  const bool told = !room.act->take_messages().empty();
+  room.series->set_mode(moment.mode);
+  const bool done = !reached.fate && !told && may_be_here(moment.mode.switches, c.part.unknowns) &&
+                    room.series->evaluate(moment.x, moment.t(), {}) == SeriesStatus::ok;
+  if (!done) {
+    moment = before;
+    room.series->set_mode(moment.mode);
+    room.series->evaluate(moment.x, moment.t(), {});
+  } else if (reached.event) {
+    clock_ = moment.clock;
+    tell(c, now);
+    ++events_;
+  }
+  if (!done || reached.event) sequences_.erase(u);
+  return done;
 }
 
 bool Clusters::limits(Moment& now) {
@@ -325,8 +371,13 @@ Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
   }
   find_acting(first);
   const bool alone = acting_.size() == 1 && first.drives.empty() && first.room;
+  if (close_ && !alone) return Acted::not_alone;
+  follows_ = follows_ && alone;
   const Cluster& c = alone ? first : merge_acting(first);
-  return act_in(c, false, now) ? finish_event(c) : Acted::not_alone;
+  if (!act_in(c, false, now)) return Acted::not_alone;
+  const bool goes_on = !follows_ || go_to_limit(c, now);
+  const Acted acted = finish_event(c);
+  return acted == Acted::done && !goes_on ? Acted::accumulates : acted;
 }
 
 /// Whether what happens is decided in these clusters; it has then been told. `simply`: as Act::simply.
@@ -472,7 +523,9 @@ void Clusters::tell(const Cluster& c, Moment& now) {
   };
   const auto constraint = [&](int j) { return c.part.unknowns[local.mode.switches.size() + at(j)] - m_; };
   spread_mode(event_.after, whole.after);
-  whole.guards = whole_guards(c);
+  if (!event_.guards.empty()) whole.guards = whole_guards(c);  // none where events have accumulated
+  whole.count = event_.count;
+  for (const int u : event_.resting) whole.resting.push_back(c.part.unknowns[at(u)]);
   whole.x_minus = spread(event_.x_minus);
   whole.x_plus = spread(event_.x_plus);
   for (const auto& [j, impulse] : event_.impulse) whole.impulse.emplace_back(constraint(j), impulse);

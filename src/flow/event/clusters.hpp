@@ -91,7 +91,7 @@ class Clusters {
   };
   // ---- the run ------------------------------------------------------------------------------------------------------
 
-  enum class Acted { done, not_alone, too_large };
+  enum class Acted { done, not_alone, too_large, accumulates };
 
   bool possible() const;
   bool may_be_here(const std::string& letters, std::span<const int> switches = {}) const;
@@ -101,7 +101,9 @@ class Clusters {
   void start(Cluster& c);
   void expand_in_room(Cluster& c);
   void drive(Cluster& c);
-  bool accumulates(const Cluster& c);
+  bool accumulates(const Cluster& c, bool& shrinking);
+  bool may_follow(const Cluster& c) const;
+  bool go_to_limit(const Cluster& c, Moment& now);
   bool limits(Moment& now);
   void find_acting(const Cluster& first);
   void add_acting(int place);
@@ -241,6 +243,14 @@ class Clusters {
   std::vector<int> cluster_of_state_, cluster_of_unknown_;
   StateRows rows_;
   std::vector<std::array<double, 3>> last_events_;  // per unknown
+  /// Hits of a contact that come ever faster, in its cluster alone.
+  struct Sequence {
+    Chatter chatter;
+    std::vector<int> states;  ///< of the cluster
+  };
+  std::unordered_map<int, Sequence> sequences_;  // by unknown
+  bool follows_ = false;                         // the event being worked on is part of one
+  bool close_ = false;                           // it is so close to those before that they may accumulate
 
   std::vector<std::unique_ptr<Cluster>> clusters_;
   std::vector<int> free_;
