@@ -6,6 +6,7 @@
 //     end of its series: it goes on from there
 //     event: x+, mode = act(event, x-) in the cluster alone; then partition anew, near it: what it woke, what came to
 //            rest, what reads either
+//            hits of one contact that accumulate go to their limit there
 //     two clusters at once, anything out of the ordinary: the whole takes over, for that event or some steps
 //
 // docs/method/clusters.md
