@@ -10,8 +10,8 @@ namespace {
 
 using namespace saltus;
 
-void chain(benchmark::State& state) {
-  const Program program(read_model_text(chain_text(static_cast<int>(state.range(0))), "chain"));
+void run_chain(benchmark::State& state, const std::string& text) {
+  const Program program(read_model_text(text, "chain"));
   RunOptions options;
   options.parameters = parameter_values(program.model());
   options.initial = initial_values(program.model(), options.parameters);
@@ -28,6 +28,20 @@ void chain(benchmark::State& state) {
       benchmark::Counter(events, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
+void chain(benchmark::State& state) { run_chain(state, chain_text(static_cast<int>(state.range(0)))); }
+
+/// Friction that becomes weaker with the velocity: no weighted sums, and no modes that could be compiled one by one.
+void weakening_chain(benchmark::State& state) {
+  run_chain(state, chain_text(static_cast<int>(state.range(0)), "D*sign(V{0}, ph)/(1 + 1.5*abs(V{0}))"));
+}
+
+BENCHMARK(weakening_chain)
+    ->ArgNames({"blocks", "until"})
+    ->Args({10, 100})
+    ->Args({100, 100})
+    ->Args({1000, 100})
+    ->Args({10'000, 100})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(chain)
     ->ArgNames({"blocks", "until"})
     ->Args({10, 100})

@@ -311,7 +311,7 @@ const AtZero* Act::alone_at_zero(const Moment& now, const std::vector<AtZero>& z
   if (u < program_.switches() && !program_.dependents(u).empty()) return nullptr;
   if (zeros.size() == 1) return &*found;
   // A switch that formulas are compiled for moves what is slid on without a slope that would tell.
-  if (u >= program_.switches() || !program_.plain(u) || !series_.ties().empty()) return nullptr;
+  if (u >= program_.switches() || !program_.open(u) || !series_.ties().empty()) return nullptr;
   const ModeTape& tape = program_.tape(now.mode.switches);
   if (tape.lettered) return nullptr;
   for (const SlopeEntry& e : tape.slope_entries) {

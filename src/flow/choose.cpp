@@ -306,7 +306,7 @@ void Chooser::decide(const std::vector<size_t>& group) {
   // A mode whose formulas are its own must be compiled to be tried.
   const bool compiled = std::any_of(group.begin(), group.end(), [&](size_t z) {
     const int u = zeros_[z].unknown;
-    return u < program_.switches() && (!program_.plain(u) || program_.carried(u));
+    return u < program_.switches() && (!program_.open(u) || program_.carried(u));
   });
   const size_t most_candidates = compiled ? 100 : 1000;
   std::vector<Candidate> candidates;

@@ -7,6 +7,7 @@
 
 #include "flow/act.hpp"
 #include "flow/chatter.hpp"
+#include "flow/limit.hpp"
 #include "flow/recorder.hpp"
 
 namespace saltus {
@@ -38,14 +39,6 @@ class Events {
   void mark(const Transition& event);
   void keep_known(Moment& now);
   void finish_chatter(Moment& now, double time_scale, double resolution);
-  double blur(const Moment& now, double t, std::span<const int> touched, std::span<const double> x);
-  double lowest(const Moment& now, double t, std::span<const int> touched, std::span<const double> x);
-  bool limit_is_seen(const Accumulation& found, const Moment& now);
-  void go_to_limit(const Accumulation& found, Moment& now, double resolution);
-  /// Several contacts that time no longer tells apart are hit in turn, at once.
-  bool hit_in_turn(const std::vector<int>& contacts, double rest, Moment& now, double resolution);
-  bool is_pushed(const std::vector<int>& members, int state) const;
-  bool extrapolate(const Accumulation& found, const std::vector<int>& resting, char letter, Moment& now);
   void pass_sections(const Moment& now, std::span<const Guard> guards, double resolution);
   void leap_sections(const Transition& event, const Moment& now, double resolution);
   void note_sections(const Moment& now, double resolution);
@@ -56,12 +49,13 @@ class Events {
   const RunOptions* options_ = nullptr;
   double direction_ = 1;
   Act act_;
+  Limit limit_;
   Chatter& chatter_;
   Recorder& recorder_;
   std::vector<int> touched_;
   std::vector<double> values_;     // of the functions of sections
   decltype(Moment::known) known_;  // before the event
-  Transition event_;               // the last one: its memory is used again
+  Transition event_, at_limit_;    // the last one; and where events accumulated: their memory is used again
 };
 
 }  // namespace saltus

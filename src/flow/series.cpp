@@ -218,7 +218,7 @@ std::optional<double> Series::side_slope(int u) {
     const bool numbers = tape_->slope_constant && tape_->slope_affine, open = !tape_->lettered;
     for (size_t i = 0; i < slopes.size(); ++i) {
       const bool enters = tape_->degree[i] == 1;  // otherwise h' is the same on both sides
-      if (open && program_.plain(static_cast<int>(i)) && tape_->degree[i] != 0 && (!enters || numbers)) slopes[i] = 0;
+      if (open && program_.open(static_cast<int>(i)) && tape_->degree[i] != 0 && (!enters || numbers)) slopes[i] = 0;
     }
     for (const SlopeEntry& e : tape_->slope_entries) {
       const bool own = e.row == e.column && e.row < program_.switches() && tape_->degree[at(e.row)] == 1;

@@ -258,7 +258,36 @@ Program::Program(Model model, double attract)
   }
   dependents_.resize(form.switches.size());
   if (any_nested_) find_dependents();
+  open_ = plain_;
+  if (!any_carried_ && attract_ == 0) open_where_many(all);
   number_actions();
+}
+
+/// Modes of many switches are too many to be compiled one by one. One that enters nonlinearly, but linearly on its own
+/// surface (sigma/(1 + v*sigma) on v = 0), needs no formulas of its own: beside the surface its sigma is a number, and
+/// on it the formula with sigma is the interpolation of its two sides.
+void Program::open_where_many(std::span<const Expr> formulas) {
+  constexpr std::ptrdiff_t many = 6, most_in_one = 16;
+  if (std::count(plain_.begin(), plain_.end(), false) < many) return;
+  const Form& form = model_->form;
+  std::vector<bool> may = plain_;
+  for (size_t i = 0; i < may.size(); ++i) may[i] = may[i] || !form.switches[i].selects;
+  for (const Switch& s : form.switches) {
+    for (const Expr& sigma : movers(form, s)) may[at(sigma.symbol().index)] = false;
+  }
+  for (const Expr& e : formulas) {
+    std::vector<Expr> bent = symbols_in(std::span(&e, 1));
+    std::erase_if(bent, [&](const Expr& s) { return !s.is_symbol(SymbolKind::sigma) || plain_[at(s.symbol().index)]; });
+    for (const Expr& s : bent) {
+      const size_t i = at(s.symbol().index);
+      if (std::ssize(bent) > most_in_one) may[i] = false;  // a mean field
+      if (!may[i]) continue;
+      const auto bends = [&](const Expr& f) { return differentiate(differentiate(f, s), s); };
+      const Expr& surface = form.switches[i].surface;  // sqrt(abs(v))*sigma has no slope there
+      may[i] = bends(restrict_to(surface, e)).is_number(0) && restrict_to(surface, bends(e)).is_number(0);
+    }
+  }
+  if (std::count(may.begin(), may.end(), true) - std::count(plain_.begin(), plain_.end(), true) >= many) open_ = may;
 }
 
 Program::Program(Model model, ProgramPart part)
@@ -273,6 +302,7 @@ Program::Program(Model model, ProgramPart part)
       moves_(std::move(part.moves)),
       nested_(at(m_), false),
       timed_(std::move(part.timed)),
+      open_(at(m_), true),
       solvable_(at(m_), false),
       dependents_(at(m_)),
       impact_switches_(std::move(part.impact_switches)),
@@ -386,7 +416,10 @@ std::string Program::key(const std::string& switch_modes) const {
 
 const ModeTape& Program::tape(const std::string& switch_modes) const {
   assert(static_cast<int>(switch_modes.size()) == m_);
-  const std::string k = formula_key(switch_modes);
+  std::string k = formula_key(switch_modes);
+  for (size_t i = 0; i < open_.size(); ++i) {
+    if (open_[i] && !plain_[i]) k[i] = '*';
+  }
   std::lock_guard lock(mutex_);
   std::unique_ptr<ModeTape>& entry = tapes_[k];
   if (!entry) entry = specialise(k);
@@ -426,9 +459,15 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& mode_key) const
   };
   Gradients gradients;
   std::vector<Expr> manifold, slope, residuals;
+  // On its own surface a switch that is open without being plain is linear.
+  const auto on_surface = [&](int u, const Expr& e) {
+    const bool bent = u < m_ && open_[at(u)] && !plain_[at(u)] && k.letters[at(u)] == '*';
+    return bent ? restrict_to(form.switches[at(u)].surface, e) : e;
+  };
   const auto add_unknown = [&](const Ladder& ladder) {
     const int row = static_cast<int>(residuals.size());
-    residuals.push_back(ladder.residual);
+    const Expr residual = on_surface(row, ladder.residual);
+    residuals.push_back(residual);
     mode->degree.push_back(ladder.degree);
     mode->moves.push_back(moves(ladder));
     std::vector<ManifoldFunction>& functions = mode->manifolds.emplace_back();
@@ -442,11 +481,11 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& mode_key) const
       functions.push_back(std::move(function));
     }
     for (const SymbolKind kind : {SymbolKind::sigma, SymbolKind::lambda}) {
-      for (const Partial& d : gradients(ladder.residual, kind)) {
+      for (const Partial& d : gradients(residual, kind)) {
         const int column = d.symbol.symbol().index + (kind == SymbolKind::lambda ? m_ : 0);
         mode->slope_entries.push_back({row, column, static_cast<int>(slope.size())});
-        slope.push_back(d.value);
-        if (has_unknowns(d.value)) mode->slope_affine = false;
+        slope.push_back(on_surface(column, d.value));
+        if (has_unknowns(slope.back())) mode->slope_affine = false;
       }
     }
   };

@@ -3,7 +3,8 @@
 // A switch is *plain* when it enters every formula linearly and chooses nothing: its sigma is an input of the tape, so
 // one tape serves all its values. The other switches are fixed at +1 or -1 before the tape is made: what is multiplied
 // by zero vanishes and the unused side of an `if` is never evaluated. One of those that is slid on becomes an input
-// again, in the multi-affine interpolation of its two sides.
+// again, in the multi-affine interpolation of its two sides. Where there are many of these (a chain of blocks with
+// friction that depends on abs(v)) and each enters linearly on its own surface, the tape is *open* to them as well.
 #pragma once
 
 #include <map>
@@ -123,6 +124,8 @@ class Program {
   const std::vector<int>& vanishing(int i) const { return vanishing_[static_cast<size_t>(i)]; }
   const std::vector<std::vector<int>>& vanishing() const { return vanishing_; }
   bool plain(int i) const { return plain_[static_cast<size_t>(i)]; }
+  /// Whether `tape` serves all its values: plain switches, and many others where there are many of them.
+  bool open(int i) const { return open_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on states or time at all (otherwise its sign is fixed by the parameters).
   bool moves(int i) const { return moves_[static_cast<size_t>(i)]; }
   /// Whether the surface depends on time alone, directly and through the switches inside it: no force can move it.
@@ -182,6 +185,7 @@ class Program {
   void number_actions();
   void find_dependents();
   void note_entering(int i, const Expr& residual);
+  void open_where_many(std::span<const Expr> formulas);
   /// Whether the first derivatives of what is slid on have a sigma for each of them, as far as their structure tells.
   bool gives_each(const std::string& switch_modes) const;
   /// The key, and where it is not so with letters for all, followed by what is slid on.
@@ -194,6 +198,7 @@ class Program {
   double attract_ = 0;
   int n_, m_, q_, jumps_, sections_, counters_;
   std::vector<bool> plain_, moves_, nested_, timed_;
+  std::vector<bool> open_;
   std::vector<bool> solvable_;  // the surface gives a state
   bool any_nested_ = false;
   std::vector<std::vector<int>> dependents_, impact_switches_, vanishing_, entering_;

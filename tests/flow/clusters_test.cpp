@@ -44,6 +44,24 @@ std::string equal_chain(Draw& draw, int n, const std::string& spring, const std:
   return model_of(equations, "", initial);
 }
 
+/// Blocks whose friction is a function of v, with {0} for the number of the block; they are dragged, or lie on a belt.
+std::string bent_chain(Draw& draw, int n, const std::string& friction, const std::string& force) {
+  std::string equations, initial;
+  for (int i = 0; i < n; ++i) {
+    equations +=
+        fmt::format("  x{0}' = v{0}\n  v{0}' = {1} - x{0} - ", i, force) + fmt::format(fmt::runtime(friction), i);
+    if (i > 0) equations += fmt::format(" - 1.2*(x{} - x{})", i, i - 1);
+    if (i + 1 < n) equations += fmt::format(" - 1.2*(x{} - x{})", i, i + 1);
+    equations += "\n";
+    initial += fmt::format("x{0} = {1}\nv{0} = 0\n", i, draw.number(-0.15, 0.15, 6));
+  }
+  return model_of(equations, "", initial);
+}
+
+const std::string weakening = "0.8*sign(v{0}, 1.1)/(1 + 1.5*abs(v{0}))",
+                  stribeck = "(0.8 + 0.3*exp(-abs(v{0})/0.2))*sign(v{0})",
+                  on_a_belt = "0.8*sign(v{0} - 0.3, 1.25)/(1 + 1.5*abs(v{0} - 0.3)) - 0.1*v{0}";
+
 /// Equal blocks joined by springs at random, each with two or three others.
 std::string network(Draw& draw, int n) {
   std::vector<std::vector<int>> joined(static_cast<size_t>(n));
@@ -189,6 +207,62 @@ TEST(Clusters, OfEqualBlocks) {
 TEST(Clusters, OfEqualBlocksAtAnOrdinaryTolerance) {
   Draw draw(7);
   expect_same(equal_chain(draw, 100, "1.2", "0.1*t"), 40, 1e-12, 1e-9);
+}
+
+// Friction that depends on abs(v) inside a quotient or a function.
+TEST(Clusters, OfBlocksWithWeakeningFriction) {
+  for (unsigned seed = 1; seed <= 2; ++seed) {
+    Draw draw(seed);
+    expect_same(bent_chain(draw, 40, weakening, "0.1*t"), 20, 1e-11, 1e-13);
+    expect_same(bent_chain(draw, 40, stribeck, "0.1*t"), 20, 1e-11, 1e-13);
+    expect_same(bent_chain(draw, 40, on_a_belt, "0"), 20, 1e-11, 1e-13);
+    expect_same(bent_chain(draw, 12, weakening, "0.05*t + 0.4*sin(0.7*t)"), 20, 1e-11, 1e-13);
+  }
+}
+
+// What sticks to a belt moves evenly, and cuts the chain as what rests does.
+TEST(Clusters, OfBlocksOnABelt) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    Draw draw(seed);
+    expect_same(bent_chain(draw, 40, "0.8*sign(v{0} - 0.3, 1.25)", "0"), 20, 1e-11, 1e-13);
+    expect_same(bent_chain(draw, 40, "0.8*sign(v{0} - 0.3)", "0.1*t"), 20, 1e-11, 1e-13);
+    expect_same(bent_chain(draw, 40, on_a_belt, "0.2*sin(0.3*t)"), 20, 1e-11, 1e-13);
+  }
+}
+
+// Eight blocks, alone and beside others: as solve_ivp of SciPy (DOP853, tolerances 2e-14, events and modes by hand) has
+// them at t = 16.
+TEST(Clusters, OfBlocksWithWeakeningFrictionAreWhereAnotherProgramHasThem) {
+  const auto blocks = [](const std::string& friction, int others) {
+    std::string equations, initial;
+    for (int i = 0; i < 8 + others; ++i) {
+      equations += fmt::format("  x{0}' = v{0}\n  v{0}' = 0.1*t - x{0} - ", i) + fmt::format(fmt::runtime(friction), i);
+      if (i > 0 && i != 8) equations += fmt::format(" - 1.2*(x{} - x{})", i, i - 1);
+      if (i != 7 && i + 1 < 8 + others) equations += fmt::format(" - 1.2*(x{} - x{})", i, i + 1);
+      equations += "\n";
+      initial += fmt::format("x{0} = {1}\nv{0} = 0\n", i, 0.02 * ((5 * i) % 8) - 0.07 + 0.001 * i);
+    }
+    return model_of(equations, "", initial);
+  };
+  const auto expect = [&](const std::string& friction, const std::vector<double>& x, const std::vector<double>& v) {
+    for (const int others : {0, 12}) {
+      const Program program(read_model_text(blocks(friction, others), "blocks"));
+      const Trajectory trajectory = run(program, 16, true, 1e-13);
+      ASSERT_EQ(trajectory.end.why, Why::time) << trajectory.end.message;
+      for (size_t i = 0; i < 8; ++i) {
+        EXPECT_NEAR(trajectory.end.state[2 * i], x[i], 1e-10) << i << " of " << 8 + others;
+        EXPECT_NEAR(trajectory.end.state[2 * i + 1], v[i], 1e-10) << i << " of " << 8 + others;
+      }
+    }
+  };
+  expect(weakening,
+         {1.115064794960, 1.012709103335, 1.013249025751, 1.210748350668, 1.141425282315, 0.931003646609,
+          0.903461129301, 0.891218394830},
+         {0, 0.213184798266, 0.199971266716, 0, 0, 0.008854307011, 0, 0});
+  expect(stribeck,
+         {0.613408780121, 0.802129840492, 0.761060262121, 0.961799223568, 1.023112122489, 0.853345313238,
+          0.782897098169, 0.823333613874},
+         {0.242669638362, 0, 0.001416884228, 0.166133379447, 0, 0, 0, 0});
 }
 
 TEST(Clusters, OfRandomNetworks) {

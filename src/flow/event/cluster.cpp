@@ -59,6 +59,7 @@ ClusterRoom::ClusterRoom(SubsystemProgram of, std::span<const int> shape, const 
   smooth.emplace(*series, order, orders, options);
   watches.emplace(*program, direction);
   act.emplace(*series, *point, options);
+  limit.emplace(*series, *act).begin_run(options);
   moment.mode = {std::string(at(program->switches()), '+'), std::string(at(program->constraints()), 'o')};
   series->set_mode(moment.mode);
   driven.assign(at(program->states()), 0);

@@ -12,6 +12,7 @@
 #include "code/rounding.hpp"
 #include "flow/act.hpp"
 #include "flow/event/watches.hpp"
+#include "flow/limit.hpp"
 #include "flow/moment.hpp"
 #include "flow/series.hpp"
 #include "flow/smooth.hpp"
@@ -88,6 +89,8 @@ struct ClusterRoom {
 
   /// What a step of a part costs hardly depends on its order: all are of one, somewhat above that of the tolerance.
   static int order_for(double local_tolerance);
+  /// Of its tapes: most of what it takes of memory.
+  size_t slots() const { return static_cast<size_t>(series->tape().flow.slots); }
   /// Makes it that of a cluster: constants, and the moment at which its series begin. `mode`, `known`: of the cluster.
   void enter(const Cluster& c);
   /// The series of a state that drives the cluster, in the time since its clock; none: it rests.
@@ -108,6 +111,7 @@ struct ClusterRoom {
   std::optional<Smooth> smooth;
   std::optional<Watches> watches;
   std::optional<Act> act;
+  std::optional<Limit> limit;
   Moment moment;
   std::vector<char> driven;  ///< per state
 

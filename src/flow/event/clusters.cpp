@@ -39,6 +39,7 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   if (!reads_) return;
   const size_t n = at(n_), unknowns = at(program_.unknowns());
   moving_.assign(n, 1);
+  drifting_.assign(n, 0);
   pin_.assign(n, -1);
   cluster_of_state_.assign(n, -1);
   cluster_of_unknown_.assign(unknowns, -1);
@@ -56,13 +57,23 @@ bool Clusters::may_serve(const Program& program) { return program.states() >= fe
 bool Clusters::possible() const {
   const Form& form = program_.model().form;
   if (!options_.clusters || !may_serve(program_) || options_.stiff || program_.attract() > 0) return false;
-  if (program_.any_nested() || program_.any_carried()) return false;
+  if (program_.any_nested()) return false;
   if (!memory_.ties.empty() || form.counter_values > 0 || !form.jumps.empty()) return false;
   if (recorder_.has_surface_sections() || (observed_ && n_ < fewest_observed)) return false;
   for (int i = 0; i < m_; ++i) {
-    if (!program_.plain(i)) return false;
+    if (!program_.open(i)) return false;
   }
   return std::all_of(form.gaps.begin(), form.gaps.end(), [](const Gap& g) { return g.degree == 2; });
+}
+
+/// Whether the tape of all modes has the formulas of these letters, of some switches or of all: surfaces that stay zero
+/// by themselves, or are kept by the sigma of others, have their own.
+bool Clusters::may_be_here(const std::string& letters, std::span<const int> switches) const {
+  for (size_t k = 0; k < letters.size(); ++k) {
+    if (letters[k] == '=') return false;
+    if (letters[k] == '0' && program_.carried(switches.empty() ? static_cast<int>(k) : switches[k])) return false;
+  }
+  return true;
 }
 
 // ---- the run -------------------------------------------------------------------------------------------------------
@@ -90,13 +101,18 @@ Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double 
       go_on(*c);
     } else {
       find_due_with(*c);
-      bool accumulating = false;
-      for (const int place : due_) accumulating = accumulates(*clusters_[at(place)]) || accumulating;
-      if (accumulating) holiday_ = accumulation_steps;
-      if (accumulating || due_.size() > 1) return hand_over(now, guards);
+      bool shrinking = false;
+      close_ = false;
+      for (const int place : due_) close_ = accumulates(*clusters_[at(place)], shrinking) || close_;
+      follows_ = shrinking && due_.size() == 1 && may_follow(*c);
+      if (close_ && !follows_) holiday_ = accumulation_steps;
+      if (due_.size() > 1 || holiday_ > 0) return hand_over(now, guards);
       switch (act(*c, now)) {
         case Acted::done: break;
-        case Acted::not_alone: return hand_over(now, guards);
+        case Acted::not_alone:
+          if (close_) holiday_ = accumulation_steps;
+          return hand_over(now, guards);
+        case Acted::accumulates: return give_up(clock_, now, accumulation_steps);
         case Acted::too_large: return give_up(clock_, now, not_worth_while);
       }
       if (recorder_.ended()) return Outcome::end;
@@ -140,6 +156,11 @@ void Clusters::go_on(Cluster& c) {
       if (u < m_ && letter(u) == '0') recorder_.slid(u, std::abs(tau));
       if (tau != 0) known_[at(u)] = 0;
     }
+    for (size_t k = 0; k < other.moving.size(); ++k) {
+      double& x = *rows_[other.moving[k]];
+      x = rows_.state(other.moving[k], tau);
+      if (other.room) other.x[at(other.movers[k])] = x;
+    }
     other.clock = c.clock;
     start(other);
   }
@@ -166,6 +187,7 @@ void Clusters::expand_in_room(Cluster& c) {
   moment.mode.switches.clear();
   moment.mode.constraints.clear();
   moment.known.clear();
+  if (!c.drives.empty()) drive(c);
   bool solves = false;
   for (const int u : c.part.unknowns) {
     (u < m_ ? moment.mode.switches : moment.mode.constraints) += letter(u);
@@ -181,7 +203,6 @@ void Clusters::expand_in_room(Cluster& c) {
       if (u < m_ && letter(u) == '0') recorder_.drifted(u, error);
     }
   }
-  if (!c.drives.empty()) drive(c);
   room.expand(c, rows_, options_.until, first_scale_);
 }
 
@@ -198,16 +219,57 @@ void Clusters::drive(Cluster& c) {
   }
 }
 
-/// Events of one surface that come ever faster: whether they accumulate is for the whole to say.
-bool Clusters::accumulates(const Cluster& c) {
+/// Events of one surface that come ever faster, and whether they are so close that they may accumulate.
+bool Clusters::accumulates(const Cluster& c, bool& shrinking) {
   bool found = false;
   for (const Guard& g : c.guards) {
     std::array<double, 3>& last = last_events_[at(whole_unknown(c, g))];
     const double d0 = std::abs(c.due - last[0]), d1 = std::abs(last[0] - last[1]), d2 = std::abs(last[1] - last[2]);
-    found = found || (d0 < d1 && d1 < d2 && d0 < close_events * c.scale);
+    const bool faster = d0 < d1 && d1 < d2;
+    shrinking = shrinking || faster;
+    found = found || (faster && d0 < close_events * c.scale);
     last = {c.due, last[0], last[1]};
+    if (!faster && !sequences_.empty()) sequences_.erase(whole_unknown(c, g));
   }
   return found;
+}
+
+/// Hits of one contact in a cluster that nothing drives: their limit can be told there.
+bool Clusters::may_follow(const Cluster& c) const {
+  return c.guards.size() == 1 && c.guards[0].kind == GuardKind::gap && c.room && !c.moving.empty() && c.drives.empty();
+}
+
+/// After such a hit: whether the sequence goes on, or has been completed by its limit here, before anything else
+/// happens. The whole takes over where it has another end.
+bool Clusters::go_to_limit(const Cluster& c, Moment& now) {
+  ClusterRoom& room = *c.room;
+  Moment& moment = room.moment;
+  const int u = whole_unknown(c, c.guards[0]);
+  Sequence& sequence = sequences_[u];
+  if (sequence.states != c.part.states) {
+    sequence.chatter.clear();
+    sequence.states = c.part.states;
+  }
+  sequence.chatter.note(event_);
+  const Moment before = moment;
+  const int touched = static_cast<int>(c.switches) + c.guards[0].item;
+  const Limit::Reached reached = room.limit->look(sequence.chatter, {&touched, 1}, moment, event_, c.scale,
+                                                  time_resolution(moment.t(), c.scale), queue_.second());
+  const bool told = !room.act->take_messages().empty();
+  room.series->set_mode(moment.mode);
+  const bool done = !reached.fate && !told && may_be_here(moment.mode.switches, c.part.unknowns) &&
+                    room.series->evaluate(moment.x, moment.t(), {}) == SeriesStatus::ok;
+  if (!done) {
+    moment = before;
+    room.series->set_mode(moment.mode);
+    room.series->evaluate(moment.x, moment.t(), {});
+  } else if (reached.event) {
+    clock_ = moment.clock;
+    tell(c, now);
+    ++events_;
+  }
+  if (!done || reached.event) sequences_.erase(u);
+  return done;
 }
 
 bool Clusters::limits(Moment& now) {
@@ -301,15 +363,21 @@ Cluster& Clusters::merge_acting(const Cluster& first) {
 Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
   clock_ = first.clock;
   clock_.advance(first.length);
-  acting_.assign(1, first.place);
   if (act_alone(first, now)) return finish_event(alone_);
-  if (first.room && !first.drives.empty()) {  // what drives it feels it later than such a decision looks
+  acting_.assign(1, first.place);
+  if (first.room && first.moving.empty() &&
+      !first.drives.empty()) {  // what drives it feels it later than such a decision looks
     if (act_in(first, true, now)) return finish_event(first);
   }
   find_acting(first);
   const bool alone = acting_.size() == 1 && first.drives.empty() && first.room;
+  if (close_ && !alone) return Acted::not_alone;
+  follows_ = follows_ && alone;
   const Cluster& c = alone ? first : merge_acting(first);
-  return act_in(c, false, now) ? finish_event(c) : Acted::not_alone;
+  if (!act_in(c, false, now)) return Acted::not_alone;
+  const bool goes_on = !follows_ || go_to_limit(c, now);
+  const Acted acted = finish_event(c);
+  return acted == Acted::done && !goes_on ? Acted::accumulates : acted;
 }
 
 /// Whether what happens is decided in these clusters; it has then been told. `simply`: as Act::simply.
@@ -333,7 +401,7 @@ bool Clusters::act_in(const Cluster& c, bool simply, Moment& now) {
   room.act->simply = simply;
   const std::optional<Fate> fate = room.act->happen(moment, event_);
   const bool told = !room.act->take_messages().empty();
-  if (fate || told || moment.mode.switches.find('=') != std::string::npos) return false;
+  if (fate || told || !may_be_here(moment.mode.switches, c.part.unknowns)) return false;
   room.series->set_mode(moment.mode);
   if (room.series->evaluate(moment.x, moment.t(), {}) != SeriesStatus::ok) return false;
   if (!event_.silent) tell(c, now);
@@ -352,7 +420,9 @@ Clusters::Acted Clusters::finish_event(const Cluster& c) {
   change.rates.clear();
   change.moved.clear();
   const bool alone = &c == &alone_;
-  if (alone) absorb(acting_[0]);
+  for (size_t k = 0; alone && k < acting_.size(); ++k) {
+    if (clusters_[at(acting_[k])]->alive) absorb(acting_[k]);
+  }
   for (size_t k = 0; k < c.part.states.size(); ++k) {
     const int i = c.part.states[k];
     if (!alone && !acts_on(i)) continue;
@@ -453,7 +523,9 @@ void Clusters::tell(const Cluster& c, Moment& now) {
   };
   const auto constraint = [&](int j) { return c.part.unknowns[local.mode.switches.size() + at(j)] - m_; };
   spread_mode(event_.after, whole.after);
-  whole.guards = whole_guards(c);
+  if (!event_.guards.empty()) whole.guards = whole_guards(c);  // none where events have accumulated
+  whole.count = event_.count;
+  for (const int u : event_.resting) whole.resting.push_back(c.part.unknowns[at(u)]);
   whole.x_minus = spread(event_.x_minus);
   whole.x_plus = spread(event_.x_plus);
   for (const auto& [j, impulse] : event_.impulse) whole.impulse.emplace_back(constraint(j), impulse);
@@ -569,7 +641,7 @@ bool Clusters::build(const Moment& now) {
   mode_ = now.mode;
   known_ = now.known;
   built_ = true;
-  if (mode_.switches.find('=') != std::string::npos) return false;
+  if (!may_be_here(mode_.switches)) return false;
   memory_.series->set_mode(mode_);
   if (memory_.series->evaluate(x_, now.t(), now.counters) != SeriesStatus::ok) return false;
   Change change;
@@ -588,7 +660,7 @@ bool Clusters::build(const Moment& now) {
 /// The whole has acted on the event of some clusters: only what it changed is made anew.
 bool Clusters::resume(const Moment& now) {
   if (now.clock.now() != clock_.now()) return build(now);
-  if (now.mode.switches.find('=') != std::string::npos) return false;
+  if (!may_be_here(now.mode.switches)) return false;
   memory_.series->set_mode(now.mode);
   if (memory_.series->evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return false;
   Change change;

@@ -6,6 +6,7 @@
 //     end of its series: it goes on from there
 //     event: x+, mode = act(event, x-) in the cluster alone; then partition anew, near it: what it woke, what came to
 //            rest, what reads either
+//            hits of one contact that accumulate go to their limit there
 //     two clusters at once, anything out of the ordinary: the whole takes over, for that event or some steps
 //
 // docs/method/clusters.md
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "code/affine.hpp"
@@ -90,16 +92,19 @@ class Clusters {
   };
   // ---- the run ------------------------------------------------------------------------------------------------------
 
-  enum class Acted { done, not_alone, too_large };
+  enum class Acted { done, not_alone, too_large, accumulates };
 
   bool possible() const;
+  bool may_be_here(const std::string& letters, std::span<const int> switches = {}) const;
   Cluster* next() const;
   void find_due_with(const Cluster& first);
   void go_on(Cluster& c);
   void start(Cluster& c);
   void expand_in_room(Cluster& c);
   void drive(Cluster& c);
-  bool accumulates(const Cluster& c);
+  bool accumulates(const Cluster& c, bool& shrinking);
+  bool may_follow(const Cluster& c) const;
+  bool go_to_limit(const Cluster& c, Moment& now);
   bool limits(Moment& now);
   void find_acting(const Cluster& first);
   void add_acting(int place);
@@ -181,6 +186,7 @@ class Clusters {
   template <class Visit>
   void bonds_of_state(int i, const Visit& visit) const;
   bool moves_something(int u) const;
+  void find_drifting();
   template <class Visit>
   void watched_by(int u, const Visit& visit) const;
   int cluster_of(int element) const {
@@ -207,6 +213,7 @@ class Clusters {
   void add_drive(Cluster& c, int i);
   /// The rest of a part of which states and unknowns are given, and the room for it.
   ClusterRoom* find_room(Subsystem& part);
+  void close_rooms();
 
   EngineMemory& memory_;
   const Program& program_;
@@ -231,17 +238,27 @@ class Clusters {
   std::vector<double> x_;             // of states that rest; of the others where their clusters begin
   Mode mode_;
   std::vector<int> known_;
-  std::vector<char> moving_;  // per state
-  std::vector<int> pin_;      // per state that rests: the unknown that keeps it, or -1
+  std::vector<char> moving_;    // per state
+  std::vector<char> drifting_;  // per state: it moves, evenly and by itself
+  std::vector<int> pin_;        // per state that rests: the unknown that keeps it, or -1
   std::vector<int> cluster_of_state_, cluster_of_unknown_;
   StateRows rows_;
   std::vector<std::array<double, 3>> last_events_;  // per unknown
+  /// Hits of a contact that come ever faster, in its cluster alone.
+  struct Sequence {
+    Chatter chatter;
+    std::vector<int> states;  ///< of the cluster
+  };
+  std::unordered_map<int, Sequence> sequences_;  // by unknown
+  bool follows_ = false;                         // the event being worked on is part of one
+  bool close_ = false;                           // it is so close to those before that they may accumulate
 
   std::vector<std::unique_ptr<Cluster>> clusters_;
   std::vector<int> free_;
   unsigned births_ = 0;
   DueQueue queue_;
   std::unordered_map<uint64_t, std::vector<std::unique_ptr<ClusterRoom>>> rooms_;  // by the hash of their shape
+  size_t room_slots_ = 0;                                                          // of the tapes of all rooms
 
   // The pool: what belongs to no cluster while the partition is made anew. States in it that rest count for nothing.
   std::vector<int> pool_;

@@ -126,18 +126,21 @@ bool Clusters::expand_states(Cluster& c) {
   flow.terms.clear();
   for (const int i : c.moving) {
     const AffineRows::Row row = rate_row(i);
-    double value = row.constant + row.time * t;
+    double value = row.constant + row.time * t, time = row.time;
     for (const AffineRows::Term& term : row.terms) {
       if (term.from >= n_) {
         value += term.weight * value_of(term.from - n_);
-      } else if (moving_[at(term.from)]) {
-        flow.terms.push_back({rows_[term.from], term.weight});
-      } else {
+      } else if (!moving_[at(term.from)]) {
         value += term.weight * x_[at(term.from)];
+      } else if (const int owner = cluster_of_state_[at(term.from)]; owner == c.place) {
+        flow.terms.push_back({rows_[term.from], term.weight});
+      } else {  // it drifts
+        value += term.weight * rows_.state(term.from, clusters_[at(owner)]->clock.until(c.clock));
+        time += term.weight * rows_[term.from][1];
       }
     }
     flow.terms.emplace_back();
-    flow.local.push_back({rows_[i], value, row.time});
+    flow.local.push_back({rows_[i], value, time});
     const double size = std::abs(*rows_[i]);
     flow.largest[at(i)] = std::max(flow.largest[at(i)], size);
     if (!(size < largest_state)) return false;
@@ -362,8 +365,14 @@ bool Clusters::act_alone(const Cluster& first, Moment& now) {
   const int u = whole_unknown(first, guard);
   const std::span<const int> own = reads_->own_states(u);
   if (own.empty()) return false;
+  acting_.assign(1, first.place);
   for (const int i : own) {
-    if (moving_[at(i)] ? cluster_of_state_[at(i)] != first.place : pin_[at(i)] >= 0 && pin_[at(i)] != u) return false;
+    if (!moving_[at(i)]) {
+      if (pin_[at(i)] >= 0 && pin_[at(i)] != u) return false;
+    } else if (cluster_of_state_[at(i)] != first.place) {
+      if (!drifting_[at(i)]) return false;
+      add_acting(cluster_of_state_[at(i)]);
+    }
   }
   for (const int reader : reads_->unknown_readers(u)) {
     if (reader >= n_ && reader != n_ + u && active(reader - n_)) return false;

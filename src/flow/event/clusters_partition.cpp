@@ -167,7 +167,7 @@ void Clusters::bonds_of_unknown(int u, const Visit& visit) const {
   }
   if (!moves_something(u)) return;
   for (const int j : reads_->choice_states(u)) {
-    if (moving_[at(j)]) visit(j);
+    if (moving_[at(j)] && !drifting_[at(j)]) visit(j);
   }
   for (const int reader : reads_->unknown_readers(u)) {
     if (reader < n_ ? moving_[at(reader)] != 0 : active(reader - n_)) visit(reader);
@@ -192,7 +192,7 @@ void Clusters::watched_by(int u, const Visit& visit) const {
 template <class Visit>
 void Clusters::bonds_of_state(int i, const Visit& visit) const {
   for (const int j : reads_->rate_states(i)) {
-    if (moving_[at(j)]) visit(j);
+    if (moving_[at(j)] && !drifting_[at(j)]) visit(j);
   }
   for (const int u : reads_->rate_unknowns(i)) {
     if (active(u)) visit(n_ + u);
@@ -225,7 +225,7 @@ void Clusters::tie_pool() {
   for (size_t k = 0; k < pool_.size(); ++k) groups_[k] = group_of(static_cast<int>(k));
 }
 
-/// Surfaces that move nothing and read one group alone are added to it.
+/// Surfaces that move nothing and read one group alone, besides what drifts, are added to it.
 void Clusters::add_watchers() {
   constexpr int nothing = -1, several = -2, moves = -3;
   std::vector<int>& read = reads_group_;  // per group: what it reads, if it is one of surfaces alone
@@ -233,13 +233,19 @@ void Clusters::add_watchers() {
   for (size_t k = 0; k < pool_.size(); ++k) {
     if (pool_[k] < n_) read[at(groups_[k])] = moves;
   }
-  for (size_t k = 0; k < pool_.size(); ++k) {
-    int& reads = read[at(groups_[k])];
-    if (reads == moves) continue;
-    watched_by(pool_[k] - n_, [&](int j) {
-      const int place = place_[at(j)], other = place < 0 ? several : groups_[at(place)];
-      reads = reads == nothing || reads == other ? other : several;
-    });
+  for (const bool drifting : {false, true}) {
+    for (size_t k = 0; k < pool_.size(); ++k) {
+      if (pool_[k] < n_ || read[at(groups_[k])] == moves) continue;
+      int& reads = read[at(groups_[k])];
+      if (drifting && reads != nothing) continue;
+      int found = nothing;
+      watched_by(pool_[k] - n_, [&](int j) {
+        if ((drifting_[at(j)] != 0) != drifting) return;
+        const int place = place_[at(j)], other = place < 0 ? several : groups_[at(place)];
+        found = found == nothing || found == other ? other : several;
+      });
+      if (found != nothing) reads = reads == nothing || reads == found ? found : several;
+    }
   }
   for (int& group : groups_) {
     if (read[at(group)] >= 0) group = read[at(group)];
@@ -271,8 +277,21 @@ bool Clusters::draft_clusters() {
   return true;
 }
 
+/// A state in the pool moves evenly where all that its rate reads rests: x' = v of a block that sticks to a belt. It is
+/// a cluster of its own, and what reads it is driven by it.
+void Clusters::find_drifting() {
+  for (const int i : pool_) {
+    if (i >= n_) continue;
+    const std::span<const int> read = reads_->rate_states(i), felt = reads_->rate_unknowns(i);
+    drifting_[at(i)] = moving_[at(i)] && !read.empty() && !reads_->rate_time(i) &&
+                       std::none_of(read.begin(), read.end(), [&](int j) { return moving_[at(j)] != 0; }) &&
+                       std::none_of(felt.begin(), felt.end(), [&](int u) { return active(u); });
+  }
+}
+
 bool Clusters::regroup() {
   bonds_.clear();
+  find_drifting();
   for (size_t bonds = 1; bonds_.size() != bonds;) {
     bonds = bonds_.size();
     tie_pool();
@@ -280,11 +299,13 @@ bool Clusters::regroup() {
     if (!draft_clusters()) return false;
   }
   clear_pool();
-  for (Draft& draft : std::span(drafts_).first(draft_count_)) {
-    if (!draft.moving.empty()) make_cluster(draft);
-  }
-  for (Draft& draft : std::span(drafts_).first(draft_count_)) {  // what they drive
-    if (draft.moving.empty()) make_cluster(draft);
+  const auto rank = [this](const Draft& draft) {  // what drives others comes before them
+    return draft.moving.empty() ? 2 : draft.moving.size() == 1 && drifting_[at(draft.moving[0])] ? 0 : 1;
+  };
+  for (int now = 0; now <= 2; ++now) {
+    for (Draft& draft : std::span(drafts_).first(draft_count_)) {
+      if (rank(draft) == now) make_cluster(draft);
+    }
   }
   return true;
 }
@@ -335,7 +356,7 @@ bool Clusters::complete(Draft& draft) {
   draft.room = find_room(draft.part);
   const int own = draft.moving.empty() ? n_ + draft.part.unknowns.front() : draft.moving.front();
   for (const int i : draft.part.outside) {
-    if (moving_[at(i)] && !draft.moving.empty()) bonds_.emplace_back(own, i);
+    if (moving_[at(i)] && !draft.moving.empty() && !drifting_[at(i)]) bonds_.emplace_back(own, i);
   }
   for (const int u : draft.part.fixed) {
     if (active(u)) bonds_.emplace_back(own, n_ + u);
@@ -379,13 +400,16 @@ void Clusters::make_cluster(Draft& draft) {
       c.x.push_back(x_[at(i)]);
     }
     for (const int u : c.part.fixed) c.x.push_back(value_of(u));
-  } else if (c.moving.empty()) {
-    for (const int u : c.part.unknowns) {
-      watched_by(u, [&](int j) {
-        const auto same = [&](const Drive& d) { return d.source == cluster_of_state_[at(j)]; };
-        if (std::none_of(c.drives.begin(), c.drives.end(), same)) add_drive(c, j);
-      });
+  } else {
+    const auto read = [&](int j) {
+      const int source = cluster_of_state_[at(j)];
+      const auto same = [&](const Drive& d) { return d.source == source; };
+      if (moving_[at(j)] && source != place && std::none_of(c.drives.begin(), c.drives.end(), same)) add_drive(c, j);
+    };
+    for (const int i : c.moving) {
+      for (const int j : reads_->rate_states(i)) read(j);
     }
+    for (const int u : c.part.unknowns) watched_by(u, read);
   }
   for (const int u : c.part.unknowns) cluster_of_unknown_[at(u)] = place;
   start(c);
@@ -396,8 +420,16 @@ void Clusters::add_drive(Cluster& c, int i) {
   const int place = cluster_of_state_[at(i)];
   Cluster& source = *clusters_[at(place)];
   c.drives.push_back({static_cast<int>(c.x.size()), place, i});
-  if (source.driven.empty() || source.driven.back().first != c.place || source.driven.back().second != c.birth)
-    source.driven.emplace_back(c.place, c.birth);
+  auto& driven = source.driven;
+  if (!driven.empty() && driven.back() == std::pair(c.place, c.birth)) return;
+  constexpr size_t many = 16;  // what drifts for long sees those it drives come and go
+  if (driven.size() >= many && driven.size() == driven.capacity()) {
+    std::erase_if(driven, [this](const auto& of) {
+      const Cluster& other = *clusters_[at(of.first)];
+      return !other.alive || other.birth != of.second;
+    });
+  }
+  driven.emplace_back(c.place, c.birth);
 }
 
 ClusterRoom* Clusters::find_room(Subsystem& part) {
@@ -411,8 +443,24 @@ ClusterRoom* Clusters::find_room(Subsystem& part) {
   }
   SubsystemProgram made = parts_->make(part);
   parts_->bind(part, made);
-  return alike.emplace_back(std::make_unique<ClusterRoom>(std::move(made), shape.key(), part.parameters, options_))
-      .get();
+  auto room = std::make_unique<ClusterRoom>(std::move(made), shape.key(), part.parameters, options_);
+  room_slots_ += room->slots();
+  constexpr size_t most = 500'000;  // some 200 MB
+  const uint64_t hash = shape.hash();
+  if (room_slots_ > most) close_rooms();
+  return rooms_[hash].emplace_back(std::move(room)).get();
+}
+
+/// Rooms that nobody is in are given up, once they are many.
+void Clusters::close_rooms() {
+  std::unordered_set<const ClusterRoom*> used{alone_.room, merged_.room};
+  for (const std::unique_ptr<Cluster>& c : clusters_) used.insert(c->room);
+  for (const Draft& draft : drafts_) used.insert(draft.room);
+  room_slots_ = 0;
+  for (auto& [hash, alike] : rooms_) {
+    std::erase_if(alike, [&](const auto& room) { return !used.contains(room.get()); });
+    for (const auto& room : alike) room_slots_ += room->slots();
+  }
 }
 
 }  // namespace saltus

@@ -1,8 +1,17 @@
 #include "flow/event/due_queue.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/index.hpp"
 
 namespace saltus {
+
+double DueQueue::second() const {
+  double key = HUGE_VAL;
+  for (size_t k = 1; k < std::min<size_t>(heap_.size(), 3); ++k) key = std::min(key, heap_[k].key);
+  return key;
+}
 
 void DueQueue::clear() {
   heap_.clear();

@@ -19,6 +19,8 @@ class DueQueue {
 
   bool empty() const { return heap_.empty(); }
   const Due& top() const { return heap_.front(); }
+  /// The time of the one behind the first; infinite if there is none.
+  double second() const;
   void clear();
   /// The time of a cluster, whether it had one or not.
   void set(const Due& due);
