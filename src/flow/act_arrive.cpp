@@ -380,12 +380,13 @@ void Act::look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice) {
   later.mode = choice.mode;  // what could be decided moves; the rest is as it was
   for (int look = 0; look < most_rough_steps && choice.outcome == Choice::Outcome::none; ++look) {
     const double soon = direction_ * same_time_bits * eps * std::max(std::abs(now.t()), time_scale * same_time_share);
+    later.clock.advance(soon);
     series_.set_mode(later.mode);
+    // With the rates of then: those of now may have the sign that rounding left (max(sin(t), 0) at its zero).
     if (series_.evaluate(later.x, later.t(), later.counters) == SeriesStatus::ok) {
       for (size_t i = 0; i < later.x.size(); ++i) later.x[i] += soon * series_.rate(static_cast<int>(i))[0];
     }
-    later.clock.advance(soon);
-    if (look > 0) leave_out_nonzero(later, zeros);
+if (look > 0) leave_out_nonzero(later, zeros);
     Choice next = choose_mode(series_, point_, later.x, later.t(), later.counters, later.mode, zeros, choice_);
     if (next.outcome == Choice::Outcome::none) {
       later.mode = next.mode;

@@ -361,13 +361,11 @@ void Smooth::restart() {
   if (stiff_) stiff_->restart();
 }
 
-bool Smooth::leave_stiff() {
-  if (!stiff_now_ || always_stiff_) return false;
+void Smooth::leave_stiff() {
   stiff_now_ = false;
   idle_row_ = -most_implicit_steps;
-  return true;
+  if (stiff_) stiff_->restart();
 }
-
 StiffStatus Smooth::stiff_step(const Moment& now, double longest) {
   if (++implicit_row_ > most_implicit_steps && !always_stiff_) {
     stiff_now_ = false;

@@ -71,9 +71,9 @@ class Smooth {
   bool stiff() const { return stiff_.has_value() && (always_stiff_ || stiff_now_); }
   /// After an event.
   void restart();
-  /// An implicit step has failed: whether Taylor series may go on instead, until the next event.
-  bool leave_stiff();
-  StiffStatus stiff_step(const Moment& now, double longest);
+  /// An implicit step has failed: Taylor series go on instead, for a while.
+  void leave_stiff();
+StiffStatus stiff_step(const Moment& now, double longest);
   /// What is watched along the piece as polynomials: `sample(i)` after it.
   StiffStatus sample(const Moment& now, std::span<const SampledFunction> functions);
   /// The zero near `root` of one of them less `offset`, by its true values.

@@ -364,7 +364,7 @@ class EventEngine {
 
   void stiff_step() {
     const StiffStatus made = smooth_.stiff_step(now_, longest_step());
-    SeriesStatus status = smooth_.series().evaluate(now_.x, now_.t(), now_.counters);
+    const SeriesStatus status = smooth_.series().evaluate(now_.x, now_.t(), now_.counters);
     if (made == StiffStatus::ok && status == SeriesStatus::ok) {
       watches_.list(now_, smooth_, events_.jumps(), false);
       const std::vector<SampledFunction> sampled = watches_.sampled();
@@ -378,18 +378,13 @@ class EventEngine {
         find_sections(piece.length, true);
         return advance(first, 0, {});
       }
-      if (smooth_.leave_stiff()) return step();
-      smooth_.series().evaluate(now_.x, now_.t(), now_.counters);
-      return fail(SeriesStatus::unsolved);
-    }
-    if (smooth_.leave_stiff()) return step();
-    if (made == StiffStatus::undefined || status == SeriesStatus::undefined) return fail(SeriesStatus::undefined);
-    if (made == StiffStatus::stalled && come_to_rest()) return;
-    if (made == StiffStatus::stalled) return stall(0);
-    return fail(SeriesStatus::unsolved);
+      }
+    // Taylor series know more of singular places, and what to say of them.
+    smooth_.leave_stiff();
+    after_event_ = true;
+    step();
   }
-
-  // ---- ends ---------------------------------------------------------------------------------------------------------
+// ---- ends ---------------------------------------------------------------------------------------------------------
 
   void fail(SeriesStatus status) {
     if (status == SeriesStatus::undefined) {
