@@ -250,9 +250,8 @@ class Stepper {
     if (fate != StepFate::undefined && fate != StepFate::not_converged) return false;
     if (++shortened_ > most_halvings) return false;
     longest_ = h / 4;
-    if (!surfaces_here().empty() ||
-        h <= std::max(tangent_share_of_step * length_.dt(), tangent_bits * eps * std::abs(t())))
-      arrive(h);
+    const double soon = std::max(tangent_share_of_step * length_.dt(), tangent_bits * eps * std::abs(t()));
+    if (!surfaces_here().empty() || h <= soon) arrive(h, 8 * soon);
     return true;
   }
 
@@ -386,8 +385,8 @@ class Stepper {
            here_.mode().constraints.find('c') != std::string::npos;
   }
 
-  /// The last bit up to a surface along a straight line.
-  void arrive(double h) {
+  /// The last bit up to a surface along a straight line, if it is no longer than `most`.
+  void arrive(double h, double most) {
     Vec f;
     solver_.rates(t(), here_.x, here_.u, f);
     const auto reach = [&](double tau) {
@@ -400,7 +399,7 @@ class Stepper {
     for (const Disagreement& d : found_) first = std::min(first, std::max(d.start, 0.0) / d.range());
     std::erase_if(found_,
                   [&](const auto& d) { return std::max(d.start, 0.0) > first * (1 + located_share) * d.range(); });
-    if (found_.empty()) return;
+    if (found_.empty() || first * step_.h > most) return;
     reach(first * step_.h);
     tell_tangents();
     if (step_.h > 0) accept(step_, t() + step_.h, straight());
