@@ -49,7 +49,7 @@ class EventEngine {
       recorder_.step(now_);
     }
     recorder_.finish(Why::time, "", now_);
-    if (smooth_.idle_steps() > 1000 && 2 * smooth_.idle_steps() > recorder_.steps())
+    if (!options.turns_stiff && smooth_.idle_steps() > 1000 && 2 * smooth_.idle_steps() > recorder_.steps())
       recorder_.say(
           fmt::format("{} of {} steps were short for stability, not for accuracy: `flow` stiff is likely to be faster",
                       smooth_.idle_steps(), recorder_.steps()));
