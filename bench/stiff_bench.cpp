@@ -9,6 +9,7 @@
 #include <sunlinsol/sunlinsol_dense.h>
 #include <sunmatrix/sunmatrix_dense.h>
 
+#include "ask/gallery.hpp"
 #include "flow/simulate.hpp"
 #include "model/read.hpp"
 
@@ -108,39 +109,13 @@ v = 0
 s = 0
 )M";
 
-/// Two stages of a voltage multiplier.
-const char* const multiplier = R"M(
-equations = """
-  u = 100*sin(2*pi*50*t)
-  a1' = (D1 - D2 + D3 - D4)/C
-  a2' = (D3 - D4)/C
-  b1' = (D2 - D3 + D4 - (b1 + b2)/R)/C
-  b2' = (D4 - (b1 + b2)/R)/C
-"""
-[parameters]
-C = 1e-6
-R = 1e6
-r = 1
-[initial]
-a1 = 0
-a2 = 0
-b1 = 0
-b2 = 0
-[constraint.D1]
-gap = "u + a1 + r*D1"
-[constraint.D2]
-gap = "b1 - u - a1 + r*D2"
-[constraint.D3]
-gap = "u + a1 + a2 - b1 + r*D3"
-[constraint.D4]
-gap = "b1 + b2 - u - a1 - a2 + r*D4"
-)M";
+std::string multiplier() { return std::string(find_in_gallery("voltage_multiplier").value().text); }
 
 BENCHMARK(van_der_pol_saltus)->Arg(6)->Arg(8)->Arg(10)->Unit(benchmark::kMillisecond);
 BENCHMARK(van_der_pol_cvode)->Arg(6)->Arg(8)->Arg(10)->Arg(12)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(run_model, sensor_auto, sensor, 100, true)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(run_model, sensor_taylor, sensor, 100, false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(run_model, multiplier_auto, multiplier, 0.2, true)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(run_model, multiplier_taylor, multiplier, 0.2, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(run_model, multiplier_auto, multiplier(), 0.2, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(run_model, multiplier_taylor, multiplier(), 0.2, false)->Unit(benchmark::kMillisecond);
 
 }  // namespace
