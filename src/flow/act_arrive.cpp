@@ -386,7 +386,7 @@ void Act::look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice) {
     if (series_.evaluate(later.x, later.t(), later.counters) == SeriesStatus::ok) {
       for (size_t i = 0; i < later.x.size(); ++i) later.x[i] += soon * series_.rate(static_cast<int>(i))[0];
     }
-if (look > 0) leave_out_nonzero(later, zeros);
+    if (look > 0) leave_out_nonzero(later, zeros);
     Choice next = choose_mode(series_, point_, later.x, later.t(), later.counters, later.mode, zeros, choice_);
     if (next.outcome == Choice::Outcome::none) {
       later.mode = next.mode;

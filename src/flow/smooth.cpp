@@ -25,7 +25,7 @@ void Smooth::begin_run(int most_order, const OrderTable& orders, const RunOption
   direction_ = options.until < options.from ? -1.0 : 1.0;
   stiff_.reset();
   always_stiff_ = options.stiff;
-  may_turn_stiff_ = options.turns_stiff;
+  may_turn_stiff_ = options.turns_stiff && series_.program().states() <= most_implicit_states;
   stiff_now_ = was_stiff_ = false;
   idle_row_ = implicit_row_ = 0;
   if (always_stiff_) stiff_.emplace(series_.program(), run_tolerance_, direction_, most_order_);
@@ -366,6 +366,7 @@ void Smooth::leave_stiff() {
   idle_row_ = -most_implicit_steps;
   if (stiff_) stiff_->restart();
 }
+
 StiffStatus Smooth::stiff_step(const Moment& now, double longest) {
   if (++implicit_row_ > most_implicit_steps && !always_stiff_) {
     stiff_now_ = false;

@@ -73,7 +73,9 @@ class Smooth {
   void restart();
   /// An implicit step has failed: Taylor series go on instead, for a while.
   void leave_stiff();
-StiffStatus stiff_step(const Moment& now, double longest);
+  /// Whether steps turn implicit by themselves.
+  bool may_turn_stiff() const { return may_turn_stiff_; }
+  StiffStatus stiff_step(const Moment& now, double longest);
   /// What is watched along the piece as polynomials: `sample(i)` after it.
   StiffStatus sample(const Moment& now, std::span<const SampledFunction> functions);
   /// The zero near `root` of one of them less `offset`, by its true values.

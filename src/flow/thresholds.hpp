@@ -80,9 +80,12 @@ inline constexpr double steepest_power = 0.9, flattest_power = 0.1;
 inline constexpr double clear_motion = 1e4;
 /// A step is blind where the defect allows less than this share of the length its series promises.
 inline constexpr double blind_share = 1e-3;
+
 /// Steps in a row that stability alone keeps short before a run turns to implicit ones, for the first time and later;
 /// and how many of those before Taylor series are asked again.
 inline constexpr int many_idle_steps = 100, few_idle_steps = 12, most_implicit_steps = 200;
+/// Implicit steps have dense matrices: models with more states turn to them only if they are told to.
+inline constexpr int most_implicit_states = 64;
 
 /// Blind steps in a row before a run ends as stalled: around a singularity that series do not see they never end, on
 /// the flank of a saturating function there are a few.

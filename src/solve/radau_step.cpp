@@ -6,6 +6,7 @@
 
 #include "base/index.hpp"
 #include "base/numbers.hpp"
+
 namespace saltus {
 namespace {
 
@@ -14,6 +15,7 @@ constexpr double enough = 0.01;      // of a unit: what Newton's method may leav
 constexpr double farthest = 2;       // steps that the last polynomial foretells
 constexpr double hopeless = 0.95;    // convergence
 constexpr double noise_units = 100;  // of rounding: polynomials through stages magnify it
+
 /// Without a look for infinities.
 std::complex<double> times(const std::complex<double>& a, const std::complex<double>& b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
@@ -30,7 +32,6 @@ RadauStep::RadauStep(int stages, size_t states)
       f_(stages_ * n_),
       open_(stages_ * n_),
       dz_(stages_ * n_),
-      w_(radau_.mu.size() * n_),
       right_(n_),
       polynomial_((stages_ + 1) * n_),
       stage_(n_),
@@ -120,6 +121,7 @@ void RadauStep::set_units(std::span<const double> x, std::span<const double> wan
     unit_[a] = std::max(wanted[a], noise_units * (rounding + eps * std::abs(x[a])));
   }
 }
+
 RadauStep::Outcome RadauStep::solve(const Rates& f, std::span<const double> x, double s, double h,
                                     std::span<const double> unit) {
   h_ = h;
@@ -138,9 +140,8 @@ RadauStep::Outcome RadauStep::solve(const Rates& f, std::span<const double> x, d
     if (!std::isfinite(moved)) return Outcome::diverged;
     if (iteration > 0) {
       convergence_ = before > 0 ? moved / before : 0;
-      const bool done = convergence_ < hopeless && convergence_ / (1 - convergence_) * moved <= enough;
-      if (!done && convergence_ >= hopeless) return Outcome::diverged;
-      if (done) {
+      if (convergence_ >= hopeless) return Outcome::diverged;
+      if (convergence_ / (1 - convergence_) * moved <= enough) {
         form_polynomial(x);
         return Outcome::solved;
       }
@@ -149,6 +150,7 @@ RadauStep::Outcome RadauStep::solve(const Rates& f, std::span<const double> x, d
   }
   return Outcome::diverged;
 }
+
 /// Newton's correction: (mu_k/h - J) dw_k = mu_k/h (T^-1 (h A F - Z))_k. Only corrections are transformed: T has few
 /// digits to spare.
 void RadauStep::correct() {

@@ -2,7 +2,8 @@
 //
 //   factor   (mu_k/h - J) for each k, unless h and J are those of the last step
 //   Newton   from the polynomial of the last step where that reaches far enough, otherwise from rest
-//   error    distance to a formula of lower order, damped by (mu_0/h - J)^-1 as stiff components are
+//   error    distance to a formula of lower order, and the defect between stages; both damped by (mu_0/h - J)^-1 as
+//            stiff components are
 //
 // Sizes are counted in units that the caller gives for each state: 1 is what a step may err by.
 #pragma once
@@ -64,13 +65,14 @@ class RadauStep {
   double error_within(const Rates& f, double s);
   double solved_size();
   double size_of(const std::vector<double>& z) const;
+
   const Radau& radau_;
   size_t stages_, n_;
   Mat J_;
   std::vector<Factors> factors_;
   double factored_h_ = 0, h_ = 0;
   std::vector<double> z_, f_, open_, dz_;  // [stage * n + state]; open: h A F - Z
-  std::vector<Complex> w_, right_;         // [k * n + state], and one of them
+  std::vector<Complex> right_;             // of the system at work
   std::vector<double> polynomial_, last_;  // [state * (stages + 1) + k]: of this step, and of the last that counted
   std::vector<double> stage_, at_start_, error_;
   std::vector<double> unit_;  // what each state may err by in this step

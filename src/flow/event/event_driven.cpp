@@ -49,7 +49,7 @@ class EventEngine {
       recorder_.step(now_);
     }
     recorder_.finish(Why::time, "", now_);
-    if (!options.turns_stiff && smooth_.idle_steps() > 1000 && 2 * smooth_.idle_steps() > recorder_.steps())
+    if (!smooth_.may_turn_stiff() && smooth_.idle_steps() > 1000 && 2 * smooth_.idle_steps() > recorder_.steps())
       recorder_.say(
           fmt::format("{} of {} steps were short for stability, not for accuracy: `flow` stiff is likely to be faster",
                       smooth_.idle_steps(), recorder_.steps()));
@@ -378,13 +378,14 @@ class EventEngine {
         find_sections(piece.length, true);
         return advance(first, 0, {});
       }
-      }
+    }
     // Taylor series know more of singular places, and what to say of them.
     smooth_.leave_stiff();
     after_event_ = true;
     step();
   }
-// ---- ends ---------------------------------------------------------------------------------------------------------
+
+  // ---- ends ---------------------------------------------------------------------------------------------------------
 
   void fail(SeriesStatus status) {
     if (status == SeriesStatus::undefined) {
