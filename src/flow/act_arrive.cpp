@@ -291,6 +291,7 @@ void Act::follow(Moment& now) {
 /// A surface that is kept at zero by others (a contact, a diode, what sticks) and whose sigma keeps nothing itself is
 /// at rest: comparisons there are as written. The mode is that of the series.
 void Act::rest_by_others(Moment& now) {
+  if (series_.keeps_all()) return;
   keeps_.assign(at(program_.unknowns()), 0);
   for (const SlopeEntry& e : series_.tape().slope_entries) keeps_[at(e.column)] = 1;
   bool any = false;

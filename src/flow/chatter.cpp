@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/copy.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
@@ -53,7 +54,7 @@ void Chatter::add(double t, std::span<const int> touched, std::span<const double
   times_[--last_] = t;
   keys_[last_] = std::exchange(key_, 0);
   m.touched.assign(touched.begin(), touched.end());
-  m.x.assign(x.begin(), x.end());
+  copy_numbers(x, m.x);
   next_ = next_ + 1 == memory ? 0 : next_ + 1;
   count_ = std::min(count_ + 1, memory);
 }

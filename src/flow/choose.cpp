@@ -550,10 +550,10 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
   if (zero.known != 1) return std::nullopt;
   if (u >= series.program().switches()) return choose_open(series, x, t, counters, current, zero, options);
   const auto coefficient = [&](char letter, int k) {
-    Mode mode = current;
-    mode.switches[at(u)] = letter;
-    series.set_mode(mode);
-    if (series.expand(x, t, counters, k) != SeriesStatus::ok) return std::nan("");
+    series.set_mode(current, u, letter);
+    // What it leaves for is what follows, as a rule: the next step has its series already.
+    const int order = letter == zero.leaving ? std::max(k, series.order_at_once()) : k;
+    if (series.expand(x, t, counters, order) != SeriesStatus::ok) return std::nan("");
     return series.surface(u)[k];
   };
   // Where h' is affine in sigma with a known slope, one side tells the other.
@@ -593,9 +593,7 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
   }
   const std::optional<SimpleChoice> choice = by_sides(above, below, series.hold(u));
   if (choice && choice->letter == '0' && !slope) {
-    Mode mode = current;
-    mode.switches[at(u)] = '0';
-    series.set_mode(mode);
+    series.set_mode(current, u, '0');
     if (series.tape().degree[at(u)] != 1) return std::nullopt;
   }
   return choice;

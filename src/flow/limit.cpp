@@ -12,6 +12,13 @@
 
 namespace saltus {
 
+Limit::Limit(Series& series, Act& act)
+    : series_(series),
+      program_(series.program()),
+      act_(act),
+      blur_([this](double t, auto touched, auto x) { return blur(t, touched, x); }),
+      lowest_([this](double t, auto touched, auto x) { return lowest(t, touched, x); }) {}
+
 void Limit::begin_run(const RunOptions& options) {
   options_ = &options;
   direction_ = options.until < options.from ? -1.0 : 1.0;
@@ -19,20 +26,18 @@ void Limit::begin_run(const RunOptions& options) {
 
 Limit::Reached Limit::look(Chatter& chatter, std::span<const int> touched, Moment& now, Transition& event,
                            double time_scale, double resolution, double latest) {
+  now_ = &now;
   chatter.add(now.t(), touched, now.x);
-  const std::optional<Accumulation> found = chatter.find(
-      resolution, time_scale, options_->tolerance,
-      [&](double t, std::span<const int> which, std::span<const double> x) { return blur(now, t, which, x); },
-      [&](double t, std::span<const int> which, std::span<const double> x) { return lowest(now, t, which, x); });
+  const std::optional<Accumulation> found = chatter.find(resolution, time_scale, options_->tolerance, blur_, lowest_);
   if (!found || direction_ * now.t() + found->rest > latest) return {};
   return go_to(*found, chatter, now, event);
 }
 
 /// Rounding of what was touched at x over its rate there.
-double Limit::blur(const Moment& now, double t, std::span<const int> touched, std::span<const double> x) {
+double Limit::blur(double t, std::span<const int> touched, std::span<const double> x) {
   const int m = program_.switches(), unknowns = program_.unknowns();
-  series_.set_mode(now.mode);
-  if (series_.expand(x, t, now.counters, 1) != SeriesStatus::ok) return 0;
+  series_.set_mode(now_->mode);
+  if (series_.expand(x, t, now_->counters, 1) != SeriesStatus::ok) return 0;
   double widest = 0;
   for (const int u : touched) {
     const size_t output = u < m          ? program_.surface(u)
@@ -46,14 +51,14 @@ double Limit::blur(const Moment& now, double t, std::span<const int> touched, st
 }
 
 /// A flight of height rate^2/(2 a) takes 2 rate/a, that is 4 heights/rate.
-double Limit::lowest(const Moment& now, double t, std::span<const int> touched, std::span<const double> x) {
+double Limit::lowest(double t, std::span<const int> touched, std::span<const double> x) {
   const int m = program_.switches();
-  series_.set_mode(now.mode);
-  if (touched.empty() || series_.expand(x, t, now.counters, 1) != SeriesStatus::ok) return 0;
+  series_.set_mode(now_->mode);
+  if (touched.empty() || series_.expand(x, t, now_->counters, 1) != SeriesStatus::ok) return 0;
   double shortest = HUGE_VAL;
   for (const int u : touched) {
     if (u < m || u >= program_.unknowns() || program_.model().form.gaps[at(u - m)].degree != 2) return 0;
-    if (now.mode.constraints[at(u - m)] == 'c') continue;
+    if (now_->mode.constraints[at(u - m)] == 'c') continue;
     const double rate = std::abs(series_.gap(u - m)[1]);
     shortest = std::min(shortest, 4 * low_flight_bounds * series_.noise(program_.gap(u - m)) / rate);
   }

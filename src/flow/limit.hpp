@@ -13,7 +13,8 @@ namespace saltus {
 
 class Limit {
  public:
-  Limit(Series& series, Act& act) : series_(series), program_(series.program()), act_(act) {}
+  Limit(Series& series, Act& act);
+  Limit(const Limit&) = delete;
   /// A further run; `options` must outlive it.
   void begin_run(const RunOptions& options);
 
@@ -28,8 +29,8 @@ class Limit {
                double resolution, double latest = HUGE_VAL);
 
  private:
-  double blur(const Moment& now, double t, std::span<const int> touched, std::span<const double> x);
-  double lowest(const Moment& now, double t, std::span<const int> touched, std::span<const double> x);
+  double blur(double t, std::span<const int> touched, std::span<const double> x);
+  double lowest(double t, std::span<const int> touched, std::span<const double> x);
   bool is_seen(const Accumulation& found, const Chatter& chatter, const Moment& now);
   Reached go_to(const Accumulation& found, Chatter& chatter, Moment& now, Transition& event);
   Reached hit_in_turn(const std::vector<int>& contacts, double rest, Chatter& chatter, Moment& now, Transition& event);
@@ -42,6 +43,8 @@ class Limit {
   Act& act_;
   const RunOptions* options_ = nullptr;
   double direction_ = 1;
+  const Moment* now_ = nullptr;  // of the last look
+  Chatter::Blur blur_, lowest_;  // what a sequence may ask of the events in it
 };
 
 }  // namespace saltus

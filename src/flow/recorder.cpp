@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/copy.hpp"
 #include "base/index.hpp"
 #include "expr/print.hpp"
 #include "flow/thresholds.hpp"
@@ -271,7 +272,7 @@ void Recorder::happened_alone(int i, char before, const Moment& now) {
   write_visible(now.mode, model_.form.visible, event.after);
   event.before = event.after;
   event.before.switches[at(i)] = shown(before);
-  event.state = now.x;
+  copy_numbers(now.x, event.state);
   tell(now.mode, now.counters, now.guess);
 }
 
@@ -364,8 +365,8 @@ bool Recorder::has_grown(const Moment& now) {
 void Recorder::tell(const Mode& mode, const std::vector<double>& counters, const std::vector<double>& guess) {
   if (options_->on_event) {
     after_.mode = mode;
-    after_.counters = counters;
-    after_.guess = guess;
+    copy_numbers(counters, after_.counters);
+    copy_numbers(guess, after_.guess);
     for (const Event& event : told_.events()) options_->on_event(event, after_);
   }
   if (!options_->keep_events) return;
@@ -429,8 +430,14 @@ double Recorder::time_of(const Every& e, long k) const {
   return options_->from + direction_ * e.interval * static_cast<double>(k);
 }
 
+/// Whether an `every` section has a point within this time.
+bool Recorder::is_due(const Moment& now, double length) const {
+  return std::any_of(every_.begin(), every_.end(),
+                     [&](const Every& e) { return !(direction_ * now.clock.until(time_of(e, e.next)) > length); });
+}
+
 void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution, bool happens) {
-  if (model_.sections.empty()) return;
+  if (crossings.empty() && !is_due(now, std::abs(piece.length) + 4 * resolution)) return;
   std::vector<Point>& points = points_;
   points.clear();
   for (const Crossing& c : crossings) points.push_back({c.section, c.tau, c.sign});

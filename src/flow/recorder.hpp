@@ -141,6 +141,7 @@ class Recorder {
   void tell(const Mode& mode, const std::vector<double>& counters, const std::vector<double>& guess);
   bool tells_events() const { return options_->keep_events || options_->on_event; }
   double time_of(const Every& e, long k) const;
+  bool is_due(const Moment& now, double length) const;
 
   const Program& program_;
   const Model& model_;

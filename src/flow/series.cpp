@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/copy.hpp"
 #include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
@@ -163,6 +164,12 @@ void Series::set_mode(const Mode& mode) {
   if (plan_->active.empty()) return;  // resizing to nothing would give the memory away
   residual_.resize(static_cast<Index>(plan_->active.size()));
   step_.resize(static_cast<Index>(plan_->active.size()));
+}
+
+void Series::set_mode(const Mode& mode, int u, char letter) {
+  trial_ = mode;
+  trial_.switches[at(u)] = letter;
+  set_mode(trial_);
 }
 
 /// A mode that is expanded often gets a schedule, and machine code for it. When the schedule is made does not depend on
@@ -446,7 +453,7 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
   assert(order <= order_);
   note_use(order);
   t_ = t;
-  counters_.assign(counters.begin(), counters.end());
+  copy_numbers(counters, counters_);
   Jet<double>& jet = work_->flow;
   const bool plain = plan_->scheduled && plan_->active.empty();
   Schedule& schedule = plain ? plan_->schedule : plan_->formula;

@@ -47,6 +47,8 @@ class Series {
   const ModeTape& tape() const { return *tape_; }
 
   void set_mode(const Mode& mode);
+  /// The same mode but for the letter of one switch.
+  void set_mode(const Mode& mode, int u, char letter);
   /// Other parameters; everything learnt from a past run is forgotten.
   void bind(std::span<const double> parameters);
   /// For parts of a model, which come in many modes: those that differ only in the sides of switches share what has
@@ -119,10 +121,15 @@ class Series {
   /// The highest frequency of those, after an expand.
   double turning() const;
 
+  /// The order up to which the series of the current mode cost little more than their first terms; 0: none.
+  int order_at_once() const { return plan_->compiled && !shares_sides_ ? plan_->order : 0; }
+
   /// The order that served the current mode best so far; yours to set.
   int& usual_order() { return plan_->order; }
 
   const std::vector<int>& active() const { return plan_->active; }
+  /// Whether the sigma of every switch that is slid on enters an equation that is kept.
+  bool keeps_all() const { return plan_->keeps_all; }
   /// Starting values for the unknowns of a mode that is not affine in them.
   void guess(std::span<const double> unknowns) { guess_.assign(unknowns.begin(), unknowns.end()); }
   /// As they are now: from where they go on, which a mode with several solutions is followed by.
@@ -250,6 +257,7 @@ class Series {
     std::vector<std::pair<const Plan*, std::vector<int>>> left_by{};  ///< by the mode before: slots to be cleared
     Schedule formula{};  ///< of a mode whose unknowns are formulas: all of it
     bool has_formula = false;
+    bool keeps_all = true;            ///< each switch that is slid on has a sigma that keeps something
     bool solvable = false;            ///< no slope of a single unknown is zero
     bool linear = false;              ///< the flow is, with slopes that rest
     std::vector<Operation> peaks{};   ///< of the tape, as far as its schedule does them
@@ -306,7 +314,7 @@ class Series {
   std::unordered_map<std::string, std::unique_ptr<Plan>> plans_;
   size_t plan_size_ = 0;  // unknowns in all plans: a bound of their memory
   Plan* plan_ = nullptr;
-  Mode mode_;
+  Mode mode_, trial_;
   bool shares_sides_ = false;
   std::array<Plan*, 4> recent_{};  // the last ones: modes come back soon
   size_t next_recent_ = 0;

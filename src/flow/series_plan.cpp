@@ -66,6 +66,9 @@ Series::Plan Series::make_plan(const Mode& mode) {
     position[at(u)] = static_cast<int>(plan.active.size());
     plan.active.push_back(u);
   }
+  std::vector<char> keeps(at(all), 0);
+  for (const SlopeEntry& e : tape.slope_entries) keeps[at(e.column)] = 1;
+  for (int i = 0; i < m; ++i) plan.keeps_all = plan.keeps_all && (mode.switches[at(i)] != '0' || keeps[at(i)]);
   const std::optional<std::vector<int>> drive = linear_drive(tape.flow, unknown_slots(plan, tape.flow));
   plan.linear = drive.has_value();
   if (drive) plan.turns = *drive;

@@ -168,7 +168,7 @@ void Smooth::cut(const Moment& now, double tau) {
   piece_.length = tau;
   end_.tau = 0;
   const size_t stride = at(order_) + 1;
-  piece_.coefficients.resize(now.x.size() * stride);
+  if (const size_t all = now.x.size() * stride; piece_.coefficients.size() != all) piece_.coefficients.resize(all);
   for (size_t i = 0; i < now.x.size(); ++i)
     std::copy_n(series_.state(static_cast<int>(i)), stride, &piece_.coefficients[i * stride]);
 }
@@ -278,6 +278,7 @@ bool Smooth::kept(double Promise::*point) {
 
 void Smooth::Point::move(double to, size_t states) {
   tau = to;
+  if (x.size() == states) return;
   x.resize(states);
   slopes.resize(states);
 }

@@ -158,8 +158,9 @@ double StepControl::try_reach(const Series& series, int order, std::span<const W
   };
   const double last_of_states = last, previous_of_states = previous;
   state_step_ = finite ? length_for() : 0;
-  scale_.resize(states_);
-  for (const WatchedSeries& w : watched) scale_.push_back(compare(w.c, std::max(size_on_step(w.c, reach), w.scale)));
+  if (const size_t all = states_ + watched.size(); scale_.size() != all) scale_.resize(all);
+  for (size_t w = 0; w < watched.size(); ++w)
+    scale_[states_ + w] = compare(watched[w].c, std::max(size_on_step(watched[w].c, reach), watched[w].scale));
   if (!finite) return 0;
   const bool same = last == last_of_states && previous == previous_of_states;
   const double length = same ? state_step_ : length_for();

@@ -122,7 +122,7 @@ bool ClusterRoom::make_step(Cluster& c, StateRows& rows, double until) {
   for (size_t k = 0; k < c.moving.size(); ++k)
     rows.set(c.moving[k], std::span(piece.coefficients).subspan(at(c.movers[k]) * terms, terms));
   c.end = smooth->end();
-  if (first) c.guards = watches->found_at(tau, resolution);
+  if (first) watches->found_at(tau, resolution, c.guards);
   c.last = !first && std::abs(tau) >= whole;
   c.waits = !first && !c.last && std::abs(tau) >= longest;
   Clock end = c.clock;

@@ -137,14 +137,15 @@ class EventEngine {
       if (const Watch* there = watches_.within_rounding(smooth_, natural)) return land(*there, natural, watched);
     }
     const Watch* first = nullptr;
+    const double resolved = resolution();
     for (;;) {
-      first = watches_.find_first(smooth_, events_.jumps(), direction_ * length, resolution(), false);
+      first = watches_.find_first(smooth_, events_.jumps(), direction_ * length, resolved, false);
       const double tau = first ? first->root : direction_ * length;
       smooth_.cut(now_, tau);
       find_sections(tau, false);
       if (smooth_.trusts(now_, tau, watched)) break;
       smooth_.begin(now_);
-      if (const double touch = watches_.find_touch(smooth_, tau, resolution()); touch != 0) {
+      if (const double touch = watches_.find_touch(smooth_, tau, resolved); touch != 0) {
         // The flow arrives at a surface along its tangent and may not leave it again: a tank that runs empty.
         smooth_.cut(now_, touch);
         find_sections(touch, false);
@@ -318,15 +319,16 @@ class EventEngine {
     smooth_.series().guess_present();
     move_clock(tau, first == nullptr);
     smooth_.accept(std::abs(tau), natural, watched);
-    now_.x = end;
+    std::copy(end.begin(), end.end(), now_.x.begin());
     after_event_ = false;
-    if (first) guards_ = watches_.found_at(tau, resolution());
+    const double resolved = resolution();
+    if (first) watches_.found_at(tau, resolved, guards_);
     const bool by_series = natural > 0;  // not along a stiff step, whose functions are sampled
     now_.arrival = first && by_series && guards_.size() == 1 ? watches_.arrival(*first, smooth_, tau) : std::nan("");
     if (events_.jumps().size() > 0) {
-      for (const int k : events_.jumps().ticking(now_.t(), resolution())) guards_.push_back({GuardKind::clock, k, 0});
+      for (const int k : events_.jumps().ticking(now_.t(), resolved)) guards_.push_back({GuardKind::clock, k, 0});
     }
-    if (std::abs(tau) > resolution()) std::fill(now_.known.begin(), now_.known.end(), 0);
+    if (std::abs(tau) > resolved) std::fill(now_.known.begin(), now_.known.end(), 0);
     for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
     if (!guards_.empty()) return;
     smooth_.series().set_mode(now_.mode);
@@ -345,7 +347,7 @@ class EventEngine {
   }
 
   void found_here() {
-    guards_ = watches_.found_at(0, resolution());
+    watches_.found_at(0, resolution(), guards_);
     events_.land(now_, guards_);
   }
 

@@ -20,37 +20,46 @@ void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool e
     const int known = now.known[at(i)];
     if (c == '+' || c == '-') {
       const int sign = c == '+' ? 1 : -1;
-      watches_.push_back({.guard = {GuardKind::surface, i, sign}, .known = known, .sign = sign});
+      watches_.push_back(
+          {.guard = {GuardKind::surface, i, sign}, .c = series.surface(i), .known = known, .sign = sign});
     } else if (c == '0' && series.tape().degree[at(i)] >= 0 && !series.held(i) && !series.ties().contains(i)) {
-      const double s = series.hold(i), start = series.unknown(i)[0];
-      watches_.push_back({.guard = {GuardKind::sigma, i, 1}, .offset = s, .known = start > 0 ? known : 0, .sign = -1});
-      watches_.push_back({.guard = {GuardKind::sigma, i, -1}, .offset = -s, .known = start < 0 ? known : 0, .sign = 1});
+      const double* sigma = series.unknown(i);
+      const double s = series.hold(i), start = sigma[0];
+      const auto add = [&](GuardKind kind, int side, double offset, int zeros, int sign) {
+        watches_.push_back({.guard = {kind, i, side}, .c = sigma, .offset = offset, .known = zeros, .sign = sign});
+      };
+      add(GuardKind::sigma, 1, s, start > 0 ? known : 0, -1);
+      add(GuardKind::sigma, -1, -s, start < 0 ? known : 0, 1);
       if (direction_ < 0 && s > 1 && std::abs(start) > 1) {
         const int side = start > 0 ? 1 : -1;
-        watches_.push_back({.guard = {GuardKind::slip, i, side}, .offset = 1.0 * side, .known = 0, .sign = side});
+        add(GuardKind::slip, side, side, 0, side);
       }
     }
   }
   for (int j = 0; j < program_.constraints(); ++j) {
     const bool open = now.mode.constraints[at(j)] == 'o';
     if (!open && series.held(m + j)) continue;
-    watches_.push_back(
-        {.guard = {open ? GuardKind::gap : GuardKind::lambda, j, 1}, .known = now.known[at(m + j)], .sign = 1});
+    watches_.push_back({.guard = {open ? GuardKind::gap : GuardKind::lambda, j, 1},
+                        .c = open ? series.gap(j) : series.unknown(m + j),
+                        .known = now.known[at(m + j)],
+                        .sign = 1});
   }
   if (series.slope_varies()) {
     if (expand_slopes) series.expand_slope(smooth.order());
     for (const Series::Single& single : series.singles()) {
       const int u = series.active()[at(single.member)];
-      if (u < m && single.output >= 0) watches_.push_back({.guard = {GuardKind::slope, u, 0}, .output = single.output});
+      if (u >= m || single.output < 0) continue;
+      watches_.push_back(
+          {.guard = {GuardKind::slope, u, 0}, .c = series.slope_series(single.output), .output = single.output});
     }
   }
   for (size_t k = 0; k < jumps.size(); ++k) {
     if (jumps.has_clock(k) || jumps.shared(k).rests(now.mode)) continue;
     watches_.push_back({.guard = {GuardKind::jump, static_cast<int>(k), jumps.side(k)},
+                        .c = series.jump(static_cast<int>(k)),
                         .known = std::max(jumps.at_zero(k) ? 1 : 0, jumps.shared(k).known(now)),
                         .sign = jumps.side(k)});
   }
-  for (Watch& w : watches_) w.c = function(w, smooth);
 }
 
 std::span<const WatchedSeries> Watches::series(const Smooth& smooth) {
@@ -99,21 +108,6 @@ int Watches::output(const Watch& w) const {
     case GuardKind::jump: return static_cast<int>(program_.jump(w.guard.item));
     default: return -1;
   }
-}
-
-const double* Watches::function(const Watch& w, const Smooth& smooth) const {
-  const Series& series = smooth.series();
-  switch (w.guard.kind) {
-    case GuardKind::surface: return series.surface(w.guard.item);
-    case GuardKind::sigma:
-    case GuardKind::slip: return series.unknown(w.guard.item);
-    case GuardKind::gap: return series.gap(w.guard.item);
-    case GuardKind::lambda: return series.unknown(program_.switches() + w.guard.item);
-    case GuardKind::slope: return series.slope_series(w.output);
-    case GuardKind::jump:
-    case GuardKind::clock: return series.jump(w.guard.item);
-  }
-  return nullptr;
 }
 
 const Watch* Watches::find_first(Smooth& smooth, const Jumps& jumps, double h, double resolution, bool samples) {
@@ -229,8 +223,7 @@ double Watches::arrival(const Watch& w, const Smooth& smooth, double tau) const 
   return std::abs(slope * tau) > clear_arrival * terms ? slope : std::nan("");
 }
 
-const std::vector<Guard>& Watches::found_at(double tau, double resolution) {
-  std::vector<Guard>& out = found_;
+void Watches::found_at(double tau, double resolution, std::vector<Guard>& out) const {
   out.clear();
   for (const Watch& w : watches_) {
     if (!w.found || std::abs(w.root - tau) > resolution) continue;
@@ -239,7 +232,6 @@ const std::vector<Guard>& Watches::found_at(double tau, double resolution) {
     if (w.touch) guard.side = 0;
     out.push_back(guard);
   }
-  return out;
 }
 
 }  // namespace saltus

@@ -51,13 +51,12 @@ class Watches {
   /// nullptr if there is none. It is marked, with the root of its tangent.
   const Watch* within_rounding(Smooth& smooth, double step);
   /// The guards found within `resolution` of tau.
-  const std::vector<Guard>& found_at(double tau, double resolution);
+  void found_at(double tau, double resolution, std::vector<Guard>& out) const;
   /// d/dt at tau of the series of a surface or gap that is zero there, not a number where terms that cancel leave few
   /// digits.
   double arrival(const Watch& w, const Smooth& smooth, double tau) const;
 
  private:
-  const double* function(const Watch& w, const Smooth& smooth) const;
   int output(const Watch& w) const;
   bool goes_over(const Watch& w, Smooth& smooth, double h) const;
   void locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution);
@@ -67,7 +66,6 @@ class Watches {
   std::vector<Watch> watches_;
   std::vector<WatchedSeries> controlled_;
   std::vector<double> shifted_;
-  std::vector<Guard> found_;
   const Watch* touched_ = nullptr;
 };
 
