@@ -144,11 +144,20 @@ class Reader {
     return *value;
   }
 
+  /// What stands below [constraint], [jump], [section] or [table]: tables with names.
+  std::vector<TomlEntry> named_tables(const TomlEntry& all, const std::string& remedy) const {
+    const auto check = [&](const TomlEntry& e) {
+      if (!file_.is_table(e)) file_.fail(e, fmt::format("a {} needs a name", all.key), remedy);
+    };
+    check(all);
+    std::vector<TomlEntry> out = file_.entries(all);
+    for (const TomlEntry& e : out) check(e);
+    return out;
+  }
+
   void read_constraints(const TomlEntry& all, ModelText& text) const {
-    for (const TomlEntry& c : file_.entries(all)) {
+    for (const TomlEntry& c : named_tables(all, "write [constraint.N] with gap = \"...\" below it")) {
       const std::string where = fmt::format("[constraint.{}]", c.key);
-      if (!file_.is_table(c))
-        file_.fail(c, "a constraint needs a name", "write [constraint.N] with gap = \"...\" below it");
       std::optional<Fragment> gap, restitution, range;
       const auto entries = file_.entries(c);
       allow(entries, {"gap", "restitution", "for"}, where);
@@ -165,10 +174,8 @@ class Reader {
   }
 
   void read_jumps(const TomlEntry& all, ModelText& text) const {
-    for (const TomlEntry& j : file_.entries(all)) {
+    for (const TomlEntry& j : named_tables(all, "write [jump.NAME] with on = \"...\" and set = { ... } below it")) {
       const std::string where = fmt::format("[jump.{}]", j.key);
-      if (!file_.is_table(j))
-        file_.fail(j, "a jump needs a name", "write [jump.NAME] with on = \"...\" and set = { ... } below it");
       JumpText jump{.name = file_.key_fragment(j)};
       const auto entries = file_.entries(j);
       allow(entries, {"on", "every", "phase", "direction", "when", "set", "for"}, where);
@@ -207,10 +214,8 @@ class Reader {
   }
 
   void read_sections(const TomlEntry& all, ModelText& text) const {
-    for (const TomlEntry& s : file_.entries(all)) {
+    for (const TomlEntry& s : named_tables(all, "write [section.NAME] with every = ... or on = \"...\" below it")) {
       const std::string where = fmt::format("[section.{}]", s.key);
-      if (!file_.is_table(s))
-        file_.fail(s, "a section needs a name", "write [section.NAME] with every = ... or on = \"...\" below it");
       SectionText section{.name = file_.key_fragment(s)};
       const auto entries = file_.entries(s);
       allow(entries, {"every", "on", "direction", "stop", "for"}, where);
@@ -230,11 +235,9 @@ class Reader {
   }
 
   void read_tables(const TomlEntry& all, ModelText& text) const {
-    for (const TomlEntry& t : file_.entries(all)) {
+    for (const TomlEntry& t :
+         named_tables(all, "write [table.NAME] with file = \"...\" or points = [[0, 0], [1, 0.2]] below it")) {
       const std::string where = fmt::format("[table.{}]", t.key);
-      if (!file_.is_table(t))
-        file_.fail(t, "a table needs a name",
-                   "write [table.NAME] with file = \"...\" or points = [[0, 0], [1, 0.2]] below it");
       PointTable table{.name = t.key, .curve = {}};
       const auto entries = file_.entries(t);
       allow(entries, {"file", "points", "columns", "between", "outside"}, where);
