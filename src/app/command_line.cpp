@@ -427,13 +427,28 @@ std::string options_page() {
 /// The complaint about arguments that nothing took, in our words.
 [[noreturn]] void complain_about(const std::string& argument, const Command& command, const CLI::App& app) {
   const std::string help = fmt::format("'saltus help {}' lists what it takes", command.name);
-  if (!argument.starts_with('-')) misuse(fmt::format("'saltus {}' does not take '{}'", command.name, argument), help);
+  if (!argument.starts_with('-')) {
+    const std::vector<std::string> taken = option_names(app);
+    const bool sets =
+        argument.find('=') != std::string::npos && std::find(taken.begin(), taken.end(), "-p") != taken.end();
+    misuse(fmt::format("'saltus {}' does not take '{}'", command.name, argument),
+           sets ? fmt::format("a parameter is given with -p {0}, an initial value with -x {0}", argument) : help);
+  }
   const std::string name = argument.substr(0, argument.find('='));
   if (const std::string others = commands_with(name); !others.empty())
     misuse(fmt::format("{} does not apply to 'saltus {}'", name, command.name),
            fmt::format("leave it out; commands that take it: {}", others));
   const std::string near = nearest_name(name, option_names(app));
   misuse(fmt::format("unknown option '{}'", name), near.empty() ? help : fmt::format("did you mean '{}'?", near));
+}
+
+/// The complaint about an option with too few or too many values.
+[[noreturn]] void complain_about_values(const CLI::ArgumentMismatch& error, const CLI::App& app) {
+  const std::string what = error.what(), name = what.substr(0, what.find(':'));
+  const CLI::Option* option = app.get_option_no_throw(name);
+  if (option && option->count() > 1) misuse(fmt::format("{} is given more than once", name), "give it once");
+  misuse(fmt::format("{} needs a value", name),
+         option ? fmt::format("write {} {}", name, option->get_type_name()) : "give one");
 }
 
 Outcome run_command(const Command& command, std::vector<std::string> arguments, std::ostream& out) {
@@ -446,6 +461,8 @@ Outcome run_command(const Command& command, std::vector<std::string> arguments, 
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     return {command_help(command, app)};
+  } catch (const CLI::ArgumentMismatch& error) {
+    complain_about_values(error, app);
   } catch (const CLI::ParseError& error) {
     if (const auto rest = app.remaining(); !rest.empty()) complain_about(rest.front(), command, app);
     misuse(fmt::format("saltus {}: {}", command.name, error.what()),

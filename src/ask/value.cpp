@@ -18,6 +18,8 @@ Expr read_formula(const std::string& text, const std::string& given, const Names
   try {
     return parse(whole_text("command line", text), names);
   } catch (const Error& error) {
+    if (text.find("..") != std::string::npos)
+      misuse(fmt::format("{}: ranges have colons", given), "write them as 0.5:3, or 0.5:3:400 for 400 values");
     const bool near = error.hint().starts_with("did you mean");
     misuse(fmt::format("{}: {}", given, error.message()),
            near ? error.hint() : "give a number or a constant expression such as 1/3 or 2*pi");
