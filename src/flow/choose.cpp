@@ -535,7 +535,7 @@ std::optional<SimpleChoice> choose_open(Series& series, std::span<const double> 
   if (series.program().model().form.gaps[at(j)].degree != 2 || current.constraints[at(j)] != 'o' || zero.leaving)
     return std::nullopt;
   series.set_mode(current);
-  if (series.expand(x, t, counters, 2) != SeriesStatus::ok) return std::nullopt;
+  if (series.expand(x, t, counters, std::max(2, series.order_at_once())) != SeriesStatus::ok) return std::nullopt;
   const double* gap = series.gap(j);
   const bool apart = gap[1] * options.direction > clear_rate * std::abs(gap[2]) * options.time_scale;
   return apart ? std::optional(SimpleChoice{'o', 1}) : std::nullopt;
