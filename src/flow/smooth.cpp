@@ -24,11 +24,8 @@ void Smooth::begin_run(int most_order, const OrderTable& orders, const RunOption
   run_tolerance_ = options.tolerance;
   direction_ = options.until < options.from ? -1.0 : 1.0;
   stiff_.reset();
-  always_stiff_ = options.stiff;
-  may_turn_stiff_ = options.turns_stiff && series_.program().states() <= most_implicit_states;
-  stiff_now_ = was_stiff_ = false;
-  idle_row_ = implicit_row_ = 0;
-  if (always_stiff_) stiff_.emplace(series_.program(), run_tolerance_, direction_, most_order_);
+  turning_.begin_run(options.stiff, options.turns_stiff && series_.program().states() <= most_implicit_states);
+  if (turning_.always()) stiff_.emplace(series_.program(), run_tolerance_, direction_, most_order_);
   end_.tau = scale_ = 0;
   idle_steps_ = full_steps_ = 0;
 }
@@ -36,7 +33,7 @@ void Smooth::begin_run(int most_order, const OrderTable& orders, const RunOption
 SeriesStatus Smooth::begin(const Moment& now) {
   control_.see(now.x);
   series_.set_mode(now.mode);
-  order_ = always_stiff_ ? most_order_ : series_.usual_order();
+  order_ = turning_.always() ? most_order_ : series_.usual_order();
   return series_.expand(now.x, now.t(), now.counters, order_);
 }
 
@@ -330,12 +327,12 @@ const std::vector<double>& Smooth::end() {
 }
 
 void Smooth::accept(double length, double natural, std::span<const WatchedSeries> watched) {
-  if (always_stiff_ || !(natural > 0)) return;
+  if (turning_.always() || !(natural > 0)) return;
   int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {
     const bool idle = control_.idle(piece_, length);
     idle_steps_ += idle;
-    if (may_turn_stiff_) note_idle(idle);
+    if (turning_.note_taylor(idle)) turn_stiff();
     usual = std::min(usual + 4, most_order_);
     ++full_steps_;
   } else if (length < 0.8 * natural && full_steps_ == 0) {
@@ -344,35 +341,24 @@ void Smooth::accept(double length, double natural, std::span<const WatchedSeries
   }
 }
 
-/// Stability alone keeps steps short, and has done so for a while: the flow is stiff here. Every now and then Taylor
-/// series are asked again whether it still is.
-void Smooth::note_idle(bool idle) {
-  idle_row_ = idle ? idle_row_ + 1 : 0;
-  if (idle_row_ < (was_stiff_ ? few_idle_steps : many_idle_steps)) return;
+void Smooth::turn_stiff() {
   if (!stiff_) stiff_.emplace(series_.program(), run_tolerance_, direction_, most_order_);
   stiff_->restart();
-  stiff_now_ = was_stiff_ = true;
-  implicit_row_ = 0;
 }
 
 void Smooth::restart() {
   full_steps_ = 0;
-  stiff_now_ = false;
-  idle_row_ = 0;
+  turning_.note_event();
   if (stiff_) stiff_->restart();
 }
 
 void Smooth::leave_stiff() {
-  stiff_now_ = false;
-  idle_row_ = -most_implicit_steps;
+  turning_.note_failure();
   if (stiff_) stiff_->restart();
 }
 
 StiffStatus Smooth::stiff_step(const Moment& now, double longest) {
-  if (++implicit_row_ > most_implicit_steps && !always_stiff_) {
-    stiff_now_ = false;
-    idle_row_ = few_idle_steps - 2;
-  }
+  turning_.note_implicit();
   control_.see(now.x);
   series_.set_mode(now.mode);
   order_ = most_order_;

@@ -20,6 +20,7 @@
 #include "flow/simulate.hpp"
 #include "flow/stiff.hpp"
 #include "flow/taylor.hpp"
+#include "flow/turning.hpp"
 
 namespace saltus {
 
@@ -68,13 +69,13 @@ class Smooth {
   // ---- stiff --------------------------------------------------------------------------------------------------------
 
   /// Whether the next step is to be implicit: always, or because the last steps were short for stability alone.
-  bool stiff() const { return stiff_.has_value() && (always_stiff_ || stiff_now_); }
+  bool stiff() const { return stiff_.has_value() && turning_.implicit(); }
   /// After an event.
   void restart();
   /// An implicit step has failed: Taylor series go on instead, for a while.
   void leave_stiff();
   /// Whether steps turn implicit by themselves.
-  bool may_turn_stiff() const { return may_turn_stiff_; }
+  bool may_turn_stiff() const { return turning_.may(); }
   StiffStatus stiff_step(const Moment& now, double longest);
   /// What is watched along the piece as polynomials: `sample(i)` after it.
   StiffStatus sample(const Moment& now, std::span<const SampledFunction> functions);
@@ -103,7 +104,7 @@ class Smooth {
 
     void move(double to, size_t states);
   };
-  void note_idle(bool idle);
+  void turn_stiff();
   void look_at(double tau, Point& point);
   void look_at(double middle, double end);
   bool solves(const Moment& now, const Point& point);
@@ -123,10 +124,7 @@ class Smooth {
   double scale_ = 0;
   long idle_steps_ = 0;
   long full_steps_ = 0;  // since the last event
-  bool always_stiff_ = false, may_turn_stiff_ = false;
-  bool stiff_now_ = false, was_stiff_ = false;  // in this stretch; ever in this run
-  int idle_row_ = 0;                            // idle steps in a row
-  int implicit_row_ = 0;                        // implicit ones
+  Turning turning_;
   std::vector<double> sampled_;
 };
 

@@ -98,6 +98,14 @@ struct StiffFlow::Solver {
     return true;
   }
 
+  /// Takes the Jacobian at x; false where there are no rates.
+  bool linearise(std::span<const double> x, double t) {
+    if (!evaluate(0, x.data())) return false;
+    step.linearise(direction * rate_jacobian.at(*series, t, counters));
+    stale = false;
+    return true;
+  }
+
   RadauStep step;
   double tolerance, direction;
   std::vector<double> largest;  // size of each state so far
@@ -210,44 +218,43 @@ StiffStatus StiffFlow::advance(std::span<const double> x, double t, double longe
   bool failed = false, here = false;  // here: the Jacobian is that of x
   for (int attempt = 0; attempt < most_attempts && (h > shortest || h >= longest); ++attempt) {
     if (solver.stale) {
-      if (!solver.evaluate(0, x.data())) return status_of(solver.failure);
-      const Mat& j = solver.rate_jacobian.at(*solver.series, t, solver.counters);
-      solver.step.linearise(direction_ * j);
-      solver.stale = false;
+      if (!solver.linearise(x, t)) return status_of(solver.failure);
       here = true;
     }
-    const RadauStep::Outcome outcome = solver.step.solve(rates, x, 0, h, solver.unit);
-    if (outcome != RadauStep::Outcome::solved && !here) {
+    const bool solved = solver.step.solve(rates, x, 0, h, solver.unit) == RadauStep::Outcome::solved;
+    if (!solved && !here) {
       solver.stale = true;
       continue;
     }
-    const double error =
-        outcome == RadauStep::Outcome::solved ? solver.step.error(rates, x, 0, failed || steps_ == 0) : HUGE_VAL;
-    const double order = solver.step.order();
-    if (!(error <= 1)) {
-      h *=
-          outcome == RadauStep::Outcome::solved ? std::max(most_shrinking, safety * std::pow(error, -1 / order)) : 0.25;
-      failed = true;
-      continue;
-    }
-    double growth = std::min(safety * std::pow(std::max(error, 1e-30), -1 / order), failed ? 1.0 : most_growth);
-    if (growth >= 1 && growth < kept_growth) growth = 1;
-    // A step that something else has cut short tells nothing against the length that was meant.
-    solver.next = !failed && h < solver.next ? std::max(solver.next, h * growth) : h * growth;
-    solver.stale = solver.step.convergence() > kept_jacobian;
-    solver.step.accept();
-    ++steps_;
-    length_ = h;
-    here_ = 0;
-    const size_t width = solver.step.degree() + 1;
-    for (size_t i = 0; i < n_; ++i) {
-      const double end = value({&solver.step.polynomial()[i * width], width}, h);
-      if (!std::isfinite(end)) return StiffStatus::undefined;
-      solver.largest[i] = std::max(solver.largest[i], std::abs(end));
-    }
-    return StiffStatus::ok;
+    const double error = solved ? solver.step.error(rates, x, 0, failed || steps_ == 0) : HUGE_VAL;
+    const double wanted = safety * std::pow(std::max(error, 1e-30), -1 / solver.step.order());  // length, over this one
+    if (error <= 1) return accept(h, wanted, failed);
+    h *= solved ? std::max(most_shrinking, wanted) : 0.25;
+    failed = true;
   }
   return solver.failure != SeriesStatus::ok ? status_of(solver.failure) : StiffStatus::stalled;
+}
+
+/// The internal step of length h is made. `wanted`: how much longer its error lets the next one be; `failed`: a longer
+/// one was tried before.
+StiffStatus StiffFlow::accept(double h, double wanted, bool failed) {
+  Solver& solver = *solver_;
+  double growth = std::min(wanted, failed ? 1.0 : most_growth);
+  if (growth >= 1 && growth < kept_growth) growth = 1;
+  // A step that something else has cut short tells nothing against the length that was meant.
+  solver.next = !failed && h < solver.next ? std::max(solver.next, h * growth) : h * growth;
+  solver.stale = solver.step.convergence() > kept_jacobian;
+  solver.step.accept();
+  ++steps_;
+  length_ = h;
+  here_ = 0;
+  const size_t width = solver.step.degree() + 1;
+  for (size_t i = 0; i < n_; ++i) {
+    const double end = value({&solver.step.polynomial()[i * width], width}, h);
+    if (!std::isfinite(end)) return StiffStatus::undefined;
+    solver.largest[i] = std::max(solver.largest[i], std::abs(end));
+  }
+  return StiffStatus::ok;
 }
 
 /// The polynomial after what was handed out, through x.

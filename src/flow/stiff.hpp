@@ -77,6 +77,7 @@ class StiffFlow {
 
   StiffStatus start(std::span<const double> x, double t, double longest);
   StiffStatus advance(std::span<const double> x, double t, double longest);
+  StiffStatus accept(double h, double wanted, bool failed);
   bool continues(std::span<const double> x) const;
   void cut_piece(std::span<const double> x, double t, double longest, Piece& piece);
 
