@@ -355,12 +355,16 @@ bool OrbitCurve::meets_backward(const BranchPoint& p, double value) {
   return false;
 }
 
-std::optional<Passage> OrbitCurve::past_the_cut(const Located& l) {
+bool OrbitCurve::meets_cut(const Located& l) {
   const size_t last = problem_.legs().size() - 1;
   const std::vector<Monitor>& monitors = view(l.point).monitors;
-  const bool met = std::any_of(monitors.begin(), monitors.end(),
-                               [&](const Monitor& m) { return m.name == l.test.name && at_cut(m, last + 1); });
-  if (!met && l.test.name != "time 0" && l.test.name != fmt::format("time {}", last)) return std::nullopt;
+  return l.test.name == "time 0" || l.test.name == fmt::format("time {}", last) ||
+         std::any_of(monitors.begin(), monitors.end(),
+                     [&](const Monitor& m) { return m.name == l.test.name && at_cut(m, last + 1); });
+}
+
+std::optional<Passage> OrbitCurve::past_the_cut(const Located& l) {
+  if (!meets_cut(l)) return std::nullopt;
   const OrbitProblem::Frozen old = problem_.frozen_signature();
   const auto events = [](const std::vector<Leg>& legs) {
     return std::count_if(legs.begin(), legs.end(), [](const Leg& leg) { return leg.happens; });
