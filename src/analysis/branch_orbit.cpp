@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/index.hpp"
+#include "model/period.hpp"
 
 namespace saltus {
 namespace {
@@ -16,7 +17,23 @@ constexpr double bent = 1e-4;
 
 }  // namespace
 
+/// Whether time counts somewhere in the range.
+bool OrbitCurve::driven_somewhere() const {
+  std::vector<GivenParameter> second;
+  if (options_.second >= 0) second = {{options_.second, options_.second_low}, {options_.second, options_.second_high}};
+  const auto driven = [&](std::vector<GivenParameter> given) {
+    return time_counts(model_, parameter_values(model_, given));
+  };
+  for (const double value : {options_.low, options_.high}) {
+    if (driven({{options_.parameter, value}})) return true;
+    for (const GivenParameter& other : second)
+      if (driven({{options_.parameter, value}, other})) return true;
+  }
+  return false;
+}
+
 Branch OrbitCurve::follow() {
+  start_.driven = driven_somewhere();
   const Orbit orbit = find_orbit(model_, start_);
   if (!orbit.found) {
     book_.not_found(orbit.why, orbit.message);

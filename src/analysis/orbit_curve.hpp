@@ -32,6 +32,7 @@ class OrbitCurve {
   Branch follow_cycles(const Birth& birth);
 
  private:
+  bool driven_somewhere() const;
   CurveOptions curve_options() const;
   std::optional<Vec> prepare(const Orbit& orbit);
   std::optional<CurvePoint> begin(const Orbit& orbit);
