@@ -161,6 +161,7 @@ Followed OrbitCurve::functions() {
           .point = [this](const CurvePoint& p) { return point(p); },
           .special = [this](const Located& l) { return special(l); },
           .pass = [this](const Located& l) { return pass(l); },
+          .anew = [this](const Located& l) { return past_the_cut(l); },
           .renew =
               [this](const CurvePoint& p) {
                 // Near a fold the parameter does not say where on the curve it is.

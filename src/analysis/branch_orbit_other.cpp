@@ -212,6 +212,7 @@ void OrbitCurve::follow_special(const Located& l) {
     const std::optional<Passage> passage = pass_on_curve(at_point);
     return passage ? *passage : ends(at_point);
   };
+  followed_.anew = [this](const Located& at_point) { return past_the_cut_on_curve(at_point); };
   followed_.renew = [this](const CurvePoint& p) { return renew_on_curve(p); };
   curve_.emplace(followed_, curve_options());
   const std::optional<CurvePoint> first = curve_->start(z);
@@ -223,15 +224,18 @@ void OrbitCurve::follow_special(const Located& l) {
   both_ways(*first);
 }
 
+std::optional<Passage> OrbitCurve::past_the_cut_on_curve(const Located& l) {
+  if (!meets_cut(l)) return std::nullopt;
+  const std::optional<Vec> z = cut_on_curve(l.before.z);
+  if (!z) return std::nullopt;
+  return Passage{.goes_on = true, .z = *z, .along = l.before.last_slope() > 0 ? 1.0 : -1.0};
+}
+
 std::optional<Passage> OrbitCurve::pass_on_curve(const Located& l) {
-  const double along = l.before.last_slope() > 0 ? 1.0 : -1.0;
-  if (meets_cut(l)) {
-    if (const std::optional<Vec> z = cut_on_curve(l.before.z)) return Passage{.goes_on = true, .z = *z, .along = along};
-    return Passage{.why = "failed", .detail = "an event meets the place where the orbit is cut"};
-  }
+  if (meets_cut(l)) return Passage{.why = "failed", .detail = "an event meets the place where the orbit is cut"};
   if (!type_of(l).empty()) return std::nullopt;
   beside_.insert(l.test.name);  // nothing happens there
-  return Passage{.goes_on = true, .z = l.behind.z, .along = along};
+  return Passage{.goes_on = true, .z = l.behind.z, .along = l.before.last_slope() > 0 ? 1.0 : -1.0};
 }
 
 std::optional<Vec> OrbitCurve::renew_on_curve(const CurvePoint& p) {

@@ -122,8 +122,8 @@ class OrbitCurve {
   std::vector<Test> curve_tests(const CurvePoint& p);
   /// Tests that are zero at a point of the curve: they are so all along it, by what is kept.
   std::set<std::string> zeros_at(const Vec& z);
-  /// Where another test is zero and the point stays what it is: an event meets the cut, or a surface that moves
-  /// nothing.
+  std::optional<Passage> past_the_cut_on_curve(const Located& l);
+  /// Where another test is zero and the point stays what it is: a surface that moves nothing.
   std::optional<Passage> pass_on_curve(const Located& l);
   std::optional<Vec> renew_on_curve(const CurvePoint& p);
   /// The orbit cut elsewhere, with the same events; what is kept has another name then.

@@ -1492,6 +1492,61 @@ every = "2*pi/w"
   }
 }
 
+// A spring of straight pieces and a sensor in steps: beside each touch of a step the orbit flips. Where an event meets
+// the cut in the same step of the branch, that step is made again.
+TEST(OrbitBranch, TellsAFlipOnceWhereAnEventMeetsTheCutBehindIt) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -spring(x) - 0.1*v + cos(w*t) - 0.3*floor(2*x)/2
+"""
+[parameters]
+w = 1.5
+[initial]
+x = 0
+v = 0
+[table.spring]
+points = [[-3, -9], [-1, -1], [1, 1], [3, 9]]
+outside = "hold"
+[section.s]
+every = "2*pi/w"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  const Branch b = follow_orbit(model, start, {.parameter = 0, .low = 1.5, .high = 1.7, .most_points = 90});
+  const auto flips = of_type(b, "flip");
+  ASSERT_GE(flips.size(), 2u);
+  for (size_t i = 1; i < flips.size(); ++i) EXPECT_GT(std::abs(flips[i]->values[0] - flips[i - 1]->values[0]), 1e-6);
+}
+
+// A cam lifts its follower off where the force of contact, q'' + 0.2 q' + q + 2 on q = cos(a) + 0.2 cos(2 a), falls to
+// zero: at Om = 1.32909733712724 (by mpmath). Above that it comes back by impacts without number, which vanish there.
+TEST(OrbitBranch, OfImpactsThatAccumulateGoesOnWhereTheyVanish) {
+  const Model model = read_model_text(R"M(
+equations = """
+  q' = v
+  v' = -0.2*v - q - 2 + N
+"""
+[parameters]
+Om = 1.5
+[initial]
+q = 1.3
+v = 0
+[constraint.N]
+gap = "q - cos(Om*t) - 0.2*cos(2*Om*t)"
+restitution = 0.4
+[section.s]
+every = "2*pi/Om"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  const Branch b = follow_orbit(model, start, {.parameter = 0, .low = 0.8, .high = 1.9});
+  ASSERT_EQ(b.special.size(), 1u);
+  EXPECT_EQ(b.special[0].type, "release");
+  EXPECT_NEAR(b.special[0].values[0], 1.32909733712724, 1e-8);
+  EXPECT_TRUE(b.special[0].persists.value_or(false));
+  for (const BranchEnd& end : b.ends) EXPECT_EQ(end.why, "range") << end.detail;
+  for (const BranchPoint& p : b.points) EXPECT_EQ(p.signature.size() == 1, p.values[0] < 1.32909733) << p.values[0];
+}
+
 /// How far from closing runs along the points of a curve in two parameters are, at most.
 double farthest_from_closing(const Model& model, const Branch& curve, int first, int second) {
   double farthest = 0;

@@ -800,6 +800,24 @@ direction = "falling"
   }
 }
 
+// A state that grows for ever, beside a carrier that is switched 500 times a period: a million steps.
+TEST(Orbit, OfWhatDoesNotSettleIsSoughtForAllReturnsHoweverManyStepsAPeriodTakes) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = 1
+  y' = sign(sin(500*pi*t)) + x - y
+"""
+[initial]
+x = 0
+y = 0
+[section.s]
+every = 1
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0, .most_returns = 2100});
+  EXPECT_FALSE(orbit.found);
+  EXPECT_EQ(orbit.why, "unsettled") << orbit.message;
+}
+
 // Three genes in a ring, thresholds at 1/2 (Glass & Pasternack 1978): with g the golden ratio, a switch follows every
 // ln(g), and from one to the next the linear fractional map has the multipliers 1/g and -1/g^2: rates -1 and -2.
 TEST(Exponents, OfACycleHaveErrorsThatContainTheTruth) {
