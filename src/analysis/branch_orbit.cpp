@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/index.hpp"
+#include "model/period.hpp"
 
 namespace saltus {
 namespace {
@@ -16,7 +17,23 @@ constexpr double bent = 1e-4;
 
 }  // namespace
 
+/// Whether time counts somewhere in the range.
+bool OrbitCurve::driven_somewhere() const {
+  std::vector<GivenParameter> second;
+  if (options_.second >= 0) second = {{options_.second, options_.second_low}, {options_.second, options_.second_high}};
+  const auto driven = [&](std::vector<GivenParameter> given) {
+    return time_counts(model_, parameter_values(model_, given));
+  };
+  for (const double value : {options_.low, options_.high}) {
+    if (driven({{options_.parameter, value}})) return true;
+    for (const GivenParameter& other : second)
+      if (driven({{options_.parameter, value}, other})) return true;
+  }
+  return false;
+}
+
 Branch OrbitCurve::follow() {
+  start_.driven = driven_somewhere();
   const Orbit orbit = find_orbit(model_, start_);
   if (!orbit.found) {
     book_.not_found(orbit.why, orbit.message);
@@ -113,8 +130,10 @@ void OrbitCurve::both_ways(CurvePoint first) {
   first.tangent = first.tangent.cwiseProduct(before).cwiseQuotient(problem_.scale()).normalized();
   const OrbitProblem::Frozen frozen = problem_.frozen_signature();
   const auto walker = [&](const CurvePoint& from, int direction) {
-    return [this, &frozen, from, direction] {
+    return [this, &frozen, from, direction, kept = kept_, beside = beside_] {
       problem_.restore(frozen);
+      kept_ = kept;
+      beside_ = beside;
       curve_->refresh_scale();
       return walk(from, direction);
     };
@@ -142,6 +161,7 @@ Followed OrbitCurve::functions() {
           .point = [this](const CurvePoint& p) { return point(p); },
           .special = [this](const Located& l) { return special(l); },
           .pass = [this](const Located& l) { return pass(l); },
+          .anew = [this](const Located& l) { return past_the_cut(l); },
           .renew =
               [this](const CurvePoint& p) {
                 // Near a fold the parameter does not say where on the curve it is.
@@ -255,6 +275,12 @@ std::vector<Test> OrbitCurve::tests(const CurvePoint& p) {
   if (!fine_) return out;
   out.push_back({problem_.symmetry() ? "symmetry" : "flip", flip_test(v.roots)});
   out.push_back({"torus", torus_test(v.roots)});
+  for (Test& t : signature_tests(v)) out.push_back(std::move(t));
+  return out;
+}
+
+std::vector<Test> OrbitCurve::signature_tests(const OrbitView& v) const {
+  std::vector<Test> out;
   for (size_t i = 0; i < v.legs.size(); ++i)
     out.push_back({fmt::format("time {}", i), v.legs[i].length * problem_.direction(), true});
   for (const Monitor& m : v.monitors) out.push_back({m.name, m.lowest.value, true});
@@ -299,7 +325,8 @@ bool OrbitCurve::point(const CurvePoint& p) {
 
 bool OrbitCurve::comes_round(const CurvePoint& p, const BranchPoint& now) {
   const double value = begun_.values[0], from = last_->told.values[0] - value, to = now.values[0] - value;
-  if (!kept_.empty() || walked() < 4 || book_.branch.special.size() == walk_specials_ || from * to >= 0) return false;
+  const bool one_parameter = kept_.empty();
+  if (walked() < 4 || (one_parameter && book_.branch.special.size() == walk_specials_) || from * to >= 0) return false;
   const double share = from / (from - to);
   const auto near = [&](const std::vector<double>& x, const std::vector<double>& there, double close) {
     Vec moved = column_of(x) - column_of(there);
@@ -312,11 +339,15 @@ bool OrbitCurve::comes_round(const CurvePoint& p, const BranchPoint& now) {
   constexpr double close = 0.05;
   if (!near(now.lowest, begun_.lowest, close) || !near(now.highest, begun_.highest, close)) return false;
   Vec guess = (1 - share) * last_->point.z + share * p.z;
-  guess[guess.size() - 1] = value;
-  const std::optional<CurvePoint> there = curve_->correct_at(p, guess, guess.size() - 1);
+  const Index first = guess.size() - static_cast<Index>(begun_.values.size());
+  guess[first] = value;
+  const std::optional<CurvePoint> there = curve_->correct_at(p, guess, first);
   if (!there) return false;
   const BranchPoint again = told(*there);
   constexpr double same = 1e-6;
+  if (!one_parameter &&
+      std::abs(again.values[1] - begun_.values[1]) > same * (options_.second_high - options_.second_low))
+    return false;
   // Without a clock there may be no section to compare states on.
   const auto alike = [](const std::complex<double>& a, const std::complex<double>& b) {
     return std::abs(a - b) <= same * (1 + std::abs(a));

@@ -228,20 +228,26 @@ std::optional<OrbitCurve::Side> OrbitCurve::other_side(const Located& l, double 
   const double value = l.point.last();
   const Vanishing gone = vanishing(view(l.point), l.test.name);
   const std::optional<size_t> impact = vanishing_impact(view(l.point));
+  bool accumulates = false;  // what vanishes ends in a limit of impacts
+  for (size_t k = gone.first; gone.any() && k <= gone.last; ++k)
+    accumulates = accumulates || !old.legs[k].event.resting.empty();
+  const auto other = [&] {  // not only in how many impacts are told before their limit
+    return !accumulates || !same_signature(without_accumulation(problem_.legs()), without_accumulation(old.legs));
+  };
   for (const double reach : {1e-5, 1e-4, 1e-6, 1e-3}) {
     // A fold may lie just behind the change: nearer to it there is an orbit on the far side all the same.
     for (const double nearer : {1.0, 0.1, 0.01}) {
       const Beyond run = run_beyond(l, nearer * reach, old);
-      if (!run.z) continue;
+      if (!run.z || !other()) continue;
       if (std::optional<Side> s = on_side(*run.z, value, run.eps, -incoming, l)) return s;
     }
     const Beyond run = run_beyond(l, reach, old);
-    if (run.z) {
+    if (run.z && other()) {
       if (std::optional<Side> s = on_side(*run.z, value, run.eps, incoming, l)) return s;
     }
     if (impact) {
       problem_.restore(old);
-      if (const std::optional<Vec> z = without_impact(*impact, l)) {
+      if (const std::optional<Vec> z = without_impact(*impact, l); z && other()) {
         if (std::optional<Side> s = both_sides(*z, value, run.eps, incoming, l)) return s;
       }
     }
@@ -355,12 +361,16 @@ bool OrbitCurve::meets_backward(const BranchPoint& p, double value) {
   return false;
 }
 
-std::optional<Passage> OrbitCurve::past_the_cut(const Located& l) {
+bool OrbitCurve::meets_cut(const Located& l) {
   const size_t last = problem_.legs().size() - 1;
   const std::vector<Monitor>& monitors = view(l.point).monitors;
-  const bool met = std::any_of(monitors.begin(), monitors.end(),
-                               [&](const Monitor& m) { return m.name == l.test.name && at_cut(m, last + 1); });
-  if (!met && l.test.name != "time 0" && l.test.name != fmt::format("time {}", last)) return std::nullopt;
+  return l.test.name == "time 0" || l.test.name == fmt::format("time {}", last) ||
+         std::any_of(monitors.begin(), monitors.end(),
+                     [&](const Monitor& m) { return m.name == l.test.name && at_cut(m, last + 1); });
+}
+
+std::optional<Passage> OrbitCurve::past_the_cut(const Located& l) {
+  if (!meets_cut(l)) return std::nullopt;
   const OrbitProblem::Frozen old = problem_.frozen_signature();
   const auto events = [](const std::vector<Leg>& legs) {
     return std::count_if(legs.begin(), legs.end(), [](const Leg& leg) { return leg.happens; });
@@ -368,6 +378,8 @@ std::optional<Passage> OrbitCurve::past_the_cut(const Located& l) {
   const std::optional<Vec> z = problem_.cut_anew(l.before.z);
   if (z && events(problem_.legs()) == events(old.legs)) {
     seen_.resize(0);
+    last_.reset();
+    slope_sign_ = 0;
     return Passage{.goes_on = true, .z = *z, .along = l.before.last_slope() > 0 ? 1.0 : -1.0};
   }
   problem_.restore(old);
@@ -381,7 +393,6 @@ Passage OrbitCurve::pass(const Located& l) {
   // Where a leg vanishes with a square root the parameter turns there: its slope is rounding.
   const double slope = l.point.last_slope(), moved = value - l.before.last();
   const double incoming = (std::abs(slope) > 1e-4 || moved == 0 ? slope : moved) > 0 ? -1 : 1;
-  if (const std::optional<Passage> past = past_the_cut(l)) return *past;
   const std::string type = type_of(l);
   if (looking_ > 0 && is_sought(l, type)) {
     sought_signature_ = problem_.frozen_signature();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/signature.hpp"
 #include "base/index.hpp"
 
 namespace saltus {
@@ -17,8 +18,22 @@ OrbitCurve::Vanishing OrbitCurve::vanishing(const OrbitView& v, const std::strin
   Vanishing out;
   const bool by_time = test.starts_with("time ");
   const size_t named = by_time ? std::stoul(test.substr(5)) : 0;
+  const size_t judged = by_time ? named : test.starts_with("leg ") ? std::stoul(test.substr(4)) : v.legs.size();
   if (by_time && (named == 0 || named + 1 == v.legs.size())) return out;  // the cut
+  // Impacts that accumulate, and the time to their limit, vanish together.
+  std::vector<bool> accumulates(v.legs.size(), false);
+  for (size_t last = 1; last + 1 < v.legs.size(); ++last) {
+    if (v.legs[last].event.resting.empty()) continue;
+    size_t first = last;
+    while (first > 1 && precedes(v.legs[first - 1], v.legs[last])) --first;
+    double length = 0;
+    for (size_t k = first; k <= last; ++k) length += std::abs(v.legs[k].length), accumulates[k] = true;
+    constexpr double small = 1e-2;
+    const bool on_them = judged >= first && judged <= last + (by_time ? 0 : 1);
+    if (length < small * v.period && on_them) return {first, last};
+  }
   for (size_t i = 1; i + 1 < v.legs.size(); ++i) {
+    if (accumulates[i] && !(by_time && i == named)) continue;
     const bool gone = std::abs(v.legs[i].length) < vanished * v.period || (by_time && i == named);
     if (!gone) {
       if (out.any() && out.last + 1 == i && by_time && named < i) break;

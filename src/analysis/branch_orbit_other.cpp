@@ -203,14 +203,85 @@ void OrbitCurve::follow_special(const Located& l) {
                       [this](const Vec& u) { return kept_value(u); }, [this] { return problem_.scale(); });
   followed_ = special_curve(
       functions(), kept, [this](const CurvePoint& p) { return curve_tests(p); },
-      [this](const std::string& type, const Located& at_point) { return add(place(type, at_point), at_point.point); });
+      [this](const std::string& type, const Located& at_point) {
+        SpecialPoint s = place(type, at_point);
+        if (type == "degenerate") s.detail = fmt::format("{} as well", type_of(at_point));
+        return add(std::move(s), at_point.point);
+      });
+  followed_.pass = [this, ends = followed_.pass](const Located& at_point) {
+    const std::optional<Passage> passage = pass_on_curve(at_point);
+    return passage ? *passage : ends(at_point);
+  };
+  followed_.anew = [this](const Located& at_point) { return past_the_cut_on_curve(at_point); };
+  followed_.renew = [this](const CurvePoint& p) { return renew_on_curve(p); };
   curve_.emplace(followed_, curve_options());
   const std::optional<CurvePoint> first = curve_->start(z);
   if (!first) {
     book_.not_found("special", "Newton's method does not converge on the curve of the special point");
     return;
   }
+  beside_ = zeros_at(first->z);
   both_ways(*first);
+}
+
+std::optional<Passage> OrbitCurve::past_the_cut_on_curve(const Located& l) {
+  if (!meets_cut(l)) return std::nullopt;
+  const std::optional<Vec> z = cut_on_curve(l.before.z);
+  if (!z) return std::nullopt;
+  return Passage{.goes_on = true, .z = *z, .along = l.before.last_slope() > 0 ? 1.0 : -1.0};
+}
+
+std::optional<Passage> OrbitCurve::pass_on_curve(const Located& l) {
+  if (meets_cut(l)) return Passage{.why = "failed", .detail = "an event meets the place where the orbit is cut"};
+  if (!type_of(l).empty()) return std::nullopt;
+  beside_.insert(l.test.name);  // nothing happens there
+  return Passage{.goes_on = true, .z = l.behind.z, .along = l.before.last_slope() > 0 ? 1.0 : -1.0};
+}
+
+std::optional<Vec> OrbitCurve::renew_on_curve(const CurvePoint& p) {
+  const bool turns = std::abs(p.last_slope()) < 1e-6;
+  if (!turns && problem_.needs_cut(p.z)) {
+    if (const std::optional<Vec> z = cut_on_curve(p.z)) return z;
+  }
+  return problem_.renew_phase(p.z) ? std::optional<Vec>(p.z) : std::nullopt;
+}
+
+std::optional<Vec> OrbitCurve::cut_on_curve(const Vec& z) {
+  if (kept_.starts_with("time ")) return std::nullopt;  // of a leg that a run need not have
+  const OrbitProblem::Frozen old = problem_.frozen_signature();
+  const std::string kept = kept_;
+  const Monitor* monitor = nullptr;
+  const std::vector<Monitor> before = view({.z = z}).monitors;
+  for (const Monitor& m : before)
+    if (m.name == kept_) monitor = &m;
+  const auto events = [](const std::vector<Leg>& legs) {
+    return std::count_if(legs.begin(), legs.end(), [](const Leg& leg) { return leg.happens; });
+  };
+  std::optional<Vec> cut = problem_.cut_anew(z);
+  seen_.resize(0);
+  if (cut && events(problem_.legs()) != events(old.legs)) cut.reset();
+  if (cut && monitor) {  // its leg has another number now
+    const Monitor* nearest = nullptr;
+    const std::vector<Monitor>& after = view({.z = *cut}).monitors;
+    for (const Monitor& m : after) {
+      const Guard &a = m.guard.guard, &b = monitor->guard.guard;
+      if (a.kind != b.kind || a.item != b.item || a.side != b.side) continue;
+      if (!nearest || std::abs(m.lowest.value) < std::abs(nearest->lowest.value)) nearest = &m;
+    }
+    if (nearest) kept_ = nearest->name;
+    if (!nearest || std::abs(nearest->lowest.value) > 1e-6) cut.reset();
+  }
+  singular_ = {};
+  if (cut) curve_->refresh_scale();
+  if (cut && curve_->start(*cut)) {
+    beside_ = zeros_at(*cut);
+    return cut;
+  }
+  kept_ = kept;
+  problem_.restore(old);
+  curve_->refresh_scale();
+  seen_.resize(0);
+  return std::nullopt;
 }
 
 std::optional<Vec> OrbitCurve::without_kept_impact(const Located& l) {
@@ -285,18 +356,24 @@ std::vector<Test> OrbitCurve::curve_tests(const CurvePoint& p) {
     out.push_back({"resonance 1:3", cosine + 0.5});
     out.push_back({"resonance 1:4", cosine});
   }
-  for (size_t i = 0; i < v.legs.size(); ++i) {
-    const std::string name = fmt::format("time {}", i);
-    if (name != kept_ && !shares_zero(v, i)) out.push_back({name, v.legs[i].length * problem_.direction(), true});
-  }
-  for (const Monitor& m : v.monitors) {
-    if (m.name != kept_ && std::abs(m.lowest.value) > 1e-7) out.push_back({m.name, m.lowest.value, true});
+  for (const Test& t : signature_tests(v)) {
+    if (t.name != kept_ && !beside_.contains(t.name)) out.push_back(t);
   }
   return out;
 }
 
-bool OrbitCurve::shares_zero(const OrbitView& v, size_t leg) const {
-  return std::abs(v.legs[leg].length) < vanished * v.period;
+std::set<std::string> OrbitCurve::zeros_at(const Vec& z) {
+  constexpr double nothing = 1e-7;
+  std::set<std::string> out;
+  const OrbitView& v = view({.z = z});
+  for (const Test& t : signature_tests(v)) {
+    if (std::abs(t.value) < (t.name.starts_with("time ") ? vanished * v.period : nothing)) out.insert(t.name);
+  }
+  // On a leg without length there is nothing to judge.
+  for (const Monitor& m : v.monitors) {
+    if (out.contains(fmt::format("time {}", m.leg))) out.insert(m.name);
+  }
+  return out;
 }
 
 }  // namespace saltus

@@ -9,9 +9,10 @@ namespace saltus {
 namespace {
 
 constexpr int most_iterations = 12;
-constexpr double same_place = 1e-5;   ///< zeros nearer than this share of a step are one place
-constexpr double near_enough = 1e-5;  ///< steps below it are followed by one with the same matrix
-constexpr int easy = 4, hard = 7;     ///< iterations of Newton's method after which steps grow, or shrink
+constexpr double same_place = 1e-5;       ///< zeros nearer than this share of a step are one place
+constexpr double shortest_halved = 1e-5;  ///< it is not halved again for a zero that is not found on it
+constexpr double near_enough = 1e-5;      ///< steps below it are followed by one with the same matrix
+constexpr int easy = 4, hard = 7;         ///< iterations of Newton's method after which steps grow, or shrink
 
 const Test* find(const std::vector<Test>& tests, const std::string& name) {
   for (const Test& t : tests) {
@@ -151,7 +152,8 @@ std::optional<Located> Continuation::locate(const CurvePoint& a, const CurvePoin
       s = low + share * (high - low);
       here = correct(a, s, between(a, b, s, step));
     }
-    if (!here && !from.breaks && high - low < 0.05 * step) {  // curves that meet do so on a straight line
+    // Curves that meet do so on a straight line; a short step is one.
+    if (!here && (from.breaks ? step <= shortest_halved : high - low < 0.05 * step)) {
       const double share = f_low / (f_low - f_high);
       best = before;
       best.z += share * (behind.z - before.z);
@@ -197,7 +199,7 @@ void Continuation::refine(Located& l, double step) const {
 
 std::vector<Located> Continuation::zeros_between(const CurvePoint& a, const CurvePoint& b, double step,
                                                  const std::vector<Test>& from, const std::vector<Test>& to,
-                                                 bool& lost) const {
+                                                 Lost& lost) const {
   std::vector<Located> found;
   for (const Test& before : from) {
     const Test* after = find(to, before.name);
@@ -205,7 +207,7 @@ std::vector<Located> Continuation::zeros_between(const CurvePoint& a, const Curv
     if (std::optional<Located> zero = locate(a, b, step, before, *after))
       found.push_back(std::move(*zero));
     else
-      lost = true;
+      lost.any = true, lost.breaks = lost.breaks || before.breaks;
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Located& p, const Located& q) { return p.distance < q.distance; });
@@ -224,7 +226,7 @@ void Continuation::add_before_break(const CurvePoint& a, const CurvePoint& b, do
     const bool known = std::any_of(found.begin(), found.end(), [&](const Located& l) { return l.test.name == t.name; });
     if (!t.breaks && !known) smooth.push_back(t);
   }
-  bool lost = false;
+  Lost lost;
   std::vector<Located> more = zeros_between(a, *before, s, smooth, followed_.tests(*before), lost);
   found.insert(found.begin(), more.begin(), more.end());
   std::stable_sort(found.begin(), found.end(),
@@ -303,7 +305,7 @@ CurveEnd Continuation::walk(CurvePoint from) {
     }
     // What happens on the way, in order.
     std::vector<Test> then = followed_.tests(*next);
-    bool lost = false;
+    Lost lost;
     std::vector<Located> found = zeros_between(from, *next, made, tests, then, lost);
     add_before_break(from, *next, made, tests, found);
     // Where the problem changes, what vanishes with it is not special by itself (a leg that appears with a square
@@ -319,18 +321,23 @@ CurveEnd Continuation::walk(CurvePoint from) {
     });
     int places = 0;
     for (size_t k = 0; k < found.size(); ++k) places += k == 0 || found[k].distance - found[k - 1].distance > near;
-    if (((lost && found.empty()) || places > 2) && made > 1e-5 && made > 100 * options_.smallest_step) {
+    const bool unclear = (lost.any && found.empty()) || (lost.breaks && changes_at.empty());
+    if ((unclear || places > 2) && made > shortest_halved && made > 100 * options_.smallest_step) {
       step = made / 2;
       --count;
       continue;
     }
     bool broken = false;
+    // A step that is made again, from its start, tells what is on it then.
+    const auto first_break = std::find_if(found.begin(), found.end(), [](const Located& l) { return l.test.breaks; });
+    std::optional<Passage> anew;
+    if (followed_.anew && first_break != found.end()) anew = followed_.anew(*first_break);
     for (const Located& l : found) {
       if (!l.test.breaks) {
-        if (!followed_.special(l)) return {"stopped", {}, l.point.z[n - 1]};
+        if (!anew && !followed_.special(l)) return {"stopped", {}, l.point.z[n - 1]};
         continue;
       }
-      const Passage passage = followed_.pass(l);
+      const Passage passage = anew ? *anew : followed_.pass(l);
       if (!passage.goes_on) return {passage.why, passage.detail, l.point.z[l.point.z.size() - 1]};
       std::optional<CurvePoint> again = start(passage.z);
       if (!again) return {"failed", "Newton's method does not converge behind the special point", l.point.z[n - 1]};

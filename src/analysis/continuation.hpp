@@ -77,6 +77,8 @@ struct Followed {
   std::function<bool(const Located&)> special;
   /// A zero of one that does.
   std::function<Passage(const Located&)> pass;
+  /// The same where it means nothing: the start of the step in other unknowns, from which it is made again. Or nothing.
+  std::function<std::optional<Passage>(const Located&)> anew{};
   /// Called between steps; may change the unknowns. Gives the point anew, or nothing.
   std::function<std::optional<Vec>(const CurvePoint&)> renew;
 };
@@ -128,9 +130,13 @@ class Continuation {
   /// A place where another curve is met: Newton's method along one of them does not get there.
   void refine(Located& l, double step) const;
 
-  /// The zeros of all tests between two points, in order; `lost`: one is not found.
+  /// Zeros that are not found: any, or one of a test that breaks the problem.
+  struct Lost {
+    bool any = false, breaks = false;
+  };
+  /// The zeros of all tests between two points, in order.
   std::vector<Located> zeros_between(const CurvePoint& a, const CurvePoint& b, double step,
-                                     const std::vector<Test>& from, const std::vector<Test>& to, bool& lost) const;
+                                     const std::vector<Test>& from, const std::vector<Test>& to, Lost& lost) const;
   double comes_round(const CurvePoint& from, const CurvePoint& to, double made, const CurvePoint& origin) const;
   /// Tests that vanish before the first break and have their sign again behind it: a multiplier that passes -1 on its
   /// way to infinity.

@@ -28,7 +28,7 @@ Lookout::Lookout(const Model& model, const RunOptions& options, int section)
       end_(model.states.size()),
       scale_(model.states.size(), 0.0) {
   if (!watches_) return;
-  if (!model.autonomous()) {
+  if (time_counts(model, options.parameters)) {
     const auto period = period_in_time(model, options.parameters);
     time_ = period ? Time::periodic : Time::other;
     if (period) period_ = period->value;

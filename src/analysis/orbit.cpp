@@ -32,19 +32,18 @@ Orbit try_orbit(const Program& program, const OrbitOptions& options) {
 }
 
 OrbitSearch::OrbitSearch(const Program& program, const OrbitOptions& options)
-    : options_(options),
-      direction_(options.backward ? -1.0 : 1.0),
-      model_(program.model()),
-      program_(&program) {
+    : options_(options), direction_(options.backward ? -1.0 : 1.0), model_(program.model()), program_(&program) {
   if (std::any_of(model_.sections.begin(), model_.sections.end(), [](const Section& s) { return s.stop; })) {
     for (Section& s : model_.sections) s.stop = false;
     use_model();
   }
-  const std::optional<Period> period = period_in_time(model_, options.run.parameters);
-  forced_ = period.has_value() || !model_.autonomous();
-  if (period) clock_ = period->value;
   section_ = options.section;
-  if (section_ >= 0 && model_.sections[at(section_)].kind == Section::Kind::every) {
+  const bool by_clock = section_ >= 0 && model_.sections[at(section_)].kind == Section::Kind::every;
+  const std::optional<Period> period = period_in_time(model_, options.run.parameters);
+  forced_ = (period.has_value() || !model_.autonomous()) &&
+            (options.driven || by_clock || time_counts(model_, options.run.parameters));
+  if (period && forced_) clock_ = period->value;
+  if (by_clock) {
     const double every = constant_value(model_.sections[at(section_)].value, options.run.parameters);
     const double ratio = clock_ > 0 ? every / clock_ : 0;
     const bool whole = std::abs(ratio - std::round(ratio)) < 1e-9 && ratio > 0.5;

@@ -29,6 +29,7 @@ struct OrbitOptions {
   bool backward = false;  ///< settle and close backward in time
   std::vector<std::pair<int, double>> modulo{};  ///< states that may grow by multiples of a number
   long most_returns = 3000;                      ///< of the run that settles
+  bool driven = false;                           ///< time counts, though nothing depends on it at these parameters
   std::optional<double> clock_from{};            ///< sections by the clock count from here; none: from the start
 };
 

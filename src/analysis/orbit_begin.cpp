@@ -227,7 +227,9 @@ OrbitSearch::Returns OrbitSearch::returns_by_clock(const Begin& begin) {
     o.from = begin.t + direction_ * clock_ * static_cast<double>(seen);
     o.until = begin.t + direction_ * clock_ * static_cast<double>(seen + 1);
     o.initial = out.last;
+    reports = 0;
     const Trajectory run = simulator_->run(o);
+    if (reports > most_reports) throw Failure{"run", "one period takes more steps than a run is given"};
     if (run.end.why != Why::time) throw Failure{"run", "the run ends early: " + run.end.message};
     last_arc_ = run.last;
     add_return(out, o.until, run.end.state);

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ class OrbitCurve {
   Branch follow_cycles(const Birth& birth);
 
  private:
+  bool driven_somewhere() const;
   CurveOptions curve_options() const;
   std::optional<Vec> prepare(const Orbit& orbit);
   std::optional<CurvePoint> begin(const Orbit& orbit);
@@ -46,6 +48,8 @@ class OrbitCurve {
   BranchEnd walk(const CurvePoint& from, int direction);
   const OrbitView& view(const CurvePoint& p);
   std::vector<Test> tests(const CurvePoint& p);
+  /// The guards and lengths of legs, beyond whose zero the signature is another one.
+  std::vector<Test> signature_tests(const OrbitView& v) const;
   BranchPoint told(const CurvePoint& p);
   bool point(const CurvePoint& p);
   /// Points between two, where what is told turns: it may do so where the unknowns hardly move.
@@ -116,8 +120,14 @@ class OrbitCurve {
   double kept_value(const Vec& z);
   /// Where the curve of a special point is special itself.
   std::vector<Test> curve_tests(const CurvePoint& p);
-  /// A leg that vanishes all along the curve.
-  bool shares_zero(const OrbitView& v, size_t leg) const;
+  /// Tests that are zero at a point of the curve: they are so all along it, by what is kept.
+  std::set<std::string> zeros_at(const Vec& z);
+  std::optional<Passage> past_the_cut_on_curve(const Located& l);
+  /// Where another test is zero and the point stays what it is: a surface that moves nothing.
+  std::optional<Passage> pass_on_curve(const Located& l);
+  std::optional<Vec> renew_on_curve(const CurvePoint& p);
+  /// The orbit cut elsewhere, with the same events; what is kept has another name then.
+  std::optional<Vec> cut_on_curve(const Vec& z);
 
   // ---- what a change is ---------------------------------------------------------------------------------------------
 
@@ -194,6 +204,7 @@ class OrbitCurve {
   OneSided matrix_after(const Side& side, double value);
   /// Whether an orbit that exists backward in time only ends at the same place.
   bool meets_backward(const BranchPoint& p, double value);
+  bool meets_cut(const Located& l);
   /// Where an event meets the cut, which means nothing: the orbit cut elsewhere, before that.
   std::optional<Passage> past_the_cut(const Located& l);
   Passage pass(const Located& l);
@@ -208,7 +219,8 @@ class OrbitCurve {
   int looking_ = 0;  ///< points still to be looked at for a special point sought
   std::optional<Located> sought_;
   OrbitProblem::Frozen sought_signature_;
-  std::string kept_;  ///< the test kept at zero on a curve in two parameters
+  std::string kept_;              ///< the test kept at zero on a curve in two parameters
+  std::set<std::string> beside_;  ///< tests that mean nothing there: zero with it, or of what moves nothing
   Singularity singular_;
   double first_step_ = 0.005;  ///< of a walk: smaller where a branch begins beside another one
   double longest_ = 0;

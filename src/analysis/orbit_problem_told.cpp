@@ -80,7 +80,7 @@ std::vector<OrbitProblem::Told> OrbitProblem::told_by_clock(const OrbitView& vie
 /// A time without whole periods of the model's own time.
 double OrbitProblem::in_first_period(double since) const {
   constexpr double whole = 1e-9;
-  const std::optional<Period> clock = period_in_time(model_, values_);
+  const std::optional<Period> clock = forced_ ? period_in_time(model_, values_) : std::nullopt;
   if (!clock) return since;
   const double left = since - clock->value * std::floor(since / clock->value);
   return std::min(left, clock->value - left) < whole * clock->value ? 0.0 : left;

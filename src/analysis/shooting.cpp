@@ -545,8 +545,12 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
     double value = 0;
     switch (leg.end) {
       case Leg::End::time:
-        value = leg.length - leg.until;
+        value = leg.length - (leg.share > 0 ? 0 : leg.until);
         h(0, n) = 1;
+        for (size_t k = i; leg.share > 0 && k > 0 && (k == i || legs[k - 1].end == Leg::End::part); --k) {
+          value -= leg.share * legs[k - 1].length;
+          J(row + n, (n + 1) * ix(k - 1) + n) -= leg.share;
+        }
         break;
       case Leg::End::clock:
         value = end - leg.until;

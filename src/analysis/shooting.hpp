@@ -30,6 +30,7 @@ struct Leg {
   bool happens = false;
   int known = 0;              ///< zeros of the guard at the start of the leg
   double until = 0;           ///< clock: absolute time; time: the length, kept
+  double share = 0;           ///< time: of the stretch before it instead, where the two shrink together
   Vec until_by{};             ///< clock: how that moves with each parameter followed
   double ticks = 0;           ///< clock of a jump: which tick
   std::vector<int> starts{};  ///< sign of the `on` of each jump after a reset; 0: no matter

@@ -8,6 +8,11 @@
 #include "model/linear_form.hpp"
 
 namespace saltus {
+
+bool precedes(const Leg& leg, const Leg& rest) {
+  return leg.happens && !leg.event.hits.empty() && leg.event.before == leg.event.after && leg.arc.mode == rest.arc.mode;
+}
+
 namespace {
 
 constexpr double shortest_leg = 1e-4;  ///< of those before an accumulation, as a share of the period
@@ -23,6 +28,8 @@ void skip_short(std::vector<Leg>& legs, Leg& rest, double period) {
     legs.pop_back();
   }
   rest.until = rest.length;
+  // They shrink and grow together with those before them.
+  if (!legs.empty() && precedes(legs.back(), rest)) rest.share = rest.length / legs.back().length;
 }
 
 double evaluate(std::span<const double> c, double tau) {
@@ -207,6 +214,15 @@ std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0
       out.push_back(std::move(part));
     }
     t += length;
+  }
+  return out;
+}
+
+std::vector<Leg> without_accumulation(const std::vector<Leg>& legs) {
+  std::vector<Leg> out;
+  for (const Leg& leg : without_nodes(legs)) {
+    while (!leg.event.resting.empty() && !out.empty() && precedes(out.back(), leg)) out.pop_back();
+    out.push_back(leg);
   }
   return out;
 }

@@ -29,6 +29,12 @@ std::vector<Leg> without_nodes(const std::vector<Leg>& legs);
 /// Whether modes, guards and what happens are the same, in however many parts.
 bool same_signature(const std::vector<Leg>& a, const std::vector<Leg>& b);
 
+/// Whether a leg ends in one of the impacts whose limit ends another.
+bool precedes(const Leg& leg, const Leg& rest);
+
+/// Without parts, and without the impacts that accumulate before a limit: how many are told means nothing.
+std::vector<Leg> without_accumulation(const std::vector<Leg>& legs);
+
 /// How a guard stands on a leg: the sign it must have, and its zeros at both ends.
 struct LegGuard {
   Guard guard;

@@ -153,7 +153,8 @@ class Sweeper {
     try {
       set_values(options, run);
       check_clocks(model_, options.parameters);
-      const auto period = phased_ ? period_in_time(model_, options.parameters) : std::nullopt;
+      const bool driven = phased_ && time_counts(model_, options.parameters);
+      const auto period = driven ? period_in_time(model_, options.parameters) : std::nullopt;
       set_start(options, run, before, period);
       set_end(options);
       follow(simulator, options, period ? period->value : 0, stop, result);

@@ -19,7 +19,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 /// One that changes with time is no map of states.
 std::string map_note(const Model& model, const SectionMap& map) {
-  if (model.autonomous()) return "";
+  if (!time_counts(model, map.run.parameters)) return "";
   const Section& section = model.sections[static_cast<size_t>(map.section)];
   if (section.kind != Section::Kind::every)
     return fmt::format(

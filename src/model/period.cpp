@@ -57,7 +57,9 @@ Expr turns(double n, const Expr& slope) {
 
 class TimeAnalysis {
  public:
-  TimeAnalysis(const Model& model, const std::vector<double>& parameters) : model_(model), parameters_(parameters) {}
+  /// `zeros`: what a parameter with the value 0 multiplies does not count.
+  TimeAnalysis(const Model& model, const std::vector<double>& parameters, bool zeros = false)
+      : model_(model), parameters_(parameters), zeros_(zeros) {}
 
   InTime operator()(const Expr& root) {
     // Names are analysed before the formulas that use them, by a list: they may chain deeply.
@@ -94,6 +96,7 @@ class TimeAnalysis {
     std::vector<InTime> a;
     for (size_t i = 0; i < e.size(); ++i) a.push_back(done_.at(e.argument(i)));
     if (std::all_of(a.begin(), a.end(), [](const InTime& p) { return p.constant; })) return {.constant = true};
+    if (zeros_ && vanishes(e, a)) return {};
     if (std::all_of(a.begin(), a.end(), [](const InTime& p) { return p.linear(); })) {
       switch (e.op()) {
         case Op::add: return {.slope = a[0].slope + a[1].slope};
@@ -122,6 +125,12 @@ class TimeAnalysis {
     return repeats_with(a);
   }
 
+  /// A product with a constant factor that is zero.
+  bool vanishes(const Expr& e, const std::vector<InTime>& a) const {
+    const auto zero = [&](size_t i) { return a[i].constant && constant_value(e.argument(i), parameters_) == 0; };
+    return (e.op() == Op::mul && (zero(0) || zero(1))) || (e.op() == Op::div && zero(0));
+  }
+
   /// Something that repeats as its linear argument advances; a frequency of value 0 is no dependence on time.
   InTime wave(const Expr& period, const InTime& argument) const {
     if (argument.steady() || constant_value(argument.slope, parameters_) == 0) return {};
@@ -140,6 +149,7 @@ class TimeAnalysis {
 
   const Model& model_;
   const std::vector<double>& parameters_;
+  bool zeros_;
   ExprMap<InTime> done_;
 };
 
@@ -186,29 +196,44 @@ std::optional<Period> common_period(const std::vector<Expr>& periods, const std:
   return Period{formula, constant_value(formula, parameters)};
 }
 
-}  // namespace
-
-std::optional<Period> period_in_time(const Model& model, const std::vector<double>& parameters) {
+std::vector<Expr> formulas_that_move(const Model& model) {
   std::vector<Expr> all;
   for (const State& s : model.states) all.push_back(s.rate);
   for (const Constraint& c : model.constraints) {
     all.push_back(c.gap);
     if (c.restitution) all.push_back(*c.restitution);
   }
-  std::vector<Expr> periods;
   for (const Jump& j : model.jumps) {
     all.push_back(j.on);
     if (j.when) all.push_back(*j.when);
     for (const Assignment& a : j.set) all.push_back(a.value);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<Period> period_in_time(const Model& model, const std::vector<double>& parameters) {
+  std::vector<Expr> periods;
+  for (const Jump& j : model.jumps) {
     if (j.every) unite(periods, {*j.every});
   }
   TimeAnalysis analysis(model, parameters);
-  for (const Expr& e : all) {
+  for (const Expr& e : formulas_that_move(model)) {
     const InTime part = analysis(e);
     if (!part.evident || !part.slope.is_number(0)) return std::nullopt;
     unite(periods, part.periods);
   }
   return common_period(periods, parameters);
+}
+
+bool time_counts(const Model& model, const std::vector<double>& parameters) {
+  if (model.autonomous()) return false;
+  if (std::any_of(model.jumps.begin(), model.jumps.end(), [](const Jump& j) { return j.every.has_value(); }))
+    return true;
+  TimeAnalysis analysis(model, parameters, true);
+  const std::vector<Expr> all = formulas_that_move(model);
+  return std::any_of(all.begin(), all.end(), [&](const Expr& e) { return !analysis(e).steady(); });
 }
 
 }  // namespace saltus

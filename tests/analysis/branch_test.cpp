@@ -1444,6 +1444,165 @@ every = "2*pi/w"
   }
 }
 
+// The orbit that touches the stop at d touches the one at -0.4 as well where its amplitude is 0.4: behind that there is
+// no orbit that touches d alone.
+TEST(OrbitBranch, OfGrazingImpactsEndsWhereAnotherStopIsTouchedAsWell) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -x - 0.1*v + cos(w*t) - N + M
+"""
+[parameters]
+w = 4
+d = 0.2
+[initial]
+x = 0
+v = 0
+[constraint.N]
+gap = "d - x"
+restitution = 0.8
+[constraint.M]
+gap = "x + 0.4"
+restitution = 0.8
+[section.s]
+every = "2*pi/w"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  BranchOptions range{.parameter = 0, .low = 2, .high = 5};
+  const Branch first = follow_orbit(model, start, range);
+  const auto grazes = of_type(first, "impact-grazing");
+  const auto free_one = std::find_if(grazes.begin(), grazes.end(), [](const SpecialPoint* s) {
+    const double w = s->values[0];
+    return std::abs(1 / std::hypot(1 - w * w, 0.1 * w) - 0.2) < 1e-9;
+  });
+  ASSERT_NE(free_one, grazes.end());
+  range.low = 1.5;
+  range.second = 1;
+  range.second_low = 0.05;
+  range.second_high = 0.6;
+  const Branch curve = begun_at(**free_one, model, start, range);
+  ASSERT_TRUE(curve.found) << curve.message;
+  ASSERT_EQ(curve.special.size(), 1u);
+  EXPECT_EQ(curve.special[0].type, "degenerate");
+  EXPECT_EQ(curve.special[0].detail, "impact-grazing as well");
+  EXPECT_NEAR(curve.special[0].values[1], 0.4, 1e-9);
+  for (const BranchPoint& p : curve.points) {
+    EXPECT_NEAR(p.values[1], 1 / std::hypot(1 - p.values[0] * p.values[0], 0.1 * p.values[0]), 1e-9);
+    EXPECT_LE(p.values[1], 0.4 + 1e-9);
+  }
+}
+
+// A spring of straight pieces and a sensor in steps: beside each touch of a step the orbit flips. Where an event meets
+// the cut in the same step of the branch, that step is made again.
+TEST(OrbitBranch, TellsAFlipOnceWhereAnEventMeetsTheCutBehindIt) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = -spring(x) - 0.1*v + cos(w*t) - 0.3*floor(2*x)/2
+"""
+[parameters]
+w = 1.5
+[initial]
+x = 0
+v = 0
+[table.spring]
+points = [[-3, -9], [-1, -1], [1, 1], [3, 9]]
+outside = "hold"
+[section.s]
+every = "2*pi/w"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  const Branch b = follow_orbit(model, start, {.parameter = 0, .low = 1.5, .high = 1.7, .most_points = 90});
+  const auto flips = of_type(b, "flip");
+  ASSERT_GE(flips.size(), 2u);
+  for (size_t i = 1; i < flips.size(); ++i) EXPECT_GT(std::abs(flips[i]->values[0] - flips[i - 1]->values[0]), 1e-6);
+}
+
+// A cam lifts its follower off where the force of contact, q'' + 0.2 q' + q + 2 on q = cos(a) + 0.2 cos(2 a), falls to
+// zero: at Om = 1.32909733712724 (by mpmath). Above that it comes back by impacts without number, which vanish there.
+TEST(OrbitBranch, OfImpactsThatAccumulateGoesOnWhereTheyVanish) {
+  const Model model = read_model_text(R"M(
+equations = """
+  q' = v
+  v' = -0.2*v - q - 2 + N
+"""
+[parameters]
+Om = 1.5
+[initial]
+q = 1.3
+v = 0
+[constraint.N]
+gap = "q - cos(Om*t) - 0.2*cos(2*Om*t)"
+restitution = 0.4
+[section.s]
+every = "2*pi/Om"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  const Branch b = follow_orbit(model, start, {.parameter = 0, .low = 0.8, .high = 1.9});
+  ASSERT_EQ(b.special.size(), 1u);
+  EXPECT_EQ(b.special[0].type, "release");
+  EXPECT_NEAR(b.special[0].values[0], 1.32909733712724, 1e-8);
+  EXPECT_TRUE(b.special[0].persists.value_or(false));
+  for (const BranchEnd& end : b.ends) EXPECT_EQ(end.why, "range") << end.detail;
+  for (const BranchPoint& p : b.points) EXPECT_EQ(p.signature.size() == 1, p.values[0] < 1.32909733) << p.values[0];
+}
+
+/// How far from closing runs along the points of a curve in two parameters are, at most.
+double farthest_from_closing(const Model& model, const Branch& curve, int first, int second) {
+  double farthest = 0;
+  for (const BranchPoint& p : curve.points) {
+    RunOptions o = run_of(model);
+    o.parameters = parameter_values(model, std::vector<GivenParameter>{{first, p.values[0]}, {second, p.values[1]}});
+    o.initial = p.state;
+    o.from = p.t;
+    o.until = p.t + p.period;
+    const Trajectory run = simulate(Program(model), o);
+    for (size_t i = 0; i < p.state.size(); ++i) farthest = std::max(farthest, std::abs(run.end.state[i] - p.state[i]));
+  }
+  return farthest;
+}
+
+// Teeth of gears with play. Folds and flips of orbits that touch one flank come to where these touch it once more, or
+// the other one; on the way events pass the place where orbits are cut.
+TEST(OrbitBranch, OfFoldsAndFlipsInTwoParametersHasOrbitsOnly) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = v
+  v' = 0.1 + Fa*cos(Om*t) - 0.2*v - if(x > 1, x - 1, if(x < -1, x + 1, 0))
+"""
+[parameters]
+Fa = 0.1
+Om = 0.7
+[initial]
+x = 1.1
+v = 0
+[section.s]
+every = "2*pi/Om"
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  BranchOptions range{.parameter = 0, .low = 0.01, .high = 1.5};
+  const Branch first = follow_orbit(model, start, range);
+  range.second = 1;
+  range.second_low = 0.3;
+  range.second_high = 1.5;
+  const auto folds = of_type(first, "fold"), flips = of_type(first, "flip");
+  ASSERT_EQ(folds.size(), 4u);
+  ASSERT_EQ(flips.size(), 2u);
+  int closed = 0, degenerate = 0;
+  for (const SpecialPoint* s : {folds[0], folds[1], folds[2], folds[3], flips[0]}) {
+    const Branch curve = begun_at(*s, model, start, range);
+    ASSERT_TRUE(curve.found) << curve.message;
+    EXPECT_LT(farthest_from_closing(model, curve, 0, 1), 1e-8) << s->label;
+    closed += curve.ends[0].why == "closed";
+    for (const SpecialPoint* d : of_type(curve, "degenerate")) {
+      EXPECT_EQ(d->detail, "grazing as well");
+      ++degenerate;
+    }
+  }
+  EXPECT_EQ(closed, 2);
+  EXPECT_EQ(degenerate, 5);
+}
+
 // A tank runs empty, rests, and fills again.
 Model tank_that_rests() {
   return read_model_text(R"M(

@@ -772,6 +772,52 @@ every = 1
   EXPECT_NEAR(orbit.multipliers[0].real(), 0.19, 1e-9);
 }
 
+// Van der Pol's cycle has its own period, 6.66328686 at mu = 1, whatever the frequency of a force is that is not there.
+TEST(Orbit, UnderAForceOfAmplitudeZeroIsThatWithoutIt) {
+  for (const char* const force : {"A*cos(w*t)", "x*sin(0*A*t)", "A*t/3", "0"}) {
+    const Model model = read_model_text(fmt::format(R"M(
+equations = """
+  x' = v
+  v' = (1 - x^2)*v - x + {}
+"""
+[parameters]
+A = 0
+w = 2.3
+[initial]
+x = 1
+v = 0
+[section.s]
+on = "v"
+direction = "falling"
+)M",
+                                                    force));
+    for (const int section : {0, -1}) {
+      const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = section});
+      ASSERT_TRUE(orbit.found) << force << ": " << orbit.message;
+      EXPECT_NEAR(orbit.period, 6.66328686, 1e-8) << force;
+      EXPECT_TRUE(orbit.autonomous) << force;
+    }
+  }
+}
+
+// A state that grows for ever, beside a carrier that is switched 500 times a period: a million steps.
+TEST(Orbit, OfWhatDoesNotSettleIsSoughtForAllReturnsHoweverManyStepsAPeriodTakes) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = 1
+  y' = sign(sin(500*pi*t)) + x - y
+"""
+[initial]
+x = 0
+y = 0
+[section.s]
+every = 1
+)M");
+  const Orbit orbit = find_orbit(model, {.run = run_of(model), .section = 0, .most_returns = 2100});
+  EXPECT_FALSE(orbit.found);
+  EXPECT_EQ(orbit.why, "unsettled") << orbit.message;
+}
+
 // Three genes in a ring, thresholds at 1/2 (Glass & Pasternack 1978): with g the golden ratio, a switch follows every
 // ln(g), and from one to the next the linear fractional map has the multipliers 1/g and -1/g^2: rates -1 and -2.
 TEST(Exponents, OfACycleHaveErrorsThatContainTheTruth) {

@@ -184,6 +184,27 @@ TEST(Sweep, ContinuesAtThePhaseOfTheDrive) {
   EXPECT_NEAR(std::tan(w * t), w, 1e-7);  // where the steady state (sin wt - w cos wt)/(1 + w^2) vanishes
 }
 
+// Van der Pol's oscillator, met where it turns: of period 1 without a force, and with one that it follows.
+TEST(Sweep, TellsThePeriodWhereTheAmplitudeOfTheDriveIsZero) {
+  const Program program(read_model_text(R"(
+equations = """
+x' = v
+v' = (1 - x^2)*v - x + A*cos(t)
+"""
+[parameters]
+A = 1
+[initial]
+x = 1
+v = 0
+[section.turn]
+on = "v"
+direction = "falling"
+)"));
+  SweepPlan plan = plan_for(program.model(), "A", {0, 1});
+  plan.skip = 300;
+  for (const SweepRun& run : compute(program, plan)) EXPECT_EQ(run.period, 1) << run.message;
+}
+
 TEST(Sweep, ARunThatEndsBadlyIsARowNotAnError) {
   const Program program(
       read_model_text("equations = \"x' = a*x^2\"\n[parameters]\na = 1\n[initial]\nx = 1\n"
