@@ -10,6 +10,11 @@
 
 namespace saltus {
 
+bool is_solved(const Guard& guard, const Program& program) {
+  if (guard.kind == GuardKind::gap) return program.model().form.gaps[at(guard.item)].degree == 0;
+  return guard.kind == GuardKind::sigma || guard.kind == GuardKind::lambda;
+}
+
 void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool expand_slopes) {
   watches_.clear();
   Series& series = smooth.series();
@@ -228,7 +233,7 @@ void Watches::found_at(double tau, double resolution, std::vector<Guard>& out) c
   for (const Watch& w : watches_) {
     if (!w.found || std::abs(w.root - tau) > resolution) continue;
     Guard guard = w.guard;
-    if (w.late && (guard.kind == GuardKind::sigma || guard.kind == GuardKind::lambda)) guard.side = 0;
+    if (w.late && is_solved(guard, program_)) guard.side = 0;
     if (w.touch) guard.side = 0;
     out.push_back(guard);
   }
