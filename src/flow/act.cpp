@@ -154,6 +154,7 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
       case GuardKind::clock: due.push_back(g.item); break;
     }
   }
+  if (!due.empty()) leave_out_touches(now, event.guards, due);
   if (lost >= 0 && event.guards.size() == 1 && leaves_as_wished(now, lost)) {
     note_jumps(now);
     return std::nullopt;
