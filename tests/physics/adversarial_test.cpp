@@ -1074,6 +1074,11 @@ TEST(Roots, ATankRestsBetweenHalfWavesOfItsInflow) {
   EXPECT_EQ(count(run, slide), 100) << story(run);
   EXPECT_EQ(run.events.size(), 300u) << story(run);
   for (const Event& e : run.events) EXPECT_GE(e.state[0], 0) << e.t;
+  RunOptions by_steps = s.options(100 * 2 * M_PI + 1, 1e-9);
+  by_steps.step.emplace();
+  const Trajectory steps = s.run(by_steps);
+  EXPECT_EQ(count(steps, slide), 100) << story(steps);
+  EXPECT_NEAR(steps.end.state[0], run.end.state[0], 1e-6);
   for (const double begin : {2 * M_PI, 4 * M_PI, 6 * M_PI, 10 * M_PI, 100 * M_PI}) {  // from the zero itself
     RunOptions options = s.options(begin + M_PI, 1e-10);
     options.from = begin;

@@ -355,6 +355,8 @@ class Stepper {
       const double power = std::log(before[i] / rate[i]) / std::log(further);  // p of h' = -h^p
       const double time = -value / ((1 - power) * rate[i]);
       if (!(power > flattest_power && power < steepest_power && time > 0 && time < h)) continue;
+      solver_.condition_rates(t(), here_.x - normal, here_.u, before);
+      if (before[i] * value > 0) continue;  // an inflow keeps it from there
       left = std::max(left, time);
       x -= normal;
       reached.push_back({GuardKind::surface, i, 0});
