@@ -291,8 +291,9 @@ bool StepSolver::solve(Whole& w, Vec& r) {
   return true;
 }
 
+/// Sizes that steps are measured by are larger than the least one here: equations are solved to all their digits.
 void StepSolver::grow_scale(const Vec& x) {
-  for (int i = 0; i < n_; ++i) scale_[i] = std::max({scale_[i], std::abs(x[i]), 1e-12});
+  for (int i = 0; i < n_; ++i) scale_[i] = std::max({scale_[i], std::abs(x[i]), 1e-18});
 }
 
 /// Size of a change of the unknowns relative to what the states have been and the items are.
