@@ -32,6 +32,8 @@ Stretching::Stretching(const Program& program, const RunOptions& options, int di
 
 void Stretching::along(const Piece& piece, const Arc& arc) {
   if (carried_.empty()) return;
+  if (variation_.forget(piece, arc)) orthonormalise(true);
+  if (carried_.empty()) return;
   variation_.along(piece, arc);
   orthonormalise(false);
 }

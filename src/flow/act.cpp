@@ -136,7 +136,10 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
         zeros_.push_back({.unknown = g.item, .known = rest_of(g.item), .leaving = g.side > 0 ? '+' : '-'});
         break;
       case GuardKind::gap:
-        zeros_.push_back({.unknown = m + g.item, .known = model_.form.gaps[at(g.item)].degree == 0 ? 0 : 1});
+        if (model_.form.gaps[at(g.item)].degree == 0)
+          zeros_.push_back({.unknown = m + g.item, .known = 0, .leaving = g.side == 0 ? '\0' : 'c'});
+        else
+          zeros_.push_back({.unknown = m + g.item, .known = 1});
         break;
       case GuardKind::lambda:
         zeros_.push_back({.unknown = m + g.item, .known = rest_of(m + g.item), .leaving = g.side == 0 ? '\0' : 'o'});
@@ -151,6 +154,7 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
       case GuardKind::clock: due.push_back(g.item); break;
     }
   }
+  if (!due.empty()) leave_out_touches(now, event.guards, due);
   if (lost >= 0 && event.guards.size() == 1 && leaves_as_wished(now, lost)) {
     note_jumps(now);
     return std::nullopt;

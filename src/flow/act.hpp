@@ -119,6 +119,7 @@ class Act {
   void note_before(const Moment& now, const Transition& event);
   std::optional<Fate> check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros);
   bool turns_with(int jump, const std::vector<Guard>& guards) const;
+  void leave_out_touches(const Moment& now, const std::vector<Guard>& guards, std::vector<int>& due);
   std::optional<Fate> check_state(const Moment& now) const;
   void say(std::string message) { messages_.push_back(std::move(message)); }
   PlainInputs inputs(const Moment& now) const;

@@ -379,7 +379,8 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
 void Act::look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice) {
   Moment later = now;
   later.mode = choice.mode;  // what could be decided moves; the rest is as it was
-  for (int look = 0; look < most_rough_steps && choice.outcome == Choice::Outcome::none; ++look) {
+  const int most_looks = most_rough_steps + static_cast<int>(zeros.size());
+  for (int look = 0; look < most_looks && choice.outcome == Choice::Outcome::none; ++look) {
     const double soon = direction_ * same_time_bits * eps * std::max(std::abs(now.t()), time_scale * same_time_share);
     later.clock.advance(soon);
     series_.set_mode(later.mode);

@@ -48,6 +48,47 @@ bool Act::shares_zero(size_t k, const Moment& now) const {
   return jumps_.shared(k).rests(now.mode) || jumps_.shared(k).known(now) > 0;
 }
 
+/// Conditions that come to zero together with surfaces, where the mode that follows turns them back: a touch is no
+/// crossing. That mode is the one without the jumps and impacts of this instant: the set of jumps is fixed before them.
+void Act::leave_out_touches(const Moment& now, const std::vector<Guard>& guards, std::vector<int>& due) {
+  const int m = program_.switches();
+  std::vector<AtZero> zeros;
+  for (const AtZero& z : zeros_) {
+    if (z.unknown < m) zeros.push_back(z);
+  }
+  std::vector<int> open;
+  for (const Guard& g : guards) {
+    if (g.kind != GuardKind::jump || g.side == 0) continue;
+    const int shared = jumps_.shared(at(g.item)).unknown;  // by itself it is crossed, or stays
+    if (std::any_of(zeros.begin(), zeros.end(), [&](const AtZero& z) { return z.unknown != shared; }))
+      open.push_back(g.item);
+  }
+  if (open.empty()) return;
+  Moment after = now;
+  Transition scratch{.x_minus = now.x};
+  const std::vector<std::string> messages = messages_;
+  add_neighbours(after, zeros);
+  if (!series_.ties().empty()) add_ties(zeros);
+  const bool chosen = !settle(after, scratch, zeros, false);
+  messages_ = messages;
+  if (!chosen || !look_solved(after)) return;
+  std::vector<double> off;
+  for (const int k : open) off.push_back(std::abs(point_.value(program_.point_jump(k))));
+  const int order = std::min(decision_order, series_.order());
+  if (series_.expand(after.x, after.t(), after.counters, order) != SeriesStatus::ok) return;
+  for (size_t i = 0; i < open.size(); ++i) {
+    const int k = open[i];
+    const SharedZero& shared = jumps_.shared(at(k));
+    const int lead = shared.rests(after.mode) ? 0
+                     : shares_zero(at(k), after)
+                         ? shared.sign(after.mode)
+                         : leading_coefficient(series_.jump(k), 1, order, scale(), direction_).sign;
+    if (lead != jumps_.side(at(k))) continue;
+    root_error_[at(k)] = off[i];
+    std::erase(due, k);
+  }
+}
+
 std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<int> due) {
   look_solved(now);
   for (const Guard& g : event.guards) {

@@ -35,8 +35,9 @@ namespace saltus {
 struct AtZero {
   int unknown = 0;
   int known = 1;  ///< h (or g) and its derivatives that no unknown enters: so many of them are known to be zero
-  char leaving =
-      0;  ///< it slid (or was closed) and has reached the bound of its sigma (or lambda): the side it leaves to
+  /// It slid (or was closed) and has reached the bound of its sigma (or lambda), or was open and its algebraic gap has
+  /// come to zero: the letter it leaves to. As long as nothing else changes it is zero, whatever rounding says.
+  char leaving = 0;
   bool released = false;  ///< leaving, it had been held: its rate jumps
   bool fresh = true;      ///< it takes part in the event; otherwise it has been slid on before and goes on
   bool depends = false;   ///< not known to be zero: it depends on a switch that is

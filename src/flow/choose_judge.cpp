@@ -334,7 +334,8 @@ bool Chooser::tangential(const std::vector<size_t>& group, const Candidate& c, s
 
 int Chooser::known(const std::vector<size_t>& group, const Candidate& c, size_t i) const {
   const AtZero& z = zeros_[group[i]];
-  const bool touches = z.leaving == c.letters[i] && !z.released && tangential(group, c, i);
+  const bool leaves = z.leaving == c.letters[i] || z.leaving == 'c';  // an algebraic gap is zero on both sides
+  const bool touches = leaves && !z.released && tangential(group, c, i);
   const int open = z.unknown < program_.switches() ? program_.point_degree(z.unknown) : z.known;
   const bool kept = z.known >= open && rate_is_kept(group, c, i);
   if (z.known > open && !kept) return open;  // what followed from the letters of others

@@ -351,6 +351,7 @@ StiffStatus StiffFlow::sample(Series& series, std::span<const double> counters,
     const SeriesStatus status = read_along(series, piece, counters, functions, points_, values);
     if (status != SeriesStatus::ok && halvings >= most_retreats) return status_of(status);
     bool good = status == SeriesStatus::ok;
+    const bool at_last_digits = std::abs(piece.length) < 2 * shortest_step_bits * eps * std::abs(piece.start);
     for (size_t f = 0; f < functions.size() && good; ++f) {
       const double* v = &values[f * points_.size()];
       double size = functions[f].scale;
@@ -360,7 +361,7 @@ StiffStatus StiffFlow::sample(Series& series, std::span<const double> counters,
       const double left = unresolved(c);
       if (left > unlike_polynomials * before[f] && left < largest_noise * size) noise_[f] = std::max(noise_[f], left);
       before[f] = left;
-      good = left <= std::max(tolerance_ * size, 2 * noise_[f]) || halvings >= most_refinements;
+      good = left <= std::max(tolerance_ * size, 2 * noise_[f]) || halvings >= most_refinements || at_last_digits;
       long double power = 1;
       for (size_t k = 0; k < c.size(); ++k, power /= piece.length)
         coefficients[f * stride + k] = static_cast<double>(c[k] * power);

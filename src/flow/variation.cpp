@@ -45,6 +45,7 @@ void Variation::begin(Mat x, Mat p) {
   x_ = std::move(x);
   p_ = p.size() > 0 ? std::move(p) : Mat(Mat::Zero(ix(model_.parameters.size()), x_.cols()));
   first_ = true;
+  rested_.clear();
   last_shift_.setZero(1, x_.cols());
 }
 

@@ -58,7 +58,10 @@ class Variation {
 
   /// Over a piece of the run, which starts where the last one ended.
   void along(const Piece& piece, const Arc& arc);
-  /// The same as far as tau, which lies on the piece; the tangents stay at its start.
+  /// At the start of a piece, before going along it: states that rest at zero from here on where their own slopes are
+  /// infinite (the end of x' = -sqrt(x)) have no tangents any more. Whether they had.
+  bool forget(const Piece& piece, const Arc& arc);
+  /// Over a piece as far as tau, which lies on it; the tangents stay at its start.
   Mat within(const Piece& piece, const Arc& arc, double tau);
   /// Through what happened at an event.
   void through(const Transition& event);
@@ -292,6 +295,7 @@ class Variation {
   int order_;
   Mat x_, p_;
   bool left_out_ = false;          // a slope that is infinite where tangents were expanded last
+  std::vector<char> rested_;       // per state: whether it was at rest at zero on the last piece
   bool first_ = true;              // not brought onto what is slid on yet
   Arc last_arc_;                   // of the last piece
   double last_time_ = 0;           // of the last transition

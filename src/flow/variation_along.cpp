@@ -69,7 +69,35 @@ void Variation::expand_tangents(int order) {
   }
 }
 
+bool Variation::forget(const Piece& piece, const Arc& arc) {
+  const size_t n = at(program_.states()), stride = piece.coefficients.size() / n;
+  std::vector<size_t> arrived;
+  rested_.resize(n, 0);
+  for (size_t i = 0; i < n; ++i) {
+    const double* c = &piece.coefficients[i * stride];
+    const bool rests = std::all_of(c, c + stride, [](double coefficient) { return coefficient == 0; });
+    if (rests && !rested_[i] && !x_.row(ix(i)).isZero(0)) arrived.push_back(i);
+    rested_[i] = rests;
+  }
+  if (arrived.empty()) return false;
+  point_.resize(n);
+  if (expand_along(piece, arc, 0) == 0) return false;
+  const TangentSystem& system = plan_->system;
+  bool any = false;
+  for (const size_t i : arrived) {
+    const size_t from = i > 0 ? system.rate_end[i - 1] : system.residual_end.empty() ? 0 : system.residual_end.back();
+    const bool pulled = std::any_of(&system.terms[from], &system.terms[system.rate_end[i]], [&](const TangentTerm& s) {
+      return at(s.column) == i && std::isinf(s.series[0]) && s.series[0] * (s.negative ? -direction_ : direction_) < 0;
+    });
+    if (!pulled) continue;
+    x_.row(ix(i)).setZero();
+    any = true;
+  }
+  return any;
+}
+
 void Variation::along(const Piece& piece, const Arc& arc) {
+  forget(piece, arc);
   move_along(piece, arc, piece.length);
   if (!(last_arc_ == arc)) last_arc_ = arc;
 }

@@ -1,5 +1,7 @@
 // Constraints, jumps and sections.
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -34,7 +36,7 @@ void Builder::parse_jumps() {
 void Builder::parse_jump(const JumpText& j, const Indices& indices) {
   Jump jump{
       .name = indexed_text(j.name.text, indices), .direction = j.direction, .place = place_of(j.on ? *j.on : *j.every)};
-  if (j.on) jump.on = formula(*j.on, indices);
+  if (j.on) jump.on = crossed_formula(*j.on, indices, "; put other conditions into when");
   if (j.every) jump.every = positive_time(*j.every, "jump", indices);
   if (j.phase) jump.phase = finite_time(*j.phase, indices);
   if (j.when) jump.when = without_multiplier(parse_condition(*j.when, without_multipliers_, indices), *j.when);
@@ -82,8 +84,51 @@ void Builder::parse_on(Section& section, const Fragment& on, const Indices& indi
     section.index = jump->second;
   } else {
     section.kind = Section::Kind::on;
-    section.value = formula(on, indices);
+    section.value = crossed_formula(on, indices, "");
   }
+}
+
+namespace {
+
+/// How to write a comparison as a formula that passes zero; nothing where it is more than one comparison.
+std::optional<std::string> as_crossing(std::string_view text) {
+  const size_t at = text.find_first_of("<>");
+  if (text.find_first_of("<>&|", at + 1) != std::string_view::npos) return std::nullopt;
+  for (const std::string_view word : {" and ", " or ", "not ", "not("}) {
+    if (text.find(word) != std::string_view::npos) return std::nullopt;
+  }
+  const auto trim = [](std::string_view part) {
+    const size_t first = part.find_first_not_of(' '), last = part.find_last_not_of(' ');
+    return first == std::string_view::npos ? std::string_view{} : part.substr(first, last + 1 - first);
+  };
+  const std::string_view left = trim(text.substr(0, at));
+  const std::string_view right = trim(text.substr(at + (text[at + 1] == '=' ? 2 : 1)));
+  std::string passes(left);
+  if (right != "0") {
+    const bool sum = right.find_first_of("+-") != std::string_view::npos;
+    passes += sum ? fmt::format(" - ({})", right) : fmt::format(" - {}", right);
+  }
+  return fmt::format("write on = \"{}\" and direction = \"{}\"", passes, text[at] == '>' ? "rising" : "falling");
+}
+
+}  // namespace
+
+/// The formula of `on`. A comparison is what people write first.
+Expr Builder::crossed_formula(const Fragment& on, const Indices& indices, std::string_view conditions) {
+  if (on.text.find_first_of("<>") != std::string::npos) {
+    bool is_comparison = true;
+    try {
+      parse_condition(on, names_, indices);
+    } catch (const Error&) {
+      is_comparison = false;
+    }
+    if (is_comparison)
+      fail(on, "'on' is a formula that passes zero, not a comparison",
+           as_crossing(on.text).value_or(fmt::format(
+               "write on = \"x - 1\" and direction = \"rising\" for the moment at which x > 1 becomes true{}",
+               conditions)));
+  }
+  return formula(on, indices);
 }
 
 /// Jumps and sections have names of their own: they may be called like a function, a state or each other.

@@ -78,6 +78,7 @@ class Builder {
   void parse_jump(const JumpText& j, const Indices& indices);
   void parse_sections();
   void parse_on(Section& section, const Fragment& on, const Indices& indices);
+  Expr crossed_formula(const Fragment& on, const Indices& indices, std::string_view conditions);
   void claim_event(NameRegistry& registry, const Fragment& name, std::string_view role);
   Expr positive_time(const Fragment& every, std::string_view of, const Indices& indices);
   Expr finite_time(const Fragment& text, const Indices& indices = {});

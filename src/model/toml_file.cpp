@@ -104,6 +104,27 @@ size_t offset_of(const Source& source, const toml::source_position& at, bool pla
               "end it with the quote it starts with, or use \"\"\" for several lines");
 }
 
+/// A name with letters that are not plain stands in quotes, in TOML: if that is what stands here.
+void quote_name(const Source& source, size_t offset) {
+  constexpr std::string_view ends = " \t\r\n=.,[]{}\"'#";
+  const std::string& raw = source.text();
+  if (offset >= raw.size() || static_cast<unsigned char>(raw[offset]) < 0x80) return;
+  const size_t before = raw.find_last_of(ends, offset), line = raw.rfind('\n', offset) + 1;
+  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  const size_t end = std::min(raw.find_first_of(ends, offset), raw.size());
+  const std::string head = raw.substr(line, begin - line), name = raw.substr(begin, end - begin);
+  const size_t opened = head.find_last_of("{,"), from = opened == std::string::npos ? 0 : opened;
+  if (head.find('=', from) != std::string::npos || head.find_first_of("\"'", from) != std::string::npos) return;
+  const size_t bracket = head.find_first_not_of(" \t");
+  const bool heading = bracket != std::string::npos && head[bracket] == '[';
+  const size_t next = raw.find_first_not_of(" \t", end);
+  if (next == std::string::npos || (raw[next] != '=' && raw[next] != (heading ? ']' : '=') && raw[next] != '.')) return;
+  throw Error(
+      ErrorKind::model, "a name with letters that are not plain stands in quotes here",
+      source.place(begin, name.size()),
+      heading ? fmt::format("write {}\"{}\"]", head.substr(bracket), name) : fmt::format("write \"{}\" = ...", name));
+}
+
 [[noreturn]] void bad_toml(const Source& source, const toml::parse_error& error, bool plain) {
   const auto& at = error.source().begin;
   const size_t offset = offset_of(source, at, plain);
@@ -128,6 +149,7 @@ size_t offset_of(const Source& source, const toml::source_position& at, bool pla
     throw Error(ErrorKind::model, "a name with an index stands in quotes here", source.place(name, key.size()),
                 fmt::format("write \"{}\" = ...", key));
   }
+  if (!plain) quote_name(source, offset);
   if (const size_t cut = what.find("Error while parsing "); cut == 0) what = "cannot read " + what.substr(20);
   for (char& c : what) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';

@@ -518,6 +518,19 @@ TEST(Exponents, AreMinusInfinityWhereSlidingForgets) {
   EXPECT_TRUE(std::isnan(e.error[1]));
 }
 
+// x is zero from t = 20/3 on, and all that was known of where it came from is in z. The run tells no event of that.
+TEST(Exponents, AreMinusInfinityWhereAStateVanishesByARoot) {
+  const Program program(
+      read_model_text("equations = \"\"\"\nx' = -0.3*sqrt(x)\nz' = -z + x\n\"\"\"\n[initial]\nx = 1\nz = 0\n"));
+  for (const double until : {10.0, 30.0, 100.0, 1000.0}) {
+    const Exponents e = find_exponents(program, {.run = run_of(program.model(), until)});
+    EXPECT_TRUE(std::isinf(e.exponents[1]) && e.exponents[1] < 0) << until;
+    if (until > 70) {  // the root ends in the transient
+      EXPECT_NEAR(e.exponents[0], -1, 1e-6) << until;
+    }
+  }
+}
+
 const char* const lorenz = R"M(
 equations = """
   x' = 10*(y - x)

@@ -641,6 +641,26 @@ TEST(Diode, BothFormsOfTheResonantConverterAgree) {
   }
 }
 
+// Two gaps reach zero at a place that rounding knows to 1e-16 s while currents change within 1e-6 s: each diode closes
+// and opens in turn, and nothing else happens.
+TEST(Diode, EveryEventOfAMultiplierClosesOrOpensOne) {
+  for (const bool stiff : {false, true}) {
+    const System multiplier = gallery_system("voltage_multiplier");
+    RunOptions options = multiplier.options(0.75, 1e-10);
+    (stiff ? options.stiff : options.turns_stiff) = true;
+    const Trajectory run = multiplier.run(options);
+    const std::vector<Event> events = changes(run);
+    EXPECT_GT(events.size(), 250u);
+    std::string mode = run.start_mode.constraints;
+    for (const Event& e : events) {
+      EXPECT_TRUE(e.kind == close || e.kind == open) << e.t << " " << kind_name(e.kind);
+      EXPECT_EQ(e.before.constraints, mode) << e.t;
+      EXPECT_NE(e.after.constraints, mode) << e.t;
+      mode = e.after.constraints;
+    }
+  }
+}
+
 // ---- jumps ------------------------------------------------------------------------------------------------------
 
 TEST(Jumps, ThermostatHasItsPeriod) {

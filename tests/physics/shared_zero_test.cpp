@@ -97,6 +97,26 @@ TEST(SharedZero, ASectionOnTheConditionOfAJumpIsMetWithIt) {
   }
 }
 
+// x rises to 1/2 within half a unit of time, and goes on at another rate from there: back, not at all, or on. A clock
+// may act at the same instant.
+TEST(SharedZero, AJumpIsTouchedWhereAnotherSwitchTurnsItsConditionBack) {
+  const std::pair<const char*, double> cases[] = {{"-1", 0}, {"0", 1}, {"0.5", 1}, {"t - 2", 1}};
+  for (const auto& [rate, crossings] : cases) {
+    for (const char* clock : {"", "[jump.a]\nevery = 0.5\nwhen = \"x > 0.25\"\nset = { m = \"m + 1\" }\n"}) {
+      const System s =
+          system(fmt::format("x' = if(mod(t, 1) < 0.5, 1, {})\nn' = 0\nm' = 0", rate), "x = 0\nn = 0\nm = 0",
+                 fmt::format("{}[jump.b]\non = \"x - 0.5\"\ndirection = \"rising\"\nset = {{ n = \"n + 1\" }}", clock));
+      std::vector<Trajectory> runs = by_both(s, 4.75);
+      for (const double dt : {0.01, 0.03}) {
+        RunOptions fixed = s.options(4.75);
+        fixed.step.emplace().dt = dt;
+        runs.push_back(s.run(fixed));
+      }
+      for (const Trajectory& run : runs) EXPECT_EQ(run.end.state[1], crossings) << rate << clock << story(run);
+    }
+  }
+}
+
 // ---- functions that turn unseen
 // --------------------------------------------------------------------------------------
 

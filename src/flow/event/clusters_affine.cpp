@@ -11,6 +11,7 @@
 
 #include "base/index.hpp"
 #include "flow/event/clusters.hpp"
+#include "flow/event/watches.hpp"
 #include "flow/taylor.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/polynomial.hpp"
@@ -106,7 +107,7 @@ bool Clusters::step_affine(Cluster& c) {
     for (const AffineWatch& w : affine_->watches) {
       if (!w.found || std::abs(w.root - length) > resolution) continue;
       Guard& guard = c.guards.emplace_back(w.guard);
-      if (w.late && (guard.kind == GuardKind::sigma || guard.kind == GuardKind::lambda)) guard.side = 0;
+      if (w.late && is_solved(guard, program_)) guard.side = 0;
     }
   }
   c.last = !first && length >= whole;

@@ -10,6 +10,11 @@
 
 namespace saltus {
 
+bool is_solved(const Guard& guard, const Program& program) {
+  if (guard.kind == GuardKind::gap) return program.model().form.gaps[at(guard.item)].degree == 0;
+  return guard.kind == GuardKind::sigma || guard.kind == GuardKind::lambda;
+}
+
 void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool expand_slopes) {
   watches_.clear();
   Series& series = smooth.series();
@@ -113,15 +118,17 @@ int Watches::output(const Watch& w) const {
 const Watch* Watches::find_first(Smooth& smooth, const Jumps& jumps, double h, double resolution, bool samples) {
   Watch* first = nullptr;
   const size_t count = at(smooth.order()) + 1;
+  const double known = samples ? std::abs(h) : HUGE_VAL;  // series go on behind a step, samples do not
   for (size_t i = 0; i < watches_.size(); ++i) {
     Watch& w = watches_[i];
     w.found = w.late = w.touch = false;
     w.nowhere = !samples && goes_over(w, smooth, h);
-    locate(w, samples ? smooth.sample(static_cast<int>(i)) : w.c, count, jumps, h, resolution);
+    locate(w, samples ? smooth.sample(static_cast<int>(i)) : w.c, count, jumps, h,
+           std::min(resolution, known - std::abs(h)));
     if (!w.found) continue;
     if (!first || std::abs(w.root) < std::abs(first->root)) first = &w;
     if (std::abs(w.root) < std::abs(h)) h = w.root;  // nothing later matters, but ties do
-    if (h == 0) h = direction_ * resolution;
+    if (h == 0) h = direction_ * std::min(resolution, known);
   }
   return first;
 }
@@ -228,7 +235,7 @@ void Watches::found_at(double tau, double resolution, std::vector<Guard>& out) c
   for (const Watch& w : watches_) {
     if (!w.found || std::abs(w.root - tau) > resolution) continue;
     Guard guard = w.guard;
-    if (w.late && (guard.kind == GuardKind::sigma || guard.kind == GuardKind::lambda)) guard.side = 0;
+    if (w.late && is_solved(guard, program_)) guard.side = 0;
     if (w.touch) guard.side = 0;
     out.push_back(guard);
   }

@@ -24,6 +24,9 @@ struct Watch {
   bool nowhere = false;  // zero at the start, and wrong from there on
 };
 
+/// Whether the equations of the mode give its value: found on the wrong side at once, it need not be at its zero.
+bool is_solved(const Guard& guard, const Program& program);
+
 class Watches {
  public:
   Watches(const Program& program, double direction) : program_(program), direction_(direction) {}

@@ -1,6 +1,7 @@
 #include "flow/step/solve.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -290,8 +291,9 @@ bool StepSolver::solve(Whole& w, Vec& r) {
   return true;
 }
 
+/// Sizes that steps are measured by are larger than the least one here: equations are solved to all their digits.
 void StepSolver::grow_scale(const Vec& x) {
-  for (int i = 0; i < n_; ++i) scale_[i] = std::max({scale_[i], std::abs(x[i]), 1e-12});
+  for (int i = 0; i < n_; ++i) scale_[i] = std::max({scale_[i], std::abs(x[i]), 1e-18});
 }
 
 /// Size of a change of the unknowns relative to what the states have been and the items are.
@@ -324,7 +326,9 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
     }
   };
   const auto condition = [&](const Vec& tests, int item) { return tests[formulas_->condition(item)]; };
-  bool fresh = false, moved = false;
+  bool fresh = false;
+  std::array<Vec, 2> away;
+  size_t moves = 0;
   double before = HUGE_VAL;
   for (int iteration = 0;; ++iteration) {
     set_items();
@@ -336,9 +340,10 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
     for (int i = 0; i < n_; ++i) r_[i] = x0[i] - out.x[i] + h / 6 * (f0_[i] + 4 * fm_[i] + f1_[i]);
     if (!std::isfinite(r_.head(n_).sum())) {
       if (iteration > 0) return StepFate::not_converged;
-      if (moved || !f0_.allFinite()) return StepFate::undefined;
-      out.x += h * f0_;  // from the edge of where rates are defined, away from it
-      moved = true;
+      // From the edge of where rates are defined, away from it: by the rates there, or by those that set in.
+      if (moves == 0) away = {f0_, f1_};
+      if (moves == away.size() || !away[moves].allFinite()) return StepFate::undefined;
+      out.x = x0 + h * away[moves++];
       --iteration;
       continue;
     }

@@ -355,6 +355,8 @@ class Stepper {
       const double power = std::log(before[i] / rate[i]) / std::log(further);  // p of h' = -h^p
       const double time = -value / ((1 - power) * rate[i]);
       if (!(power > flattest_power && power < steepest_power && time > 0 && time < h)) continue;
+      solver_.condition_rates(t(), here_.x - normal, here_.u, before);
+      if (before[i] * value > 0) continue;  // an inflow keeps it from there
       left = std::max(left, time);
       x -= normal;
       reached.push_back({GuardKind::surface, i, 0});
@@ -436,6 +438,8 @@ class Stepper {
       if (shared && std::find(guards.begin(), guards.end(), *shared) == guards.end()) guards.push_back(*shared);
     }
     add_ticks_here(guards);
+    const auto jumps = [](const Guard& g) { return g.kind == GuardKind::jump; };
+    if (std::any_of(guards.begin(), guards.end(), jumps)) add_surfaces_here(tests_soon(), guards);
     return happen_at(std::move(guards));
   }
 
@@ -470,7 +474,9 @@ class Stepper {
     std::vector<Guard> guards;
     add_ticks_here(guards);
     if (guards.empty()) return;
-    add_jumps_here(guards);
+    const Vec soon = tests_soon();
+    add_jumps_here(soon, guards);
+    add_surfaces_here(soon, guards);
     happen_at(std::move(guards));
   }
 
@@ -478,17 +484,30 @@ class Stepper {
     for (const int k : events_.jumps().ticking(t(), resolution())) guards.push_back({GuardKind::clock, k, 0});
   }
 
-  /// Conditions that are zero here up to the accuracy of a step are due together with a clock that ticks.
-  void add_jumps_here(std::vector<Guard>& guards) {
-    const TestLayout& layout = judge_.layout();
-    Vec f, later;
+  /// What is watched, as soon after the present point as a step can tell.
+  Vec tests_soon() {
+    Vec f, soon;
     solver_.rates(t(), here_.x, here_.u, f);
-    const double soon = located_share * length_.dt();
-    solver_.tests(t() + soon, here_.x + soon * f, here_.u, later);
+    const double later = located_share * length_.dt();
+    solver_.tests(t() + later, here_.x + later * f, here_.u, soon);
+    return soon;
+  }
+
+  /// Conditions that are zero here up to the accuracy of a step are due together with a clock that ticks.
+  void add_jumps_here(const Vec& soon, std::vector<Guard>& guards) const {
+    const TestLayout& layout = judge_.layout();
     for (int k = 0; k < layout.jumps; ++k) {
       const int side = events_.jumps().side(at(k));
       if (events_.jumps().has_clock(at(k)) || side == 0 || !events_.jumps().wanted(at(k), -side)) continue;
-      if (side * later[layout.jump(k)] < 0) guards.push_back({GuardKind::jump, k, side});
+      if (side * soon[layout.jump(k)] < 0) guards.push_back({GuardKind::jump, k, side});
+    }
+  }
+
+  /// Surfaces that are zero here as exactly take part in a jump: they may turn its condition back.
+  void add_surfaces_here(const Vec& soon, std::vector<Guard>& guards) const {
+    for (const Guard& g : judge_.watched(here_)) {
+      const bool listed = std::find(guards.begin(), guards.end(), g) != guards.end();
+      if (g.kind == GuardKind::surface && !listed && g.side * soon[g.item] < 0) guards.push_back(g);
     }
   }
 
