@@ -189,6 +189,7 @@ void Act::add_low_flights(const Moment& now, std::vector<AtZero>& zeros) {
 /// Contacts that part have left a moment later. They take no part; if the others make them approach, they are hit next.
 /// Hits that have no end come to rest.
 std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros, int round) {
+  if (simply) return Fate{Why::inconsistent, ""};
   const int m = program_.switches();
   const bool in_turn = round < most_hits_in_turn, plastic = !in_turn && direction_ > 0;
   contacts_.clear();
