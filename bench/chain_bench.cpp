@@ -38,7 +38,7 @@ void weakening_chain(benchmark::State& state) {
 
 /// Rooms whose heaters are switched by jumps.
 void thermostats(benchmark::State& state) {
-  run_chain(state, fmt::format(R"(equations = """
+  run_chain(state, fmt::format(R"toml(equations = """
   T[i]' = (1 + 0.3*sin(7*i))*(q[i] - T[i]) for i = 1..N
   q[i]' = 0 for i = 1..N
 """
@@ -57,13 +57,13 @@ set = {{ "q[i]" = 1 }}
 [initial]
 "T[i]" = "0.5 + 0.1*sin(11*i)"
 "q[i]" = 1
-)",
+)toml",
                                state.range(0)));
 }
 
 /// Neurons in a ring that fire and push the next one.
 void neurons(benchmark::State& state) {
-  run_chain(state, fmt::format(R"(equations = """
+  run_chain(state, fmt::format(R"toml(equations = """
   u[i]' = 1.2 + 0.1*sin(3*i) - u[i] for i = 1..N
 """
 [parameters]
@@ -75,7 +75,7 @@ direction = "rising"
 set = {{ "u[i]" = 0, "u[mod(i, N) + 1]" = "u[mod(i, N) + 1] + 0.02" }}
 [initial]
 "u[i]" = "0.5 + 0.4*sin(11*i)"
-)",
+)toml",
                                state.range(0)));
 }
 
