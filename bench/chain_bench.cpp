@@ -79,6 +79,29 @@ set = {{ "u[i]" = 0, "u[mod(i, N) + 1]" = "u[mod(i, N) + 1] + 0.02" }}
                                state.range(0)));
 }
 
+/// Capacitors in a row behind diodes with a resistance.
+void diodes(benchmark::State& state) {
+  run_chain(state, fmt::format(R"toml(equations = """
+  v[i]' = D[i] - D[i+1] - 0.05*v[i] for i = 1..N-1
+  v[N]' = D[N] - 0.05*v[N]
+"""
+[parameters]
+N = {}
+[constraint.D]
+for = "i = 1..N"
+gap = "v[i] - if(i == 1, sin(t), v[i-1]) + 0.1*D[i]"
+[initial]
+"v[i]" = "0.02*sin(5*i)"
+)toml",
+                               state.range(0)));
+}
+
+BENCHMARK(diodes)
+    ->ArgNames({"diodes", "until"})
+    ->Args({10, 10})
+    ->Args({100, 10})
+    ->Args({1000, 10})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(thermostats)
     ->ArgNames({"rooms", "until"})
     ->Args({100, 5})
