@@ -86,6 +86,8 @@ class Act {
   void add_touching(const Moment& now, std::vector<AtZero>& zeros);
   bool approaching(const Moment& now, const std::vector<AtZero>& zeros);
   std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros, int round);
+  std::optional<Fate> hit_together(Moment& now, Transition& event, std::vector<AtZero>& zeros,
+                                   std::span<const AtZero> touching, bool plastic);
   std::optional<Fate> settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth = 0);
   void follow(Moment& now);
   const AtZero* alone_at_zero(const Moment& now, const std::vector<AtZero>& zeros) const;
