@@ -585,6 +585,27 @@ TEST(Contact, PushedAgainstAWallByTheOtherSide) {
   EXPECT_FALSE(run.end.message.empty());
 }
 
+// Balls that rub on tables of their own do what each does alone, however many others rest or are hit beside it.
+TEST(Contact, OfBallsApartIsThatOfEachAlone) {
+  const auto balls = [](int first, int last) {
+    std::string equations, initial, more;
+    for (int i = first; i < last; ++i) {
+      equations += fmt::format("y{0}' = w{0}\nw{0}' = -1 + N{0}\nv{0}' = 0.1*sin(t) - 0.3*N{0}*sign(v{0})\n", i);
+      initial += fmt::format("y{0} = {1}\nw{0} = 0\nv{0} = {2}\n", i, 0.1 + 0.13 * i, 0.4 - 0.15 * i);
+      more += fmt::format("[constraint.N{0}]\ngap = \"y{0} - 0.02*sin({1}*t)\"\nrestitution = {2}\n", i, 2 + 0.4 * i,
+                          0.3 + 0.05 * i);
+    }
+    return system(equations, initial, more);
+  };
+  const int n = 8;
+  const Trajectory all = balls(0, n).run(5);
+  ASSERT_EQ(all.end.why, Why::time) << all.end.message;
+  for (int i = 0; i < n; ++i) {
+    const Trajectory one = balls(i, i + 1).run(5);
+    for (size_t k = 0; k < 3; ++k) EXPECT_NEAR(all.end.state[3 * at(i) + k], one.end.state[k], 1e-9) << i << ", " << k;
+  }
+}
+
 // ---- diodes -----------------------------------------------------------------------------------------------------
 
 TEST(Diode, CurrentStopsAndStartsAgain) {
