@@ -112,6 +112,7 @@ bool Act::happen_alone(Moment& now, const Guard& guard) {
 
 std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   caused_.clear();
+  unclear_ = false;
   if (root_time_ != now.t()) root_error_.assign(jumps_.size(), 0.0);
   root_time_ = now.t();
   if (jumps_.size() > 0) note_before(now, event);
@@ -180,6 +181,7 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
     if (event.jumps.empty() && event.guards.size() == 1) {  // its condition did not hold
       event.silent = true;
       note_jumps(now);
+      if (unclear_) return Fate{Why::inconsistent, ""};
       return std::nullopt;
     }
   }
@@ -194,6 +196,7 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
                                             model_.form.switches[at(lost)].name, now.t())};
   if (fate) return fate;
   note_jumps(now);
+  if (unclear_) return Fate{Why::inconsistent, ""};
   return std::nullopt;
 }
 

@@ -64,7 +64,7 @@ class Act {
   double time_scale = 1;  ///< in which the flow changes: set by the engine
   std::function<double()>
       first_scale;      ///< asked where that is 0, as before the first step, and something depends on it
-  bool simply = false;  ///< decide only what the rates of one surface tell; anything else ends as `inconsistent`
+  bool simply = false;  ///< decide only what rates tell; anything else ends as `inconsistent`
 
   /// The time scale; the series may be those of another point after it.
   double scale() { return time_scale > 0 ? time_scale : time_scale = first_scale(); }
@@ -86,6 +86,8 @@ class Act {
   void add_touching(const Moment& now, std::vector<AtZero>& zeros);
   bool approaching(const Moment& now, const std::vector<AtZero>& zeros);
   std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros, int round);
+  std::optional<Fate> hit_together(Moment& now, Transition& event, std::vector<AtZero>& zeros,
+                                   std::span<const AtZero> touching, bool plastic);
   std::optional<Fate> settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth = 0);
   void follow(Moment& now);
   const AtZero* alone_at_zero(const Moment& now, const std::vector<AtZero>& zeros) const;
@@ -138,6 +140,7 @@ class Act {
   std::vector<int> caused_;
   std::vector<double> root_error_;  // per jump that has happened at this instant: |on| at its root, what counts as zero
   double root_time_ = 0;            // that instant
+  bool unclear_ = false;            // rates do not tell where a condition at zero goes
   std::vector<double> last_hit_;    // per constraint: when it was hit last, or not a number
   bool surfaces_only_ = false;      // no constraints, jumps, steps of floor
   std::vector<AtZero> zeros_;

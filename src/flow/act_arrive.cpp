@@ -187,23 +187,54 @@ void Act::add_low_flights(const Moment& now, std::vector<AtZero>& zeros) {
 }
 
 /// Contacts that part have left a moment later. They take no part; if the others make them approach, they are hit next.
-/// Hits that have no end come to rest.
+/// Those that feel each other's impulses are one problem; what rests and feels no approach rests on. Hits that have no
+/// end come to rest.
 std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros, int round) {
+  if (simply) return Fate{Why::inconsistent, ""};
   const int m = program_.switches();
   const bool in_turn = round < most_hits_in_turn, plastic = !in_turn && direction_ > 0;
   contacts_.clear();
-  std::vector<AtZero> parting;
-  Special special{.plastic = plastic};
+  std::vector<AtZero> parting, touching;
+  std::vector<char> approaches;
+  const bool alone = program_.constraints() == 1;  // it approaches
   for (const AtZero& z : zeros) {
     if (!is_contact(z.unknown)) continue;
     const bool rests = z.known >= 2;
-    const bool alone = program_.constraints() == 1;  // it approaches
-    if (in_turn && !rests && !alone && point_.sign(program_.point(z.unknown, 1)) * direction_ > 0) {
+    const int sign = alone ? -1 : point_.sign(program_.point(z.unknown, 1)) * static_cast<int>(direction_);
+    if (in_turn && !rests && sign > 0) {
       parting.push_back({.unknown = z.unknown, .known = 1});
       continue;
     }
     contacts_.push_back(z.unknown - m);
-    special.resting.push_back(rests);
+    touching.push_back(z);
+    approaches.push_back(!rests && sign < 0);
+  }
+  std::erase_if(zeros, [&](const AtZero& z) { return z.unknown < m || is_contact(z.unknown); });
+  zeros.insert(zeros.end(), parting.begin(), parting.end());
+  if (plastic)
+    say(fmt::format("more than {} impacts at t = {}: the last is one without rebound", most_hits_in_turn, now.t()));
+  if (contacts_.size() == 1) return hit_together(now, event, zeros, touching, plastic);
+  for (const std::vector<size_t>& group : connected_contacts(series_, now.mode, contacts_, direction_)) {
+    std::vector<AtZero> together;
+    for (const size_t a : group) together.push_back(touching[a]);
+    if (std::any_of(group.begin(), group.end(), [&](size_t a) { return approaches[a]; })) {
+      if (auto fate = hit_together(now, event, zeros, together, plastic)) return fate;
+    } else {
+      zeros.insert(zeros.end(), together.begin(), together.end());
+    }
+  }
+  return std::nullopt;
+}
+
+/// One impact of contacts that touch; they join `zeros` with what they do after it.
+std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vector<AtZero>& zeros,
+                                      std::span<const AtZero> touching, bool plastic) {
+  const int m = program_.switches();
+  Special special{.plastic = plastic};
+  contacts_.clear();
+  for (const AtZero& z : touching) {
+    contacts_.push_back(z.unknown - m);
+    special.resting.push_back(z.known >= 2);
   }
   for (const int contact : contacts_) last_hit_[at(contact)] = now.t();
   std::optional<Hit> record;  // only if somebody reads it
@@ -214,24 +245,16 @@ std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZ
     zeros.push_back({.unknown = m + contact, .known = closed ? 2 : 1});
     if (record) record->impulse.push_back(impulse);
   };
-  const auto forget = [&] {
-    std::erase_if(zeros, [&](const AtZero& z) { return z.unknown < m || is_contact(z.unknown); });
-    zeros.insert(zeros.end(), parting.begin(), parting.end());
-  };
   std::optional<OneHit> one;
   if (contacts_.size() == 1 && !plastic)
     one = hit_one(series_, now.mode, contacts_[0], now.x, now.t(), now.counters, direction_);
   if (one) {
-    forget();
     hit(contacts_[0], one->impulse, one->closed);
     if (record) record->mode = series_.mode();
   } else {
     Impact impact = apply_impact(series_, now.mode, contacts_, now.x, now.t(), now.counters, direction_, special);
-    if (plastic)
-      say(fmt::format("more than {} impacts at t = {}: the last is one without rebound", most_hits_in_turn, now.t()));
     if (!impact.solved) return Fate{Why::nonunique, impact.message};
     if (!impact.note.empty()) say(impact.note);
-    forget();
     for (size_t a = 0; a < contacts_.size(); ++a) hit(contacts_[a], impact.impulse[a], impact.closed[a]);
     for (const auto& [i, letter] : impact.switches) {
       if (letter == '0') {

@@ -160,11 +160,12 @@ void Act::note_jumps(const Moment& now) {
   }
   if (any_zero) {
     scale();
-    const int order = std::min(decision_order, series_.order());
+    const int order = simply ? 1 : std::min(decision_order, series_.order());
     if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return;
     for (size_t k = 0; k < sign.size(); ++k) {
       if (sign[k] == 0 && !shares_zero(k, now))
         lead[k] = leading_coefficient(series_.jump(static_cast<int>(k)), 1, order, time_scale, direction_).sign;
+      unclear_ = unclear_ || (simply && sign[k] == 0 && lead[k] == 0);
     }
   }
   for (size_t k = 0; k < sign.size(); ++k) {

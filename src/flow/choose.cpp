@@ -64,6 +64,7 @@ Choice Chooser::run() {
   std::vector<std::vector<size_t>> undecided = groups();
   decide_together(undecided);
   close_together(undecided);
+  conduct_together(undecided);
   // What rests at a kink is moved by whatever else changes: it is decided last, and again until nothing changes.
   const auto kinks = std::stable_partition(undecided.begin(), undecided.end(),
                                            [&](const std::vector<size_t>& group) { return !has_kink(group); });
@@ -131,8 +132,16 @@ std::vector<std::vector<size_t>> Chooser::groups() {
     return i;
   };
   const auto join = [&](const Mode& mode) {
-    for (const SlopeEntry& e : program_.tape(mode.switches).slope_entries) {
-      const int u = e.row < program_.unknowns() ? e.row : e.row - program_.constraints();
+    const std::vector<SlopeEntry>& entries = program_.tape(mode.switches).slope_entries;
+    // An algebraic gap with its own multiplier in it is never kept by its rate.
+    std::vector<char> own(at(program_.unknowns()), 0);
+    for (const SlopeEntry& e : entries) {
+      if (e.row == e.column) own[at(e.row)] = 1;
+    }
+    for (const SlopeEntry& e : entries) {
+      const bool raised = e.row >= program_.unknowns();
+      const int u = raised ? e.row - program_.constraints() : e.row;
+      if (raised && own[at(u)]) continue;
       const int row = position[at(u)], column = position[at(e.column)];
       if (row >= 0 && column >= 0) parent[root(at(row))] = root(at(column));
     }
@@ -239,6 +248,37 @@ void Chooser::close_together(std::vector<std::vector<size_t>>& undecided) {
   });
 }
 
+void Chooser::conduct_together(std::vector<std::vector<size_t>>& undecided) {
+  const int m = program_.switches();
+  const auto algebraic = [&](const std::vector<size_t>& group) {
+    const AtZero& z = zeros_[group[0]];
+    return group.size() == 1 && z.unknown >= m && program_.model().form.gaps[at(z.unknown - m)].degree == 0 &&
+           z.known == 0 && !z.leaving;
+  };
+  if (std::count_if(undecided.begin(), undecided.end(), algebraic) < 2) return;
+  Mode mode = choice_.mode;
+  for (const auto& group : undecided) {
+    if (algebraic(group)) mode.constraints[at(zeros_[group[0]].unknown - m)] = 'c';
+  }
+  series_.set_mode(mode);
+  if (!series_.tape().slope_affine || series_.evaluate(x_, t_, counters_) != SeriesStatus::ok) return;
+  std::vector<char> resists(at(program_.unknowns()), 0);
+  for (const Series::Single& single : series_.singles()) {
+    const int u = series_.active()[at(single.member)];
+    resists[at(u)] = single.slope > 0 && !series_.raised(u);
+  }
+  std::vector<double> sigma, none(at(program_.constraints()), 0.0);
+  for (int i = 0; i < m; ++i) sigma.push_back(value_of(i, choice_.mode.switches[at(i)]));
+  point_.evaluate(x_, t_, sigma, counters_, none);
+  std::erase_if(undecided, [&](const std::vector<size_t>& group) {
+    const int u = zeros_[group[0]].unknown;
+    if (!algebraic(group) || !resists[at(u)]) return false;
+    const int sign = point_.sign(program_.point(u, 0), rested_bounds);
+    if (sign != 0) choice_.mode.constraints[at(u - m)] = sign < 0 ? 'c' : 'o';
+    return sign != 0;
+  });
+}
+
 bool Chooser::has_kink(const std::vector<size_t>& group) const {
   return std::any_of(group.begin(), group.end(),
                      [&](size_t z) { return program_.resting_letter(zeros_[z].unknown) == '='; });
@@ -254,7 +294,7 @@ std::vector<size_t> Chooser::without_flat(const std::vector<size_t>& group) {
       return std::find(dependents.begin(), dependents.end(), zeros_[other].unknown) != dependents.end();
     });
   };
-  if (std::any_of(group.begin(), group.end(), depends)) return group;
+  if (constraints_only(group) || std::any_of(group.begin(), group.end(), depends)) return group;
   const int order = std::min(decision_order, series_.order());
   std::vector<char> flat(group.size(), 1);
   // A contact that may open lets go what it keeps at zero.
@@ -310,9 +350,30 @@ void Chooser::decide(const std::vector<size_t>& group) {
   });
   const size_t most_candidates = compiled ? 100 : 1000;
   std::vector<Candidate> candidates;
+  constexpr size_t small = 2;
+  const bool contacts = group.size() > small && constraints_only(group);
+  if (contacts) {  // where they move in one way only, that is all there is to find
+    bool only = false;
+    candidates = few(group, only);
+    if (only && settle_among(group, candidates)) return;
+  }
   const bool complete =
       group.size() <= largest_search || any_forced(group) ? enumerate(group, most_candidates, candidates) : false;
-  if (!complete) candidates = few(group);
+  if (!complete) {
+    bool only = false;
+    if (!contacts) candidates = few(group, only);
+    add_many(group, candidates);
+  }
+  if (settle_among(group, candidates) || rests_by_itself(group)) return;
+  std::string names;
+  for (const size_t z : group) names += (names.empty() ? "'" : ", '") + name_of(program_, zeros_[z].unknown) + "'";
+  choice_.outcome = Choice::Outcome::none;
+  choice_.message = fmt::format("no mode is consistent on {}", names);
+  describe_contacts(group);
+}
+
+/// Whether one of the candidates fits: it is taken.
+bool Chooser::settle_among(const std::vector<size_t>& group, std::vector<Candidate>& candidates) {
   // A coefficient counts by those that follow it: the acceleration of a gap by the next one.
   const bool contacts = std::any_of(group.begin(), group.end(), [&](size_t z) {
     const int j = zeros_[z].unknown - program_.switches();
@@ -320,18 +381,12 @@ void Chooser::decide(const std::vector<size_t>& group) {
   });
   for (const int order : {contacts ? 3 : 2, contacts ? 5 : 4, decision_order}) {
     std::vector<Candidate> kept = judge(group, candidates, std::min(order, series_.order()));
-    if (!kept.empty()) {
-      prefer_crossing(group, candidates, kept);
-      settle(group, kept);
-      return;
-    }
+    if (kept.empty()) continue;
+    prefer_crossing(group, candidates, kept);
+    settle(group, kept);
+    return true;
   }
-  if (rests_by_itself(group)) return;
-  std::string names;
-  for (const size_t z : group) names += (names.empty() ? "'" : ", '") + name_of(program_, zeros_[z].unknown) + "'";
-  choice_.outcome = Choice::Outcome::none;
-  choice_.message = fmt::format("no mode is consistent on {}", names);
-  describe_contacts(group);
+  return false;
 }
 
 bool Chooser::rests_by_itself(const std::vector<size_t>& group) {

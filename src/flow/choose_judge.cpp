@@ -193,8 +193,10 @@ bool Chooser::start_nonlinear(const std::vector<size_t>& group, Candidate& c, in
   std::vector<double> guess = previous_;
   if (all_old) attempt(guess);
   if (found.empty()) {
-    const auto active = series_.active();
-    guess.assign(at(program_.unknowns()), 0.0);
+    // What belongs to other groups has been found.
+    std::vector<int> active = series_.active();
+    std::erase_if(active, [&](int u) { return !in_group(group, u); });
+    for (const size_t z : group) guess[at(zeros_[z].unknown)] = 0;
     attempt(guess);
     const size_t corners = size_t{1} << std::min<size_t>(active.size(), 6);
     for (size_t corner = 0; corner < corners; ++corner) {

@@ -54,7 +54,40 @@ double Chooser::value_of(int i, char letter) const {
   return letter == '+' ? 1 : -1;
 }
 
-std::vector<Candidate> Chooser::few(const std::vector<size_t>& group) {
+namespace {
+
+void add_new(std::vector<Candidate>& out, std::vector<Candidate> proposed) {
+  for (Candidate& c : proposed) {
+    const bool known = std::any_of(out.begin(), out.end(), [&](const Candidate& o) { return o.letters == c.letters; });
+    if (!known) out.push_back(std::move(c));
+  }
+}
+
+/// Whether the symmetric part is dominated by its diagonal, which is positive.
+bool is_dominated(const SparseMat& M) {
+  Vec diagonal = Vec::Zero(M.rows()), others = Vec::Zero(M.rows());
+  for (Index j = 0; j < M.cols(); ++j) {
+    for (const auto [row, value] : M.column(j)) {
+      if (row == j) {
+        diagonal[j] += value;
+      } else {  // |a + b|/2 is at most (|a| + |b|)/2
+        others[row] += 0.5 * std::abs(value);
+        others[j] += 0.5 * std::abs(value);
+      }
+    }
+  }
+  constexpr double rounding = 1e-12;
+  for (Index i = 0; i < M.rows(); ++i) {
+    if (!(diagonal[i] > 0 && diagonal[i] >= others[i] * (1 - rounding))) return false;
+  }
+  return true;
+}
+
+bool is_dominated(const Mat& M) { return is_dominated(SparseMat(M)); }
+
+}  // namespace
+
+std::vector<Candidate> Chooser::few(const std::vector<size_t>& group, bool& only) {
   std::vector<Candidate> out(1);
   size_t fresh = 0;
   for (const size_t z : group) fresh += zeros_[z].fresh;
@@ -68,19 +101,21 @@ std::vector<Candidate> Chooser::few(const std::vector<size_t>& group) {
     }
     out = std::move(longer);
   }
-  std::vector<Candidate> proposed = by_solver(group, x_, t_);
+  add_new(out, by_solver(group, x_, t_, only));
+  return out;
+}
+
+void Chooser::add_many(const std::vector<size_t>& group, std::vector<Candidate>& out) {
+  std::vector<Candidate> proposed;
+  bool only = false;
   for (const double share : {1e-6, 1e-3}) {  // what leaves along a tangent is seen a little later
     const double soon = share * options_.time_scale * options_.direction;
     const std::vector<double> x = state_after(soon);
-    for (Candidate& c : by_solver(group, x, t_ + soon)) proposed.push_back(std::move(c));
+    for (Candidate& c : by_solver(group, x, t_ + soon, only)) proposed.push_back(std::move(c));
   }
   proposed.push_back(one_by_one(group));
   for (Candidate& c : walk(group)) proposed.push_back(std::move(c));
-  for (Candidate& c : proposed) {
-    const bool known = std::any_of(out.begin(), out.end(), [&](const Candidate& o) { return o.letters == c.letters; });
-    if (!known) out.push_back(std::move(c));
-  }
-  return out;
+  add_new(out, std::move(proposed));
 }
 
 bool Chooser::fits_ties(const std::vector<size_t>& group, const std::string& letters, int u, char letter) const {
@@ -161,7 +196,8 @@ Vec Chooser::bounds(const std::vector<int>& active, Vec& lo, Vec& hi) const {
   return push;
 }
 
-std::vector<Candidate> Chooser::by_solver(const std::vector<size_t>& group, std::span<const double> x, double t) {
+std::vector<Candidate> Chooser::by_solver(const std::vector<size_t>& group, std::span<const double> x, double t,
+                                          bool& only) {
   std::string all;
   for (const size_t z : group) all += zeros_[z].unknown < program_.switches() ? '0' : 'c';
   if (!may_slide(group, all)) return {};
@@ -174,6 +210,7 @@ std::vector<Candidate> Chooser::by_solver(const std::vector<size_t>& group, std:
     const Vec push = bounds(active, problem.lo, problem.hi);
     scale_rows(problem.M, push);
     problem.q = problem.q.cwiseProduct(push);
+    only = is_dominated(problem.M);
     return solve_box(problem);
   };
   const BoxSolution solution = active.size() < sparse_from ? solved(BoxProblem{}) : solved(SparseBoxProblem{});

@@ -50,6 +50,9 @@ class Chooser {
   /// The same for contacts at rest that do not feel each other (balls on a floor): those that press in the mode in
   /// which all are closed are closed.
   void close_together(std::vector<std::vector<size_t>>& undecided);
+  /// The same for diodes with a resistance of their own, whatever they feel of others: each conducts, or has a voltage
+  /// against it.
+  void conduct_together(std::vector<std::vector<size_t>>& undecided);
   bool has_kink(const std::vector<size_t>& group) const;
   void decide(const std::vector<size_t>& group);
   std::vector<size_t> without_grip();
@@ -60,6 +63,7 @@ class Chooser {
   /// The same, but for those of the mask `kept`, whose sigma keeps them there (a disturbance that terminal sliding
   /// withstands).
   bool rests_with(const std::vector<size_t>& group, size_t kept);
+  bool settle_among(const std::vector<size_t>& group, std::vector<Candidate>& candidates);
   void settle(const std::vector<size_t>& group, std::vector<Candidate>& kept);
   void add_what_stays(const std::vector<size_t>& group, std::vector<Candidate>& kept);
   /// Where contacts have no solution or several (Painlevé), the equation they were to solve: g'' = a + b N.
@@ -91,8 +95,10 @@ class Chooser {
   /// depends on a sigma still to be found) is there a choice.
   std::string possible_letters(const std::vector<size_t>& group, const std::string& letters, const AtZero& z);
   double value_of(int i, char letter) const;
-  /// Many surfaces at once: only those of the event change, or else whatever the walk finds.
-  std::vector<Candidate> few(const std::vector<size_t>& group);
+  /// Many surfaces at once: only those of the event change, or what the solver finds. `only`: all of one motion.
+  std::vector<Candidate> few(const std::vector<size_t>& group, bool& only);
+  /// What the solver finds a little later, what each does alone, whatever the walk finds.
+  void add_many(const std::vector<size_t>& group, std::vector<Candidate>& out);
   /// Surfaces that are multiples of each other switch together.
   bool fits_ties(const std::vector<size_t>& group, const std::string& letters, int u, char letter) const;
   /// In the order in which surfaces depend on each other: each by how it starts above and below, what comes before it
@@ -100,8 +106,9 @@ class Chooser {
   Candidate one_by_one(const std::vector<size_t>& group);
   int sign_behind(const Mode& mode, int u);
   /// The first coefficients that unknowns enter as a box complementarity problem: residual = A u + r, with the sign
-  /// that makes a switch push its surface back. Degenerate members (at a bound with no rate) may stay or go.
-  std::vector<Candidate> by_solver(const std::vector<size_t>& group, std::span<const double> x, double t);
+  /// that makes a switch push its surface back. Degenerate members (at a bound with no rate) may stay or go. `only`:
+  /// its matrix is dominated by its diagonal, so that all solutions have the same rates.
+  std::vector<Candidate> by_solver(const std::vector<size_t>& group, std::span<const double> x, double t, bool& only);
   /// Of the unknowns of that problem; returns the signs of its rows.
   Vec bounds(const std::vector<int>& active, Vec& lo, Vec& hi) const;
   /// Where the mode before would have gone.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -310,6 +311,52 @@ Mode open_mode(const Mode& mode, std::span<const int> switches) {
 }
 
 }  // namespace
+
+std::vector<std::vector<size_t>> connected_contacts(Series& series, const Mode& mode, std::span<const int> contacts,
+                                                    double direction) {
+  const Program& program = series.program();
+  const int m = program.switches();
+  const std::vector<int> switches = direction > 0 ? switches_in(program, contacts) : std::vector<int>{};
+  series.set_mode(open_mode(mode, switches));
+  const std::vector<std::vector<ManifoldFunction>>& manifolds = series.tape().manifolds;
+  std::vector<size_t> parent(contacts.size());
+  std::iota(parent.begin(), parent.end(), size_t{0});
+  const auto root = [&](size_t a) {
+    while (parent[a] != a) a = parent[a] = parent[parent[a]];
+    return a;
+  };
+  std::vector<int> mover(at(program.states()), -1), user(at(m), -1);
+  const auto join = [&](int& first, size_t a) {
+    if (first < 0) first = static_cast<int>(a);
+    parent[root(a)] = root(at(first));
+  };
+  for (size_t a = 0; a < contacts.size(); ++a) {
+    for (const Assignment& d : program.model().form.gaps[at(contacts[a])].direction) join(mover[at(d.state)], a);
+    for (const int i : program.impact_switches(contacts[a])) join(user[at(i)], a);
+  }
+  const auto feels = [&](size_t a, const ManifoldFunction& f) {
+    for (const auto& [i, output] : f.gradient) {
+      if (mover[at(i)] >= 0) parent[root(a)] = root(at(mover[at(i)]));
+    }
+  };
+  for (size_t a = 0; a < contacts.size(); ++a) {
+    feels(a, manifolds[at(m + contacts[a])][1]);
+    for (const int i : program.impact_switches(contacts[a])) {
+      if (!manifolds[at(i)].empty()) feels(a, manifolds[at(i)][0]);
+    }
+  }
+  std::vector<std::vector<size_t>> out;
+  std::vector<int> place(contacts.size(), -1);
+  for (size_t a = 0; a < contacts.size(); ++a) {
+    int& group = place[root(a)];
+    if (group < 0) {
+      group = static_cast<int>(out.size());
+      out.emplace_back();
+    }
+    out[at(group)].push_back(a);
+  }
+  return out;
+}
 
 std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double t,
                               std::span<const double> counters, double direction) {

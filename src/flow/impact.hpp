@@ -30,6 +30,11 @@ struct Impact {
   std::string note;                            ///< what a person should know of the answer
 };
 
+/// Places of contacts that feel each other's impulses, group by group: one moves a state that the gap rate, or a
+/// surface in the direction, of another depends on.
+std::vector<std::vector<size_t>> connected_contacts(Series& series, const Mode& mode, std::span<const int> contacts,
+                                                    double direction);
+
 /// One contact that takes no other with it.
 struct OneHit {
   double impulse = 0;

@@ -22,8 +22,7 @@ Jumps::Jumps(const Program& program, const std::vector<double>& parameters, doub
 
 void Jumps::begin_run(const std::vector<double>& parameters, double from) {
   for (Formulas& f : jumps_) {
-    f.side = f.lead = 0;
-    f.at_zero = false;
+    f.arm = {};
     if (!f.lowered->every) continue;
     f.every = constant_value(*f.lowered->every, parameters);
     f.phase = f.lowered->phase ? constant_value(*f.lowered->phase, parameters) : 0.0;
@@ -56,34 +55,52 @@ std::vector<int> Jumps::ticking(double t, double resolution) const {
 bool Jumps::note(size_t k, int sign, int lead) {
   Formulas& f = jumps_[k];
   if (f.every > 0) return false;
-  f.at_zero = sign == 0;
-  f.lead = lead;
-  const int before = f.side;
+  f.arm.at_zero = sign == 0;
+  f.arm.lead = lead;
+  const int before = f.arm.side;
   if (sign != 0) {
-    f.side = sign;
+    f.arm.side = sign;
     return before * sign < 0 && wanted(k, sign);
   }
   if (before == 0 || lead == before) return false;  // its crossing is done, it began here, or it turns back
-  f.side = 0;
+  f.arm.side = 0;
   return wanted(k, -before);
 }
 
 void Jumps::fire(size_t k, double t) {
   Formulas& f = jumps_[k];
-  f.side = 0;
+  f.arm.side = 0;
   if (f.every > 0) {
     f.next += 1;
     if (f.tick() <= t) f.next = std::floor((t - f.phase) / f.every) + 1;  // clocks too fast for time
   }
 }
 
-bool Jumps::holds(size_t k, const PlainInputs& inputs) { return !jumps_[k].when || (*jumps_[k].when)(inputs) != 0; }
+bool Jumps::holds(size_t k, const PlainInputs& inputs) {
+  if (whole_.jumps) return whole_.jumps->holds(static_cast<size_t>(whole_.numbers[k]), spread(inputs));
+  return !jumps_[k].when || (*jumps_[k].when)(inputs) != 0;
+}
 
 void Jumps::apply(size_t k, const PlainInputs& inputs, std::span<double> x) {
+  if (whole_.jumps) {
+    whole_.jumps->set(static_cast<size_t>(whole_.numbers[k]), spread(inputs), whole_.x);
+    for (size_t i = 0; i < whole_.states.size(); ++i) x[i] = whole_.x[static_cast<size_t>(whole_.states[i])];
+  } else {
+    set(k, inputs, x);
+  }
+  jumps_[k].arm.side = 0;
+}
+
+/// What the formulas of the whole see.
+PlainInputs Jumps::spread(const PlainInputs& inputs) const {
+  for (size_t i = 0; i < whole_.states.size(); ++i) whole_.x[static_cast<size_t>(whole_.states[i])] = inputs.states[i];
+  return {.parameters = whole_.parameters, .states = whole_.x, .t = inputs.t};
+}
+
+void Jumps::set(size_t k, const PlainInputs& inputs, std::span<double> x) {
   values_.clear();
   for (auto& [state, formula] : jumps_[k].set) values_.push_back(formula(inputs));
   for (size_t s = 0; s < values_.size(); ++s) x[static_cast<size_t>(jumps_[k].set[s].first)] = values_[s];
-  jumps_[k].side = 0;
 }
 
 }  // namespace saltus

@@ -16,6 +16,13 @@
 
 namespace saltus {
 
+/// What is known of the condition of a jump.
+struct Arm {
+  int side = 0;  ///< last strict sign; 0 since the jump has happened or before there was one
+  int lead = 0;  ///< at zero: the sign that follows
+  bool at_zero = false;
+};
+
 class Jumps {
  public:
   Jumps(const Program& program, const std::vector<double>& parameters, double from);
@@ -25,9 +32,11 @@ class Jumps {
   size_t size() const { return jumps_.size(); }
   bool has_clock(size_t k) const { return jumps_[k].every > 0; }
   /// The sign from which `on` starts along the flow: the last strict one, or, at zero, the one it is about to have.
-  int side(size_t k) const { return jumps_[k].at_zero ? jumps_[k].lead : jumps_[k].side; }
+  int side(size_t k) const { return jumps_[k].arm.at_zero ? jumps_[k].arm.lead : jumps_[k].arm.side; }
   /// Whether `on` is zero here, so that the zero at the start of a step is none of its own.
-  bool at_zero(size_t k) const { return jumps_[k].at_zero; }
+  bool at_zero(size_t k) const { return jumps_[k].arm.at_zero; }
+  const Arm& arm(size_t k) const { return jumps_[k].arm; }
+  void set_arm(size_t k, const Arm& arm) { jumps_[k].arm = arm; }
   /// The surface or gap that `on` is.
   const SharedZero& shared(size_t k) const { return jumps_[k].shared; }
   /// Whether a crossing to this sign triggers the jump.
@@ -49,6 +58,15 @@ class Jumps {
   /// The state after the jump, written to x.
   void apply(size_t k, const PlainInputs& inputs, std::span<double> x);
 
+  /// The jumps of a part are these of the whole: their formulas see all states.
+  struct Whole {
+    Jumps* jumps = nullptr;
+    std::span<const double> parameters;
+    std::span<const int> numbers, states;  ///< per jump and state of the part
+    std::span<double> x;                   ///< all states; those of the part are written to it
+  };
+  void stand_for(const Whole& whole) { whole_ = whole; }
+
  private:
   struct Formulas {
     Direction direction = Direction::any;
@@ -58,13 +76,15 @@ class Jumps {
     SharedZero shared{};
     double every = 0, phase = 0;
     double next = 0;  // number of the next tick
-    int side = 0;     // last strict sign; 0 since the jump has happened or before there was one
-    int lead = 0;     // at zero: the sign that follows
-    bool at_zero = false;
+    Arm arm{};
 
     double tick() const { return phase + next * every; }
   };
+  PlainInputs spread(const PlainInputs& inputs) const;
+  void set(size_t k, const PlainInputs& inputs, std::span<double> x);
+
   std::vector<Formulas> jumps_;
+  Whole whole_{};
   std::vector<double> values_;
 };
 

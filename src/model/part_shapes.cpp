@@ -58,7 +58,7 @@ void PartShapes::look(Subsystem& part) {
   part.outside.clear();
   part.fixed.clear();
   constants_.clear();
-  constexpr size_t head = 3;
+  constexpr size_t head = 4;
   size_t longest = head;
   const auto count = [&](int element) {
     const size_t first = first_piece(element), last = ends_[at(element)];
@@ -66,13 +66,16 @@ void PartShapes::look(Subsystem& part) {
   };
   for (const int i : part.states) count(i);
   for (const int u : part.unknowns) count(states_ + u);
+  for (const int k : part.jumps) count(states_ + unknowns_ + k);
   if (key_.size() < longest) key_.resize(longest);
   int* word = key_.data();
   *word++ = own_[0];
   *word++ = static_cast<int>(first_constraint - part.unknowns.begin());
   *word++ = own_[1];
+  *word++ = static_cast<int>(part.jumps.size());
   for (const int i : part.states) word = write_element(i, word, part);
   for (const int u : part.unknowns) word = write_element(states_ + u, word, part);
+  for (const int k : part.jumps) word = write_element(states_ + unknowns_ + k, word, part);
   length_ = static_cast<size_t>(word - key_.data());
   hash_ = hash_of(key());
   // Where switches and constraints stand among the fixed is told by the structures.

@@ -1,7 +1,7 @@
-// Which parts of a program are alike, told without cutting them out. A part is a set of elements, states and unknowns.
-// What belongs to an element is given once as pieces: a structure in words, and the leaves it reads. The key of a part
-// is the structures of its elements, with leaves numbered as they are met: parts of one chain or lattice have the same
-// key wherever they stand.
+// Which parts of a program are alike, told without cutting them out. A part is a set of elements: states, unknowns,
+// jumps. What belongs to an element is given once as pieces: a structure in words, and the leaves it reads. The key of
+// a part is the structures of its elements, with leaves numbered as they are met: parts of one chain or lattice have
+// the same key wherever they stand.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class PartShapes {
   /// Leaves are numbered: states, unknowns (switches first), constants.
   PartShapes(int states, int switches, int unknowns, int constants);
 
-  /// The next element: states, then unknowns.
+  /// The next element: states, then unknowns, then jumps.
   void add_element();
   /// What belongs to it if the leaf `gate` is an element of the part; always where that is -1.
   void add_piece(int gate, std::span<const int> words, std::span<const int> leaves);

@@ -295,7 +295,7 @@ Program::Program(Model model, ProgramPart part)
       n_(static_cast<int>(model_->states.size())),
       m_(static_cast<int>(model_->form.switches.size())),
       q_(static_cast<int>(model_->form.gaps.size())),
-      jumps_(0),
+      jumps_(static_cast<int>(model_->form.jumps.size())),
       sections_(0),
       counters_(0),
       plain_(at(m_), true),

@@ -49,6 +49,11 @@ void Subsystems::choice(int u, TapeSupport& out) {
   slicers_[points].forget();
 }
 
+void Subsystems::jump(int k, TapeSupport& out) {
+  slicers_[flow].gather(whole_.jump(k), out);
+  slicers_[flow].forget();
+}
+
 // ---- shapes --------------------------------------------------------------------------------------------------------
 
 void Subsystems::list_state(int i) { wanted_.push_back({flow, whole_.rate(i)}); }
@@ -67,6 +72,11 @@ void Subsystems::list_unknown(int u) {
     wanted_.push_back({actions, whole_.direction(j, static_cast<int>(d))});
 }
 
+void Subsystems::list_jump(int k) {
+  wanted_.push_back({flow, whole_.jump(k)});
+  wanted_.push_back({points, whole_.point_jump(k)});
+}
+
 void Subsystems::list_row(int row) {
   for (const int e : entries_of_row_[at(row)]) {
     const SlopeEntry& entry = mode_.slope_entries[at(e)];
@@ -78,7 +88,7 @@ void Subsystems::list_row(int row) {
   }
 }
 
-/// What each state and unknown is, wherever it stands.
+/// What each state, unknown and jump is, wherever it stands.
 void Subsystems::describe() {
   const int n = whole_.states(), m = whole_.switches();
   const Form& form = whole_.model().form;
@@ -122,6 +132,12 @@ void Subsystems::describe() {
       for (const int i : inside) partners.push_back(n + i);
     }
     describe_element(attributes, partners);
+  }
+  for (size_t k = 0; k < form.jumps.size(); ++k) {
+    wanted_.clear();
+    list_jump(static_cast<int>(k));
+    attributes.assign(1, static_cast<int>(form.jumps[k].direction));
+    describe_element(attributes, {});
   }
 }
 
@@ -177,6 +193,7 @@ void Subsystems::gather(const Subsystem& part) {
   wanted_.clear();
   for (const int i : part.states) list_state(i);
   for (const int u : part.unknowns) list_unknown(u);
+  for (const int k : part.jumps) list_jump(k);
   for (Slicer& slicer : slicers_) slicer.forget();
   for (const Wanted& w : wanted_) {
     if (w.gate < 0 || shapes_.place(w.gate) >= 0) slicers_[w.tape].gather(w.output, support_);
@@ -201,6 +218,7 @@ void Subsystems::write_mode(const Subsystem& part, const SliceInputs& inputs, Mo
   for (const int i : inputs.sigmas) add(whole_.surface(i));
   for (const int u : part.unknowns) add(whole_.residual(u));
   for (const int j : inputs.lambdas) add(whole_.gap(j));
+  for (const int k : part.jumps) add(whole_.jump(k));
   for (const int j : inputs.lambdas) add(whole_.raised(j));
   write_tape(flow, outputs, inputs, mode.flow, constants);
   mode.add_spare(static_cast<int>(part.unknowns.size()));
@@ -250,6 +268,7 @@ void Subsystems::write_mode(const Subsystem& part, const SliceInputs& inputs, Mo
   for (const int u : part.unknowns) {
     for (int k = 0; k < whole_.point_degree(u); ++k) add(whole_.point(u, k));
   }
+  for (const int k : part.jumps) add(whole_.point_jump(k));
   write_tape(points, outputs, inputs, at_points, constants);
 }
 
@@ -295,6 +314,11 @@ SubsystemProgram Subsystems::make(Subsystem& part) {
     for (const int i : whole_.impact_switches(j)) inside.push_back(shapes_.unknown_place(i));
   }
   for (const int u : part.unknowns) code.point_degree.push_back(whole_.point_degree(u));
+  for (const int k : part.jumps) {
+    const Jump& jump = whole.jumps[at(k)];
+    model.jumps.push_back({.name = jump.name, .direction = jump.direction});
+    model.form.jumps.push_back({.direction = whole.form.jumps[at(k)].direction});
+  }
   out.program = std::make_unique<Program>(std::move(model), std::move(code));
   return out;
 }

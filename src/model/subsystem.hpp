@@ -1,4 +1,5 @@
-// A part of a program as a program of its own: some states and unknowns, and whatever they read besides as constants.
+// A part of a program as a program of its own: some states, unknowns and jumps, and whatever they read besides as
+// constants.
 //
 //   look     the states and unknowns outside that the part reads, and the key of its shape
 //   make     the program of a shape, cut from the tapes of the whole; constants are its parameters, so that all parts
@@ -6,7 +7,8 @@
 //            one shape (in a chain, in a lattice) share it
 //   bind     the parameters of a part of a known shape
 //
-// For programs all of whose switches are plain, without counters and jumps: one tape serves all modes.
+// For programs all of whose switches are plain, without counters: one tape serves all modes. Of a jump the part has the
+// condition alone; what it does is told by the whole (Jumps::stand_for).
 #pragma once
 
 #include <array>
@@ -26,6 +28,7 @@ namespace saltus {
 struct Subsystem {
   std::vector<int> states;    ///< ascending
   std::vector<int> unknowns;  ///< ascending
+  std::vector<int> jumps{};   ///< ascending; none with a clock
   std::vector<int> outside;   ///< states that are read
   std::vector<int> fixed;     ///< unknowns that are read, switches first
   std::vector<double> parameters;
@@ -49,6 +52,8 @@ class Subsystems {
   void rate(int i, TapeSupport& out);
   void watch(int unknown, TapeSupport& out);
   void choice(int unknown, TapeSupport& out);
+  /// What the condition of a jump depends on.
+  void jump(int k, TapeSupport& out);
 
   /// Outputs of the flow tape as sums of states and unknowns, where they are.
   AffineRows affine_rows(std::span<const size_t> outputs) const {
@@ -75,6 +80,7 @@ class Subsystems {
 
   void list_state(int i);
   void list_unknown(int u);
+  void list_jump(int k);
   void list_row(int row);
   void describe();
   void describe_element(std::span<const int> attributes, std::span<const int> partners);

@@ -145,6 +145,77 @@ std::string beads(Draw& draw, int n) {
   return model_of(equations, rest, initial);
 }
 
+/// Rooms with heaters that jumps switch, each alone or with heat that goes from one to the next.
+std::string thermostats(Draw& draw, int n, const std::string& flow, double conducts) {
+  std::string equations, rest, initial;
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  T{0}' = ", i) + fmt::format(fmt::runtime(flow), i, draw.number(0.7, 1.3, 6));
+    if (conducts > 0 && i > 0) equations += fmt::format(" + {}*(T{} - T{})", conducts, i - 1, i);
+    if (conducts > 0 && i + 1 < n) equations += fmt::format(" + {}*(T{} - T{})", conducts, i + 1, i);
+    equations += fmt::format("\n  q{0}' = 0\n", i);
+    rest += fmt::format("[jump.off{0}]\non = \"T{0} - {1}\"\ndirection = \"rising\"\nset = {{ q{0} = 0 }}\n", i,
+                        draw.number(0.6, 0.7, 6));
+    rest += fmt::format("[jump.on{0}]\non = \"T{0} - {1}\"\ndirection = \"falling\"\nset = {{ q{0} = 1 }}\n", i,
+                        draw.number(0.4, 0.5, 6));
+    initial += fmt::format("T{0} = {1}\nq{0} = {2}\n", i, draw.number(0.5, 0.6, 6), draw.whole(0, 1));
+  }
+  return model_of(equations, rest, initial);
+}
+
+/// Neurons that fire and push a few others: some of these fire at once.
+std::string neurons(Draw& draw, int n, double push, const std::string& flow, const std::string& condition) {
+  std::string equations, rest, initial;
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  u{0}' = ", i) + fmt::format(fmt::runtime(flow), i, draw.number(1.1, 1.4, 6)) + "\n";
+    std::string set = fmt::format("u{} = 0", i);
+    std::vector<int> pushed{i};
+    for (int k = 0; k < 3; ++k) {
+      const int j = draw.whole(0, n - 1);
+      if (std::find(pushed.begin(), pushed.end(), j) != pushed.end()) continue;
+      pushed.push_back(j);
+      set += fmt::format(", u{0} = \"u{0} + {1}\"", j, draw.number(0.2 * push, push, 6));
+    }
+    rest += fmt::format("[jump.fire{0}]\non = \"u{0} - 1\"\ndirection = \"rising\"\n{1}set = {{ {2} }}\n", i,
+                        fmt::format(fmt::runtime(condition), i), set);
+    initial += fmt::format("u{0} = {1}\n", i, draw.number(0, 0.99, 6));
+  }
+  return model_of(equations, rest, initial);
+}
+
+/// Blocks on a rough floor, between springs, that are kicked where they pass a mark; some marks are those of two.
+std::string kicked_blocks(Draw& draw, int n) {
+  std::string equations, rest, initial;
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = 0.1*t - x{0} - 0.8*sign(v{0}, 1.25)", i);
+    if (i > 0 && i % 4 != 0) equations += fmt::format(" - 1.2*(x{} - x{})", i, i - 1);
+    if (i + 1 < n && (i + 1) % 4 != 0) equations += fmt::format(" - 1.2*(x{} - x{})", i, i + 1);
+    equations += "\n";
+    const std::string kick = draw.number(-0.4, 0.6, 6);
+    rest += fmt::format("[jump.kick{0}]\non = \"x{0} - {1}\"\nset = {{ v{0} = \"v{0} + {2}\" }}\n", i,
+                        draw.number(0.1, 0.6, 6), kick);
+    if (i % 3 == 1)
+      rest += fmt::format("[jump.meet{0}]\non = \"x{0} - x{1} - 0.1\"\nset = {{ v{0} = \"v{1}\", v{1} = \"v{0}\" }}\n",
+                          i, i - 1);
+    if (i % 3 == 2) rest += fmt::format("[jump.stop{0}]\non = \"x{0} - {1}\"\nset = {{ v{0} = 0 }}\n", i, 0.7);
+    initial += fmt::format("x{0} = {1}\nv{0} = {2}\n", i, draw.number(-0.15, 0.15, 6), draw.number(-0.5, 0.5, 6));
+  }
+  return model_of(equations, rest, initial);
+}
+
+/// Balls over tables that are hit from below now and then, and by the clock.
+std::string kicked_balls(Draw& draw, int n) {
+  std::string equations, rest, initial;
+  for (int i = 0; i < n; ++i) {
+    equations += fmt::format("  x{0}' = v{0}\n  v{0}' = -1 + N{0}\n  n{0}' = 0\n", i);
+    rest += fmt::format("[constraint.N{0}]\ngap = \"x{0}\"\nrestitution = {1}\n", i, draw.number(0.7, 0.95, 6));
+    rest += fmt::format("[jump.count{0}]\non = \"v{0}\"\ndirection = \"rising\"\nset = {{ n{0} = \"n{0} + 1\" }}\n", i);
+    rest += fmt::format("[jump.throw{0}]\non = \"n{0} - 2.5\"\nset = {{ n{0} = 0, v{0} = \"v{0} + 0.3\" }}\n", i);
+    initial += fmt::format("x{0} = {1}\nv{0} = {2}\nn{0} = 0\n", i, draw.number(0.5, 2, 6), draw.number(-0.5, 0.5, 6));
+  }
+  rest += "[jump.all]\nevery = 0.7\nset = { v0 = \"v0 + 0.1\", v1 = \"v1 - 0.1\", n2 = 1 }\n";
+  return model_of(equations, rest, initial);
+}
+
 Trajectory run(const Program& program, double until, bool clusters, double tolerance = 1e-12) {
   RunOptions options;
   options.parameters = parameter_values(program.model());
@@ -297,6 +368,41 @@ TEST(Clusters, OfBeadsOnALine) {
   for (unsigned seed = 1; seed <= 3; ++seed) {
     Draw draw(seed);
     expect_same(beads(draw, 16), 3, 1e-12);
+  }
+}
+
+// A jump concerns what it reads and sets, and what feels that.
+TEST(Clusters, OfThermostats) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    Draw draw(seed);
+    expect_same(thermostats(draw, 30, "{1}*(q{0} - T{0})", 0), 6, 1e-12);
+    expect_same(thermostats(draw, 30, "{1}*(q{0} - T{0})", 0.2), 6, 1e-12);
+    expect_same(thermostats(draw, 30, "{1}*(q{0} - sin(T{0}))", 0), 6, 1e-12);
+    expect_same(thermostats(draw, 30, "{1}*(q{0} - sin(T{0}))", 0.1), 6, 1e-12);
+  }
+}
+
+TEST(Clusters, OfNeuronsThatPushEachOther) {
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    Draw draw(seed);
+    expect_same(neurons(draw, 40, 0.05, "{1} - u{0}", ""), 3, 1e-11);
+    expect_same(neurons(draw, 60, 0.3, "{1} - u{0}", ""), 3, 1e-11);
+    expect_same(neurons(draw, 40, 0.2, "{1} - u{0}^2 + 0.1*sin(t)", ""), 3, 1e-11);
+    expect_same(neurons(draw, 40, 0.2, "{1} - u{0}", "when = \"u{0} < 1.2\"\n"), 3, 1e-11);
+  }
+}
+
+TEST(Clusters, OfBlocksThatAreKicked) {
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    Draw draw(seed);
+    expect_same(kicked_blocks(draw, 24), 15, 1e-11);
+  }
+}
+
+TEST(Clusters, OfBallsThatAreKickedAndCounted) {
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    Draw draw(seed);
+    expect_same(kicked_balls(draw, 15), 4, 1e-12);
   }
 }
 

@@ -585,6 +585,27 @@ TEST(Contact, PushedAgainstAWallByTheOtherSide) {
   EXPECT_FALSE(run.end.message.empty());
 }
 
+// Balls that rub on tables of their own do what each does alone, however many others rest or are hit beside it.
+TEST(Contact, OfBallsApartIsThatOfEachAlone) {
+  const auto balls = [](int first, int last) {
+    std::string equations, initial, more;
+    for (int i = first; i < last; ++i) {
+      equations += fmt::format("y{0}' = w{0}\nw{0}' = -1 + N{0}\nv{0}' = 0.1*sin(t) - 0.3*N{0}*sign(v{0})\n", i);
+      initial += fmt::format("y{0} = {1}\nw{0} = 0\nv{0} = {2}\n", i, 0.1 + 0.13 * i, 0.4 - 0.15 * i);
+      more += fmt::format("[constraint.N{0}]\ngap = \"y{0} - 0.02*sin({1}*t)\"\nrestitution = {2}\n", i, 2 + 0.4 * i,
+                          0.3 + 0.05 * i);
+    }
+    return system(equations, initial, more);
+  };
+  const int n = 8;
+  const Trajectory all = balls(0, n).run(5);
+  ASSERT_EQ(all.end.why, Why::time) << all.end.message;
+  for (int i = 0; i < n; ++i) {
+    const Trajectory one = balls(i, i + 1).run(5);
+    for (size_t k = 0; k < 3; ++k) EXPECT_NEAR(all.end.state[3 * at(i) + k], one.end.state[k], 1e-9) << i << ", " << k;
+  }
+}
+
 // ---- diodes -----------------------------------------------------------------------------------------------------
 
 TEST(Diode, CurrentStopsAndStartsAgain) {
@@ -630,6 +651,60 @@ TEST(Diode, RectifierReachesItsSteadyState) {
   EXPECT_NEAR(low, 15.190481627, 1e-6);
   EXPECT_NEAR(high, 16.418765710, 1e-6);
   EXPECT_NEAR(sum, 15.809410335, 1e-6);
+}
+
+/// Capacitors in a row behind diodes with a resistance r, each with one of its own, c.
+std::string ladder(int n, double c, bool diodes) {
+  std::string equations, rest, initial;
+  const auto before = [](int i) { return i == 1 ? std::string("sin(t)") : fmt::format("v{}", i - 1); };
+  for (int i = 1; i <= n; ++i) {
+    const auto current = [&](int k) {
+      return diodes ? fmt::format("D{}", k) : fmt::format("max({} - v{}, 0)/0.1", before(k), k);
+    };
+    equations += fmt::format("  v{0}' = {1} - 0.05*v{0}", i, current(i)) + (i < n ? " - " + current(i + 1) : "") + "\n";
+    initial += fmt::format("v{} = {:.17g}\n", i, 0.02 * std::sin(5.0 * i));
+    if (!diodes) continue;
+    rest += fmt::format("[constraint.D{0}]\ngap = \"v{0} - {1} + 0.1*D{0}", i, before(i));
+    if (c > 0) rest += fmt::format(" + {}*D{}", i > 1 ? 2 * c : c, i);
+    if (c > 0 && i < n) rest += fmt::format(" - {}*D{}", c, i + 1);
+    if (c > 0 && i > 1) rest += fmt::format(" - {}*D{}", c, i - 1);
+    rest += "\"\n";
+  }
+  return "equations = \"\"\"\n" + equations + "\"\"\"\n" + rest + "[initial]\n" + initial;
+}
+
+// Each diode alone is the positive part of a current; kinks of switches have nothing to do with multipliers.
+TEST(Diode, LaddersMoveAsPositivePartsOfTheirCurrents) {
+  for (const int n : {7, 24, 60}) {
+    const System a(read_model_text(ladder(n, 0, true))), b(read_model_text(ladder(n, 0, false)));
+    const Trajectory with = a.run(10), without = b.run(10);
+    ASSERT_EQ(with.end.why, Why::time) << with.end.message;
+    for (size_t i = 0; i < at(n); ++i) EXPECT_NEAR(with.end.state[i], without.end.state[i], 1e-9) << i << " of " << n;
+    EXPECT_GT(with.events.size(), at(n) / 3);
+  }
+}
+
+// The current between two capacitors is (a - b)/r exp(-2 t/r): it becomes less than rounding and never stops.
+TEST(Diode, CurrentsThatDieOutDoNotStop) {
+  for (int k = 0; k < 20; ++k) {
+    const double a = 0.9 - 0.01 * k, b = 0.1 + 0.003 * k, leak = 0.013 * k;
+    const System s = system(fmt::format("a' = -D - {0}*a\nb' = D - {0}*b", leak),
+                            fmt::format("a = {:.17g}\nb = {:.17g}", a, b), "[constraint.D]\ngap = \"b - a + 0.1*D\"");
+    const Trajectory run = s.run(10);
+    EXPECT_EQ(run.cost.events, 0) << k;
+    for (const size_t i : {0, 1}) EXPECT_NEAR(run.end.state[i], 0.5 * (a + b) * std::exp(-10 * leak), 1e-10);
+  }
+}
+
+// Currents that feel their neighbours: as solve_ivp of SciPy has them (DOP853, rtol 1e-12, steps of 0.002), with the
+// complementarity problem solved at each evaluation.
+TEST(Diode, LaddersWithResistancesInCommonAreWhereAnotherProgramHasThem) {
+  const System s(read_model_text(ladder(12, 0.05, true)));
+  const Trajectory run = s.run(10);
+  ASSERT_EQ(run.end.why, Why::time) << run.end.message;
+  const std::vector<double> v{0.4983725464, 0.4923869979, 0.4809256540, 0.4649432170, 0.4457240279, 0.4247399141,
+                              0.4035068398, 0.3834612670, 0.3658684017, 0.3517650297, 0.3419320068, 0.3368869971};
+  for (size_t i = 0; i < v.size(); ++i) EXPECT_NEAR(run.end.state[i], v[i], 1e-9) << i;
 }
 
 TEST(Diode, BothFormsOfTheResonantConverterAgree) {

@@ -22,14 +22,16 @@ constexpr long accumulation_steps = 256;
 
 }  // namespace
 
-Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& recorder)
+Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& recorder, Jumps& jumps)
     : memory_(memory),
       program_(memory.program),
       options_(options),
       recorder_(recorder),
+      jumps_(jumps),
       direction_(options.until < options.from ? -1.0 : 1.0),
       n_(program_.states()),
       m_(program_.switches()),
+      unknowns_(program_.unknowns()),
       observed_(recorder.wants_pieces() || std::isfinite(recorder.shortest_interval())) {
   if (!possible()) return;
   mode_tape_ = &program_.tape(std::string(at(m_), '+'));
@@ -37,17 +39,21 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   parts_ = std::make_unique<Subsystems>(program_, *mode_tape_, options.parameters);
   reads_ = find_dependence(program_, *mode_tape_, *parts_);
   if (!reads_) return;
-  const size_t n = at(n_), unknowns = at(program_.unknowns());
+  const size_t n = at(n_), unknowns = at(unknowns_);
   moving_.assign(n, 1);
   drifting_.assign(n, 0);
   pin_.assign(n, -1);
   cluster_of_state_.assign(n, -1);
   cluster_of_unknown_.assign(unknowns, -1);
+  cluster_of_jump_.assign(jumps_.size(), -1);
+  noted_.assign(jumps_.size(), NAN);
+  if (jumps_.size() > 0) jump_x_.assign(n, 0.0);
+  for (size_t k = 0; k < jumps_.size(); ++k) clocked_ = clocked_ || jumps_.has_clock(k);
   rows_.resize(n_, at(ClusterRoom::order_for(local_tolerance(options.tolerance))) + 1);
   judged_.assign(n, 0);
   listed_.assign(n, 0);
-  place_.assign(n + unknowns, -1);
-  last_events_.assign(unknowns, {NAN, NAN, NAN});
+  place_.assign(n + unknowns + jumps_.size(), -1);
+  last_events_.assign(unknowns + jumps_.size(), {NAN, NAN, NAN});
   find_rows();
 }
 
@@ -58,7 +64,19 @@ bool Clusters::possible() const {
   const Form& form = program_.model().form;
   if (!options_.clusters || !may_serve(program_) || options_.stiff || program_.attract() > 0) return false;
   if (program_.any_nested()) return false;
-  if (!memory_.ties.empty() || form.counter_values > 0 || !form.jumps.empty()) return false;
+  if (!memory_.ties.empty() || form.counter_values > 0) return false;
+  const auto only_states = [](const Expr& formula) {
+    const std::vector<Expr> symbols = symbols_in(std::span(&formula, 1));
+    return std::none_of(symbols.begin(), symbols.end(), [](const Expr& s) {
+      return s.is_symbol(SymbolKind::sigma) || s.is_symbol(SymbolKind::lambda);
+    });
+  };
+  for (size_t k = 0; k < form.jumps.size(); ++k) {
+    const LoweredJump& jump = form.jumps[k];
+    if (jumps_.shared(k).unknown >= 0 || !only_states(jump.on) || (jump.when && !only_states(*jump.when))) return false;
+    if (!std::all_of(jump.set.begin(), jump.set.end(), [&](const Assignment& a) { return only_states(a.value); }))
+      return false;
+  }
   if (recorder_.has_surface_sections() || (observed_ && n_ < fewest_observed)) return false;
   for (int i = 0; i < m_; ++i) {
     if (!program_.open(i)) return false;
@@ -90,8 +108,13 @@ Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double 
   if (!(built_ ? resume(now) : build(now))) return give_up(now.clock, now, not_worth_while);
   for (;;) {
     Cluster* c = next();
-    if (observed_) tell_piece(c, now);
+    Clock end = end_of(c);
+    const double due = next_tick();
+    const bool ticks = std::isfinite(due) && due <= end.now() + time_resolution(due, first_scale_);
+    if (ticks) end.set(due);
+    if (observed_) tell_piece(end, ticks, now);
     if (recorder_.ended()) return Outcome::end;
+    if (ticks) return tick(end, now, guards);
     if (!c || c->last) {
       end_all(now);
       return Outcome::end;
@@ -106,6 +129,7 @@ Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double 
       for (const int place : due_) close_ = accumulates(*clusters_[at(place)], shrinking) || close_;
       follows_ = shrinking && due_.size() == 1 && may_follow(*c);
       if (close_ && !follows_) holiday_ = accumulation_steps;
+      clock_ = end;
       if (due_.size() > 1 || holiday_ > 0) return hand_over(now, guards);
       switch (act(*c, now)) {
         case Acted::done: break;
@@ -203,7 +227,10 @@ void Clusters::expand_in_room(Cluster& c) {
       if (u < m_ && letter(u) == '0') recorder_.drifted(u, error);
     }
   }
+  bool crossed = false;
+  if (!c.part.jumps.empty()) crossed = note_in_room(c);
   room.expand(c, rows_, options_.until, first_scale_);
+  if (crossed) happen_at_once(c);
 }
 
 /// The series of what a cluster reads, from where it begins, and how far they are known.
@@ -223,13 +250,13 @@ void Clusters::drive(Cluster& c) {
 bool Clusters::accumulates(const Cluster& c, bool& shrinking) {
   bool found = false;
   for (const Guard& g : c.guards) {
-    std::array<double, 3>& last = last_events_[at(whole_unknown(c, g))];
+    std::array<double, 3>& last = last_events_[at(whole_item(c, g))];
     const double d0 = std::abs(c.due - last[0]), d1 = std::abs(last[0] - last[1]), d2 = std::abs(last[1] - last[2]);
     const bool faster = d0 < d1 && d1 < d2;
     shrinking = shrinking || faster;
     found = found || (faster && d0 < close_events * c.scale);
     last = {c.due, last[0], last[1]};
-    if (!faster && !sequences_.empty()) sequences_.erase(whole_unknown(c, g));
+    if (!faster && !sequences_.empty()) sequences_.erase(whole_item(c, g));
   }
   return found;
 }
@@ -244,7 +271,7 @@ bool Clusters::may_follow(const Cluster& c) const {
 bool Clusters::go_to_limit(const Cluster& c, Moment& now) {
   ClusterRoom& room = *c.room;
   Moment& moment = room.moment;
-  const int u = whole_unknown(c, c.guards[0]);
+  const int u = whole_item(c, c.guards[0]);
   Sequence& sequence = sequences_[u];
   if (sequence.states != c.part.states) {
     sequence.chatter.clear();
@@ -297,7 +324,8 @@ void Clusters::find_acting(const Cluster& first) {
     if (moving_[at(j)]) add_acting(cluster_of_state_[at(j)]);
   };
   for (const Guard& g : first.guards) {
-    const int u = whole_unknown(first, g);
+    if (g.kind == GuardKind::jump) continue;
+    const int u = whole_item(first, g);
     for (const int j : reads_->watch_states(u)) state(j);
     for (const int j : reads_->choice_states(u)) state(j);
     for (const int v : reads_->choice_unknowns(u)) {
@@ -309,7 +337,18 @@ void Clusters::find_acting(const Cluster& first) {
     for (const int d : reads_->hits(u)) {
       state(d);
       if (!moving_[at(d)] && pin_[at(d)] >= 0) add_acting(cluster_of_unknown_[at(pin_[at(d)])]);
+      for (const int reader : reads_->state_readers(d)) {
+        if (reader >= n_ + unknowns_) add_acting(cluster_of(reader));
+      }
     }
+  }
+  for (const int k : core_) {
+    for (const int i : reads_->jump_states(k)) {
+      state(i);
+      if (!moving_[at(i)] && pin_[at(i)] >= 0) add_acting(cluster_of_unknown_[at(pin_[at(i)])]);
+    }
+    for (const int u : reads_->felt_unknowns(k)) add_acting(cluster_of_unknown_[at(u)]);
+    for (const int other : reads_->felt_jumps(k)) add_acting(cluster_of_jump_[at(other)]);
   }
 }
 
@@ -317,20 +356,25 @@ void Clusters::add_acting(int place) {
   if (place >= 0 && std::find(acting_.begin(), acting_.end(), place) == acting_.end()) acting_.push_back(place);
 }
 
-/// Several clusters as one, at the time of the event.
+/// Several clusters as one, at the time of the event, with the states that the jumps of the event are about.
 Cluster& Clusters::merge_acting(const Cluster& first) {
   Subsystem& part = merged_.part;
+  const auto append = [](std::vector<int>& list, std::span<const int> further) {
+    list.insert(list.end(), further.begin(), further.end());
+  };
   for (size_t count = 0; count != acting_.size();) {
     count = acting_.size();
     part.states.clear();
     part.unknowns.clear();
+    part.jumps.clear();
     for (const int place : acting_) {
       const Subsystem& own = clusters_[at(place)]->part;
-      const std::vector<int> states = states_of(*clusters_[at(place)]);
-      part.states.insert(part.states.end(), states.begin(), states.end());
-      part.unknowns.insert(part.unknowns.end(), own.unknowns.begin(), own.unknowns.end());
+      append(part.states, states_of(*clusters_[at(place)]));
+      append(part.unknowns, own.unknowns);
+      append(part.jumps, own.jumps);
     }
-    for (std::vector<int>* list : {&part.states, &part.unknowns}) {
+    for (const int k : core_) append(part.states, reads_->jump_states(k));
+    for (std::vector<int>* list : {&part.states, &part.unknowns, &part.jumps}) {
       std::sort(list->begin(), list->end());
       list->erase(std::unique(list->begin(), list->end()), list->end());
     }
@@ -349,20 +393,32 @@ Cluster& Clusters::merge_acting(const Cluster& first) {
   for (const int u : part.fixed) merged_.x.push_back(value_of(u));
   merged_.scale = first.scale;
   merged_.switches = at(merged_.room->program->switches());
-  merged_.guards = whole_guards(first);
-  for (Guard& g : merged_.guards) {
-    const bool is_switch = g.kind != GuardKind::gap && g.kind != GuardKind::lambda;
-    const auto own = std::lower_bound(part.unknowns.begin(), part.unknowns.end(), is_switch ? g.item : m_ + g.item);
-    const int place = static_cast<int>(own - part.unknowns.begin());
-    g.item = is_switch ? place : place - static_cast<int>(merged_.switches);
-  }
+  merged_.guards = guards_in(merged_, whole_guards(first));
   return merged_;
+}
+
+/// Guards of the whole with the numbers of a part.
+std::vector<Guard> Clusters::guards_in(const Cluster& c, std::vector<Guard> guards) const {
+  const auto place = [](const std::vector<int>& list, int item) {
+    return static_cast<int>(std::lower_bound(list.begin(), list.end(), item) - list.begin());
+  };
+  for (Guard& g : guards) {
+    if (g.kind == GuardKind::jump) {
+      g.item = place(c.part.jumps, g.item);
+    } else if (g.kind == GuardKind::gap || g.kind == GuardKind::lambda) {
+      g.item = place(c.part.unknowns, m_ + g.item) - static_cast<int>(c.switches);
+    } else {
+      g.item = place(c.part.unknowns, g.item);
+    }
+  }
+  return guards;
 }
 
 /// The event of a cluster, in it and what it looks at alone.
 Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
-  clock_ = first.clock;
-  clock_.advance(first.length);
+  core_.clear();
+  const auto is_jump = [](const Guard& g) { return g.kind == GuardKind::jump; };
+  if (std::any_of(first.guards.begin(), first.guards.end(), is_jump)) return act_on_jumps(first, now);
   if (act_alone(first, now)) return finish_event(alone_);
   acting_.assign(1, first.place);
   if (first.room && first.moving.empty() &&
@@ -399,12 +455,18 @@ bool Clusters::act_in(const Cluster& c, bool simply, Moment& now) {
   event_.guards = c.guards;
   room.act->time_scale = c.scale;
   room.act->simply = simply;
+  if (!c.part.jumps.empty()) load_jumps(c);
   const std::optional<Fate> fate = room.act->happen(moment, event_);
   const bool told = !room.act->take_messages().empty();
+  if (!c.part.jumps.empty() && !has_all_jumps(c)) return false;
   if (fate || told || !may_be_here(moment.mode.switches, c.part.unknowns)) return false;
   room.series->set_mode(moment.mode);
   if (room.series->evaluate(moment.x, moment.t(), {}) != SeriesStatus::ok) return false;
-  if (!event_.silent) tell(c, now);
+  if (!c.part.jumps.empty()) store_jumps(c);
+  if (!event_.silent) {
+    remember(c);
+    tell(c, now);
+  }
   ++events_;
   return true;
 }
@@ -432,6 +494,7 @@ Clusters::Acted Clusters::finish_event(const Cluster& c) {
     x_[at(i)] = moment.x[k];
   }
   change.unknowns = c.part.unknowns;
+  change.jumps = c.part.jumps;
   if (!alone) dissolve(acting_);
   const size_t own_switches = moment.mode.switches.size();
   for (size_t k = 0; k < change.unknowns.size(); ++k) {
@@ -456,6 +519,7 @@ bool Clusters::apply(const Change& change) {
   for (const int i : change.states) before_.push_back(moving_[at(i)]);
   settle(change.states, change.rates, change.unknowns);
   for (const int u : change.unknowns) add_to_pool(n_ + u);
+  for (const int k : change.jumps) add_to_pool(n_ + unknowns_ + k);
   for (const int i : change.states) {
     if (moving_[at(i)]) add_to_pool(i);
   }
@@ -467,13 +531,18 @@ bool Clusters::apply(const Change& change) {
   return regroup();
 }
 
-/// What all states do until the series of a cluster end (without one: the run).
-void Clusters::tell_piece(const Cluster* c, Moment& now) {
+/// Where the series of a cluster end (without one: the run).
+Clock Clusters::end_of(const Cluster* c) const {
   Clock end{options_.until};
   if (c && !c->last) {
     end = c->clock;
     end.advance(c->length);
   }
+  return end;
+}
+
+/// What all states do until then.
+void Clusters::tell_piece(const Clock& end, bool ticks, Moment& now) {
   Piece& piece = observed_piece_;
   piece.start = told_.now();
   piece.length = told_.until(end.now());
@@ -493,7 +562,7 @@ void Clusters::tell_piece(const Cluster* c, Moment& now) {
   now.mode = mode_;
   now.x = x_;
   std::vector<Crossing> crossings;
-  recorder_.pass(piece, crossings, now, time_resolution(piece.start, first_scale_));
+  recorder_.pass(piece, crossings, now, time_resolution(piece.start, first_scale_), ticks);
   if (!recorder_.ended()) recorder_.keep(piece, now);
   told_ = end;
 }
@@ -529,6 +598,8 @@ void Clusters::tell(const Cluster& c, Moment& now) {
   whole.x_minus = spread(event_.x_minus);
   whole.x_plus = spread(event_.x_plus);
   for (const auto& [j, impulse] : event_.impulse) whole.impulse.emplace_back(constraint(j), impulse);
+  for (const JumpDone& done : event_.jumps)
+    whole.jumps.push_back({c.part.jumps[at(done.jump)], spread(done.before), spread(done.after)});
   for (const Hit& h : event_.hits) {
     Hit& hit = whole.hits.emplace_back(h);
     hit.mode = mode_;
@@ -546,15 +617,98 @@ void Clusters::tell(const Cluster& c, Moment& now) {
 std::vector<Guard> Clusters::whole_guards(const Cluster& c) const {
   std::vector<Guard> out = c.guards;
   for (Guard& g : out) {
-    const int u = whole_unknown(c, g);
-    g.item = u < m_ ? u : u - m_;
+    const int item = whole_item(c, g);
+    g.item = item < m_ ? item : item < unknowns_ ? item - m_ : item - unknowns_;
   }
   return out;
 }
 
-int Clusters::whole_unknown(const Cluster& c, const Guard& g) {
+/// The unknown of a guard, or number of unknowns + jump.
+int Clusters::whole_item(const Cluster& c, const Guard& g) const {
+  if (g.kind == GuardKind::jump) return unknowns_ + c.part.jumps[at(g.item)];
   const bool is_switch = g.kind != GuardKind::gap && g.kind != GuardKind::lambda;
   return c.part.unknowns[is_switch ? at(g.item) : at(g.item) + c.switches];
+}
+
+// ---- what has happened
+// -----------------------------------------------------------------------------------------------
+
+/// Notes the event that has just been decided: where such events accumulate, the whole wants to know those before.
+void Clusters::remember(const Cluster& c) {
+  constexpr size_t many = 512, largest = 64;
+  const Subsystem& part = c.part;
+  if (past_.size() < many) past_.emplace_back();
+  next_past_ = next_past_ % many;
+  Past& past = past_[next_past_++];
+  past.t = clock_.now();
+  past.guards = whole_guards(c);
+  past.unknowns = part.unknowns;
+  past.letters = event_.before.switches + event_.before.constraints;
+  past.hit.clear();
+  for (const auto& [j, impulse] : event_.impulse) past.hit.push_back(part.unknowns[c.switches + at(j)] - m_);
+  past.states.clear();
+  past.x.clear();
+  for (size_t k = 0; k < part.states.size(); ++k) {
+    past.states.push_back(part.states[k]);
+    past.x.push_back(c.room->moment.x[k]);
+  }
+  for (const int place : acting_) {
+    for (const int i : clusters_[at(place)]->moving) {
+      if (past.states.size() >= largest || std::binary_search(part.states.begin(), part.states.end(), i)) continue;
+      past.states.push_back(i);
+      past.x.push_back(state_at(i));
+    }
+  }
+}
+
+/// Tells the whole of the last events in what the clusters that are due consist of. `now`: of the whole.
+void Clusters::recall(const Moment& now) {
+  constexpr size_t most = 32;
+  ++listing_;
+  for (const int place : due_) {
+    for (const int i : states_with(*clusters_[at(place)])) listed_[at(i)] = listing_;
+  }
+  std::vector<const Past*> events;  // the last one first
+  std::vector<Mode> before;
+  Mode mode = mode_;
+  for (size_t back = 0; back < past_.size() && events.size() < most; ++back) {
+    const Past& past = past_[(next_past_ + past_.size() - 1 - back) % past_.size()];
+    const auto here = [&](int i) { return listed_[at(i)] == listing_; };
+    if (std::none_of(past.states.begin(), past.states.end(), here)) continue;
+    for (size_t k = 0; k < past.unknowns.size(); ++k) {
+      const int u = past.unknowns[k];
+      (u < m_ ? mode.switches[at(u)] : mode.constraints[at(u - m_)]) = past.letters[k];
+    }
+    events.push_back(&past);
+    before.push_back(mode);
+  }
+  memory_.chatter.clear();
+  std::vector<double> x = now.x;
+  for (size_t k = events.size(); k-- > 0;) {
+    const Past& past = *events[k];
+    Transition event{.t = past.t, .before = before[k], .guards = past.guards};
+    for (const int j : past.hit) event.impulse.emplace_back(j, 1.0);
+    for (size_t i = 0; i < past.states.size(); ++i) x[at(past.states[i])] = past.x[i];
+    std::vector<int> touched;
+    for (const Guard& g : past.guards) {
+      const bool contact = g.kind == GuardKind::gap || g.kind == GuardKind::lambda;
+      touched.push_back(g.item + (g.kind == GuardKind::jump ? unknowns_ : contact ? m_ : 0));
+    }
+    memory_.chatter.note(event);
+    memory_.chatter.add(past.t, touched, x);
+  }
+}
+
+/// The states that move in a cluster and those that its unknowns and jumps read.
+std::vector<int> Clusters::states_with(const Cluster& c) const {
+  std::vector<int> out = c.moving;
+  for (const int u : c.part.unknowns) {
+    for (const int i : reads_->watch_states(u)) out.push_back(i);
+  }
+  for (const int k : c.part.jumps) {
+    for (const int i : reads_->on_states(k)) out.push_back(i);
+  }
+  return out;
 }
 
 // ---- the whole -----------------------------------------------------------------------------------------------------
@@ -586,11 +740,8 @@ void Clusters::read_series(int i, double tau) {
   shift_polynomial(values_, tau);
 }
 
-/// The whole acts on the event of the clusters that are due.
+/// The whole acts on the events of the clusters that are due, at the time of the clock.
 Clusters::Outcome Clusters::hand_over(Moment& now, std::vector<Guard>& guards) {
-  const Cluster& first = *clusters_[at(due_[0])];
-  clock_ = first.clock;
-  clock_.advance(first.length);
   assemble(clock_, now);
   std::fill(now.known.begin(), now.known.end(), 0);
   guards.clear();
@@ -599,6 +750,7 @@ Clusters::Outcome Clusters::hand_over(Moment& now, std::vector<Guard>& guards) {
     guards.insert(guards.end(), own.begin(), own.end());
   }
   state_before_ = now.x;
+  if (close_) recall(now);
   if (holiday_ > 0) forget(clock_);
   return Outcome::event;
 }
@@ -654,6 +806,10 @@ bool Clusters::build(const Moment& now) {
   for (int u = 0; u < program_.unknowns(); ++u) {
     if (u >= m_ || program_.moves(u)) change.unknowns.push_back(u);
   }
+  for (size_t k = 0; k < jumps_.size(); ++k) {
+    if (!jumps_.has_clock(k)) change.jumps.push_back(static_cast<int>(k));
+  }
+  std::fill(noted_.begin(), noted_.end(), now.t());
   return apply(change);
 }
 
@@ -664,7 +820,7 @@ bool Clusters::resume(const Moment& now) {
   memory_.series->set_mode(now.mode);
   if (memory_.series->evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return false;
   Change change;
-  std::vector<int> touched = due_;
+  std::vector<int> touched = due_, states;
   for (int u = 0; u < program_.unknowns(); ++u) {
     const char after = u < m_ ? now.mode.switches[at(u)] : now.mode.constraints[at(u - m_)];
     if (after == letter(u)) continue;
@@ -674,18 +830,26 @@ bool Clusters::resume(const Moment& now) {
   for (int i = 0; i < n_; ++i) {
     // What projection moved by its last bits stays where its own cluster has it.
     const double moved = std::abs(now.x[at(i)] - state_before_[at(i)]);
-    if (moved > 64 * eps * std::abs(now.x[at(i)]) && moving_[at(i)]) touched.push_back(cluster_of_state_[at(i)]);
+    if (!(moved > 64 * eps * std::abs(now.x[at(i)]))) continue;
+    if (moving_[at(i)]) {
+      touched.push_back(cluster_of_state_[at(i)]);
+    } else if (pin_[at(i)] >= 0) {
+      touched.push_back(cluster_of_unknown_[at(pin_[at(i)])]);
+    } else {
+      states.push_back(i);
+    }
   }
   std::sort(touched.begin(), touched.end());
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
   std::erase(touched, -1);
-  std::vector<int> states;
   for (const int place : touched) {
     const Cluster& c = *clusters_[at(place)];
     const std::vector<int> own = states_of(c);
     states.insert(states.end(), own.begin(), own.end());
     change.unknowns.insert(change.unknowns.end(), c.part.unknowns.begin(), c.part.unknowns.end());
+    change.jumps.insert(change.jumps.end(), c.part.jumps.begin(), c.part.jumps.end());
   }
+  std::fill(noted_.begin(), noted_.end(), now.t());
   std::sort(states.begin(), states.end());
   states.erase(std::unique(states.begin(), states.end()), states.end());
   for (const int i : states) {

@@ -6,6 +6,7 @@
 //     end of its series: it goes on from there
 //     event: x+, mode = act(event, x-) in the cluster alone; then partition anew, near it: what it woke, what came to
 //            rest, what reads either
+//            a jump: the same with what it reads and sets, and those it causes
 //            hits of one contact that accumulate go to their limit there
 //     two clusters at once, anything out of the ordinary: the whole takes over, for that event or some steps
 //
@@ -30,7 +31,8 @@ namespace saltus {
 
 class Clusters {
  public:
-  Clusters(EngineMemory& memory, const RunOptions& options, Recorder& recorder);
+  /// `jumps`: those of the whole, which the whole and its parts keep together.
+  Clusters(EngineMemory& memory, const RunOptions& options, Recorder& recorder, Jumps& jumps);
   /// Whether a model is large enough for its parts to be faster than the whole.
   static bool may_serve(const Program& program);
 
@@ -49,6 +51,7 @@ class Clusters {
     std::vector<double> rates;  ///< theirs
     std::vector<char> moved;    ///< whether they rested and stand elsewhere now
     std::vector<int> unknowns;  ///< of the clusters it happened in
+    std::vector<int> jumps;     ///< likewise
     std::vector<int> letters;   ///< unknowns with new letters
   };
   /// A cluster before it is made.
@@ -64,6 +67,8 @@ class Clusters {
     double offset = 0;
     int known = 0, sign = 0;
     bool is_state = false;  ///< its series are those of a state
+    int jump = -1;          ///< of the whole, whose condition it is
+    bool crossed = false;   ///< it has passed zero between two steps
     bool found = false, late = false;
     double root = 0;
   };
@@ -111,19 +116,38 @@ class Clusters {
   Cluster& merge_acting(const Cluster& first);
   bool acts_on(int i) const;
   Acted act(const Cluster& first, Moment& now);
+  Acted act_on_jumps(const Cluster& first, Moment& now);
+  bool prepare_jumps(const Cluster& first);
+  bool has_all_jumps(const Cluster& c);
   bool act_in(const Cluster& c, bool simply, Moment& now);
   Acted finish_event(const Cluster& c);
   bool apply(const Change& change);
   void tell(const Cluster& c, Moment& now);
-  void tell_piece(const Cluster* c, Moment& now);
+  void tell_piece(const Clock& end, bool ticks, Moment& now);
+  Clock end_of(const Cluster* c) const;
+  void remember(const Cluster& c);
+  void recall(const Moment& now);
+  std::vector<int> states_with(const Cluster& c) const;
   std::vector<Guard> whole_guards(const Cluster& c) const;
-  static int whole_unknown(const Cluster& c, const Guard& g);
+  std::vector<Guard> guards_in(const Cluster& c, std::vector<Guard> guards) const;
+  int whole_item(const Cluster& c, const Guard& g) const;
+
+  // ---- jumps --------------------------------------------------------------------------------------------------------
+
+  void load_jumps(const Cluster& c);
+  void store_jumps(const Cluster& c);
+  bool note_in_room(Cluster& c);
+  void happen_at_once(Cluster& c);
+  void note_row(AffineWatch& w, const AffineRows::Row& row, double t, double scale);
+  double next_tick() const { return clocked_ ? jumps_.next_tick() : direction_ * HUGE_VAL; }
+  Outcome tick(const Clock& at_tick, Moment& now, std::vector<Guard>& guards);
 
   // ---- clusters of rows ---------------------------------------------------------------------------------------------
 
   AffineRows::Row rate_row(int i) const { return affine_->rows[static_cast<size_t>(i)]; }
   AffineRows::Row watch_row(int u) const { return affine_->rows[static_cast<size_t>(n_ + 2 * u)]; }
   AffineRows::Row choice_row(int u) const { return affine_->rows[static_cast<size_t>(n_ + 2 * u + 1)]; }
+  AffineRows::Row jump_row(int k) const { return affine_->rows[static_cast<size_t>(n_ + 2 * unknowns_ + k)]; }
   void find_rows();
   bool is_sum(int u) const;
   bool is_affine(const Draft& draft) const;
@@ -180,7 +204,7 @@ class Clusters {
   void absorb_driven(const Cluster& c);
   void dissolve(std::span<const int> places);
   void remove(Cluster& c);
-  // Elements are numbered like readers: states, then unknowns.
+  // Elements are numbered like readers: states, then unknowns, then jumps.
   template <class Visit>
   void bonds_of_unknown(int u, const Visit& visit) const;
   template <class Visit>
@@ -188,10 +212,11 @@ class Clusters {
   bool moves_something(int u) const;
   void find_drifting();
   template <class Visit>
-  void watched_by(int u, const Visit& visit) const;
+  void watched_by(int element, const Visit& visit) const;
   int cluster_of(int element) const {
-    return element < n_ ? cluster_of_state_[static_cast<size_t>(element)]
-                        : cluster_of_unknown_[static_cast<size_t>(element - n_)];
+    return element < n_               ? cluster_of_state_[static_cast<size_t>(element)]
+           : element < n_ + unknowns_ ? cluster_of_unknown_[static_cast<size_t>(element - n_)]
+                                      : cluster_of_jump_[static_cast<size_t>(element - n_ - unknowns_)];
   }
   void add_to_pool(int element);
   void clear_pool();
@@ -219,9 +244,11 @@ class Clusters {
   const Program& program_;
   const RunOptions& options_;
   Recorder& recorder_;
+  Jumps& jumps_;
   double direction_;
-  int n_, m_;
-  bool observed_;  // somebody wants pieces of the whole
+  int n_, m_, unknowns_;
+  bool clocked_ = false;  // some jumps have clocks
+  bool observed_;         // somebody wants pieces of the whole
   const ModeTape* mode_tape_ = nullptr;
   std::unique_ptr<Subsystems> parts_;
   std::optional<Dependence> reads_;
@@ -241,17 +268,33 @@ class Clusters {
   std::vector<char> moving_;    // per state
   std::vector<char> drifting_;  // per state: it moves, evenly and by itself
   std::vector<int> pin_;        // per state that rests: the unknown that keeps it, or -1
-  std::vector<int> cluster_of_state_, cluster_of_unknown_;
+  std::vector<int> cluster_of_state_, cluster_of_unknown_, cluster_of_jump_;
+  std::vector<double> noted_;   // per jump: when its condition was last looked at
+  std::vector<int> core_;       // jumps that take part in the event
+  std::vector<Guard> crossed_;  // that a cluster begins with
+  std::vector<double> jump_x_;  // what their formulas see: of the whole, as far as they read it
   StateRows rows_;
-  std::vector<std::array<double, 3>> last_events_;  // per unknown
+  std::vector<std::array<double, 3>> last_events_;  // per unknown and jump
   /// Hits of a contact that come ever faster, in its cluster alone.
   struct Sequence {
     Chatter chatter;
     std::vector<int> states;  ///< of the cluster
   };
   std::unordered_map<int, Sequence> sequences_;  // by unknown
-  bool follows_ = false;                         // the event being worked on is part of one
-  bool close_ = false;                           // it is so close to those before that they may accumulate
+  /// An event as the whole would have seen it, as far as its clusters go.
+  struct Past {
+    double t = 0;
+    std::vector<Guard> guards;
+    std::vector<int> unknowns;  ///< of its part
+    std::string letters;        ///< theirs before it
+    std::vector<int> hit;       ///< constraints
+    std::vector<int> states;
+    std::vector<double> x;  ///< theirs after it
+  };
+  std::vector<Past> past_;  // in a ring
+  size_t next_past_ = 0;
+  bool follows_ = false;  // the event being worked on is part of one
+  bool close_ = false;    // it is so close to those before that they may accumulate
 
   std::vector<std::unique_ptr<Cluster>> clusters_;
   std::vector<int> free_;

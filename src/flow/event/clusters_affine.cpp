@@ -36,6 +36,7 @@ void Clusters::find_rows() {
     outputs.push_back(u < m_ ? program_.surface(u) : program_.gap(u - m_));
     outputs.push_back(program_.residual(u));
   }
+  for (size_t k = 0; k < jumps_.size(); ++k) outputs.push_back(program_.jump(static_cast<int>(k)));
   AffineFlow& flow = affine_.emplace(AffineFlow{.rows = parts_->affine_rows(outputs)});
   constexpr double smaller = 1.0 / 64;  // hardly shorter at such orders, and what steps leave out is near rounding
   const double local = local_tolerance(options_.tolerance);
@@ -64,7 +65,8 @@ bool Clusters::is_affine(const Draft& draft) const {
   if (!affine_) return false;
   return std::all_of(draft.moving.begin(), draft.moving.end(), [&](int i) { return rate_row(i).affine; }) &&
          std::all_of(draft.part.unknowns.begin(), draft.part.unknowns.end(),
-                     [&](int u) { return active(u) ? is_sum(u) : watch_row(u).affine; });
+                     [&](int u) { return active(u) ? is_sum(u) : watch_row(u).affine; }) &&
+         std::all_of(draft.part.jumps.begin(), draft.part.jumps.end(), [&](int k) { return jump_row(k).affine; });
 }
 
 // ---- a step --------------------------------------------------------------------------------------------------------
@@ -207,7 +209,8 @@ void Clusters::list_watches(const Cluster& c) {
   AffineFlow& flow = *affine_;
   const size_t stride = rows_.terms();
   flow.watches.clear();
-  if (flow.series.size() < c.part.unknowns.size() * stride) flow.series.resize(c.part.unknowns.size() * stride);
+  const size_t watched = c.part.unknowns.size() + c.part.jumps.size();
+  if (flow.series.size() < watched * stride) flow.series.resize(watched * stride);
   double* out = flow.series.data();
   for (size_t k = 0; k < c.part.unknowns.size(); ++k, out += stride) {
     const int u = c.part.unknowns[k];
@@ -249,6 +252,13 @@ void Clusters::list_watches(const Cluster& c) {
                             .known = known,
                             .sign = sign,
                             .is_state = is_state});
+  }
+  for (size_t k = 0; k < c.part.jumps.size(); ++k, out += stride) {
+    const AffineRows::Row row = jump_row(c.part.jumps[k]);
+    expand_row(c, row, -1, out);
+    AffineWatch& w = flow.watches.emplace_back(
+        AffineWatch{.guard = {GuardKind::jump, static_cast<int>(k), 0}, .c = out, .jump = c.part.jumps[k]});
+    note_row(w, row, c.clock.now(), c.scale);
   }
 }
 
@@ -328,7 +338,7 @@ void Clusters::locate(AffineWatch& w, double h, double resolution) {
   const size_t count = at(affine_->order) + 1;
   std::span<const double> series(w.c, count);
   const double value = w.c[0] - w.offset;
-  if (w.known == 0 && value * w.sign < 0) {
+  if (w.crossed || (w.known == 0 && value * w.sign < 0)) {
     w.found = w.late = true;
     w.root = 0;
     return;
@@ -347,7 +357,7 @@ void Clusters::locate(AffineWatch& w, double h, double resolution) {
     const Root root =
         leftmost_root(series, {.h = h + resolution, .from = from, .known_zeros = w.known, .noise = noise});
     if (root.kind == RootKind::none) return;
-    if (root.kind == RootKind::crossing) {
+    if (root.kind == RootKind::crossing && (w.jump < 0 || jumps_.wanted(at(w.jump), root.sign_after))) {
       w.found = true;
       w.root = std::min(root.at, h);
       return;
@@ -363,7 +373,7 @@ void Clusters::locate(AffineWatch& w, double h, double resolution) {
 bool Clusters::act_alone(const Cluster& first, Moment& now) {
   const Guard& guard = first.guards[0];
   if (first.guards.size() > 1 || (guard.kind != GuardKind::surface && guard.kind != GuardKind::sigma)) return false;
-  const int u = whole_unknown(first, guard);
+  const int u = whole_item(first, guard);
   const std::span<const int> own = reads_->own_states(u);
   if (own.empty()) return false;
   acting_.assign(1, first.place);
@@ -384,6 +394,7 @@ bool Clusters::act_alone(const Cluster& first, Moment& now) {
   Subsystem& part = alone_.part;
   part.states.assign(own.begin(), own.end());
   part.unknowns.assign(1, u);
+  part.jumps.clear();
   alone_.room = find_room(part);
   alone_.switches = 1;
   alone_.scale = first.scale;

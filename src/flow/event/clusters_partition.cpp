@@ -82,7 +82,7 @@ void Clusters::wake_readers_of_unknown(int u) {
 }
 
 void Clusters::wake(int reader) {
-  if (reader >= n_) return absorb(cluster_of_unknown_[at(reader - n_)]);
+  if (reader >= n_) return absorb(cluster_of(reader));
   if (judged_[at(reader)] == judging_) return;
   if (moving_[at(reader)]) return absorb(cluster_of_state_[at(reader)]);
   if (pin_[at(reader)] >= 0) return absorb(cluster_of_unknown_[at(pin_[at(reader)])]);
@@ -120,6 +120,7 @@ void Clusters::absorb(int cluster) {
     add_to_pool(n_ + u);
     if (tau != 0) known_[at(u)] = 0;
   }
+  for (const int k : c.part.jumps) add_to_pool(n_ + unknowns_ + k);
   remove(c);
 }
 
@@ -143,6 +144,7 @@ void Clusters::remove(Cluster& c) {
     if (u < m_ && letter(u) == '0') recorder_.slid(u, length);
   }
   for (const int u : c.part.unknowns) cluster_of_unknown_[at(u)] = -1;
+  for (const int k : c.part.jumps) cluster_of_jump_[at(k)] = -1;
   c.alive = false;
   queue_.remove(c.place);
   absorb_driven(c);
@@ -174,12 +176,18 @@ void Clusters::bonds_of_unknown(int u, const Visit& visit) const {
   }
 }
 
-/// What moves and is read by an unknown that moves nothing itself: its surface, or the equation that keeps it.
+/// What moves and is read by an unknown that moves nothing itself, its surface or the equation that keeps it, or by the
+/// condition of a jump.
 template <class Visit>
-void Clusters::watched_by(int u, const Visit& visit) const {
+void Clusters::watched_by(int element, const Visit& visit) const {
   const auto state = [&](int j) {
     if (moving_[at(j)]) visit(j);
   };
+  if (element >= n_ + unknowns_) {
+    for (const int j : reads_->on_states(element - n_ - unknowns_)) state(j);
+    return;
+  }
+  const int u = element - n_;
   for (const int j : reads_->watch_states(u)) state(j);
   if (!active(u)) return;
   for (const int j : reads_->choice_states(u)) state(j);
@@ -216,6 +224,7 @@ void Clusters::tie_pool() {
   for (size_t k = 0; k < pool_.size(); ++k) {
     const int element = pool_[k];
     const auto visit = [&](int other) { tie(static_cast<int>(k), other); };
+    if (element >= n_ + unknowns_) continue;  // it only watches
     if (element >= n_) {
       bonds_of_unknown(element - n_, visit);
     } else if (moving_[at(element)]) {
@@ -225,7 +234,7 @@ void Clusters::tie_pool() {
   for (size_t k = 0; k < pool_.size(); ++k) groups_[k] = group_of(static_cast<int>(k));
 }
 
-/// Surfaces that move nothing and read one group alone, besides what drifts, are added to it.
+/// Surfaces and conditions that move nothing and read one group alone, besides what drifts, are added to it.
 void Clusters::add_watchers() {
   constexpr int nothing = -1, several = -2, moves = -3;
   std::vector<int>& read = reads_group_;  // per group: what it reads, if it is one of surfaces alone
@@ -239,7 +248,7 @@ void Clusters::add_watchers() {
       int& reads = read[at(groups_[k])];
       if (drifting && reads != nothing) continue;
       int found = nothing;
-      watched_by(pool_[k] - n_, [&](int j) {
+      watched_by(pool_[k], [&](int j) {
         if ((drifting_[at(j)] != 0) != drifting) return;
         const int place = place_[at(j)], other = place < 0 ? several : groups_[at(place)];
         found = found == nothing || found == other ? other : several;
@@ -265,13 +274,21 @@ bool Clusters::draft_clusters() {
       if (draft_count_ > drafts_.size()) drafts_.emplace_back();
       drafts_[at(number)].moving.clear();
       drafts_[at(number)].part.unknowns.clear();
+      drafts_[at(number)].part.jumps.clear();
     }
     Draft& draft = drafts_[at(number)];
-    element < n_ ? draft.moving.push_back(element) : draft.part.unknowns.push_back(element - n_);
+    if (element < n_) {
+      draft.moving.push_back(element);
+    } else if (element < n_ + unknowns_) {
+      draft.part.unknowns.push_back(element - n_);
+    } else {
+      draft.part.jumps.push_back(element - n_ - unknowns_);
+    }
   }
   for (Draft& draft : std::span(drafts_).first(draft_count_)) {
     std::sort(draft.moving.begin(), draft.moving.end());
     std::sort(draft.part.unknowns.begin(), draft.part.unknowns.end());
+    std::sort(draft.part.jumps.begin(), draft.part.jumps.end());
     if (!complete(draft)) return false;
   }
   return true;
@@ -354,7 +371,9 @@ bool Clusters::complete(Draft& draft) {
   add_followers(draft.part);
   if (2 * draft.part.states.size() > at(n_)) return false;
   draft.room = find_room(draft.part);
-  const int own = draft.moving.empty() ? n_ + draft.part.unknowns.front() : draft.moving.front();
+  const int own = !draft.moving.empty()          ? draft.moving.front()
+                  : !draft.part.unknowns.empty() ? n_ + draft.part.unknowns.front()
+                                                 : n_ + unknowns_ + draft.part.jumps.front();
   for (const int i : draft.part.outside) {
     if (moving_[at(i)] && !draft.moving.empty() && !drifting_[at(i)]) bonds_.emplace_back(own, i);
   }
@@ -409,9 +428,11 @@ void Clusters::make_cluster(Draft& draft) {
     for (const int i : c.moving) {
       for (const int j : reads_->rate_states(i)) read(j);
     }
-    for (const int u : c.part.unknowns) watched_by(u, read);
+    for (const int u : c.part.unknowns) watched_by(n_ + u, read);
+    for (const int k : c.part.jumps) watched_by(n_ + unknowns_ + k, read);
   }
   for (const int u : c.part.unknowns) cluster_of_unknown_[at(u)] = place;
+  for (const int k : c.part.jumps) cluster_of_jump_[at(k)] = place;
   start(c);
 }
 

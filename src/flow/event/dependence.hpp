@@ -1,5 +1,5 @@
-// What reads what in a model all of whose modes share one tape: rates, watched functions and mode choices by states and
-// unknowns, and the other way round. Linear in the size of a sparse model.
+// What reads what in a model all of whose modes share one tape: rates, watched functions, conditions of jumps and mode
+// choices by states and unknowns, and the other way round. Linear in the size of a sparse model.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,8 @@ class ListsPerItem {
   std::vector<int> words_;
 };
 
-/// Readers are numbered: state i (its rate) is i, unknown u is (number of states) + u.
+/// Readers are numbered: state i (its rate) is i, unknown u is (number of states) + u, the condition of jump k is
+/// (number of states and unknowns) + k.
 class Dependence {
  public:
   /// What the rate of a state reads.
@@ -71,9 +72,18 @@ class Dependence {
   /// the choice of its letter reads others that feel it.
   std::span<const int> own_states(int u) const { return unknowns_.get(u, 6); }
 
+  /// What the condition of a jump reads; what its other formulas read.
+  std::span<const int> on_states(int k) const { return jumps_.get(k, 0); }
+  std::span<const int> value_states(int k) const { return jumps_.get(k, 1); }
+  /// What feels it: unknowns, and jumps with itself, that read what it sets.
+  std::span<const int> felt_unknowns(int k) const { return jumps_.get(k, 2); }
+  std::span<const int> felt_jumps(int k) const { return jumps_.get(k, 3); }
+  /// What its event is about: the states that it sets, and those that the conditions that feel it read.
+  std::span<const int> jump_states(int k) const { return jumps_.get(k, 4); }
+
  private:
   friend std::optional<Dependence> find_dependence(const Program& program, const ModeTape& mode, Subsystems& parts);
-  ListsPerItem states_, unknowns_;
+  ListsPerItem states_, unknowns_, jumps_;
   std::vector<char> rate_time_;  // per state
 };
 

@@ -67,7 +67,7 @@ class EventEngine {
     recorder_.begin_run(options, result);
     events_.begin_run(options);
     clusters_.reset();
-    if (Clusters::may_serve(program_)) clusters_.emplace(memory_, options, recorder_);
+    if (Clusters::may_serve(program_)) clusters_.emplace(memory_, options, recorder_, events_.jumps());
     now_.clock.set(options.from);
     now_.x = options.initial;
     now_.guess.clear();

@@ -123,6 +123,7 @@ const Watch* Watches::find_first(Smooth& smooth, const Jumps& jumps, double h, d
     Watch& w = watches_[i];
     w.found = w.late = w.touch = false;
     w.nowhere = !samples && goes_over(w, smooth, h);
+    w.blur = samples ? 0 : blur(w, smooth);
     locate(w, samples ? smooth.sample(static_cast<int>(i)) : w.c, count, jumps, h,
            std::min(resolution, known - std::abs(h)));
     if (!w.found) continue;
@@ -147,6 +148,19 @@ bool Watches::goes_over(const Watch& w, Smooth& smooth, double h) const {
   return size > clear_motion * smooth.series().noise(at(output(w)));
 }
 
+/// The current of a diode with a resistance that has died out is what rounding makes of the voltages beside it.
+double Watches::blur(const Watch& w, Smooth& smooth) const {
+  if (w.guard.kind != GuardKind::lambda || w.known != 0 || !(w.c[0] * w.sign < 0)) return 0;
+  const Series& series = smooth.series();
+  const int u = program_.switches() + w.guard.item;
+  if (series.tape().degree[at(u)] != 0 || series.raised(u)) return 0;
+  for (const Series::Single& single : series.singles()) {
+    if (series.active()[at(single.member)] != u || single.slope == 0) continue;
+    return zero_bounds * smooth.series().noise(program_.residual(u)) / std::abs(single.slope);
+  }
+  return 0;
+}
+
 void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution) {
   // What is negligible in time is looked at together with the first event.
   const double reach = h + direction_ * resolution;
@@ -157,8 +171,8 @@ void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps
     series = shifted_;
   }
   const bool jump = w.guard.kind == GuardKind::jump;
-  const double noise = w.guard.kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : 0;
-  if (w.known == 0 && w.sign != 0 && !jump && (series[0] * w.sign < 0 || w.nowhere)) {
+  const double noise = w.guard.kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : w.blur;
+  if (w.known == 0 && w.sign != 0 && !jump && (series[0] * w.sign < -w.blur || w.nowhere)) {
     w.found = w.late = true;
     w.root = 0;
     return;

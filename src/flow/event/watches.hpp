@@ -17,6 +17,7 @@ struct Watch {
   double offset = 0;          // subtracted from the series before looking for zeros
   int known = 0;              // leading zero coefficients
   int sign = 0;               // sign the function has before the event, 0: either
+  double blur = 0;            // what of it is rounding, where that matters
   double root = 0;            // where it was found on this step
   bool found = false;
   bool touch = false;    // touched, not crossed
@@ -62,6 +63,7 @@ class Watches {
  private:
   int output(const Watch& w) const;
   bool goes_over(const Watch& w, Smooth& smooth, double h) const;
+  double blur(const Watch& w, Smooth& smooth) const;
   void locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution);
 
   const Program& program_;
