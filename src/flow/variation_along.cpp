@@ -86,7 +86,8 @@ bool Variation::forget(const Piece& piece, const Arc& arc) {
   bool any = false;
   for (const size_t i : arrived) {
     const size_t from = i > 0 ? system.rate_end[i - 1] : system.residual_end.empty() ? 0 : system.residual_end.back();
-    const bool pulled = std::any_of(&system.terms[from], &system.terms[system.rate_end[i]], [&](const TangentTerm& s) {
+    const std::span<const TangentTerm> terms = std::span(system.terms).subspan(from, system.rate_end[i] - from);
+    const bool pulled = std::any_of(terms.begin(), terms.end(), [&](const TangentTerm& s) {
       return at(s.column) == i && std::isinf(s.series[0]) && s.series[0] * (s.negative ? -direction_ : direction_) < 0;
     });
     if (!pulled) continue;
