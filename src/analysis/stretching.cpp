@@ -34,7 +34,8 @@ void Stretching::along(const Piece& piece, const Arc& arc) {
   if (carried_.empty()) return;
   if (variation_.forget(piece, arc)) orthonormalise(true);
   if (carried_.empty()) return;
-  variation_.along(piece, arc);
+  // On implicit pieces directions shrink by more than numbers can tell.
+  variation_.along(piece, arc, [this] { orthonormalise(false); });
   orthonormalise(false);
 }
 

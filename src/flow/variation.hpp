@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -57,7 +58,8 @@ class Variation {
   }
 
   /// Over a piece of the run, which starts where the last one ended.
-  void along(const Piece& piece, const Arc& arc);
+  /// `between`: on long pieces, after each stretch of it but the last; it may set other tangents.
+  void along(const Piece& piece, const Arc& arc, const std::function<void()>& between = {});
   /// At the start of a piece, before going along it: states that rest at zero from here on where their own slopes are
   /// infinite (the end of x' = -sqrt(x)) have no tangents any more. Whether they had.
   bool forget(const Piece& piece, const Arc& arc);
@@ -192,7 +194,7 @@ class Variation {
   void consider_native(Plan& plan);
 
   // ---- along a piece (variation_along.cpp)
-  void move_along(const Piece& piece, const Arc& arc, double tau);
+  void move_along(const Piece& piece, const Arc& arc, double tau, const std::function<void()>& between = {});
   bool leave_root(const Piece& piece, const Arc& arc, double tau);
   void add_parameters(int order);
   void take_solution();

@@ -97,9 +97,9 @@ bool Variation::forget(const Piece& piece, const Arc& arc) {
   return any;
 }
 
-void Variation::along(const Piece& piece, const Arc& arc) {
+void Variation::along(const Piece& piece, const Arc& arc, const std::function<void()>& between) {
   forget(piece, arc);
-  move_along(piece, arc, piece.length);
+  move_along(piece, arc, piece.length, between);
   if (!(last_arc_ == arc)) last_arc_ = arc;
 }
 
@@ -111,7 +111,7 @@ Mat Variation::within(const Piece& piece, const Arc& arc, double tau) {
 }
 
 /// The tangents from the start of a piece to tau.
-void Variation::move_along(const Piece& piece, const Arc& arc, double tau) {
+void Variation::move_along(const Piece& piece, const Arc& arc, double tau, const std::function<void()>& between) {
   const int n = program_.states();
   point_.resize(at(n));
   if (std::exchange(first_, false)) {
@@ -145,6 +145,10 @@ void Variation::move_along(const Piece& piece, const Arc& arc, double tau) {
       for (Index c = 0; c < x_.cols(); ++c) x_(i, c) = tangents_(ux(i), 0, ux(c));
     }
     done = move == left ? tau : done + move;
+    if (between && done != tau) {
+      between();
+      if (x_.cols() == 0) return;
+    }
   }
 }
 

@@ -459,6 +459,17 @@ v = 0
   EXPECT_NEAR(*e.margin, 19.62, 1e-12);
 }
 
+TEST(Exponents, OfStiffFlowsAreFiniteHoweverLongTheSteps) {  // triangular: the rates of decay are the exponents
+  const Program program(
+      read_model_text("equations = \"\"\"\nx' = -1e5*x + y\ny' = -y + 1 + sin(t)\n\"\"\"\n[initial]\nx = 1\ny = 0\n"));
+  RunOptions run = run_of(program.model(), 20);
+  run.stiff = true;
+  const Exponents found = find_exponents(program, {.run = run});
+  ASSERT_EQ(found.exponents.size(), 2u);
+  EXPECT_NEAR(found.exponents[0], -1, 1e-6);
+  EXPECT_NEAR(found.exponents[1], -1e5, 0.1);
+}
+
 TEST(Exponents, OfALinearSystemAreItsEigenvalues) {
   const Program program(
       read_model_text("equations = \"\"\"\n  x' = -x + y\n  y' = -3*y\n\"\"\"\n[initial]\nx = 1\ny = 1\n"));
