@@ -1,6 +1,7 @@
 #include "analysis/orbit_curve.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -19,15 +20,17 @@ constexpr double bent = 1e-4;
 
 /// Whether time counts somewhere in the range.
 bool OrbitCurve::driven_somewhere() const {
-  std::vector<GivenParameter> second;
-  if (options_.second >= 0) second = {{options_.second, options_.second_low}, {options_.second, options_.second_high}};
-  const auto driven = [&](std::vector<GivenParameter> given) {
+  const auto driven = [&](const std::vector<GivenParameter>& given) {
     return time_counts(model_, parameter_values(model_, given));
   };
-  for (const double value : {options_.low, options_.high}) {
-    if (driven({{options_.parameter, value}})) return true;
-    for (const GivenParameter& other : second)
-      if (driven({{options_.parameter, value}, other})) return true;
+  constexpr std::array shares{0.0, 1.0, 0.3819660112501051};  // a drive may vanish at both ends
+  for (const double share : shares) {
+    const GivenParameter first{options_.parameter, std::lerp(options_.low, options_.high, share)};
+    if (driven({first})) return true;
+    for (const double other : shares) {
+      if (options_.second < 0) break;
+      if (driven({first, {options_.second, std::lerp(options_.second_low, options_.second_high, other)}})) return true;
+    }
   }
   return false;
 }
