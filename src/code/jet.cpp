@@ -117,6 +117,7 @@ Jet<V>::Jet(const Tape& tape, int order)
   };
   linear_ = place(tape.linear);
   timed_ = place(tape.timed);
+  timed_anything_ = tape.time >= 0 || !linear_.empty() || !timed_.empty();
   free_ = place(tape.free);
   bound_ = place(tape.bound);
   for (size_t i = 0; i < std::min(tape.states.size(), tape.outputs.size()); ++i) {

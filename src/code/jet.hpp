@@ -58,6 +58,15 @@ class Jet {
   void bind_lanes(std::span<const V> parameters);
   /// Time t + tau with tau the variable of the series, and everything that depends on time only.
   void set_time(const V& t, int order);
+  /// The same for one trajectory, where that is known already or nothing depends on it.
+  bool stands_at_time(double t, int order) {
+    if (time_[0] == t && time_order_ >= order) return true;
+    if (timed_anything_) return false;
+    time_[0] = t;
+    time_order_ = order;
+    return true;
+  }
+  double time() const { return time_[0]; }
   /// A counter is part of what depends on time only: set before set_time.
   void set_counter(size_t c, const V& value);
   /// Coefficient 0 of all inputs that are given, the same in all lanes, and `set_time`.
@@ -121,6 +130,7 @@ class Jet {
   std::vector<double> constants_;  // scratch of bind
   std::array<double, sizeof(V) / sizeof(double)> time_{};
   int time_order_ = -1;  // how far the series of time are known at time_
+  bool timed_anything_;  // something depends on time
 };
 
 extern template class Jet<double>;

@@ -159,6 +159,7 @@ void Recorder::begin_run(const RunOptions& options, Trajectory& result) {
     e.next = 1;
     if (other_intervals || e.interval == 0)
       e.interval = constant_value(model_.sections[at(e.section)].value, options.parameters);
+    e.due = time_of(e, e.next);
   }
   if (!every_.empty()) every_for_ = options.parameters;
 }
@@ -430,10 +431,11 @@ double Recorder::time_of(const Every& e, long k) const {
   return options_->from + direction_ * e.interval * static_cast<double>(k);
 }
 
-/// Whether an `every` section has a point within this time.
-bool Recorder::is_due(const Moment& now, double length) const {
-  return std::any_of(every_.begin(), every_.end(),
-                     [&](const Every& e) { return !(direction_ * now.clock.until(time_of(e, e.next)) > length); });
+/// The time of the point that is due; the next one follows.
+double Recorder::take_due(Every& e) {
+  const double t = e.due;
+  e.due = time_of(e, ++e.next);
+  return t;
 }
 
 void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution, bool happens) {
@@ -459,7 +461,7 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
     double t = piece.start + p.tau;
     if (p.every >= 0) {
       Every& e = every_[at(p.every)];
-      t = time_of(e, e.next++);
+      t = take_due(e);
     } else if (!counts(p.section, t, p.sign, resolution)) {
       continue;
     }
@@ -475,8 +477,8 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
 
 void Recorder::pass_due(const Moment& now, double resolution) {
   for (Every& e : every_) {
-    while (!ended_ && direction_ * now.clock.until(time_of(e, e.next)) <= 4 * resolution) {
-      const double t = time_of(e, e.next++);
+    while (!ended_ && direction_ * now.clock.until(e.due) <= 4 * resolution) {
+      const double t = take_due(e);
       if (point(e.section, t, now.x, now.mode, now.counters)) end_at(model_.sections[at(e.section)], now);
     }
   }

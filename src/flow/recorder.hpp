@@ -105,6 +105,13 @@ class Recorder {
   /// them ends the run, the piece is cut there and `now` moved. `happens`: at the end of the piece something does, and
   /// points of `every` sections at that time wait for it.
   void pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution, bool happens = false);
+  /// Whether an `every` section has a point within this time.
+  bool is_due(const Moment& now, double length) const {
+    for (const Every& e : every_) {
+      if (!(direction_ * now.clock.until(e.due) > length)) return true;
+    }
+    return false;
+  }
   /// The points that have waited: what happens now has happened.
   void pass_due(const Moment& now, double resolution);
   /// The function of an `on` section is zero here and would have this sign; where that has been told, nothing happens.
@@ -122,6 +129,7 @@ class Recorder {
     int section = 0;
     double interval = 0;
     long next = 1;
+    double due = 0;  // the time of that one
   };
   struct Point {
     int section = 0;
@@ -141,7 +149,7 @@ class Recorder {
   void tell(const Mode& mode, const std::vector<double>& counters, const std::vector<double>& guess);
   bool tells_events() const { return options_->keep_events || options_->on_event; }
   double time_of(const Every& e, long k) const;
-  bool is_due(const Moment& now, double length) const;
+  double take_due(Every& e);
 
   const Program& program_;
   const Model& model_;

@@ -1,6 +1,7 @@
 #include "flow/series.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <utility>
@@ -19,6 +20,7 @@ Series::Series(const Program& program, std::span<const double> parameters, int o
 
 void Series::bind(std::span<const double> parameters) {
   parameters_.assign(parameters.begin(), parameters.end());
+  ++binding_;
   hold_.clear();
   for (const Switch& s : program_.model().form.switches) hold_.push_back(constant_value(s.hold, parameters_));
   for (auto& [tape, work] : works_) {
@@ -51,6 +53,7 @@ void Series::reset() {
 void Series::tie(Ties ties) {
   if (ties == ties_) return;
   ties_ = std::move(ties);
+  ++binding_;
   forget_plans();
 }
 
@@ -137,11 +140,39 @@ Series::Plan& Series::plan_of(const Mode& mode) {
   return *plan;
 }
 
+/// The plan of a mode that differs from the current one by the letter of one switch, as a rule.
+Series::Plan& Series::plan_beside(const Mode& mode) {
+  constexpr size_t few = 8;
+  const size_t count = mode.switches.size();
+  if (!plan_ || shares_sides_ || count > few || mode_.switches.size() != count || mode.constraints != mode_.constraints)
+    return plan_of(mode);
+  size_t other = count;
+  for (size_t i = 0; i < count; ++i) {
+    if (mode.switches[i] == mode_.switches[i]) continue;
+    if (other < count) return plan_of(mode);
+    other = i;
+  }
+  if (other == count) return *plan_;
+  const char letter = mode.switches[other];
+  const size_t kind = letter == '+' ? 0 : letter == '-' ? 1 : letter == '0' ? 2 : 3, all = 4 * count;
+  if (plan_->beside.size() != all) plan_->beside.resize(all);
+  if (Plan* known = plan_->beside[4 * other + kind]) return *known;
+  const size_t before = plan_->number, made = plans_made_;
+  Plan& plan = plan_of(mode);
+  if (plan_ && plan_->number == before && plans_made_ - made <= 1) plan_->beside[4 * other + kind] = &plan;
+  return plan;
+}
+
 void Series::set_mode(const Mode& mode) {
   if (plan_ && mode == mode_) return;
-  mode_ = mode;
   const int order = plan_ ? plan_->order : order_;
-  plan_ = &plan_of(mode);
+  plan_ = &plan_beside(mode);
+  mode_ = mode;
+  enter(order);
+}
+
+/// The mode and its plan are set. `order`: that of the mode before.
+void Series::enter(int order) {
   tape_ = plan_->tape;
   work_ = plan_->work;
   if (plan_->order == 0) plan_->order = order;  // first time in this run
@@ -157,13 +188,14 @@ void Series::set_mode(const Mode& mode) {
   }
   const int m = program_.switches();
   for (int u = 0; u < program_.unknowns(); ++u)
-    unknown_slot(u)[0] = u < m ? value_of_letter(u, mode.switches[at(u)]) : 0.0;
+    unknown_slot(u)[0] = u < m ? value_of_letter(u, mode_.switches[at(u)]) : 0.0;
   if (plan_->scheduled) enter_schedule(last);
   if (any_held_) held_.assign(at(program_.unknowns()), false);
   any_held_ = false;
-  if (plan_->active.empty()) return;  // resizing to nothing would give the memory away
-  residual_.resize(static_cast<Index>(plan_->active.size()));
-  step_.resize(static_cast<Index>(plan_->active.size()));
+  const Index active = static_cast<Index>(plan_->active.size());
+  if (active == 0 || active == residual_.size()) return;  // resizing to nothing would give the memory away
+  residual_.resize(active);
+  step_.resize(active);
 }
 
 void Series::set_mode(const Mode& mode, int u, char letter) {
@@ -174,17 +206,13 @@ void Series::set_mode(const Mode& mode, int u, char letter) {
 
 /// A mode that is expanded often gets a schedule, and machine code for it. When the schedule is made does not depend on
 /// `native`: so no result does.
-void Series::note_use(int order) {
-  ++plan_->uses;
-  if (!plan_->scheduled) {
-    const size_t often = 8 + (tape_->flow.free.size() + tape_->flow.bound.size()) / 50;
-    constexpr int of_a_step = 5;  // choices of modes look at lower orders
-    if (shares_sides_ ? order < of_a_step : plan_->uses < often) return;
-    make_schedule(*plan_);
-    work_->flow.enter(plan_->schedule);
-    if (native_ == Native::automatic) compile(true);
-  }
-  if (native_ != Native::off) consider_native();
+void Series::consider_schedule(int order) {
+  const size_t often = 8 + (tape_->flow.free.size() + tape_->flow.bound.size()) / 50;
+  constexpr int of_a_step = 5;  // choices of modes look at lower orders
+  if (shares_sides_ ? order < of_a_step : plan_->uses < often) return;
+  make_schedule(*plan_);
+  work_->flow.enter(plan_->schedule);
+  if (native_ == Native::automatic) compile(true);
 }
 
 void Series::compile(bool known) {
@@ -196,8 +224,7 @@ void Series::compile(bool known) {
 void Series::consider_native() {
   constexpr size_t worthwhile = 10'000;  // compiling takes as long as some 10 000 expansions
   const bool due = native_ == Native::on || plan_->uses >= worthwhile;
-  if (due && !plan_->compile_tried) compile(false);
-  native_expansions_ += plan_->compiled;
+  if (due && plan_->scheduled) compile(false);
 }
 
 /// What the schedule takes for constant has no series but those that the last mode with these formulas left.
@@ -235,16 +262,6 @@ std::optional<double> Series::side_slope(int u) {
   return std::isfinite(slopes[at(u)]) ? std::optional(slopes[at(u)]) : std::nullopt;
 }
 
-double* Series::unknown_slot(int u) {
-  const int m = program_.switches();
-  return work_->flow[u < m ? tape_->flow.sigmas[at(u)] : tape_->flow.lambdas[at(u - m)]];
-}
-
-const double* Series::unknown(int u) const {
-  const int m = program_.switches();
-  return work_->flow[u < m ? tape_->flow.sigmas[at(u)] : tape_->flow.lambdas[at(u - m)]];
-}
-
 void Series::drive(int i, std::span<const double> series) {
   double* rate = work_->flow[tape_->flow.outputs[program_.rate(i)]];
   work_->reached = -1;
@@ -275,7 +292,20 @@ void Series::extend_bound(int k) {
 
 void Series::load(std::span<const double> x, double t, std::span<const double> counters, int order) {
   work_->reached = -1;
-  work_->flow.load({.states = x, .counters = counters, .t = t}, order);
+  Jet<double>& jet = work_->flow;
+  for (size_t c = 0; c < counters.size(); ++c) jet.set_counter(c, counters[c]);
+  if (!jet.stands_at_time(t, order)) jet.set_time(t, order);
+  for (size_t i = 0; i < x.size(); ++i) work_->states[i][0] = x[i];
+}
+
+/// Whether the flow jet holds the series of this point.
+bool Series::stands_at(std::span<const double> x, double t, std::span<const double> counters) const {
+  const auto same = [](double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); };
+  if (work_->flow.time() != t) return false;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!same(work_->states[i][0], x[i])) return false;
+  }
+  return counters.empty() || work_->flow.stands_at({.counters = counters, .t = t});
 }
 
 void Series::copy_inputs(Jet<double>& to, int order) const {
@@ -423,13 +453,6 @@ void Series::solve_order(int k) {
   extend_bound(k);
 }
 
-bool Series::rates_are_finite() const {
-  for (int i = 0; i < program_.states(); ++i) {
-    if (!std::isfinite(rate(i)[0])) return false;
-  }
-  return true;
-}
-
 /// A mode without unknowns, or with formulas for them, from the point that is loaded.
 SeriesStatus Series::expand_plain(Schedule& schedule, int order) {
   constexpr int worth_folding = 3;  // steps: folding takes as long as some of them
@@ -457,9 +480,9 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
   Jet<double>& jet = work_->flow;
   const bool plain = plan_->scheduled && plan_->active.empty();
   Schedule& schedule = plain ? plan_->schedule : plan_->formula;
-  if (work_->reached >= 0 && jet.stands_at({.states = x, .counters = counters, .t = t})) {  // what is missing is added
+  if (work_->reached >= 0 && stands_at(x, t, counters)) {  // what is missing is added
     if (order <= work_->reached) return SeriesStatus::ok;
-    jet.set_time(t, order);
+    if (!jet.stands_at_time(t, order)) jet.set_time(t, order);
     jet.expand(schedule, order, work_->reached + 1);
     work_->reached = order;
     return SeriesStatus::ok;

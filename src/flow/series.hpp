@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -71,8 +72,8 @@ class Series {
   /// Values only: rates, surfaces, unknowns at (x, t).
   SeriesStatus evaluate(std::span<const double> x, double t, std::span<const double> counters);
 
-  const double* state(int i) const { return work_->flow[tape_->flow.states[static_cast<size_t>(i)]]; }
-  const double* rate(int i) const { return work_->flow.output(program_.rate(i)); }
+  const double* state(int i) const { return work_->states[static_cast<size_t>(i)]; }
+  const double* rate(int i) const { return work_->rates[static_cast<size_t>(i)]; }
   const double* surface(int i) const { return work_->flow.output(program_.surface(i)); }
   const double* gap(int j) const { return work_->flow.output(program_.gap(j)); }
   const double* jump(int k) const { return work_->flow.output(program_.jump(k)); }
@@ -82,7 +83,7 @@ class Series {
   const std::vector<Operation>& peaks() const { return plan_->scheduled ? plan_->peaks : tape_->flow.peaks; }
   const double* argument(const Operation& peak) const { return work_->flow[peak.a]; }
   /// Series of an unknown (slid sigma or closed lambda), or its fixed value.
-  const double* unknown(int u) const;
+  const double* unknown(int u) const { return work_->unknowns[static_cast<size_t>(u)]; }
   /// Unknowns that stand at a bound because others suffice to keep the mode (redundant forces): they are not watched.
   bool held(int u) const { return held_[static_cast<size_t>(u)]; }
   /// Whether no unknown of the current mode enters the equation that would keep the surface of switch u.
@@ -126,6 +127,17 @@ class Series {
 
   /// The order that served the current mode best so far; yours to set.
   int& usual_order() { return plan_->order; }
+
+  /// A number of the current mode, of its own as long as this exists, and of the parameters that are bound.
+  size_t mode_number() const { return plan_->number; }
+  long binding() const { return binding_; }
+  /// Whether the series of the current mode are those of a plain jet: nothing is solved for, or all of it by formulas.
+  bool plain() const {
+    return plan_->scheduled && !shares_sides_ && plan_->followers.empty() &&
+           (plan_->active.empty() || plan_->has_formula);
+  }
+  /// Whether the last expand was one of a plain jet, as far as its order.
+  bool expanded_plainly(int order) const { return work_->reached >= order; }
 
   const std::vector<int>& active() const { return plan_->active; }
   /// Whether the sigma of every switch that is slid on enters an equation that is kept.
@@ -210,6 +222,7 @@ class Series {
   struct Plan;
   struct Work {
     Jet<double> flow, slope, manifold, actions;
+    std::vector<double*> states{}, rates{}, unknowns{};  ///< their series in the flow jet
     std::unique_ptr<Rounding> rounding{};
     const Plan* last = nullptr;         ///< the mode whose series are there
     int reached = -1;                   ///< the order up to which they are right, in a mode that is a plain jet
@@ -234,6 +247,7 @@ class Series {
     Mode mode;
     const ModeTape* tape = nullptr;
     Work* work = nullptr;
+    size_t number = 0;            ///< among all plans that were made
     std::vector<int> active;      ///< unknowns to be solved for
     std::vector<int> position;    ///< per unknown, among the active ones; -1: none
     std::vector<int> still{};     ///< switches whose surfaces stay zero by themselves
@@ -263,12 +277,22 @@ class Series {
     std::vector<Operation> peaks{};   ///< of the tape, as far as its schedule does them
     std::vector<int> turns{};         ///< slots of the arguments of its sines and cosines of time
     std::vector<Landing> landings{};  ///< all that is slid on, where that is so simple
+    std::vector<Plan*> beside{};      ///< those with another letter of one switch, once they were asked for
   };
 
   Plan& plan_of(const Mode& mode);
   bool serves(const Plan& plan, const Mode& mode) const;
+  Plan& plan_beside(const Mode& mode);
+  void enter(int order);
   void forget_plans();
-  void note_use(int order);
+  void note_use(int order) {
+    ++plan_->uses;
+    if (!plan_->scheduled) consider_schedule(order);
+    if (native_ == Native::off) return;
+    if (!plan_->compile_tried) consider_native();
+    native_expansions_ += plan_->compiled;
+  }
+  void consider_schedule(int order);
   void consider_native();
   void compile(bool known);
   void enter_schedule(const Plan* last);
@@ -283,7 +307,13 @@ class Series {
   void extend_free(int k);
   void extend_bound(int k);
   void load(std::span<const double> x, double t, std::span<const double> counters, int order);
-  bool rates_are_finite() const;
+  bool stands_at(std::span<const double> x, double t, std::span<const double> counters) const;
+  bool rates_are_finite() const {
+    for (const double* rate : work_->rates) {
+      if (!std::isfinite(rate[0])) return false;
+    }
+    return true;
+  }
   SeriesStatus expand_plain(Schedule& schedule, int order);
   SeriesStatus solve_start();
   bool any_singular() const;
@@ -302,7 +332,7 @@ class Series {
   /// step = -slope^-1 residual, block by block
   void solve_blocks();
   bool residual_is_rounding() const;
-  double* unknown_slot(int u);
+  double* unknown_slot(int u) { return work_->unknowns[static_cast<size_t>(u)]; }
   void copy_inputs(Jet<double>& to, int order) const;
   double value_of_letter(int u, char letter) const;
 
@@ -313,6 +343,8 @@ class Series {
   std::unordered_map<const ModeTape*, std::unique_ptr<Work>> works_;
   std::unordered_map<std::string, std::unique_ptr<Plan>> plans_;
   size_t plan_size_ = 0;  // unknowns in all plans: a bound of their memory
+  size_t plans_made_ = 0;
+  long binding_ = 0;  // how often parameters were bound, or ties
   Plan* plan_ = nullptr;
   Mode mode_, trial_;
   bool shares_sides_ = false;

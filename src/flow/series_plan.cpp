@@ -42,16 +42,22 @@ bool may_be_affine(const Operation& o) {
 }  // namespace
 
 Series::Plan Series::make_plan(const Mode& mode) {
-  Plan plan{.mode = mode, .tape = &program_.tape(mode.switches)};
+  Plan plan{.mode = mode, .tape = &program_.tape(mode.switches), .number = plans_made_++};
   const ModeTape& tape = *plan.tape;
   std::unique_ptr<Work>& work = works_[plan.tape];
   if (!work) {
     work =
         std::make_unique<Work>(Work{{tape.flow, order_}, {tape.slope, order_}, {tape.manifold, 0}, {tape.actions, 0}});
     for (Jet<double>* jet : {&work->flow, &work->slope, &work->manifold, &work->actions}) jet->bind(parameters_);
+    for (int i = 0; i < program_.states(); ++i) {
+      work->states.push_back(work->flow[tape.flow.states[at(i)]]);
+      work->rates.push_back(work->flow[tape.flow.outputs[program_.rate(i)]]);
+    }
+    for (const auto* slots : {&tape.flow.sigmas, &tape.flow.lambdas}) {
+      for (const int slot : *slots) work->unknowns.push_back(work->flow[slot]);
+    }
   }
   plan.work = work.get();
-
   const int m = program_.switches(), all = program_.unknowns();
   std::vector<int> position(at(all), -1);
   for (int u = 0; u < all; ++u) {

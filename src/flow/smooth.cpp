@@ -11,7 +11,7 @@
 namespace saltus {
 
 Smooth::Smooth(Series& series, int most_order, const OrderTable& orders, const RunOptions& options)
-    : series_(series), control_(series.program().states(), 0, 0) {
+    : series_(series), control_(series.program(), 0, 0) {
   begin_run(most_order, orders, options);
 }
 
@@ -45,18 +45,34 @@ double Smooth::natural(std::span<const WatchedSeries> watched) {
       length = control_.step(series_, order_, watched);
     }
   }
-  // What a step of the usual order would be: time scales must not depend on how short events cut the steps. States that
-  // are polynomials (a ball in flight) have no scale of their own; what they meet has.
+  note_scale(length);
+  return length;
+}
+
+/// What a step of the usual order would be: time scales must not depend on how short events cut the steps. States that
+/// are polynomials (a ball in flight) have no scale of their own; what they meet has.
+void Smooth::note_scale(double length) {
   const double own = std::isfinite(control_.state_step()) ? control_.state_step() : length;
   if (std::isfinite(own) && own > 0) scale_ = std::min(own * orders_->step_ratio[at(order_)], horizon_);
+}
+
+double Smooth::plain_natural(std::span<const WatchedSeries> watched) {
+  given_up_ = {control_.last(), scale_};
+  const double length = control_.step(series_, order_, watched);
+  note_scale(length);
   return length;
+}
+
+void Smooth::give_up() {
+  control_.set_last(given_up_.last);
+  scale_ = given_up_.scale;
 }
 
 double Smooth::estimate_scale(const Moment& now, std::optional<double> of_polynomials) {
   double shortest = horizon_;
   series_.set_mode(now.mode);
   if (series_.expand(now.x, now.t(), now.counters, most_order_) == SeriesStatus::ok) {
-    const double step = StepControl(series_.program().states(), tolerance_, horizon_).step(series_, most_order_, {});
+    const double step = StepControl(series_.program(), tolerance_, horizon_).step(series_, most_order_, {});
     shortest = std::min(shortest, std::isfinite(step) ? step : of_polynomials ? *of_polynomials : polynomial_scale());
   }
   return shortest > 0 && std::isfinite(shortest) ? shortest : 1.0;
@@ -161,13 +177,23 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
 }
 
 void Smooth::cut(const Moment& now, double tau) {
+  mark(now, tau);
+  copy_piece();
+}
+
+void Smooth::mark(const Moment& now, double tau) {
   piece_.start = now.t();
   piece_.length = tau;
   end_.tau = 0;
-  const size_t stride = at(order_) + 1;
-  if (const size_t all = now.x.size() * stride; piece_.coefficients.size() != all) piece_.coefficients.resize(all);
-  for (size_t i = 0; i < now.x.size(); ++i)
-    std::copy_n(series_.state(static_cast<int>(i)), stride, &piece_.coefficients[i * stride]);
+  copied_ = false;
+}
+
+void Smooth::copy_piece() {
+  copied_ = true;
+  const size_t n = at(series_.program().states()), stride = at(order_) + 1;
+  if (piece_.coefficients.size() != n * stride) piece_.coefficients.resize(n * stride);
+  double* to = piece_.coefficients.data();
+  for (size_t i = 0; i < n; ++i) to = std::copy_n(series_.state(static_cast<int>(i)), stride, to);
 }
 
 void Smooth::cut_rough(const Moment& now, double tau) {
@@ -177,8 +203,7 @@ void Smooth::cut_rough(const Moment& now, double tau) {
 }
 
 bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched) {
-  if (series_.linear() && series_.turning() * std::abs(tau) <= orders_->quiet_turns[at(order_)])
-    return control_.last_term_small(piece_, series_, tau, order_);
+  if (is_quiet(tau)) return control_.last_term_small(series_, tau, order_);
   const Tape& tape = series_.tape().flow;
   const bool may_hide = tape.may_hide, polynomial = !may_hide && tape.timed.empty();
   promises_.clear();
@@ -317,10 +342,12 @@ bool Smooth::solves(const Moment& now, const Point& point) {
 
 const std::vector<double>& Smooth::end() {
   if (end_.tau != piece_.length || piece_.length == 0) {
-    const size_t n = at(series_.program().states()), stride = piece_.coefficients.size() / n;
+    const size_t n = at(series_.program().states()), stride = copied_ ? piece_.coefficients.size() / n : at(order_) + 1;
     end_.move(0, n);
-    for (size_t i = 0; i < n; ++i)
-      end_.x[i] = evaluate_plainly({&piece_.coefficients[i * stride], stride}, piece_.length);
+    for (size_t i = 0; i < n; ++i) {
+      const double* c = copied_ ? &piece_.coefficients[i * stride] : series_.state(static_cast<int>(i));
+      end_.x[i] = evaluate_plainly({c, stride}, piece_.length);
+    }
   }
   end_.tau = 0;
   return end_.x;
@@ -330,6 +357,7 @@ void Smooth::accept(double length, double natural, std::span<const WatchedSeries
   if (turning_.always() || !(natural > 0)) return;
   int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {
+    if (!copied_) copy_piece();
     const bool idle = control_.idle(piece_, length);
     idle_steps_ += idle;
     if (turning_.note_taylor(idle)) turn_stiff();
@@ -363,6 +391,7 @@ StiffStatus Smooth::stiff_step(const Moment& now, double longest) {
   series_.set_mode(now.mode);
   order_ = most_order_;
   end_.tau = 0;
+  copied_ = true;
   return stiff_->step(series_, now.x, now.t(), now.counters, longest, piece_);
 }
 

@@ -38,6 +38,9 @@ class Smooth {
   SeriesStatus begin(const Moment& now);
   /// 0 where the series end before their order: at the edge of a function's domain.
   double natural(std::span<const WatchedSeries> watched);
+  /// The same without remedies for series that end early: 0 for them. `give_up` undoes it.
+  double plain_natural(std::span<const WatchedSeries> watched);
+  void give_up();
   /// The time in which the flow changes, after `natural`; 0 if that is not to be seen.
   double time_scale() const { return scale_; }
   /// The same at a moment from which no step has been made yet.
@@ -51,8 +54,17 @@ class Smooth {
   double tangent_length(const Moment& now, double longest, double direction);
 
   void cut(const Moment& now, double tau);
+  /// The same without its coefficients, as long as the series are those of `now`; `copy_piece` gives them.
+  void mark(const Moment& now, double tau);
+  void copy_piece();
   /// `watched` are the series of `now`; afterwards those of another point.
   bool trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched);
+  /// Whether the last terms of the series of a linear flow are all that is left undone on such a step.
+  bool is_quiet(double tau) const {
+    return series_.linear() && series_.turning() * std::abs(tau) <= orders_->quiet_turns[static_cast<size_t>(order_)];
+  }
+  /// `trusts` for such a step, of which no piece is needed.
+  bool trusts_quietly(double tau) const { return control_.last_term_small(series_, tau, order_); }
   /// A first step where the field has no series (a square root at zero): along the tangent, too short to matter.
   void cut_rough(const Moment& now, double tau);
   Piece& piece() { return piece_; }
@@ -95,6 +107,7 @@ class Smooth {
     double middle = 0, end = 0, size = 0;
   };
   double polynomial_scale() const;
+  void note_scale(double length);
   void find_peaks(double tau);
   void add_peak(std::span<const double> argument, double where, double tau);
   /// A point of the piece.
@@ -118,10 +131,14 @@ class Smooth {
   StepControl control_;
   std::optional<StiffFlow> stiff_;
   Piece piece_;
-  Point middle_, end_;  // tau of the latter is 0 where it is no end of the piece that is there
+  bool copied_ = false;  // its coefficients are there; otherwise they are those of the series
+  Point middle_, end_;   // tau of the latter is 0 where it is no end of the piece that is there
   std::vector<Promise> promises_;
   std::vector<double> peaks_;  // on the step, and beside each of them
   double scale_ = 0;
+  struct {
+    double last, scale;
+  } given_up_{};  // as they were before `plain_natural`
   long idle_steps_ = 0;
   long full_steps_ = 0;  // since the last event
   Turning turning_;

@@ -69,7 +69,8 @@ OrderTable order_table(double tolerance, int most) {
   return out;
 }
 
-StepControl::StepControl(int states, double tolerance, double horizon) : states_(at(states)) {
+StepControl::StepControl(const Program& program, double tolerance, double horizon) : states_(at(program.states())) {
+  for (int i = 0; i < program.states(); ++i) alone_.push_back(program.vanishing(i).size() == 1);
   begin_run(tolerance, horizon);
 }
 
@@ -132,9 +133,9 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
 double StepControl::try_reach(const Series& series, int order, std::span<const WatchedSeries> watched, double reach) {
   reach_ = reach;
   double last = 0, previous = 0;  // largest coefficients in units of the scales
-  bool finite = true;
+  double nothing = 0;             // unless one of them is not finite
   const auto compare = [&](const double* c, double scale) {
-    finite = finite && std::isfinite(c[order]) && std::isfinite(c[order - 1]);
+    nothing += 0 * c[order] + 0 * c[order - 1];
     if (scale > 0) {
       last = std::max(last, std::abs(c[order]) / scale);
       previous = std::max(previous, std::abs(c[order - 1]) / scale);
@@ -157,23 +158,27 @@ double StepControl::try_reach(const Series& series, int order, std::span<const W
     return 0.92 * length;  // what is left out is a fraction of the last term, not a multiple of it
   };
   const double last_of_states = last, previous_of_states = previous;
-  state_step_ = finite ? length_for() : 0;
+  const bool states_finite = nothing == 0;
+  if (!states_finite) state_step_ = 0;
   if (const size_t all = states_ + watched.size(); scale_.size() != all) scale_.resize(all);
   for (size_t w = 0; w < watched.size(); ++w)
     scale_[states_ + w] = compare(watched[w].c, std::max(size_on_step(watched[w].c, reach), watched[w].scale));
-  if (!finite) return 0;
-  const bool same = last == last_of_states && previous == previous_of_states;
-  const double length = same ? state_step_ : length_for();
-  return length;
+  const double last_of_all = last, previous_of_all = previous;
+  last = last_of_states;
+  previous = previous_of_states;
+  if (states_finite) state_step_ = length_for();
+  if (nothing != 0) return 0;
+  if (last_of_all == last && previous_of_all == previous) return state_step_;
+  last = last_of_all;
+  previous = previous_of_all;
+  return length_for();
 }
 
-/// A state that keeps its sign has no other size than its own.
-double StepControl::scale_of(const Series& series, size_t i, double size) const {
+/// A state that has become small by itself, or together with others.
+double StepControl::scale_of_small(const Series& series, size_t i, double size) const {
   const double least = 1e-6 * largest_[i];
   const Program& program = series.program();
   const int state = static_cast<int>(i);
-  if (program.vanishing(state).size() == 1) return std::abs(series.state(state)[0]);
-  if (size >= least) return size;
   const auto x = [&](int j) { return series.state(j)[0]; };
   return std::max(size, least * present_share(program, state, x, [&](int j) { return largest_[at(j)]; }));
 }
@@ -223,15 +228,14 @@ bool StepControl::defect_small(const Piece& piece, std::span<const double> slope
   return true;
 }
 
-bool StepControl::last_term_small(const Piece& piece, const Series& series, double tau, int order) const {
+bool StepControl::last_term_small(const Series& series, double tau, int order) const {
   double power = 1;  // |tau|^(order + 1)
   for (auto [factor, left] = std::pair{std::abs(tau), order + 1}; left > 0; left >>= 1, factor *= factor) {
     if (left & 1) power *= factor;
   }
   const double allowed = allowed_defect(tolerance_, order);
-  const size_t stride = at(order) + 1;
   for (size_t i = 0; i < states_; ++i) {
-    const double rounding = 64 * 2.2e-16 * std::abs(piece.coefficients[i * stride]);
+    const double rounding = 64 * 2.2e-16 * std::abs(series.state(static_cast<int>(i))[0]);
     const double defect = std::abs(series.rate(static_cast<int>(i))[order]);
     if (!(defect * power <= allowed * scale_[i] + rounding)) return false;
   }

@@ -9,6 +9,7 @@
 // series that looked constant (a saturated tanh) has then seen what it ran into.
 #pragma once
 
+#include <cmath>
 #include <span>
 #include <vector>
 
@@ -45,7 +46,7 @@ double local_tolerance(double tolerance);
 class StepControl {
  public:
   /// `horizon`: length of the run; no step is longer.
-  StepControl(int states, double tolerance, double horizon);
+  StepControl(const Program& program, double tolerance, double horizon);
   /// A further run.
   void begin_run(double tolerance, double horizon);
 
@@ -63,19 +64,27 @@ class StepControl {
   /// Whether polynomials with these slopes at tau solve the equations there; `series` holds the rates.
   bool defect_small(const Piece& piece, std::span<const double> slopes, Series& series, double tau, int order) const;
   /// The same for a linear flow (Series::linear), where the last terms of the rates are all that is left.
-  bool last_term_small(const Piece& piece, const Series& series, double tau, int order) const;
+  bool last_term_small(const Series& series, double tau, int order) const;
   void see(std::span<const double> x);
+  /// What the next `step` takes from those before: to be put back where one is not made after all.
+  double last() const { return last_; }
+  void set_last(double last) { last_ = last; }
 
  private:
   /// The length that the last terms allow with scales for a step of length `reach`.
   double try_reach(const Series& series, int order, std::span<const WatchedSeries> watched, double reach);
-  double scale_of(const Series& series, size_t i, double size) const;
+  double scale_of(const Series& series, size_t i, double size) const {
+    if (alone_[i]) return std::abs(series.state(static_cast<int>(i))[0]);
+    return size >= 1e-6 * largest_[i] ? size : scale_of_small(series, i, size);
+  }
+  double scale_of_small(const Series& series, size_t i, double size) const;
 
   double tolerance_ = 0, horizon_ = 0;
   size_t states_;
   double state_step_ = 0;
   double last_ = 0;              // length of the last natural step
   double reach_ = 0;             // length of the step that the scales are for
+  std::vector<char> alone_;      // per state: it vanishes alone
   std::vector<double> scale_;    // of each state in the current step, then of what is watched
   std::vector<double> largest_;  // |x_i| seen so far
 };

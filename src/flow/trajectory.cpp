@@ -13,11 +13,10 @@
 namespace saltus {
 
 void write_visible(const Mode& mode, int visible, Mode& out) {
-  out = mode;
-  out.switches.resize(static_cast<size_t>(visible));
-  for (char& c : out.switches) {
-    if (c == '=') c = '0';
-  }
+  const size_t count = static_cast<size_t>(visible);
+  if (out.switches.size() != count) out.switches.resize(count);
+  for (size_t i = 0; i < count; ++i) out.switches[i] = mode.switches[i] == '=' ? '0' : mode.switches[i];
+  if (!mode.constraints.empty() || !out.constraints.empty()) out.constraints = mode.constraints;
 }
 
 Mode visible_mode(const Mode& mode, int visible) {

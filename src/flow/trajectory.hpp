@@ -43,14 +43,14 @@ struct Mode {
 
  private:
   static constexpr size_t few = 8;
-  static void copy(const std::string& from, std::string& to) {
+  [[gnu::always_inline]] static void copy(const std::string& from, std::string& to) {
     if (from.size() != to.size() || from.size() > few) {
       to = from;
     } else {
       for (size_t i = 0; i < from.size(); ++i) to[i] = from[i];
     }
   }
-  static bool same(const std::string& a, const std::string& b) {
+  [[gnu::always_inline]] static bool same(const std::string& a, const std::string& b) {
     if (a.size() != b.size() || a.size() > few) return a == b;
     for (size_t i = 0; i < a.size(); ++i) {
       if (a[i] != b[i]) return false;

@@ -78,6 +78,7 @@ class EventEngine {
     blind_steps_ = rough_steps_ = short_steps_ = 0;
     longest_natural_ = rest_scale_ = 0;
     after_event_ = true;
+    may_be_ordinary_ = direction_ > 0 && events_.jumps().size() == 0 && !options.stiff && !clusters_;
   }
 
   void start() {
@@ -116,6 +117,7 @@ class EventEngine {
   /// Moves `now_` to the end of the next piece; `guards_` are zero there.
   void step() {
     if (smooth_.stiff() && !after_event_) return stiff_step();
+    if (may_be_ordinary_ && ordinary_step()) return;
     const double t = now_.t();
     const SeriesStatus status = smooth_.begin(now_);
     if (status != SeriesStatus::ok) return fail(status);
@@ -179,6 +181,46 @@ class EventEngine {
       }
     }
     return advance(first, natural, watched);
+  }
+
+  /// The step as it nearly always is: in a mode whose series are a plain jet, trusted at once, with one zero at its end
+  /// or none. False, with nothing changed, where more must be looked at; the same to the last bit.
+  bool ordinary_step() {
+    if (smooth_.begin(now_) != SeriesStatus::ok || !smooth_.series().expanded_plainly(smooth_.order())) return false;
+    Watches::OfMode* const list = watches_.of_mode(now_, smooth_, events_.jumps());
+    if (!list) return false;
+    const double natural = smooth_.plain_natural(list->controlled);
+    if (!finish_ordinary_step(*list, natural)) {
+      smooth_.give_up();
+      return false;
+    }
+    return true;
+  }
+
+  bool finish_ordinary_step(Watches::OfMode& list, double natural) {
+    const double shortest = std::max(shortest_step_bits * eps * std::abs(now_.t()), 1e-300);
+    if (!(natural >= shortest) || !(smooth_.time_scale() > 0)) return false;
+    const double longest = longest_step(), length = std::min(natural, longest);
+    const double longest_natural = std::max(longest_natural_, std::min(natural, horizon()));
+    if (natural < shrunk_share * longest_natural) return false;
+    if (length < std::max(short_of_run * horizon(), short_of_longest * longest_natural)) return false;
+    const double resolved = resolution();
+    const Watch* first = nullptr;
+    if (!watches_.find_alone(list, now_, smooth_, length, resolved, first)) return false;
+    const double tau = first ? first->root : length;
+    if (!(tau > resolved)) return false;
+    const bool quiet = smooth_.is_quiet(tau);
+    if (quiet && !smooth_.trusts_quietly(tau)) return false;
+    if (recorder_.has_surface_sections()) find_sections(tau, false);
+    smooth_.mark(now_, tau);
+    const bool read = !crossings_.empty() || recorder_.wants_pieces() || recorder_.is_due(now_, tau + 4 * resolved);
+    if (!quiet || read) smooth_.copy_piece();
+    if (!quiet && !smooth_.trusts(now_, tau, list.controlled)) return false;
+    rough_steps_ = blind_steps_ = short_steps_ = 0;
+    longest_natural_ = longest_natural;
+    determinants_.clear();
+    advance(first, natural, list.controlled);
+    return true;
   }
 
   /// The series of `now_`, after others, and what is watched on them.
@@ -322,7 +364,10 @@ class EventEngine {
     std::copy(end.begin(), end.end(), now_.x.begin());
     after_event_ = false;
     const double resolved = resolution();
-    if (first) watches_.found_at(tau, resolved, guards_);
+    if (first && first->alone)
+      guards_.assign(1, first->guard);
+    else if (first)
+      watches_.found_at(tau, resolved, guards_);
     const bool by_series = natural > 0;  // not along a stiff step, whose functions are sampled
     now_.arrival = first && by_series && guards_.size() == 1 ? watches_.arrival(*first, smooth_, tau) : std::nan("");
     if (events_.jumps().size() > 0) {
@@ -492,14 +537,15 @@ class EventEngine {
   Events events_;
   std::optional<Clusters> clusters_;
   Moment now_;
-  std::vector<Guard> guards_;   // zero at the end of the last piece
-  double first_scale_ = 0;      // time scale before the first step; 0: nobody has asked for it
-  double rest_scale_ = 0;       // the same, for what comes to rest, also where nothing else asks
-  double longest_natural_ = 0;  // step that the series of this run carried
-  int blind_steps_ = 0;         // in a row: the defect allows but a small share of what the series promises
-  int short_steps_ = 0;         // in a row: no share of the run
-  int rough_steps_ = 0;         // made without a series since the last one that had one
-  bool after_event_ = true;     // the step after an event is a Taylor step: it knows which coefficients vanish
+  std::vector<Guard> guards_;     // zero at the end of the last piece
+  double first_scale_ = 0;        // time scale before the first step; 0: nobody has asked for it
+  double rest_scale_ = 0;         // the same, for what comes to rest, also where nothing else asks
+  double longest_natural_ = 0;    // step that the series of this run carried
+  int blind_steps_ = 0;           // in a row: the defect allows but a small share of what the series promises
+  int short_steps_ = 0;           // in a row: no share of the run
+  int rough_steps_ = 0;           // made without a series since the last one that had one
+  bool may_be_ordinary_ = false;  // forward in time, without jumps, as a whole
+  bool after_event_ = true;       // the step after an event is a Taylor step: it knows which coefficients vanish
   std::vector<int> determinants_, determinants_at_end_;
   std::vector<Crossing> crossings_;
   std::vector<int> next_sign_;
