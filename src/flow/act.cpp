@@ -74,13 +74,14 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
   return fate;
 }
 
+/// In its mode, as long as nothing else is known to be zero.
 bool Act::is_alone(const Moment& now, const Guard& guard) {
   if (!surfaces_only_ || guard.side == 0 || !series_.ties().empty()) return false;
   if (guard.kind != GuardKind::surface && guard.kind != GuardKind::sigma) return false;
   if (!program_.dependents(guard.item).empty()) return false;
   for (int i = 0; i < program_.switches(); ++i) {
     const char c = now.mode.switches[at(i)];
-    if (now.known[at(i)] != 0 || (i != guard.item && (c == '0' || c == '='))) return false;
+    if (i != guard.item && (c == '0' || c == '=')) return false;
   }
   if (guard.kind == GuardKind::surface) return true;
   series_.set_mode(now.mode);
@@ -88,7 +89,8 @@ bool Act::is_alone(const Moment& now, const Guard& guard) {
 }
 
 bool Act::happen_alone(Moment& now, const Guard& guard) {
-  if (!is_alone(now, guard)) return false;
+  const auto known = [](int leading) { return leading != 0; };
+  if (std::any_of(now.known.begin(), now.known.end(), known) || !is_alone(now, guard)) return false;
   AtZero zero{.unknown = guard.item};
   if (guard.kind == GuardKind::sigma) {
     zero.known = rest_of(guard.item);
@@ -108,6 +110,18 @@ bool Act::happen_alone(Moment& now, const Guard& guard) {
   now.known[at(guard.item)] = simple->leading;
   follow(now);
   return true;
+}
+
+bool Act::decides_alone(const Moment& now, const Guard& guard, LoneGuard& lone) {
+  lone.guard = guard;
+  if (!is_alone(now, guard)) return false;
+  series_.set_mode(now.mode);
+  const std::optional<double> slope = series_.side_slope(guard.item);
+  if (!slope || (guard.kind == GuardKind::sigma && rest_of(guard.item) != 1)) return false;
+  lone.before = now.mode.switches[at(guard.item)];
+  lone.slope = *slope;
+  lone.hold = series_.hold(guard.item);
+  return lone.decides = true;
 }
 
 std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "code/rounding.hpp"
+#include "flow/change.hpp"
 #include "flow/choose.hpp"
 #include "flow/jumps.hpp"
 #include "flow/moment.hpp"
@@ -42,6 +43,11 @@ class Act {
   /// The ordinary event: the guard is that of one surface, nobody else takes part, and its rates tell what follows.
   /// False, with nothing changed, where more must be looked at.
   bool happen_alone(Moment& now, const Guard& guard);
+  /// Whether `happen_alone` may serve a guard in the mode of `now`, where nothing else is known to be zero: what it
+  /// then decides by, which `lone` is filled with.
+  bool decides_alone(const Moment& now, const Guard& guard, LoneGuard& lone);
+  /// The event has been decided without `happen`: it has caused nothing.
+  void note_nothing_caused() { caused_.clear(); }
   /// Jumps that the last event has carried over their conditions: they happen next, at the same time.
   const std::vector<int>& caused() const { return caused_; }
   /// At the limit of accumulating events: `resting` (unknowns) are at rest, or are jumps whose number is beyond the

@@ -38,6 +38,26 @@ void Chatter::note(const Guard& guard, const Mode& before) {
   note(before);
 }
 
+uint64_t Chatter::key_of(const Guard& guard, const Mode& before) {
+  Chatter alone;
+  alone.note(guard, before);
+  return alone.key_;
+}
+
+bool Chatter::is_steady(double resolution) {
+  if (next_ == 0 && count_ == memory) return false;
+  const double* const times = &times_[last_];
+  const uint64_t* const keys = &keys_[last_];
+  const double still = exhausted_bits * resolution;
+  for (size_t period = 1; period <= 8 && 2 * period < count_; ++period) {
+    if (keys[0] != keys[period]) continue;
+    const double d0 = std::abs(times[0] - times[period]), d1 = std::abs(times[period] - times[2 * period]);
+    if (d0 < slowest_ratio * d1 || d0 < still) return false;
+  }
+  longest_ = 0, limit_error_ = HUGE_VAL;
+  return true;
+}
+
 void Chatter::note(const Transition& part) {
   for (const Guard& g : part.guards) note(g);
   note(part.before);

@@ -37,6 +37,15 @@ class Chatter {
   void note(const Transition& part);
   /// The same of an event that is nothing but this guard, in this mode.
   void note(const Guard& guard, const Mode& before);
+  /// What `note` makes of such an event.
+  static uint64_t key_of(const Guard& guard, const Mode& before);
+  /// An event of which that is all, on one surface or contact.
+  void add(double t, int touched, std::span<const double> x, uint64_t key) {
+    key_ = key;
+    add(t, std::span(&touched, 1), x);
+  }
+  /// Whether the last event is no part of a sequence that shrinks: `find` would find nothing.
+  bool is_steady(double resolution);
   /// The event: it touched these surfaces, contacts or jumps and left the state x.
   void add(double t, std::span<const int> touched, std::span<const double> x);
   void clear();

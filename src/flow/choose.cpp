@@ -18,6 +18,8 @@ std::string name_of(const Program& program, int unknown) {
                      : program.model().constraints[at(unknown - m)].name;
 }
 
+}  // namespace
+
 /// What the rates of h on both sides of a single surface tell, if they are clear: through it, or along it. The sigma
 /// that would keep it is (above + below)/(below - above); one that holds stays up to |sigma| = hold.
 std::optional<SimpleChoice> by_sides(double above, double below, double hold) {
@@ -32,15 +34,12 @@ std::optional<SimpleChoice> by_sides(double above, double below, double hold) {
   return std::nullopt;
 }
 
-/// Whether rates that are known to a share of `clear_arrival` decide.
 bool far_from_a_change(double above, double below, double hold) {
   const double largest = std::max(std::abs(above), std::abs(below));
   const double nearest =
       std::min({std::abs(above), std::abs(below), std::abs(std::abs(above + below) - hold * std::abs(below - above))});
   return nearest > clear_arrival * largest;
 }
-
-}  // namespace
 
 Chooser::Chooser(Series& series, Rounding& point, std::span<const double> x, double t, std::span<const double> counters,
                  const Mode& current, const std::vector<AtZero>& zeros, const ChoiceOptions& options)

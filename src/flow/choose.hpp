@@ -74,6 +74,10 @@ struct SimpleChoice {
   char letter = '+';
   int leading = 0;  ///< leading zero coefficients of what is watched
 };
+/// By the rates h' on both sides of a surface; nothing where they do not decide.
+std::optional<SimpleChoice> by_sides(double above, double below, double hold);
+/// Whether rates that are known to a share of `clear_arrival` decide.
+bool far_from_a_change(double above, double below, double hold);
 /// The ordinary cases of one surface alone, by the signs of h' on both sides, and of a contact that moves apart;
 /// nothing if more must be looked at.
 std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double> x, double t,

@@ -155,8 +155,82 @@ void Events::mark(const Transition& event) {
   chatter_.note(event);
 }
 
+LoneGuard Events::lone_guard(const Moment& now, const Guard& guard) {
+  LoneGuard lone;
+  if (act_.decides_alone(now, guard, lone)) lone.key = Chatter::key_of(guard, now.mode);
+  return lone;
+}
+
+/// The change to this letter, if it is as simple as that.
+Change* Events::find_change(Moment& now, LoneGuard& lone, char letter) {
+  constexpr int most_tries = 100;  // a mode is not ready before it has come back
+  Change& change = lone.change(letter);
+  if (change.to || change.tries >= most_tries) return change.to ? &change : nullptr;
+  ++change.tries;
+  char& there = now.mode.switches[at(lone.guard.item)];
+  there = letter;
+  series_.set_mode(now.mode);
+  if (series_.simple()) {
+    change.to = series_.here();
+    recorder_.describe(lone.guard.item, lone.before, now, change);
+  }
+  there = lone.before;
+  series_.set_mode(now.mode);
+  return change.to ? &change : nullptr;
+}
+
+bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double resolution) {
+  if (!lone.decides || recorder_.wants_transition(now.t())) return false;
+  const int u = lone.guard.item;
+  const bool leaves = lone.guard.kind == GuardKind::sigma;
+  SimpleChoice choice;
+  if (leaves) {
+    choice = {lone.guard.side > 0 ? '+' : '-', lone.hold > 1 ? 1 : 2};
+  } else {  // h' on both sides, from the one it has come with
+    const double here = now.arrival, across = here - (lone.before == '+' ? 2 : -2) * lone.slope;
+    const double above = lone.before == '+' ? here : across, below = lone.before == '+' ? across : here;
+    if (!far_from_a_change(above, below, lone.hold)) return false;
+    const std::optional<SimpleChoice> sides = by_sides(above, below, lone.hold);
+    if (!sides) return false;
+    choice = *sides;
+  }
+  Change* const change = find_change(now, lone, choice.letter);
+  if (!change) return false;
+  if (leaves) {  // steep enough to rule from the start; the series are those of the next step
+    series_.go_beside(change->to, u, choice.letter);
+    const int order = std::max(choice.leading, series_.usual_order());
+    if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return false;
+    const double lead = series_.surface(u)[choice.leading] * (choice.letter == '+' ? 1 : -1);
+    const double jump = std::abs(lone.slope) * (1 + lone.hold);
+    if (!(lead * (choice.leading == 2 ? time_scale : 1) > 1e-6 * jump)) return false;
+  }
+  if (recorder_.has_surface_sections()) {
+    pass_sections(now, std::span(&lone.guard, 1), resolution);
+    if (recorder_.ended()) return true;
+  }
+  act_.time_scale = time_scale;
+  act_.note_nothing_caused();
+  if (!leaves) series_.go_beside(change->to, u, choice.letter);
+  now.arrival = std::nan("");
+  now.mode.switches[at(u)] = choice.letter;
+  now.known[at(u)] = choice.leading;
+  series_.project(now.x, now.t(), now.counters);
+  now.guess.clear();
+  recorder_.happened_alone(*change, now);
+  note_sections(now, resolution);
+  recorder_.pass_due(now, resolution);
+  if (recorder_.ended()) return true;
+  chatter_.add(now.t(), u, now.x, lone.key);
+  if (!chatter_.is_steady(resolution))
+    follow(limit_.look(chatter_, now, at_limit_, time_scale, resolution), now, resolution);
+  return true;
+}
+
 void Events::finish_chatter(Moment& now, double time_scale, double resolution) {
-  const Limit::Reached reached = limit_.look(chatter_, touched_, now, at_limit_, time_scale, resolution);
+  follow(limit_.look(chatter_, touched_, now, at_limit_, time_scale, resolution), now, resolution);
+}
+
+void Events::follow(const Limit::Reached& reached, Moment& now, double resolution) {
   tell_messages();
   if (reached.event) recorder_.happened(at_limit_, now);
   if (reached.fate) return recorder_.finish(reached.fate->why, reached.fate->message, now);

@@ -27,6 +27,11 @@ class Events {
   /// `time_scale`: in which the flow changes; `resolution`: what time can tell apart. `may_step`: where no mode is
   /// consistent nothing happens, and the caller makes a step without one; otherwise that ends the run.
   bool happen(Moment& now, std::span<const Guard> guards, double time_scale, double resolution, bool may_step = false);
+  /// The same for a guard that nobody shares the instant with; false, with nothing changed, where more must be looked
+  /// at than its rates.
+  bool happen(Moment& now, LoneGuard& lone, double time_scale, double resolution);
+  /// What is to be known of a guard in the mode of `now`.
+  LoneGuard lone_guard(const Moment& now, const Guard& guard);
   /// Puts the state on the surfaces of these guards.
   void land(Moment& now, std::span<const Guard> guards) { act_.land(now, guards); }
   /// After a step without event: jumps that have been crossed after all.
@@ -35,6 +40,8 @@ class Events {
  private:
   void take(const RunOptions& options);
   bool happen_alone(Moment& now, const Guard& guard);
+  Change* find_change(Moment& now, LoneGuard& lone, char letter);
+  void follow(const Limit::Reached& reached, Moment& now, double resolution);
   void tell_messages();
   void mark(const Transition& event);
   void keep_known(Moment& now);

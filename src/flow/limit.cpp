@@ -26,8 +26,13 @@ void Limit::begin_run(const RunOptions& options) {
 
 Limit::Reached Limit::look(Chatter& chatter, std::span<const int> touched, Moment& now, Transition& event,
                            double time_scale, double resolution, double latest) {
-  now_ = &now;
   chatter.add(now.t(), touched, now.x);
+  return look(chatter, now, event, time_scale, resolution, latest);
+}
+
+Limit::Reached Limit::look(Chatter& chatter, Moment& now, Transition& event, double time_scale, double resolution,
+                           double latest) {
+  now_ = &now;
   const std::optional<Accumulation> found = chatter.find(resolution, time_scale, options_->tolerance, blur_, lowest_);
   if (!found || direction_ * now.t() + found->rest > latest) return {};
   return go_to(*found, chatter, now, event);

@@ -25,6 +25,9 @@ class Limit {
   /// After an event that touched these unknowns and jumps, and which `chatter` has noted: whether such events
   /// accumulate. `now` is their limit then. `time_scale`, `resolution`: as Events::happen; `latest`: a limit behind
   /// that time, in the direction of the run, is left for later.
+  Reached look(Chatter& chatter, Moment& now, Transition& event, double time_scale, double resolution,
+               double latest = HUGE_VAL);
+  /// The same; adds the event, which touched these.
   Reached look(Chatter& chatter, std::span<const int> touched, Moment& now, Transition& event, double time_scale,
                double resolution, double latest = HUGE_VAL);
 

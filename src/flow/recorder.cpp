@@ -149,6 +149,7 @@ void Recorder::begin_run(const RunOptions& options, Trajectory& result) {
   result_->states = program_.states();
   result_->sliding.assign(at(model_.form.visible), {});
   ended_ = events_full_ = counted_out_ = false;
+  reads_transitions_ = options.on_transition || options.keep_transitions || has_item_sections_;
   slides_ = section_points_ = at_once_ = 0;
   last_event_ = paced_from_ = doubled_from_ = doubling_gain_ = 0;
   slowing_ = 0;
@@ -254,27 +255,35 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   }
 }
 
-bool Recorder::wants_transition(double t) const {
-  return options_->on_transition || options_->keep_transitions || has_item_sections_ ||
-         result_->cost.events + 1 >= options_->max_events || (t == last_event_ && at_once_ >= most_events_at_once);
+void Recorder::happened_alone(int i, char before, const Moment& now) {
+  Change& change = change_;
+  describe(i, before, now, change);
+  happened_alone(change, now);
 }
 
-void Recorder::happened_alone(int i, char before, const Moment& now) {
+void Recorder::describe(int i, char before, const Moment& now, Change& change) const {
+  const auto letter = [](char c) { return c == '=' ? '0' : c; };
   const char after = now.mode.switches[at(i)];
   const bool seen = i < model_.form.visible;
-  count(now.t(), seen && after == '0' && before != '0' ? 1 : 0);
-  const auto shown = [](char c) { return c == '=' ? '0' : c; };
-  if (!seen || !tells_events() || shown(before) == shown(after)) return;
-  told_.clear();
-  Event& event = told_.add();
-  event.t = now.t();
-  event.kind = kind_of_change(shown(before), shown(after));
-  event.on.push_back(model_.form.switches[at(i)].name);
+  change.slides = seen && after == '0' && before != '0';
+  change.shown = seen && letter(before) != letter(after);
+  if (!change.shown) return;
+  Event& event = change.event;
+  event.kind = kind_of_change(letter(before), letter(after));
+  event.on = {model_.form.switches[at(i)].name};
   write_visible(now.mode, model_.form.visible, event.after);
   event.before = event.after;
-  event.before.switches[at(i)] = shown(before);
-  copy_numbers(now.x, event.state);
-  tell(now.mode, now.counters, now.guess);
+  event.before.switches[at(i)] = letter(before);
+  change.after = {now.mode, now.counters, {}, now.guess};
+}
+
+void Recorder::happened_alone(Change& change, const Moment& now) {
+  count(now.t(), change.slides ? 1 : 0);
+  if (!change.shown || !tells_events()) return;
+  change.event.t = now.t();
+  copy_numbers(now.x, change.event.state);
+  if (options_->on_event) options_->on_event(change.event, change.after);
+  if (options_->keep_events) keep(Event(change.event));
 }
 
 void Recorder::count(double t, long slides) {
@@ -371,15 +380,17 @@ void Recorder::tell(const Mode& mode, const std::vector<double>& counters, const
     for (const Event& event : told_.events()) options_->on_event(event, after_);
   }
   if (!options_->keep_events) return;
-  for (Event& event : told_.events()) {
-    if (static_cast<long>(result_->events.size()) < options_->max_kept_events) {
-      result_->events.push_back(std::move(event));
-      continue;
-    }
-    if (!events_full_)
-      say(fmt::format("only the first {} events are kept; later ones are counted", options_->max_kept_events));
-    events_full_ = true;
+  for (Event& event : told_.events()) keep(std::move(event));
+}
+
+void Recorder::keep(Event event) {
+  if (static_cast<long>(result_->events.size()) < options_->max_kept_events) {
+    result_->events.push_back(std::move(event));
+    return;
   }
+  if (!events_full_)
+    say(fmt::format("only the first {} events are kept; later ones are counted", options_->max_kept_events));
+  events_full_ = true;
 }
 
 // ---- pieces --------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "flow/act.hpp"
+#include "flow/change.hpp"
 #include "flow/moment.hpp"
 #include "flow/shared_zero.hpp"
 #include "flow/simulate.hpp"
@@ -58,8 +59,15 @@ class Recorder {
   void happened(const Transition& transition, const Moment& now);
   /// The same of an event that is nothing but a switch, which had this letter before, where nobody wants a transition.
   void happened_alone(int i, char before, const Moment& now);
+  /// The same of a change that `describe` has filled.
+  void happened_alone(Change& change, const Moment& now);
+  /// What is told of the change of switch i from this letter, by which the mode has become that of `now`.
+  void describe(int i, char before, const Moment& now, Change& change) const;
   /// Whether somebody reads all that happens at the next event, or it may be the last.
-  bool wants_transition(double t) const;
+  bool wants_transition(double t) const {
+    return reads_transitions_ || result_->cost.events + 1 >= options_->max_events ||
+           (t == last_event_ && at_once_ >= most_events_at_once);
+  }
   /// Whether a transition is told to anybody or may be the last; otherwise it is enough to `count` it.
   bool tells(double t) const { return tells_events() || wants_transition(t); }
   void count(double t, long slides);
@@ -138,6 +146,7 @@ class Recorder {
     int every = -1;
   };
 
+  void keep(Event event);
   bool point(int section, double t, const std::vector<double>& x, const Mode& mode,
              const std::vector<double>& counters);
   bool counts(int section, double t, int sign, double resolution);
@@ -157,6 +166,7 @@ class Recorder {
   double direction_ = 1;
   Trajectory* result_ = nullptr;
   bool ended_ = false, events_full_ = false, counted_out_ = false;
+  bool reads_transitions_ = false;  // somebody does
   long slides_ = 0, section_points_ = 0;
   double last_event_ = 0;
   long at_once_ = 0;
@@ -170,6 +180,7 @@ class Recorder {
   std::vector<int> section_sign_;
   std::vector<double> section_seen_;
   EventList told_;             // of the last transition or section
+  Change change_;              // the last one that was told alone
   Arc after_;                  // what is constant after it
   std::vector<Point> points_;  // of sections on one piece
   std::vector<double> x_;      // at one of them

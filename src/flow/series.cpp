@@ -59,6 +59,7 @@ void Series::tie(Ties ties) {
 
 void Series::forget_plans() {
   for (auto& [tape, work] : works_) work->last = nullptr;
+  ++binding_;
   plans_.clear();
   plan_size_ = 0;
   plan_ = nullptr;
@@ -170,6 +171,8 @@ void Series::set_mode(const Mode& mode) {
   mode_ = mode;
   enter(order);
 }
+
+int Series::order_of(const Plan& plan) { return plan.order; }
 
 /// The mode and its plan are set. `order`: that of the mode before.
 void Series::enter(int order) {

@@ -128,6 +128,18 @@ class Series {
   /// The order that served the current mode best so far; yours to set.
   int& usual_order() { return plan_->order; }
 
+  struct Plan;
+  /// The current mode, to come back to it by `go_beside` as long as `binding` is the same.
+  Plan* here() const { return plan_; }
+  /// To a mode that differs from the current one by this letter of a switch.
+  void go_beside(Plan* to, int u, char letter) {
+    const int order = order_of(*plan_);
+    plan_ = to;
+    mode_.switches[static_cast<size_t>(u)] = letter;
+    enter(order);
+  }
+  /// Whether nothing but its letters and what it slides on has to be known to go on in the current mode.
+  bool simple() const { return plain() && plan_->keeps_all && tape_->slope_affine && plan_->blocks.empty(); }
   /// A number of the current mode, of its own as long as this exists, and of the parameters that are bound.
   size_t mode_number() const { return plan_->number; }
   long binding() const { return binding_; }
@@ -219,7 +231,6 @@ class Series {
   double hold(int i) const { return hold_[static_cast<size_t>(i)]; }
 
  private:
-  struct Plan;
   struct Work {
     Jet<double> flow, slope, manifold, actions;
     std::vector<double*> states{}, rates{}, unknowns{};  ///< their series in the flow jet
@@ -242,7 +253,8 @@ class Series {
     double sign = 1;
   };
 
-  /// What depends on the mode only.
+ public:
+  /// What depends on the mode only; others know no more of it than which it is.
   struct Plan {
     Mode mode;
     const ModeTape* tape = nullptr;
@@ -280,10 +292,12 @@ class Series {
     std::vector<Plan*> beside{};      ///< those with another letter of one switch, once they were asked for
   };
 
+ private:
   Plan& plan_of(const Mode& mode);
   bool serves(const Plan& plan, const Mode& mode) const;
   Plan& plan_beside(const Mode& mode);
   void enter(int order);
+  static int order_of(const Plan& plan);
   void forget_plans();
   void note_use(int order) {
     ++plan_->uses;

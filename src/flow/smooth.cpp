@@ -56,8 +56,12 @@ void Smooth::note_scale(double length) {
   if (std::isfinite(own) && own > 0) scale_ = std::min(own * orders_->step_ratio[at(order_)], horizon_);
 }
 
-double Smooth::plain_natural(std::span<const WatchedSeries> watched) {
+double Smooth::begin_leg(const Moment& now, std::span<const WatchedSeries> watched) {
   given_up_ = {control_.last(), scale_};
+  control_.see(now.x);
+  order_ = series_.usual_order();
+  if (series_.expand(now.x, now.t(), now.counters, order_) != SeriesStatus::ok || !series_.expanded_plainly(order_))
+    return 0;
   const double length = control_.step(series_, order_, watched);
   note_scale(length);
   return length;

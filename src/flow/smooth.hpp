@@ -38,8 +38,9 @@ class Smooth {
   SeriesStatus begin(const Moment& now);
   /// 0 where the series end before their order: at the edge of a function's domain.
   double natural(std::span<const WatchedSeries> watched);
-  /// The same without remedies for series that end early: 0 for them. `give_up` undoes it.
-  double plain_natural(std::span<const WatchedSeries> watched);
+  /// `begin` and `natural` in the mode that the series stand in, for one whose series are a plain jet: 0 where that has
+  /// none of that order. `give_up` undoes it.
+  double begin_leg(const Moment& now, std::span<const WatchedSeries> watched);
   void give_up();
   /// The time in which the flow changes, after `natural`; 0 if that is not to be seen.
   double time_scale() const { return scale_; }

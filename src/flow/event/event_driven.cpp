@@ -8,6 +8,7 @@
 
 #include "base/index.hpp"
 #include "flow/event/clusters.hpp"
+#include "flow/event/leg_modes.hpp"
 #include "flow/event/watches.hpp"
 #include "flow/events.hpp"
 #include "flow/leading.hpp"
@@ -36,10 +37,12 @@ class EventEngine {
     start();
     while (!recorder_.ended() && !finished()) {
       guards_.clear();
+      const Leg legs = may_be_ordinary_ ? make_legs() : Leg::other;
+      if (legs == Leg::made) continue;
       const Clusters::Outcome outcome =
           clusters_ ? clusters_->run(now_, guards_, time_scale()) : Clusters::Outcome::step;
       if (outcome == Clusters::Outcome::end) continue;
-      if (outcome == Clusters::Outcome::step) step();
+      if (outcome == Clusters::Outcome::step && legs != Leg::event) step();
       if (!guards_.empty() && !recorder_.ended()) {
         rough_steps_ = 0;
         after_event_ = true;
@@ -79,6 +82,10 @@ class EventEngine {
     longest_natural_ = rest_scale_ = 0;
     after_event_ = true;
     may_be_ordinary_ = direction_ > 0 && events_.jumps().size() == 0 && !options.stiff && !clusters_;
+    horizon_ = std::abs(options.until - options.from);
+    longest_leg_ = 1000 * recorder_.shortest_interval();
+    leaps_ = may_leap();
+    crossings_.clear();
   }
 
   void start() {
@@ -117,7 +124,6 @@ class EventEngine {
   /// Moves `now_` to the end of the next piece; `guards_` are zero there.
   void step() {
     if (smooth_.stiff() && !after_event_) return stiff_step();
-    if (may_be_ordinary_ && ordinary_step()) return;
     const double t = now_.t();
     const SeriesStatus status = smooth_.begin(now_);
     if (status != SeriesStatus::ok) return fail(status);
@@ -183,44 +189,93 @@ class EventEngine {
     return advance(first, natural, watched);
   }
 
-  /// The step as it nearly always is: in a mode whose series are a plain jet, trusted at once, with one zero at its end
-  /// or none. False, with nothing changed, where more must be looked at; the same to the last bit.
-  bool ordinary_step() {
-    if (smooth_.begin(now_) != SeriesStatus::ok || !smooth_.series().expanded_plainly(smooth_.order())) return false;
-    Watches::OfMode* const list = watches_.of_mode(now_, smooth_, events_.jumps());
-    if (!list) return false;
-    const double natural = smooth_.plain_natural(list->controlled);
-    if (!finish_ordinary_step(*list, natural)) {
-      smooth_.give_up();
-      return false;
+  // ---- ordinary legs ------------------------------------------------------------------------------------------------
+
+  enum class Leg { made, event, other };
+
+  /// Ordinary legs, one after the other, each to the same bits as by `step`; `other`: the next one is not ordinary, and
+  /// nothing of it has been changed; `event`: what its end does is not, and `guards_` are zero there.
+  Leg make_legs() {
+    smooth_.series().set_mode(now_.mode);
+    LegMode* mode = leg_modes_.of(now_, smooth_, watches_, events_);
+    while (mode && !finished() && !(smooth_.stiff() && !after_event_)) {
+      LegWatch* first = nullptr;
+      const double natural = smooth_.begin_leg(now_, mode->controlled);
+      const double length = natural > 0 ? ordinary_length(*mode, natural, first) : 0;
+      if (length == 0) {
+        smooth_.give_up();
+        return Leg::other;
+      }
+      take_leg(*mode, length, natural, first);
+      if (recorder_.ended()) {
+        recorder_.step(now_);
+        return Leg::made;
+      }
+      if (first) {
+        if (!end_leg(*first)) return Leg::event;
+        mode = leg_modes_.of(now_, smooth_, watches_, events_);
+      } else {
+        recorder_.drifted(now_.mode, smooth_.series().project(now_.x, now_.t(), now_.counters));
+        recorder_.has_grown(now_);
+      }
+      recorder_.step(now_);
+      if (recorder_.ended()) return Leg::made;
     }
-    return true;
+    return mode && finished() ? Leg::made : Leg::other;
   }
 
-  bool finish_ordinary_step(Watches::OfMode& list, double natural) {
-    const double shortest = std::max(shortest_step_bits * eps * std::abs(now_.t()), 1e-300);
-    if (!(natural >= shortest) || !(smooth_.time_scale() > 0)) return false;
-    const double longest = longest_step(), length = std::min(natural, longest);
-    const double longest_natural = std::max(longest_natural_, std::min(natural, horizon()));
-    if (natural < shrunk_share * longest_natural) return false;
-    if (length < std::max(short_of_run * horizon(), short_of_longest * longest_natural)) return false;
-    const double resolved = resolution();
-    const Watch* first = nullptr;
-    if (!watches_.find_alone(list, now_, smooth_, length, resolved, first)) return false;
-    const double tau = first ? first->root : length;
-    if (!(tau > resolved)) return false;
+  /// Up to the first zero, or as long as the series carry; 0 where the leg is not ordinary.
+  double ordinary_length(LegMode& mode, double natural, LegWatch*& first) {
+    const double t = std::abs(now_.t()), scale = smooth_.time_scale();
+    const double longest = std::min(now_.clock.until(options_->until), longest_leg_),
+                 length = std::min(natural, longest);
+    const double longest_natural = std::max(longest_natural_, std::min(natural, horizon_));
+    if (!(natural >= std::max(shortest_step_bits * eps * t, 1e-300)) || !(scale > 0)) return 0;
+    if (natural < shrunk_share * longest_natural) return 0;
+    if (length < std::max(short_of_run * horizon_, short_of_longest * longest_natural)) return 0;
+    const double resolved = same_time_bits * eps * std::max(t, scale * same_time_share);
+    if (!find_alone(mode, now_, smooth_.order(), length, resolved, first)) return 0;
+    const double tau = first ? first->watch.root : length;
+    if (!(tau > resolved)) return 0;
     const bool quiet = smooth_.is_quiet(tau);
-    if (quiet && !smooth_.trusts_quietly(tau)) return false;
+    if (quiet && !smooth_.trusts_quietly(tau)) return 0;
     if (recorder_.has_surface_sections()) find_sections(tau, false);
     smooth_.mark(now_, tau);
-    const bool read = !crossings_.empty() || recorder_.wants_pieces() || recorder_.is_due(now_, tau + 4 * resolved);
-    if (!quiet || read) smooth_.copy_piece();
-    if (!quiet && !smooth_.trusts(now_, tau, list.controlled)) return false;
+    leg_is_read_ = !crossings_.empty() || recorder_.is_due(now_, tau + 4 * resolved);
+    if (!quiet || leg_is_read_ || recorder_.wants_pieces()) smooth_.copy_piece();
+    return quiet || smooth_.trusts(now_, tau, mode.controlled) ? tau : 0;
+  }
+
+  /// To the end of the leg.
+  void take_leg(LegMode& mode, double tau, double natural, const LegWatch* first) {
     rough_steps_ = blind_steps_ = short_steps_ = 0;
-    longest_natural_ = longest_natural;
-    determinants_.clear();
-    advance(first, natural, list.controlled);
-    return true;
+    longest_natural_ = std::max(longest_natural_, std::min(natural, horizon_));
+    if (leg_is_read_) recorder_.pass(smooth_.piece(), crossings_, now_, resolution(), first && leaps_);
+    if (recorder_.ended()) return;
+    recorder_.slid(now_.mode, tau);
+    if (recorder_.wants_pieces()) recorder_.keep(smooth_.piece(), now_);
+    now_.arrival = first ? watches_.arrival(first->watch, smooth_, tau) : std::nan("");
+    const std::vector<double>& end = smooth_.end();
+    if (!first && tau >= now_.clock.until(options_->until)) {
+      now_.clock.set(options_->until);
+    } else {
+      now_.clock.advance(tau);
+    }
+    smooth_.accept(tau, natural, mode.controlled);
+    std::copy(end.begin(), end.end(), now_.x.begin());
+    after_event_ = false;
+    std::fill(now_.known.begin(), now_.known.end(), 0);
+    for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
+  }
+
+  /// What happens at the end of the leg, if rates tell it.
+  bool end_leg(LegWatch& first) {
+    rough_steps_ = 0;
+    after_event_ = true;
+    smooth_.restart();
+    if (events_.happen(now_, first.lone, smooth_.time_scale(), resolution())) return true;
+    guards_.assign(1, first.watch.guard);
+    return false;
   }
 
   /// The series of `now_`, after others, and what is watched on them.
@@ -337,7 +392,7 @@ class EventEngine {
     }
   }
   bool has_vanished(size_t i) const { return std::abs(now_.x[i]) < vanished_share * smooth_.largest(i); }
-  double horizon() const { return std::abs(options_->until - options_->from); }
+  double horizon() const { return horizon_; }
 
   /// As far as the end, the next tick of a clock, and not over more points of a section than memory should hold.
   double longest_step() const {
@@ -364,10 +419,7 @@ class EventEngine {
     std::copy(end.begin(), end.end(), now_.x.begin());
     after_event_ = false;
     const double resolved = resolution();
-    if (first && first->alone)
-      guards_.assign(1, first->guard);
-    else if (first)
-      watches_.found_at(tau, resolved, guards_);
+    if (first) watches_.found_at(tau, resolved, guards_);
     const bool by_series = natural > 0;  // not along a stiff step, whose functions are sampled
     now_.arrival = first && by_series && guards_.size() == 1 ? watches_.arrival(*first, smooth_, tau) : std::nan("");
     if (events_.jumps().size() > 0) {
@@ -535,17 +587,21 @@ class EventEngine {
   Watches watches_;
   Recorder recorder_;
   Events events_;
+  LegModes leg_modes_{program_};
   std::optional<Clusters> clusters_;
   Moment now_;
-  std::vector<Guard> guards_;     // zero at the end of the last piece
-  double first_scale_ = 0;        // time scale before the first step; 0: nobody has asked for it
-  double rest_scale_ = 0;         // the same, for what comes to rest, also where nothing else asks
-  double longest_natural_ = 0;    // step that the series of this run carried
-  int blind_steps_ = 0;           // in a row: the defect allows but a small share of what the series promises
-  int short_steps_ = 0;           // in a row: no share of the run
-  int rough_steps_ = 0;           // made without a series since the last one that had one
-  bool may_be_ordinary_ = false;  // forward in time, without jumps, as a whole
-  bool after_event_ = true;       // the step after an event is a Taylor step: it knows which coefficients vanish
+  std::vector<Guard> guards_;             // zero at the end of the last piece
+  double first_scale_ = 0;                // time scale before the first step; 0: nobody has asked for it
+  double rest_scale_ = 0;                 // the same, for what comes to rest, also where nothing else asks
+  double longest_natural_ = 0;            // step that the series of this run carried
+  int blind_steps_ = 0;                   // in a row: the defect allows but a small share of what the series promises
+  int short_steps_ = 0;                   // in a row: no share of the run
+  int rough_steps_ = 0;                   // made without a series since the last one that had one
+  double horizon_ = 0, longest_leg_ = 0;  // as far as the end; over no more points of a section than memory should hold
+  bool leaps_ = false;                    // may_leap()
+  bool leg_is_read_ = false;              // a section is met on it
+  bool may_be_ordinary_ = false;          // forward in time, without jumps, as a whole
+  bool after_event_ = true;  // the step after an event is a Taylor step: it knows which coefficients vanish
   std::vector<int> determinants_, determinants_at_end_;
   std::vector<Crossing> crossings_;
   std::vector<int> next_sign_;

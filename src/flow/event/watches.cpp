@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/copy.hpp"
 #include "base/index.hpp"
 #include "flow/leading.hpp"
 #include "flow/thresholds.hpp"
@@ -78,51 +77,6 @@ std::span<const WatchedSeries> Watches::series(const Smooth& smooth) {
       controlled_.push_back({smooth.series().section(number), 0, static_cast<int>(program_.section(number))});
   }
   return controlled_;
-}
-
-Watches::OfMode* Watches::of_mode(const Moment& now, Smooth& smooth, const Jumps& jumps) {
-  constexpr size_t most_modes = 1000;
-  Series& series = smooth.series();
-  const size_t number = series.mode_number();
-  if (number < of_modes_.size() && of_modes_[number].binding == series.binding()) return &of_modes_[number];
-  if (!series.plain() || series.slope_varies() || number >= most_modes) return nullptr;
-  if (number >= of_modes_.size()) of_modes_.resize(number + 1);
-  OfMode& out = of_modes_[number];
-  list(now, smooth, jumps, false);
-  const std::span<const WatchedSeries> controlled = this->series(smooth);
-  out = {series.binding(), watches_, {controlled.begin(), controlled.end()}};
-  for (Watch& w : out.watches) w.alone = true;
-  return &out;
-}
-
-bool Watches::find_alone(OfMode& list, const Moment& now, const Smooth& smooth, double h, double resolution,
-                         const Watch*& first) {
-  const size_t count = at(smooth.order()) + 1;
-  const int m = program_.switches();
-  double reach = h;
-  first = nullptr;
-  for (Watch& w : list.watches) {
-    const GuardKind kind = w.guard.kind;
-    const int u = kind == GuardKind::gap || kind == GuardKind::lambda ? m + w.guard.item : w.guard.item;
-    w.known = kind == GuardKind::sigma && !(w.c[0] * w.offset > 0) ? 0 : now.known[at(u)];
-    std::span<const double> c(w.c, count);
-    if (w.offset != 0) {
-      copy_numbers(c, shifted_);
-      shifted_[0] -= w.offset;
-      c = shifted_;
-    }
-    if (w.known == 0 && !(c[0] * w.sign > 0)) return false;
-    const double noise = kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : 0;
-    const Root root = leftmost_root(c, {.h = reach + resolution, .known_zeros = w.known, .noise = noise});
-    if (root.kind == RootKind::none) continue;
-    if (root.kind == RootKind::tangent) return false;
-    w.root = root.at > reach ? reach : root.at;
-    // Whether they are one event is for others to say.
-    if (first && std::abs(w.root - first->root) <= resolution) return false;
-    if (!first || w.root < first->root) first = &w;
-    reach = std::min(reach, w.root);
-  }
-  return !first || first->root > resolution;
 }
 
 std::vector<SampledFunction> Watches::sampled() const {

@@ -23,7 +23,6 @@ struct Watch {
   bool touch = false;    // touched, not crossed
   bool late = false;     // the sign was wrong at the start of the step: it happened between two steps
   bool nowhere = false;  // zero at the start, and wrong from there on
-  bool alone = false;    // found by `find_alone`
 };
 
 /// Whether the equations of the mode give its value: found on the wrong side at once, it need not be at its zero.
@@ -39,25 +38,11 @@ class Watches {
   void list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool expand_slopes);
   /// For the step control, with the functions of `on` sections.
   std::span<const WatchedSeries> series(const Smooth& smooth);
-
-  /// What is watched in a mode whose series are a plain jet, listed once. Which of its coefficients are known to be
-  /// zero, and roots, belong to a step.
-  struct OfMode {
-    long binding = -1;  ///< of the parameters it was listed with
-    std::vector<Watch> watches;
-    std::vector<WatchedSeries> controlled;
-  };
-  /// That of the mode of `now`, in which `smooth` stands; nullptr where its series are no plain jet.
-  OfMode* of_mode(const Moment& now, Smooth& smooth, const Jumps& jumps);
-  /// The ordinary case of `find_first`: everything is on its side at the beginning, and one zero or none is found,
-  /// which nothing else shares its time with. False where more must be looked at.
-  bool find_alone(OfMode& list, const Moment& now, const Smooth& smooth, double h, double resolution,
-                  const Watch*& first);
-
   /// For a stiff step; sections follow the watches.
   std::vector<SampledFunction> sampled() const;
   /// The zero of what was found on samples, by its true values.
   void polish(const Watch& found, const Moment& now, Smooth& smooth, std::span<const SampledFunction> functions);
+  std::span<const Watch> all() const { return watches_; }
   int first_section_sample() const { return static_cast<int>(watches_.size()); }
 
   /// The earliest zero on (0, h]; nullptr if there is none. All that happen within `resolution` of it are marked.
@@ -86,7 +71,6 @@ class Watches {
   double direction_;
   std::vector<Watch> watches_;
   std::vector<WatchedSeries> controlled_;
-  std::vector<OfMode> of_modes_;  // by their numbers
   std::vector<double> shifted_;
   const Watch* touched_ = nullptr;
 };

@@ -1,0 +1,64 @@
+#include "flow/event/leg_modes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/index.hpp"
+#include "flow/thresholds.hpp"
+#include "solve/polynomial.hpp"
+
+namespace saltus {
+
+LegMode* LegModes::of(const Moment& now, Smooth& smooth, Watches& watches, Events& events) {
+  constexpr size_t most_modes = 1000;
+  Series& series = smooth.series();
+  const size_t number = series.mode_number();
+  if (number < modes_.size() && modes_[number] && modes_[number]->binding == series.binding())
+    return modes_[number].get();
+  if (!series.plain() || series.slope_varies() || number >= most_modes) return nullptr;
+  if (number >= modes_.size()) modes_.resize(number + 1);
+  modes_[number] = std::make_unique<LegMode>();
+  LegMode& mode = *modes_[number];
+  watches.list(now, smooth, events.jumps(), false);
+  for (const Watch& w : watches.all()) {
+    const bool constraint = w.guard.kind == GuardKind::gap || w.guard.kind == GuardKind::lambda;
+    mode.watches.push_back({.watch = w,
+                            .unknown = constraint ? program_.switches() + w.guard.item : w.guard.item,
+                            .noise = w.guard.kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : 0});
+  }
+  const std::span<const WatchedSeries> controlled = watches.series(smooth);
+  mode.controlled.assign(controlled.begin(), controlled.end());
+  for (LegWatch& w : mode.watches) w.lone = events.lone_guard(now, w.watch.guard);
+  mode.binding = series.binding();
+  return &mode;
+}
+
+bool find_alone(LegMode& mode, const Moment& now, int order, double h, double resolution, LegWatch*& first) {
+  const size_t count = at(order) + 1;
+  double reach = h;
+  std::array<double, largest_order + 1> shifted;
+  first = nullptr;
+  for (LegWatch& leg : mode.watches) {
+    Watch& w = leg.watch;
+    w.known = w.offset != 0 && !(w.c[0] * w.offset > 0) ? 0 : now.known[at(leg.unknown)];
+    const double* c = w.c;
+    if (w.offset != 0) {
+      std::copy_n(c, count, shifted.data());
+      shifted[0] -= w.offset;
+      c = shifted.data();
+    }
+    if (w.known == 0 && !(c[0] * w.sign > 0)) return false;
+    const Root root = leftmost_root({c, count}, {.h = reach + resolution, .known_zeros = w.known, .noise = leg.noise});
+    if (root.kind == RootKind::none) continue;
+    if (root.kind == RootKind::tangent) return false;
+    w.root = root.at > reach ? reach : root.at;
+    // Whether they are one event is for others to say.
+    if (first && std::abs(w.root - first->watch.root) <= resolution) return false;
+    if (!first || w.root < first->watch.root) first = &leg;
+    reach = std::min(reach, w.root);
+  }
+  return !first || first->watch.root > resolution;
+}
+
+}  // namespace saltus
