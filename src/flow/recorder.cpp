@@ -486,7 +486,7 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
   }
 }
 
-void Recorder::pass_due(const Moment& now, double resolution) {
+void Recorder::pass_those_due(const Moment& now, double resolution) {
   for (Every& e : every_) {
     while (!ended_ && direction_ * now.clock.until(e.due) <= 4 * resolution) {
       const double t = take_due(e);

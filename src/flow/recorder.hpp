@@ -121,7 +121,9 @@ class Recorder {
     return false;
   }
   /// The points that have waited: what happens now has happened.
-  void pass_due(const Moment& now, double resolution);
+  void pass_due(const Moment& now, double resolution) {
+    if (is_due(now, 4 * resolution)) pass_those_due(now, resolution);
+  }
   /// The function of an `on` section is zero here and would have this sign; where that has been told, nothing happens.
   void pass_here(int section, int sign, const Moment& now, double resolution);
   /// The function of an `on` section has this strict sign after a jump at this time, with the state `x`: where it had
@@ -159,6 +161,7 @@ class Recorder {
   bool tells_events() const { return options_->keep_events || options_->on_event; }
   double time_of(const Every& e, long k) const;
   double take_due(Every& e);
+  void pass_those_due(const Moment& now, double resolution);
 
   const Program& program_;
   const Model& model_;

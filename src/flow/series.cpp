@@ -30,7 +30,7 @@ void Series::bind(std::span<const double> parameters) {
     work->reached = -1;
   }
   for (auto& [mode, plan] : plans_) {
-    plan->slope_known = false;
+    plan->slope_known = plan->ready = false;
     plan->steps = 0;
     plan->schedule.rows = plan->formula.rows = {};
   }
@@ -41,7 +41,7 @@ void Series::reset() {
   for (auto& [mode, plan] : plans_) {
     plan->order = 0;
     for (Block& block : plan->blocks) {
-      if (block.singular) plan->slope_known = false;
+      if (block.singular) plan->slope_known = plan->ready = false;
       block.held.clear();
       block.even = false;
     }
@@ -475,8 +475,41 @@ double Series::turning() const {
   return fastest;
 }
 
+bool Series::is_ready() const {
+  const bool solved = plan_->has_formula && plan_->slope_known && tape_->slope_constant && plan_->solvable;
+  return plan_->scheduled && !shares_sides_ && (plan_->active.empty() || solved);
+}
+
+/// What `expand` comes to in a plan that is ready.
+SeriesStatus Series::expand_ready(std::span<const double> x, double t, std::span<const double> counters, int order) {
+  note_use(order);
+  t_ = t;
+  if (!counters.empty()) copy_numbers(counters, counters_);
+  Work& work = *work_;
+  Jet<double>& jet = work.flow;
+  const Schedule& schedule = plan_->active.empty() ? plan_->schedule : plan_->formula;
+  int first = 0;
+  if (work.reached >= 0 && stands_at(x, t, counters)) {  // what is missing is added
+    if (order <= work.reached) return SeriesStatus::ok;
+    first = work.reached + 1;
+    if (!jet.stands_at_time(t, order)) jet.set_time(t, order);
+  } else {
+    load(x, t, counters, order);
+  }
+  jet.expand(schedule, order, first);
+  work.reached = order;
+  if (first > 0) return SeriesStatus::ok;
+  double nothing = 0;  // unless something is not finite
+  for (const double* u : plan_->unknowns) nothing += 0 * u[0];
+  for (const double* rate : work.rates) nothing += 0 * rate[0];
+  if (nothing == 0) return SeriesStatus::ok;
+  work.reached = -1;
+  return SeriesStatus::undefined;
+}
+
 SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const double> counters, int order) {
   assert(order <= order_);
+  if (plan_->ready) return expand_ready(x, t, counters, order);
   note_use(order);
   t_ = t;
   copy_numbers(counters, counters_);
@@ -492,7 +525,10 @@ SeriesStatus Series::expand(std::span<const double> x, double t, std::span<const
   }
   load(x, t, counters, order);
   if (plan_->has_formula) form_slope();
-  if (plain || (plan_->has_formula && plan_->solvable)) return expand_plain(schedule, order);
+  if (plain || (plan_->has_formula && plan_->solvable)) {
+    plan_->ready = is_ready();
+    return expand_plain(schedule, order);
+  }
   for (int k = 0; k <= order; ++k) {
     extend_free(k);
     if (plan_->active.empty()) {

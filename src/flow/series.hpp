@@ -277,6 +277,7 @@ class Series {
     size_t uses = 0;  ///< a schedule is made for modes that are used often
     int steps = 0;    ///< with the parameters of now, where sides are shared
     bool scheduled = false;
+    bool ready = false;  ///< a plain jet, with slopes that are numbers and known
     bool compile_tried = false, compiled = false;
     bool slope_known = false;  ///< slopes that are numbers are formed once
     bool slope_rests = true;   ///< the slope reads nothing that moves in this mode
@@ -329,6 +330,8 @@ class Series {
     return true;
   }
   SeriesStatus expand_plain(Schedule& schedule, int order);
+  bool is_ready() const;
+  SeriesStatus expand_ready(std::span<const double> x, double t, std::span<const double> counters, int order);
   SeriesStatus solve_start();
   bool any_singular() const;
   void choose_basis(Block& block);

@@ -105,7 +105,7 @@ double first_length(const double* c, int order, double tolerance) {
 constexpr double far_reach = 1e-2;  // scales for a step say nothing of one that is this much shorter
 
 double size_on_step(const double* c, double length) {
-  return std::max({std::abs(c[0]), std::abs(c[1]) * length, std::abs(c[2]) * length * length});
+  return std::max(std::max(std::abs(c[0]), std::abs(c[1]) * length), std::abs(c[2]) * length * length);
 }
 
 }  // namespace
@@ -130,48 +130,54 @@ double StepControl::step(const Series& series, int order, std::span<const Watche
   return length;
 }
 
+namespace {
+
+/// The largest of the last two coefficients in units of their scales.
+struct LastTerms {
+  double last = 0, previous = 0;
+  double nothing = 0;  ///< unless one of them is not finite
+
+  void compare(const double* c, int order, double scale) {
+    nothing += 0 * c[order] + 0 * c[order - 1];
+    if (!(scale > 0)) return;
+    last = std::max(last, std::abs(c[order]) / scale);
+    previous = std::max(previous, std::abs(c[order - 1]) / scale);
+  }
+  /// The step on which they have shrunk to the tolerance. What is left out is a fraction of the last term, not a
+  /// multiple of it.
+  double length(double tolerance, int order) const {
+    // The smaller of two roots; rough logarithms tell which it is, unless they are near.
+    const double by_last = last > 0 ? rough_log2(tolerance / last) / order : HUGE_VAL;
+    const double by_previous = previous > 0 ? rough_log2(tolerance / previous) / (order - 1) : HUGE_VAL;
+    const double near = 0.1 / (order - 1);
+    double out = HUGE_VAL;
+    if (last > 0 && by_last <= by_previous + near) out = std::pow(tolerance / last, 1.0 / order);
+    if (previous > 0 && by_previous <= by_last + near)
+      out = std::min(out, std::pow(tolerance / previous, 1.0 / (order - 1)));
+    return 0.92 * out;
+  }
+};
+
+}  // namespace
+
 double StepControl::try_reach(const Series& series, int order, std::span<const WatchedSeries> watched, double reach) {
   reach_ = reach;
-  double last = 0, previous = 0;  // largest coefficients in units of the scales
-  double nothing = 0;             // unless one of them is not finite
-  const auto compare = [&](const double* c, double scale) {
-    nothing += 0 * c[order] + 0 * c[order - 1];
-    if (scale > 0) {
-      last = std::max(last, std::abs(c[order]) / scale);
-      previous = std::max(previous, std::abs(c[order - 1]) / scale);
-    }
-    return scale;
-  };
+  if (const size_t all = states_ + watched.size(); scale_.size() < all) scale_.resize(all);
+  LastTerms states;
   for (size_t i = 0; i < states_; ++i) {
     const double* c = series.state(static_cast<int>(i));
-    scale_[i] = compare(c, scale_of(series, i, size_on_step(c, reach)));
+    scale_[i] = scale_of(series, i, size_on_step(c, reach));
+    states.compare(c, order, scale_[i]);
   }
-  const auto length_for = [&] {
-    // The smaller of two roots; rough logarithms tell which it is, unless they are near.
-    const double by_last = last > 0 ? rough_log2(tolerance_ / last) / order : HUGE_VAL;
-    const double by_previous = previous > 0 ? rough_log2(tolerance_ / previous) / (order - 1) : HUGE_VAL;
-    const double near = 0.1 / (order - 1);
-    double length = HUGE_VAL;
-    if (last > 0 && by_last <= by_previous + near) length = std::pow(tolerance_ / last, 1.0 / order);
-    if (previous > 0 && by_previous <= by_last + near)
-      length = std::min(length, std::pow(tolerance_ / previous, 1.0 / (order - 1)));
-    return 0.92 * length;  // what is left out is a fraction of the last term, not a multiple of it
-  };
-  const double last_of_states = last, previous_of_states = previous;
-  const bool states_finite = nothing == 0;
-  if (!states_finite) state_step_ = 0;
-  if (const size_t all = states_ + watched.size(); scale_.size() != all) scale_.resize(all);
-  for (size_t w = 0; w < watched.size(); ++w)
-    scale_[states_ + w] = compare(watched[w].c, std::max(size_on_step(watched[w].c, reach), watched[w].scale));
-  const double last_of_all = last, previous_of_all = previous;
-  last = last_of_states;
-  previous = previous_of_states;
-  if (states_finite) state_step_ = length_for();
-  if (nothing != 0) return 0;
-  if (last_of_all == last && previous_of_all == previous) return state_step_;
-  last = last_of_all;
-  previous = previous_of_all;
-  return length_for();
+  LastTerms all = states;
+  for (size_t w = 0; w < watched.size(); ++w) {
+    const double scale = std::max(size_on_step(watched[w].c, reach), watched[w].scale);
+    scale_[states_ + w] = scale;
+    all.compare(watched[w].c, order, scale);
+  }
+  state_step_ = states.nothing == 0 ? states.length(tolerance_, order) : 0;
+  if (all.nothing != 0) return 0;
+  return all.last == states.last && all.previous == states.previous ? state_step_ : all.length(tolerance_, order);
 }
 
 /// A state that has become small by itself, or together with others.

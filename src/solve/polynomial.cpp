@@ -376,12 +376,17 @@ Root root_of_line(std::span<const double> q, const RootSearch& search) {
 
 }  // namespace
 
+Root first_root(const double* c, std::size_t count, double h, int known_zeros, double noise) {
+  const std::size_t zeros = static_cast<std::size_t>(known_zeros);
+  if (h > 0 && count > zeros + 2 && c[zeros] != 0 && c[count - 1] != 0 && (zeros == 0 || noise == 0)) {
+    if (const std::optional<OneBox> box = settle_in_one_box({c + zeros, count - zeros}, h, noise)) return box->root;
+  }
+  return leftmost_root({c, count}, {.h = h, .known_zeros = known_zeros, .noise = noise});
+}
+
 Root leftmost_root(std::span<const double> c, const RootSearch& search) {
   assert(search.known_zeros >= 0 && search.noise >= 0);
   const double h = std::abs(search.h);
-  if (search.h > 0 && search.from == 0 && search.known_zeros == 0 && c.size() > 2 && c[0] != 0 && c.back() != 0) {
-    if (const std::optional<OneBox> box = settle_in_one_box(c, h, search.noise)) return box->root;  // nearly always
-  }
   std::size_t zeros = std::min(static_cast<std::size_t>(search.known_zeros), c.size());
   while (zeros < c.size() && c[zeros] == 0) ++zeros;
   std::span<const double> q = c.subspan(zeros);

@@ -47,6 +47,8 @@ struct RootSearch {
 /// - A value within N at h, reached from outside the band, is a root at h.
 /// - No root: p identically zero, a coefficient or h that is not finite, `from` not before h.
 Root leftmost_root(std::span<const double> c, const RootSearch& search);
+/// The same from the beginning of a step forward, for the one who asks most often.
+Root first_root(const double* c, std::size_t count, double h, int known_zeros, double noise);
 
 /// p(tau), as if computed in twice the precision and then rounded.
 double evaluate(std::span<const double> c, double tau);

@@ -49,7 +49,7 @@ bool find_alone(LegMode& mode, const Moment& now, int order, double h, double re
       c = shifted.data();
     }
     if (w.known == 0 && !(c[0] * w.sign > 0)) return false;
-    const Root root = leftmost_root({c, count}, {.h = reach + resolution, .known_zeros = w.known, .noise = leg.noise});
+    const Root root = first_root(c, count, reach + resolution, w.known, leg.noise);
     if (root.kind == RootKind::none) continue;
     if (root.kind == RootKind::tangent) return false;
     w.root = root.at > reach ? reach : root.at;
