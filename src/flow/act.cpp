@@ -114,6 +114,9 @@ bool Act::happen_alone(Moment& now, const Guard& guard) {
 
 bool Act::decides_alone(const Moment& now, const Guard& guard, LoneGuard& lone) {
   lone.guard = guard;
+  const bool only = program_.unknowns() == 1 && jumps_.size() == 0 && model_.form.counters.empty();
+  if (guard.kind == GuardKind::gap && only && is_contact(program_.switches() + guard.item))
+    return lone.decides = lone.hits = true;
   if (!is_alone(now, guard)) return false;
   series_.set_mode(now.mode);
   const std::optional<double> slope = series_.side_slope(guard.item);

@@ -48,6 +48,11 @@ class Act {
   bool decides_alone(const Moment& now, const Guard& guard, LoneGuard& lone);
   /// The event has been decided without `happen`: it has caused nothing.
   void note_nothing_caused() { caused_.clear(); }
+  /// The same of a contact that was hit.
+  void note_hit(int contact, double t) {
+    last_hit_[static_cast<size_t>(contact)] = t;
+    caused_.clear();
+  }
   /// Jumps that the last event has carried over their conditions: they happen next, at the same time.
   const std::vector<int>& caused() const { return caused_; }
   /// At the limit of accumulating events: `resting` (unknowns) are at rest, or are jumps whose number is beyond the

@@ -1,4 +1,5 @@
-// An event of one surface that nobody else takes part in: all of it that does not depend on when and where it happens.
+// An event of one surface or contact that nobody else takes part in: all of it that does not depend on when and where
+// it happens.
 //
 // The same few changes of mode come back in every cycle of a run. What follows a guard in a mode is looked up once:
 // which rates decide, the mode that follows, the event as it is told. Made by Events, kept with what is watched in the
@@ -13,7 +14,7 @@
 
 namespace saltus {
 
-/// A switch that changes its letter, and nothing else does.
+/// A switch that changes its letter, and nothing else does; or a contact that rebounds.
 struct Change {
   Series::Plan* to = nullptr;  ///< the mode that follows; as long as nobody knows it is that of no change
   int tries = 0;               ///< to find it
@@ -23,9 +24,10 @@ struct Change {
   Arc after;
 };
 
-/// The guard of one surface, and what may follow it.
+/// The guard of one surface or gap, and what may follow it.
 struct LoneGuard {
   bool decides = false;  ///< nobody else takes part, and rates tell what follows
+  bool hits = false;     ///< a contact, of which there is no other: it rebounds
   Guard guard;
   char before = '+';                ///< the letter of its switch
   double slope = 0;                 ///< of h' by sigma

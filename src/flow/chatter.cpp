@@ -38,11 +38,14 @@ void Chatter::note(const Guard& guard, const Mode& before) {
   note(before);
 }
 
-uint64_t Chatter::key_of(const Guard& guard, const Mode& before) {
+uint64_t Chatter::key_of(const Guard& guard, const Mode& before, std::optional<int> hit) {
   Chatter alone;
   alone.note(guard, before);
+  if (hit) alone.note_hit(*hit);
   return alone.key_;
 }
+
+void Chatter::note_hit(int contact) { key_ = mix(key_, static_cast<uint64_t>(contact) + 7); }
 
 bool Chatter::is_steady(double resolution) {
   if (next_ == 0 && count_ == memory) return false;
@@ -61,7 +64,7 @@ bool Chatter::is_steady(double resolution) {
 void Chatter::note(const Transition& part) {
   for (const Guard& g : part.guards) note(g);
   note(part.before);
-  for (const auto& [contact, impulse] : part.impulse) key_ = mix(key_, static_cast<uint64_t>(contact) + 7);
+  for (const auto& [contact, impulse] : part.impulse) note_hit(contact);
 }
 
 void Chatter::add(double t, std::span<const int> touched, std::span<const double> x) {

@@ -38,7 +38,7 @@ class Chatter {
   /// The same of an event that is nothing but this guard, in this mode.
   void note(const Guard& guard, const Mode& before);
   /// What `note` makes of such an event.
-  static uint64_t key_of(const Guard& guard, const Mode& before);
+  static uint64_t key_of(const Guard& guard, const Mode& before, std::optional<int> hit = {});
   /// An event of which that is all, on one surface or contact.
   void add(double t, int touched, std::span<const double> x, uint64_t key) {
     key_ = key;
@@ -87,6 +87,7 @@ class Chatter {
                                         const Blur& lowest) const;
   void note(const Guard& guard);
   void note(const Mode& before);
+  void note_hit(int contact);
 
   std::array<Mark, memory> marks_;  // in a ring
   size_t next_ = 0, count_ = 0;

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "base/copy.hpp"
 #include "base/index.hpp"
+#include "flow/impact.hpp"
 #include "flow/leading.hpp"
 #include "flow/thresholds.hpp"
 
@@ -157,7 +159,9 @@ void Events::mark(const Transition& event) {
 
 LoneGuard Events::lone_guard(const Moment& now, const Guard& guard) {
   LoneGuard lone;
-  if (act_.decides_alone(now, guard, lone)) lone.key = Chatter::key_of(guard, now.mode);
+  if (!act_.decides_alone(now, guard, lone)) return lone;
+  lone.key = Chatter::key_of(guard, now.mode, lone.hits ? std::optional(guard.item) : std::nullopt);
+  if (lone.hits) recorder_.describe_hit(guard.item, now, lone.changes[0]);
   return lone;
 }
 
@@ -181,6 +185,7 @@ Change* Events::find_change(Moment& now, LoneGuard& lone, char letter) {
 
 bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double resolution) {
   if (!lone.decides || recorder_.wants_transition(now.t())) return false;
+  if (lone.hits) return rebound(now, lone, time_scale, resolution);
   const int u = lone.guard.item;
   const bool leaves = lone.guard.kind == GuardKind::sigma;
   SimpleChoice choice;
@@ -217,13 +222,51 @@ bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double reso
   series_.project(now.x, now.t(), now.counters);
   now.guess.clear();
   recorder_.happened_alone(*change, now);
+  end_lone(now, u, lone.key, time_scale, resolution);
+  return true;
+}
+
+/// The only contact of a model rebounds, if it does: by its law in closed form, and moves apart.
+bool Events::rebound(Moment& now, LoneGuard& lone, double time_scale, double resolution) {
+  const int contact = lone.guard.item;
+  if (!(now.arrival < 0)) return false;
+  copy_numbers(now.x, before_);
+  const std::optional<OneHit> hit = hit_one(series_, now.mode, contact, now.x, now.t(), now.counters, 1);
+  const auto parts = [&] {
+    series_.set_mode(now.mode);
+    const int order = std::max(2, series_.usual_order());
+    if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return false;
+    const double* gap = series_.gap(contact);
+    return gap[1] > clear_rate * std::abs(gap[2]) * time_scale;
+  };
+  if (!hit || hit->closed || !parts()) {
+    copy_numbers(before_, now.x);
+    return false;
+  }
+  if (recorder_.has_surface_sections()) {
+    std::swap(before_, now.x);
+    pass_sections(now, std::span(&lone.guard, 1), resolution);
+    std::swap(before_, now.x);
+    if (recorder_.ended()) return true;
+  }
+  act_.time_scale = time_scale;
+  act_.note_hit(contact, now.t());
+  const int u = program_.switches() + contact;
+  now.arrival = std::nan("");
+  now.known[at(u)] = 1;
+  recorder_.hit_alone(lone.changes[0], contact, before_, now);
+  if (!recorder_.ended()) end_lone(now, u, lone.key, time_scale, resolution);
+  return true;
+}
+
+/// What follows an event that one surface or contact has had alone.
+void Events::end_lone(Moment& now, int unknown, uint64_t key, double time_scale, double resolution) {
   note_sections(now, resolution);
   recorder_.pass_due(now, resolution);
-  if (recorder_.ended()) return true;
-  chatter_.add(now.t(), u, now.x, lone.key);
-  if (!chatter_.is_steady(resolution))
-    follow(limit_.look(chatter_, now, at_limit_, time_scale, resolution), now, resolution);
-  return true;
+  if (recorder_.ended()) return;
+  chatter_.add(now.t(), unknown, now.x, key);
+  if (chatter_.is_steady(resolution)) return;
+  follow(limit_.look(chatter_, now, at_limit_, time_scale, resolution), now, resolution);
 }
 
 void Events::finish_chatter(Moment& now, double time_scale, double resolution) {

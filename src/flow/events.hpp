@@ -41,6 +41,8 @@ class Events {
   void take(const RunOptions& options);
   bool happen_alone(Moment& now, const Guard& guard);
   Change* find_change(Moment& now, LoneGuard& lone, char letter);
+  bool rebound(Moment& now, LoneGuard& lone, double time_scale, double resolution);
+  void end_lone(Moment& now, int unknown, uint64_t key, double time_scale, double resolution);
   void follow(const Limit::Reached& reached, Moment& now, double resolution);
   void tell_messages();
   void mark(const Transition& event);
@@ -60,6 +62,7 @@ class Events {
   Chatter& chatter_;
   Recorder& recorder_;
   std::vector<int> touched_;
+  std::vector<double> before_;     // states before an impact
   std::vector<double> values_;     // of the functions of sections
   decltype(Moment::known) known_;  // before the event
   Transition event_, at_limit_;    // the last one; and where events accumulated: their memory is used again

@@ -362,7 +362,10 @@ std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std
                               std::span<const double> counters, double direction) {
   const Program& program = series.program();
   if (direction > 0 && !program.impact_switches(contact).empty()) return std::nullopt;
-  series.set_mode(open_mode(mode, {}));
+  if (mode.constraints.find('c') == std::string::npos)
+    series.set_mode(mode);
+  else
+    series.set_mode(open_mode(mode, {}));
   series.stand_at(x, t, counters);
   const ManifoldFunction& function = series.tape().manifolds[at(program.switches() + contact)][1];
   const auto& along = program.model().form.gaps[at(contact)].direction;

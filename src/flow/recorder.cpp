@@ -149,7 +149,7 @@ void Recorder::begin_run(const RunOptions& options, Trajectory& result) {
   result_->states = program_.states();
   result_->sliding.assign(at(model_.form.visible), {});
   ended_ = events_full_ = counted_out_ = false;
-  reads_transitions_ = options.on_transition || options.keep_transitions || has_item_sections_;
+  reads_transitions_ = options.on_transition || options.keep_transitions;
   slides_ = section_points_ = at_once_ = 0;
   last_event_ = paced_from_ = doubled_from_ = doubling_gain_ = 0;
   slowing_ = 0;
@@ -284,6 +284,28 @@ void Recorder::happened_alone(Change& change, const Moment& now) {
   copy_numbers(now.x, change.event.state);
   if (options_->on_event) options_->on_event(change.event, change.after);
   if (options_->keep_events) keep(Event(change.event));
+}
+
+void Recorder::describe_hit(int contact, const Moment& now, Change& change) const {
+  change.shown = true;
+  Event& event = change.event;
+  event.kind = EventKind::impact;
+  event.on = {model_.constraints[at(contact)].name};
+  write_visible(now.mode, model_.form.visible, event.after);
+  event.before = event.after;
+  event.jumped.emplace();
+  change.after = {now.mode, now.counters, {}, now.guess};
+}
+
+void Recorder::hit_alone(Change& change, int contact, std::span<const double> before, const Moment& now) {
+  copy_numbers(before, *change.event.jumped);
+  happened_alone(change, now);
+  if (!has_item_sections_) return;
+  for (size_t s = 0; s < model_.sections.size(); ++s) {
+    const Section& section = model_.sections[s];
+    if (section.kind != Section::Kind::constraint || section.index != contact || ended_) continue;
+    if (point(static_cast<int>(s), now.t(), now.x, now.mode, now.counters)) end_at(section, now);
+  }
 }
 
 void Recorder::count(double t, long slides) {

@@ -63,6 +63,9 @@ class Recorder {
   void happened_alone(Change& change, const Moment& now);
   /// What is told of the change of switch i from this letter, by which the mode has become that of `now`.
   void describe(int i, char before, const Moment& now, Change& change) const;
+  /// The same for the rebound of a contact, alone, from this state.
+  void describe_hit(int contact, const Moment& now, Change& change) const;
+  void hit_alone(Change& change, int contact, std::span<const double> before, const Moment& now);
   /// Whether somebody reads all that happens at the next event, or it may be the last.
   bool wants_transition(double t) const {
     return reads_transitions_ || result_->cost.events + 1 >= options_->max_events ||
