@@ -19,7 +19,8 @@ Act::Act(Series& series, Rounding& point, const RunOptions& options)
   counter_of_.assign(at(program_.switches()), -1);
   for (size_t c = 0; c < model_.form.counters.size(); ++c)
     counter_of_[at(model_.form.counters[c].below)] = static_cast<int>(c);
-  surfaces_only_ = program_.constraints() == 0 && jumps_.size() == 0 && model_.form.counters.empty();
+  is_step_.assign(at(program_.switches()), 0);
+  for (const Counter& counter : model_.form.counters) is_step_[at(counter.below)] = is_step_[at(counter.above)] = 1;
   begin_run(options);
 }
 
@@ -76,9 +77,12 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
 
 /// In its mode, as long as nothing else is known to be zero.
 bool Act::is_alone(const Moment& now, const Guard& guard) {
-  if (!surfaces_only_ || guard.side == 0 || !series_.ties().empty()) return false;
+  if (jumps_.size() > 0 || guard.side == 0 || !series_.ties().empty()) return false;
   if (guard.kind != GuardKind::surface && guard.kind != GuardKind::sigma) return false;
-  if (!program_.dependents(guard.item).empty()) return false;
+  if (!program_.dependents(guard.item).empty() || is_step_[at(guard.item)]) return false;
+  for (int j = 0; j < program_.constraints(); ++j) {
+    if (now.mode.constraints[at(j)] != 'o' || model_.form.gaps[at(j)].degree == 0) return false;
+  }
   for (int i = 0; i < program_.switches(); ++i) {
     const char c = now.mode.switches[at(i)];
     if (i != guard.item && (c == '0' || c == '=')) return false;

@@ -153,7 +153,7 @@ class Act {
   double root_time_ = 0;            // that instant
   bool unclear_ = false;            // rates do not tell where a condition at zero goes
   std::vector<double> last_hit_;    // per constraint: when it was hit last, or not a number
-  bool surfaces_only_ = false;      // no constraints, jumps, steps of floor
+  std::vector<char> is_step_;       // per switch: of floor or a table
   std::vector<AtZero> zeros_;
   std::vector<int> contacts_;  // of one impact
   std::vector<std::string> messages_;

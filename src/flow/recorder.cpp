@@ -282,6 +282,7 @@ void Recorder::happened_alone(Change& change, const Moment& now) {
   if (!change.shown || !tells_events()) return;
   change.event.t = now.t();
   copy_numbers(now.x, change.event.state);
+  copy_numbers(now.counters, change.after.counters);
   if (options_->on_event) options_->on_event(change.event, change.after);
   if (options_->keep_events) keep(Event(change.event));
 }

@@ -191,7 +191,11 @@ double StepControl::scale_of_small(const Series& series, size_t i, double size) 
 
 int StepControl::enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length,
                         int least) const {
-  double size = tolerance_ / std::pow(length, order - 2);
+  double power = 1;
+  for (auto [factor, left] = std::pair{length, order - 2}; left > 0; left >>= 1, factor *= factor) {
+    if (left & 1) power *= factor;
+  }
+  double size = tolerance_ / power;
   const auto matters = [&](int k) {
     for (size_t i = 0; i < states_; ++i) {
       if (std::abs(series.state(static_cast<int>(i))[k]) > size * scale_[i]) return true;

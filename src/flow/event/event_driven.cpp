@@ -232,11 +232,11 @@ class EventEngine {
     const double longest_natural = std::max(longest_natural_, std::min(natural, horizon_));
     if (!(natural >= std::max(shortest_step_bits * eps * t, 1e-300)) || !(scale > 0)) return 0;
     if (natural < shrunk_share * longest_natural) return 0;
-    if (length < std::max(short_of_run * horizon_, short_of_longest * longest_natural)) return 0;
+    leg_is_short_ = length < std::max(short_of_run * horizon_, short_of_longest * longest_natural);
+    if (leg_is_short_ && (short_steps_ + 1) % few_blind_steps == 0) return 0;
     const double resolved = same_time_bits * eps * std::max(t, scale * same_time_share);
     if (!find_alone(mode, now_, smooth_.order(), length, resolved, first)) return 0;
     const double tau = first ? first->watch.root : length;
-    if (!(tau > resolved)) return 0;
     const bool quiet = smooth_.is_quiet(tau);
     if (quiet && !smooth_.trusts_quietly(tau)) return 0;
     if (recorder_.has_surface_sections()) find_sections(tau, false);
@@ -248,7 +248,8 @@ class EventEngine {
 
   /// To the end of the leg.
   void take_leg(LegMode& mode, double tau, double natural, const LegWatch* first) {
-    rough_steps_ = blind_steps_ = short_steps_ = 0;
+    rough_steps_ = blind_steps_ = 0;
+    short_steps_ = leg_is_short_ ? short_steps_ + 1 : 0;
     longest_natural_ = std::max(longest_natural_, std::min(natural, horizon_));
     if (leg_is_read_) recorder_.pass(smooth_.piece(), crossings_, now_, resolution(), first && leaps_);
     if (recorder_.ended()) return;
@@ -264,7 +265,7 @@ class EventEngine {
     smooth_.accept(tau, natural, mode.controlled);
     std::copy(end.begin(), end.end(), now_.x.begin());
     after_event_ = false;
-    std::fill(now_.known.begin(), now_.known.end(), 0);
+    if (tau > resolution()) std::fill(now_.known.begin(), now_.known.end(), 0);
     for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
   }
 
@@ -599,6 +600,7 @@ class EventEngine {
   int rough_steps_ = 0;                   // made without a series since the last one that had one
   double horizon_ = 0, longest_leg_ = 0;  // as far as the end; over no more points of a section than memory should hold
   bool leaps_ = false;                    // may_leap()
+  bool leg_is_short_ = false;             // no share of the run
   bool leg_is_read_ = false;              // a section is met on it
   bool may_be_ordinary_ = false;          // forward in time, without jumps, as a whole
   bool after_event_ = true;  // the step after an event is a Taylor step: it knows which coefficients vanish

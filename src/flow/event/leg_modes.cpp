@@ -10,6 +10,18 @@
 
 namespace saltus {
 
+namespace {
+
+/// Whether an output is a straight line of time (a clock): its series ends at order 1.
+bool is_line(const Tape& tape, int output) {
+  if (output < 0) return false;
+  const int slot = tape.outputs[at(output)];
+  return slot == tape.time ||
+         std::any_of(tape.linear.begin(), tape.linear.end(), [slot](const Operation& o) { return o.out == slot; });
+}
+
+}  // namespace
+
 LegMode* LegModes::of(const Moment& now, Smooth& smooth, Watches& watches, Events& events) {
   constexpr size_t most_modes = 1000;
   Series& series = smooth.series();
@@ -21,26 +33,31 @@ LegMode* LegModes::of(const Moment& now, Smooth& smooth, Watches& watches, Event
   modes_[number] = std::make_unique<LegMode>();
   LegMode& mode = *modes_[number];
   watches.list(now, smooth, events.jumps(), false);
-  for (const Watch& w : watches.all()) {
+  const std::span<const WatchedSeries> controlled = watches.series(smooth);
+  const Tape& tape = series.tape().flow;
+  for (size_t i = 0; i < watches.all().size(); ++i) {
+    const Watch& w = watches.all()[i];
     const bool constraint = w.guard.kind == GuardKind::gap || w.guard.kind == GuardKind::lambda;
     mode.watches.push_back({.watch = w,
                             .unknown = constraint ? program_.switches() + w.guard.item : w.guard.item,
-                            .noise = w.guard.kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : 0});
+                            .noise = w.guard.kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : 0,
+                            .terms = is_line(tape, controlled[i].output) ? 2 : at(series.order()) + 1});
   }
-  const std::span<const WatchedSeries> controlled = watches.series(smooth);
-  mode.controlled.assign(controlled.begin(), controlled.end());
+  for (const WatchedSeries& w : controlled) {  // lines have no last terms
+    if (!is_line(tape, w.output)) mode.controlled.push_back(w);
+  }
   for (LegWatch& w : mode.watches) w.lone = events.lone_guard(now, w.watch.guard);
   mode.binding = series.binding();
   return &mode;
 }
 
 bool find_alone(LegMode& mode, const Moment& now, int order, double h, double resolution, LegWatch*& first) {
-  const size_t count = at(order) + 1;
   double reach = h;
   std::array<double, largest_order + 1> shifted;
   first = nullptr;
   for (LegWatch& leg : mode.watches) {
     Watch& w = leg.watch;
+    const size_t count = std::min(at(order) + 1, leg.terms);
     w.known = w.offset != 0 && !(w.c[0] * w.offset > 0) ? 0 : now.known[at(leg.unknown)];
     const double* c = w.c;
     if (w.offset != 0) {

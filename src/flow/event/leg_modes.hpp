@@ -16,6 +16,7 @@ struct LegWatch {
   Watch watch;
   int unknown = 0;   ///< that of its switch or constraint
   double noise = 0;  ///< of its series
+  size_t terms = 0;  ///< that its series has at most
   LoneGuard lone;
 };
 
