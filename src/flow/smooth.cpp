@@ -222,7 +222,10 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
     promises_.push_back({w.c, w.output, middle, end, size});
   }
   find_peaks(tau);
-  if (!peaks_.empty() && !solves_at_peaks(now)) return false;
+  if (!peaks_.empty()) {
+    if (!copied_) copy_piece();  // what is evaluated there begins anew
+    if (!solves_at_peaks(now)) return false;
+  }
   if (may_hide) {
     look_at(0.5 * tau, tau);
     if (!solves(now, middle_) || !kept(&Promise::middle)) return false;
@@ -309,22 +312,28 @@ void Smooth::Point::move(double to, size_t states) {
   slopes.resize(states);
 }
 
+/// The series of state i on the piece.
+std::span<const double> Smooth::along(size_t i) const {
+  const size_t stride = at(order_) + 1;
+  return {copied_ ? &piece_.coefficients[i * stride] : series_.state(static_cast<int>(i)), stride};
+}
+
 void Smooth::look_at(double tau, Point& point) {
-  const size_t n = at(series_.program().states()), stride = at(order_) + 1;
+  const size_t n = at(series_.program().states());
   point.move(tau, n);
   for (size_t i = 0; i < n; ++i) {
-    const auto [x, slope] = evaluate_with_slope({&piece_.coefficients[i * stride], stride}, tau);
+    const auto [x, slope] = evaluate_with_slope(along(i), tau);
     point.x[i] = x;
     point.slopes[i] = slope;
   }
 }
 
 void Smooth::look_at(double middle, double end) {
-  const size_t n = at(series_.program().states()), stride = at(order_) + 1;
+  const size_t n = at(series_.program().states());
   middle_.move(middle, n);
   end_.move(end, n);
   for (size_t i = 0; i < n; ++i) {
-    const auto [there, last] = evaluate_with_slope({&piece_.coefficients[i * stride], stride}, middle, end);
+    const auto [there, last] = evaluate_with_slope(along(i), middle, end);
     middle_.x[i] = there.value;
     middle_.slopes[i] = there.slope;
     end_.x[i] = last.value;
@@ -341,7 +350,7 @@ bool Smooth::solves(const Moment& now, const Point& point) {
     return true;
   }
   if (status == SeriesStatus::undefined) return false;
-  return control_.defect_small(piece_, point.slopes, series_, point.tau, order_);
+  return control_.defect_small(now.x, point.slopes, series_, point.tau, order_);
 }
 
 const std::vector<double>& Smooth::end() {
@@ -361,8 +370,7 @@ void Smooth::accept(double length, double natural, std::span<const WatchedSeries
   if (turning_.always() || !(natural > 0)) return;
   int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {
-    if (!copied_) copy_piece();
-    const bool idle = control_.idle(piece_, length);
+    const bool idle = control_.idle([this](size_t i) { return along(i).data(); }, length);
     idle_steps_ += idle;
     if (turning_.note_taylor(idle)) turn_stiff();
     usual = std::min(usual + 4, most_order_);

@@ -119,6 +119,7 @@ class Smooth {
     void move(double to, size_t states);
   };
   void turn_stiff();
+  std::span<const double> along(size_t i) const;
   void look_at(double tau, Point& point);
   void look_at(double middle, double end);
   bool solves(const Moment& now, const Point& point);

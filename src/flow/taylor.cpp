@@ -104,9 +104,10 @@ double first_length(const double* c, int order, double tolerance) {
 
 constexpr double far_reach = 1e-2;  // scales for a step say nothing of one that is this much shorter
 
-double size_on_step(const double* c, double length) {
-  return std::max(std::max(std::abs(c[0]), std::abs(c[1]) * length), std::abs(c[2]) * length * length);
+double size_on_step(double start, const double* c, double length) {
+  return std::max(std::max(std::abs(start), std::abs(c[1]) * length), std::abs(c[2]) * length * length);
 }
+double size_on_step(const double* c, double length) { return size_on_step(c[0], c, length); }
 
 }  // namespace
 
@@ -163,17 +164,19 @@ struct LastTerms {
 double StepControl::try_reach(const Series& series, int order, std::span<const WatchedSeries> watched, double reach) {
   reach_ = reach;
   if (const size_t all = states_ + watched.size(); scale_.size() < all) scale_.resize(all);
+  double* scale = scale_.data();
   LastTerms states;
-  for (size_t i = 0; i < states_; ++i) {
+  for (size_t i = 0; i < states_; ++i, ++scale) {
     const double* c = series.state(static_cast<int>(i));
-    scale_[i] = scale_of(series, i, size_on_step(c, reach));
-    states.compare(c, order, scale_[i]);
+    const double own = scale_of(series, i, size_on_step(c, reach));
+    states.compare(c, order, own);
+    *scale = own;
   }
   LastTerms all = states;
-  for (size_t w = 0; w < watched.size(); ++w) {
-    const double scale = std::max(size_on_step(watched[w].c, reach), watched[w].scale);
-    scale_[states_ + w] = scale;
-    all.compare(watched[w].c, order, scale);
+  for (const WatchedSeries& w : watched) {
+    const double own = std::max(size_on_step(w.c, reach), w.scale);
+    all.compare(w.c, order, own);
+    *scale++ = own;
   }
   state_step_ = states.nothing == 0 ? states.length(tolerance_, order) : 0;
   if (all.nothing != 0) return 0;
@@ -209,25 +212,17 @@ int StepControl::enough(const Series& series, int order, std::span<const Watched
   return order;
 }
 
-bool StepControl::idle(const Piece& piece, double length) const {
-  const size_t stride = piece.coefficients.size() / states_;
-  for (size_t i = 0; i < states_; ++i) {
-    const double* c = &piece.coefficients[i * stride];
-    if (!((std::abs(c[2]) + std::abs(c[3]) * length) * length * length <= 1e-3 * scale_[i])) return false;
-  }
-  return true;
-}
-
-bool StepControl::defect_small(const Piece& piece, std::span<const double> slopes, Series& series, double tau,
-                               int order) const {
+bool StepControl::defect_small(std::span<const double> starts, std::span<const double> slopes, Series& series,
+                               double tau, int order) const {
   const double allowed = allowed_defect(tolerance_, order);
-  const size_t stride = at(order) + 1;
   // A series that does not see the end of a root (a tank that runs empty) is cut far below its reach.
   const bool cut = std::abs(tau) < far_reach * reach_;
   for (size_t i = 0; i < states_; ++i) {
-    const double* c = &piece.coefficients[i * stride];
-    const double start = c[0], slope = slopes[i];
-    const double scale = cut ? std::min(scale_[i], scale_of(series, i, size_on_step(c, std::abs(tau)))) : scale_[i];
+    const double start = starts[i], slope = slopes[i];
+    const double scale =
+        cut ? std::min(scale_[i],
+                       scale_of(series, i, size_on_step(start, series.state(static_cast<int>(i)), std::abs(tau))))
+            : scale_[i];
     const double rate = series.rate(static_cast<int>(i))[0];
     const double rounding = 64 * 2.2e-16 * (std::abs(rate * tau) + std::abs(slope * tau) + std::abs(start));
     const double defect = std::abs(slope - rate);

@@ -58,11 +58,21 @@ class StepControl {
   /// series.
   int enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length, int least) const;
   /// Whether the states hardly bend on a step of this length: stability, not accuracy, makes it short.
-  bool idle(const Piece& piece, double length) const;
+  /// `along(i)`: the series of state i.
+  template <class Along>
+  bool idle(const Along& along, double length) const {
+    for (size_t i = 0; i < states_; ++i) {
+      const double* c = along(i);
+      if (!((std::abs(c[2]) + std::abs(c[3]) * length) * length * length <= 1e-3 * scale_[i])) return false;
+    }
+    return true;
+  }
   /// The largest |x_i| seen so far.
   double largest(size_t i) const { return largest_[i]; }
   /// Whether polynomials with these slopes at tau solve the equations there; `series` holds the rates.
-  bool defect_small(const Piece& piece, std::span<const double> slopes, Series& series, double tau, int order) const;
+  /// and `start` the states where the step begins.
+  bool defect_small(std::span<const double> start, std::span<const double> slopes, Series& series, double tau,
+                    int order) const;
   /// The same for a linear flow (Series::linear), where the last terms of the rates are all that is left.
   bool last_term_small(const Series& series, double tau, int order) const;
   void see(std::span<const double> x);

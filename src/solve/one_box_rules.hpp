@@ -145,9 +145,12 @@ struct OnStep {
     const double last_power = std::abs(power.v[0][0]);
     return last_power > 1e-180 && last_power < 1e180 && all > 1e-100 && all < 1e100;
   }
-  /// As many terms as `pass` may read.
-  void fill() {
-    for (size_t k = terms; k < 24; k += 4) Group<V>::zero().put(&x[k]);
+  /// As many terms as `pass` reads.
+  void fill(size_t count) {
+    for (size_t k = terms; k < count; k += 4) {
+      Group<V>::zero().put(&x[k]);
+      asm volatile("" ::: "memory");  // no call for a few numbers
+    }
   }
 };
 
@@ -251,7 +254,6 @@ std::optional<OneBox> settle(std::span<const double> c, double h, double noise) 
   // The first term exceeds everything else.
   const double start = std::abs(p.x[0]);
   if (start > (1 + 64 * eps) * (p.all - start) + 64 * eps * p.all + noise) return OneBox{};
-  p.fill();
   const double small = 0x1p-16 * p.all;
   const double rest = p.after_8 <= small    ? p.after_8
                       : p.after_12 <= small ? p.after_12
@@ -261,6 +263,7 @@ std::optional<OneBox> settle(std::span<const double> c, double h, double noise) 
   const double E = rest + noise + 4 * (max_degree + 1) * eps * p.all;
   if (!(std::abs(p.x[0]) > E)) return std::nullopt;
 
+  p.fill(p.after_8 <= small ? 8 : p.after_12 <= small ? 12 : p.after_16 <= small ? 16 : 24);
   const BandPassage passage = p.after_8 <= small    ? pass<7>(p, E)
                               : p.after_12 <= small ? pass<11>(p, E)
                               : p.after_16 <= small ? pass<15>(p, E)

@@ -242,7 +242,7 @@ class EventEngine {
     if (recorder_.has_surface_sections()) find_sections(tau, false);
     smooth_.mark(now_, tau);
     leg_is_read_ = !crossings_.empty() || recorder_.is_due(now_, tau + 4 * resolved);
-    if (!quiet || leg_is_read_ || recorder_.wants_pieces()) smooth_.copy_piece();
+    if (leg_is_read_ || recorder_.wants_pieces()) smooth_.copy_piece();
     return quiet || smooth_.trusts(now_, tau, mode.controlled) ? tau : 0;
   }
 
