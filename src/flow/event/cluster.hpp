@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "code/columns.hpp"
 #include "code/rounding.hpp"
 #include "flow/act.hpp"
 #include "flow/event/watches.hpp"
@@ -22,30 +23,6 @@
 namespace saltus {
 
 struct ClusterRoom;
-
-/// The series of all states that move, a row of as many terms for each, which begins with the state. Those of
-/// neighbours lie side by side, whatever clusters they move in.
-class StateRows {
- public:
-  void resize(int states, size_t terms) {
-    terms_ = terms;
-    values_.assign(static_cast<size_t>(states) * terms, 0.0);
-  }
-  size_t terms() const { return terms_; }
-  double* operator[](int i) { return values_.data() + static_cast<size_t>(i) * terms_; }
-  const double* operator[](int i) const { return values_.data() + static_cast<size_t>(i) * terms_; }
-  std::span<const double> series(int i) const { return {(*this)[i], terms_}; }
-  /// A state so long after the clock of its cluster.
-  double state(int i, double tau) const { return tau == 0 ? *(*this)[i] : evaluate_plainly(series(i), tau); }
-  /// A row that ends with these terms.
-  void set(int i, std::span<const double> first) {
-    std::fill(std::copy(first.begin(), first.end(), (*this)[i]), (*this)[i] + terms_, 0.0);
-  }
-
- private:
-  size_t terms_ = 0;
-  std::vector<double> values_;
-};
 
 /// A state outside a cluster that moves.
 struct Drive {
@@ -68,6 +45,7 @@ struct Cluster {
   bool waits = false;                              ///< it ends where what drives it does, and goes on with that
   ClusterRoom* room = nullptr;                     ///< none: its series are rows of the whole (clusters_affine)
   std::vector<int> moving;                         ///< states of the whole that move in it, ascending
+  Columns series{};                                ///< theirs, which begin with the states
   std::vector<std::pair<int, unsigned>> driven{};  ///< clusters that read it: places, births
   std::vector<Guard> guards;  ///< zero at its end, with the numbers of its program; none: the series end
   size_t switches = 0;        ///< among part.unknowns
@@ -79,7 +57,7 @@ struct Cluster {
   std::vector<double> x, end;  ///< all states of its program: where it begins and ends
 
   /// It has no series that carry: its states stay where they are until the whole takes over.
-  void leave_to_whole(StateRows& rows);
+  void leave_to_whole();
 };
 
 /// What clusters of one structure share: their program, its series and what acts on it.
@@ -97,7 +75,7 @@ struct ClusterRoom {
   void drive(int state, std::span<const double> series);
   /// The series of the cluster from its clock to its next event or as far as they carry; `moment` holds mode and
   /// `known`.
-  void expand(Cluster& c, StateRows& rows, double until, double first_scale);
+  void expand(Cluster& c, double until, double first_scale);
 
   SubsystemProgram made;
   std::vector<int> key;  ///< of the shape
@@ -116,7 +94,7 @@ struct ClusterRoom {
   std::vector<char> driven;  ///< per state
 
  private:
-  bool make_step(Cluster& c, StateRows& rows, double until);
+  bool make_step(Cluster& c, double until);
 };
 
 /// p(tau) -> p(tau + by).

@@ -75,12 +75,8 @@ class Clusters {
   /// Rates, what is watched and the equations of unknowns as rows; and what steps of such clusters need.
   struct AffineFlow {
     struct LocalTerm {
-      const double* from = nullptr;  ///< a row; none: behind the last term of a sum
+      const double* from = nullptr;  ///< in the first row; none: behind the last term of a sum
       double weight = 0;
-    };
-    struct LocalRow {
-      double* series = nullptr;
-      double value = 0, time = 0;  ///< of what does not move
     };
     AffineRows rows;
     int order = 0;
@@ -89,9 +85,9 @@ class Clusters {
     std::vector<double> largest{};        ///< per state: |x| seen so far
     double reach = 0;                     ///< the last natural step
     // Of the step that is made.
-    std::vector<LocalRow> local{};
-    std::vector<LocalTerm> terms{};
-    std::vector<double> last_rates{}, scale{};  ///< per state that moves
+    Band band{};
+    std::vector<LocalTerm> terms{};                ///< where rates are no band
+    std::vector<double> next{}, least{}, scale{};  ///< per state that moves, padded
     std::vector<AffineWatch> watches{};
     std::vector<double> series{}, sum{}, shifted{};  ///< memory beyond what is used is kept
   };
@@ -163,12 +159,18 @@ class Clusters {
   bool act_alone(const Cluster& first, Moment& now);
   void drive_alone();
   double state_at(int i) const;
+  void expand_terms(const Cluster& c);
 
   // ---- the whole ----------------------------------------------------------------------------------------------------
 
   void assemble(const Clock& clock, Moment& now);
-  void read_states(const Cluster& c, double tau, std::vector<double>& x) const;
+  void read_states(const Cluster& c, double tau, std::vector<double>& x);
   void read_series(int i, double tau);
+  Column column(int i) const {
+    return clusters_[static_cast<size_t>(cluster_of_state_[static_cast<size_t>(i)])]
+        ->series[static_cast<size_t>(column_[static_cast<size_t>(i)])];
+  }
+  void move_to(Cluster& c, double tau);
   Outcome hand_over(Moment& now, std::vector<Guard>& guards);
   Outcome give_up(const Clock& clock, Moment& now, long steps);
   Outcome leave_to_whole(const Clock& clock, Moment& now);
@@ -269,11 +271,12 @@ class Clusters {
   std::vector<char> drifting_;  // per state: it moves, evenly and by itself
   std::vector<int> pin_;        // per state that rests: the unknown that keeps it, or -1
   std::vector<int> cluster_of_state_, cluster_of_unknown_, cluster_of_jump_;
-  std::vector<double> noted_;   // per jump: when its condition was last looked at
-  std::vector<int> core_;       // jumps that take part in the event
-  std::vector<Guard> crossed_;  // that a cluster begins with
-  std::vector<double> jump_x_;  // what their formulas see: of the whole, as far as they read it
-  StateRows rows_;
+  std::vector<double> noted_;                       // per jump: when its condition was last looked at
+  std::vector<int> core_;                           // jumps that take part in the event
+  std::vector<Guard> crossed_;                      // that a cluster begins with
+  std::vector<double> jump_x_;                      // what their formulas see: of the whole, as far as they read it
+  ColumnStore store_;                               // of the series of all clusters
+  std::vector<int> column_;                         // per state that moves: in its cluster
   std::vector<std::array<double, 3>> last_events_;  // per unknown and jump
   /// Hits of a contact that come ever faster, in its cluster alone.
   struct Sequence {

@@ -19,8 +19,8 @@
 namespace saltus {
 namespace {
 
-void add_multiple(double* out, double weight, std::span<const double> c) {
-  for (size_t k = 0; k < c.size(); ++k) out[k] += weight * c[k];
+void add_multiple(std::span<double> out, double weight, const Column& c) {
+  for (size_t k = 0; k < out.size(); ++k) out[k] += weight * c[k];
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ void Clusters::expand_affine(Cluster& c) {
     if (direction_ * source.due < direction_ * c.horizon) c.horizon = source.due;
     c.scale = c.scale == 0 ? source.scale : std::min(c.scale, source.scale);
   }
-  if (!step_affine(c)) c.leave_to_whole(rows_);
+  if (!step_affine(c)) c.leave_to_whole();
   if (c.scale == 0) c.scale = first_scale_;
 }
 
@@ -123,11 +123,15 @@ bool Clusters::step_affine(Cluster& c) {
 /// The series of the states that move; false where they are no numbers.
 bool Clusters::expand_states(Cluster& c) {
   AffineFlow& flow = *affine_;
-  const size_t stride = rows_.terms();
+  Band& band = flow.band;
   const double t = c.clock.now();
-  flow.local.clear();
+  const size_t count = c.moving.size();
+  band.begin(count);
   flow.terms.clear();
-  for (const int i : c.moving) {
+  flow.least.assign(Columns::padded(count), 0.0);
+  bool banded = true;
+  for (size_t k = 0; k < count; ++k) {
+    const int i = c.moving[k];
     const AffineRows::Row row = rate_row(i);
     double value = row.constant + row.time * t, time = row.time;
     for (const AffineRows::Term& term : row.terms) {
@@ -136,45 +140,71 @@ bool Clusters::expand_states(Cluster& c) {
       } else if (!moving_[at(term.from)]) {
         value += term.weight * x_[at(term.from)];
       } else if (const int owner = cluster_of_state_[at(term.from)]; owner == c.place) {
-        flow.terms.push_back({rows_[term.from], term.weight});
+        const int offset = column_[at(term.from)] - static_cast<int>(k);
+        if (banded && std::abs(offset) <= Band::reach) {
+          band.add(k, offset, term.weight);
+        } else {
+          banded = false;
+        }
       } else {  // it drifts
-        value += term.weight * rows_.state(term.from, clusters_[at(owner)]->clock.until(c.clock));
-        time += term.weight * rows_[term.from][1];
+        const Column other = column(term.from);
+        value += term.weight * evaluate(other, store_.terms(), clusters_[at(owner)]->clock.until(c.clock));
+        time += term.weight * other[1];
       }
     }
-    flow.terms.emplace_back();
-    flow.local.push_back({rows_[i], value, time});
-    const double size = std::abs(*rows_[i]);
-    flow.largest[at(i)] = std::max(flow.largest[at(i)], size);
+    band.constant[k] = value;
+    band.time[k] = time;
+    const double size = std::abs(c.series.first[k]);
+    double& largest = flow.largest[at(i)];
+    largest = std::max(largest, size);
+    flow.least[k] = 1e-6 * largest;
     if (!(size < largest_state)) return false;
   }
-  const auto extend = [&](size_t order, auto begin) {
-    const double factor = 1.0 / static_cast<double>(order + 1);
-    const AffineFlow::LocalTerm* term = flow.terms.data();
-    for (const AffineFlow::LocalRow& row : flow.local) {
-      double sum = begin(row);
-      for (; term->from; ++term) sum += term->weight * term->from[order];
-      ++term;
-      row.series[order + 1] = sum * factor;
-    }
-  };
-  extend(0, [](const AffineFlow::LocalRow& row) { return row.value; });
-  extend(1, [](const AffineFlow::LocalRow& row) { return row.time; });
-  for (size_t order = 2; order + 1 < stride; ++order) extend(order, [](const AffineFlow::LocalRow&) { return 0.0; });
-  flow.last_rates.clear();
-  const AffineFlow::LocalTerm* term = flow.terms.data();
-  for (size_t k = 0; k < c.moving.size(); ++k, ++term) {
-    double sum = 0;
-    for (; term->from; ++term) sum += term->weight * term->from[stride - 1];
-    flow.last_rates.push_back(sum);
+  if (banded) {
+    if (count > 0) expand(band, c.series, flow.next);
+  } else {
+    expand_terms(c);
   }
   return true;
 }
 
+/// The same where states read others that stand far from them.
+void Clusters::expand_terms(const Cluster& c) {
+  AffineFlow& flow = *affine_;
+  for (const int i : c.moving) {
+    for (const AffineRows::Term& term : rate_row(i).terms) {
+      if (term.from < n_ && moving_[at(term.from)] && cluster_of_state_[at(term.from)] == c.place)
+        flow.terms.push_back({c.series.first + column_[at(term.from)], term.weight});
+    }
+    flow.terms.emplace_back();
+  }
+  const size_t count = c.moving.size(), terms = c.series.terms;
+  flow.next.resize(Columns::padded(count));
+  for (size_t k = count; k < Columns::padded(count); ++k) {
+    for (size_t order = 0; order < terms; ++order) c.series.row(order)[k] = 0;
+  }
+  for (size_t order = 0; order < terms; ++order) {
+    const size_t shift = order * c.series.stride;
+    const double factor = 1.0 / static_cast<double>(order + 1);
+    const AffineFlow::LocalTerm* term = flow.terms.data();
+    const std::vector<double>* begin = order == 0 ? &flow.band.constant : order == 1 ? &flow.band.time : nullptr;
+    for (size_t k = 0; k < count; ++k, ++term) {
+      double sum = begin ? (*begin)[k] : 0;
+      for (; term->from; ++term) sum += term->weight * term->from[shift];
+      if (order + 1 < terms) {
+        c.series.row(order + 1)[k] = sum * factor;
+      } else {
+        flow.next[k] = sum;
+      }
+    }
+  }
+}
+
 /// A row as a series from the clock of a cluster. `without`: an unknown that is left out.
-void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* out) {
-  const size_t stride = rows_.terms();
-  std::fill_n(out, stride, 0.0);
+void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* to) {
+  const size_t stride = store_.terms();
+  const std::span<double> out(to, stride);
+  std::fill(out.begin(), out.end(), 0.0);
   out[0] = row.constant + row.time * c.clock.now();
   out[1] = row.time;
   const std::span<const AffineRows::Term> terms = row.terms;
@@ -185,7 +215,7 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
     } else if (!moving_[at(j)]) {
       out[0] += terms[k].weight * x_[at(j)];
     } else if (const int owner = cluster_of_state_[at(j)]; owner == c.place) {
-      add_multiple(out, terms[k].weight, rows_.series(j));
+      add_multiple(out, terms[k].weight, column(j));
     } else {
       // All of one source at once, where it is met first: its clock is another one.
       const auto same = [&](const AffineRows::Term& t) {
@@ -196,10 +226,10 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
       std::vector<double>& sum = affine_->sum;
       sum.assign(stride, 0.0);
       for (const AffineRows::Term& t : terms.subspan(k)) {
-        if (same(t)) add_multiple(sum.data(), t.weight, rows_.series(t.from));
+        if (same(t)) add_multiple(sum, t.weight, column(t.from));
       }
       shift_polynomial(sum, source.clock.until(c.clock));
-      add_multiple(out, 1.0, sum);
+      add_multiple(out, 1.0, {sum.data(), 1});
     }
   }
 }
@@ -207,7 +237,7 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
 /// Everything watched in the cluster, as Watches::list.
 void Clusters::list_watches(const Cluster& c) {
   AffineFlow& flow = *affine_;
-  const size_t stride = rows_.terms();
+  const size_t stride = store_.terms();
   flow.watches.clear();
   const size_t watched = c.part.unknowns.size() + c.part.jumps.size();
   if (flow.series.size() < watched * stride) flow.series.resize(watched * stride);
@@ -242,7 +272,8 @@ void Clusters::list_watches(const Cluster& c) {
                           row.terms[0].from < n_ && moving_[at(row.terms[0].from)] &&
                           cluster_of_state_[at(row.terms[0].from)] == c.place;
     if (is_state) {
-      series = rows_[row.terms[0].from];
+      const Column own = column(row.terms[0].from);
+      for (size_t order = 0; order < stride; ++order) out[order] = own[order];
     } else {
       expand_row(c, row, -1, out);
     }
@@ -266,7 +297,7 @@ void Clusters::list_watches(const Cluster& c) {
 double Clusters::natural_step(Cluster& c) {
   AffineFlow& flow = *affine_;
   const size_t order = at(flow.order);
-  flow.scale.resize(c.moving.size());
+  flow.scale.resize(Columns::padded(c.moving.size()));
   double last = 0, previous = 0, reach = flow.reach > 0 ? flow.reach : first_scale_;
   const auto look = [&](const double* x, double least) {
     const double scale = std::max({std::abs(x[0]), std::abs(x[1]) * reach, std::abs(x[2]) * reach * reach, least});
@@ -287,9 +318,9 @@ double Clusters::natural_step(Cluster& c) {
   };
   double natural = 0;
   for (int round = 0; round < 8; ++round) {
-    last = previous = 0;
-    for (size_t k = 0; k < c.moving.size(); ++k)
-      flow.scale[k] = look(rows_[c.moving[k]], 1e-6 * flow.largest[at(c.moving[k])]);
+    const LastTerms states = judge_last(c.series, reach, flow.least.data(), flow.scale.data());
+    last = states.last;
+    previous = states.previous;
     const double last_of_states = last, previous_of_states = previous;
     for (const AffineWatch& w : flow.watches) {
       if (!w.is_state) look(w.c, std::abs(w.offset));
@@ -314,8 +345,8 @@ bool Clusters::last_terms_small(const Cluster& c, double length) const {
   const AffineFlow& flow = *affine_;
   const double allowed = 8.0 * flow.order * flow.tolerance, power = std::pow(length, flow.order + 1);
   for (size_t k = 0; k < c.moving.size(); ++k) {
-    const double rounding = 64 * eps * std::abs(*rows_[c.moving[k]]);
-    if (!(std::abs(flow.last_rates[k]) * power <= allowed * flow.scale[k] + rounding)) return false;
+    const double rounding = 64 * eps * std::abs(c.series.first[k]);
+    if (!(std::abs(flow.next[k]) * power <= allowed * flow.scale[k] + rounding)) return false;
   }
   return true;
 }
@@ -414,7 +445,7 @@ bool Clusters::act_alone(const Cluster& first, Moment& now) {
 double Clusters::state_at(int i) const {
   if (!moving_[at(i)]) return x_[at(i)];
   const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
-  return rows_.state(i, c.clock.until(clock_));
+  return evaluate(column(i), store_.terms(), c.clock.until(clock_));
 }
 
 /// What moves outside goes on as it did before the event: the first terms are all that such a decision looks at.
@@ -424,9 +455,9 @@ void Clusters::drive_alone() {
     if (!moving_[at(i)]) continue;
     const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
     double terms[3] = {alone_.x[alone_.part.states.size() + k], 0, 0};
-    const std::span<const double> series = rows_.series(i);
+    const Column series = column(i);
     const double tau = c.clock.until(clock_);
-    for (size_t n = series.size(); n-- > 1;) {
+    for (size_t n = store_.terms(); n-- > 1;) {
       const double order = static_cast<double>(n);
       terms[1] = terms[1] * tau + order * series[n];
       if (n > 1) terms[2] = terms[2] * tau + 0.5 * order * (order - 1) * series[n];
