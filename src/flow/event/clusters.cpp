@@ -56,6 +56,7 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   place_.assign(n + unknowns + jumps_.size(), -1);
   last_events_.assign(unknowns + jumps_.size(), {NAN, NAN, NAN});
   find_rows();
+  find_plain();
 }
 
 bool Clusters::may_serve(const Program& program) { return program.states() >= fewest_states; }
@@ -425,6 +426,7 @@ Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
   core_.clear();
   const auto is_jump = [](const Guard& g) { return g.kind == GuardKind::jump; };
   if (std::any_of(first.guards.begin(), first.guards.end(), is_jump)) return act_on_jumps(first, now);
+  if (const std::optional<Acted> acted = act_plainly(first, now)) return *acted;
   if (act_alone(first, now)) return finish_event(alone_);
   acting_.assign(1, first.place);
   if (first.room && first.moving.empty() &&
@@ -534,7 +536,7 @@ bool Clusters::apply(const Change& change) {
     if (change.moved[k] || (!before_[k] && moving_[at(i)])) wake_readers_of_state(i);
   }
   for (const int u : change.letters) wake_readers_of_unknown(u);
-  return regroup();
+  return plain_.empty() ? regroup() : regroup_plainly();
 }
 
 /// Where the series of a cluster end (without one: the run).
@@ -639,14 +641,19 @@ int Clusters::whole_item(const Cluster& c, const Guard& g) const {
 // ---- what has happened
 // -----------------------------------------------------------------------------------------------
 
-/// Notes the event that has just been decided: where such events accumulate, the whole wants to know those before.
-void Clusters::remember(const Cluster& c) {
-  constexpr size_t many = 512, largest = 64;
-  const Subsystem& part = c.part;
+Clusters::Past& Clusters::next_past() {
+  constexpr size_t many = 512;
   if (past_.size() < many) past_.emplace_back();
   next_past_ = next_past_ % many;
   Past& past = past_[next_past_++];
   past.t = clock_.now();
+  return past;
+}
+
+/// Notes the event that has just been decided: where such events accumulate, the whole wants to know those before.
+void Clusters::remember(const Cluster& c) {
+  const Subsystem& part = c.part;
+  Past& past = next_past();
   past.guards = whole_guards(c);
   past.unknowns = part.unknowns;
   past.letters = event_.before.switches + event_.before.constraints;
@@ -660,7 +667,7 @@ void Clusters::remember(const Cluster& c) {
   }
   for (const int place : acting_) {
     for (const int i : clusters_[at(place)]->moving) {
-      if (past.states.size() >= largest || std::binary_search(part.states.begin(), part.states.end(), i)) continue;
+      if (past.states.size() >= largest_past || std::binary_search(part.states.begin(), part.states.end(), i)) continue;
       past.states.push_back(i);
       past.x.push_back(state_at(i));
     }

@@ -161,6 +161,18 @@ class Clusters {
   double state_at(int i) const;
   void expand_terms(const Cluster& c);
 
+  // ---- plain models -------------------------------------------------------------------------------------------------
+
+  void find_plain();
+  double rate_at(int i, int without, double& slope) const;
+  std::optional<SimpleChoice> choose_plainly(int u, const Guard& guard) const;
+  std::optional<Acted> act_plainly(const Cluster& first, Moment& now);
+  void tell_plainly(const Cluster& first, const SimpleChoice& choice, Moment& now);
+  void remember_plainly(const Cluster& first);
+  bool tie_plainly();
+  int group_read_by(int u);
+  bool regroup_plainly();
+
   // ---- the whole ----------------------------------------------------------------------------------------------------
 
   void assemble(const Clock& clock, Moment& now);
@@ -255,6 +267,12 @@ class Clusters {
   std::unique_ptr<Subsystems> parts_;
   std::optional<Dependence> reads_;
   std::optional<AffineFlow> affine_;
+  /// A switch that keeps one state, which alone feels it.
+  struct PlainSwitch {
+    int state = 0;
+    double value = 0;  ///< of the state on the surface
+  };
+  std::vector<PlainSwitch> plain_;  // per unknown; none where the model is not plain
 
   bool built_ = false;
   long holiday_ = 0, penalty_ = 8, events_ = 0;  // steps left to the whole; how many next time; events since then
@@ -294,6 +312,8 @@ class Clusters {
     std::vector<int> states;
     std::vector<double> x;  ///< theirs after it
   };
+  static constexpr size_t largest_past = 64;  // states of one
+  Past& next_past();
   std::vector<Past> past_;  // in a ring
   size_t next_past_ = 0;
   bool follows_ = false;  // the event being worked on is part of one

@@ -441,9 +441,9 @@ bool Clusters::act_alone(const Cluster& first, Moment& now) {
   return act_in(alone_, true, now);
 }
 
-/// Of a state, at the time of the event.
+/// Of a state, at the time of the event; of one in the pool, what is known there.
 double Clusters::state_at(int i) const {
-  if (!moving_[at(i)]) return x_[at(i)];
+  if (!moving_[at(i)] || cluster_of_state_[at(i)] < 0) return x_[at(i)];
   const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
   return evaluate(column(i), store_.terms(), c.clock.until(clock_));
 }
