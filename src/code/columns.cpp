@@ -1,6 +1,7 @@
 #include "code/columns.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/index.hpp"
 #include "code/columns_rules.hpp"
@@ -12,6 +13,7 @@ namespace columns {
 extern template void expand<Four>(const Diagonals& band, const Columns& columns, double* next);
 extern template void evaluate<Four>(const Columns& columns, double tau, double* out);
 extern template void measure<Four>(const Columns& columns, double h, double* out);
+extern template void find_clearance<Four>(const Columns& columns, double h, double* out);
 extern template LastTerms judge_last<Four>(const Columns& columns, double reach, const double* least, double* scale);
 
 namespace {
@@ -99,6 +101,18 @@ double evaluate(const Column& column, size_t terms, double tau) {
 void measure(const Columns& columns, double h, double* out) {
   if (columns::wide()) return columns::measure<columns::Four>(columns, h, out);
   columns::measure<columns::Two>(columns, h, out);
+}
+
+void find_clearance(const Columns& columns, double h, double* out) {
+  if (columns::wide()) return columns::find_clearance<columns::Four>(columns, h, out);
+  columns::find_clearance<columns::Two>(columns, h, out);
+}
+
+double bound_change(const Column& column, size_t terms, double from, double to) {
+  double steepest = 0;
+  for (size_t order = terms - 1; order > 0; --order)
+    steepest = steepest * to + static_cast<double>(order) * std::abs(column[order]);
+  return steepest * (to - from);
 }
 
 LastTerms judge_last(const Columns& columns, double reach, const double* least, double* scale) {

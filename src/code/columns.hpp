@@ -84,6 +84,12 @@ double evaluate(const Column& column, size_t terms, double tau);
 /// sum of |c_k| h^k, k > 0, of all series. `out`: padded.
 void measure(const Columns& columns, double h, double* out);
 
+/// A bound from below of |x| on [0, h], rounding included, of all series; not above zero where x may vanish. Five terms
+/// at least. `out`: padded.
+void find_clearance(const Columns& columns, double h, double* out);
+/// A bound of |x(tau) - x(from)| for tau between `from` and `to`, 0 <= from <= to.
+double bound_change(const Column& column, size_t terms, double from, double to);
+
 /// The largest of the last two terms, in units of a scale.
 struct LastTerms {
   double last = 0, previous = 0;

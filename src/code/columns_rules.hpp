@@ -31,17 +31,26 @@ inline void take_size(V& v) {
 }
 
 /// What D diagonals make of a row.
-template <class V, int D>
+template <class V, int D, bool begins>
 void multiply(const double* const* diagonals, const int* offsets, size_t columns, const double* begin, const double* in,
               double factor, double* out) {
+  const double *weights[D > 0 ? D : 1] = {}, *from[D > 0 ? D : 1] = {};  // where no store can change them
+  for (int d = 0; d < D; ++d) {
+    weights[d] = diagonals[d];
+    from[d] = in + offsets[d];
+  }
   for (size_t k = 0; k < columns; k += width<V>) {
     V sum{};
-    if (begin) load(begin + k, sum);
+    if constexpr (begins) load(begin + k, sum);
     for (int d = 0; d < D; ++d) {
       V weight, x;
-      load(diagonals[d] + k, weight);
-      load(in + static_cast<std::ptrdiff_t>(k) + offsets[d], x);
-      sum += weight * x;
+      load(weights[d] + k, weight);
+      load(from[d] + k, x);
+      if (d == 0 && !begins) {
+        sum = weight * x;
+      } else {
+        sum += weight * x;
+      }
     }
     put(out + k, V(sum * factor));
   }
@@ -60,14 +69,16 @@ template <class V, int D>
 void expand_by(const Diagonals& band, const Columns& columns, double* next) {
   const size_t padded = columns.stride - Columns::margin;
   for (size_t k = columns.count; k < padded; ++k) columns.first[k] = 0;
-  const double* begin = band.constant;
   double* row = columns.first;
-  for (size_t order = 0; order + 1 < columns.terms; ++order, row += columns.stride) {
-    multiply<V, D>(band.weights, band.offsets, padded, begin, row, 1.0 / static_cast<double>(order + 1),
-                   row + columns.stride);
-    begin = order == 0 ? band.time : nullptr;
+  multiply<V, D, true>(band.weights, band.offsets, padded, band.constant, row, 1.0, row + columns.stride);
+  row += columns.stride;
+  multiply<V, D, true>(band.weights, band.offsets, padded, band.time, row, 0.5, row + columns.stride);
+  row += columns.stride;
+  for (size_t order = 2; order + 1 < columns.terms; ++order, row += columns.stride) {
+    multiply<V, D, false>(band.weights, band.offsets, padded, nullptr, row, 1.0 / static_cast<double>(order + 1),
+                          row + columns.stride);
   }
-  multiply<V, D>(band.weights, band.offsets, padded, nullptr, row, 1.0, next);
+  multiply<V, D, false>(band.weights, band.offsets, padded, nullptr, row, 1.0, next);
 }
 
 template <class V>
@@ -112,6 +123,43 @@ void measure(const Columns& columns, double h, double* out) {
       sum = (sum + term) * h;
     }
     put(out + k, sum);
+  }
+}
+
+template <class V>
+void find_clearance(const Columns& columns, double h, double* out) {
+  constexpr size_t first = 5;  // of the terms that are bounded; those before are looked at in Bernstein's form
+  for (size_t k = 0; k < columns.count; k += width<V>) {
+    V rest{}, term;
+    const double* from = columns.first + (columns.terms - 1) * columns.stride + k;
+    for (size_t order = columns.terms; order-- > first; from -= columns.stride) {
+      load(from, term);
+      take_size(term);
+      rest = rest * h + term;
+    }
+    V c[first];
+    double power = 1;
+    for (size_t order = 0; order < first; ++order, power *= h) {
+      load(columns.first + order * columns.stride + k, term);
+      c[order] = term * power;
+    }
+    rest *= power;
+    V size = rest;
+    for (const V& own : c) {
+      V other = own;
+      take_size(other);
+      size += other;
+    }
+    const V one = c[1] * 0.25, two = c[2] * (1.0 / 6), three = c[3] * 0.25;
+    const V bernstein[] = {V(c[0] + one), V(c[0] + 2.0 * one + two), V(c[0] + 3.0 * one + 3.0 * two + three),
+                           V(c[0] + c[1] + c[2] + c[3] + c[4])};
+    V low = c[0], high = c[0];
+    for (const V& b : bernstein) {
+      low = b < low ? b : low;
+      high = b > high ? b : high;
+    }
+    const V above = low, below = -high;
+    put(out + k, V((above > below ? above : below) - rest - 1e-13 * size));
   }
 }
 

@@ -86,8 +86,8 @@ class Clusters {
     double reach = 0;                     ///< the last natural step
     // Of the step that is made.
     Band band{};
-    std::vector<LocalTerm> terms{};                ///< where rates are no band
-    std::vector<double> next{}, least{}, scale{};  ///< per state that moves, padded
+    std::vector<LocalTerm> terms{};                             ///< where rates are no band
+    std::vector<double> next{}, least{}, scale{}, clearance{};  ///< per state that moves, padded
     std::vector<AffineWatch> watches{};
     std::vector<double> series{}, sum{}, shifted{};  ///< memory beyond what is used is kept
   };
@@ -151,8 +151,11 @@ class Clusters {
   bool step_affine(Cluster& c);
   bool expand_states(Cluster& c);
   void expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* out);
-  void list_watches(const Cluster& c);
+  bool stays_inside(const Cluster& c, int u, double h) const;
+  void list_watches(const Cluster& c, double reach);
+  double length_by(const LastTerms& terms) const;
   double natural_step(Cluster& c);
+  double natural_step_of_watches(double reach) const;
   bool last_terms_small(const Cluster& c, double length) const;
   const AffineWatch* find_first(double h, double resolution);
   void locate(AffineWatch& w, double h, double resolution);

@@ -87,16 +87,16 @@ void Clusters::expand_affine(Cluster& c) {
 
 bool Clusters::step_affine(Cluster& c) {
   if (!expand_states(c)) return false;
-  list_watches(c);
   const double t = c.clock.now(), whole = std::abs(c.clock.until(options_.until));
   const double longest = c.drives.empty() ? whole : std::min(whole, std::abs(c.clock.until(c.horizon)));
+  const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
   double length = longest;
-  if (!c.moving.empty()) {
-    const double natural = natural_step(c), shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
-    if (natural < shortest) return false;
-    if (std::isfinite(natural)) length = std::min(length, natural);
-  }
+  if (!c.moving.empty()) length = std::min(length, natural_step(c));
+  if (length < shortest && length < longest) return false;
   const double resolution = time_resolution(t, c.scale == 0 ? first_scale_ : c.scale);
+  list_watches(c, length + resolution);
+  if (!c.moving.empty()) length = std::min(length, natural_step_of_watches(length));
+  if (length < shortest && length < longest) return false;
   const AffineWatch* first = nullptr;
   for (;;) {
     first = find_first(length, resolution);
@@ -111,6 +111,8 @@ bool Clusters::step_affine(Cluster& c) {
       Guard& guard = c.guards.emplace_back(w.guard);
       if (w.late && is_solved(guard, program_)) guard.side = 0;
     }
+    const auto place = [](const Guard& g) { return std::pair(g.kind == GuardKind::jump, g.item); };
+    if (c.guards.size() > 1) std::ranges::stable_sort(c.guards, {}, place);
   }
   c.last = !first && length >= whole;
   c.waits = !first && !c.last && length >= longest;
@@ -122,6 +124,7 @@ bool Clusters::step_affine(Cluster& c) {
 
 /// The series of the states that move; false where they are no numbers.
 bool Clusters::expand_states(Cluster& c) {
+  if (c.moving.empty()) return true;
   AffineFlow& flow = *affine_;
   Band& band = flow.band;
   const double t = c.clock.now();
@@ -161,7 +164,7 @@ bool Clusters::expand_states(Cluster& c) {
     if (!(size < largest_state)) return false;
   }
   if (banded) {
-    if (count > 0) expand(band, c.series, flow.next);
+    expand(band, c.series, flow.next);
   } else {
     expand_terms(c);
   }
@@ -234,20 +237,47 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
   }
 }
 
-/// Everything watched in the cluster, as Watches::list.
-void Clusters::list_watches(const Cluster& c) {
+/// Whether a sigma that moves nothing stays inside its bounds for so long, by no more than the rates of what it reads.
+bool Clusters::stays_inside(const Cluster& c, int u, double h) const {
+  const AffineRows::Row row = choice_row(u);
+  double value = row.constant + row.time * c.clock.now(), change = std::abs(row.time) * h;
+  for (const AffineRows::Term& term : row.terms) {
+    const int j = term.from;
+    if (j >= n_) {
+      if (j != n_ + u) value += term.weight * value_of(j - n_);
+    } else if (!moving_[at(j)]) {
+      value += term.weight * x_[at(j)];
+    } else {
+      const int owner = cluster_of_state_[at(j)];
+      const double since = owner == c.place ? 0 : std::abs(clusters_[at(owner)]->clock.until(c.clock));
+      const Column own = column(j);
+      value += term.weight * (since == 0 ? own[0] : evaluate(own, store_.terms(), since));
+      change += std::abs(term.weight) * bound_change(own, store_.terms(), since, since + h);
+    }
+  }
+  constexpr double rounding = 1e-9;
+  return std::abs(value) + change < (1 - rounding) * affine_->hold[at(u)] * std::abs(affine_->slope[at(u)]);
+}
+
+/// Everything in the cluster that may vanish within `reach`, as Watches::list.
+void Clusters::list_watches(const Cluster& c, double reach) {
   AffineFlow& flow = *affine_;
   const size_t stride = store_.terms();
   flow.watches.clear();
   const size_t watched = c.part.unknowns.size() + c.part.jumps.size();
   if (flow.series.size() < watched * stride) flow.series.resize(watched * stride);
+  if (!c.moving.empty()) {
+    flow.clearance.resize(Columns::padded(c.moving.size()));
+    find_clearance(c.series, reach, flow.clearance.data());
+  }
   double* out = flow.series.data();
-  for (size_t k = 0; k < c.part.unknowns.size(); ++k, out += stride) {
+  for (size_t k = 0; k < c.part.unknowns.size(); ++k) {
     const int u = c.part.unknowns[k];
     const bool is_switch = u < m_;
     const int item = static_cast<int>(is_switch ? k : k - c.switches), known = known_[at(u)];
     const char now = letter(u);
     if (active(u)) {
+      if (is_switch && known == 0 && stays_inside(c, u, reach)) continue;
       expand_row(c, choice_row(u), u, out);
       const double factor = -1.0 / flow.slope[at(u)];
       for (size_t order = 0; order < stride; ++order) out[order] *= factor;
@@ -263,26 +293,28 @@ void Clusters::list_watches(const Cluster& c) {
       } else {
         flow.watches.push_back({.guard = {GuardKind::lambda, item, 1}, .c = out, .known = known, .sign = 1});
       }
+      out += stride;
       continue;
     }
     if (is_switch && (now == '0' || !program_.moves(u))) continue;
     const AffineRows::Row row = watch_row(u);
-    const double* series = out;
+    const int sign = is_switch && now == '-' ? -1 : 1;
     const bool is_state = row.terms.size() == 1 && row.terms[0].weight == 1 && row.constant == 0 && row.time == 0 &&
                           row.terms[0].from < n_ && moving_[at(row.terms[0].from)] &&
                           cluster_of_state_[at(row.terms[0].from)] == c.place;
     if (is_state) {
-      const Column own = column(row.terms[0].from);
-      for (size_t order = 0; order < stride; ++order) out[order] = own[order];
+      const size_t own = at(column_[at(row.terms[0].from)]);
+      if (flow.clearance[own] > 0 && c.series.first[own] * sign > 0) continue;
+      for (size_t order = 0; order < stride; ++order) out[order] = c.series.row(order)[own];
     } else {
       expand_row(c, row, -1, out);
     }
-    const int sign = is_switch && now == '-' ? -1 : 1;
     flow.watches.push_back({.guard = {is_switch ? GuardKind::surface : GuardKind::gap, item, sign},
-                            .c = series,
+                            .c = out,
                             .known = known,
                             .sign = sign,
                             .is_state = is_state});
+    out += stride;
   }
   for (size_t k = 0; k < c.part.jumps.size(); ++k, out += stride) {
     const AffineRows::Row row = jump_row(c.part.jumps[k]);
@@ -293,51 +325,50 @@ void Clusters::list_watches(const Cluster& c) {
   }
 }
 
-/// As StepControl: where the last two terms of a state or of what is watched have shrunk to the tolerance.
+/// Where two last terms, in units of what they belong to, have shrunk to the tolerance.
+double Clusters::length_by(const LastTerms& terms) const {
+  const AffineFlow& flow = *affine_;
+  double shortest = HUGE_VAL;
+  if (terms.last > 0) shortest = std::pow(flow.tolerance / terms.last, 1.0 / flow.order);
+  // The other one rules only if it is smaller: its logarithm by that of the first.
+  if (terms.previous > 0 && !(terms.previous * std::pow(shortest, flow.order - 1) <= flow.tolerance))
+    shortest = std::min(shortest, std::pow(flow.tolerance / terms.previous, 1.0 / (flow.order - 1)));
+  return 0.92 * shortest;
+}
+
+/// As StepControl, of the states.
 double Clusters::natural_step(Cluster& c) {
   AffineFlow& flow = *affine_;
-  const size_t order = at(flow.order);
   flow.scale.resize(Columns::padded(c.moving.size()));
-  double last = 0, previous = 0, reach = flow.reach > 0 ? flow.reach : first_scale_;
-  const auto look = [&](const double* x, double least) {
-    const double scale = std::max({std::abs(x[0]), std::abs(x[1]) * reach, std::abs(x[2]) * reach * reach, least});
-    if (scale > 0) {
-      const double unit = 1 / scale;
-      last = std::max(last, std::abs(x[order]) * unit);
-      previous = std::max(previous, std::abs(x[order - 1]) * unit);
-    }
-    return scale;
-  };
-  const auto length = [&] {
-    double shortest = HUGE_VAL;
-    if (last > 0) shortest = std::pow(flow.tolerance / last, 1.0 / flow.order);
-    // The other one rules only if it is smaller: its logarithm by that of the first.
-    if (previous > 0 && !(previous * std::pow(shortest, flow.order - 1) <= flow.tolerance))
-      shortest = std::min(shortest, std::pow(flow.tolerance / previous, 1.0 / (flow.order - 1)));
-    return 0.92 * shortest;
-  };
-  double natural = 0;
+  double natural = 0, reach = flow.reach > 0 ? flow.reach : first_scale_;
   for (int round = 0; round < 8; ++round) {
-    const LastTerms states = judge_last(c.series, reach, flow.least.data(), flow.scale.data());
-    last = states.last;
-    previous = states.previous;
-    const double last_of_states = last, previous_of_states = previous;
-    for (const AffineWatch& w : flow.watches) {
-      if (!w.is_state) look(w.c, std::abs(w.offset));
-    }
-    natural = length();
-    if (!std::isfinite(last) || !std::isfinite(previous)) return 0;
-    const bool same = last == last_of_states && previous == previous_of_states;
-    last = last_of_states;
-    previous = previous_of_states;
-    const double own = same ? natural : length();
-    c.scale = std::min((std::isfinite(own) ? own : natural) * flow.ratio, flow.horizon);
+    const LastTerms terms = judge_last(c.series, reach, flow.least.data(), flow.scale.data());
+    if (!std::isfinite(terms.last) || !std::isfinite(terms.previous)) return 0;
+    natural = length_by(terms);
     if (!(natural > 0 && natural < 0.7 * reach)) break;  // the reach was that of another cluster
     reach = natural;
   }
-  if (!std::isfinite(c.scale)) c.scale = 0;
+  c.scale = std::min(natural * flow.ratio, flow.horizon);
   if (natural > 0 && std::isfinite(natural)) flow.reach = std::min(natural, flow.horizon);
   return natural;
+}
+
+/// The same of what is watched besides, where the states would reach so far.
+double Clusters::natural_step_of_watches(double reach) const {
+  const AffineFlow& flow = *affine_;
+  const size_t order = at(flow.order);
+  LastTerms terms;
+  for (const AffineWatch& w : flow.watches) {
+    if (w.is_state) continue;
+    const double* x = w.c;
+    const double scale =
+        std::max({std::abs(x[0]), std::abs(x[1]) * reach, std::abs(x[2]) * reach * reach, std::abs(w.offset)});
+    if (!(scale > 0)) continue;
+    terms.last = std::max(terms.last, std::abs(x[order]) / scale);
+    terms.previous = std::max(terms.previous, std::abs(x[order - 1]) / scale);
+  }
+  if (terms.last == 0 && terms.previous == 0) return HUGE_VAL;
+  return std::isfinite(terms.last) && std::isfinite(terms.previous) ? length_by(terms) : 0;
 }
 
 /// As StepControl::last_term_small.
@@ -354,6 +385,17 @@ bool Clusters::last_terms_small(const Cluster& c, double length) const {
 /// As Watches::find_first.
 const Clusters::AffineWatch* Clusters::find_first(double h, double resolution) {
   AffineWatch* first = nullptr;
+  // Behind the zero that comes first, by its tangent, the others need not be looked for.
+  const auto later = [](const AffineWatch& w) {
+    const double value = w.c[0] - w.offset, rate = w.c[1];
+    return value * rate < 0 ? -value / rate : HUGE_VAL;
+  };
+  std::vector<AffineWatch>& watches = affine_->watches;
+  if (watches.size() > 1) {
+    const auto soonest = std::min_element(watches.begin(), watches.end(),
+                                          [&](const auto& a, const auto& b) { return later(a) < later(b); });
+    if (soonest != watches.begin()) std::iter_swap(soonest, watches.begin());
+  }
   for (AffineWatch& w : affine_->watches) {
     w.found = w.late = false;
     locate(w, h, resolution);
