@@ -25,6 +25,7 @@
 #include "flow/event/dependence.hpp"
 #include "flow/event/due_queue.hpp"
 #include "flow/event/event_driven.hpp"
+#include "flow/event/row_steps.hpp"
 #include "flow/recorder.hpp"
 
 namespace saltus {
@@ -79,15 +80,11 @@ class Clusters {
       double weight = 0;
     };
     AffineRows rows;
-    int order = 0;
-    double tolerance = 0, ratio = 1, horizon = 0;
+    RowSteps steps;
     std::vector<double> slope{}, hold{};  ///< per unknown
     std::vector<double> largest{};        ///< per state: |x| seen so far
-    double reach = 0;                     ///< the last natural step
     // Of the step that is made.
-    Band band{};
-    std::vector<LocalTerm> terms{};                             ///< where rates are no band
-    std::vector<double> next{}, least{}, scale{}, clearance{};  ///< per state that moves, padded
+    std::vector<LocalTerm> terms{};  ///< where rates are no band
     std::vector<AffineWatch> watches{};
     std::vector<double> series{}, sum{}, shifted{};  ///< memory beyond what is used is kept
   };
@@ -153,10 +150,7 @@ class Clusters {
   void expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* out);
   bool stays_inside(const Cluster& c, int u, double h) const;
   void list_watches(const Cluster& c, double reach);
-  double length_by(const LastTerms& terms) const;
-  double natural_step(Cluster& c);
   double natural_step_of_watches(double reach) const;
-  bool last_terms_small(const Cluster& c, double length) const;
   const AffineWatch* find_first(double h, double resolution);
   void locate(AffineWatch& w, double h, double resolution);
   bool act_alone(const Cluster& first, Moment& now);

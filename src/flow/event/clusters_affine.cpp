@@ -12,7 +12,6 @@
 #include "base/index.hpp"
 #include "flow/event/clusters.hpp"
 #include "flow/event/watches.hpp"
-#include "flow/taylor.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/polynomial.hpp"
 
@@ -37,13 +36,7 @@ void Clusters::find_rows() {
     outputs.push_back(program_.residual(u));
   }
   for (size_t k = 0; k < jumps_.size(); ++k) outputs.push_back(program_.jump(static_cast<int>(k)));
-  AffineFlow& flow = affine_.emplace(AffineFlow{.rows = parts_->affine_rows(outputs)});
-  constexpr double smaller = 1.0 / 64;  // hardly shorter at such orders, and what steps leave out is near rounding
-  const double local = local_tolerance(options_.tolerance);
-  flow.order = ClusterRoom::order_for(local);
-  flow.tolerance = smaller * local;
-  flow.ratio = std::pow(local, 1.0 / taylor_order(local)) / std::pow(flow.tolerance, 1.0 / flow.order);
-  flow.horizon = std::abs(options_.until - options_.from);
+  AffineFlow& flow = affine_.emplace(AffineFlow{.rows = parts_->affine_rows(outputs), .steps = RowSteps(options_)});
   flow.largest.assign(at(n_), 0.0);
   for (int u = 0; u < unknowns; ++u) {
     flow.hold.push_back(u < m_ ? memory_.series->hold(u) : 0);
@@ -91,7 +84,7 @@ bool Clusters::step_affine(Cluster& c) {
   const double longest = c.drives.empty() ? whole : std::min(whole, std::abs(c.clock.until(c.horizon)));
   const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
   double length = longest;
-  if (!c.moving.empty()) length = std::min(length, natural_step(c));
+  if (!c.moving.empty()) length = std::min(length, affine_->steps.natural_step(c.series, first_scale_, c.scale));
   if (length < shortest && length < longest) return false;
   const double resolution = time_resolution(t, c.scale == 0 ? first_scale_ : c.scale);
   list_watches(c, length + resolution);
@@ -101,7 +94,7 @@ bool Clusters::step_affine(Cluster& c) {
   for (;;) {
     first = find_first(length, resolution);
     if (first) length = first->root;
-    if (last_terms_small(c, length)) break;
+    if (affine_->steps.last_terms_small(c.series, length)) break;
     length /= 2;
   }
   c.length = length;
@@ -126,12 +119,11 @@ bool Clusters::step_affine(Cluster& c) {
 bool Clusters::expand_states(Cluster& c) {
   if (c.moving.empty()) return true;
   AffineFlow& flow = *affine_;
-  Band& band = flow.band;
+  Band& band = flow.steps.band;
   const double t = c.clock.now();
   const size_t count = c.moving.size();
-  band.begin(count);
+  flow.steps.begin(count);
   flow.terms.clear();
-  flow.least.assign(Columns::padded(count), 0.0);
   bool banded = true;
   for (size_t k = 0; k < count; ++k) {
     const int i = c.moving[k];
@@ -160,11 +152,11 @@ bool Clusters::expand_states(Cluster& c) {
     const double size = std::abs(c.series.first[k]);
     double& largest = flow.largest[at(i)];
     largest = std::max(largest, size);
-    flow.least[k] = 1e-6 * largest;
+    flow.steps.least[k] = 1e-6 * largest;
     if (!(size < largest_state)) return false;
   }
   if (banded) {
-    expand(band, c.series, flow.next);
+    expand(band, c.series, flow.steps.next);
   } else {
     expand_terms(c);
   }
@@ -182,7 +174,7 @@ void Clusters::expand_terms(const Cluster& c) {
     flow.terms.emplace_back();
   }
   const size_t count = c.moving.size(), terms = c.series.terms;
-  flow.next.resize(Columns::padded(count));
+  flow.steps.next.resize(Columns::padded(count));
   for (size_t k = count; k < Columns::padded(count); ++k) {
     for (size_t order = 0; order < terms; ++order) c.series.row(order)[k] = 0;
   }
@@ -190,14 +182,16 @@ void Clusters::expand_terms(const Cluster& c) {
     const size_t shift = order * c.series.stride;
     const double factor = 1.0 / static_cast<double>(order + 1);
     const AffineFlow::LocalTerm* term = flow.terms.data();
-    const std::vector<double>* begin = order == 0 ? &flow.band.constant : order == 1 ? &flow.band.time : nullptr;
+    const std::vector<double>* begin = order == 0   ? &flow.steps.band.constant
+                                       : order == 1 ? &flow.steps.band.time
+                                                    : nullptr;
     for (size_t k = 0; k < count; ++k, ++term) {
       double sum = begin ? (*begin)[k] : 0;
       for (; term->from; ++term) sum += term->weight * term->from[shift];
       if (order + 1 < terms) {
         c.series.row(order + 1)[k] = sum * factor;
       } else {
-        flow.next[k] = sum;
+        flow.steps.next[k] = sum;
       }
     }
   }
@@ -267,8 +261,8 @@ void Clusters::list_watches(const Cluster& c, double reach) {
   const size_t watched = c.part.unknowns.size() + c.part.jumps.size();
   if (flow.series.size() < watched * stride) flow.series.resize(watched * stride);
   if (!c.moving.empty()) {
-    flow.clearance.resize(Columns::padded(c.moving.size()));
-    find_clearance(c.series, reach, flow.clearance.data());
+    flow.steps.clearance.resize(Columns::padded(c.moving.size()));
+    find_clearance(c.series, reach, flow.steps.clearance.data());
   }
   double* out = flow.series.data();
   for (size_t k = 0; k < c.part.unknowns.size(); ++k) {
@@ -304,7 +298,7 @@ void Clusters::list_watches(const Cluster& c, double reach) {
                           cluster_of_state_[at(row.terms[0].from)] == c.place;
     if (is_state) {
       const size_t own = at(column_[at(row.terms[0].from)]);
-      if (flow.clearance[own] > 0 && c.series.first[own] * sign > 0) continue;
+      if (flow.steps.clearance[own] > 0 && c.series.first[own] * sign > 0) continue;
       for (size_t order = 0; order < stride; ++order) out[order] = c.series.row(order)[own];
     } else {
       expand_row(c, row, -1, out);
@@ -325,38 +319,10 @@ void Clusters::list_watches(const Cluster& c, double reach) {
   }
 }
 
-/// Where two last terms, in units of what they belong to, have shrunk to the tolerance.
-double Clusters::length_by(const LastTerms& terms) const {
-  const AffineFlow& flow = *affine_;
-  double shortest = HUGE_VAL;
-  if (terms.last > 0) shortest = std::pow(flow.tolerance / terms.last, 1.0 / flow.order);
-  // The other one rules only if it is smaller: its logarithm by that of the first.
-  if (terms.previous > 0 && !(terms.previous * std::pow(shortest, flow.order - 1) <= flow.tolerance))
-    shortest = std::min(shortest, std::pow(flow.tolerance / terms.previous, 1.0 / (flow.order - 1)));
-  return 0.92 * shortest;
-}
-
-/// As StepControl, of the states.
-double Clusters::natural_step(Cluster& c) {
-  AffineFlow& flow = *affine_;
-  flow.scale.resize(Columns::padded(c.moving.size()));
-  double natural = 0, reach = flow.reach > 0 ? flow.reach : first_scale_;
-  for (int round = 0; round < 8; ++round) {
-    const LastTerms terms = judge_last(c.series, reach, flow.least.data(), flow.scale.data());
-    if (!std::isfinite(terms.last) || !std::isfinite(terms.previous)) return 0;
-    natural = length_by(terms);
-    if (!(natural > 0 && natural < 0.7 * reach)) break;  // the reach was that of another cluster
-    reach = natural;
-  }
-  c.scale = std::min(natural * flow.ratio, flow.horizon);
-  if (natural > 0 && std::isfinite(natural)) flow.reach = std::min(natural, flow.horizon);
-  return natural;
-}
-
-/// The same of what is watched besides, where the states would reach so far.
+/// How far the series of what is watched besides carry, where the states would reach so far.
 double Clusters::natural_step_of_watches(double reach) const {
   const AffineFlow& flow = *affine_;
-  const size_t order = at(flow.order);
+  const size_t order = at(flow.steps.order);
   LastTerms terms;
   for (const AffineWatch& w : flow.watches) {
     if (w.is_state) continue;
@@ -368,18 +334,7 @@ double Clusters::natural_step_of_watches(double reach) const {
     terms.previous = std::max(terms.previous, std::abs(x[order - 1]) / scale);
   }
   if (terms.last == 0 && terms.previous == 0) return HUGE_VAL;
-  return std::isfinite(terms.last) && std::isfinite(terms.previous) ? length_by(terms) : 0;
-}
-
-/// As StepControl::last_term_small.
-bool Clusters::last_terms_small(const Cluster& c, double length) const {
-  const AffineFlow& flow = *affine_;
-  const double allowed = 8.0 * flow.order * flow.tolerance, power = std::pow(length, flow.order + 1);
-  for (size_t k = 0; k < c.moving.size(); ++k) {
-    const double rounding = 64 * eps * std::abs(c.series.first[k]);
-    if (!(std::abs(flow.next[k]) * power <= allowed * flow.scale[k] + rounding)) return false;
-  }
-  return true;
+  return std::isfinite(terms.last) && std::isfinite(terms.previous) ? flow.steps.length_by(terms) : 0;
 }
 
 /// As Watches::find_first.
@@ -408,7 +363,7 @@ const Clusters::AffineWatch* Clusters::find_first(double h, double resolution) {
 }
 
 void Clusters::locate(AffineWatch& w, double h, double resolution) {
-  const size_t count = at(affine_->order) + 1;
+  const size_t count = at(affine_->steps.order) + 1;
   std::span<const double> series(w.c, count);
   const double value = w.c[0] - w.offset;
   if (w.crossed || (w.known == 0 && value * w.sign < 0)) {
