@@ -16,6 +16,18 @@ void shift_polynomial(std::span<double> c, double by) {
   }
 }
 
+double first_zero(std::span<const double> series, double h, double resolution, int known_zeros, double noise) {
+  double from = 0;
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    const Root root =
+        leftmost_root(series, {.h = h + resolution, .from = from, .known_zeros = known_zeros, .noise = noise});
+    if (root.kind == RootKind::none) break;
+    if (root.kind == RootKind::crossing) return std::min(root.at, h);
+    from = root.at;
+  }
+  return HUGE_VAL;
+}
+
 double time_resolution(double t, double scale) {
   return same_time_bits * eps * std::max(std::abs(t), scale * same_time_share);
 }

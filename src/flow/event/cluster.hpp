@@ -9,12 +9,15 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "code/columns.hpp"
 #include "code/rounding.hpp"
 #include "flow/act.hpp"
 #include "flow/event/watches.hpp"
 #include "flow/limit.hpp"
 #include "flow/moment.hpp"
+#include "flow/recorder.hpp"
 #include "flow/series.hpp"
 #include "flow/smooth.hpp"
 #include "model/subsystem.hpp"
@@ -23,6 +26,19 @@
 namespace saltus {
 
 struct ClusterRoom;
+
+enum class ClusterOutcome {
+  step,   ///< the whole makes a step from `now`
+  event,  ///< at `now` the guards are zero: the whole acts on them
+  end,    ///< of the run, or the recorder has ended it
+};
+
+/// Steps that the whole makes before clusters are tried again where they are not worth while.
+inline constexpr long not_worth_while = 256;
+/// Events of a surface that come ever faster and are this close, in units of the time scale, may accumulate: so many
+/// steps are left to the whole, which sees them all.
+inline constexpr double close_events = 1e-3;
+inline constexpr long accumulation_steps = 256;
 
 /// A state outside a cluster that moves.
 struct Drive {
@@ -99,6 +115,25 @@ struct ClusterRoom {
 
 /// p(tau) -> p(tau + by).
 void shift_polynomial(std::span<double> c, double by);
+
+/// The first crossing of zero of a series on (0, h], or infinity; what is within `resolution` behind h counts as at h.
+double first_zero(std::span<const double> series, double h, double resolution, int known_zeros, double noise);
+
+/// Whether the run has come to an end of its own: too many steps, or somebody has stopped it. `assemble`: the moment of
+/// the whole, asked for only then.
+template <class Assemble>
+bool limits_reached(Recorder& recorder, const RunOptions& options, double t, const Assemble& assemble) {
+  const bool spent = recorder.steps() >= options.max_steps;
+  const bool ask = recorder.steps() % 256 == 0 && options.progress;
+  const bool stopped = options.stop && options.stop();
+  if (!spent && !ask && !stopped) return false;
+  if (spent) {
+    recorder.finish(Why::stalled, fmt::format("{} steps were not enough", options.max_steps), assemble());
+  } else if (stopped || !options.progress(t)) {
+    recorder.finish(Why::cancelled, "interrupted", assemble());
+  }
+  return recorder.ended();
+}
 
 /// What time can tell apart near t where the flow changes in `scale`.
 double time_resolution(double t, double scale);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
@@ -13,12 +11,6 @@ namespace {
 
 /// Below this many states the whole is as fast as its parts; and where each piece of the whole is wanted.
 constexpr int fewest_states = 24, fewest_observed = 200;
-/// Steps that the whole makes before clusters are tried again where they are not worth while.
-constexpr long not_worth_while = 256;
-/// Events of a surface that come ever faster and are this close, in units of the time scale, may accumulate: so many
-/// steps are left to the whole, which sees them all.
-constexpr double close_events = 1e-3;
-constexpr long accumulation_steps = 256;
 
 }  // namespace
 
@@ -39,6 +31,8 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   parts_ = std::make_unique<Subsystems>(program_, *mode_tape_, options.parameters);
   reads_ = find_dependence(program_, *mode_tape_, *parts_);
   if (!reads_) return;
+  find_rows();
+  if (find_blocks()) return;
   const size_t n = at(n_), unknowns = at(unknowns_);
   moving_.assign(n, 1);
   drifting_.assign(n, 0);
@@ -55,8 +49,18 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   listed_.assign(n, 0);
   place_.assign(n + unknowns + jumps_.size(), -1);
   last_events_.assign(unknowns + jumps_.size(), {NAN, NAN, NAN});
-  find_rows();
-  find_plain();
+}
+
+/// Whether the model is one of blocks: they need nothing that is here.
+bool Clusters::find_blocks() {
+  if (observed_ || !affine_) return false;
+  std::optional<BlockPlan> plan = saltus::find_blocks(program_, *mode_tape_, *reads_, affine_->rows, affine_->hold);
+  if (!plan) return false;
+  blocks_.emplace(std::move(*plan), memory_, options_, recorder_);
+  affine_.reset();
+  reads_.reset();
+  parts_.reset();
+  return true;
 }
 
 bool Clusters::may_serve(const Program& program) { return program.states() >= fewest_states; }
@@ -99,6 +103,7 @@ bool Clusters::may_be_here(const std::string& letters, std::span<const int> swit
 // ---- the run -------------------------------------------------------------------------------------------------------
 
 Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double time_scale) {
+  if (blocks_) return blocks_->run(now, guards, time_scale);
   if (!reads_) return Outcome::step;
   if (holiday_ > 0) {
     --holiday_;
@@ -307,19 +312,10 @@ bool Clusters::go_to_limit(const Cluster& c, Moment& now) {
 }
 
 bool Clusters::limits(Moment& now) {
-  const bool spent = recorder_.steps() >= options_.max_steps;
-  const bool ask = recorder_.steps() % 256 == 0 && options_.progress;
-  const bool stopped = options_.stop && options_.stop();
-  if (!spent && !ask && !stopped) return false;
-  const double t = clock_.now();
-  if (spent) {
+  return limits_reached(recorder_, options_, clock_.now(), [&]() -> Moment& {
     assemble(clock_, now);
-    recorder_.finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps), now);
-  } else if (stopped || !options_.progress(t)) {
-    assemble(clock_, now);
-    recorder_.finish(Why::cancelled, "interrupted", now);
-  }
-  return recorder_.ended();
+    return now;
+  });
 }
 
 // ---- events --------------------------------------------------------------------------------------------------------
@@ -426,7 +422,6 @@ Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
   core_.clear();
   const auto is_jump = [](const Guard& g) { return g.kind == GuardKind::jump; };
   if (std::any_of(first.guards.begin(), first.guards.end(), is_jump)) return act_on_jumps(first, now);
-  if (const std::optional<Acted> acted = act_plainly(first, now)) return *acted;
   if (act_alone(first, now)) return finish_event(alone_);
   acting_.assign(1, first.place);
   if (first.room && first.moving.empty() &&
@@ -536,7 +531,7 @@ bool Clusters::apply(const Change& change) {
     if (change.moved[k] || (!before_[k] && moving_[at(i)])) wake_readers_of_state(i);
   }
   for (const int u : change.letters) wake_readers_of_unknown(u);
-  return plain_.empty() ? regroup() : regroup_plainly();
+  return regroup();
 }
 
 /// Where the series of a cluster end (without one: the run).
@@ -641,19 +636,14 @@ int Clusters::whole_item(const Cluster& c, const Guard& g) const {
 // ---- what has happened
 // -----------------------------------------------------------------------------------------------
 
-Clusters::Past& Clusters::next_past() {
-  constexpr size_t many = 512;
+/// Notes the event that has just been decided: where such events accumulate, the whole wants to know those before.
+void Clusters::remember(const Cluster& c) {
+  constexpr size_t many = 512, largest = 64;
+  const Subsystem& part = c.part;
   if (past_.size() < many) past_.emplace_back();
   next_past_ = next_past_ % many;
   Past& past = past_[next_past_++];
   past.t = clock_.now();
-  return past;
-}
-
-/// Notes the event that has just been decided: where such events accumulate, the whole wants to know those before.
-void Clusters::remember(const Cluster& c) {
-  const Subsystem& part = c.part;
-  Past& past = next_past();
   past.guards = whole_guards(c);
   past.unknowns = part.unknowns;
   past.letters = event_.before.switches + event_.before.constraints;
@@ -667,7 +657,7 @@ void Clusters::remember(const Cluster& c) {
   }
   for (const int place : acting_) {
     for (const int i : clusters_[at(place)]->moving) {
-      if (past.states.size() >= largest_past || std::binary_search(part.states.begin(), part.states.end(), i)) continue;
+      if (past.states.size() >= largest || std::binary_search(part.states.begin(), part.states.end(), i)) continue;
       past.states.push_back(i);
       past.x.push_back(state_at(i));
     }

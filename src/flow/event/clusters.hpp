@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "code/affine.hpp"
+#include "flow/event/blocks.hpp"
 #include "flow/event/cluster.hpp"
 #include "flow/event/dependence.hpp"
 #include "flow/event/due_queue.hpp"
@@ -37,11 +38,7 @@ class Clusters {
   /// Whether a model is large enough for its parts to be faster than the whole.
   static bool may_serve(const Program& program);
 
-  enum class Outcome {
-    step,   ///< the whole makes a step from `now`
-    event,  ///< at `now` the guards are zero: the whole acts on them
-    end,    ///< of the run, or the recorder has ended it
-  };
+  using Outcome = ClusterOutcome;
   /// Moves `now` on by clusters, as far as they go.
   Outcome run(Moment& now, std::vector<Guard>& guards, double time_scale);
 
@@ -93,6 +90,7 @@ class Clusters {
   enum class Acted { done, not_alone, too_large, accumulates };
 
   bool possible() const;
+  bool find_blocks();
   bool may_be_here(const std::string& letters, std::span<const int> switches = {}) const;
   Cluster* next() const;
   void find_due_with(const Cluster& first);
@@ -157,18 +155,6 @@ class Clusters {
   void drive_alone();
   double state_at(int i) const;
   void expand_terms(const Cluster& c);
-
-  // ---- plain models -------------------------------------------------------------------------------------------------
-
-  void find_plain();
-  double rate_at(int i, int without, double& slope) const;
-  std::optional<SimpleChoice> choose_plainly(int u, const Guard& guard) const;
-  std::optional<Acted> act_plainly(const Cluster& first, Moment& now);
-  void tell_plainly(const Cluster& first, const SimpleChoice& choice, Moment& now);
-  void remember_plainly(const Cluster& first);
-  bool tie_plainly();
-  int group_read_by(int u);
-  bool regroup_plainly();
 
   // ---- the whole ----------------------------------------------------------------------------------------------------
 
@@ -264,12 +250,7 @@ class Clusters {
   std::unique_ptr<Subsystems> parts_;
   std::optional<Dependence> reads_;
   std::optional<AffineFlow> affine_;
-  /// A switch that keeps one state, which alone feels it.
-  struct PlainSwitch {
-    int state = 0;
-    double value = 0;  ///< of the state on the surface
-  };
-  std::vector<PlainSwitch> plain_;  // per unknown; none where the model is not plain
+  std::optional<Blocks> blocks_;  // in place of all that follows
 
   bool built_ = false;
   long holiday_ = 0, penalty_ = 8, events_ = 0;  // steps left to the whole; how many next time; events since then
@@ -309,8 +290,6 @@ class Clusters {
     std::vector<int> states;
     std::vector<double> x;  ///< theirs after it
   };
-  static constexpr size_t largest_past = 64;  // states of one
-  Past& next_past();
   std::vector<Past> past_;  // in a ring
   size_t next_past_ = 0;
   bool follows_ = false;  // the event being worked on is part of one
