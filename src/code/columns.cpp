@@ -64,24 +64,29 @@ void ColumnStore::give_back(Columns& columns) {
 // ---- series --------------------------------------------------------------------------------------------------------
 
 void Band::begin(size_t states) {
-  for (const int offset : offsets) diagonals[at(offset + reach)].clear();
-  offsets.clear();
+  used_ = 0;
+  diagonals = 0;
   count = states;
-  constant.assign(Columns::padded(states), 0.0);
-  time.assign(Columns::padded(states), 0.0);
+  padded = Columns::padded(states);
+  constant.resize(padded);
+  time.resize(padded);
+  std::fill(constant.data() + count, constant.data() + padded, 0.0);
+  std::fill(time.data() + count, time.data() + padded, 0.0);
+  if (weights_.size() < at(most) * padded) weights_.resize(at(most) * padded);
 }
 
 void Band::begin_diagonal(int offset) {
-  diagonals[at(offset + reach)].assign(Columns::padded(count), 0.0);
-  offsets.push_back(offset);
+  std::fill_n(weights_.data() + at(offset + reach) * padded, padded, 0.0);
+  offsets[at(diagonals++)] = offset;
+  used_ |= 1u << (offset + reach);
 }
 
 void expand(const Band& band, const Columns& columns, std::vector<double>& next) {
-  next.resize(Columns::padded(columns.count));
-  columns::Diagonals plain{band.constant.data(), band.time.data(), {}, {}, band.offsets.size()};
+  next.resize(band.padded);
+  columns::Diagonals plain{band.constant.data(), band.time.data(), {}, {}, at(band.diagonals)};
   for (size_t d = 0; d < plain.count; ++d) {
     plain.offsets[d] = band.offsets[d];
-    plain.weights[d] = band.diagonals[at(plain.offsets[d] + Band::reach)].data();
+    plain.weights[d] = band.weights(band.offsets[d]);
   }
   if (columns::wide()) return columns::expand<columns::Four>(plain, columns, next.data());
   columns::expand<columns::Two>(plain, columns, next.data());
@@ -108,11 +113,11 @@ void find_clearance(const Columns& columns, double h, double* out) {
   columns::find_clearance<columns::Two>(columns, h, out);
 }
 
-double bound_change(const Column& column, size_t terms, double from, double to) {
-  double steepest = 0;
+double bound_rate(const Column& column, size_t terms, double h) {
+  double sum = 0;
   for (size_t order = terms - 1; order > 0; --order)
-    steepest = steepest * to + static_cast<double>(order) * std::abs(column[order]);
-  return steepest * (to - from);
+    sum = sum * h + static_cast<double>(order) * std::abs(column[order]);
+  return sum;
 }
 
 LastTerms judge_last(const Columns& columns, double reach, const double* least, double* scale) {

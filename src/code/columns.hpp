@@ -58,22 +58,27 @@ class ColumnStore {
 /// The rates of some states as weighted sums of these states.
 struct Band {
   static constexpr int reach = static_cast<int>(Columns::margin);  ///< the furthest diagonal
-  size_t count = 0;                                                ///< states
-  std::vector<double> constant{}, time{};                          ///< padded, as all that follow
-  std::vector<int> offsets{};                                      ///< of the diagonals that are there
-  std::array<std::vector<double>, 2 * reach + 1> diagonals{};      ///< by offset, from -reach on
+  static constexpr int most = 2 * reach + 1;
+  size_t count = 0, padded = 0;            ///< states
+  std::vector<double> constant{}, time{};  ///< padded
+  int diagonals = 0;                       ///< that are there
+  std::array<int, most> offsets{};         ///< theirs
 
-  /// No diagonals, no constants.
+  /// No diagonals; constants are to be set.
   void begin(size_t states);
   /// Adds to the weight of state k + offset in the rate of state k; |offset| <= reach.
   void add(size_t k, int offset, double weight) {
-    std::vector<double>& diagonal = diagonals[static_cast<size_t>(offset + reach)];
-    if (diagonal.empty()) begin_diagonal(offset);
-    diagonal[k] += weight;
+    const unsigned number = static_cast<unsigned>(offset + reach);
+    if ((used_ >> number & 1u) == 0) begin_diagonal(offset);
+    weights_[number * padded + k] += weight;
   }
+  /// Padded.
+  const double* weights(int offset) const { return weights_.data() + static_cast<size_t>(offset + reach) * padded; }
 
  private:
   void begin_diagonal(int offset);
+  unsigned used_ = 0;
+  std::vector<double> weights_{};
 };
 
 /// The series of states that stand in the first row, and what the next term of their rates would be.
@@ -87,8 +92,8 @@ void measure(const Columns& columns, double h, double* out);
 /// A bound from below of |x| on [0, h], rounding included, of all series; not above zero where x may vanish. Five terms
 /// at least. `out`: padded.
 void find_clearance(const Columns& columns, double h, double* out);
-/// A bound of |x(tau) - x(from)| for tau between `from` and `to`, 0 <= from <= to.
-double bound_change(const Column& column, size_t terms, double from, double to);
+/// sum of k |c_k| h^(k-1): a bound of |x'| on [0, h].
+double bound_rate(const Column& column, size_t terms, double h);
 
 /// The largest of the last two terms, in units of a scale.
 struct LastTerms {

@@ -97,18 +97,26 @@ void expand(const Diagonals& band, const Columns& columns, double* next) {
   }
 }
 
+/// R registers side by side: rows are met in their order.
+template <class V, size_t R>
+void evaluate_some(const Columns& columns, size_t k, double tau, double* out) {
+  V sum[R] = {};
+  const double* from = columns.first + (columns.terms - 1) * columns.stride + k;
+  for (size_t order = 0; order < columns.terms; ++order, from -= columns.stride) {
+    for (size_t r = 0; r < R; ++r) {
+      V term;
+      load(from + r * width<V>, term);
+      sum[r] = sum[r] * tau + term;
+    }
+  }
+  for (size_t r = 0; r < R; ++r) put(out + k + r * width<V>, sum[r]);
+}
+
 template <class V>
 void evaluate(const Columns& columns, double tau, double* out) {
-  for (size_t k = 0; k < columns.count; k += width<V>) {
-    V sum{};
-    const double* from = columns.first + (columns.terms - 1) * columns.stride + k;
-    for (size_t order = 0; order < columns.terms; ++order, from -= columns.stride) {
-      V term;
-      load(from, term);
-      sum = sum * tau + term;
-    }
-    put(out + k, sum);
-  }
+  size_t k = 0;
+  for (; k + 4 * width<V> <= columns.count; k += 4 * width<V>) evaluate_some<V, 4>(columns, k, tau, out);
+  for (; k < columns.count; k += width<V>) evaluate_some<V, 1>(columns, k, tau, out);
 }
 
 template <class V>

@@ -138,10 +138,11 @@ TEST(Columns, HaveTheSameBitsInRegistersOfTwo) {
   std::copy(flow.x.begin(), flow.x.end(), a.first);
   std::copy(flow.x.begin(), flow.x.end(), b.first);
   expand(flow.band, a, next);
-  columns::Diagonals plain{flow.band.constant.data(), flow.band.time.data(), {}, {}, flow.band.offsets.size()};
+  columns::Diagonals plain{
+      flow.band.constant.data(), flow.band.time.data(), {}, {}, static_cast<size_t>(flow.band.diagonals)};
   for (size_t d = 0; d < plain.count; ++d) {
     plain.offsets[d] = flow.band.offsets[d];
-    plain.weights[d] = flow.band.diagonals[static_cast<size_t>(plain.offsets[d] + Band::reach)].data();
+    plain.weights[d] = flow.band.weights(plain.offsets[d]);
   }
   columns::expand<columns::Two>(plain, b, next_by_two.data());
   for (size_t k = 0; k < flow.count; ++k) {

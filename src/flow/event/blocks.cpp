@@ -471,6 +471,7 @@ bool Blocks::expand(Run& run) {
     for (const int i : plan_.own[u]) {
       states_[at(i)].column = static_cast<int>(count++);
       states_[at(i)].run = r;
+      states_[at(i)].speed = -1;
     }
   }
   if (run.series.count != count) {
@@ -630,7 +631,7 @@ void Blocks::look_at(int u) {
   const double resolution = time_resolution(clock_.now(), scale_of(u));
   b.side = 0;
   b.length = HUGE_VAL;
-  if (b.known != 0 || !stays_inside(u, h + resolution)) {
+  if (b.known != 0 || !(stays_far_inside(u, h + resolution) || stays_inside(u, h + resolution))) {
     expand_sigma(u);
     for (const int side : {1, -1}) {
       bool late = false;
@@ -650,6 +651,23 @@ void Blocks::look_at(int u) {
   }
 }
 
+/// Whether sigma stays inside its bounds for so long, by where the runs beside it began and their speed: nothing of
+/// their series is read again.
+bool Blocks::stays_far_inside(int u, double h) {
+  const BlockPlan::Row& row = plan_.rows[at(plan_.kept[at(u)])];
+  double value = row.constant + row.time * clock_.now(), change = std::abs(row.time) * h;
+  for (const BlockPlan::Term& term : terms_of(row)) {
+    State& s = states_[at(term.state)];
+    value += term.weight * s.x;
+    if (s.column < 0) continue;
+    const Run& run = runs_[at(s.run)];
+    if (s.speed < 0) s.speed = bound_rate(column(s), store_.terms(), run.length);
+    change += std::abs(term.weight) * s.speed * (run.clock.until(clock_) + h);
+  }
+  constexpr double rounding = 1e-9;
+  return std::abs(value) + change < (1 - rounding) * plan_.hold[at(u)] * std::abs(row.sigma);
+}
+
 /// Whether sigma stays inside its bounds for so long, by no more than the rates of what it reads.
 bool Blocks::stays_inside(int u, double h) const {
   const BlockPlan::Row& row = plan_.rows[at(plan_.kept[at(u)])];
@@ -663,7 +681,7 @@ bool Blocks::stays_inside(int u, double h) const {
     const Column own = column(s);
     const double since = runs_[at(s.run)].clock.until(clock_);
     value += term.weight * (since == 0 ? own[0] : evaluate(own, store_.terms(), since));
-    change += std::abs(term.weight) * bound_change(own, store_.terms(), since, since + h);
+    change += std::abs(term.weight) * h * bound_rate(own, store_.terms(), since + h);
   }
   constexpr double rounding = 1e-9;
   return std::abs(value) + change < (1 - rounding) * plan_.hold[at(u)] * std::abs(row.sigma);

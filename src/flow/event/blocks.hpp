@@ -66,6 +66,7 @@ class Blocks {
   struct State {
     double x = 0;        ///< where it rests; of one that moves, where it was last needed
     double largest = 0;  ///< |x| seen so far
+    double speed = 0;    ///< of one that moves: no more than that in its run; negative: not known yet
     int column = -1;     ///< in its run; none: it rests
     int run = -1;
   };
@@ -123,6 +124,7 @@ class Blocks {
   void look_beside(int u);
   void look_at(int u);
   bool stays_inside(int u, double h) const;
+  bool stays_far_inside(int u, double h);
   void expand_sigma(int u);
   std::optional<double> reaches(double bound, int known, double h, double resolution, bool& late);
 

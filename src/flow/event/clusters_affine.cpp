@@ -246,7 +246,7 @@ bool Clusters::stays_inside(const Cluster& c, int u, double h) const {
       const double since = owner == c.place ? 0 : std::abs(clusters_[at(owner)]->clock.until(c.clock));
       const Column own = column(j);
       value += term.weight * (since == 0 ? own[0] : evaluate(own, store_.terms(), since));
-      change += std::abs(term.weight) * bound_change(own, store_.terms(), since, since + h);
+      change += std::abs(term.weight) * h * bound_rate(own, store_.terms(), since + h);
     }
   }
   constexpr double rounding = 1e-9;

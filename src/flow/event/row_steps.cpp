@@ -21,7 +21,8 @@ RowSteps::RowSteps(const RunOptions& run) {
 
 void RowSteps::begin(size_t count) {
   band.begin(count);
-  least.assign(Columns::padded(count), 0.0);
+  least.resize(band.padded);
+  std::fill(least.data() + count, least.data() + band.padded, 0.0);
 }
 
 double RowSteps::length_by(const LastTerms& terms) const {
