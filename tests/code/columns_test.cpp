@@ -87,6 +87,42 @@ TEST(Columns, AreTheSeriesOfALinearFlow) {
   }
 }
 
+// Told to be clear of zero, no series vanishes; and what is clear by far is told to be.
+TEST(Columns, AreClearWhereTheyDoNotVanish) {
+  ColumnStore store;
+  store.begin(terms);
+  size_t clear = 0, vanishing = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    const Flow flow = random_flow(seed, 1 + seed % 19);
+    Columns columns = store.take(flow.count);
+    std::copy(flow.x.begin(), flow.x.end(), columns.first);
+    std::vector<double> next, clearance(Columns::padded(flow.count));
+    expand(flow.band, columns, next);
+    const double h = 0.05 * (1 + seed % 7);
+    find_clearance(columns, h, clearance.data());
+    for (size_t k = 0; k < flow.count; ++k) {
+      double least = HUGE_VAL, steepest = 0;
+      const double start = columns[k][0];
+      bool vanishes = false;
+      for (int j = 0; j <= 1000; ++j) {
+        const double tau = h * j / 1000, x = evaluate(columns[k], terms, tau);
+        vanishes = vanishes || x * start <= 0;
+        least = std::min(least, std::abs(x));
+        if (j > 0)
+          steepest = std::max(steepest, std::abs(x - evaluate(columns[k], terms, h * (j - 1) / 1000)) * 1000 / h);
+      }
+      ASSERT_LE(clearance[k], least) << seed << " " << k;
+      ASSERT_GE(bound_rate(columns[k], terms, h) * (1 + 1e-9), steepest);
+      ASSERT_TRUE(!vanishes || clearance[k] <= 0) << seed << " " << k;
+      vanishing += vanishes;
+      clear += clearance[k] > 0;
+    }
+    store.give_back(columns);
+  }
+  EXPECT_GT(clear, 200u);
+  EXPECT_GT(vanishing, 20u);
+}
+
 TEST(Columns, AreJudgedByTheirLastTerms) {
   ColumnStore store;
   store.begin(terms);

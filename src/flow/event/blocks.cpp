@@ -114,10 +114,11 @@ ClusterOutcome Blocks::run(Moment& now, std::vector<Guard>& guards, double time_
       go_on(first - count);
     } else {
       find_due(first, run);
-      const Guard guard = due_[0];
-      const bool close = accumulates(guard.item, clock_.now(), run ? run->scale : scale_of(first));
+      bool close = false;
+      for (const Guard& guard : due_)
+        close = accumulates(guard.item, clock_.now(), run ? run->scale : scale_of(first)) || close;
       if (close) holiday_ = accumulation_steps;
-      if (close || due_.size() > 1 || !act(guard, now)) return hand_over(now, guards);
+      if (close || !act(now)) return hand_over(now, guards);
       ++events_;
       if (recorder_.ended()) return ClusterOutcome::end;
     }
@@ -157,7 +158,7 @@ bool Blocks::build(const Moment& now) {
   }
   fresh_.clear();
   split(r);
-  for (const int run : fresh_) start(run);
+  start_fresh();
   for (size_t u = 0; u < blocks_.size(); ++u) {
     if (blocks_[u].run < 0) look_at(static_cast<int>(u));
   }
@@ -168,9 +169,7 @@ bool Blocks::build(const Moment& now) {
 void Blocks::go_on(int r) {
   ++event_;
   pull(r);
-  for (const int u : runs_[at(r)].blocks) blocks_[at(u)].known = 0;
   runs_[at(r)].clock = clock_;
-  fresh_.assign(1, r);
   start(r);
   ++marks_;
   for (const int u : runs_[at(r)].blocks) look_beside(u);
@@ -253,48 +252,64 @@ void Blocks::forget() {
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
-/// What happens to the block of a guard. False, with nothing changed, where more must be looked at.
-bool Blocks::act(const Guard& guard, Moment& now) {
-  const int u = guard.item;
-  Block& b = blocks_[at(u)];
+/// What happens to the blocks that are due. A block feels the sigma of no other, so that each is decided by itself.
+/// False, with nothing changed, where more must be looked at.
+bool Blocks::act(Moment& now) {
   ++event_;
-  if (b.run >= 0) {
-    pull(b.run);
-    states_[at(plan_.kept[at(u)])].x = 0;
-  } else {
+  for (const Guard& guard : due_) {
+    const int u = guard.item;
+    if (blocks_[at(u)].run >= 0) {
+      pull(blocks_[at(u)].run);
+      continue;
+    }
     for (const int v : plan_.joined[u]) {
       if (blocks_[at(v)].run >= 0) pull(blocks_[at(v)].run);
     }
   }
-  const std::optional<SimpleChoice> choice = choose(guard);
-  if (!choice) return false;
-  tell(guard, choice->letter, now);
+  for (const Guard& guard : due_) states_[at(plan_.kept[at(guard.item)])].x = 0;
+  choices_.clear();
+  for (const Guard& guard : due_) {
+    const std::optional<SimpleChoice> choice = choose(guard);
+    if (!choice) return false;
+    choices_.push_back(*choice);
+  }
+  tell(now);
   if (recorder_.ended()) return true;
   fresh_.clear();
-  const int run = b.run;
-  for (const int v : run >= 0 ? std::span<const int>(runs_[at(run)].blocks) : std::span<const int>())
-    blocks_[at(v)].known = 0;
-  b.letter = choice->letter;
-  b.known = static_cast<short>(choice->leading);
-  if (run < 0) {
-    let_go(u);
-  } else if (b.letter == '0') {
-    stop(u);
-  } else {
-    runs_[at(run)].clock = clock_;
-    fresh_.push_back(run);
+  for (size_t k = 0; k < due_.size(); ++k) {
+    const int u = due_[k].item;
+    Block& b = blocks_[at(u)];
+    b.letter = choices_[k].letter;
+    b.known = static_cast<short>(choices_[k].leading);
+    if (b.run < 0) {
+      let_go(u);
+    } else if (b.letter == '0') {
+      stop(u);
+    } else {
+      runs_[at(b.run)].clock = clock_;
+      fresh_.push_back(b.run);
+    }
   }
-  for (const int r : fresh_) start(r);
+  start_fresh();
   ++marks_;
   for (const int r : fresh_) {
     for (const int v : runs_[at(r)].blocks) look_beside(v);
   }
-  if (b.run < 0) {
-    b.mark = marks_;
-    look_at(u);
-    look_beside(u);
+  for (const Guard& guard : due_) {
+    Block& b = blocks_[at(guard.item)];
+    if (b.run >= 0) continue;
+    if (std::exchange(b.mark, marks_) != marks_) look_at(guard.item);
+    look_beside(guard.item);
   }
   return true;
+}
+
+/// The runs that begin, each once, without those that have fallen apart or joined others at the same time.
+void Blocks::start_fresh() {
+  std::sort(fresh_.begin(), fresh_.end());
+  fresh_.erase(std::unique(fresh_.begin(), fresh_.end()), fresh_.end());
+  std::erase_if(fresh_, [&](int r) { return runs_[at(r)].blocks.empty(); });
+  for (const int r : fresh_) start(r);
 }
 
 /// What follows, by the rates of its surface. The states of all blocks beside it are known.
@@ -334,16 +349,23 @@ double Blocks::bend(int u, int side) const {
 }
 
 /// Tells the recorder; the state of the whole is made only if somebody wants it.
-void Blocks::tell(const Guard& guard, char letter, Moment& now) {
+void Blocks::tell(Moment& now) {
   const double t = clock_.now();
-  const size_t u = at(guard.item);
-  if (!recorder_.tells(t)) return recorder_.count(t, letter == '0' && blocks_[u].letter != '0');
+  if (!recorder_.tells(t)) {
+    long slides = 0;
+    for (size_t k = 0; k < due_.size(); ++k)
+      slides += choices_[k].letter == '0' && blocks_[at(due_[k].item)].letter != '0';
+    return recorder_.count(t, slides);
+  }
   assemble(clock_, now);
   Transition event{.t = t, .before = now.mode, .after = now.mode};
-  event.guards = {guard};
-  event.after.switches[u] = letter;
+  event.guards = due_;
   event.x_minus = event.x_plus = now.x;
-  event.x_plus[at(plan_.kept[u])] = 0;
+  for (size_t k = 0; k < due_.size(); ++k) {
+    const size_t u = at(due_[k].item);
+    event.after.switches[u] = choices_[k].letter;
+    event.x_plus[at(plan_.kept[u])] = 0;
+  }
   now.x = event.x_plus;
   now.mode = event.after;
   recorder_.happened(event, now);
@@ -370,7 +392,6 @@ void Blocks::let_go(int u) {
     if (v > u && !std::exchange(added, true)) left_.push_back(u);
     const int r = blocks_[at(v)].run;
     if (r < 0 || runs_[at(r)].blocks.empty()) continue;
-    for (const int w : runs_[at(r)].blocks) blocks_[at(w)].known = 0;
     left_.insert(left_.end(), runs_[at(r)].blocks.begin(), runs_[at(r)].blocks.end());
     remove_run(r);
   }
@@ -414,7 +435,7 @@ void Blocks::remove_run(int r) {
   free_.push_back(r);
 }
 
-/// The states of a run as they are now.
+/// The states of a run as they are now; it ends there.
 void Blocks::pull(int r) {
   Run& run = runs_[at(r)];
   if (run.pulled == event_) return;
@@ -423,6 +444,7 @@ void Blocks::pull(int r) {
   evaluate(run.series, run.clock.until(clock_), values_.data());
   const double* value = values_.data();
   for (const int u : run.blocks) {
+    blocks_[at(u)].known = 0;
     for (const int i : plan_.own[u]) states_[at(i)].x = *value++;
   }
 }

@@ -12,7 +12,7 @@
 //     it stops:    by the rates on both sides; its run falls apart, or goes on with the other sign
 //     it is let go: the runs beside it are one with it
 //     new runs begin; sigma of all blocks that stick beside them are looked at anew, by a bound first
-//     two at once, anything that rates do not tell: the whole takes over for that event
+//     all that are due at once are one event; where rates do not tell, the whole takes over for that event
 //
 // docs/method/clusters.md
 #pragma once
@@ -103,10 +103,10 @@ class Blocks {
 
   // ---- events -------------------------------------------------------------------------------------------------------
 
-  bool act(const Guard& guard, Moment& now);
+  bool act(Moment& now);
   std::optional<SimpleChoice> choose(const Guard& guard);
   double bend(int u, int side) const;
-  void tell(const Guard& guard, char letter, Moment& now);
+  void tell(Moment& now);
   void stop(int u);
   void let_go(int u);
   double scale_of(int u) const;
@@ -117,6 +117,7 @@ class Blocks {
   void remove_run(int r);
   void pull(int r);
   void split(int r);
+  void start_fresh();
   void start(int r);
   bool expand(Run& r);
   void expand_terms(const Run& r);
@@ -153,9 +154,10 @@ class Blocks {
   long holiday_ = 0, penalty_ = 8, events_ = 0;  // as in Clusters
   bool failed_ = false;                          // series of a run do not carry
   unsigned marks_ = 0, event_ = 0;
-  std::vector<int> fresh_;         // runs that begin
-  std::vector<int> stack_, left_;  // of blocks
-  std::vector<Guard> due_;
+  std::vector<int> fresh_;             // runs that begin
+  std::vector<int> stack_, left_;      // of blocks
+  std::vector<Guard> due_;             // at the same time
+  std::vector<SimpleChoice> choices_;  // what they do
   /// A block in a run that may stop.
   struct Candidate {
     int block = 0;
