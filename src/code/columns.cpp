@@ -12,7 +12,6 @@ namespace columns {
 // In code/columns_wide.cpp, which is compiled for machines that have the registers.
 extern template void expand<Four>(const Diagonals& band, const Columns& columns, double* next);
 extern template void evaluate<Four>(const Columns& columns, double tau, double* out);
-extern template void measure<Four>(const Columns& columns, double h, double* out);
 extern template void find_clearance<Four>(const Columns& columns, double h, double* out);
 extern template LastTerms judge_last<Four>(const Columns& columns, double reach, const double* least, double* scale);
 
@@ -101,11 +100,6 @@ double evaluate(const Column& column, size_t terms, double tau) {
   double sum = 0;
   for (size_t order = terms; order-- > 0;) sum = sum * tau + column[order];
   return sum;
-}
-
-void measure(const Columns& columns, double h, double* out) {
-  if (columns::wide()) return columns::measure<columns::Four>(columns, h, out);
-  columns::measure<columns::Two>(columns, h, out);
 }
 
 void find_clearance(const Columns& columns, double h, double* out) {

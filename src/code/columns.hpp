@@ -86,8 +86,6 @@ void expand(const Band& band, const Columns& columns, std::vector<double>& next)
 /// All series at tau. `out`: padded.
 void evaluate(const Columns& columns, double tau, double* out);
 double evaluate(const Column& column, size_t terms, double tau);
-/// sum of |c_k| h^k, k > 0, of all series. `out`: padded.
-void measure(const Columns& columns, double h, double* out);
 
 /// A bound from below of |x| on [0, h], rounding included, of all series; not above zero where x may vanish. Five terms
 /// at least. `out`: padded.

@@ -120,21 +120,6 @@ void evaluate(const Columns& columns, double tau, double* out) {
 }
 
 template <class V>
-void measure(const Columns& columns, double h, double* out) {
-  for (size_t k = 0; k < columns.count; k += width<V>) {
-    V sum{};
-    const double* from = columns.first + (columns.terms - 1) * columns.stride + k;
-    for (size_t order = 1; order < columns.terms; ++order, from -= columns.stride) {
-      V term;
-      load(from, term);
-      take_size(term);
-      sum = (sum + term) * h;
-    }
-    put(out + k, sum);
-  }
-}
-
-template <class V>
 void find_clearance(const Columns& columns, double h, double* out) {
   constexpr size_t first = 5;  // of the terms that are bounded; those before are looked at in Bernstein's form
   for (size_t k = 0; k < columns.count; k += width<V>) {

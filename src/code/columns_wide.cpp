@@ -6,7 +6,6 @@ namespace saltus::columns {
 
 template void expand<Four>(const Diagonals& band, const Columns& columns, double* next);
 template void evaluate<Four>(const Columns& columns, double tau, double* out);
-template void measure<Four>(const Columns& columns, double h, double* out);
 template void find_clearance<Four>(const Columns& columns, double h, double* out);
 template LastTerms judge_last<Four>(const Columns& columns, double reach, const double* least, double* scale);
 

@@ -52,7 +52,8 @@ struct BlockPlan {
   std::vector<int> block;    ///< per state
 };
 
-/// `rate_rows`, `surface_rows`: of all states and switches; nothing where the model is something else.
+/// `rows`: of the rates of all states, then of the surface and the equation of each switch. Nothing where the model is
+/// something else.
 std::optional<BlockPlan> find_blocks(const Program& program, const ModeTape& tape, const Dependence& reads,
                                      const AffineRows& rows, std::span<const double> hold);
 
