@@ -47,6 +47,8 @@ target_link_libraries(saltus_code PRIVATE ${SLEEF})
 # The files that are compiled for wider registers; the machine is asked before they are used.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/jet_fours.cpp PROPERTIES
   COMPILE_OPTIONS "-mavx2" SKIP_PRECOMPILE_HEADERS ON)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/columns_wide.cpp PROPERTIES
+  COMPILE_OPTIONS "-mavx2" SKIP_PRECOMPILE_HEADERS ON)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/jet_lanes.cpp PROPERTIES
   COMPILE_OPTIONS "-mavx2;-mfma" SKIP_PRECOMPILE_HEADERS ON)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/solve/one_box_wide.cpp PROPERTIES

@@ -20,8 +20,6 @@ std::string name_of(const Program& program, int unknown) {
 
 }  // namespace
 
-/// What the rates of h on both sides of a single surface tell, if they are clear: through it, or along it. The sigma
-/// that would keep it is (above + below)/(below - above); one that holds stays up to |sigma| = hold.
 std::optional<SimpleChoice> by_sides(double above, double below, double hold) {
   const double noise = clear_rate * std::max(std::abs(above), std::abs(below));
   if (!(std::abs(above) > noise && std::abs(below) > noise)) return std::nullopt;
@@ -39,6 +37,11 @@ bool far_from_a_change(double above, double below, double hold) {
   const double nearest =
       std::min({std::abs(above), std::abs(below), std::abs(std::abs(above + below) - hold * std::abs(below - above))});
   return nearest > clear_arrival * largest;
+}
+
+std::optional<SimpleChoice> by_release(double rate, double jump, int side) {
+  if (!(rate > clear_rate * jump)) return std::nullopt;
+  return SimpleChoice{side > 0 ? '+' : '-', 1};
 }
 
 Chooser::Chooser(Series& series, Rounding& point, std::span<const double> x, double t, std::span<const double> counters,
@@ -618,10 +621,8 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
     const char other = zero.leaving == '+' ? '-' : '+';
     const double sign = zero.leaving == '+' ? 1 : -1;
     const double jump = slope ? std::abs(*slope) * (1 + series.hold(u)) : std::abs(coefficient(other, 1));
-    if (zero.released) {  // let go with a jump of its rate
-      if (!(coefficient(zero.leaving, 1) * sign * options.direction > 1e-6 * jump)) return std::nullopt;
-      return SimpleChoice{zero.leaving, 1};
-    }
+    if (zero.released)  // let go with a jump of its rate
+      return by_release(coefficient(zero.leaving, 1) * sign * options.direction, jump, zero.leaving == '+' ? 1 : -1);
     // Steep enough to rule from the start: the other side and staying are then impossible.
     if (!(coefficient(zero.leaving, 2) * sign * options.time_scale > 1e-6 * jump)) return std::nullopt;
     return SimpleChoice{zero.leaving, 2};

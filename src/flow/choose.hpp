@@ -74,8 +74,12 @@ struct SimpleChoice {
   char letter = '+';
   int leading = 0;  ///< leading zero coefficients of what is watched
 };
-/// By the rates h' on both sides of a surface; nothing where they do not decide.
+/// What the rates of h on both sides of a single surface tell, if they are clear: through it, or along it. The sigma
+/// that would keep it is (above + below)/(below - above); one that holds stays up to |sigma| = hold.
 std::optional<SimpleChoice> by_sides(double above, double below, double hold);
+/// What a surface that held is let go with: its rate towards the side it leaves for, if that is clear beside the jump
+/// of it.
+std::optional<SimpleChoice> by_release(double rate, double jump, int side);
 /// Whether rates that are known to a share of `clear_arrival` decide.
 bool far_from_a_change(double above, double below, double hold);
 /// The ordinary cases of one surface alone, by the signs of h' on both sides, and of a contact that moves apart;

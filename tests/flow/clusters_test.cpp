@@ -468,6 +468,104 @@ TEST(Clusters, ThatDoTheSameAtTheSameTime) {
   expect_same(model_of(equations, "", initial), 30, 1e-13);
 }
 
+// Three chains that are alike: whatever happens to one of them happens to all at once, and is one event.
+TEST(Clusters, OfChainsThatAreAlike) {
+  for (const std::string hold : {"", ", 1.25"}) {
+    Draw draw(11);
+    constexpr int n = 15;
+    std::string equations, initial;
+    std::vector<std::string> offset;
+    for (int i = 0; i < n; ++i) offset.push_back(draw.number(-0.15, 0.15, 6));
+    for (int k = 0; k < 3 * n; ++k) {
+      equations += fmt::format("  x{0}' = v{0}\n  v{0}' = 0.1*t - x{0} - 0.1*v{0} - 0.8*sign(v{0}{1})", k, hold);
+      if (k % n > 0) equations += fmt::format(" - 1.2*(x{} - x{})", k, k - 1);
+      if (k % n < n - 1) equations += fmt::format(" - 1.2*(x{} - x{})", k, k + 1);
+      equations += "\n";
+      initial += fmt::format("x{0} = {1}\nv{0} = 0\n", k, offset[static_cast<size_t>(k % n)]);
+    }
+    const std::string text = model_of(equations, "", initial);
+    expect_same(text, 20, 1e-12);
+    const Trajectory parts = run(Program(read_model_text(text, "chains")), 20, true);
+    size_t together = 0;
+    for (const Event& e : parts.events) together += e.on.size() == 3;
+    EXPECT_GT(together, 10u);
+    EXPECT_EQ(together, parts.events.size());
+  }
+}
+
+// Let go along their surface, without a jump of their rate; shaken, so that they turn back at once, too.
+TEST(Clusters, OfBlocksWithoutStaticFriction) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    Draw draw(seed);
+    expect_same(bent_chain(draw, 40, "0.6*sign(v{0}) - 0.1*v{0}", "0.1*t"), 20, 1e-11);
+    expect_same(bent_chain(draw, 30, "0.3*sign(v{0})", "0.9*sin(0.7*t)"), 12, 1e-11);
+    expect_same(bent_chain(draw, 30, "0.3*sign(v{0}, 1.2)", "0.05*t + 0.9*sin(0.7*t)"), 12, 1e-11);
+  }
+}
+
+// What follows a block, a path and a dial here, rests with it; the springs read both.
+TEST(Clusters, OfBlocksWithThreeStates) {
+  for (unsigned seed = 1; seed <= 2; ++seed) {
+    Draw draw(seed);
+    constexpr int n = 30;
+    std::string equations, initial;
+    for (int i = 0; i < n; ++i) {
+      equations += fmt::format("  x{0}' = v{0}\n  y{0}' = -0.5*v{0}\n  v{0}' = 0.1*t - 0.4*x{0} + y{0}", i);
+      if (i > 0) equations += fmt::format(" - 1.2*(x{} + 2*y{})", i, i - 1);
+      if (i + 1 < n) equations += fmt::format(" - 0.9*(x{} - x{})", i, i + 1);
+      equations += fmt::format(" - {}*sign(v{}, 1.3)\n", draw.number(0.5, 0.9, 6), i);
+      initial +=
+          fmt::format("x{0} = {1}\ny{0} = {2}\nv{0} = 0\n", i, draw.number(-0.1, 0.1, 6), draw.number(0, 0.1, 6));
+    }
+    expect_same(model_of(equations, "", initial), 12, 1e-12);
+  }
+}
+
+// Events that nobody listens to are the same events.
+TEST(Clusters, DoTheSameWhetherSomebodyListensOrNot) {
+  Draw draw(3);
+  const Program program(read_model_text(equal_chain(draw, 60, "1.2", "0.1*t"), "chain"));
+  RunOptions options;
+  options.parameters = parameter_values(program.model());
+  options.initial = initial_values(program.model(), options.parameters);
+  options.until = 20;
+  const Trajectory told = simulate(program, options);
+  options.keep_events = false;
+  const Trajectory counted = simulate(program, options);
+  EXPECT_GT(told.events.size(), 150u);
+  EXPECT_EQ(counted.events.size(), 0u);
+  EXPECT_EQ(told.cost.events, counted.cost.events);
+  EXPECT_EQ(told.end.state, counted.end.state);
+  EXPECT_EQ(told.end.mode, counted.end.mode);
+}
+
+// A run that is stopped on its way ends with the state of that time.
+TEST(Clusters, OfBlocksThatAreInterrupted) {
+  Draw draw(5);
+  const Program program(read_model_text(equal_chain(draw, 60, "1.2", "0.1*t"), "chain"));
+  RunOptions options;
+  options.parameters = parameter_values(program.model());
+  options.initial = initial_values(program.model(), options.parameters);
+  options.until = 40;
+  options.tolerance = 1e-12;
+  options.max_steps = 500;
+  const Trajectory spent = simulate(program, options);
+  EXPECT_EQ(spent.end.why, Why::stalled);
+  EXPECT_EQ(spent.end.message, "500 steps were not enough");
+  options.max_steps = RunOptions{}.max_steps;
+  options.progress = [](double t) { return t < 15; };
+  const Trajectory cancelled = simulate(program, options);
+  EXPECT_EQ(cancelled.end.why, Why::cancelled);
+  EXPECT_GE(cancelled.end.t, 15);
+  options.progress = {};
+  for (const Trajectory* part : {&spent, &cancelled}) {
+    ASSERT_GT(part->end.t, 5);
+    ASSERT_LT(part->end.t, 40);
+    const Trajectory whole = run(program, part->end.t, false);
+    for (size_t i = 0; i < whole.end.state.size(); ++i) EXPECT_NEAR(part->end.state[i], whole.end.state[i], 1e-11) << i;
+  }
+}
+
 // Each block alone is the friction oscillator with a closed form: it sticks until 0.1 t = D s, then swings about D with
 // the frequency one until its velocity is zero again.
 TEST(Clusters, OfSingleBlocksReleaseAndStopInClosedForm) {

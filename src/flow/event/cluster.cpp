@@ -16,14 +16,26 @@ void shift_polynomial(std::span<double> c, double by) {
   }
 }
 
+double first_zero(std::span<const double> series, double h, double resolution, int known_zeros, double noise) {
+  double from = 0;
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    const Root root =
+        leftmost_root(series, {.h = h + resolution, .from = from, .known_zeros = known_zeros, .noise = noise});
+    if (root.kind == RootKind::none) break;
+    if (root.kind == RootKind::crossing) return std::min(root.at, h);
+    from = root.at;
+  }
+  return HUGE_VAL;
+}
+
 double time_resolution(double t, double scale) {
   return same_time_bits * eps * std::max(std::abs(t), scale * same_time_share);
 }
 
-void Cluster::leave_to_whole(StateRows& rows) {
+void Cluster::leave_to_whole() {
   for (size_t k = 0; k < moving.size(); ++k) {
-    const double stays = room ? x[at(movers[k])] : *rows[moving[k]];
-    rows.set(moving[k], std::span(&stays, 1));
+    const double stays = room ? x[at(movers[k])] : series.first[k];
+    series.set(k, std::span(&stays, 1));
   }
   length = 0;
   guards.clear();
@@ -83,15 +95,15 @@ void ClusterRoom::drive(int state, std::span<const double> of) {
   series->drive(state, of);
 }
 
-void ClusterRoom::expand(Cluster& c, StateRows& rows, double until, double first_scale) {
+void ClusterRoom::expand(Cluster& c, double until, double first_scale) {
   c.guards.clear();
   c.last = c.waits = c.whole = false;
-  if (!make_step(c, rows, until)) c.leave_to_whole(rows);
+  if (!make_step(c, until)) c.leave_to_whole();
   c.scale = smooth->time_scale() > 0 ? smooth->time_scale() : first_scale;
 }
 
 /// As a step of the whole engine; what is out of the ordinary is left to that.
-bool ClusterRoom::make_step(Cluster& c, StateRows& rows, double until) {
+bool ClusterRoom::make_step(Cluster& c, double until) {
   Moment& now = moment;
   if (smooth->begin(now) != SeriesStatus::ok || series->redundant_mode()) return false;
   watches->list(now, *smooth, act->jumps(), true);
@@ -120,7 +132,7 @@ bool ClusterRoom::make_step(Cluster& c, StateRows& rows, double until) {
   const size_t terms = piece.coefficients.size() / now.x.size();
   c.length = tau;
   for (size_t k = 0; k < c.moving.size(); ++k)
-    rows.set(c.moving[k], std::span(piece.coefficients).subspan(at(c.movers[k]) * terms, terms));
+    c.series.set(k, std::span(piece.coefficients).subspan(at(c.movers[k]) * terms, terms));
   c.end = smooth->end();
   if (first) watches->found_at(tau, resolution, c.guards);
   c.last = !first && std::abs(tau) >= whole;

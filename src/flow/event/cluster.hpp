@@ -9,11 +9,15 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "code/columns.hpp"
 #include "code/rounding.hpp"
 #include "flow/act.hpp"
 #include "flow/event/watches.hpp"
 #include "flow/limit.hpp"
 #include "flow/moment.hpp"
+#include "flow/recorder.hpp"
 #include "flow/series.hpp"
 #include "flow/smooth.hpp"
 #include "model/subsystem.hpp"
@@ -23,29 +27,18 @@ namespace saltus {
 
 struct ClusterRoom;
 
-/// The series of all states that move, a row of as many terms for each, which begins with the state. Those of
-/// neighbours lie side by side, whatever clusters they move in.
-class StateRows {
- public:
-  void resize(int states, size_t terms) {
-    terms_ = terms;
-    values_.assign(static_cast<size_t>(states) * terms, 0.0);
-  }
-  size_t terms() const { return terms_; }
-  double* operator[](int i) { return values_.data() + static_cast<size_t>(i) * terms_; }
-  const double* operator[](int i) const { return values_.data() + static_cast<size_t>(i) * terms_; }
-  std::span<const double> series(int i) const { return {(*this)[i], terms_}; }
-  /// A state so long after the clock of its cluster.
-  double state(int i, double tau) const { return tau == 0 ? *(*this)[i] : evaluate_plainly(series(i), tau); }
-  /// A row that ends with these terms.
-  void set(int i, std::span<const double> first) {
-    std::fill(std::copy(first.begin(), first.end(), (*this)[i]), (*this)[i] + terms_, 0.0);
-  }
-
- private:
-  size_t terms_ = 0;
-  std::vector<double> values_;
+enum class ClusterOutcome {
+  step,   ///< the whole makes a step from `now`
+  event,  ///< at `now` the guards are zero: the whole acts on them
+  end,    ///< of the run, or the recorder has ended it
 };
+
+/// Steps that the whole makes before clusters are tried again where they are not worth while.
+inline constexpr long not_worth_while = 256;
+/// Events of a surface that come ever faster and are this close, in units of the time scale, may accumulate: so many
+/// steps are left to the whole, which sees them all.
+inline constexpr double close_events = 1e-3;
+inline constexpr long accumulation_steps = 256;
 
 /// A state outside a cluster that moves.
 struct Drive {
@@ -68,6 +61,7 @@ struct Cluster {
   bool waits = false;                              ///< it ends where what drives it does, and goes on with that
   ClusterRoom* room = nullptr;                     ///< none: its series are rows of the whole (clusters_affine)
   std::vector<int> moving;                         ///< states of the whole that move in it, ascending
+  Columns series{};                                ///< theirs, which begin with the states
   std::vector<std::pair<int, unsigned>> driven{};  ///< clusters that read it: places, births
   std::vector<Guard> guards;  ///< zero at its end, with the numbers of its program; none: the series end
   size_t switches = 0;        ///< among part.unknowns
@@ -79,7 +73,7 @@ struct Cluster {
   std::vector<double> x, end;  ///< all states of its program: where it begins and ends
 
   /// It has no series that carry: its states stay where they are until the whole takes over.
-  void leave_to_whole(StateRows& rows);
+  void leave_to_whole();
 };
 
 /// What clusters of one structure share: their program, its series and what acts on it.
@@ -97,7 +91,7 @@ struct ClusterRoom {
   void drive(int state, std::span<const double> series);
   /// The series of the cluster from its clock to its next event or as far as they carry; `moment` holds mode and
   /// `known`.
-  void expand(Cluster& c, StateRows& rows, double until, double first_scale);
+  void expand(Cluster& c, double until, double first_scale);
 
   SubsystemProgram made;
   std::vector<int> key;  ///< of the shape
@@ -116,11 +110,30 @@ struct ClusterRoom {
   std::vector<char> driven;  ///< per state
 
  private:
-  bool make_step(Cluster& c, StateRows& rows, double until);
+  bool make_step(Cluster& c, double until);
 };
 
 /// p(tau) -> p(tau + by).
 void shift_polynomial(std::span<double> c, double by);
+
+/// The first crossing of zero of a series on (0, h], or infinity; what is within `resolution` behind h counts as at h.
+double first_zero(std::span<const double> series, double h, double resolution, int known_zeros, double noise);
+
+/// Whether the run has come to an end of its own: too many steps, or somebody has stopped it. `assemble`: the moment of
+/// the whole, asked for only then.
+template <class Assemble>
+bool limits_reached(Recorder& recorder, const RunOptions& options, double t, const Assemble& assemble) {
+  const bool spent = recorder.steps() >= options.max_steps;
+  const bool ask = recorder.steps() % 256 == 0 && options.progress;
+  const bool stopped = options.stop && options.stop();
+  if (!spent && !ask && !stopped) return false;
+  if (spent) {
+    recorder.finish(Why::stalled, fmt::format("{} steps were not enough", options.max_steps), assemble());
+  } else if (stopped || !options.progress(t)) {
+    recorder.finish(Why::cancelled, "interrupted", assemble());
+  }
+  return recorder.ended();
+}
 
 /// What time can tell apart near t where the flow changes in `scale`.
 double time_resolution(double t, double scale);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "base/index.hpp"
 #include "flow/thresholds.hpp"
 
@@ -13,12 +11,6 @@ namespace {
 
 /// Below this many states the whole is as fast as its parts; and where each piece of the whole is wanted.
 constexpr int fewest_states = 24, fewest_observed = 200;
-/// Steps that the whole makes before clusters are tried again where they are not worth while.
-constexpr long not_worth_while = 256;
-/// Events of a surface that come ever faster and are this close, in units of the time scale, may accumulate: so many
-/// steps are left to the whole, which sees them all.
-constexpr double close_events = 1e-3;
-constexpr long accumulation_steps = 256;
 
 }  // namespace
 
@@ -39,6 +31,8 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   parts_ = std::make_unique<Subsystems>(program_, *mode_tape_, options.parameters);
   reads_ = find_dependence(program_, *mode_tape_, *parts_);
   if (!reads_) return;
+  find_rows();
+  if (find_blocks()) return;
   const size_t n = at(n_), unknowns = at(unknowns_);
   moving_.assign(n, 1);
   drifting_.assign(n, 0);
@@ -49,12 +43,24 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   noted_.assign(jumps_.size(), NAN);
   if (jumps_.size() > 0) jump_x_.assign(n, 0.0);
   for (size_t k = 0; k < jumps_.size(); ++k) clocked_ = clocked_ || jumps_.has_clock(k);
-  rows_.resize(n_, at(ClusterRoom::order_for(local_tolerance(options.tolerance))) + 1);
+  store_.begin(at(ClusterRoom::order_for(local_tolerance(options.tolerance))) + 1);
+  column_.assign(n, 0);
   judged_.assign(n, 0);
   listed_.assign(n, 0);
   place_.assign(n + unknowns + jumps_.size(), -1);
   last_events_.assign(unknowns + jumps_.size(), {NAN, NAN, NAN});
-  find_rows();
+}
+
+/// Whether the model is one of blocks: they need nothing that is here.
+bool Clusters::find_blocks() {
+  if (observed_ || !affine_) return false;
+  std::optional<BlockPlan> plan = saltus::find_blocks(program_, *mode_tape_, *reads_, affine_->rows, affine_->hold);
+  if (!plan) return false;
+  blocks_.emplace(std::move(*plan), memory_, options_, recorder_);
+  affine_.reset();
+  reads_.reset();
+  parts_.reset();
+  return true;
 }
 
 bool Clusters::may_serve(const Program& program) { return program.states() >= fewest_states; }
@@ -97,6 +103,7 @@ bool Clusters::may_be_here(const std::string& letters, std::span<const int> swit
 // ---- the run -------------------------------------------------------------------------------------------------------
 
 Clusters::Outcome Clusters::run(Moment& now, std::vector<Guard>& guards, double time_scale) {
+  if (blocks_) return blocks_->run(now, guards, time_scale);
   if (!reads_) return Outcome::step;
   if (holiday_ > 0) {
     --holiday_;
@@ -167,7 +174,7 @@ void Clusters::go_on(Cluster& c) {
   if (c.room) {
     c.x = c.end;
   } else {
-    for (const int i : c.moving) *rows_[i] = rows_.state(i, c.length);
+    move_to(c, c.length);
   }
   c.clock.advance(c.length);
   clock_ = c.clock;
@@ -180,14 +187,19 @@ void Clusters::go_on(Cluster& c) {
       if (u < m_ && letter(u) == '0') recorder_.slid(u, std::abs(tau));
       if (tau != 0) known_[at(u)] = 0;
     }
-    for (size_t k = 0; k < other.moving.size(); ++k) {
-      double& x = *rows_[other.moving[k]];
-      x = rows_.state(other.moving[k], tau);
-      if (other.room) other.x[at(other.movers[k])] = x;
-    }
+    if (tau != 0) move_to(other, tau);
+    for (size_t k = 0; other.room && k < other.moving.size(); ++k) other.x[at(other.movers[k])] = other.series.first[k];
     other.clock = c.clock;
     start(other);
   }
+}
+
+/// The states that move in a cluster, so long after its clock, are those that its series begin with.
+void Clusters::move_to(Cluster& c, double tau) {
+  if (c.moving.empty()) return;
+  values_.resize(Columns::padded(c.moving.size()));
+  evaluate(c.series, tau, values_.data());
+  std::copy_n(values_.data(), c.moving.size(), c.series.first);
 }
 
 /// A cluster begins where it is.
@@ -229,7 +241,7 @@ void Clusters::expand_in_room(Cluster& c) {
   }
   bool crossed = false;
   if (!c.part.jumps.empty()) crossed = note_in_room(c);
-  room.expand(c, rows_, options_.until, first_scale_);
+  room.expand(c, options_.until, first_scale_);
   if (crossed) happen_at_once(c);
 }
 
@@ -300,19 +312,10 @@ bool Clusters::go_to_limit(const Cluster& c, Moment& now) {
 }
 
 bool Clusters::limits(Moment& now) {
-  const bool spent = recorder_.steps() >= options_.max_steps;
-  const bool ask = recorder_.steps() % 256 == 0 && options_.progress;
-  const bool stopped = options_.stop && options_.stop();
-  if (!spent && !ask && !stopped) return false;
-  const double t = clock_.now();
-  if (spent) {
+  return limits_reached(recorder_, options_, clock_.now(), [&]() -> Moment& {
     assemble(clock_, now);
-    recorder_.finish(Why::stalled, fmt::format("{} steps were not enough", options_.max_steps), now);
-  } else if (stopped || !options_.progress(t)) {
-    assemble(clock_, now);
-    recorder_.finish(Why::cancelled, "interrupted", now);
-  }
-  return recorder_.ended();
+    return now;
+  });
 }
 
 // ---- events --------------------------------------------------------------------------------------------------------
@@ -547,7 +550,7 @@ void Clusters::tell_piece(const Clock& end, bool ticks, Moment& now) {
   piece.start = told_.now();
   piece.length = told_.until(end.now());
   if (direction_ * piece.length <= 0) return;
-  const size_t stride = rows_.terms();
+  const size_t stride = store_.terms();
   piece.coefficients.assign(at(n_) * stride, 0.0);
   for (size_t i = 0; i < at(n_); ++i) piece.coefficients[i * stride] = x_[i];
   for (const std::unique_ptr<Cluster>& own : clusters_) {
@@ -730,13 +733,22 @@ void Clusters::assemble(const Clock& clock, Moment& now) {
 }
 
 /// The states that move in a cluster, so long after its clock, in their places among all states.
-void Clusters::read_states(const Cluster& c, double tau, std::vector<double>& x) const {
-  for (const int i : c.moving) x[at(i)] = rows_.state(i, tau);
+void Clusters::read_states(const Cluster& c, double tau, std::vector<double>& x) {
+  if (c.moving.empty()) return;
+  const double* values = c.series.first;
+  if (tau != 0) {
+    values_.resize(Columns::padded(c.moving.size()));
+    evaluate(c.series, tau, values_.data());
+    values = values_.data();
+  }
+  for (size_t k = 0; k < c.moving.size(); ++k) x[at(c.moving[k])] = values[k];
 }
 
 /// The series of a state that moves from so long after the clock of its cluster, in `values_`.
 void Clusters::read_series(int i, double tau) {
-  values_.assign(rows_.series(i).begin(), rows_.series(i).end());
+  const Column own = column(i);
+  values_.resize(store_.terms());
+  for (size_t k = 0; k < values_.size(); ++k) values_[k] = own[k];
   shift_polynomial(values_, tau);
 }
 

@@ -21,10 +21,12 @@
 #include <vector>
 
 #include "code/affine.hpp"
+#include "flow/event/blocks.hpp"
 #include "flow/event/cluster.hpp"
 #include "flow/event/dependence.hpp"
 #include "flow/event/due_queue.hpp"
 #include "flow/event/event_driven.hpp"
+#include "flow/event/row_steps.hpp"
 #include "flow/recorder.hpp"
 
 namespace saltus {
@@ -36,11 +38,7 @@ class Clusters {
   /// Whether a model is large enough for its parts to be faster than the whole.
   static bool may_serve(const Program& program);
 
-  enum class Outcome {
-    step,   ///< the whole makes a step from `now`
-    event,  ///< at `now` the guards are zero: the whole acts on them
-    end,    ///< of the run, or the recorder has ended it
-  };
+  using Outcome = ClusterOutcome;
   /// Moves `now` on by clusters, as far as they go.
   Outcome run(Moment& now, std::vector<Guard>& guards, double time_scale);
 
@@ -75,23 +73,15 @@ class Clusters {
   /// Rates, what is watched and the equations of unknowns as rows; and what steps of such clusters need.
   struct AffineFlow {
     struct LocalTerm {
-      const double* from = nullptr;  ///< a row; none: behind the last term of a sum
+      const double* from = nullptr;  ///< in the first row; none: behind the last term of a sum
       double weight = 0;
     };
-    struct LocalRow {
-      double* series = nullptr;
-      double value = 0, time = 0;  ///< of what does not move
-    };
     AffineRows rows;
-    int order = 0;
-    double tolerance = 0, ratio = 1, horizon = 0;
+    RowSteps steps;
     std::vector<double> slope{}, hold{};  ///< per unknown
     std::vector<double> largest{};        ///< per state: |x| seen so far
-    double reach = 0;                     ///< the last natural step
     // Of the step that is made.
-    std::vector<LocalRow> local{};
-    std::vector<LocalTerm> terms{};
-    std::vector<double> last_rates{}, scale{};  ///< per state that moves
+    std::vector<LocalTerm> terms{};  ///< where rates are no band
     std::vector<AffineWatch> watches{};
     std::vector<double> series{}, sum{}, shifted{};  ///< memory beyond what is used is kept
   };
@@ -100,6 +90,7 @@ class Clusters {
   enum class Acted { done, not_alone, too_large, accumulates };
 
   bool possible() const;
+  bool find_blocks();
   bool may_be_here(const std::string& letters, std::span<const int> switches = {}) const;
   Cluster* next() const;
   void find_due_with(const Cluster& first);
@@ -155,20 +146,26 @@ class Clusters {
   bool step_affine(Cluster& c);
   bool expand_states(Cluster& c);
   void expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* out);
-  void list_watches(const Cluster& c);
-  double natural_step(Cluster& c);
-  bool last_terms_small(const Cluster& c, double length) const;
+  bool stays_inside(const Cluster& c, int u, double h) const;
+  void list_watches(const Cluster& c, double reach);
+  double natural_step_of_watches(double reach) const;
   const AffineWatch* find_first(double h, double resolution);
   void locate(AffineWatch& w, double h, double resolution);
   bool act_alone(const Cluster& first, Moment& now);
   void drive_alone();
   double state_at(int i) const;
+  void expand_terms(const Cluster& c);
 
   // ---- the whole ----------------------------------------------------------------------------------------------------
 
   void assemble(const Clock& clock, Moment& now);
-  void read_states(const Cluster& c, double tau, std::vector<double>& x) const;
+  void read_states(const Cluster& c, double tau, std::vector<double>& x);
   void read_series(int i, double tau);
+  Column column(int i) const {
+    return clusters_[static_cast<size_t>(cluster_of_state_[static_cast<size_t>(i)])]
+        ->series[static_cast<size_t>(column_[static_cast<size_t>(i)])];
+  }
+  void move_to(Cluster& c, double tau);
   Outcome hand_over(Moment& now, std::vector<Guard>& guards);
   Outcome give_up(const Clock& clock, Moment& now, long steps);
   Outcome leave_to_whole(const Clock& clock, Moment& now);
@@ -253,6 +250,7 @@ class Clusters {
   std::unique_ptr<Subsystems> parts_;
   std::optional<Dependence> reads_;
   std::optional<AffineFlow> affine_;
+  std::optional<Blocks> blocks_;  // in place of all that follows
 
   bool built_ = false;
   long holiday_ = 0, penalty_ = 8, events_ = 0;  // steps left to the whole; how many next time; events since then
@@ -269,11 +267,12 @@ class Clusters {
   std::vector<char> drifting_;  // per state: it moves, evenly and by itself
   std::vector<int> pin_;        // per state that rests: the unknown that keeps it, or -1
   std::vector<int> cluster_of_state_, cluster_of_unknown_, cluster_of_jump_;
-  std::vector<double> noted_;   // per jump: when its condition was last looked at
-  std::vector<int> core_;       // jumps that take part in the event
-  std::vector<Guard> crossed_;  // that a cluster begins with
-  std::vector<double> jump_x_;  // what their formulas see: of the whole, as far as they read it
-  StateRows rows_;
+  std::vector<double> noted_;                       // per jump: when its condition was last looked at
+  std::vector<int> core_;                           // jumps that take part in the event
+  std::vector<Guard> crossed_;                      // that a cluster begins with
+  std::vector<double> jump_x_;                      // what their formulas see: of the whole, as far as they read it
+  ColumnStore store_;                               // of the series of all clusters
+  std::vector<int> column_;                         // per state that moves: in its cluster
   std::vector<std::array<double, 3>> last_events_;  // per unknown and jump
   /// Hits of a contact that come ever faster, in its cluster alone.
   struct Sequence {

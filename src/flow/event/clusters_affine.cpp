@@ -12,15 +12,14 @@
 #include "base/index.hpp"
 #include "flow/event/clusters.hpp"
 #include "flow/event/watches.hpp"
-#include "flow/taylor.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/polynomial.hpp"
 
 namespace saltus {
 namespace {
 
-void add_multiple(double* out, double weight, std::span<const double> c) {
-  for (size_t k = 0; k < c.size(); ++k) out[k] += weight * c[k];
+void add_multiple(std::span<double> out, double weight, const Column& c) {
+  for (size_t k = 0; k < out.size(); ++k) out[k] += weight * c[k];
 }
 
 }  // namespace
@@ -37,13 +36,7 @@ void Clusters::find_rows() {
     outputs.push_back(program_.residual(u));
   }
   for (size_t k = 0; k < jumps_.size(); ++k) outputs.push_back(program_.jump(static_cast<int>(k)));
-  AffineFlow& flow = affine_.emplace(AffineFlow{.rows = parts_->affine_rows(outputs)});
-  constexpr double smaller = 1.0 / 64;  // hardly shorter at such orders, and what steps leave out is near rounding
-  const double local = local_tolerance(options_.tolerance);
-  flow.order = ClusterRoom::order_for(local);
-  flow.tolerance = smaller * local;
-  flow.ratio = std::pow(local, 1.0 / taylor_order(local)) / std::pow(flow.tolerance, 1.0 / flow.order);
-  flow.horizon = std::abs(options_.until - options_.from);
+  AffineFlow& flow = affine_.emplace(AffineFlow{.rows = parts_->affine_rows(outputs), .steps = RowSteps(options_)});
   flow.largest.assign(at(n_), 0.0);
   for (int u = 0; u < unknowns; ++u) {
     flow.hold.push_back(u < m_ ? memory_.series->hold(u) : 0);
@@ -81,27 +74,27 @@ void Clusters::expand_affine(Cluster& c) {
     if (direction_ * source.due < direction_ * c.horizon) c.horizon = source.due;
     c.scale = c.scale == 0 ? source.scale : std::min(c.scale, source.scale);
   }
-  if (!step_affine(c)) c.leave_to_whole(rows_);
+  if (!step_affine(c)) c.leave_to_whole();
   if (c.scale == 0) c.scale = first_scale_;
 }
 
 bool Clusters::step_affine(Cluster& c) {
   if (!expand_states(c)) return false;
-  list_watches(c);
   const double t = c.clock.now(), whole = std::abs(c.clock.until(options_.until));
   const double longest = c.drives.empty() ? whole : std::min(whole, std::abs(c.clock.until(c.horizon)));
+  const double shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
   double length = longest;
-  if (!c.moving.empty()) {
-    const double natural = natural_step(c), shortest = std::max(shortest_step_bits * eps * std::abs(t), 1e-300);
-    if (natural < shortest) return false;
-    if (std::isfinite(natural)) length = std::min(length, natural);
-  }
+  if (!c.moving.empty()) length = std::min(length, affine_->steps.natural_step(c.series, first_scale_, c.scale));
+  if (length < shortest && length < longest) return false;
   const double resolution = time_resolution(t, c.scale == 0 ? first_scale_ : c.scale);
+  list_watches(c, length + resolution);
+  if (!c.moving.empty()) length = std::min(length, natural_step_of_watches(length));
+  if (length < shortest && length < longest) return false;
   const AffineWatch* first = nullptr;
   for (;;) {
     first = find_first(length, resolution);
     if (first) length = first->root;
-    if (last_terms_small(c, length)) break;
+    if (affine_->steps.last_terms_small(c.series, length)) break;
     length /= 2;
   }
   c.length = length;
@@ -111,6 +104,8 @@ bool Clusters::step_affine(Cluster& c) {
       Guard& guard = c.guards.emplace_back(w.guard);
       if (w.late && is_solved(guard, program_)) guard.side = 0;
     }
+    const auto place = [](const Guard& g) { return std::pair(g.kind == GuardKind::jump, g.item); };
+    if (c.guards.size() > 1) std::ranges::stable_sort(c.guards, {}, place);
   }
   c.last = !first && length >= whole;
   c.waits = !first && !c.last && length >= longest;
@@ -122,12 +117,16 @@ bool Clusters::step_affine(Cluster& c) {
 
 /// The series of the states that move; false where they are no numbers.
 bool Clusters::expand_states(Cluster& c) {
+  if (c.moving.empty()) return true;
   AffineFlow& flow = *affine_;
-  const size_t stride = rows_.terms();
+  Band& band = flow.steps.band;
   const double t = c.clock.now();
-  flow.local.clear();
+  const size_t count = c.moving.size();
+  flow.steps.begin(count);
   flow.terms.clear();
-  for (const int i : c.moving) {
+  bool banded = true;
+  for (size_t k = 0; k < count; ++k) {
+    const int i = c.moving[k];
     const AffineRows::Row row = rate_row(i);
     double value = row.constant + row.time * t, time = row.time;
     for (const AffineRows::Term& term : row.terms) {
@@ -136,45 +135,73 @@ bool Clusters::expand_states(Cluster& c) {
       } else if (!moving_[at(term.from)]) {
         value += term.weight * x_[at(term.from)];
       } else if (const int owner = cluster_of_state_[at(term.from)]; owner == c.place) {
-        flow.terms.push_back({rows_[term.from], term.weight});
+        const int offset = column_[at(term.from)] - static_cast<int>(k);
+        if (banded && std::abs(offset) <= Band::reach) {
+          band.add(k, offset, term.weight);
+        } else {
+          banded = false;
+        }
       } else {  // it drifts
-        value += term.weight * rows_.state(term.from, clusters_[at(owner)]->clock.until(c.clock));
-        time += term.weight * rows_[term.from][1];
+        const Column other = column(term.from);
+        value += term.weight * evaluate(other, store_.terms(), clusters_[at(owner)]->clock.until(c.clock));
+        time += term.weight * other[1];
       }
     }
-    flow.terms.emplace_back();
-    flow.local.push_back({rows_[i], value, time});
-    const double size = std::abs(*rows_[i]);
-    flow.largest[at(i)] = std::max(flow.largest[at(i)], size);
+    band.constant[k] = value;
+    band.time[k] = time;
+    const double size = std::abs(c.series.first[k]);
+    double& largest = flow.largest[at(i)];
+    largest = std::max(largest, size);
+    flow.steps.least[k] = 1e-6 * largest;
     if (!(size < largest_state)) return false;
   }
-  const auto extend = [&](size_t order, auto begin) {
-    const double factor = 1.0 / static_cast<double>(order + 1);
-    const AffineFlow::LocalTerm* term = flow.terms.data();
-    for (const AffineFlow::LocalRow& row : flow.local) {
-      double sum = begin(row);
-      for (; term->from; ++term) sum += term->weight * term->from[order];
-      ++term;
-      row.series[order + 1] = sum * factor;
-    }
-  };
-  extend(0, [](const AffineFlow::LocalRow& row) { return row.value; });
-  extend(1, [](const AffineFlow::LocalRow& row) { return row.time; });
-  for (size_t order = 2; order + 1 < stride; ++order) extend(order, [](const AffineFlow::LocalRow&) { return 0.0; });
-  flow.last_rates.clear();
-  const AffineFlow::LocalTerm* term = flow.terms.data();
-  for (size_t k = 0; k < c.moving.size(); ++k, ++term) {
-    double sum = 0;
-    for (; term->from; ++term) sum += term->weight * term->from[stride - 1];
-    flow.last_rates.push_back(sum);
+  if (banded) {
+    expand(band, c.series, flow.steps.next);
+  } else {
+    expand_terms(c);
   }
   return true;
 }
 
+/// The same where states read others that stand far from them.
+void Clusters::expand_terms(const Cluster& c) {
+  AffineFlow& flow = *affine_;
+  for (const int i : c.moving) {
+    for (const AffineRows::Term& term : rate_row(i).terms) {
+      if (term.from < n_ && moving_[at(term.from)] && cluster_of_state_[at(term.from)] == c.place)
+        flow.terms.push_back({c.series.first + column_[at(term.from)], term.weight});
+    }
+    flow.terms.emplace_back();
+  }
+  const size_t count = c.moving.size(), terms = c.series.terms;
+  flow.steps.next.resize(Columns::padded(count));
+  for (size_t k = count; k < Columns::padded(count); ++k) {
+    for (size_t order = 0; order < terms; ++order) c.series.row(order)[k] = 0;
+  }
+  for (size_t order = 0; order < terms; ++order) {
+    const size_t shift = order * c.series.stride;
+    const double factor = 1.0 / static_cast<double>(order + 1);
+    const AffineFlow::LocalTerm* term = flow.terms.data();
+    const std::vector<double>* begin = order == 0   ? &flow.steps.band.constant
+                                       : order == 1 ? &flow.steps.band.time
+                                                    : nullptr;
+    for (size_t k = 0; k < count; ++k, ++term) {
+      double sum = begin ? (*begin)[k] : 0;
+      for (; term->from; ++term) sum += term->weight * term->from[shift];
+      if (order + 1 < terms) {
+        c.series.row(order + 1)[k] = sum * factor;
+      } else {
+        flow.steps.next[k] = sum;
+      }
+    }
+  }
+}
+
 /// A row as a series from the clock of a cluster. `without`: an unknown that is left out.
-void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* out) {
-  const size_t stride = rows_.terms();
-  std::fill_n(out, stride, 0.0);
+void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int without, double* to) {
+  const size_t stride = store_.terms();
+  const std::span<double> out(to, stride);
+  std::fill(out.begin(), out.end(), 0.0);
   out[0] = row.constant + row.time * c.clock.now();
   out[1] = row.time;
   const std::span<const AffineRows::Term> terms = row.terms;
@@ -185,7 +212,7 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
     } else if (!moving_[at(j)]) {
       out[0] += terms[k].weight * x_[at(j)];
     } else if (const int owner = cluster_of_state_[at(j)]; owner == c.place) {
-      add_multiple(out, terms[k].weight, rows_.series(j));
+      add_multiple(out, terms[k].weight, column(j));
     } else {
       // All of one source at once, where it is met first: its clock is another one.
       const auto same = [&](const AffineRows::Term& t) {
@@ -196,28 +223,55 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
       std::vector<double>& sum = affine_->sum;
       sum.assign(stride, 0.0);
       for (const AffineRows::Term& t : terms.subspan(k)) {
-        if (same(t)) add_multiple(sum.data(), t.weight, rows_.series(t.from));
+        if (same(t)) add_multiple(sum, t.weight, column(t.from));
       }
       shift_polynomial(sum, source.clock.until(c.clock));
-      add_multiple(out, 1.0, sum);
+      add_multiple(out, 1.0, {sum.data(), 1});
     }
   }
 }
 
-/// Everything watched in the cluster, as Watches::list.
-void Clusters::list_watches(const Cluster& c) {
+/// Whether a sigma that moves nothing stays inside its bounds for so long, by no more than the rates of what it reads.
+bool Clusters::stays_inside(const Cluster& c, int u, double h) const {
+  const AffineRows::Row row = choice_row(u);
+  double value = row.constant + row.time * c.clock.now(), change = std::abs(row.time) * h;
+  for (const AffineRows::Term& term : row.terms) {
+    const int j = term.from;
+    if (j >= n_) {
+      if (j != n_ + u) value += term.weight * value_of(j - n_);
+    } else if (!moving_[at(j)]) {
+      value += term.weight * x_[at(j)];
+    } else {
+      const int owner = cluster_of_state_[at(j)];
+      const double since = owner == c.place ? 0 : std::abs(clusters_[at(owner)]->clock.until(c.clock));
+      const Column own = column(j);
+      value += term.weight * (since == 0 ? own[0] : evaluate(own, store_.terms(), since));
+      change += std::abs(term.weight) * h * bound_rate(own, store_.terms(), since + h);
+    }
+  }
+  constexpr double rounding = 1e-9;
+  return std::abs(value) + change < (1 - rounding) * affine_->hold[at(u)] * std::abs(affine_->slope[at(u)]);
+}
+
+/// Everything in the cluster that may vanish within `reach`, as Watches::list.
+void Clusters::list_watches(const Cluster& c, double reach) {
   AffineFlow& flow = *affine_;
-  const size_t stride = rows_.terms();
+  const size_t stride = store_.terms();
   flow.watches.clear();
   const size_t watched = c.part.unknowns.size() + c.part.jumps.size();
   if (flow.series.size() < watched * stride) flow.series.resize(watched * stride);
+  if (!c.moving.empty()) {
+    flow.steps.clearance.resize(Columns::padded(c.moving.size()));
+    find_clearance(c.series, reach, flow.steps.clearance.data());
+  }
   double* out = flow.series.data();
-  for (size_t k = 0; k < c.part.unknowns.size(); ++k, out += stride) {
+  for (size_t k = 0; k < c.part.unknowns.size(); ++k) {
     const int u = c.part.unknowns[k];
     const bool is_switch = u < m_;
     const int item = static_cast<int>(is_switch ? k : k - c.switches), known = known_[at(u)];
     const char now = letter(u);
     if (active(u)) {
+      if (is_switch && known == 0 && stays_inside(c, u, reach)) continue;
       expand_row(c, choice_row(u), u, out);
       const double factor = -1.0 / flow.slope[at(u)];
       for (size_t order = 0; order < stride; ++order) out[order] *= factor;
@@ -233,25 +287,28 @@ void Clusters::list_watches(const Cluster& c) {
       } else {
         flow.watches.push_back({.guard = {GuardKind::lambda, item, 1}, .c = out, .known = known, .sign = 1});
       }
+      out += stride;
       continue;
     }
     if (is_switch && (now == '0' || !program_.moves(u))) continue;
     const AffineRows::Row row = watch_row(u);
-    const double* series = out;
+    const int sign = is_switch && now == '-' ? -1 : 1;
     const bool is_state = row.terms.size() == 1 && row.terms[0].weight == 1 && row.constant == 0 && row.time == 0 &&
                           row.terms[0].from < n_ && moving_[at(row.terms[0].from)] &&
                           cluster_of_state_[at(row.terms[0].from)] == c.place;
     if (is_state) {
-      series = rows_[row.terms[0].from];
+      const size_t own = at(column_[at(row.terms[0].from)]);
+      if (flow.steps.clearance[own] > 0 && c.series.first[own] * sign > 0) continue;
+      for (size_t order = 0; order < stride; ++order) out[order] = c.series.row(order)[own];
     } else {
       expand_row(c, row, -1, out);
     }
-    const int sign = is_switch && now == '-' ? -1 : 1;
     flow.watches.push_back({.guard = {is_switch ? GuardKind::surface : GuardKind::gap, item, sign},
-                            .c = series,
+                            .c = out,
                             .known = known,
                             .sign = sign,
                             .is_state = is_state});
+    out += stride;
   }
   for (size_t k = 0; k < c.part.jumps.size(); ++k, out += stride) {
     const AffineRows::Row row = jump_row(c.part.jumps[k]);
@@ -262,67 +319,38 @@ void Clusters::list_watches(const Cluster& c) {
   }
 }
 
-/// As StepControl: where the last two terms of a state or of what is watched have shrunk to the tolerance.
-double Clusters::natural_step(Cluster& c) {
-  AffineFlow& flow = *affine_;
-  const size_t order = at(flow.order);
-  flow.scale.resize(c.moving.size());
-  double last = 0, previous = 0, reach = flow.reach > 0 ? flow.reach : first_scale_;
-  const auto look = [&](const double* x, double least) {
-    const double scale = std::max({std::abs(x[0]), std::abs(x[1]) * reach, std::abs(x[2]) * reach * reach, least});
-    if (scale > 0) {
-      const double unit = 1 / scale;
-      last = std::max(last, std::abs(x[order]) * unit);
-      previous = std::max(previous, std::abs(x[order - 1]) * unit);
-    }
-    return scale;
-  };
-  const auto length = [&] {
-    double shortest = HUGE_VAL;
-    if (last > 0) shortest = std::pow(flow.tolerance / last, 1.0 / flow.order);
-    // The other one rules only if it is smaller: its logarithm by that of the first.
-    if (previous > 0 && !(previous * std::pow(shortest, flow.order - 1) <= flow.tolerance))
-      shortest = std::min(shortest, std::pow(flow.tolerance / previous, 1.0 / (flow.order - 1)));
-    return 0.92 * shortest;
-  };
-  double natural = 0;
-  for (int round = 0; round < 8; ++round) {
-    last = previous = 0;
-    for (size_t k = 0; k < c.moving.size(); ++k)
-      flow.scale[k] = look(rows_[c.moving[k]], 1e-6 * flow.largest[at(c.moving[k])]);
-    const double last_of_states = last, previous_of_states = previous;
-    for (const AffineWatch& w : flow.watches) {
-      if (!w.is_state) look(w.c, std::abs(w.offset));
-    }
-    natural = length();
-    if (!std::isfinite(last) || !std::isfinite(previous)) return 0;
-    const bool same = last == last_of_states && previous == previous_of_states;
-    last = last_of_states;
-    previous = previous_of_states;
-    const double own = same ? natural : length();
-    c.scale = std::min((std::isfinite(own) ? own : natural) * flow.ratio, flow.horizon);
-    if (!(natural > 0 && natural < 0.7 * reach)) break;  // the reach was that of another cluster
-    reach = natural;
-  }
-  if (!std::isfinite(c.scale)) c.scale = 0;
-  if (natural > 0 && std::isfinite(natural)) flow.reach = std::min(natural, flow.horizon);
-  return natural;
-}
-
-/// As StepControl::last_term_small.
-bool Clusters::last_terms_small(const Cluster& c, double length) const {
+/// How far the series of what is watched besides carry, where the states would reach so far.
+double Clusters::natural_step_of_watches(double reach) const {
   const AffineFlow& flow = *affine_;
-  const double allowed = 8.0 * flow.order * flow.tolerance, power = std::pow(length, flow.order + 1);
-  for (size_t k = 0; k < c.moving.size(); ++k) {
-    const double rounding = 64 * eps * std::abs(*rows_[c.moving[k]]);
-    if (!(std::abs(flow.last_rates[k]) * power <= allowed * flow.scale[k] + rounding)) return false;
+  const size_t order = at(flow.steps.order);
+  LastTerms terms;
+  for (const AffineWatch& w : flow.watches) {
+    if (w.is_state) continue;
+    const double* x = w.c;
+    const double scale =
+        std::max({std::abs(x[0]), std::abs(x[1]) * reach, std::abs(x[2]) * reach * reach, std::abs(w.offset)});
+    if (!(scale > 0)) continue;
+    terms.last = std::max(terms.last, std::abs(x[order]) / scale);
+    terms.previous = std::max(terms.previous, std::abs(x[order - 1]) / scale);
   }
-  return true;
+  if (terms.last == 0 && terms.previous == 0) return HUGE_VAL;
+  return std::isfinite(terms.last) && std::isfinite(terms.previous) ? flow.steps.length_by(terms) : 0;
 }
 
 /// As Watches::find_first.
 const Clusters::AffineWatch* Clusters::find_first(double h, double resolution) {
   AffineWatch* first = nullptr;
+  // Behind the zero that comes first, by its tangent, the others need not be looked for.
+  const auto later = [](const AffineWatch& w) {
+    const double value = w.c[0] - w.offset, rate = w.c[1];
+    return value * rate < 0 ? -value / rate : HUGE_VAL;
+  };
+  std::vector<AffineWatch>& watches = affine_->watches;
+  if (watches.size() > 1) {
+    const auto soonest = std::min_element(watches.begin(), watches.end(),
+                                          [&](const auto& a, const auto& b) { return later(a) < later(b); });
+    if (soonest != watches.begin()) std::iter_swap(soonest, watches.begin());
+  }
   for (AffineWatch& w : affine_->watches) {
     w.found = w.late = false;
     locate(w, h, resolution);
@@ -335,7 +363,7 @@ const Clusters::AffineWatch* Clusters::find_first(double h, double resolution) {
 }
 
 void Clusters::locate(AffineWatch& w, double h, double resolution) {
-  const size_t count = at(affine_->order) + 1;
+  const size_t count = at(affine_->steps.order) + 1;
   std::span<const double> series(w.c, count);
   const double value = w.c[0] - w.offset;
   if (w.crossed || (w.known == 0 && value * w.sign < 0)) {
@@ -410,11 +438,11 @@ bool Clusters::act_alone(const Cluster& first, Moment& now) {
   return act_in(alone_, true, now);
 }
 
-/// Of a state, at the time of the event.
+/// Of a state, at the time of the event; of one in the pool, what is known there.
 double Clusters::state_at(int i) const {
-  if (!moving_[at(i)]) return x_[at(i)];
+  if (!moving_[at(i)] || cluster_of_state_[at(i)] < 0) return x_[at(i)];
   const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
-  return rows_.state(i, c.clock.until(clock_));
+  return evaluate(column(i), store_.terms(), c.clock.until(clock_));
 }
 
 /// What moves outside goes on as it did before the event: the first terms are all that such a decision looks at.
@@ -424,9 +452,9 @@ void Clusters::drive_alone() {
     if (!moving_[at(i)]) continue;
     const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
     double terms[3] = {alone_.x[alone_.part.states.size() + k], 0, 0};
-    const std::span<const double> series = rows_.series(i);
+    const Column series = column(i);
     const double tau = c.clock.until(clock_);
-    for (size_t n = series.size(); n-- > 1;) {
+    for (size_t n = store_.terms(); n-- > 1;) {
       const double order = static_cast<double>(n);
       terms[1] = terms[1] * tau + order * series[n];
       if (n > 1) terms[2] = terms[2] * tau + 0.5 * order * (order - 1) * series[n];

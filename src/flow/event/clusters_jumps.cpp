@@ -165,7 +165,7 @@ void Clusters::note_row(AffineWatch& w, const AffineRows::Row& row, double t, do
     const double bound = zero_bounds * eps * static_cast<double>(row.terms.size() + 2) * size;
     const int sign = w.c[0] > bound ? 1 : w.c[0] < -bound ? -1 : 0;
     const int lead = sign != 0 ? 0
-                               : leading_coefficient(w.c, 1, std::min(decision_order, affine_->order),
+                               : leading_coefficient(w.c, 1, std::min(decision_order, affine_->steps.order),
                                                      scale > 0 ? scale : first_scale_, direction_)
                                      .sign;
     w.crossed = jumps_.note(at(w.jump), sign, lead);

@@ -149,6 +149,7 @@ void Clusters::remove(Cluster& c) {
   queue_.remove(c.place);
   absorb_driven(c);
   c.driven.clear();
+  store_.give_back(c.series);
   free_.push_back(c.place);
 }
 
@@ -401,9 +402,11 @@ void Clusters::make_cluster(Draft& draft) {
   c.switches = static_cast<size_t>(std::lower_bound(c.part.unknowns.begin(), c.part.unknowns.end(), m_) -
                                    c.part.unknowns.begin());
   c.clock = clock_;
-  for (const int i : c.moving) {
-    cluster_of_state_[at(i)] = place;
-    *rows_[i] = x_[at(i)];
+  c.series = store_.take(c.moving.size());
+  for (size_t k = 0; k < c.moving.size(); ++k) {
+    cluster_of_state_[at(c.moving[k])] = place;
+    column_[at(c.moving[k])] = static_cast<int>(k);
+    c.series.first[k] = x_[at(c.moving[k])];
   }
   c.drives.clear();
   if (c.room) {

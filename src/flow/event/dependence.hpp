@@ -16,18 +16,18 @@ class Lists {
  public:
   void add(std::span<const int> list) {
     items_.insert(items_.end(), list.begin(), list.end());
-    end_.push_back(items_.size());
+    first_.push_back(static_cast<uint32_t>(items_.size()));
   }
   std::span<const int> operator[](int i) const {
-    const size_t k = static_cast<size_t>(i), from = k == 0 ? 0 : end_[k - 1];
-    return std::span(items_).subspan(from, end_[k] - from);
+    const size_t k = static_cast<size_t>(i);
+    return {items_.data() + first_[k], items_.data() + first_[k + 1]};
   }
-  int size() const { return static_cast<int>(end_.size()); }
+  int size() const { return static_cast<int>(first_.size()) - 1; }
   size_t items() const { return items_.size(); }
 
  private:
   std::vector<int> items_;
-  std::vector<size_t> end_;
+  std::vector<uint32_t> first_{0};  // of each list; where the last one ends
 };
 
 /// Several lists per item, all of one item side by side: an event reads most of what belongs to few items, and most of
