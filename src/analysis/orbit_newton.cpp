@@ -180,7 +180,8 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, const Lap& lap, O
   Units units = units_of(legs);
   shooting_->set_size(units.state, units.length);
   const bool plain = may_be_run(legs);
-  if (plain) shooting_->take_flights(legs, begin.t, lap.run);
+  // Where the first step is the last but one it starts from legs as the others do: steps of runs end elsewhere.
+  if (plain && open_by(begin, lap) > short_step) shooting_->take_flights(legs, begin.t, lap.run);
   Descent now{.legs = with_nodes(std::move(legs), *shooting_, begin.t, units.state)};
   units.set(now.legs, *shooting_);
   now.may_be_run = plain && may_be_run(now.legs);
