@@ -1608,12 +1608,20 @@ every = "2*pi/Om"
   const auto flips = of_type(first, "flip");
   ASSERT_FALSE(flips.empty());
   begins.insert(begins.end(), flips.begin(), flips.end());
+  std::vector<std::vector<double>> grazing_flips;
   for (const SpecialPoint* s : begins) {
     const Branch curve = begun_at(*s, model, start, range);
     ASSERT_TRUE(curve.found) << curve.message;
     EXPECT_LT(farthest_from_closing(model, curve, 0, 1), 1e-8) << s->label;
-    for (const SpecialPoint* d : of_type(curve, "degenerate")) EXPECT_EQ(d->detail, "grazing as well") << s->label;
+    for (const BranchEnd& end : curve.ends) EXPECT_NE(end.why, "failed") << s->label << ": " << end.detail;
+    for (const SpecialPoint* d : of_type(curve, "degenerate")) {
+      EXPECT_EQ(d->detail, "grazing as well") << s->label;
+      if (s->type == "flip") grazing_flips.push_back(d->values);
+    }
   }
+  // Flips of orbits that touch the other flank, and of those that do not, end where one grazes it.
+  ASSERT_EQ(grazing_flips.size(), 2u);
+  for (size_t k = 0; k < 2; ++k) EXPECT_NEAR(grazing_flips[0][k], grazing_flips[1][k], 1e-8);
 }
 
 // A tank runs empty, rests, and fills again.
