@@ -20,7 +20,7 @@ from ._errors import Interrupted, usage
 from ._many import Basins, Exponents, Sweep
 from ._orbits import Branch, Equilibrium, Orbit, SpecialPoint
 from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, finish_progress, formula, keywords, mapping, number, once,
-                       path_text, per_state, progress_function, range_values, sampling, sensitivity_names, several_starts, solve_dict,
+                       path_text, per_state, plain_text, progress_function, range_values, sampling, sensitivity_names, several_starts, solve_dict,
                        sort_keywords, state_vector, texts, whole)
 from ._trajectory import Floats, Section, Trajectory, end_of
 
@@ -80,6 +80,10 @@ class Model:
                  values: Optional[Mapping[str, Value]] = None, **more: Value) -> None:
         if not isinstance(equations, str):
             raise usage(f"equations={equations!r} is no text", "write the equations as in a model file: \"x' = -x\"")
+        plain_text(equations, "equations")
+        if not isinstance(name, str):
+            raise usage(f"name={name!r} is no text")
+        plain_text(name, "name")
         given = once(more, values, "Model")
         states = {re.sub(r"\[.*", "", s) for s in re.findall(r"([^\s=';]+)\s*'\s*=", equations)}
         def is_state(key: str) -> bool:
@@ -113,6 +117,7 @@ class Model:
         for what, given in (("text", text), ("name", name)):
             if not isinstance(given, str):
                 raise usage(f"{what}={given!r} is no text")
+            plain_text(given, what)
         return Model._of(_core.System.from_text(text, name))
 
     @staticmethod
@@ -120,6 +125,7 @@ class Model:
         """One of the gallery; `saltus.examples()` lists it."""
         if not isinstance(name, str):
             raise usage(f"the gallery has no model {name!r}", "saltus.examples() lists them")
+        plain_text(name, "name")
         return Model._of(_core.System.example(name))
 
     def with_(self, values: Optional[Mapping[str, Value]] = None, **more: Value) -> "Model":
@@ -336,6 +342,8 @@ class Model:
         given, settings = sort_keywords(self._names, named, values, options, more, "sweep")
         model = self._with(settings, "sweep")
         axes = [(name, range_values(name, wanted)) for name, wanted in mapping(vary, "vary").items()]
+        if not axes:
+            raise usage("no parameter is varied", "name one and its values: {\"omega\": (0.5, 3, 400)}")
         how: dict[str, Any] = {k: given[k] for k in ("count", "skip", "settle", "longest", "exponent", "section", "seed")
                                if k in given}
         if "continue_" in given:

@@ -26,6 +26,16 @@ def too_large(name: str) -> Exception:
     return usage(f"{name} is too large for a number", f"numbers go up to {sys.float_info.max:.2g}")
 
 
+def plain_text(text: str, what: str) -> str:
+    """Text that can be written: half of a surrogate pair stands for no character."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise usage(f"{what}: {text[error.start]!a} is no character",
+                    "it is half of a surrogate pair, as text has it that was cut or decoded wrongly") from None
+    return text
+
+
 def once(more: Mapping[str, Any], values: Optional[Mapping[str, Any]], call: str, name: str = "values") -> dict[str, Any]:
     """Values given by keyword and in a mapping, none of them in both."""
     for given in mapping(values or {}, name):
@@ -37,7 +47,7 @@ def once(more: Mapping[str, Any], values: Optional[Mapping[str, Any]], call: str
 def formula(value: Any, name: str) -> str:
     """A number to its last digit, or a formula as it is."""
     if isinstance(value, str):
-        return value
+        return plain_text(value, plain_text(name, "a name"))
     try:
         plain = float(value)
     except (TypeError, ValueError):
@@ -77,6 +87,7 @@ def mapping(value: Any, name: str) -> Mapping[Any, Any]:
     for key in value:
         if not isinstance(key, str):
             raise usage(f"{name}: {key!r} is no name", f"write {name}={{\"name\": ...}}")
+        plain_text(key, name)
     return value
 
 
@@ -91,6 +102,8 @@ MAPPINGS = {"leave", "modulo", "box"}
 
 def check_kind(name: str, value: Any) -> None:
     """Throws UsageError for an option that cannot be what it must be; which values it may have is the core's to say."""
+    if isinstance(value, str):
+        plain_text(value, name)
     if name in WHOLE:
         whole(value, name)
     elif name in COUNTED:
@@ -133,6 +146,7 @@ def sort_keywords(model_names: Sequence[str], named: Mapping[str, Any], values: 
             raise usage(f"'{name}' is an option of {call}() and a name of the model",
                         f"write {call}(values={{\"{name}\": ...}}) or {call}(options={{\"{name}\": ...}})")
     for name in rest:
+        plain_text(name, call)
         if name not in model_names:
             near = _core.nearest(name, [*model_names, *named])
             raise usage(f"{call}() has no option '{name}', and the model no such parameter or state",
@@ -311,7 +325,8 @@ def finish_progress(progress: Any) -> None:
 
 
 def path_text(path: Any) -> str:
-    return os.fspath(path)
+    text = os.fspath(path)
+    return plain_text(text, "path") if isinstance(text, str) else text
 
 
 def sampling(sample: Any) -> Any:
@@ -319,7 +334,7 @@ def sampling(sample: Any) -> Any:
     if sample is None:
         return "smooth"
     if isinstance(sample, str):
-        return sample
+        return plain_text(sample, "sample")
     if np.ndim(sample) == 1:
         return [number(t, "sample") for t in sample]
     return formula(sample, "sample")

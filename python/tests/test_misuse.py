@@ -166,6 +166,13 @@ def test_what_python_code_throws_goes_through(friction):
     (lambda m: m.run(until=1).events.of(on="vv"), "did you mean 'v'"), (lambda m: m.run(until=1).events.of(on="foo"), "there are: v, strobe"),
     (lambda m: m.run(until=1).events[:0].of(on="foo"), "there are: v, strobe"),
     (lambda m: saltus.Model("x' = -x", x=1).run(until=1).events.of(on="x"), "the model has none"),
+    (lambda m: m.sweep({}), "no parameter is varied"), (lambda m: m.basins({}), "no state is varied"),
+    (lambda m: m.follow({}), "nothing is followed"), (lambda m: saltus.Model.from_file("\ud800"), "is no character"),
+    (lambda m: saltus.Model("x' = -x + \ud800", x=0), "is no character"), (lambda m: saltus.Model("x' = -x", x="1\udfff"), "x: '.udfff' is no character"),
+    (lambda m: saltus.Model("x' = -x", x=0, values={"\ud800": 1}), "is no character"), (lambda m: saltus.Model("x' = -x", name="\ud800", x=0), "name: "),
+    (lambda m: saltus.Model.from_text("equations = \"x' = \ud800\""), "is no character"), (lambda m: saltus.Model.example("\ud800"), "is no character"),
+    (lambda m: m.run(until="\ud800"), "until: '.ud800' is no character"), (lambda m: m.orbit(section="\ud800"), "is no character"),
+    (lambda m: m.sweep({"\ud800": [1]}), "vary: '.ud800' is no character"), (lambda m: m.with_(F="\ud800"), "F: '.ud800' is no character"),
     (lambda m: m.run(until=1).events.of("foo"), "no kind of event 'foo'"), (lambda m: m.run(until=1).events.of("slid"), "did you mean 'slide'")])
 def test_values_that_are_no_values(call, says):
     with pytest.raises(saltus.UsageError, match=says):

@@ -532,10 +532,14 @@ void by_cells(Study& study, Basins& result) {
   result.images = map_cells(study);
   result.computed = result.images.size();
   if (study.interrupted) {
+    // Paths that end at a cell that was not mapped do not end in the sink: all such cells are one, which stays where it
+    // is.
     std::vector<CellIndex> followed = result.images;
+    CellIndex unknown = not_mapped;
     for (std::size_t cell = 0; cell < followed.size(); ++cell) {
       if (followed[cell] != not_mapped) continue;
-      followed[cell] = static_cast<CellIndex>(cell);  // paths that end here do not end in the sink
+      if (unknown == not_mapped) unknown = static_cast<CellIndex>(cell);
+      followed[cell] = unknown;
       --result.computed;
     }
     result.mapping = follow_cells(followed);

@@ -165,6 +165,7 @@ Followed OrbitCurve::functions() {
           .special = [this](const Located& l) { return special(l); },
           .pass = [this](const Located& l) { return pass(l); },
           .anew = [this](const Located& l) { return past_the_cut(l); },
+          .lost = [this](const CurvePoint& p) { return nearly_vanished(p); },
           .renew =
               [this](const CurvePoint& p) {
                 // Near a fold the parameter does not say where on the curve it is.
@@ -186,6 +187,24 @@ Followed OrbitCurve::functions() {
                 }
                 return problem_.renew_phase(p.z) ? std::optional<Vec>(p.z) : std::nullopt;
               }};
+}
+
+/// Impacts that accumulate end in rounding before they vanish: gaps between them are as their times to the fourth
+/// power.
+std::optional<Located> OrbitCurve::nearly_vanished(const CurvePoint& p) {
+  constexpr double small = 1e-3;  // of the period
+  const OrbitView& v = view(p);
+  if (!fine_ || !kept_.empty()) return std::nullopt;
+  for (size_t last = 1; last + 1 < v.legs.size(); ++last) {
+    if (v.legs[last].event.resting.empty()) continue;
+    double length = std::abs(v.legs[last].length);
+    for (size_t first = last; first > 1 && precedes(v.legs[first - 1], v.legs[last]); --first)
+      length += std::abs(v.legs[first - 1].length);
+    if (!(length < small * v.period)) continue;
+    const Test test{fmt::format("time {}", last), v.legs[last].length * problem_.direction(), true};
+    return Located{.test = test, .point = p, .before = p, .behind = p};
+  }
+  return std::nullopt;
 }
 
 bool OrbitCurve::falls_back(const CurvePoint& p) {

@@ -262,13 +262,34 @@ CurveEnd Continuation::walk(CurvePoint from) {
     if (outside(from.z, from.tangent) >= 0) return {"range", {}, from.z[n - 1]};
     std::optional<CurvePoint> next;
     double made = 0;
-    for (;; step /= 2) {
-      if (step < options_.smallest_step) return {"failed", "Newton's method does not converge", from.z[n - 1]};
+    // Beyond a change of the problem; the end of the curve where there is nothing.
+    const auto cross = [&](const Located& l, const std::optional<Passage>& anew) -> std::optional<CurveEnd> {
+      const Passage passage = anew ? *anew : followed_.pass(l);
+      if (!passage.goes_on) return CurveEnd{passage.why, passage.detail, l.point.z[l.point.z.size() - 1]};
+      std::optional<CurvePoint> again = start(passage.z);
+      if (!again)
+        return CurveEnd{"failed", "Newton's method does not converge behind the special point", l.point.z[n - 1]};
+      from = again->last_slope() * passage.along < 0 ? again->reversed() : *again;
+      if (const Index out = outside(from.z, Vec::Zero(from.z.size())); out >= 0)
+        from = at_bound(from, from.z, out).value_or(from);
+      same_problem = false;
+      step = std::min(options_.first_step, std::max(made, 10 * options_.smallest_step));
+      tests = followed_.tests(from);
+      if (!followed_.point(from)) return CurveEnd{"stopped", {}, from.z[from.z.size() - 1]};
+      return std::nullopt;
+    };
+    for (; step >= options_.smallest_step; step /= 2) {
       next = correct(from, step, from.z + step * from.tangent.cwiseProduct(scale), true);
       if (!next || next->tangent.dot(from.tangent) < options_.bend || next->iterations > hard) continue;
       if (followed_.near && !followed_.near(*next)) continue;
       made = step;
       break;
+    }
+    if (made == 0) {
+      const std::optional<Located> gone = followed_.lost ? followed_.lost(from) : std::nullopt;
+      if (!gone) return {"failed", "Newton's method does not converge", from.z[n - 1]};
+      if (const std::optional<CurveEnd> end = cross(*gone, std::nullopt)) return *end;
+      continue;
     }
     bool last = false;
     if (const Index out = outside(next->z, Vec::Zero(n)); out >= 0) {  // exactly onto the end of the range
@@ -337,23 +358,11 @@ CurveEnd Continuation::walk(CurvePoint from) {
         if (!anew && !followed_.special(l)) return {"stopped", {}, l.point.z[n - 1]};
         continue;
       }
-      const Passage passage = anew ? *anew : followed_.pass(l);
-      if (!passage.goes_on) return {passage.why, passage.detail, l.point.z[l.point.z.size() - 1]};
-      std::optional<CurvePoint> again = start(passage.z);
-      if (!again) return {"failed", "Newton's method does not converge behind the special point", l.point.z[n - 1]};
-      from = again->last_slope() * passage.along < 0 ? again->reversed() : *again;
-      if (const Index out = outside(from.z, Vec::Zero(from.z.size())); out >= 0)
-        from = at_bound(from, from.z, out).value_or(from);
+      if (const std::optional<CurveEnd> end = cross(l, anew)) return *end;
       broken = true;
-      same_problem = false;
       break;
     }
-    if (broken) {
-      step = std::min(options_.first_step, std::max(made, 10 * options_.smallest_step));
-      tests = followed_.tests(from);
-      if (!followed_.point(from)) return {"stopped", {}, from.z[from.z.size() - 1]};
-      continue;
-    }
+    if (broken) continue;
     travelled += made;
     // A turn between two points without a zero of the last unknown's slope would be a jump to another curve.
     from = *next;

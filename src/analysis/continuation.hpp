@@ -79,6 +79,8 @@ struct Followed {
   std::function<Passage(const Located&)> pass;
   /// The same where it means nothing: the start of the step in other unknowns, from which it is made again. Or nothing.
   std::function<std::optional<Passage>(const Located&)> anew{};
+  /// Where no step can be made any more: what has vanished there but for rounding. Or nothing.
+  std::function<std::optional<Located>(const CurvePoint&)> lost{};
   /// Called between steps; may change the unknowns. Gives the point anew, or nothing.
   std::function<std::optional<Vec>(const CurvePoint&)> renew;
 };

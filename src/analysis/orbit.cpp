@@ -32,19 +32,20 @@ Orbit try_orbit(const Program& program, const OrbitOptions& options) {
 }
 
 OrbitSearch::OrbitSearch(const Program& program, const OrbitOptions& options)
-    : options_(options), direction_(options.backward ? -1.0 : 1.0), model_(program.model()), program_(&program) {
-  if (std::any_of(model_.sections.begin(), model_.sections.end(), [](const Section& s) { return s.stop; })) {
-    for (Section& s : model_.sections) s.stop = false;
-    use_model();
+    : options_(options), direction_(options.backward ? -1.0 : 1.0), program_(&program) {
+  if (std::any_of(model().sections.begin(), model().sections.end(), [](const Section& s) { return s.stop; })) {
+    Model endless = model();
+    for (Section& s : endless.sections) s.stop = false;
+    use_model(std::move(endless));
   }
   section_ = options.section;
-  const bool by_clock = section_ >= 0 && model_.sections[at(section_)].kind == Section::Kind::every;
-  const std::optional<Period> period = period_in_time(model_, options.run.parameters);
-  forced_ = (period.has_value() || !model_.autonomous()) &&
-            (options.driven || by_clock || time_counts(model_, options.run.parameters));
+  const bool by_clock = section_ >= 0 && model().sections[at(section_)].kind == Section::Kind::every;
+  const std::optional<Period> period = period_in_time(model(), options.run.parameters);
+  forced_ = (period.has_value() || !model().autonomous()) &&
+            (options.driven || by_clock || time_counts(model(), options.run.parameters));
   if (period && forced_) clock_ = period->value;
   if (by_clock) {
-    const double every = constant_value(model_.sections[at(section_)].value, options.run.parameters);
+    const double every = constant_value(model().sections[at(section_)].value, options.run.parameters);
     const double ratio = clock_ > 0 ? every / clock_ : 0;
     const bool whole = std::abs(ratio - std::round(ratio)) < 1e-9 && ratio > 0.5;
     if (forced_ && (clock_ == 0 || whole)) clock_ = every;
@@ -76,11 +77,11 @@ Orbit OrbitSearch::find() {
   return orbit;
 }
 
-/// The model has become another one than that of the program.
-void OrbitSearch::use_model() {
+/// Another model from here on than that of the program that was given.
+void OrbitSearch::use_model(Model model) {
   shooting_.reset();
   simulator_.reset();
-  own_program_.emplace(model_);
+  own_program_.emplace(std::move(model));
   program_ = &*own_program_;
 }
 
@@ -97,15 +98,15 @@ void OrbitSearch::solve(Begin begin, Orbit& orbit) {
     size_ = sizes_of(now);
     find_shift(begin, now);
     std::vector<Leg> legs = legs_of(begin, now);
-    const std::vector<Leg> frozen = legs;
-    if (!newton(legs, begin, orbit)) fail_newton(legs.size(), orbit.residual);
+    if (!newton(legs, begin, now, orbit)) fail_newton(legs.size(), orbit.residual);
     land(begin, legs.front().arc);
     now = lap_of_solved(begin);
+    if (now.judged) break;
     if (now.whole && open_by(begin, now) < closes * std::max(1.0, 1e-3 * now.monodromy.norm()) &&
-        same_signature(legs_of(begin, now), frozen))
+        same_signature(legs_of(begin, now), legs))
       break;
     require_whole(now);
-    if (attempt >= most_signatures) fail_signature(legs_of(begin, now), frozen, open_by(begin, now));
+    if (attempt >= most_signatures) fail_signature(legs_of(begin, now), legs, open_by(begin, now));
   }
   require_motion(begin, now);
   shorten(begin, now, orbit);
@@ -117,7 +118,7 @@ void OrbitSearch::solve(Begin begin, Orbit& orbit) {
 /// search is measured by what it was on the way, or by the others.
 std::vector<double> OrbitSearch::sizes_of(const Lap& lap) const {
   constexpr double nothing = 1e-4;
-  std::vector<double> out = sizes_on(lap.run.pieces, model_.states.size());
+  std::vector<double> out = sizes_on(lap.run.pieces, model().states.size());
   const double largest = *std::max_element(out.begin(), out.end());
   for (size_t i = 0; i < out.size(); ++i) {
     const double before = on_the_way_.empty() ? 0.0 : on_the_way_[i];
@@ -176,7 +177,7 @@ void OrbitSearch::shorten(Begin& begin, Lap& now, Orbit& orbit) {
     if (!less.whole || open_by(shorter, less) > closes) continue;
     std::vector<Leg> legs = legs_of(shorter, less);
     Orbit better = orbit;
-    if (newton(legs, shorter, better)) {
+    if (newton(legs, shorter, less, better)) {
       orbit = better;
       less = lap_of_solved(shorter);
     }
@@ -197,7 +198,7 @@ void OrbitSearch::to_section(Begin& begin, Lap& now) {
   now = lap(begin, true);
   Orbit orbit;
   std::vector<Leg> legs = legs_of(begin, now);
-  if (newton(legs, begin, orbit)) now = lap_of_solved(begin);
+  if (newton(legs, begin, now, orbit)) now = lap_of_solved(begin);
 }
 
 void OrbitSearch::find_shift(const Begin& begin, const Lap& lap) {
@@ -218,19 +219,19 @@ double OrbitSearch::open_by(const Begin& begin, const Lap& lap) const {
 
 /// A state that nothing depends on, not even itself, need not come back.
 void OrbitSearch::leave_out() {
-  const size_t n = model_.states.size();
+  const size_t n = model().states.size();
   left_out_.assign(n, true);
-  std::vector<Expr> all = model_.form.f;
-  for (const Switch& s : model_.form.switches) all.push_back(s.surface);
-  for (const Gap& g : model_.form.gaps) all.push_back(g.gap);
-  for (const Counter& c : model_.form.counters) all.push_back(c.phase);
-  for (const LoweredJump& j : model_.form.jumps) {
+  std::vector<Expr> all = model().form.f;
+  for (const Switch& s : model().form.switches) all.push_back(s.surface);
+  for (const Gap& g : model().form.gaps) all.push_back(g.gap);
+  for (const Counter& c : model().form.counters) all.push_back(c.phase);
+  for (const LoweredJump& j : model().form.jumps) {
     all.push_back(j.on);
     for (const Assignment& a : j.set) all.push_back(a.value);
     for (const Assignment& a : j.set) left_out_[at(a.state)] = false;
     if (j.when) all.push_back(*j.when);
   }
-  if (section_ >= 0) all.push_back(model_.form.sections[at(section_)]);
+  if (section_ >= 0) all.push_back(model().form.sections[at(section_)]);
   for (const Expr& s : symbols_in(all)) {
     if (s.is_symbol(SymbolKind::state)) left_out_[at(s.symbol().index)] = false;
   }

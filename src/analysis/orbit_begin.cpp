@@ -86,15 +86,16 @@ void OrbitSearch::add_plane() {
   Expr plane = 0.0;
   for (size_t i = 0; i < x.size(); ++i) {
     if (left_out_[i]) continue;
-    const Expr moved = state_symbol(model_, static_cast<int>(i)) - Expr(x[i]);
+    const Expr moved = state_symbol(model(), static_cast<int>(i)) - Expr(x[i]);
     plane = plane + Expr(f[ix(i)] / f.norm()) * around(static_cast<int>(i), moved);
   }
-  model_.sections.push_back(
+  Model with_plane = model();
+  with_plane.sections.push_back(
       {.name = "plane", .kind = Section::Kind::on, .value = plane, .direction = Direction::rising});
-  model_.form.sections.push_back(plane);
-  section_ = static_cast<int>(model_.sections.size()) - 1;
+  with_plane.form.sections.push_back(plane);
+  section_ = static_cast<int>(with_plane.sections.size()) - 1;
   plane_start_ = Begin{x, t, 1};
-  use_model();
+  use_model(std::move(with_plane));
 }
 
 /// How far a state is from a place; a state that grows by multiples of a number comes back to it after each.
@@ -135,7 +136,7 @@ OrbitSearch::Begin OrbitSearch::take_guess() {
 /// Whether a point lies near the section and passes it the right way; of sections that are events nobody can tell.
 bool OrbitSearch::is_on_section(const Begin& begin) {
   constexpr double near = 1e-2;  // of the size of the state
-  const Section& section = model_.sections[at(section_)];
+  const Section& section = model().sections[at(section_)];
   if (section.kind != Section::Kind::on) return true;
   const Arc arc = arc_at(begin);
   const Variation::GuardSlope slope = variation().section(section_, arc, begin.x, begin.t);
@@ -150,7 +151,7 @@ bool OrbitSearch::is_on_section(const Begin& begin) {
 /// a section ends no leg.
 bool OrbitSearch::leaps_over_section(const Begin& begin) {
   constexpr double far = 1e-6;  // of the size of the state
-  if (section_ < 0 || model_.sections[at(section_)].kind != Section::Kind::on) return false;
+  if (section_ < 0 || model().sections[at(section_)].kind != Section::Kind::on) return false;
   const Variation::GuardSlope slope = variation().section(section_, arc_at(begin), begin.x, begin.t);
   const ConstView x = column_at(begin.x.data(), ix(begin.x.size()));
   return std::abs(slope.value) > far * slope.by_state.norm() * x.norm();
@@ -216,7 +217,7 @@ OrbitSearch::Begin OrbitSearch::settle() {
 
 /// One run after the other, on a clock that does not drift.
 OrbitSearch::Returns OrbitSearch::returns_by_clock(const Begin& begin) {
-  Returns out{.size = std::vector<double>(model_.states.size(), 0.0), .last = begin.x};
+  Returns out{.size = std::vector<double>(model().states.size(), 0.0), .last = begin.x};
   long reports = 0;
   RunOptions o = base(begin.t, clock_);
   o.on_piece = [&](const Piece& piece, const Arc&) { note_size(piece, out.size); };
@@ -239,12 +240,12 @@ OrbitSearch::Returns OrbitSearch::returns_by_clock(const Begin& begin) {
 
 /// One run, watched for coming to rest and for never returning.
 OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
-  Returns out{.size = std::vector<double>(model_.states.size(), 0.0), .last = begin.x};
+  Returns out{.size = std::vector<double>(model().states.size(), 0.0), .last = begin.x};
   // As good as for ever, but not so long that beside it a flight of a ball is no time at all.
   const double forever = 1e7 * std::max(std::abs(options_.run.until - options_.run.from), 1e-6);
   RunOptions o = base(begin.t, forced_ ? clock_ * (static_cast<double>(options_.most_returns) + 0.5) : forever);
   o.initial = begin.x;
-  Lookout lookout(model_, o, section_);
+  Lookout lookout(model(), o, section_);
   QuietPlace place(true);  // with a clock an orbit may begin anywhere: not on what ends its legs
   long seen = 0, reports = 0;
   bool gave_up = false;
@@ -268,7 +269,7 @@ OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
   if (plane_start_ && lookout.verdict().starts_with("comes to rest"))
     throw Failure{"equilibrium", "the run comes to rest: there is no orbit here; try `equilibrium`"};
   if (out.times.size() < 2 && run.end.why != Why::stop) {
-    const std::string& name = model_.sections[at(section_)].name;
+    const std::string& name = model().sections[at(section_)].name;
     const std::string lost = plane_start_ ? "the run does not come back to where it has been: if it comes to rest, try "
                                             "`equilibrium`; if it is on its way to an orbit, a larger `until`"
                                           : fmt::format("the run does not return to the section '{}'", name);
@@ -341,7 +342,7 @@ int OrbitSearch::nearest_recurrence(const Settling& settling) const {
 /// Wraps of time counted as at the beginning of the first period.
 void OrbitSearch::count_anew(Arc& arc, const Begin& begin) {
   const Arc first = arc_at(begin);
-  for (const Counter& c : model_.form.counters) {
+  for (const Counter& c : model().form.counters) {
     const std::vector<Expr> symbols = symbols_in(std::span(&c.phase, 1));
     const bool timed =
         std::none_of(symbols.begin(), symbols.end(), [](const Expr& e) { return e.is_symbol(SymbolKind::state); });

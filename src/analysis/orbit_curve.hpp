@@ -43,6 +43,7 @@ class OrbitCurve {
   std::optional<CurvePoint> kept_apart(const CurvePoint& from);
   Followed functions();
   /// Whether a step has led to an orbit of a part of the period, counted several times: another branch, close by.
+  std::optional<Located> nearly_vanished(const CurvePoint& p);
   bool falls_back(const CurvePoint& p);
   /// Ends in terms of the first parameter.
   BranchEnd walk(const CurvePoint& from, int direction);

@@ -11,11 +11,8 @@ namespace {
 
 constexpr double converged = 1e-12;  ///< relative residual of Newton's method
 constexpr double nearly_converged = 1e3 * converged;
-constexpr double singular = 1e-6;     ///< reciprocal condition of a matrix that may be singular but for errors
-constexpr double of_a_family = 1e-8;  ///< pivots that count as zero then
-constexpr double short_step = 1e-4;   ///< steps below it leave the matrix nearly as it was
-constexpr double last_step = 1e-9;    ///< steps below it lead to what has converged
-constexpr double small_row = 1e-3;    ///< in units of the states and times: rows below it keep their length
+constexpr double short_step = 1e-4;  ///< steps below it leave the matrix nearly as it was
+constexpr double last_step = 1e-9;   ///< steps below it lead to what has converged
 
 }  // namespace
 
@@ -38,7 +35,7 @@ OrbitSearch::Lap OrbitSearch::lap(const Begin& begin, bool tangents) {
 
 OrbitSearch::Lap OrbitSearch::lap(const Begin& begin, bool tangents, int passings) {
   Lap out;
-  const size_t n = model_.states.size();
+  const size_t n = model().states.size();
   RunOptions o = base(begin.t, forced_ || section_ < 0 ? clock_ * begin.returns : 1e9);
   o.initial = begin.x;
   o.keep_pieces = true;
@@ -79,31 +76,26 @@ OrbitSearch::Lap OrbitSearch::lap(const Begin& begin, bool tangents, int passing
 
 /// As a run with its tangents, from where Newton's method has led.
 OrbitSearch::Lap OrbitSearch::lap_of_solved(const Begin& begin) {
-  Lap out = lap(begin, false);
+  Lap out = solved_lap_ ? *std::exchange(solved_lap_, std::nullopt) : lap(begin, false);
   if (!tangents_of_legs(out)) out = lap(begin, true);
   return out;
 }
 
 /// The tangents of a run are those of the legs, which are known, where switches change one at a time.
 bool OrbitSearch::tangents_of_legs(Lap& lap) {
-  const auto is_simple = [](const Leg& leg) {
-    const Transition& e = leg.event;
-    return leg.end == Leg::End::guard && e.guards.size() == 1 && e.guards[0].kind != GuardKind::jump &&
-           e.jumps.empty() && e.hits.empty() && e.resting.empty() && e.counters_before == e.counters;
-  };
   if (section_ >= 0 || !lap.whole) return false;
   size_t k = 0;
   for (const Leg& leg : solved_) {
     if (!leg.happens) continue;
     const bool same = k < lap.run.transitions.size() && lap.run.transitions[k].before == leg.event.before &&
                       lap.run.transitions[k].after == leg.event.after;
-    if (!same || !is_simple(leg)) return false;
+    if (!same || !changes_one_switch(leg)) return false;
     ++k;
   }
   if (k != lap.run.transitions.size()) return false;
   variation().forget_events();
   lap.factors = shooting_->factors(solved_, solved_shot_);
-  const Index n = ix(model_.states.size());
+  const Index n = ix(model().states.size());
   lap.monodromy = Mat::Identity(n, n);
   for (size_t i = 0; i < solved_.size(); ++i) {
     const double before = (solved_shot_.ends[i].tangents * lap.monodromy).norm();
@@ -118,7 +110,7 @@ bool OrbitSearch::tangents_of_legs(Lap& lap) {
 void OrbitSearch::meet_event(Lap& out, bool tangents) {
   if (!out.whole || section_ < 0 || out.run.arcs.empty()) return;
   const Arc &last = out.run.last, &first = out.run.arcs.front();
-  if (last.mode == first.mode || model_.sections[at(section_)].kind != Section::Kind::on) return;
+  if (last.mode == first.mode || model().sections[at(section_)].kind != Section::Kind::on) return;
   Transition e{.t = out.run.end.t, .before = last.mode, .after = first.mode};
   e.x_minus = e.x_plus = out.run.end.state;
   e.counters_before = e.counters = last.counters;
@@ -137,23 +129,23 @@ void OrbitSearch::meet_event(Lap& out, bool tangents) {
     variation().through(e);
     out.stretch.push_back(before > 0 ? variation().tangents().norm() / before : 0);
   }
-  for (Event& event : events_of(e, model_)) out.run.events.push_back(std::move(event));
+  for (Event& event : events_of(e, model())) out.run.events.push_back(std::move(event));
 }
 
 std::vector<Leg> OrbitSearch::legs_of(const Begin& begin, const Lap& lap) const {
-  const bool by_event = section_ >= 0 && model_.sections[at(section_)].kind != Section::Kind::on;
+  const bool by_event = section_ >= 0 && model().sections[at(section_)].kind != Section::Kind::on;
   std::vector<Leg> legs = saltus::legs_of(lap.run, begin.x, begin.t, direction_, !by_event);
   if (!by_event && section_ >= 0) legs.back().end = Leg::End::section;
   return legs;
 }
 
 Closing OrbitSearch::closing() const {
-  const Index n = ix(model_.states.size());
+  const Index n = ix(model().states.size());
   return {.free = left_out_, .sign = Vec::Ones(n), .shift = column_at(shift_.data(), n)};
 }
 
 bool OrbitSearch::equations(Descent& of, double t0) {
-  return shooting_->equations(of.legs, closing(), t0, {}, section_, of.r, of.J, &of.shot);
+  return shooting_->equations(of.legs, closing(), t0, section_, of.r, of.slopes, &of.shot);
 }
 
 /// As they stand in the equations. A leg ends where the next one begins, the last one where the first does.
@@ -174,7 +166,7 @@ double OrbitSearch::Units::size_of(const Vec& r) const { return r.cwiseQuotient(
 double OrbitSearch::Units::size_of_step(const Vec& step) const { return step.cwiseQuotient(of_unknowns).max_abs(); }
 
 OrbitSearch::Units OrbitSearch::units_of(const std::vector<Leg>& legs) const {
-  Units out{.state = Vec::Constant(ix(model_.states.size()), 1e-300)};
+  Units out{.state = Vec::Constant(ix(model().states.size()), 1e-300)};
   for (const Leg& leg : legs) {
     out.state = out.state.cwiseMax(leg.x.cwiseAbs());
     out.length += std::abs(leg.length);
@@ -183,13 +175,22 @@ OrbitSearch::Units OrbitSearch::units_of(const std::vector<Leg>& legs) const {
   return out;
 }
 
-/// Newton's method on the frozen signature. Says whether it has converged; `begin` is moved.
-bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
+/// Newton's method on the frozen signature, of which `lap` is the run. Says whether it has converged; `begin` is moved.
+bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, const Lap& lap, Orbit& orbit) {
   Units units = units_of(legs);
   shooting_->set_size(units.state, units.length);
+  const bool plain = may_be_run(legs);
+  // Where the first step is the last but one it starts from legs as the others do: steps of runs end elsewhere.
+  if (plain && open_by(begin, lap) > short_step) shooting_->take_flights(legs, begin.t, lap.run);
   Descent now{.legs = with_nodes(std::move(legs), *shooting_, begin.t, units.state)};
   units.set(now.legs, *shooting_);
-  const bool solved = descend_to_orbit(now, units, begin.t, orbit);
+  now.may_be_run = plain && may_be_run(now.legs);
+  solved_lap_.reset();
+  bool solved = descend_to_orbit(now, units, begin.t, orbit);
+  if (solved && !now.formed && !run_instead(now, units, begin, orbit)) {
+    now.may_be_run = false;
+    solved = descend_to_orbit(now, units, begin.t, orbit);
+  }
   if (solved) {
     begin.x.assign(now.legs.front().x.begin(), now.legs.front().x.end());
     solved_ = now.legs;
@@ -199,8 +200,41 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit) {
   return solved;
 }
 
+/// Whether a run could take the place of the legs: switches change one at a time, and nothing grows much.
+bool OrbitSearch::may_be_run(const std::vector<Leg>& legs) const {
+  const auto plain = [](const Leg& leg) {
+    return leg.happens ? changes_one_switch(leg) : leg.end != Leg::End::part && leg.end != Leg::End::section;
+  };
+  for (Index i = 0; i < ix(model().states.size()); ++i) {
+    if (!shooting_->vanishing(i).empty()) return false;
+  }
+  return section_ < 0 && std::all_of(legs.begin(), legs.end(), plain);
+}
+
+/// The run that judges the orbit flies its legs once more: where it closes as they do, it takes their place, and their
+/// tangents are found along it.
+bool OrbitSearch::run_instead(Descent& now, const Units& units, const Begin& begin, Orbit& orbit) {
+  Begin there = begin;
+  there.x.assign(now.legs.front().x.begin(), now.legs.front().x.end());
+  land(there, now.legs.front().arc);
+  Lap run = lap(there, false);
+  if (!run.whole || !(open_by(there, run) < converged)) return false;
+  Descent on_run{.legs = legs_of(there, run)};
+  if (on_run.legs.size() != now.legs.size() || !same_signature(on_run.legs, now.legs)) return false;
+  shooting_->take_flights(on_run.legs, there.t, run.run);
+  if (!equations(on_run, there.t)) return false;
+  on_run.size = units.size_of(on_run.r);
+  if (!(on_run.size < converged)) return false;
+  orbit.residual = on_run.size;
+  run.judged = true;
+  now = std::move(on_run);
+  solved_lap_ = std::move(run);
+  return true;
+}
+
 bool OrbitSearch::descend_to_orbit(Descent& now, const Units& units, double t0, Orbit& orbit) {
   orbit.residual = std::nan("");
+  now.formed = true;
   if (!equations(now, t0)) return false;
   Descent next{.legs = now.legs};
   now.size = units.size_of(now.r);
@@ -209,26 +243,13 @@ bool OrbitSearch::descend_to_orbit(Descent& now, const Units& units, double t0, 
   bool family = false;
   const double of_flow =
       std::max(nearly_converged, 100 * options_.run.tolerance);  // no orbit of a family closes better
-  std::optional<Orthogonal> shortest;
   for (int iteration = 0; iteration < 40 && now.size >= 1e-15; ++iteration) {
     orbit.residual = now.size;
-    const Vec& unit = units.of_unknowns;
-    // A row that vanishes but for errors stays nothing: a state that turns on its section, on an orbit of a family.
-    Mat scaled = now.J * unit.asDiagonal();
-    const Vec rows = scaled.row_norms().cwiseMax(small_row * units.of_rows).cwiseMax(1e-300);
-    scaled = rows.cwiseInverse().asDiagonal() * scaled;
-    const Vec r = now.r.cwiseQuotient(rows);
-    const Lu lu(scaled);
-    // Where orbits come in families (a centre) no step is the only one: the shortest leads to the nearest of them.
-    if (lu.rcond() > singular) {
-      family = false;
-    } else {
-      shortest.emplace(scaled, of_a_family);
-      family = shortest->rank() < r.size();
-    }
-    const Vec step = -unit.cwiseProduct(family ? shortest->solve(r) : lu.solve(r));
+    const ShootingStep matrix(*shooting_, now.legs, closing(), now.slopes, units.of_unknowns, units.of_rows);
+    family = matrix.family();
+    const Vec step = -units.of_unknowns.cwiseProduct(matrix.solve(now.r));
     if (!step.allFinite()) return false;
-    const bool nearer = descend(now, next, step, {lu, rows, units, t0}, !family);
+    const bool nearer = descend(now, next, step, {matrix, units, t0}, !family);
     orbit.iterations += nearer ? now.steps : 1;
     if (!nearer) break;
     still = now.size >= 0.5 * best ? still + 1 : 0;
@@ -278,8 +299,8 @@ bool OrbitSearch::put_out(Descent& now, const Units& units, double t0) {
   return true;
 }
 
-/// The legs as they stand in `from` and moved by a share of a step; whether that is sane. What a step would move by less
-/// than rounding stays as it is: a valve that is shut is shut.
+/// The legs as they stand in `from` and moved by a share of a step; whether that is sane. What a step would move by
+/// less than rounding stays as it is: a valve that is shut is shut.
 bool OrbitSearch::move_legs(std::vector<Leg>& legs, const std::vector<Leg>& from, const Vec& step, double share,
                             const Units& units) {
   const Index n = units.state.size();
@@ -305,6 +326,7 @@ bool OrbitSearch::descend(Descent& now, Descent& next, const Vec& step, const Li
   for (int halving = 0; halving < 12; ++halving, share /= 2) {
     if (!move_legs(next.legs, now.legs, step, share, units)) continue;
     next.tries = now.tries;
+    next.may_be_run = now.may_be_run;
     next.steps = 1;
     next.moved = moves;
     if (share == 1 && regular && moves < short_step && moves >= last_step) {
@@ -320,8 +342,7 @@ bool OrbitSearch::descend(Descent& now, Descent& next, const Vec& step, const Li
     next.size = units.size_of(next.r);
     // The next step, with the matrix as it is, tells whether this one leads nearer also where residuals do not.
     const bool falls = next.size < 0.9 * now.size || next.size < 1e-9;
-    const bool nearer =
-        falls || (now.tries > 0 && at.lu.solve(next.r.cwiseQuotient(at.rows)).max_abs() < (1 - share / 2) * moves);
+    const bool nearer = falls || (now.tries > 0 && at.matrix.solve_regular(next.r).max_abs() < (1 - share / 2) * moves);
     if (!nearer && share >= 1e-3) continue;
     if (!falls) --next.tries;
     std::swap(now, next);
@@ -337,12 +358,18 @@ bool OrbitSearch::finish(Descent& next, const Linear& at) {
   constexpr double closes = 1e-9, rounding = 4e-15;
   if (!shooting_->residual(next.legs, closing(), at.t0, section_, next.r)) return false;
   const double size = at.units.size_of(next.r);
-  if (!(size < closes && 2 * size * size / next.moved < rounding)) return false;
+  const double left = 2 * size * size / next.moved;
+  if (!(size < closes && left < rounding)) return false;
   if (size >= 1e-15) {
-    const Vec step = -at.units.of_unknowns.cwiseProduct(at.lu.solve(next.r.cwiseQuotient(at.rows)));
+    const Vec step = -at.units.of_unknowns.cwiseProduct(at.matrix.solve_regular(next.r));
     if (!step.allFinite() || !move_legs(next.legs, next.legs, step, 1, at.units)) return false;
     next.moved = at.units.size_of_step(step);
     ++next.steps;
+  }
+  if (next.may_be_run) {
+    next.formed = false;
+    next.size = std::min(size, left);
+    return true;
   }
   if (!equations(next, at.t0)) return false;
   next.size = at.units.size_of(next.r);

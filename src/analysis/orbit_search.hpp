@@ -8,6 +8,7 @@
 
 #include "analysis/orbit.hpp"
 #include "analysis/settle.hpp"
+#include "analysis/shooting_step.hpp"
 #include "analysis/signature.hpp"
 #include "flow/variation.hpp"
 
@@ -48,6 +49,7 @@ class OrbitSearch {
     std::vector<double> stretch;  ///< per transition
     std::vector<std::string> notes;
     bool whole = false;
+    bool judged = false;  ///< it has the signature it was solved for, and closes
   };
   /// Residuals and steps are measured in units of the states and of the period.
   struct Units {
@@ -62,16 +64,17 @@ class OrbitSearch {
   struct Descent {
     std::vector<Leg> legs;
     Vec r;
-    Mat J;
+    std::vector<LegSlopes> slopes{};
     Shot shot{};
     double size = 0, moved = 0;  ///< of the residual, and of the last step
     int steps = 0;               ///< made at once
     int tries = 8;               ///< steps after which the residual may be larger
+    bool may_be_run = false;     ///< a run may take the place of the last flight
+    bool formed = true;          ///< the equations are those of these legs
   };
-  /// The equations of a step: the matrix in units, its rows divided by `rows`.
+  /// The equations of a step.
   struct Linear {
-    const Lu& lu;
-    const Vec& rows;
+    const ShootingStep& matrix;
     const Units& units;
     double t0;
   };
@@ -80,7 +83,8 @@ class OrbitSearch {
   void leave_out();
   RunOptions base(double from, double length) const;
   void make_engines();
-  void use_model();
+  void use_model(Model model);
+  const Model& model() const { return program_->model(); }
   Variation& variation() { return shooting_->variation(); }
   void solve(Begin begin, Orbit& orbit);
   [[noreturn]] void fail_newton(size_t legs, double residual) const;  ///< no residual: there are no equations
@@ -121,7 +125,9 @@ class OrbitSearch {
   Closing closing() const;
   bool equations(Descent& of, double t0);
   Units units_of(const std::vector<Leg>& legs) const;
-  bool newton(std::vector<Leg>& legs, Begin& begin, Orbit& orbit);
+  bool newton(std::vector<Leg>& legs, Begin& begin, const Lap& lap, Orbit& orbit);
+  bool may_be_run(const std::vector<Leg>& legs) const;
+  bool run_instead(Descent& now, const Units& units, const Begin& begin, Orbit& orbit);
   bool descend_to_orbit(Descent& now, const Units& units, double t0, Orbit& orbit);
   static bool move_legs(std::vector<Leg>& legs, const std::vector<Leg>& from, const Vec& step, double share,
                         const Units& units);
@@ -138,9 +144,8 @@ class OrbitSearch {
 
   OrbitOptions options_;
   double direction_;
-  Model model_;
-  const Program* program_;             ///< the one that was given, as long as the model is its
-  std::optional<Program> own_program_;  ///< where it is not: with a section more, or runs that no section ends
+  const Program* program_;              ///< the one that was given, or our own
+  std::optional<Program> own_program_;  ///< of another model: with a section more, or runs that no section ends
   std::optional<Simulator> simulator_;
   std::optional<Shooting> shooting_;
   bool forced_ = false;
@@ -149,7 +154,8 @@ class OrbitSearch {
   std::optional<Begin> plane_start_;
   std::vector<Leg> solved_;  ///< by Newton's method
   Shot solved_shot_;
-  std::optional<Arc> last_arc_;  ///< at the end of the run that settled
+  std::optional<Lap> solved_lap_;  ///< the run from there, where it is known
+  std::optional<Arc> last_arc_;    ///< at the end of the run that settled
   std::vector<bool> left_out_;
   std::vector<double> on_the_way_;  ///< the sizes of the states before they settled
   std::vector<double> size_, shift_;

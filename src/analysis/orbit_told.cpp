@@ -36,11 +36,11 @@ void OrbitSearch::tell(const Begin& begin, Lap& now, Orbit& orbit) {
 
 /// The stretches between events, and what ends each.
 void OrbitSearch::tell_legs(const Begin& begin, const Lap& now, Orbit& orbit) const {
-  const int visible = model_.form.visible;
+  const int visible = model().form.visible;
   double t = begin.t;
   size_t k = 0;
   for (const Transition& e : now.run.transitions) {
-    const std::vector<Event> events = events_of(e, model_);
+    const std::vector<Event> events = events_of(e, model());
     const double stretch = k < now.stretch.size() ? now.stretch[k] : 1;
     ++k;
     if (events.empty() || e.guards.empty()) continue;
@@ -49,7 +49,7 @@ void OrbitSearch::tell_legs(const Begin& begin, const Lap& now, Orbit& orbit) co
     orbit.legs.push_back({visible_mode(e.before, visible), std::abs(e.t - t), text, stretch});
     t = e.t;
   }
-  const bool by_event = section_ >= 0 && model_.sections[at(section_)].kind != Section::Kind::on;
+  const bool by_event = section_ >= 0 && model().sections[at(section_)].kind != Section::Kind::on;
   if (!by_event)
     orbit.legs.push_back({visible_mode(now.run.last.mode, visible), std::abs(now.run.end.t - t),
                           section_ >= 0 ? "section" : "clock", 1});

@@ -1,7 +1,9 @@
 #include "analysis/shooting.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "base/index.hpp"
 #include "flow/smooth.hpp"
@@ -76,7 +78,16 @@ std::vector<WatchedSeries> series_seen(const Program& program, const Smooth& smo
   return out;
 }
 
+/// Neither the state nor how tangents move with it.
+bool changes_nothing(const Transition& e) { return e.jumps.empty() && e.hits.empty() && e.resting.empty(); }
+
 }  // namespace
+
+bool changes_one_switch(const Leg& leg) {
+  const Transition& e = leg.event;
+  return leg.end == Leg::End::guard && e.guards.size() == 1 && e.guards[0].kind != GuardKind::jump &&
+         changes_nothing(e) && e.counters_before == e.counters;
+}
 
 Shooting::Shooting(const Program& program, const RunOptions& run, bool forced, double direction)
     : program_(program), run_(run), forced_(forced), direction_(direction), variation_(program, options()) {
@@ -109,6 +120,7 @@ RunOptions Shooting::options() const {
 void Shooting::bind(const std::vector<double>& parameters, const Mat& directions) {
   flights_.clear();
   directions_ = directions;
+  dt_ = {};
   if (run_.parameters == parameters) return;
   run_.parameters = parameters;
   flight_.parameters = parameters;
@@ -413,42 +425,45 @@ bool Shooting::flow_to_root(const Leg& leg, double t, std::vector<double>& x, Ma
   return arrival.rates.allFinite();
 }
 
-/// What ends a leg, with its slopes along the columns of z: by x_i, by T_i, by the start time, by parameters.
-bool Shooting::end_row(const Leg& leg, double t, std::span<const double> x, const Vec& f0, const Mat& z, const Mat& dt,
-                       int section, double& value, Mat& row) {
+/// What ends a short leg with zeros of its guard at its start, by x_i, by T_i, by the start time, by parameters.
+void Shooting::start_row(const Leg& leg, double t, const Vec& f0, double& value, Mat& row) {
+  // sum of c_j T^(j - known): zero with the guard, and regular where the leg vanishes.
   const Index n = program_.states(), d = directions_.cols();
-  const double end = t + leg.length;
-  if (leg.end == Leg::End::guard && leg.known > 0 && std::abs(leg.length) < short_leg * period_) {
-    // sum of c_j T^(j - known): zero with the guard, and regular where the leg vanishes.
-    Mat X = Mat::Zero(n, n + 1 + d), P = Mat::Zero(ix(run_.parameters.size()), n + 1 + d);
-    X.leftCols(n).setIdentity();
-    X.col(n) = f0;
-    if (d > 0) P.rightCols(d) = directions_;
-    const std::vector<double> start(leg.x.begin(), leg.x.end());
-    const int order = variation_.memory().order - 1;
-    const Variation::GuardSeries s =
-        variation_.guard_series(leg.guard, leg.arc, start, t, order, std::move(X), std::move(P));
-    const int last = static_cast<int>(s.value.size()) - 1;
-    value = 0;
-    row.setZero(1, n + 2 + d);
-    double power = 1, rate = 0;
-    double before = 0;  // T^(j - known - 1)
-    for (int j = leg.known; j <= last; ++j) {
-      value += s.value[j] * power;
-      rate += (j - leg.known) * s.value[j] * before;
-      row.leftCols(n) += s.tangent.row(j).leftCols(n) * power;
-      const double along = j < last ? (j + 1) * s.value[j + 1] : 0.0;
-      row(0, n + 1) += (along - s.tangent(j, n)) * power;
-      if (d > 0) row.rightCols(d) += s.tangent.row(j).rightCols(d) * power;
-      before = power;
-      power *= leg.length;
-    }
-    row(0, n) = rate;
-    return true;
+  Mat X = Mat::Zero(n, n + 1 + d), P = Mat::Zero(ix(run_.parameters.size()), n + 1 + d);
+  X.leftCols(n).setIdentity();
+  X.col(n) = f0;
+  if (d > 0) P.rightCols(d) = directions_;
+  const std::vector<double> start(leg.x.begin(), leg.x.end());
+  const int order = variation_.memory().order - 1;
+  const Variation::GuardSeries s =
+      variation_.guard_series(leg.guard, leg.arc, start, t, order, std::move(X), std::move(P));
+  const int last = static_cast<int>(s.value.size()) - 1;
+  value = 0;
+  row.setZero(1, n + 2 + d);
+  double power = 1, rate = 0;
+  double before = 0;  // T^(j - known - 1)
+  for (int j = leg.known; j <= last; ++j) {
+    value += s.value[j] * power;
+    rate += (j - leg.known) * s.value[j] * before;
+    row.leftCols(n) += s.tangent.row(j).leftCols(n) * power;
+    const double along = j < last ? (j + 1) * s.value[j + 1] : 0.0;
+    row(0, n + 1) += (along - s.tangent(j, n)) * power;
+    if (d > 0) row.rightCols(d) += s.tangent.row(j).rightCols(d) * power;
+    before = power;
+    power *= leg.length;
   }
-  const Variation::GuardSlope slope = leg.end == Leg::End::section
-                                          ? variation_.section(section, leg.arc, x, end)
-                                          : variation_.guard(leg.guard, leg.arc, x, end, directions_);
+  row(0, n) = rate;
+}
+
+Variation::GuardSlope Shooting::guard_of(const Leg& leg, std::span<const double> x, double end, int section) {
+  return leg.end == Leg::End::section ? variation_.section(section, leg.arc, x, end)
+                                      : variation_.guard(leg.guard, leg.arc, x, end, directions_);
+}
+
+/// What ends a leg, with its slopes along the columns of z: by x_i, by T_i, by the start time, by parameters.
+void Shooting::end_row(const Leg& leg, const Variation::GuardSlope& slope, const Mat& z, const Mat& dt, double& value,
+                       Mat& row) const {
+  const Index n = program_.states(), d = directions_.cols();
   value = slope.value;
   row = slope.by_state.transpose() * z + slope.by_time * dt;
   if (d > 0 && slope.by_parameter.size() == d) row.rightCols(d) += slope.by_parameter.transpose();
@@ -458,7 +473,13 @@ bool Shooting::end_row(const Leg& leg, double t, std::span<const double> x, cons
     value /= power;
     row /= power;
   }
-  return true;
+}
+
+/// Its value alone.
+double Shooting::end_value(const Leg& leg, std::span<const double> x, double end, int section) {
+  if (leg.end == Leg::End::section) return variation_.section_value(section, leg.arc, x, end);
+  const double value = variation_.guard_value(leg.guard, leg.arc, x, end);
+  return leg.known > 0 ? value / std::pow(leg.length, leg.known) : value;
 }
 
 /// That of a leg whose root ends it, by the same columns: its length is that of the root.
@@ -476,6 +497,7 @@ void Shooting::arrival_row(const Leg& leg, const Flight& flight, bool slopes, do
 bool Shooting::fly(const Leg& leg, double t, const std::vector<Guard>& rests, Flight& out, bool tangents,
                    LegTrace* trace, std::span<const Guard> watched) {
   out.to.assign(leg.x.begin(), leg.x.end());
+  out.f.resize(0);
   at_rest_ = rests;
   out.root = ends_root(leg);
   Mat* const X = tangents ? &out.tangents : nullptr;
@@ -483,144 +505,260 @@ bool Shooting::fly(const Leg& leg, double t, const std::vector<Guard>& rests, Fl
       out.root ? flow_to_root(leg, t, out.to, X, out.arrival, trace, watched) : flow(leg, t, out.to, X, trace, watched);
   at_rest_.clear();
   if (!led) return false;
-  out.f = out.root ? out.arrival.rates : variation_.rates(leg.arc, out.to, t + leg.length);
+  if (out.root) out.f = out.arrival.rates;
   out.f0 = first_rates_;
-  return out.f.allFinite() && out.f0.allFinite();
+  return out.f0.allFinite();
 }
 
-const Shooting::Flight* Shooting::flown(const Leg& leg, double t, const std::vector<Guard>& rests) {
-  for (const Flight& known : flights_) {
-    if (known.t == t && known.length == leg.length && known.from == leg.x && known.arc == leg.arc) return &known;
-  }
-  constexpr size_t most = 64;
-  Flight now{.arc = leg.arc, .t = t, .length = leg.length, .from = leg.x};
+/// Where a flight from there would be kept.
+size_t Shooting::place_of(const Leg& leg, double t) {
+  size_t out = 0;
+  const auto add = [&out](double value) { out = (out ^ std::bit_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15u; };
+  add(t);
+  add(leg.length);
+  for (const double x : leg.x) add(x);
+  return out ^ (out >> 32);
+}
+
+Shooting::Flight* Shooting::known_flight(const Leg& leg, double t) {
+  const auto found = flights_.find(place_of(leg, t));
+  if (found == flights_.end()) return nullptr;
+  Flight& known = found->second;
+  const bool same = known.t == t && known.length == leg.length && known.from == leg.x && known.arc == leg.arc;
+  return same ? &known : nullptr;
+}
+
+Shooting::Flight& Shooting::keep(const Leg& leg, double t, Flight flight) {
+  flight.arc = leg.arc;
+  flight.t = t;
+  flight.length = leg.length;
+  flight.from = leg.x;
+  return flights_.insert_or_assign(place_of(leg, t), std::move(flight)).first->second;
+}
+
+Shooting::Flight* Shooting::flown(const Leg& leg, double t, const std::vector<Guard>& rests) {
+  if (Flight* const known = known_flight(leg, t)) return known;
+  Flight now;
   if (!fly(leg, t, rests, now, true)) return nullptr;
-  if (flights_.size() < most) return &flights_.emplace_back(std::move(now));
-  return &(flights_[next_flight_++ % most] = std::move(now));
+  return &keep(leg, t, std::move(now));
+}
+
+void Shooting::take_flights(const std::vector<Leg>& legs, double t0, const Trajectory& run) {
+  if (run_.stiff) return;
+  const std::vector<std::vector<Guard>> rests = roots_at_rest(legs);
+  const Index n = program_.states();
+  size_t piece = 0;
+  double t = t0;
+  for (size_t i = 0; i < legs.size(); t += legs[i++].length) {
+    const Leg& leg = legs[i];
+    const double end = leg.happens ? leg.event.t : run.end.t;
+    const size_t first = piece;
+    double length = 0;
+    while (piece < run.pieces.size() && direction_ * (run.pieces[piece].start - end) < 0)
+      length += run.pieces[piece++].length;
+    const std::span<const Piece> pieces = std::span(run.pieces).subspan(first, piece - first);
+    const auto in_its_mode = [&](const Piece& p) { return run.arcs[at(p.arc)] == leg.arc; };
+    // What is not all of the leg, as where legs were joined or a root ends, is flown when it is needed.
+    const bool whole = leg.end != Leg::End::time && !pieces.empty() &&
+                       std::all_of(pieces.begin(), pieces.end(), in_its_mode) &&
+                       std::abs(length - leg.length) <= 1e-13 * std::abs(end - t0);
+    if (!whole || !rests[i].empty() || ends_root(leg)) continue;
+    const size_t stride = pieces[0].coefficients.size() / ux(n);
+    Flight flight{.to = leg.happens ? leg.event.x_minus : run.end.state, .f0 = Vec(n)};
+    bool begins = stride > 1;
+    for (Index k = 0; k < n && begins; ++k) {
+      flight.f0[k] = pieces[0].coefficients[ux(k) * stride + 1];
+      begins = pieces[0].coefficients[ux(k) * stride] == leg.x[k] && std::isfinite(flight.f0[k]);
+    }
+    if (!begins) continue;
+    begin_tangents(true);
+    variation_.rest(leg.arc, std::span(leg.x.data(), ux(n)), t);
+    for (const Piece& p : pieces) variation_.along(p, leg.arc);
+    flight.tangents = variation_.tangents();
+    if (flight.tangents.allFinite()) keep(leg, t, std::move(flight));
+  }
 }
 
 bool Shooting::equations(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by,
                          int section, Vec& r, Mat& J, Shot* shot) {
-  return form(legs, closing, t0, start_by, section, r, J, shot, true);
+  if (!form(legs, closing, t0, section, r, &slopes_, shot)) return false;
+  J = matrix_of(legs, closing, slopes_, start_by);
+  return J.allFinite();
+}
+
+bool Shooting::equations(const std::vector<Leg>& legs, const Closing& closing, double t0, int section, Vec& r,
+                         std::vector<LegSlopes>& slopes, Shot* shot) {
+  if (!form(legs, closing, t0, section, r, &slopes, shot)) return false;
+  return std::all_of(slopes.begin(), slopes.end(),
+                     [](const LegSlopes& of_leg) { return of_leg.z.allFinite() && of_leg.h.allFinite(); });
 }
 
 bool Shooting::residual(const std::vector<Leg>& legs, const Closing& closing, double t0, int section, Vec& r) {
-  return unit_.size() == legs.size() && form(legs, closing, t0, {}, section, r, no_slopes_, nullptr, false);
+  return unit_.size() == legs.size() && form(legs, closing, t0, section, r, nullptr, nullptr);
 }
 
-/// Without `slopes` J is left in disorder.
-bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section,
-                    Vec& r, Mat& J, Shot* shot, bool slopes) {
-  const Index n = program_.states(), d = directions_.cols(), size = (n + 1) * ix(legs.size());
-  r.setZero(size);
-  J.setZero(size, size + d);
-  if (shot) shot->ends.assign(legs.size(), {});
-  if (shot) shot->traces.assign(shot->watched.size(), {});
-  if (slopes) unit_.assign(legs.size(), 1.0);
-  double t = t0;
+/// What ends a leg and the state it leads to, `x`; with slopes if they are wanted.
+bool Shooting::form_leg(const std::vector<Leg>& legs, size_t i, double t, Flight& flight, int section,
+                        LegSlopes* slopes, double& value, std::vector<double>& x) {
+  const Leg& leg = legs[i];
+  const Index n = program_.states(), d = directions_.cols();
+  const double end = t + leg.length;
   Variation& v = variation_;
-  const std::vector<std::vector<Guard>> rests = roots_at_rest(legs);
-  for (size_t i = 0; i < legs.size(); ++i) {
-    const Leg& leg = legs[i];
-    failed_leg_ = static_cast<int>(i);
-    const Index row = (n + 1) * ix(i), next = (n + 1) * ix((i + 1) % legs.size());
-    const bool traced = shot && i < shot->watched.size();
-    const Flight* flight = slopes && !traced ? flown(leg, t, rests[i]) : &here_;
-    if (flight == &here_ && !(traced ? fly(leg, t, rests[i], here_, true, &shot->traces[i], shot->watched[i])
-                                     : fly(leg, t, rests[i], here_, false)))
-      flight = nullptr;
-    if (!flight) return false;
-    std::vector<double> x = flight->to;
-    const Vec &f0 = flight->f0, &f = flight->f;
-    const Mat X = slopes ? flight->tangents : Mat(Mat::Zero(n, n + d));
-    const double end = t + leg.length;
-    // Directions: by x_i, by T_i, by the time at which the leg starts, by the parameters followed.
-    Mat z(n, n + 2 + d), dt = Mat::Zero(1, n + 2 + d);
-    z.leftCols(n) = X.leftCols(n);
-    z.col(n) = f;
-    z.col(n + 1) = f - X.leftCols(n) * f0;
-    if (d > 0) z.rightCols(d) = X.rightCols(d);
+  LegSlopes& out = slopes ? *slopes : no_slopes_;
+  Mat &z = out.z, &h = out.h;
+  const bool by_guard = (leg.end == Leg::End::guard || leg.end == Leg::End::section) && !flight.root;
+  const bool by_series = by_guard && leg.known > 0 && std::abs(leg.length) < short_leg * period_;
+  std::optional<Variation::GuardSlope> guard;
+  if (slopes) {
+    if (by_guard && !by_series) guard = guard_of(leg, x, end, section);
+    if (flight.f.size() == 0) flight.f = guard ? v.last_rates() : v.rates(leg.arc, x, end);
+    if (!flight.f.allFinite()) return false;
+    z.resize(n, n + 2 + d);
+    z.leftCols(n) = flight.tangents.leftCols(n);
+    z.col(n) = flight.f;
+    z.col(n + 1) = flight.f - flight.tangents.leftCols(n) * flight.f0;
+    if (d > 0) z.rightCols(d) = flight.tangents.rightCols(d);
+  } else if (leg.happens && !changes_nothing(leg.event)) {
+    z.setZero(n, n + 2 + d);
+  }
+  Mat& dt = dt_;
+  if (dt.cols() != n + 2 + d) {
+    dt.setZero(1, n + 2 + d);
     dt(0, n) = dt(0, n + 1) = 1;
-    Mat h = Mat::Zero(1, n + 2 + d);
-    double value = 0;
-    switch (leg.end) {
-      case Leg::End::time:
-        value = leg.length - (leg.share > 0 ? 0 : leg.until);
-        h(0, n) = 1;
-        for (size_t k = i; leg.share > 0 && k > 0 && (k == i || legs[k - 1].end == Leg::End::part); --k) {
-          value -= leg.share * legs[k - 1].length;
-          J(row + n, (n + 1) * ix(k - 1) + n) -= leg.share;
-        }
+  }
+  h.setZero(1, n + 2 + d);
+  switch (leg.end) {
+    case Leg::End::time:
+      value = leg.length - (leg.share > 0 ? 0 : leg.until);
+      h(0, n) = 1;
+      for (size_t k = i; leg.share > 0 && k > 0 && (k == i || legs[k - 1].end == Leg::End::part); --k)
+        value -= leg.share * legs[k - 1].length;
+      break;
+    case Leg::End::clock:
+      value = end - leg.until;
+      h = dt;
+      if (d > 0 && leg.until_by.size() == d) h.rightCols(d) -= leg.until_by.transpose();
+      break;
+    case Leg::End::part:
+      value = leg.length - legs[i + 1].length;
+      h(0, n) = 1;
+      break;
+    case Leg::End::phase: break;
+    case Leg::End::section:
+    case Leg::End::guard: {
+      if (flight.root) {
+        arrival_row(leg, flight, slopes, value, h);
         break;
-      case Leg::End::clock:
-        value = end - leg.until;
-        h = dt;
-        if (d > 0 && leg.until_by.size() == d) h.rightCols(d) -= leg.until_by.transpose();
-        break;
-      case Leg::End::part:
-        value = leg.length - legs[i + 1].length;
-        h(0, n) = 1;
-        J(row + n, next + n) -= 1;
-        break;
-      case Leg::End::phase: break;
-      case Leg::End::section:
-      case Leg::End::guard: {
-        if (flight->root) {
-          arrival_row(leg, *flight, slopes, value, h);
-          break;
-        }
-        if (!end_row(leg, t, x, f0, z, dt, section, value, h)) return false;
+      }
+      if (by_series)
+        start_row(leg, t, flight.f0, value, h);
+      else if (slopes)
+        end_row(leg, *guard, z, dt, value, h);
+      else
+        value = end_value(leg, x, end, section);
+      if (slopes) {
         // In units of time, so that all rows are alike; not by the guard's own speed, which may vanish.
         double unit = std::abs(h(0, n)) * period_;
         for (Index k = 0; k < n; ++k) unit += std::abs(h(0, k)) * size_[k];
         unit /= period_;
-        if (slopes && unit > 0 && std::isfinite(unit)) unit_[i] = unit;
-        value /= unit_[i];
-        h /= unit_[i];
-        break;
+        if (unit > 0 && std::isfinite(unit)) unit_[i] = unit;
       }
+      value /= unit_[i];
+      if (slopes) h /= unit_[i];
+      break;
     }
+  }
+  if (!leg.happens || changes_nothing(leg.event)) return true;
+  Mat P = Mat::Zero(ix(run_.parameters.size()), n + 2 + d);
+  if (d > 0) P.rightCols(d) = directions_;
+  if (!leg.event.resting.empty()) {
+    const Arc after{leg.event.after, leg.event.counters};
+    const Vec f1 = v.rates(after, x, end);
+    v.begin(z - f1 * dt, P);  // at fixed time
+    v.land(after, x, end);
+    z = v.tangents() + f1 * dt;
+    return true;
+  }
+  v.begin(z, P);
+  return v.reset(leg.event, leg.arc, x, end, z, dt);
+}
+
+bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double t0, int section, Vec& r,
+                    std::vector<LegSlopes>* slopes, Shot* shot) {
+  constexpr size_t least_kept = 64;
+  const Index n = program_.states();
+  r.setZero((n + 1) * ix(legs.size()));
+  if (shot) shot->ends.assign(legs.size(), {});
+  if (shot) shot->traces.assign(shot->watched.size(), {});
+  if (slopes) unit_.assign(legs.size(), 1.0);
+  if (slopes) slopes->resize(legs.size());
+  if (flights_.size() > std::max(least_kept, 4 * legs.size())) flights_.clear();
+  double t = t0;
+  const std::vector<std::vector<Guard>> rests = roots_at_rest(legs);
+  std::vector<double> x;
+  for (size_t i = 0; i < legs.size(); ++i) {
+    const Leg& leg = legs[i];
+    failed_leg_ = static_cast<int>(i);
+    const Index row = (n + 1) * ix(i);
+    const bool traced = shot && i < shot->watched.size();
+    Flight* flight = slopes && !traced ? flown(leg, t, rests[i]) : &here_;
+    if (flight == &here_ && !(traced ? fly(leg, t, rests[i], here_, true, &shot->traces[i], shot->watched[i])
+                                     : fly(leg, t, rests[i], here_, false)))
+      flight = nullptr;
+    if (!flight) return false;
+    x = flight->to;
+    double value = 0;
+    if (!form_leg(legs, i, t, *flight, section, slopes ? &(*slopes)[i] : nullptr, value, x)) return false;
     if (shot) {
-      shot->ends[i].x_minus = x;
-      shot->ends[i].t = end;
-      shot->ends[i].tangents = X.leftCols(n);
+      shot->ends[i].x_minus = flight->to;
+      shot->ends[i].x_plus = x;
+      shot->ends[i].t = t + leg.length;
+      shot->ends[i].tangents = flight->tangents.leftCols(n);
+      shot->ends[i].first_rates = flight->f0;
+      shot->ends[i].rates = flight->f;
+      shot->ends[i].root = flight->root;
+      if (slopes) shot->ends[i].row = (*slopes)[i].h;
     }
-    if (leg.happens) {
-      Mat P = Mat::Zero(ix(run_.parameters.size()), n + 2 + d);
-      if (d > 0) P.rightCols(d) = directions_;
-      if (!leg.event.resting.empty()) {
-        const Arc after{leg.event.after, leg.event.counters};
-        const Vec f1 = v.rates(after, x, end);
-        v.begin(z - f1 * dt, P);  // at fixed time
-        v.land(after, x, end);
-        z = v.tangents() + f1 * dt;
-      } else {
-        v.begin(z, P);
-        if (!v.reset(leg.event, leg.arc, x, end, z, dt)) return false;
-      }
-    }
-    if (shot) shot->ends[i].x_plus = x;
     const bool last = i + 1 == legs.size();
     const ConstView reached = column_at(x.data(), n);
-    r.segment(row, n) = legs[(i + 1) % legs.size()].x - reached;
-    J.block(row, next, n, n).setIdentity();
-    if (last) {
-      r.segment(row, n) = closing.sign.cwiseProduct(legs[0].x) + closing.shift - reached;
-      J.block(row, next, n, n) = closing.sign.asDiagonal();
+    for (Index k = 0; k < n; ++k) {
+      const double begin = last ? closing.sign[k] * legs[0].x[k] + closing.shift[k] : legs[i + 1].x[k];
+      r[row + k] = last && closing.free[static_cast<size_t>(k)] ? 0.0 : begin - reached[k];
     }
-    r[row + n] = value;
-    J.block(row, (n + 1) * ix(i), n, n) -= z.leftCols(n);
-    J.block(row, (n + 1) * ix(i) + n, n, 1) -= z.col(n);
-    J.block(row + n, (n + 1) * ix(i), 1, n) += h.leftCols(n);
-    J(row + n, (n + 1) * ix(i) + n) += h(0, n);
+    r[row + n] =
+        leg.end == Leg::End::phase ? closing.normal.dot(legs[0].x - closing.through) / phase_unit(closing) : value;
+    t += leg.length;
+  }
+  return r.allFinite();
+}
+
+double Shooting::phase_unit(const Closing& closing) const { return closing.normal.cwiseAbs().dot(size_) / period_; }
+
+Mat Shooting::matrix_of(const std::vector<Leg>& legs, const Closing& closing, const std::vector<LegSlopes>& slopes,
+                        const Vec& start_by) const {
+  const Index n = program_.states(), d = directions_.cols(), size = (n + 1) * ix(legs.size());
+  Mat J = Mat::Zero(size, size + d);
+  for (size_t i = 0; i < legs.size(); ++i) {
+    const Leg& leg = legs[i];
+    const Mat &z = slopes[i].z, &h = slopes[i].h;
+    const bool last = i + 1 == legs.size();
+    const Index row = (n + 1) * ix(i), next = last ? 0 : row + n + 1;
+    for (Index k = 0; k < n; ++k) J(row + k, next + k) = last ? closing.sign[k] : 1.0;
+    J.block(row, row, n, n + 1) -= z.leftCols(n + 1);
+    J.block(row + n, row, 1, n + 1) += h.leftCols(n + 1);
+    if (leg.end == Leg::End::part) J(row + n, next + n) -= 1;
+    for (size_t k = i; leg.share > 0 && k > 0 && (k == i || legs[k - 1].end == Leg::End::part); --k) {
+      if (leg.end == Leg::End::time) J(row + n, (n + 1) * ix(k - 1) + n) -= leg.share;
+    }
     if (d > 0) {
       J.block(row, size, n, d) -= z.rightCols(d);
       J.block(row + n, size, 1, d) += h.rightCols(d);
     }
     if (forced_) {
       for (size_t j = 0; j < i; ++j) {
-        J.block(row, (n + 1) * ix(j) + n, n, 1) -= z.col(n + 1);
-        J(row + n, (n + 1) * ix(j) + n) += h(0, n + 1);
+        const Index column = (n + 1) * ix(j) + n;
+        for (Index k = 0; k < n; ++k) J(row + k, column) -= z(k, n + 1);
+        J(row + n, column) += h(0, n + 1);
       }
       if (d > 0 && start_by.size() == d) {
         J.block(row, size, n, d) -= z.col(n + 1) * start_by.transpose();
@@ -628,22 +766,16 @@ bool Shooting::form(const std::vector<Leg>& legs, const Closing& closing, double
       }
     }
     if (leg.end == Leg::End::phase) {
-      const double unit = closing.normal.cwiseAbs().dot(size_) / period_;
-      r[row + n] = closing.normal.dot(legs[0].x - closing.through) / unit;
       J.row(row + n).setZero();
-      J.block(row + n, 0, 1, n) = closing.normal.transpose() / unit;
+      J.block(row + n, 0, 1, n) = closing.normal.transpose() / phase_unit(closing);
     }
-    if (last) {
-      for (Index s = 0; s < n; ++s) {
-        if (!closing.free[static_cast<size_t>(s)]) continue;
-        r[row + s] = 0;
-        J.row(row + s).setZero();
-        J(row + s, s) = 1;
-      }
+    for (Index s = 0; last && s < n; ++s) {
+      if (!closing.free[static_cast<size_t>(s)]) continue;
+      J.row(row + s).setZero();
+      J(row + s, s) = 1;
     }
-    t = end;
   }
-  return r.allFinite() && (!slopes || J.allFinite());
+  return J;
 }
 
 double Shooting::growth(const Leg& leg, double t, const std::vector<Guard>& rests, const Vec& most) {
@@ -656,14 +788,24 @@ double Shooting::growth(const Leg& leg, double t, const std::vector<Guard>& rest
 }
 
 std::vector<Mat> Shooting::factors(const std::vector<Leg>& legs, const Shot& shot) {
+  constexpr double slow = 1e-6;  // of the rows of guards, whose entries add up to 1
+  const Index n = program_.states();
   std::vector<Mat> out;
   for (size_t i = 0; i < legs.size(); ++i) {
+    const Leg& leg = legs[i];
     const Shot::End& end = shot.ends[i];
-    if (!legs[i].happens) {
+    if (!leg.happens) {
       out.push_back(end.tangents);
       continue;
     }
-    Transition event = legs[i].event;
+    // Where one switch changes, with the slopes of what ends the leg: X + (f- - f+) dt.
+    const bool plain = i + 1 < legs.size() && changes_one_switch(leg) && leg.known == 0 && !end.root;
+    if (plain && std::abs(end.row(0, n)) > slow) {
+      const Vec turn = (end.rates - shot.ends[i + 1].first_rates) / -end.row(0, n);
+      out.push_back(end.tangents + turn * end.row.leftCols(n));
+      continue;
+    }
+    Transition event = leg.event;
     event.t = end.t;
     event.x_minus = end.x_minus;
     event.x_plus = end.x_plus;

@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/linear.hpp"
@@ -58,12 +59,24 @@ struct LegTrace {
   std::vector<Stretch> stretches;
 };
 
+/// Whether all that happens at the end of a leg is one switch changing.
+bool changes_one_switch(const Leg& leg);
+
+/// How the equations of a leg move: by x_i, by T_i, by the time at which it starts, by the parameters followed.
+struct LegSlopes {
+  Mat z;  ///< the state at its end, behind the event
+  Mat h;  ///< what ends it
+};
+
 /// Where each leg ended when the equations were formed, and how it got there.
 struct Shot {
   struct End {
     std::vector<double> x_minus, x_plus;
     double t = 0;
-    Mat tangents;  ///< by x_i, at fixed time, before the event
+    Mat tangents;            ///< by x_i, at fixed time, before the event
+    Mat row;                 ///< what ends it, as in LegSlopes
+    Vec first_rates, rates;  ///< where it begins, and before the event
+    bool root = false;       ///< a root ends it
   };
   std::vector<std::vector<Guard>> watched{};  ///< per leg, to be traced; none: no traces
   std::vector<End> ends{};
@@ -79,6 +92,7 @@ class Shooting {
   void bind(const std::vector<double>& parameters, const Mat& directions = {});
   Variation& variation() { return variation_; }
   const Vec& size() const { return size_; }
+  bool forced() const { return forced_; }
   /// Sizes of the states and of the period: units of the residual.
   void set_size(const Vec& size, double period);
   /// States that vanish with state i and are not brought back by jumps (model/vanishing), itself among them.
@@ -90,6 +104,14 @@ class Shooting {
   /// Residual and its derivative; `start_by`: how the time of the start moves with each parameter followed.
   bool equations(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section,
                  Vec& r, Mat& J, Shot* shot = nullptr);
+  /// The same leg by leg, for those who need no matrix of all; nothing is followed.
+  bool equations(const std::vector<Leg>& legs, const Closing& closing, double t0, int section, Vec& r,
+                 std::vector<LegSlopes>& slopes, Shot* shot = nullptr);
+  /// The matrix of such slopes: rows and columns leg by leg, then columns of the parameters followed.
+  Mat matrix_of(const std::vector<Leg>& legs, const Closing& closing, const std::vector<LegSlopes>& slopes,
+                const Vec& start_by = {}) const;
+  /// The legs of a run from where they begin: what is left to find are their tangents.
+  void take_flights(const std::vector<Leg>& legs, double t0, const Trajectory& run);
   /// The residual alone, in the units in which the equations were last formed.
   bool residual(const std::vector<Leg>& legs, const Closing& closing, double t0, int section, Vec& r);
   /// flow(mode, x, T) with its tangents (by x, then by the parameters followed); false where there is none.
@@ -122,21 +144,27 @@ class Shooting {
   };
   /// A leg as it was flown.
   struct Flight {
-    Arc arc;
+    Arc arc{};
     double t = 0, length = 0;
-    Vec from;
+    Vec from{};
     std::vector<double> to{};
     Mat tangents{};
-    Vec f0{}, f{};  ///< the rates where it begins and ends
+    Vec f0{}, f{};  ///< the rates where it begins and ends; none: not yet known
     bool root = false;
     Arrival arrival{};
   };
 
   RunOptions options() const;
-  bool form(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section, Vec& r,
-            Mat& J, Shot* shot, bool slopes);
+  bool form(const std::vector<Leg>& legs, const Closing& closing, double t0, int section, Vec& r,
+            std::vector<LegSlopes>* slopes, Shot* shot);
+  bool form_leg(const std::vector<Leg>& legs, size_t i, double t, Flight& flight, int section, LegSlopes* slopes,
+                double& value, std::vector<double>& x);
+  double phase_unit(const Closing& closing) const;
+  static size_t place_of(const Leg& leg, double t);
+  Flight* known_flight(const Leg& leg, double t);
+  Flight& keep(const Leg& leg, double t, Flight flight);
   /// With its tangents, as it was flown last or now; nothing where there is no flow.
-  const Flight* flown(const Leg& leg, double t, const std::vector<Guard>& rests);
+  Flight* flown(const Leg& leg, double t, const std::vector<Guard>& rests);
   bool fly(const Leg& leg, double t, const std::vector<Guard>& rests, Flight& out, bool tangents,
            LegTrace* trace = nullptr, std::span<const Guard> watched = {});
   void land(const Leg& leg, double t, std::vector<double>& x);
@@ -151,8 +179,11 @@ class Shooting {
   bool flow_to_root(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, Arrival& arrival, LegTrace* trace,
                     std::span<const Guard> watched);
   void arrival_row(const Leg& leg, const Flight& flight, bool slopes, double& value, Mat& row) const;
-  bool end_row(const Leg& leg, double t, std::span<const double> x, const Vec& f0, const Mat& z, const Mat& dt,
-               int section, double& value, Mat& row);
+  void start_row(const Leg& leg, double t, const Vec& f0, double& value, Mat& row);
+  Variation::GuardSlope guard_of(const Leg& leg, std::span<const double> x, double end, int section);
+  void end_row(const Leg& leg, const Variation::GuardSlope& slope, const Mat& z, const Mat& dt, double& value,
+               Mat& row) const;
+  double end_value(const Leg& leg, std::span<const double> x, double end, int section);
 
   const Program& program_;
   RunOptions run_;
@@ -168,11 +199,12 @@ class Shooting {
   Vec first_rates_;  // where the last flow began
   int failed_leg_ = 0;
   std::vector<double> unit_;  // per leg: of the row of its end
-  Mat no_slopes_;
-  std::vector<Flight> flights_;  // the last ones with these parameters
-  size_t next_flight_ = 0;
-  Flight here_;                 // without being kept
-  std::vector<Guard> at_rest_;  // where the leg that is flown begins
+  std::vector<LegSlopes> slopes_;
+  LegSlopes no_slopes_;
+  Mat dt_;                                      // how the time of the end of a leg moves
+  std::unordered_map<size_t, Flight> flights_;  // the last ones with these parameters
+  Flight here_;                                 // without being kept
+  std::vector<Guard> at_rest_;                  // where the leg that is flown begins
 };
 
 }  // namespace saltus

@@ -93,7 +93,9 @@ std::vector<double> sizes_on(std::span<const Piece> pieces, size_t states) {
     const size_t stride = p.coefficients.size() / states;
     for (size_t i = 0; i < states; ++i) {
       const double* c = &p.coefficients[i * stride];
-      out[i] = std::max({out[i], std::abs(c[0]), stride > 1 ? std::abs(c[1] * p.length) : 0.0});
+      // Where a switch lets go, a state leaves its surface without speed: halfway it has moved.
+      const double halfway = evaluate(std::span(c, stride), p.length / 2);
+      out[i] = std::max({out[i], std::abs(c[0]), std::abs(halfway), stride > 1 ? std::abs(c[1] * p.length) : 0.0});
     }
   }
   return out;

@@ -45,45 +45,48 @@ struct Glance {
   Vec f;
 };
 
-Glance look(const Program& program, Variation& variation, const Arc& arc, const std::vector<double>& x, double t) {
-  Glance out;
+void look(const Program& program, Variation& variation, const Arc& arc, const std::vector<double>& x, double t,
+          Glance& out) {
   out.f = variation.rates(arc, x, t);
   const Series& series = variation.series();
   const std::vector<LoweredJump>& jumps = program.model().form.jumps;
+  out.surfaces.clear(), out.gaps.clear(), out.jumps.clear();
   for (int i = 0; i < program.switches(); ++i) out.surfaces.push_back(program.moves(i) ? series.surface(i)[0] : 0);
   for (int j = 0; j < program.constraints(); ++j) out.gaps.push_back(series.gap(j)[0]);
   for (size_t k = 0; k < jumps.size(); ++k)
     out.jumps.push_back(jumps[k].every ? 0 : series.jump(static_cast<int>(k))[0]);
-  return out;
 }
 
-/// Whether surfaces, gaps, jumps and rates agree, at points on and off the orbit; fills in what switches become.
+/// Whether surfaces, gaps, jumps and rates agree, at points off the orbit, and on it where it slides or something is
+/// closed; fills in what switches become.
 bool model_has(Symmetry& symmetry, const Program& program, Variation& variation, const Closed& orbit) {
   const Trajectory& run = *orbit.run;
   const size_t n = at(program.states());
   const double half = orbit.duration / 2;
   const int jumps = static_cast<int>(program.model().form.jumps.size());
   Pairing surfaces(program.switches(), true), gaps(program.constraints(), false), conditions(jumps, true);
+  std::vector<double> x(n), y(n);
+  Glance here, there;
   for (int k = 0; k < turn_samples; ++k) {
     const double t = run.start_time + half * (k + 0.37) / turn_samples;
-    const Arc& a = run.arcs[at(run.pieces[run.piece_at(t)].arc)];
+    const Piece& piece = run.pieces[run.piece_at(t)];
+    const Arc& a = run.arcs[at(piece.arc)];
     const Arc& b = run.arcs[at(run.pieces[run.piece_at(t + half)].arc)];
     const bool bound =
         a.mode.switches.find('0') != std::string::npos || a.mode.constraints.find('c') != std::string::npos;
-    for (int off = 0; off < (bound ? 1 : 2); ++off) {
-      std::vector<double> x = run(t), y(n);
-      for (size_t i = 0; i < n; ++i) {
-        x[i] += off * 0.3 * orbit.size[ix(i)] * std::sin(1.7 + 3.1 * static_cast<double>(i) + k);
-        y[i] = symmetry.sign[ix(i)] * x[i];
-      }
-      const Glance here = look(program, variation, a, x, t), there = look(program, variation, b, y, t + half);
-      surfaces.see(here.surfaces, there.surfaces);
-      gaps.see(here.gaps, there.gaps);
-      conditions.see(here.jumps, there.jumps);
-      for (size_t i = 0; i < n; ++i) {
-        const double want = symmetry.sign[ix(i)] * here.f[ix(i)], got = there.f[ix(i)];
-        if (!orbit.free[i] && !(std::abs(want - got) <= equal * (here.f.max_abs() + 1e-12))) return false;
-      }
+    Trajectory::evaluate(piece, program.states(), t - piece.start, x.data());
+    for (size_t i = 0; i < n; ++i) {
+      if (!bound) x[i] += 0.3 * orbit.size[ix(i)] * std::sin(1.7 + 3.1 * static_cast<double>(i) + k);
+      y[i] = symmetry.sign[ix(i)] * x[i];
+    }
+    look(program, variation, a, x, t, here);
+    look(program, variation, b, y, t + half, there);
+    surfaces.see(here.surfaces, there.surfaces);
+    gaps.see(here.gaps, there.gaps);
+    conditions.see(here.jumps, there.jumps);
+    for (size_t i = 0; i < n; ++i) {
+      const double want = symmetry.sign[ix(i)] * here.f[ix(i)], got = there.f[ix(i)];
+      if (!orbit.free[i] && !(std::abs(want - got) <= equal * (here.f.max_abs() + 1e-12))) return false;
     }
   }
   for (int j = 0; j < program.constraints(); ++j) {
@@ -107,10 +110,15 @@ std::optional<Symmetry> find_symmetry(const Program& program, Variation& variati
   const Trajectory& run = *orbit.run;
   Symmetry out{.sign = Vec::Ones(ix(n)), .switches = {}};
   const double half = orbit.duration / 2;
-  std::vector<double> with(n), against(n);
+  std::vector<double> with(n), against(n), a(n), b(n);
+  const auto state_at = [&](double t, std::vector<double>& x) {
+    const Piece& piece = run.pieces[run.piece_at(t)];
+    Trajectory::evaluate(piece, program.states(), t - piece.start, x.data());
+  };
   for (int k = 0; k < turn_samples; ++k) {
     const double t = run.start_time + half * (k + 0.37) / turn_samples;
-    const std::vector<double> a = run(t), b = run(t + half);
+    state_at(t, a);
+    state_at(t + half, b);
     for (size_t i = 0; i < n; ++i) with[i] += std::abs(a[i] - b[i]), against[i] += std::abs(a[i] + b[i]);
   }
   for (size_t i = 0; i < n; ++i) {

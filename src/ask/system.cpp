@@ -95,14 +95,14 @@ void check_values(const Model& model) {
   }
 }
 
-/// From the orbit or equilibrium that a past search has found.
+/// From the orbit or equilibrium that a past search has found; when it was there matters only where time does.
 void start_there(Model& model, const Past::Start& start) {
   const std::vector<std::string> names = model.state_names();
   for (const auto& [name, value] : start.state) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found != names.end()) model.states[static_cast<size_t>(found - names.begin())].initial = value;
   }
-  model.run.from = start.t;
+  if (!model.autonomous()) model.run.from = start.t;
 }
 
 Model read(const ModelSource& source, const Replacements& parameters = {}) {

@@ -96,9 +96,16 @@ void Lu::solve_in_place(Vec& b) const { b = solve(b); }
 
 Vec Lu::solve_transposed(const Vec& b) const {
   const Index n = factors_.rows();
-  Vec y = b, x(n);
-  for (Index k = 0; k < n; ++k) y[k] = (y[k] - factors_.col(k).head(k).dot(y.head(k))) / factors_(k, k);
-  for (Index k = n - 1; k >= 0; --k) y[k] -= factors_.col(k).tail(n - k - 1).dot(y.tail(n - k - 1));
+  Vec right = b, x(n);
+  double* const y = right.data();
+  const double* const a = factors_.data();
+  const auto product = [](const double* column, const double* of, Index count) {
+    double sum = 0;
+    for (Index i = 0; i < count; ++i) sum += column[i] * of[i];
+    return sum;
+  };
+  for (Index k = 0; k < n; ++k) y[k] = (y[k] - product(a + k * n, y, k)) / a[k * n + k];
+  for (Index k = n - 1; k >= 0; --k) y[k] -= product(a + k * n + k + 1, y + k + 1, n - k - 1);
   for (Index i = 0; i < n; ++i) x[order_[static_cast<size_t>(i)]] = y[i];
   return x;
 }

@@ -90,6 +90,8 @@ class Variation {
     Vec by_state, by_parameter;
   };
   GuardSlope guard(const Guard& g, const Arc& arc, std::span<const double> x, double t, const Mat& P = {});
+  /// Its value alone.
+  double guard_value(const Guard& g, const Arc& arc, std::span<const double> x, double t);
   /// A guard along the flow from a point: coefficients 0..order in time, and how each moves with the columns of (X, P).
   struct GuardSeries {
     Vec value;
@@ -98,6 +100,9 @@ class Variation {
   GuardSeries guard_series(const Guard& g, const Arc& arc, std::span<const double> x, double t, int order, Mat X,
                            Mat P);
   GuardSlope section(int s, const Arc& arc, std::span<const double> x, double t);
+  double section_value(int s, const Arc& arc, std::span<const double> x, double t);
+  /// The rates at the point that was looked at last.
+  Vec last_rates() const;
   /// Moves x through the jumps and impacts of an event with everything frozen that was decided there, and Z with it.
   /// False where the equations of an impact have no solution.
   bool reset(const Transition& event, const Arc& arc, std::span<double> x, double t, Mat& z, const Mat& dt);
@@ -152,7 +157,6 @@ class Variation {
   // ---- series and tapes at a point (variation.cpp)
   void enter(const Arc& arc);
   bool expand(std::span<const double> x, double t, const Arc& arc, int order);
-  Vec last_rates() const;
   struct TangentJet {
     Jet<double> jet;
     const Schedule* entered = nullptr;  ///< what was computed last

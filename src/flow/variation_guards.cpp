@@ -133,6 +133,19 @@ Variation::GuardSlope Variation::section(int s, const Arc& arc, std::span<const 
   return slopes(series[0], series[1], event_tangent(program_.event_section(s)));
 }
 
+double Variation::guard_value(const Guard& g, const Arc& arc, std::span<const double> x, double t) {
+  enter(arc);
+  if (memory_.series->evaluate(x, t, arc.counters) == SeriesStatus::undefined) return std::nan("");
+  const Watched w = watched(g);
+  return w.series ? w.series[0] - w.bound : 0.0;
+}
+
+double Variation::section_value(int s, const Arc& arc, std::span<const double> x, double t) {
+  enter(arc);
+  if (memory_.series->evaluate(x, t, arc.counters) == SeriesStatus::undefined) return std::nan("");
+  return memory_.series->section(s)[0];
+}
+
 Variation::GuardSeries Variation::guard_series(const Guard& g, const Arc& arc, std::span<const double> x, double t,
                                                int order, Mat X, Mat P) {
   order = std::min(order, order_ - 1);

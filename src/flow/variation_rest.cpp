@@ -5,6 +5,15 @@
 #include "flow/variation.hpp"
 
 namespace saltus {
+namespace {
+
+/// The shortest y with the least |A y - b|, column by column.
+Mat least_squares(const Mat& A, const Mat& b) {
+  if (A.size() == 1 && A(0, 0) != 0) return b / A(0, 0);
+  return Orthogonal(A).pseudo_inverse() * b;
+}
+
+}  // namespace
 
 /// What is slid on and closed at a point: its functions, and the directions in which forces bring a state back to them.
 Variation::Ground Variation::ground(const Arc& arc, std::span<const double> x, double t) {
@@ -66,7 +75,7 @@ void Variation::rest(const Arc& arc, std::span<const double> x, double t) { rest
 void Variation::rest(const Ground& g) {
   if (g.values.size() == 0 || x_.size() == 0) return;
   const Mat off = g.functions * x_ + g.by_parameter * p_;
-  x_ -= g.directions * (Orthogonal(g.functions * g.directions).pseudo_inverse() * off);
+  x_ -= g.directions * least_squares(g.functions * g.directions, off);
   first_ = false;
 }
 

@@ -351,5 +351,25 @@ TEST_F(RunCommand, ManyRowsAreThinned) {
   EXPECT_LE(read_csv(path("r/data.csv")).size(), 1'000'002u);
 }
 
+// A cycle of radius 1 on which the angle is time: half a turn later it is on the other side.
+TEST_F(RunCommand, FromAnOrbitStartsWhenRunsDoWhereTimeDoesNotCount) {
+  const std::string cycle = model(R"(
+equations = """
+  x' = x*(1 - x^2 - y^2) - y
+  y' = y*(1 - x^2 - y^2) + x
+"""
+[initial]
+x = 1.2
+y = 0.1
+)");
+  ASSERT_EQ(saltus_line({"orbit", cycle, "--until", "30", "-q", "-o", path("orbit")}).status, 0);
+  const auto start = json_of("run", {path("orbit/run.toml"), "--until", "0"})["end"];
+  const auto end = json_of("run", {path("orbit/run.toml"), "--until", "pi"})["end"];
+  EXPECT_NEAR(end["t"].get<double>(), M_PI, 1e-15);
+  for (const char* name : {"x", "y"})
+    EXPECT_NEAR(end["state"][name].get<double>(), -start["state"][name].get<double>(), 1e-9) << name;
+  EXPECT_NEAR(std::hypot(end["state"]["x"].get<double>(), end["state"]["y"].get<double>()), 1, 1e-9);
+}
+
 }  // namespace
 }  // namespace saltus
