@@ -32,6 +32,7 @@ void Events::take(const RunOptions& options) {
   options_ = &options;
   direction_ = options.until < options.from ? -1.0 : 1.0;
   limit_.begin_run(options);
+  touching_.clear();
 }
 
 void Events::start(Moment& now, std::function<double()> first_scale) {
@@ -48,10 +49,10 @@ void Events::start(Moment& now, std::function<double()> first_scale) {
 
 bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scale, double resolution, bool may_step) {
   bool seen = false;
+  act_.time_scale = time_scale;
   pass_sections(now, guards, resolution);
   if (recorder_.ended()) return true;
   touched_.clear();
-  act_.time_scale = time_scale;
   if (guards.size() == 1 && happen_alone(now, guards[0])) {
     note_sections(now, resolution);
     recorder_.pass_due(now, resolution);
@@ -166,6 +167,11 @@ void Events::finish_chatter(Moment& now, double time_scale, double resolution) {
 /// A section on a surface or gap that arrives at zero is met there, if its last sign says that it has not been yet.
 void Events::pass_sections(const Moment& now, std::span<const Guard> guards, double resolution) {
   if (!recorder_.has_surface_sections()) return;
+  touching_.assign(program_.model().sections.size(), 0);
+  for (const Crossing& c : recorder_.take_waiting()) {
+    if (recorder_.ended()) return;
+    if (!turns_back(c, now, guards)) recorder_.pass_here(c.section, c.sign, now, resolution);
+  }
   for (size_t s = 0; s < program_.model().sections.size(); ++s) {
     const SharedZero& shared = recorder_.section_shared(s);
     const auto arrives = std::find_if(guards.begin(), guards.end(), [&](const Guard& g) {
@@ -177,17 +183,35 @@ void Events::pass_sections(const Moment& now, std::span<const Guard> guards, dou
     });
     if (arrives == guards.end()) continue;
     const int from = shared.side * arrives->side;
-    if (recorder_.section_sign(s) == from) recorder_.pass_here(static_cast<int>(s), -from, now, resolution);
+    if (touching_[s]) continue;
+    if (recorder_.section_sign(s) != -from) {  // on its side, or it has left zero since the last look
+      const Crossing arrival{.section = static_cast<int>(s), .sign = -from};
+      if (turns_back(arrival, now, guards)) continue;
+      recorder_.pass_here(arrival.section, arrival.sign, now, resolution);
+    }
     recorder_.set_section_sign(s, from);  // which it leaves, whatever rounding says: coming back is no crossing
   }
+}
+
+/// Whether the mode that follows turns the function of a section back where it comes to zero together with surfaces: a
+/// touch is no crossing, of a section as of a jump.
+bool Events::turns_back(const Crossing& crossing, const Moment& now, std::span<const Guard> guards) {
+  const size_t s = at(crossing.section);
+  const std::optional<Moment> after = act_.follow_surfaces(now, guards, recorder_.section_shared(s).unknown);
+  if (!after || section_lead(crossing.section, *after) != -crossing.sign) return false;
+  touching_[s] = 1;
+  recorder_.touch(crossing.section, now);
+  return true;
 }
 
 /// Sections whose functions a jump has carried over zero.
 void Events::leap_sections(const Transition& event, const Moment& now, double resolution) {
   for (const JumpDone& done : event.jumps) {
     for (size_t s = 0; s < done.section_signs.size(); ++s) {
-      if (const int sign = done.section_signs[s]; sign != 0)
-        recorder_.leap(static_cast<int>(s), sign, done.after, now, resolution);
+      const int sign = done.section_signs[s];
+      if (sign == 0) continue;
+      if (s < touching_.size()) touching_[s] = 0;
+      recorder_.leap(static_cast<int>(s), sign, done.after, now, resolution);
     }
   }
 }
@@ -204,7 +228,7 @@ void Events::note_sections(const Moment& now, double resolution) {
   for (size_t s = 0; s < values_.size(); ++s) {
     if (program_.model().sections[s].kind != Section::Kind::on) continue;
     const SharedZero& shared = recorder_.section_shared(s);
-    const bool zero = shared.rests(now.mode) || shared.known(now) > 0;
+    const bool zero = shared.rests(now.mode) || shared.known(now) > 0 || (s < touching_.size() && touching_[s]);
     const int before = recorder_.section_sign(s), sign = zero ? 0 : values_[s] > 0 ? 1 : values_[s] < 0 ? -1 : 0;
     recorder_.set_section_sign(s, sign);
     if (before == 0 || sign == before || (sign == 0 && section_lead(static_cast<int>(s), now) == before)) continue;

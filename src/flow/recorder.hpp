@@ -105,6 +105,12 @@ class Recorder {
   /// them ends the run, the piece is cut there and `now` moved. `happens`: at the end of the piece something does, and
   /// points of `every` sections at that time wait for it.
   void pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution, bool happens = false);
+  /// Crossings at the end of a piece at which something happens wait for it: it may turn them back.
+  void wait_for_event(std::vector<Crossing>& crossings, double tau, double resolution);
+  /// Those that have waited, for the last time.
+  std::vector<Crossing> take_waiting() { return std::exchange(waiting_, {}); }
+  /// The function of an `on` section touches zero here and turns back: nothing is met.
+  void touch(int section, const Moment& now);
   /// The points that have waited: what happens now has happened.
   void pass_due(const Moment& now, double resolution);
   /// The function of an `on` section is zero here and would have this sign; where that has been told, nothing happens.
@@ -161,10 +167,11 @@ class Recorder {
   std::vector<SharedZero> section_shared_;
   std::vector<int> section_sign_;
   std::vector<double> section_seen_;
-  EventList told_;             // of the last transition or section
-  Arc after_;                  // what is constant after it
-  std::vector<Point> points_;  // of sections on one piece
-  std::vector<double> x_;      // at one of them
+  EventList told_;                 // of the last transition or section
+  Arc after_;                      // what is constant after it
+  std::vector<Crossing> waiting_;  // at the end of the last piece
+  std::vector<Point> points_;      // of sections on one piece
+  std::vector<double> x_;          // at one of them
 };
 
 }  // namespace saltus

@@ -310,6 +310,7 @@ class EventEngine {
   void advance(const Watch* first, double natural, std::span<const WatchedSeries> watched) {
     Piece& piece = smooth_.piece();
     const double tau = piece.length;
+    if (first && !crossings_.empty()) recorder_.wait_for_event(crossings_, tau, resolution());
     if (!model_.sections.empty())
       recorder_.pass(piece, crossings_, now_, resolution(), (first && may_leap()) || ticks_after(tau));
     if (recorder_.ended()) return;
@@ -469,15 +470,19 @@ class EventEngine {
       if (sign != 0 && c[0] * sign < 0 && !is_behind_a_pole(c)) crossings_.push_back({number, 0.0, -sign});
       const int known = std::max(sign == 0 ? 1 : 0, shared.known(now_));
       double from = 0;
+      int after = 0;
       for (int found = 0; found < 1000; ++found) {
         const Root root = leftmost_root(c, {.h = tau, .from = from, .known_zeros = known});
         if (root.kind == RootKind::none) break;
-        if (root.kind == RootKind::crossing) crossings_.push_back({number, root.at, root.sign_after});
+        if (root.kind == RootKind::crossing) {
+          crossings_.push_back({number, root.at, root.sign_after});
+          after = root.sign_after;
+        }
         from = root.at;
       }
-      const bool stays = from == 0 && known == 0 && c[0] != 0;  // it has no zero on the piece
-      const double end = stays ? c[0] : saltus::evaluate(c, tau);
-      next_sign_[s] = end > 0 ? 1 : end < 0 ? -1 : sign;
+      // Behind the last zero; without any it is the same all along, and at the end it may be rounding.
+      const double inside = known == 0 && c[0] != 0 ? c[0] : saltus::evaluate(c, tau / 2);
+      next_sign_[s] = after != 0 ? after : inside > 0 ? 1 : inside < 0 ? -1 : sign;
     }
   }
 

@@ -231,9 +231,9 @@ class Stepper {
     if (where == OnStep::ahead) {
       tell_tangents();
       const double event = t() + step_.h;
-      accept(step_, std::abs(event - end_) <= 4 * eps * std::abs(end_) ? end_ : event);
+      accept(step_, std::abs(event - end_) <= 4 * eps * std::abs(end_) ? end_ : event, true);
     }
-    return recorder_.ended() || happen();
+    return recorder_.ended() || happen(where == OnStep::ahead);
   }
 
   /// Adaptive: where a step has had all the splits it may have, the next ones are as long as it has come.
@@ -404,7 +404,7 @@ class Stepper {
     if (found_.empty() || first * step_.h > most) return;
     reach(first * step_.h);
     tell_tangents();
-    if (step_.h > 0) accept(step_, t() + step_.h, straight());
+    if (step_.h > 0) accept(step_, t() + step_.h, straight(), true);
     if (!recorder_.ended()) happen();
   }
 
@@ -428,8 +428,9 @@ class Stepper {
 
   // ---- at a located point -------------------------------------------------------------------------------------------
 
-  /// Whether anything has changed there.
-  bool happen() {
+  /// Whether anything has changed there. `ahead`: what was located was ahead of the step, and what else is zero there
+  /// too.
+  bool happen(bool ahead = false) {
     std::vector<Guard> guards;
     for (const Disagreement& d : found_) guards.push_back(d.guard);
     for (const Disagreement& d : found_) {
@@ -439,7 +440,9 @@ class Stepper {
     }
     add_ticks_here(guards);
     const auto jumps = [](const Guard& g) { return g.kind == GuardKind::jump; };
-    if (std::any_of(guards.begin(), guards.end(), jumps)) add_surfaces_here(tests_soon(), guards);
+    const bool any_jump = std::any_of(guards.begin(), guards.end(), jumps);
+    if (any_jump || (ahead && judge_.layout().switches > 1))
+      add_surfaces_here(tests_after(any_jump ? located_share * length_.dt() : resolution()), guards);
     return happen_at(std::move(guards));
   }
 
@@ -485,10 +488,11 @@ class Stepper {
   }
 
   /// What is watched, as soon after the present point as a step can tell.
-  Vec tests_soon() {
+  Vec tests_soon() { return tests_after(located_share * length_.dt()); }
+
+  Vec tests_after(double later) {
     Vec f, soon;
     solver_.rates(t(), here_.x, here_.u, f);
-    const double later = located_share * length_.dt();
     solver_.tests(t() + later, here_.x + later * f, here_.u, soon);
     return soon;
   }
@@ -503,7 +507,8 @@ class Stepper {
     }
   }
 
-  /// Surfaces that are zero here as exactly take part in a jump: they may turn its condition back.
+  /// Surfaces that are zero here as exactly take part: they may turn back what has been located, also a jump's
+  /// condition.
   void add_surfaces_here(const Vec& soon, std::vector<Guard>& guards) const {
     for (const Guard& g : judge_.watched(here_)) {
       const bool listed = std::find(guards.begin(), guards.end(), g) != guards.end();
@@ -633,10 +638,12 @@ class Stepper {
     options_.on_step(made);
   }
 
-  void accept(const Step& s, double end) { accept(s, end, options_.on_step ? made_in_mode(s) : StepMade{}); }
+  void accept(const Step& s, double end, bool happens = false) {
+    accept(s, end, options_.on_step ? made_in_mode(s) : StepMade{}, happens);
+  }
 
-  /// The state moves to the end of the step; sections on the way are reported.
-  void accept(const Step& s, double end, const StepMade& made) {
+  /// The state moves to the end of the step; sections on the way are reported. `happens`: something does at its end.
+  void accept(const Step& s, double end, const StepMade& made, bool happens = false) {
     if (wants_pieces_) make_piece(here_, s, end, piece_);
     recorder_.slid(here_.mode(), s.h);
     for (int i = 0; i < model_.form.visible; ++i) {
@@ -649,6 +656,7 @@ class Stepper {
       Vec soon;
       const bool jumps = jumps_after(s, soon);
       find_crossings(solver_, model_, recorder_, here_, s, piece_, crossings_, jumps ? &soon : nullptr);
+      if (happens) recorder_.wait_for_event(crossings_, piece_.length, resolution() + located_share * length_.dt());
       const double tick = events_.jumps().next_tick();
       recorder_.pass(piece_, crossings_, now, resolution(),
                      std::isfinite(tick) && std::abs(tick - end) <= resolution());
