@@ -64,6 +64,10 @@ class Act {
   bool has_messages() const { return !messages_.empty(); }
   /// Messages since the last call.
   std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
+  /// Messages that were taken, and count after all.
+  void say_again(const std::vector<std::string>& messages) {
+    messages_.insert(messages_.end(), messages.begin(), messages.end());
+  }
 
   double time_scale = 1;  ///< in which the flow changes: set by the engine
   std::function<double()>
@@ -89,6 +93,7 @@ class Act {
   bool is_contact(int u) const;
   void add_touching(const Moment& now, std::vector<AtZero>& zeros);
   bool approaching(const Moment& now, const std::vector<AtZero>& zeros);
+  std::optional<Fate> hit_in_turn(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool& ends);
   std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros, int round);
   std::optional<Fate> hit_together(Moment& now, Transition& event, std::vector<AtZero>& zeros,
                                    std::span<const AtZero> touching, bool plastic);

@@ -160,6 +160,16 @@ TEST(SharedZero, ASectionOnAGapIsMetAtEachImpactWhateverJumpsThere) {
   }
 }
 
+// A stone thrown up at v, g = 10: it is above 0.99 of its height for a tenth of v/5, about the top. Steps are long
+// where flights are parabolas.
+TEST(SharedZero, ASectionIsMetWhereItIsPassedTwiceOnALongStep) {
+  for (const double v : {10.0, 100.0, 1000.0, 1e4}) {
+    const System s = system("y' = v\nv' = -10", fmt::format("y = 0\nv = {}", v),
+                            fmt::format("[section.top]\non = \"y - {}\"\n", 0.99 * v * v / 20));
+    for (const Trajectory& run : by_both(s, v / 4)) expect_times(run, section, "top", {0.09 * v, 0.11 * v}, 1e-9 * v);
+  }
+}
+
 // ---- functions that turn unseen
 // --------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@
 namespace saltus {
 namespace {
 
+constexpr int most_dips = 8;            // below zero on one step, each before the last
 constexpr double tangent_speed = 0.01;  // share of the speed of approach that is left on a surface reached tangentially
 
 std::vector<double> values(const Vec& x) { return {x.data(), x.data() + x.size()}; }
@@ -175,9 +176,10 @@ class Stepper {
   bool tells() {
     along_ = {};
     if (!length_.adaptive()) return true;
-    along_ = look_along(solver_, judge_, here_, step_);
-    if (along_.told || !(step_.h > shortest_told_share * (options_.until - options_.from))) return true;
-    length_.shorten(step_.h / 4, t());
+    along_ = look_along(solver_, judge_, here_, step_, recorder_);
+    if (!(step_.h > shortest_told_share * (options_.until - options_.from))) return true;
+    if (along_.told && along_.passes == 0) return true;
+    length_.shorten(along_.told ? along_.passes : step_.h / 4, t());
     return false;
   }
 
@@ -185,15 +187,19 @@ class Stepper {
   bool agrees() {
     judge_.look(here_, step_, false, found_);
     if (!found_.empty() && !along_.timed) return false;
+    return !dips() && found_.empty();
+  }
+
+  /// Whether something happens where what is watched seems to dip below zero inside the step: this is then the step.
+  bool dips() {
     Step inside;
-    if (along_.dip == 0 || step_in_mode(solver_, rule_, here_, along_.dip, inside) != StepFate::ok)
-      return found_.empty();
+    if (along_.dip == 0 || step_in_mode(solver_, rule_, here_, along_.dip, inside) != StepFate::ok) return false;
     std::vector<Disagreement> earlier;
     judge_.look(here_, inside, false, earlier);
-    if (earlier.empty()) return found_.empty();
+    if (earlier.empty()) return false;
     found_ = std::move(earlier);
     step_ = std::move(inside);
-    return false;
+    return true;
   }
 
   /// Up to where something slid on stops being attractive.
@@ -225,8 +231,12 @@ class Stepper {
     const bool may = rule_.simpson() && splits_ < most_splits_;
     if (!may && !must) return shortened_for_events();
     if (!rule_.simpson()) std::erase_if(found_, [&](const auto& d) { return !judge_.must_locate(d); });
-    const OnStep where = locate(solver_, rule_, judge_, here_, step_, found_);
+    const OnStep where = locate_first();
     if (where == OnStep::nowhere) return false;
+    if (where == OnStep::ahead && !(along_.told && along_.passes == 0)) {
+      end_ = t() + length_.dt();
+      return true;
+    }
     ++splits_;
     if (where == OnStep::ahead) {
       tell_tangents();
@@ -234,6 +244,17 @@ class Stepper {
       accept(step_, std::abs(event - end_) <= 4 * eps * std::abs(end_) ? end_ : event, true);
     }
     return recorder_.ended() || happen(where == OnStep::ahead);
+  }
+
+  /// What comes first. Up to there what is watched is looked at anew: behind it, it may have gone so far that a dip on
+  /// the way (past a disc, to the floor) was none beside that.
+  OnStep locate_first() {
+    along_ = {};
+    for (int k = 0; k < most_dips; ++k) {
+      const OnStep where = locate(solver_, rule_, judge_, here_, step_, found_);
+      if (where != OnStep::ahead || !length_.adaptive() || !rule_.simpson() || !tells() || !dips()) return where;
+    }
+    return OnStep::nowhere;
   }
 
   /// Adaptive: where a step has had all the splits it may have, the next ones are as long as it has come.
