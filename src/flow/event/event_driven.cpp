@@ -77,6 +77,7 @@ class EventEngine {
     first_scale_ = 0;
     blind_steps_ = rough_steps_ = short_steps_ = 0;
     longest_natural_ = rest_scale_ = 0;
+    balanced_at_ = std::nan("");
     after_event_ = true;
   }
 
@@ -242,6 +243,7 @@ class EventEngine {
   /// States that have all but vanished, fall to zero in no time and would stay there (h' = -sqrt(h)) are there. Whether
   /// there were any.
   bool come_to_rest() {
+    if (come_to_balance()) return true;
     bool any = false;
     for (size_t i = 0; i < now_.x.size(); ++i) any = any || (now_.x[i] != 0 && has_vanished(i));
     if (!any) return false;
@@ -249,6 +251,61 @@ class EventEngine {
     if (put_to_rest()) return true;
     smooth_.begin(now_);  // the series as they were
     return false;
+  }
+
+  /// States that are next to nothing and come into balance before time can see it (a trickle into a tank with an
+  /// outflow like a root: h' = a - sqrt(h), h = a^2 after 2 a) are there, and go on by implicit steps. Whether there
+  /// were any.
+  bool come_to_balance() {
+    if (balanced_at_ == now_.t()) return false;  // implicit steps have not got away from here
+    bool any = false;
+    for (size_t i = 0; i < now_.x.size(); ++i) {
+      const std::optional<double> there = balance(i);
+      if (!there || !smooth_.turn_now()) continue;
+      now_.x[i] = *there;
+      any = true;
+    }
+    if (!any) {
+      smooth_.begin(now_);
+      return false;
+    }
+    balanced_at_ = now_.t();
+    std::fill(now_.known.begin(), now_.known.end(), 0);
+    blind_steps_ = rough_steps_ = short_steps_ = 0;
+    after_event_ = false;
+    return true;
+  }
+
+  /// Where between zero and almost nothing the rate of a state is zero, if the flow takes it there at once.
+  std::optional<double> balance(size_t i) {
+    Series& series = smooth_.series();
+    series.set_mode(now_.mode);
+    std::vector<double> x = now_.x;
+    const auto rate = [&](double value) {
+      x[i] = value;
+      if (series.evaluate(x, now_.t(), now_.counters) != SeriesStatus::ok) return std::nan("");
+      return direction_ * series.rate(static_cast<int>(i))[0];
+    };
+    const double begin = rate(0);
+    if (!(std::abs(begin) > 0) || !std::isfinite(begin)) return std::nullopt;
+    const double side = begin > 0 ? 1 : -1, at_once = balanced_at_once * std::max(horizon(), std::abs(now_.t()));
+    // As far as it would get at once from zero, or comes from.
+    double lo = 0, hi = std::max(std::abs(begin) * at_once, side * now_.x[i]);
+    if (side * now_.x[i] < 0 || hi > at_once * std::max(std::abs(begin), std::abs(rate(now_.x[i]))))
+      return std::nullopt;
+    if (!(side * rate(side * hi) < 0)) return std::nullopt;
+    constexpr int most_halvings_of_powers = 12, most_halvings_of_digits = 60;
+    int above = std::ilogb(hi) + 1, below = std::numeric_limits<double>::min_exponent - 53;
+    for (int k = 0; k < most_halvings_of_powers && above - below > 1; ++k) {
+      const int middle = below + (above - below) / 2;
+      (side * rate(side * std::ldexp(1.0, middle)) > 0 ? below : above) = middle;
+    }
+    lo = std::ldexp(1.0, below), hi = std::min(hi, std::ldexp(1.0, above));
+    for (int k = 0; k < most_halvings_of_digits && hi - lo > eps * hi; ++k) {
+      const double middle = 0.5 * (lo + hi);
+      (side * rate(side * middle) > 0 ? lo : hi) = middle;
+    }
+    return lo > underflowing_square * underflowing_square ? std::optional(side * lo) : std::nullopt;
   }
 
   /// The others go on along their tangents until the last of them is there.
@@ -272,12 +329,21 @@ class EventEngine {
       if (!resting.empty()) recorder_.end_where_rest_is_open(resting, now_);
       return !resting.empty();
     }
-    const auto stays = [&](int i) { return series.rate(i)[0] == 0; };
-    if (!std::all_of(resting.begin(), resting.end(), stays)) return false;
+    std::vector<int> balanced;  // not at zero, but next to it: something flows in
+    for (const int i : resting) {
+      if (series.rate(i)[0] != 0) balanced.push_back(i);
+    }
+    std::swap(now_.x, x);
+    const bool stay = std::all_of(balanced.begin(), balanced.end(),
+                                  [&](int i) { return smooth_.may_turn_stiff() && balance(at(i)).has_value(); });
+    std::swap(now_.x, x);
+    if (!stay) return false;
     const std::span<const WatchedSeries> watched = expand_again();
     cut_rough(direction_ * std::min(time, longest_step()));
     advance(nullptr, 0, watched);
     for (const int i : resting) now_.x[at(i)] = 0;
+    for (const int i : balanced) now_.x[at(i)] = balance(at(i)).value_or(0);
+    if (!balanced.empty()) smooth_.turn_now();
     blind_steps_ = rough_steps_ = short_steps_ = 0;
     if (!recorder_.ended()) add_surfaces_of_rest();
     return true;
@@ -497,14 +563,15 @@ class EventEngine {
   Events events_;
   std::optional<Clusters> clusters_;
   Moment now_;
-  std::vector<Guard> guards_;   // zero at the end of the last piece
-  double first_scale_ = 0;      // time scale before the first step; 0: nobody has asked for it
-  double rest_scale_ = 0;       // the same, for what comes to rest, also where nothing else asks
-  double longest_natural_ = 0;  // step that the series of this run carried
-  int blind_steps_ = 0;         // in a row: the defect allows but a small share of what the series promises
-  int short_steps_ = 0;         // in a row: no share of the run
-  int rough_steps_ = 0;         // made without a series since the last one that had one
-  bool after_event_ = true;     // the step after an event is a Taylor step: it knows which coefficients vanish
+  std::vector<Guard> guards_;          // zero at the end of the last piece
+  double first_scale_ = 0;             // time scale before the first step; 0: nobody has asked for it
+  double rest_scale_ = 0;              // the same, for what comes to rest, also where nothing else asks
+  double longest_natural_ = 0;         // step that the series of this run carried
+  int blind_steps_ = 0;                // in a row: the defect allows but a small share of what the series promises
+  int short_steps_ = 0;                // in a row: no share of the run
+  double balanced_at_ = std::nan("");  // when states were last put into balance
+  int rough_steps_ = 0;                // made without a series since the last one that had one
+  bool after_event_ = true;            // the step after an event is a Taylor step: it knows which coefficients vanish
   std::vector<int> determinants_, determinants_at_end_;
   std::vector<Crossing> crossings_;
   std::vector<int> next_sign_;
