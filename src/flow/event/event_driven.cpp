@@ -397,10 +397,10 @@ class EventEngine {
     }
     if (std::abs(tau) > resolved) std::fill(now_.known.begin(), now_.known.end(), 0);
     for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
-    if (!guards_.empty()) return;
+    if (recorder_.has_grown(now_) || !guards_.empty()) return;
     smooth_.series().set_mode(now_.mode);
     recorder_.drifted(now_.mode, smooth_.series().project(now_.x, now_.t(), now_.counters));
-    if (!recorder_.has_grown(now_) && events_.jumps().size() > 0) guards_ = events_.crossed(now_);
+    if (events_.jumps().size() > 0) guards_ = events_.crossed(now_);
   }
 
   /// Whether states may jump at an event that is no tick: sections by the clock then look after it.
