@@ -208,7 +208,7 @@ class Search {
 
 StepFate step_in_mode(StepSolver& solver, const StepRule& rule, const Here& here, double h, Step& out) {
   solver.set_mode(here.mode(), here.held, rule.simpson());
-  if (rule.simpson()) return solver.simpson(here.x, here.t(), h, rule.rates, out);
+  if (rule.simpson()) return solver.simpson(here.x, here.t(), h, here.u, rule.rates, out);
   return solver.theta_step(here.x, here.t(), h, rule.theta, out);
 }
 

@@ -629,7 +629,8 @@ class Stepper {
     made.solved = solver_.active();
     made.u0 = s.cubic ? s.u0 : s.u1;
     made.um = s.um;
-    made.u1 = s.cubic ? Vec(2 * s.um - s.u0) : s.u1;  // as solved for, not as sharpened
+    made.u1 = s.cubic && !s.algebraic ? Vec(2 * s.um - s.u0) : s.u1;  // as solved for, not as sharpened
+    made.algebraic = s.algebraic;
     return made;
   }
 
