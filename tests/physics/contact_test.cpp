@@ -973,5 +973,16 @@ TEST(Corners, ABallPassesTheCuspBetweenFloorAndDiscOrIsThrownBack) {
   }
 }
 
+// Two balls, one on the other, come to rest on the floor: by hits that become too short for steps to be looked along.
+TEST(Corners, ABallOnABallComesToRestByTimeStepsToo) {
+  const System balls = system("x1' = v1\nx2' = v2\nv1' = -9.81 + N - C/1.25\nv2' = -9.81 + C/1.51",
+                              "x1 = 0.421\nx2 = 1.419\nv1 = 0\nv2 = 0",
+                              "[constraint.N]\ngap = \"x1\"\nrestitution = 0.9\n"
+                              "[constraint.C]\ngap = \"x2 - x1 - 0.1\"\nrestitution = 0.5\n");
+  RunOptions by_steps = balls.options(3, 1e-9);
+  by_steps.step.emplace();
+  expect_end(balls.run(by_steps), {0, 0.1, 0, 0}, 1e-9);
+}
+
 }  // namespace
 }  // namespace saltus::physics

@@ -177,7 +177,11 @@ class Stepper {
     along_ = {};
     if (!length_.adaptive()) return true;
     along_ = look_along(solver_, judge_, here_, step_, recorder_);
-    if (!(step_.h > shortest_told_share * (options_.until - options_.from))) return true;
+    if (!(step_.h > shortest_told_share * (options_.until - options_.from))) {  // as it is
+      along_.told = true;
+      along_.passes = 0;
+      return true;
+    }
     if (along_.told && along_.passes == 0) return true;
     length_.shorten(along_.told ? along_.passes : step_.h / 4, t());
     return false;
