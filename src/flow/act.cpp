@@ -131,6 +131,17 @@ bool Act::decides_alone(const Moment& now, const Guard& guard, LoneGuard& lone) 
   return lone.decides = true;
 }
 
+/// What the guard of a surface says of it.
+AtZero Act::at_zero(const Guard& g) const {
+  const char beyond = g.side > 0 ? '+' : g.side < 0 ? '-' : '\0';
+  switch (g.kind) {
+    case GuardKind::sigma:
+      return {.unknown = g.item, .known = rest_of(g.item), .leaving = beyond, .released = series_.hold(g.item) > 1};
+    case GuardKind::slip: return {.unknown = g.item, .known = rest_of(g.item), .leaving = g.side > 0 ? '+' : '-'};
+    default: return {.unknown = g.item, .known = 1};
+  }
+}
+
 std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   caused_.clear();
   unclear_ = false;
@@ -145,18 +156,9 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   for (const Guard& g : event.guards) {
     only_forces = only_forces && (g.kind == GuardKind::sigma || g.kind == GuardKind::lambda);
     switch (g.kind) {
-      case GuardKind::surface: zeros_.push_back({.unknown = g.item, .known = 1}); break;
+      case GuardKind::surface:
       case GuardKind::sigma:
-        zeros_.push_back({.unknown = g.item,
-                          .known = rest_of(g.item),
-                          .leaving = g.side > 0   ? '+'
-                                     : g.side < 0 ? '-'
-                                                  : '\0',
-                          .released = series_.hold(g.item) > 1});
-        break;
-      case GuardKind::slip:
-        zeros_.push_back({.unknown = g.item, .known = rest_of(g.item), .leaving = g.side > 0 ? '+' : '-'});
-        break;
+      case GuardKind::slip: zeros_.push_back(at_zero(g)); break;
       case GuardKind::gap:
         if (model_.form.gaps[at(g.item)].degree == 0)
           zeros_.push_back({.unknown = m + g.item, .known = 0, .leaving = g.side == 0 ? '\0' : 'c'});

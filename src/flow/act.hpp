@@ -59,6 +59,10 @@ class Act {
   /// unknowns. Nothing if no mode of the model rests there; `now` is then unspecified.
   std::optional<Fate> rest_at(Moment& now, const std::vector<int>& resting, Transition& event, bool& rests);
 
+  /// The moment that follows where the surfaces of these guards are zero, without the jumps and impacts of this
+  /// instant. Nothing where no surface but `except` is, or no mode is chosen.
+  std::optional<Moment> follow_surfaces(const Moment& now, std::span<const Guard> guards, int except);
+
   /// Puts the state on the surfaces of these guards, which it has reached but for their last digits.
   void land(Moment& now, std::span<const Guard> guards);
 
@@ -71,6 +75,10 @@ class Act {
   bool has_messages() const { return !messages_.empty(); }
   /// Messages since the last call.
   std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
+  /// Messages that were taken, and count after all.
+  void say_again(const std::vector<std::string>& messages) {
+    messages_.insert(messages_.end(), messages.begin(), messages.end());
+  }
 
   double time_scale = 1;  ///< in which the flow changes: set by the engine
   std::function<double()>
@@ -96,6 +104,7 @@ class Act {
   bool is_contact(int u) const;
   void add_touching(const Moment& now, std::vector<AtZero>& zeros);
   bool approaching(const Moment& now, const std::vector<AtZero>& zeros);
+  std::optional<Fate> hit_in_turn(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool& ends);
   std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros, int round);
   std::optional<Fate> hit_together(Moment& now, Transition& event, std::vector<AtZero>& zeros,
                                    std::span<const AtZero> touching, bool plastic);
@@ -133,6 +142,8 @@ class Act {
   std::optional<Fate> check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros);
   bool turns_with(int jump, const std::vector<Guard>& guards) const;
   void leave_out_touches(const Moment& now, const std::vector<Guard>& guards, std::vector<int>& due);
+  AtZero at_zero(const Guard& guard) const;
+  std::optional<Moment> settle_surfaces(const Moment& now, std::vector<AtZero> zeros);
   std::optional<Fate> check_state(const Moment& now) const;
   void say(std::string message) { messages_.push_back(std::move(message)); }
   PlainInputs inputs(const Moment& now) const;

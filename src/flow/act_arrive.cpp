@@ -34,8 +34,33 @@ std::optional<Fate> Act::arrive(Moment& now, Transition& event, std::vector<AtZe
   if (anew && !at_start) {
     if (auto fate = check_gaps(now, event, zeros)) return fate;
   }
-  for (int round = 0; approaching(now, zeros); ++round) {
-    if (round == 0) add_touching(now, zeros);
+  if (approaching(now, zeros)) {
+    const std::vector<AtZero> alone = zeros;
+    add_touching(now, zeros);
+    if (zeros.size() > alone.size() && !at_start) {
+      // Contacts that are near, but do not touch: where hits of all have no end, those that do touch are hit alone.
+      const Moment before = now;
+      const Transition unhit = event;
+      const std::vector<std::string> messages = messages_;
+      bool ends = true;
+      std::optional<Fate> fate = hit_in_turn(now, event, zeros, ends);
+      if (!fate && ends) return settle(now, event, zeros, at_start);
+      now = before;
+      event = unhit;
+      messages_ = messages;
+      zeros = alone;
+      approaching(now, zeros);
+    }
+    bool ends = true;
+    if (auto fate = hit_in_turn(now, event, zeros, ends)) return fate;
+  }
+  return settle(now, event, zeros, at_start);
+}
+
+/// Until none approaches; what then is zero is in `zeros`. `ends`: whether that took fewer hits than are made in turn.
+std::optional<Fate> Act::hit_in_turn(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool& ends) {
+  for (int round = 0; round == 0 || approaching(now, zeros); ++round) {
+    ends = ends && round < most_hits_in_turn;
     if (round > most_hits_in_turn + 100)
       return Fate{Why::inconsistent, "impacts follow each other without time passing"};
     if (auto fate = rebound(now, event, zeros, round)) return fate;
@@ -43,7 +68,7 @@ std::optional<Fate> Act::arrive(Moment& now, Transition& event, std::vector<AtZe
     if (program_.unknowns() == 1 && jumps_.size() == 0) break;  // nobody else to be hit, and it moves apart
     look(now, zeros, false);
   }
-  return settle(now, event, zeros, at_start);
+  return std::nullopt;
 }
 
 /// A jump must not violate a gap. One that rounding had left below zero already touches.

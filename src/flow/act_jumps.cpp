@@ -64,14 +64,9 @@ void Act::leave_out_touches(const Moment& now, const std::vector<Guard>& guards,
       open.push_back(g.item);
   }
   if (open.empty()) return;
-  Moment after = now;
-  Transition scratch{.x_minus = now.x};
-  const std::vector<std::string> messages = messages_;
-  add_neighbours(after, zeros);
-  if (!series_.ties().empty()) add_ties(zeros);
-  const bool chosen = !settle(after, scratch, zeros, false);
-  messages_ = messages;
-  if (!chosen || !look_solved(after)) return;
+  const std::optional<Moment> followed = settle_surfaces(now, std::move(zeros));
+  if (!followed || !look_solved(*followed)) return;
+  const Moment& after = *followed;
   std::vector<double> off;
   for (const int k : open) off.push_back(std::abs(point_.value(program_.point_jump(k))));
   const int order = std::min(decision_order, series_.order());
@@ -87,6 +82,28 @@ void Act::leave_out_touches(const Moment& now, const std::vector<Guard>& guards,
     root_error_[at(k)] = off[i];
     std::erase(due, k);
   }
+}
+
+std::optional<Moment> Act::settle_surfaces(const Moment& now, std::vector<AtZero> zeros) {
+  std::optional<Moment> after = now;
+  Transition scratch{.x_minus = now.x};
+  const std::vector<std::string> messages = messages_;
+  add_neighbours(*after, zeros);
+  if (!series_.ties().empty()) add_ties(zeros);
+  if (settle(*after, scratch, zeros, false)) after.reset();
+  messages_ = messages;
+  return after;
+}
+
+std::optional<Moment> Act::follow_surfaces(const Moment& now, std::span<const Guard> guards, int except) {
+  std::vector<AtZero> zeros;
+  for (const Guard& g : guards) {
+    if (g.kind == GuardKind::surface || g.kind == GuardKind::sigma || g.kind == GuardKind::slip)
+      zeros.push_back(at_zero(g));
+  }
+  if (std::none_of(zeros.begin(), zeros.end(), [&](const AtZero& z) { return z.unknown != except; }))
+    return std::nullopt;
+  return settle_surfaces(now, std::move(zeros));
 }
 
 std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<int> due) {

@@ -27,6 +27,7 @@ struct Change {
 /// The guard of one surface or gap, and what may follow it.
 struct LoneGuard {
   bool decides = false;  ///< nobody else takes part, and rates tell what follows
+  bool meets = false;    ///< a section is at zero with it
   bool hits = false;     ///< a contact, of which there is no other: it rebounds
   Guard guard;
   char before = '+';                ///< the letter of its switch

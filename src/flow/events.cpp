@@ -34,6 +34,7 @@ void Events::take(const RunOptions& options) {
   options_ = &options;
   direction_ = options.until < options.from ? -1.0 : 1.0;
   limit_.begin_run(options);
+  touching_.clear();
 }
 
 void Events::start(Moment& now, std::function<double()> first_scale) {
@@ -50,10 +51,10 @@ void Events::start(Moment& now, std::function<double()> first_scale) {
 
 bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scale, double resolution, bool may_step) {
   bool seen = false;
+  act_.time_scale = time_scale;
   pass_sections(now, guards, resolution);
   if (recorder_.ended()) return true;
   touched_.clear();
-  act_.time_scale = time_scale;
   if (guards.size() == 1 && happen_alone(now, guards[0])) {
     note_sections(now, resolution);
     recorder_.pass_due(now, resolution);
@@ -160,6 +161,9 @@ void Events::mark(const Transition& event) {
 LoneGuard Events::lone_guard(const Moment& now, const Guard& guard) {
   LoneGuard lone;
   if (!act_.decides_alone(now, guard, lone)) return lone;
+  const int u = lone.hits ? program_.switches() + guard.item : guard.item;
+  for (size_t s = 0; s < program_.model().sections.size(); ++s)
+    lone.meets = lone.meets || (recorder_.section_shared(s).unknown == u && guard.kind != GuardKind::sigma);
   lone.key = Chatter::key_of(guard, now.mode, lone.hits ? std::optional(guard.item) : std::nullopt);
   if (lone.hits) recorder_.describe_hit(guard.item, now, lone.changes[0]);
   return lone;
@@ -185,6 +189,10 @@ Change* Events::find_change(Moment& now, LoneGuard& lone, char letter) {
 
 bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double resolution) {
   if (!lone.decides || recorder_.wants_transition(now.t())) return false;
+  if (recorder_.has_surface_sections()) {
+    if (lone.meets || recorder_.has_waiting()) return false;
+    touching_.assign(program_.model().sections.size(), 0);
+  }
   if (lone.hits) return rebound(now, lone, time_scale, resolution);
   const int u = lone.guard.item;
   const bool leaves = lone.guard.kind == GuardKind::sigma;
@@ -208,10 +216,6 @@ bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double reso
     const double lead = series_.surface(u)[choice.leading] * (choice.letter == '+' ? 1 : -1);
     const double jump = std::abs(lone.slope) * (1 + lone.hold);
     if (!(lead * (choice.leading == 2 ? time_scale : 1) > 1e-6 * jump)) return false;
-  }
-  if (recorder_.has_surface_sections()) {
-    pass_sections(now, std::span(&lone.guard, 1), resolution);
-    if (recorder_.ended()) return true;
   }
   act_.time_scale = time_scale;
   act_.note_nothing_caused();
@@ -242,12 +246,6 @@ bool Events::rebound(Moment& now, LoneGuard& lone, double time_scale, double res
   if (!hit || hit->closed || !parts()) {
     copy_numbers(before_, now.x);
     return false;
-  }
-  if (recorder_.has_surface_sections()) {
-    std::swap(before_, now.x);
-    pass_sections(now, std::span(&lone.guard, 1), resolution);
-    std::swap(before_, now.x);
-    if (recorder_.ended()) return true;
   }
   act_.time_scale = time_scale;
   act_.note_hit(contact, now.t());
@@ -283,6 +281,11 @@ void Events::follow(const Limit::Reached& reached, Moment& now, double resolutio
 /// A section on a surface or gap that arrives at zero is met there, if its last sign says that it has not been yet.
 void Events::pass_sections(const Moment& now, std::span<const Guard> guards, double resolution) {
   if (!recorder_.has_surface_sections()) return;
+  touching_.assign(program_.model().sections.size(), 0);
+  for (const Crossing& c : recorder_.take_waiting()) {
+    if (recorder_.ended()) return;
+    if (!turns_back(c, now, guards)) recorder_.pass_here(c.section, c.sign, now, resolution);
+  }
   for (size_t s = 0; s < program_.model().sections.size(); ++s) {
     const SharedZero& shared = recorder_.section_shared(s);
     const auto arrives = std::find_if(guards.begin(), guards.end(), [&](const Guard& g) {
@@ -294,17 +297,35 @@ void Events::pass_sections(const Moment& now, std::span<const Guard> guards, dou
     });
     if (arrives == guards.end()) continue;
     const int from = shared.side * arrives->side;
-    if (recorder_.section_sign(s) == from) recorder_.pass_here(static_cast<int>(s), -from, now, resolution);
+    if (touching_[s]) continue;
+    if (recorder_.section_sign(s) != -from) {  // on its side, or it has left zero since the last look
+      const Crossing arrival{.section = static_cast<int>(s), .sign = -from};
+      if (turns_back(arrival, now, guards)) continue;
+      recorder_.pass_here(arrival.section, arrival.sign, now, resolution);
+    }
     recorder_.set_section_sign(s, from);  // which it leaves, whatever rounding says: coming back is no crossing
   }
+}
+
+/// Whether the mode that follows turns the function of a section back where it comes to zero together with surfaces: a
+/// touch is no crossing, of a section as of a jump.
+bool Events::turns_back(const Crossing& crossing, const Moment& now, std::span<const Guard> guards) {
+  const size_t s = at(crossing.section);
+  const std::optional<Moment> after = act_.follow_surfaces(now, guards, recorder_.section_shared(s).unknown);
+  if (!after || section_lead(crossing.section, *after) != -crossing.sign) return false;
+  touching_[s] = 1;
+  recorder_.touch(crossing.section, now);
+  return true;
 }
 
 /// Sections whose functions a jump has carried over zero.
 void Events::leap_sections(const Transition& event, const Moment& now, double resolution) {
   for (const JumpDone& done : event.jumps) {
     for (size_t s = 0; s < done.section_signs.size(); ++s) {
-      if (const int sign = done.section_signs[s]; sign != 0)
-        recorder_.leap(static_cast<int>(s), sign, done.after, now, resolution);
+      const int sign = done.section_signs[s];
+      if (sign == 0) continue;
+      if (s < touching_.size()) touching_[s] = 0;
+      recorder_.leap(static_cast<int>(s), sign, done.after, now, resolution);
     }
   }
 }
@@ -321,7 +342,7 @@ void Events::note_sections(const Moment& now, double resolution) {
   for (size_t s = 0; s < values_.size(); ++s) {
     if (program_.model().sections[s].kind != Section::Kind::on) continue;
     const SharedZero& shared = recorder_.section_shared(s);
-    const bool zero = shared.rests(now.mode) || shared.known(now) > 0;
+    const bool zero = shared.rests(now.mode) || shared.known(now) > 0 || (s < touching_.size() && touching_[s]);
     const int before = recorder_.section_sign(s), sign = zero ? 0 : values_[s] > 0 ? 1 : values_[s] < 0 ? -1 : 0;
     recorder_.set_section_sign(s, sign);
     if (before == 0 || sign == before || (sign == 0 && section_lead(static_cast<int>(s), now) == before)) continue;

@@ -52,6 +52,7 @@ class Events {
   void leap_sections(const Transition& event, const Moment& now, double resolution);
   void note_sections(const Moment& now, double resolution);
   int section_lead(int section, const Moment& now);
+  bool turns_back(const Crossing& crossing, const Moment& now, std::span<const Guard> guards);
 
   Series& series_;
   const Program& program_;
@@ -64,6 +65,7 @@ class Events {
   std::vector<int> touched_;
   std::vector<double> before_;     // states before an impact
   std::vector<double> values_;     // of the functions of sections
+  std::vector<char> touching_;     // per section: whether it touches zero at this event, whatever rounding says
   decltype(Moment::known) known_;  // before the event
   Transition event_, at_limit_;    // the last one; and where events accumulated: their memory is used again
 };

@@ -94,18 +94,24 @@ Limit::Reached Limit::go_to(const Accumulation& found, Chatter& chatter, Moment&
   }
   if (!found.exhausted && !found.blurred && !is_seen(found, chatter, now)) return {};
   const std::vector<int> resting = chatter.members(found);
-  if (found.exhausted || found.blurred || found.rest == 0) {
-    const Reached reached = hit_in_turn(resting, found.rest, chatter, now, event);
-    if (reached.event) return reached;
-  }
   const Moment last = now;
+  Reached here;
+  if (found.exhausted || found.blurred || found.rest == 0) {
+    here = hit_in_turn(resting, found.rest, chatter, now, event);
+    // Hits that have no answer where they are (a cusp, whose walls are all but parallel) may have one at their limit.
+    if (here.event && !here.fate) return here;
+  }
+  const Transition failed = here.event ? event : Transition{};
+  const std::vector<std::string> messages = here.event ? act_.take_messages() : std::vector<std::string>{};
   for (const char letter : {'0', '='}) {  // held by sigma, or, where roots leave no series, by itself
     now = last;
     if (!extrapolate(found, chatter, resting, letter, now)) continue;
     if (options_->zeno_stop) return {.fate = Fate{Why::zeno, "events accumulate here"}};
     event = {.x_minus = last.x};
     bool rests = false;
-    if (std::optional<Fate> fate = act_.rest_at(now, resting, event, rests)) return {.fate = std::move(fate)};
+    std::optional<Fate> fate = act_.rest_at(now, resting, event, rests);
+    if (fate && here.event) continue;
+    if (fate) return {.fate = std::move(fate)};
     if (!rests) continue;
     chatter.clear();
     event.before = last.mode;
@@ -117,6 +123,12 @@ Limit::Reached Limit::go_to(const Accumulation& found, Chatter& chatter, Moment&
   // No rest at the limit: go on event by event, as long as time can tell them apart.
   now = last;
   series_.set_mode(now.mode);
+  if (here.event) {
+    event = failed;
+    act_.take_messages();
+    act_.say_again(messages);
+    return here;
+  }
   if (!found.exhausted) return {};
   return {.fate = Fate{
               Why::zeno,
@@ -179,11 +191,14 @@ bool Limit::extrapolate(const Accumulation& found, const Chatter& chatter, const
   std::vector<double> x = now.x;
   series_.project(x, now.t(), now.counters);
   const bool expanded = series_.expand(x, now.t(), now.counters, 2) == SeriesStatus::ok;
-  if (!expanded && series_.evaluate(x, now.t(), now.counters) != SeriesStatus::ok) return false;
+  const bool solved = expanded || series_.evaluate(x, now.t(), now.counters) == SeriesStatus::ok;
+  // Walls that face each other (in a cusp) leave their forces open; what they do not move goes on as it did.
+  const bool walls = std::all_of(resting.begin(), resting.end(), [&](int u) { return u >= m && u < unknowns; });
+  if (!solved && !(walls && resting.size() > 1)) return false;
   const double rest = direction_ * found.rest;
   for (size_t i = 0; i < n; ++i) {
     const double* c = series_.state(static_cast<int>(i));
-    const double rate = series_.rate(static_cast<int>(i))[0];
+    const double rate = solved ? series_.rate(static_cast<int>(i))[0] : flying[i][0];
     // What goes on alike with and without the chatter is no part of it: its own sequence would be off by its bend.
     const auto alike = [&](double a, double b) { return std::abs(a - b) <= clear_rate * (std::abs(a) + std::abs(b)); };
     const bool apart =

@@ -509,6 +509,20 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
   }
 }
 
+void Recorder::wait_for_event(std::vector<Crossing>& crossings, double tau, double resolution) {
+  waiting_.clear();
+  std::erase_if(crossings, [&](const Crossing& c) {
+    if (std::abs(tau - c.tau) > 4 * resolution) return false;
+    waiting_.push_back(c);
+    return true;
+  });
+}
+
+void Recorder::touch(int s, const Moment& now) {
+  section_sign_[at(s)] = 0;
+  section_seen_[at(s)] = now.t();
+}
+
 void Recorder::pass_those_due(const Moment& now, double resolution) {
   for (Every& e : every_) {
     while (!ended_ && direction_ * now.clock.until(e.due) <= 4 * resolution) {

@@ -123,6 +123,13 @@ class Recorder {
     }
     return false;
   }
+  /// Crossings at the end of a piece at which something happens wait for it: it may turn them back.
+  void wait_for_event(std::vector<Crossing>& crossings, double tau, double resolution);
+  bool has_waiting() const { return !waiting_.empty(); }
+  /// Those that have waited, for the last time.
+  std::vector<Crossing> take_waiting() { return std::exchange(waiting_, {}); }
+  /// The function of an `on` section touches zero here and turns back: nothing is met.
+  void touch(int section, const Moment& now);
   /// The points that have waited: what happens now has happened.
   void pass_due(const Moment& now, double resolution) {
     if (is_due(now, 4 * resolution)) pass_those_due(now, resolution);
@@ -185,11 +192,16 @@ class Recorder {
   std::vector<SharedZero> section_shared_;
   std::vector<int> section_sign_;
   std::vector<double> section_seen_;
-  EventList told_;             // of the last transition or section
-  Change change_;              // the last one that was told alone
-  Arc after_;                  // what is constant after it
-  std::vector<Point> points_;  // of sections on one piece
-  std::vector<double> x_;      // at one of them
+  EventList told_;                 // of the last transition or section
+  Change change_;                  // the last one that was told alone
+  Arc after_;                      // what is constant after it
+  std::vector<Point> points_;      // of sections on one piece
+  std::vector<double> x_;          // at one of them
+  EventList told_;                 // of the last transition or section
+  Arc after_;                      // what is constant after it
+  std::vector<Crossing> waiting_;  // at the end of the last piece
+  std::vector<Point> points_;      // of sections on one piece
+  std::vector<double> x_;          // at one of them
 };
 
 }  // namespace saltus

@@ -386,6 +386,13 @@ void Smooth::turn_stiff() {
   stiff_->restart();
 }
 
+bool Smooth::turn_now() {
+  if (turning_.always()) return true;
+  if (!turning_.turn()) return false;
+  turn_stiff();
+  return true;
+}
+
 void Smooth::restart() {
   full_steps_ = 0;
   turning_.note_event();

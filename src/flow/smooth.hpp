@@ -87,6 +87,8 @@ class Smooth {
   void restart();
   /// An implicit step has failed: Taylor series go on instead, for a while.
   void leave_stiff();
+  /// The next steps are implicit, where they may be without being told. Whether they are.
+  bool turn_now();
   /// Whether steps turn implicit by themselves.
   bool may_turn_stiff() const { return turning_.may(); }
   StiffStatus stiff_step(const Moment& now, double longest);

@@ -15,11 +15,12 @@
 namespace saltus {
 namespace {
 
-constexpr double tightest = 1e-12;       // tolerance below which the formulas see rounding only
-constexpr double share_of_step = 0.1;    // of the tolerance for one step: errors of many steps add up
-constexpr double floor_of_scale = 1e-3;  // of the largest value so far
-constexpr int most_attempts = 100;       // at one step: lengths shrink to the edge of where the rates are defined
-constexpr double safety = 0.9;           // of the length that the error allows
+constexpr double tightest = 1e-12;        // tolerance below which the formulas see rounding only
+constexpr double share_of_step = 0.1;     // of the tolerance for one step: errors of many steps add up
+constexpr double floor_of_scale = 1e-3;   // of the largest value so far
+constexpr double shortest_share = 1e-12;  // of the time that is left, for a first step
+constexpr int most_attempts = 100;        // at one step: lengths shrink to the edge of where the rates are defined
+constexpr double safety = 0.9;            // of the length that the error allows
 constexpr double most_growth = 8, most_shrinking = 0.1;
 constexpr double kept_growth = 1.2;     // below it the length is kept, and the factors with it
 constexpr double kept_jacobian = 1e-3;  // convergence of Newton's method that the matrix is good enough for
@@ -197,7 +198,9 @@ StiffStatus StiffFlow::start(std::span<const double> x, double t, double longest
         largest = std::max(largest, reach);
     }
   }
-  solver_->next = time;
+  // Shorter ones would have powers without digits, or not move time; what is faster than that has settled or is damped.
+  solver_->next =
+      std::min(longest, std::max({time, shortest_share * longest, 2 * shortest_step_bits * eps * std::abs(t)}));
   solver_->stale = true;
   solver_->step.restart();
   noise_.clear();

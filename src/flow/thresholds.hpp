@@ -97,6 +97,8 @@ inline constexpr double short_of_run = 1e-8, short_of_longest = 1e-6;
 /// A state has all but vanished at this share of its largest size, and is soon at rest if at its rate it takes less
 /// than this share of the time scale of the start.
 inline constexpr double vanished_share = 1e-12, soon_at_rest = 1e-5;
+/// What comes into balance within this share of the run is there at once.
+inline constexpr double balanced_at_once = 1e-15;
 /// Steps over which the pace of a run is measured.
 inline constexpr long pace_steps = 32768;
 /// Steps that no run makes: one that would need as many at its present pace has stalled.

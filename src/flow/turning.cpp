@@ -18,6 +18,13 @@ bool Turning::note_taylor(bool idle) {
   return true;
 }
 
+bool Turning::turn() {
+  if (!may_) return false;
+  now_ = was_ = true;
+  implicit_row_ = 0;
+  return true;
+}
+
 void Turning::note_implicit() {
   if (++implicit_row_ <= most_implicit_steps || always_) return;
   now_ = false;

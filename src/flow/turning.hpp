@@ -15,6 +15,8 @@ class Turning {
   /// A Taylor step has been made, as long as its series carried; `idle`: the states hardly bent on it. Whether the flow
   /// turns stiff with it: after many such steps in a row, or a few where it has been stiff before.
   bool note_taylor(bool idle);
+  /// The flow turns stiff at once, if it may.
+  bool turn();
   /// An implicit step is made. Every now and then Taylor series are asked again whether the flow is still stiff.
   void note_implicit();
   void note_event();

@@ -9,6 +9,7 @@
 #define TOML_HEADER_ONLY 0
 #include <toml++/toml.h>
 
+#include "expr/letters.hpp"
 #include "expr/print.hpp"
 
 namespace saltus {
@@ -125,6 +126,38 @@ void quote_name(const Source& source, size_t offset) {
       heading ? fmt::format("write {}\"{}\"]", head.substr(bracket), name) : fmt::format("write \"{}\" = ...", name));
 }
 
+/// What stands behind the = of a line and is no value of TOML: numbers as they are printed, formulas and words without
+/// quotes. If that is what stands here.
+void explain_value(const Source& source, size_t offset) {
+  const std::string& raw = source.text();
+  if (offset > raw.size()) return;
+  const size_t line = offset == 0 ? 0 : raw.rfind('\n', offset - 1) + 1;  // npos + 1 is 0
+  const size_t equals = raw.find('=', line), stop = std::min(raw.find_first_of("\r\n#", line), raw.size());
+  if (equals == std::string::npos || equals >= stop || equals > offset) return;
+  const size_t begin = raw.find_first_not_of(" \t", equals + 1);
+  if (begin == std::string::npos || begin >= stop) return;
+  const size_t end = raw.find_last_not_of(" \t", stop - 1) + 1;
+  const std::string key = raw.substr(line, equals - line), value = raw.substr(begin, end - begin);
+  if (key.find_first_of("[{\"'") != std::string::npos || value.find_first_of("[]{}\"'=") != std::string::npos) return;
+  for (size_t i = 0; i < value.size(); ++i) {
+    if (const auto* sign = printed_sign(std::string_view(value).substr(i)))
+      throw Error(ErrorKind::model, fmt::format("'{}' is not used in numbers", sign->first),
+                  source.place(begin + i, sign->first.size()),
+                  sign->second == " " ? "this is a special space: write a plain one"
+                                      : fmt::format("type it as {}", sign->second));
+  }
+  const size_t comma = value.find(',');
+  if (comma != std::string::npos && value.find_first_not_of("+-0123456789,") == std::string::npos) {
+    std::string pointed = value;
+    pointed[comma] = '.';
+    throw Error(ErrorKind::model, "a comma inside a number", source.place(begin + comma),
+                fmt::format("decimal numbers have a point: {}", pointed));
+  }
+  const std::string name = key.substr(std::min(key.find_first_not_of(" \t"), key.size()));
+  throw Error(ErrorKind::model, "formulas and words stand in quotes here", source.place(begin, value.size()),
+              fmt::format("write {}= \"{}\"", name, value));
+}
+
 [[noreturn]] void bad_toml(const Source& source, const toml::parse_error& error, bool plain) {
   const auto& at = error.source().begin;
   const size_t offset = offset_of(source, at, plain);
@@ -150,6 +183,7 @@ void quote_name(const Source& source, size_t offset) {
                 fmt::format("write \"{}\" = ...", key));
   }
   if (!plain) quote_name(source, offset);
+  explain_value(source, offset);
   if (const size_t cut = what.find("Error while parsing "); cut == 0) what = "cannot read " + what.substr(20);
   for (char& c : what) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';

@@ -139,7 +139,9 @@ RadauStep::Outcome RadauStep::solve(const Rates& f, std::span<const double> x, d
     const double moved = size_of(dz_);
     if (!std::isfinite(moved)) return Outcome::diverged;
     if (iteration > 0) {
-      convergence_ = before > 0 ? moved / before : 0;
+      // Corrections that have begun as rounding (at rest) shrink no further.
+      const bool rounding = std::max(moved, before) <= enough * enough;
+      convergence_ = before > 0 && !rounding ? moved / before : 0;
       if (convergence_ >= hopeless) return Outcome::diverged;
       if (convergence_ / (1 - convergence_) * moved <= enough) {
         form_polynomial(x);

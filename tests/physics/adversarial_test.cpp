@@ -1117,6 +1117,25 @@ TEST(Roots, ATankRestsBetweenHalfWavesOfItsInflow) {
   }
 }
 
+// h' = a - sqrt(h)/2 comes to (2a)^2 within some 8 a, whatever a is: long before time can see it.
+TEST(Roots, ATrickleIntoATankWithARootIsInBalance) {
+  for (const double a : {1e-9, 1e-14, 1e-15, 1e-16, 1e-17, 1e-20, 1e-25, 1e-30, 1e-40, 1e-60, 1e-100}) {
+    for (const double start : {1.0, 0.0, 1e-6}) {
+      for (const char* level : {"max(h, 0)", "h"}) {
+        const System s = system(fmt::format("h' = {} - 0.5*sqrt({})\ny' = 1 - y + 0*h", a, level),
+                                fmt::format("h = {}\ny = 0", start));
+        RunOptions options = s.options(10, 1e-10);
+        options.turns_stiff = true;
+        options.max_steps = 10000;
+        const Trajectory run = s.run(options);
+        EXPECT_EQ(run.end.why, Why::time) << a << " " << start << level << story(run);
+        EXPECT_NEAR(run.end.state[0] / (4 * a * a), 1, 1e-9) << a << " " << start << level << story(run);
+        EXPECT_NEAR(run.end.state[1], -std::expm1(-10), 1e-9) << a << " " << start << level << story(run);
+      }
+    }
+  }
+}
+
 // A tank runs empty into another one, c = 0.5: h1 = u^2 with u = 1 - c t/2 until t = 2/c, a polynomial that rises again
 // behind its end. What follows the second one slowly, y' = h2 - y, is 1.175 - u/2 - u^2 + 0.325 e^-t until then; its
 // long steps must not hide the end.

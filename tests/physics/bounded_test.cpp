@@ -99,5 +99,15 @@ TEST(Bounded, ManyEventsThatGetAheadAreNoStall) {
   EXPECT_GT(run.cost.events, 60'000);
 }
 
+// Squares of such states are infinite: what events there would need has no value.
+TEST(Bounded, AStateThatIsTooLargeEndsTheRunAtItsFirstEventToo) {
+  for (const double y : {1e308, -1e200}) {
+    const System s = system("y' = v\nv' = -y - 0.4*sign(v)", fmt::format("y = {}\nv = {}", y, y > 0 ? 2 : -2));
+    const Trajectory run = s.run(20);
+    EXPECT_EQ(run.end.why, Why::diverged) << story(run);
+    for (const double x : run.end.state) EXPECT_TRUE(std::isfinite(x)) << story(run);
+  }
+}
+
 }  // namespace
 }  // namespace saltus::physics

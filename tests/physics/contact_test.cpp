@@ -952,5 +952,37 @@ TEST(Corners, NoImpactAddsEnergy) {
   }
 }
 
+// A ball between the floor and a disc that stands on it, by events in 80 digits (mpmath): with r = 0.8 it is thrown
+// back, with 0.5 its hits accumulate where the walls meet, and it passes between them: their normals are vertical
+// there.
+TEST(Corners, ABallPassesTheCuspBetweenFloorAndDiscOrIsThrownBack) {
+  for (const auto& [r, x, v] :
+       {std::array{0.5, -2.9060653849142386, -0.82233795290964561}, {0.8, 2.6164501857018376, 0.60660067054198883}}) {
+    const System cusp = system("x' = u\ny' = v\nu' = D*x/hypot(x, y - 1)\nv' = -1 + F + D*(y - 1)/hypot(x, y - 1)",
+                               "x = 2\ny = 0.3\nu = -1.5\nv = 0",
+                               fmt::format("[constraint.F]\ngap = \"y\"\nrestitution = {0}\n"
+                                           "[constraint.D]\ngap = \"hypot(x, y - 1) - 1\"\nrestitution = {0}",
+                                           r));
+    RunOptions by_steps = cusp.options(5, 1e-9);
+    by_steps.step.emplace();
+    for (const Trajectory& run : {cusp.run(5), cusp.run(by_steps)}) {
+      EXPECT_EQ(run.end.why, Why::time) << story(run);
+      EXPECT_NEAR(run.end.state[0], x, 1e-8) << story(run);
+      EXPECT_NEAR(run.end.state[2], v, 1e-8) << story(run);
+    }
+  }
+}
+
+// Two balls, one on the other, come to rest on the floor: by hits that become too short for steps to be looked along.
+TEST(Corners, ABallOnABallComesToRestByTimeStepsToo) {
+  const System balls = system("x1' = v1\nx2' = v2\nv1' = -9.81 + N - C/1.25\nv2' = -9.81 + C/1.51",
+                              "x1 = 0.421\nx2 = 1.419\nv1 = 0\nv2 = 0",
+                              "[constraint.N]\ngap = \"x1\"\nrestitution = 0.9\n"
+                              "[constraint.C]\ngap = \"x2 - x1 - 0.1\"\nrestitution = 0.5\n");
+  RunOptions by_steps = balls.options(3, 1e-9);
+  by_steps.step.emplace();
+  expect_end(balls.run(by_steps), {0, 0.1, 0, 0}, 1e-9);
+}
+
 }  // namespace
 }  // namespace saltus::physics

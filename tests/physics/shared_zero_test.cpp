@@ -117,6 +117,59 @@ TEST(SharedZero, AJumpIsTouchedWhereAnotherSwitchTurnsItsConditionBack) {
   }
 }
 
+// The same of sections, of functions that are a surface of the model and of others.
+TEST(SharedZero, ASectionIsTouchedWhereAnotherSwitchTurnsItsFunctionBack) {
+  const std::pair<const char*, int> cases[] = {{"-1", 0}, {"0", 1}, {"0.5", 1}, {"t - 2", 1}};
+  for (const auto& [rate, crossings] : cases) {
+    for (const char* clock : {"", "[jump.a]\nevery = 0.5\nwhen = \"x > 0.25\"\nset = { m = \"m + 1\" }\n"}) {
+      const System s = system(fmt::format("x' = if(mod(t, 1) < 0.5, 1, {})\nm' = 0\ny' = sign(x - 0.5)", rate),
+                              "x = 0\nm = 0\ny = 0",
+                              fmt::format("{}[section.shared]\non = \"2*x - 1\"\ndirection = \"rising\"\n"
+                                          "[section.own]\non = \"x^3 - 0.125\"\ndirection = \"rising\"\n",
+                                          clock));
+      std::vector<Trajectory> runs = by_both(s, 4.75);
+      for (const double dt : {0.01, 0.03}) {
+        RunOptions fixed = s.options(4.75);
+        fixed.step.emplace().dt = dt;
+        runs.push_back(s.run(fixed));
+      }
+      for (const Trajectory& run : runs) {
+        EXPECT_EQ(times(run, section, "shared").size(), static_cast<size_t>(crossings)) << rate << clock << story(run);
+        EXPECT_EQ(times(run, section, "own").size(), static_cast<size_t>(crossings)) << rate << clock << story(run);
+      }
+    }
+  }
+}
+
+// Floors at three heights and under two strengths of gravity, so that rounding differs; jumps beside them have their
+// zeros with the gap, but for the last digits.
+TEST(SharedZero, ASectionOnAGapIsMetAtEachImpactWhateverJumpsThere) {
+  for (const double height : {1.0, 0.7, 1.3}) {
+    for (const double g : {10.0, 9.81}) {
+      const System ball =
+          system(fmt::format("q' = v\nv' = -{} + N\nn' = 0", g), fmt::format("q = {}\nv = 0\nn = 0", height),
+                 "[constraint.N]\ngap = \"q\"\nrestitution = 0.5\n"
+                 "[jump.same]\non = \"q\"\nset = { n = \"n + 1\" }\n"
+                 "[jump.other]\non = \"q*(1 + v^2)\"\nset = { n = \"n + 100\" }\n"
+                 "[section.floor]\non = \"q\"\n");
+      const double t0 = std::sqrt(2 * height / g);
+      for (const Trajectory& run : by_both(ball, 2.6 * t0)) {
+        expect_times(run, section, "floor", {t0, 2 * t0, 2.5 * t0}, 1e-7);
+      }
+    }
+  }
+}
+
+// A stone thrown up at v, g = 10: it is above 0.99 of its height for a tenth of v/5, about the top. Steps are long
+// where flights are parabolas.
+TEST(SharedZero, ASectionIsMetWhereItIsPassedTwiceOnALongStep) {
+  for (const double v : {10.0, 100.0, 1000.0, 1e4}) {
+    const System s = system("y' = v\nv' = -10", fmt::format("y = 0\nv = {}", v),
+                            fmt::format("[section.top]\non = \"y - {}\"\n", 0.99 * v * v / 20));
+    for (const Trajectory& run : by_both(s, v / 4)) expect_times(run, section, "top", {0.09 * v, 0.11 * v}, 1e-9 * v);
+  }
+}
+
 // ---- functions that turn unseen
 // --------------------------------------------------------------------------------------
 

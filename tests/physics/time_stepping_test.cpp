@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "base/index.hpp"
+
 #include "physics.hpp"
 
 namespace saltus::physics {
@@ -535,6 +537,43 @@ TEST(TimeStepping, RefusesStepsThatCannotBe) {
   refuses({.dt = 0.1, .theta = 0.4});
   refuses({.dt = 0.1, .theta = 1.1});
   refuses({.dt = 0.1}, -1);
+}
+
+// A diode in series with a resistor is told by the states, v' = max(s - v, 0)/r - 0.7 v: order 4, and as accurate as it
+// is told to be. SciPy's DOP853 with rtol = 1e-13, steps of 1 ms at most.
+TEST(TimeStepping, DiodesWithResistorsAreOfOrderFour) {
+  const System one = system("v' = d - 0.7*v\ns = 2*sin(3*t)", "v = 0.2", "[constraint.d]\ngap = \"v - s + 0.2*d\"\n");
+  constexpr double reference = 1.4793525270772;
+  RunOptions options = one.options(5, 1e-9);
+  options.step.emplace();
+  EXPECT_NEAR(one.run(options).end.state[0], reference, 3e-8);
+  double before = 0;
+  for (const double dt : {0.02, 0.01, 0.005}) {
+    options.step->dt = dt;
+    const double error = std::abs(one.run(options).end.state[0] - reference);
+    EXPECT_LT(error, 0.4 * std::pow(dt, 4));
+    if (before > 0) {
+      EXPECT_GT(before / error, 12) << dt;
+    }
+    before = error;
+  }
+}
+
+// A ladder of N of them, each charged by the one before: with many, systems are sparse.
+TEST(TimeStepping, LaddersOfDiodesAgreeWithEvents) {
+  for (const int n : {3, 12, 40}) {
+    const System ladder = system("v[i]' = d[i] - if(i < N, d[i+1], 0) - 0.3*v[i] for i = 1..N\ns = 2*sin(3*t)",
+                                 "\"v[i]\" = \"0.2*sin(i)\"",
+                                 fmt::format("[parameters]\nN = {}\n[constraint.d]\nfor = \"i = 1..N\"\n"
+                                             "gap = \"v[i] - if(i == 1, s, v[i-1]) + 0.2*d[i]\"\n",
+                                             n));
+    RunOptions options = ladder.options(3, 1e-9);
+    options.step.emplace();
+    const Trajectory by_events = ladder.run(3), by_steps = ladder.run(options);
+    EXPECT_EQ(by_events.events.size(), by_steps.events.size());
+    for (size_t i = 0; i < at(n); ++i)
+      EXPECT_NEAR(by_steps.end.state[i], by_events.end.state[i], 1e-7) << n << " " << i;
+  }
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ class EventEngine {
     first_scale_ = 0;
     blind_steps_ = rough_steps_ = short_steps_ = 0;
     longest_natural_ = rest_scale_ = 0;
+    balanced_at_ = std::nan("");
     after_event_ = true;
     may_be_ordinary_ = direction_ > 0 && events_.jumps().size() == 0 && !options.stiff && !clusters_;
     horizon_ = std::abs(options.until - options.from);
@@ -216,7 +217,6 @@ class EventEngine {
         mode = leg_modes_.of(now_, smooth_, watches_, events_);
       } else {
         recorder_.drifted(now_.mode, smooth_.series().project(now_.x, now_.t(), now_.counters));
-        recorder_.has_grown(now_);
       }
       recorder_.step(now_);
       if (recorder_.ended()) return Leg::made;
@@ -251,6 +251,7 @@ class EventEngine {
     rough_steps_ = blind_steps_ = 0;
     short_steps_ = leg_is_short_ ? short_steps_ + 1 : 0;
     longest_natural_ = std::max(longest_natural_, std::min(natural, horizon_));
+    if (first && !crossings_.empty()) recorder_.wait_for_event(crossings_, tau, resolution());
     if (leg_is_read_) recorder_.pass(smooth_.piece(), crossings_, now_, resolution(), first && leaps_);
     if (recorder_.ended()) return;
     recorder_.slid(now_.mode, tau);
@@ -267,6 +268,7 @@ class EventEngine {
     after_event_ = false;
     if (tau > resolution()) std::fill(now_.known.begin(), now_.known.end(), 0);
     for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
+    recorder_.has_grown(now_);
   }
 
   /// What happens at the end of the leg, if rates tell it.
@@ -340,6 +342,7 @@ class EventEngine {
   /// States that have all but vanished, fall to zero in no time and would stay there (h' = -sqrt(h)) are there. Whether
   /// there were any.
   bool come_to_rest() {
+    if (come_to_balance()) return true;
     bool any = false;
     for (size_t i = 0; i < now_.x.size(); ++i) any = any || (now_.x[i] != 0 && has_vanished(i));
     if (!any) return false;
@@ -347,6 +350,61 @@ class EventEngine {
     if (put_to_rest()) return true;
     smooth_.begin(now_);  // the series as they were
     return false;
+  }
+
+  /// States that are next to nothing and come into balance before time can see it (a trickle into a tank with an
+  /// outflow like a root: h' = a - sqrt(h), h = a^2 after 2 a) are there, and go on by implicit steps. Whether there
+  /// were any.
+  bool come_to_balance() {
+    if (balanced_at_ == now_.t()) return false;  // implicit steps have not got away from here
+    bool any = false;
+    for (size_t i = 0; i < now_.x.size(); ++i) {
+      const std::optional<double> there = balance(i);
+      if (!there || !smooth_.turn_now()) continue;
+      now_.x[i] = *there;
+      any = true;
+    }
+    if (!any) {
+      smooth_.begin(now_);
+      return false;
+    }
+    balanced_at_ = now_.t();
+    std::fill(now_.known.begin(), now_.known.end(), 0);
+    blind_steps_ = rough_steps_ = short_steps_ = 0;
+    after_event_ = false;
+    return true;
+  }
+
+  /// Where between zero and almost nothing the rate of a state is zero, if the flow takes it there at once.
+  std::optional<double> balance(size_t i) {
+    Series& series = smooth_.series();
+    series.set_mode(now_.mode);
+    std::vector<double> x = now_.x;
+    const auto rate = [&](double value) {
+      x[i] = value;
+      if (series.evaluate(x, now_.t(), now_.counters) != SeriesStatus::ok) return std::nan("");
+      return direction_ * series.rate(static_cast<int>(i))[0];
+    };
+    const double begin = rate(0);
+    if (!(std::abs(begin) > 0) || !std::isfinite(begin)) return std::nullopt;
+    const double side = begin > 0 ? 1 : -1, at_once = balanced_at_once * std::max(horizon(), std::abs(now_.t()));
+    // As far as it would get at once from zero, or comes from.
+    double lo = 0, hi = std::max(std::abs(begin) * at_once, side * now_.x[i]);
+    if (side * now_.x[i] < 0 || hi > at_once * std::max(std::abs(begin), std::abs(rate(now_.x[i]))))
+      return std::nullopt;
+    if (!(side * rate(side * hi) < 0)) return std::nullopt;
+    constexpr int most_halvings_of_powers = 12, most_halvings_of_digits = 60;
+    int above = std::ilogb(hi) + 1, below = std::numeric_limits<double>::min_exponent - 53;
+    for (int k = 0; k < most_halvings_of_powers && above - below > 1; ++k) {
+      const int middle = below + (above - below) / 2;
+      (side * rate(side * std::ldexp(1.0, middle)) > 0 ? below : above) = middle;
+    }
+    lo = std::ldexp(1.0, below), hi = std::min(hi, std::ldexp(1.0, above));
+    for (int k = 0; k < most_halvings_of_digits && hi - lo > eps * hi; ++k) {
+      const double middle = 0.5 * (lo + hi);
+      (side * rate(side * middle) > 0 ? lo : hi) = middle;
+    }
+    return lo > underflowing_square * underflowing_square ? std::optional(side * lo) : std::nullopt;
   }
 
   /// The others go on along their tangents until the last of them is there.
@@ -370,12 +428,21 @@ class EventEngine {
       if (!resting.empty()) recorder_.end_where_rest_is_open(resting, now_);
       return !resting.empty();
     }
-    const auto stays = [&](int i) { return series.rate(i)[0] == 0; };
-    if (!std::all_of(resting.begin(), resting.end(), stays)) return false;
+    std::vector<int> balanced;  // not at zero, but next to it: something flows in
+    for (const int i : resting) {
+      if (series.rate(i)[0] != 0) balanced.push_back(i);
+    }
+    std::swap(now_.x, x);
+    const bool stay = std::all_of(balanced.begin(), balanced.end(),
+                                  [&](int i) { return smooth_.may_turn_stiff() && balance(at(i)).has_value(); });
+    std::swap(now_.x, x);
+    if (!stay) return false;
     const std::span<const WatchedSeries> watched = expand_again();
     cut_rough(direction_ * std::min(time, longest_step()));
     advance(nullptr, 0, watched);
     for (const int i : resting) now_.x[at(i)] = 0;
+    for (const int i : balanced) now_.x[at(i)] = balance(at(i)).value_or(0);
+    if (!balanced.empty()) smooth_.turn_now();
     blind_steps_ = rough_steps_ = short_steps_ = 0;
     if (!recorder_.ended()) add_surfaces_of_rest();
     return true;
@@ -408,6 +475,7 @@ class EventEngine {
   void advance(const Watch* first, double natural, std::span<const WatchedSeries> watched) {
     Piece& piece = smooth_.piece();
     const double tau = piece.length;
+    if (first && !crossings_.empty()) recorder_.wait_for_event(crossings_, tau, resolution());
     if (!model_.sections.empty())
       recorder_.pass(piece, crossings_, now_, resolution(), (first && may_leap()) || ticks_after(tau));
     if (recorder_.ended()) return;
@@ -428,10 +496,10 @@ class EventEngine {
     }
     if (std::abs(tau) > resolved) std::fill(now_.known.begin(), now_.known.end(), 0);
     for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
-    if (!guards_.empty()) return;
+    if (recorder_.has_grown(now_) || !guards_.empty()) return;
     smooth_.series().set_mode(now_.mode);
     recorder_.drifted(now_.mode, smooth_.series().project(now_.x, now_.t(), now_.counters));
-    if (!recorder_.has_grown(now_) && events_.jumps().size() > 0) guards_ = events_.crossed(now_);
+    if (events_.jumps().size() > 0) guards_ = events_.crossed(now_);
   }
 
   /// Whether states may jump at an event that is no tick: sections by the clock then look after it.
@@ -567,15 +635,19 @@ class EventEngine {
       if (sign != 0 && c[0] * sign < 0 && !is_behind_a_pole(c)) crossings_.push_back({number, 0.0, -sign});
       const int known = std::max(sign == 0 ? 1 : 0, shared.known(now_));
       double from = 0;
+      int after = 0;
       for (int found = 0; found < 1000; ++found) {
         const Root root = leftmost_root(c, {.h = tau, .from = from, .known_zeros = known});
         if (root.kind == RootKind::none) break;
-        if (root.kind == RootKind::crossing) crossings_.push_back({number, root.at, root.sign_after});
+        if (root.kind == RootKind::crossing) {
+          crossings_.push_back({number, root.at, root.sign_after});
+          after = root.sign_after;
+        }
         from = root.at;
       }
-      const bool stays = from == 0 && known == 0 && c[0] != 0;  // it has no zero on the piece
-      const double end = stays ? c[0] : saltus::evaluate(c, tau);
-      next_sign_[s] = end > 0 ? 1 : end < 0 ? -1 : sign;
+      // Behind the last zero; without any it is the same all along, and at the end it may be rounding.
+      const double inside = known == 0 && c[0] != 0 ? c[0] : saltus::evaluate(c, tau / 2);
+      next_sign_[s] = after != 0 ? after : inside > 0 ? 1 : inside < 0 ? -1 : sign;
     }
   }
 
@@ -603,7 +675,8 @@ class EventEngine {
   bool leg_is_short_ = false;             // no share of the run
   bool leg_is_read_ = false;              // a section is met on it
   bool may_be_ordinary_ = false;          // forward in time, without jumps, as a whole
-  bool after_event_ = true;  // the step after an event is a Taylor step: it knows which coefficients vanish
+  bool after_event_ = true;            // the step after an event is a Taylor step: it knows which coefficients vanish
+  double balanced_at_ = std::nan("");  // when states were last put into balance
   std::vector<int> determinants_, determinants_at_end_;
   std::vector<Crossing> crossings_;
   std::vector<int> next_sign_;

@@ -8,11 +8,27 @@
 namespace saltus {
 namespace {
 
-/// Regula falsi along the piece of a step for a section that leaves the sign `side`.
-double passage(StepSolver& solver, const Here& here, const Step& step, const Piece& piece, int output, int side) {
+/// The function of a section inside the piece of a step.
+double inside(StepSolver& solver, const Here& here, const Step& step, const Piece& piece, int output, double tau) {
+  Vec x(here.x.size()), tests;
+  Trajectory::evaluate(piece, static_cast<int>(x.size()), tau, x.data());
+  solver.tests(here.t() + tau, x, step.u0 + tau / piece.length * (step.u1 - step.u0), tests);
+  return tests[output];
+}
+
+/// Where the function of a section is on a side: where the piece begins, or where it has left zero since.
+struct OnSide {
+  int side = 0;
+  double tau = 0, value = 0;
+};
+
+/// Regula falsi along the piece of a step for a section that leaves its side.
+double passage(StepSolver& solver, const Here& here, const Step& step, const Piece& piece, int output,
+               const OnSide& from) {
   const double t = here.t();
-  double lo = 0, hi = piece.length;
-  double a = std::abs(here.tests[output]) + 1e-300, b = std::abs(step.tests[output]);
+  const int side = from.side;
+  double lo = from.tau, hi = piece.length;
+  double a = std::abs(from.value) + 1e-300, b = std::abs(step.tests[output]);
   Vec x(here.x.size()), tests;
   int last = 0;
   for (int k = 0; k < 60 && hi - lo > 4 * eps * std::abs(t + hi); ++k) {
@@ -33,10 +49,7 @@ double passage(StepSolver& solver, const Here& here, const Step& step, const Pie
 
 /// Whether a function has changed its sign through infinity (1/u): it is larger there than at both ends of the step.
 bool is_pole(StepSolver& solver, const Here& here, const Step& step, const Piece& piece, int output, double tau) {
-  Vec x(here.x.size()), tests;
-  Trajectory::evaluate(piece, static_cast<int>(x.size()), tau, x.data());
-  solver.tests(here.t() + tau, x, step.u0 + tau / piece.length * (step.u1 - step.u0), tests);
-  const double there = std::abs(tests[output]), begin = std::abs(here.tests[output]);
+  const double there = std::abs(inside(solver, here, step, piece, output, tau)), begin = std::abs(here.tests[output]);
   return there > std::abs(step.tests[output]) && (there > begin || !std::isfinite(begin));
 }
 
@@ -65,15 +78,22 @@ void find_crossings(StepSolver& solver, const Model& model, const Recorder& reco
   crossings.clear();
   const TestLayout& layout = solver.layout();
   for (int k = 0; k < layout.sections; ++k) {
-    const int side = recorder.section_sign(at(k)), output = layout.section(k);
+    const int output = layout.section(k);
     if (model.sections[at(k)].kind != Section::Kind::on) continue;
+    OnSide from{recorder.section_sign(at(k)), 0, here.tests[output]};
+    if (from.side == 0) {
+      from.tau = piece.length / 2;
+      from.value = inside(solver, here, step, piece, output, from.tau);
+      from.side = from.value > 0 ? 1 : from.value < 0 ? -1 : 0;
+    }
+    const int side = from.side;
     const bool passed = side * step.tests[output] < 0, at_end = !passed && soon && side * (*soon)[output] < 0;
     if ((!passed && !at_end) || recorder.section_shared(at(k)).rests(here.mode())) continue;
     if (at_end) {
       crossings.push_back({k, piece.length, -side});
       continue;
     }
-    const double tau = passage(solver, here, step, piece, output, side);
+    const double tau = passage(solver, here, step, piece, output, from);
     if (!is_pole(solver, here, step, piece, output, tau)) crossings.push_back({k, tau, -side});
   }
 }

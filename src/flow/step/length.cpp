@@ -75,7 +75,8 @@ Vec StepLength::defect(const Here& here, const Step& step, double s) {
   }
   Vec p, rate;
   cubic_at(here, step, s, p, rate);
-  const Vec u = step.u0 + s * (step.u1 - step.u0);
+  Vec u = step.u0 + s * (step.u1 - step.u0);
+  if (step.algebraic) u += 2 * s * (1 - s) * (2 * step.um - step.u0 - step.u1);  // the parabola through all three
   // Between its points a raised condition is off by what forces undo, and the surface would seem to move by that.
   if (solver_.raised() && solver_.size() <= split_often_up_to) solver_.meet_conditions(t + s * h, u, p);
   solver_.rates(t + s * h, p, u, f0);

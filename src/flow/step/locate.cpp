@@ -208,7 +208,7 @@ class Search {
 
 StepFate step_in_mode(StepSolver& solver, const StepRule& rule, const Here& here, double h, Step& out) {
   solver.set_mode(here.mode(), here.held, rule.simpson());
-  if (rule.simpson()) return solver.simpson(here.x, here.t(), h, rule.rates, out);
+  if (rule.simpson()) return solver.simpson(here.x, here.t(), h, here.u, rule.rates, out);
   return solver.theta_step(here.x, here.t(), h, rule.theta, out);
 }
 
@@ -265,10 +265,10 @@ double lowest_below_zero(const Values& all) {
 
 }  // namespace
 
-Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step) {
+Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step, const Recorder& recorder) {
   Along out;
   const std::vector<Guard> watched = judge.watched(here);
-  if (watched.empty() || !step.cubic) return out;
+  if ((watched.empty() && !recorder.has_surface_sections()) || !step.cubic) return out;
   const auto look_at = [&](double s, Step& point) {
     point.x.resize(here.x.size());
     for (Index i = 0; i < here.x.size(); ++i) {
@@ -288,7 +288,7 @@ Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const
     Values values;
     for (size_t k = 0; k <= parts; ++k) values[k] = judge.value({guard}, points[k]);
     const Values differences = differences_of(values);
-    for (size_t k = 0; k < there.size() && judge.sees_time(guard); ++k)
+    for (size_t k = 0; k < there.size(); ++k)
       out.told = out.told && tells(values, interpolate(differences, there[k]), judge.value({guard}, between[k]));
     if (!judge.may_happen(guard)) continue;
     const double where = step.h * lowest_below_zero(values);
@@ -296,6 +296,21 @@ Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const
       out.dip = where;
       out.timed = judge.sees_time(guard);
     }
+  }
+  const TestLayout& layout = judge.layout();
+  for (int s = 0; s < layout.sections && recorder.has_surface_sections(); ++s) {
+    const Index output = layout.section(s);
+    const int known = recorder.section_sign(static_cast<size_t>(s));
+    const double side = known != 0 ? known : points[1].tests[output] < 0 ? -1 : 1;
+    if (recorder.section_shared(static_cast<size_t>(s)).rests(here.mode())) continue;
+    Values values;
+    for (size_t k = 0; k <= parts; ++k) values[k] = side * points[k].tests[output];
+    if (!(values.back() > 0)) continue;  // it is seen at the end
+    const Values differences = differences_of(values);
+    for (size_t k = 0; k < there.size(); ++k)
+      out.told = out.told && tells(values, interpolate(differences, there[k]), side * between[k].tests[output]);
+    const double where = step.h * lowest_below_zero(values);
+    if (where > 0 && (out.passes == 0 || where < out.passes)) out.passes = where;
   }
   return out;
 }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "flow/recorder.hpp"
 #include "flow/step/judge.hpp"
 
 namespace saltus {
@@ -32,8 +33,9 @@ OnStep locate(StepSolver& solver, const StepRule& rule, const Judge& judge, cons
 struct Along {
   double dip = 0;      ///< where something falls below zero that is back at the end; 0 if nothing does
   bool timed = false;  ///< it falls there as time does
-  bool told = true;    ///< whether the quartics tell what time itself moves: no error of states tells a step too long
+  bool told = true;    ///< whether the quartics tell what is watched: no error of states tells a step too long
+  double passes = 0;   ///< where the function of a section is beyond a zero that it passes again before the end; or 0
 };
-Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step);
+Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step, const Recorder& recorder);
 
 }  // namespace saltus

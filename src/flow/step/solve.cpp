@@ -137,14 +137,37 @@ std::vector<int> StepSolver::places(int copies) const {
 }
 
 bool StepSolver::is_current(const Factor& f, double h, double theta) const {
-  return f.formulas == formulas_ && f.h == h && f.theta == theta && f.active == active_;
+  return f.formulas == formulas_ && f.h == h && f.theta == theta && f.active == active_ &&
+         (theta != 0 || f.by_states == algebraic_);
 }
 
 bool StepSolver::is_current(const Whole& w, double h, double theta) const {
-  return w.formulas == formulas_ && w.h == h && w.theta == theta;
+  return w.formulas == formulas_ && w.h == h && w.theta == theta && (theta != 0 || w.by_states == algebraic_);
+}
+
+/// Whether the conditions of all active items contain them, so that states tell what they are: diodes in series with
+/// resistors.
+bool StepSolver::is_algebraic(double t, const Vec& x, const Vec& u) {
+  const std::vector<Gap>& gaps = program_.model().form.gaps;
+  const auto of_degree_zero = [&](int item) { return item >= m_ && gaps[at(item - m_)].degree == 0; };
+  if (active_.empty() || !std::all_of(active_.begin(), active_.end(), of_degree_zero)) return false;
+  if (affine() && algebraic_for_ == formulas_ && algebraic_active_ == active_) return algebraic_there_;
+  algebraic_for_ = formulas_;
+  algebraic_active_ = active_;
+  const SparseMat& D = slopes(t, x, u).D;
+  if (n_ + 2 * static_cast<int>(active_.size()) <= dense_up_to) {
+    const Mat own = Mat(D).part(active_);
+    return algebraic_there_ = own.allFinite() && Lu(own).rcond() > 1e-10;  // otherwise some are kept by rates
+  }
+  Vec margin = Vec::Zero(items_);  // of each item's own part over those of others
+  for (const int j : active_) {
+    for (const auto [i, value] : D.column(j)) margin[i] += i == j ? std::abs(value) : -std::abs(value);
+  }
+  return algebraic_there_ = std::all_of(active_.begin(), active_.end(), [&](int i) { return margin[i] > 0; });
 }
 
 void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f) {
+  f.by_states = algebraic_;
   f.formulas = formulas_;
   f.active = active_;
   f.h = h;
@@ -166,7 +189,11 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f
     const int i = active_[at(a)];
     M.col(n_ + a).head(n_) = -h * d.G.col(i);
     M.row(n_ + a).head(n_) = d.C.row(i);
-    if (simpson) {
+    if (simpson && algebraic_) {  // the rates at the start are known
+      M.col(n_ + a).head(n_) = Vec(-5 * h / 6 * d.G.col(i)) + Vec(h * h / 12 * d.JG.col(i));
+      M.col(n_ + k + a).head(n_) = Vec(-h / 12 * d.G.col(i)) + Vec(h * h / 24 * d.JG.col(i));
+      M.row(n_ + k + a).head(n_) = d.C.row(i) / 2 - h / 8 * d.CJ.row(i);
+    } else if (simpson) {
       M.col(n_ + k + a).head(n_) = h * h / 12 * d.JG.col(i);
       M.row(n_ + k + a).head(n_) = d.C.row(i) / 2 - h / 8 * d.CJ.row(i);
     }
@@ -177,8 +204,8 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f
       M(n_ + a, n_ + b) = D;
       if (!simpson) continue;
       M(n_ + a, n_ + k + b) = D / 2;
-      M(n_ + k + a, n_ + b) = D;
-      M(n_ + k + a, n_ + k + b) = -h / 8 * CG;
+      M(n_ + k + a, n_ + b) = algebraic_ ? D - h / 8 * CG : D;
+      M(n_ + k + a, n_ + k + b) = (algebraic_ ? -h / 16 : -h / 8) * CG;
     }
     if (entered) continue;
     // What nothing moves by (friction under no force) keeps its value; what moves something else is of higher degree.
@@ -216,23 +243,27 @@ void StepSolver::expand_simpson(const StepSlopes& s, Whole& w) {
     part(0, I, 1, 0, 0);
     part(1, s.J, -1.0 / 2, 0, 0);
     part(2, JJ, 1.0 / 12, 0, 0);
-    part(1, s.G, -1, 0, a);
-    part(2, JG, 1.0 / 12, 0, b);
+    part(1, s.G, algebraic_ ? -5.0 / 6 : -1.0, 0, a);
+    part(2, JG, algebraic_ ? 1.0 / 12 : 0.0, 0, a);
+    part(1, s.G, algebraic_ ? -1.0 / 12 : 0.0, 0, b);
+    part(2, JG, algebraic_ ? 1.0 / 24 : 1.0 / 12, 0, b);
     part(0, s.C, 1, a, 0);
     part(0, s.D, 1, a, a);
     part(0, s.D, 0.5, a, b);
     part(0, s.C, 0.5, b, 0);
     part(1, CJ, -1.0 / 8, b, 0);
     part(0, s.D, 1, b, a);
-    part(1, CG, -1.0 / 8, b, b);
+    part(1, CG, algebraic_ ? -1.0 / 8 : 0.0, b, a);
+    part(1, CG, algebraic_ ? -1.0 / 16 : -1.0 / 8, b, b);
     for (auto& e : entries) e = {w.place[at(e.row)], w.place[at(e.column)], e.value};
     w.by_power[at(power)] = SparseMat(size, size, entries);
   }
 }
 
 void StepSolver::assemble(double h, double theta, const StepSlopes& s, Whole& w) {
-  const bool simpson = theta == 0, known = affine() && w.formulas == formulas_;
+  const bool simpson = theta == 0, known = affine() && w.formulas == formulas_ && w.by_states == algebraic_;
   w.formulas = formulas_;
+  w.by_states = algebraic_;
   w.h = h;
   w.theta = theta;
   if (state_order_.empty()) order_states(s);
@@ -306,8 +337,10 @@ double StepSolver::size_of(const Vec& d, const Vec& x) const {
 
 // ---- steps in a known mode ---------------------------------------------------------------------------------------
 
-StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates, Step& out) {
+StepFate StepSolver::simpson(const Vec& x0, double t0, double h, const Vec& start, bool want_rates, Step& out) {
   const int k = static_cast<int>(active_.size());
+  algebraic_ = is_algebraic(t0, x0, start);
+  out.algebraic = algebraic_;
   const double tm = t0 + h / 2, t1 = t0 + h;
   out.h = h;
   out.cubic = true;
@@ -320,7 +353,7 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, bool want_rates
   const auto set_items = [&] {
     for (int i = 0; i < k; ++i) {
       const int item = active_[at(i)];
-      out.u0[item] = a[i] - b[i] / 2;
+      out.u0[item] = algebraic_ ? start[item] : a[i] - b[i] / 2;
       um_[item] = a[i];
       out.u1[item] = a[i] + b[i] / 2;
     }

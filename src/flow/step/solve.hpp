@@ -37,12 +37,13 @@ enum class StepFate {
 /// A step that has been computed, not yet accepted.
 struct Step {
   double h = 0;
-  Vec x;               ///< state at the end
-  Vec u0, u1;          ///< items at both ends
-  Vec um;              ///< and in the middle of a Simpson step
-  Vec f0, f1;          ///< rates at both ends of a Simpson step, if wanted; else empty
-  Vec tests;           ///< at the end, by TestLayout
-  bool cubic = false;  ///< a Simpson step: the cubic through both ends and rates is its dense output
+  Vec x;                   ///< state at the end
+  Vec u0, u1;              ///< items at both ends
+  Vec um;                  ///< and in the middle of a Simpson step
+  Vec f0, f1;              ///< rates at both ends of a Simpson step, if wanted; else empty
+  Vec tests;               ///< at the end, by TestLayout
+  bool algebraic = false;  ///< u0 is what the conditions at the start say; else that of the line through um and u1
+  bool cubic = false;      ///< a Simpson step: the cubic through both ends and rates is its dense output
 };
 
 /// Bounds of the items and what is added to their conditions, for a step whose mode is unknown.
@@ -86,7 +87,8 @@ class StepSolver {
   /// In the complementarity problem to come this switch is expected to slide; dense problems expect nothing.
   void expect_sliding(int item);
 
-  StepFate simpson(const Vec& x0, double t0, double h, bool want_rates, Step& out);
+  /// `start`: the items where the step begins, for those that states tell.
+  StepFate simpson(const Vec& x0, double t0, double h, const Vec& start, bool want_rates, Step& out);
   StepFate theta_step(const Vec& x0, double t0, double h, double theta, Step& out);
   /// `state` says at which bound each item ended. With `unsolved`, `message` gives numbers.
   StepFate complementarity(const Vec& x0, double t0, double h, double theta, const ItemBounds& bounds, Step& out,
@@ -101,7 +103,7 @@ class StepSolver {
     const StepFormulas* formulas = nullptr;
     std::vector<int> active;
     double h = 0, theta = 0;  // theta 0: Simpson
-    bool regular = false, higher_degree = false;
+    bool regular = false, higher_degree = false, by_states = false;
     int size = 0;
     Lu lu;
     Lu sharp;  // of what sharpen solves, while the slopes are constant
@@ -115,7 +117,7 @@ class StepSolver {
   struct Whole {
     const StepFormulas* formulas = nullptr;
     double h = 0, theta = 0;
-    bool regular = false;
+    bool regular = false, by_states = false;
     SparseBoxProblem problem;   // M is the matrix; the rest of it is of the last complementarity problem
     std::vector<int> place;     // of each unknown: states, items, and once more items for their slopes (Simpson)
     std::vector<char> entered;  // Simpson: per item, whether any item enters the rate of its condition
@@ -129,6 +131,7 @@ class StepSolver {
 
   /// Items at the end of a step from the rates of their conditions: the linear ones are off by the square of the step.
   void sharpen(double t1, Step& step);
+  bool is_algebraic(double t, const Vec& x, const Vec& u);
   void assemble(double h, double theta, const StepSlopes& s, Factor& factor);
   void expand_simpson(const StepSlopes& s, Whole& whole);
   void assemble(double h, double theta, const StepSlopes& s, Whole& whole);
@@ -148,8 +151,12 @@ class StepSolver {
   int n_, m_, items_;
   std::map<StepKey, std::unique_ptr<StepFormulas>> all_;
   StepFormulas* formulas_ = nullptr;
-  std::vector<int> state_order_;  // in sparse matrices
-  std::vector<int> anchors_;      // per item: the state it stands beside in them
+  bool algebraic_ = false;                       // states tell all active items, by their conditions
+  const StepFormulas* algebraic_for_ = nullptr;  // under these formulas,
+  bool algebraic_there_ = false;
+  std::vector<int> algebraic_active_;  // and if these are active
+  std::vector<int> state_order_;       // in sparse matrices
+  std::vector<int> anchors_;           // per item: the state it stands beside in them
   std::vector<double> counters_;
   std::vector<int> active_;
   Vec u_, u_guess_;

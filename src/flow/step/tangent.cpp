@@ -61,12 +61,16 @@ bool StepTangent::simpson(const StepMade& step, const Mat& P, Mat& X) {
               b = point(step, step.t + h, step.x1, step.u1, P);
   // dxm = by_x dx1 + by_a da + by_b db + known, items a + b (tau/h - 1/2)
   const Mat by_x = Mat::Identity(n, n) / 2 - h / 8 * b.J;
-  const Mat by_a = h / 8 * (a.G - b.G), by_b = -h / 16 * (a.G + b.G);
-  const Mat start = a.J * X + a.f, known = X / 2 + h / 8 * (start - b.f);
+  // Items that states tell at the start are not solved for there.
+  const Mat G0 = step.algebraic ? Mat(0 * a.G) : a.G;
+  const Mat by_a = h / 8 * (G0 - b.G), by_b = -h / 16 * (G0 + b.G);
+  Mat start = a.J * X + a.f;
+  if (step.algebraic) start -= a.G * Lu(a.D).solve_columns(a.C * X + a.c);
+  const Mat known = X / 2 + h / 8 * (start - b.f);
   Mat M(n + 2 * k, n + 2 * k), r(n + 2 * k, X.cols());
-  M << Mat::Identity(n, n) - h / 6 * (b.J + 4 * m.J * by_x), -h / 6 * (a.G + b.G + 4 * (m.J * by_a + m.G)),
-      -h / 6 * ((b.G - a.G) / 2 + 4 * m.J * by_b),  //
-      b.C, b.D, b.D / 2,                            //
+  M << Mat::Identity(n, n) - h / 6 * (b.J + 4 * m.J * by_x), -h / 6 * (G0 + b.G + 4 * (m.J * by_a + m.G)),
+      -h / 6 * ((b.G - G0) / 2 + 4 * m.J * by_b),  //
+      b.C, b.D, b.D / 2,                           //
       m.C * by_x, m.C * by_a + m.D, m.C * by_b;
   r << X + h / 6 * (start + b.f + 4 * (m.J * known + m.f)), -b.c, -m.c - m.C * known;
   if (!solve_determined(std::move(M), r, n)) return false;

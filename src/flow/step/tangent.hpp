@@ -27,6 +27,7 @@ struct StepMade {
   Mode mode;  ///< whose formulas were used
   std::vector<double> counters;
   Vec x0, x1, u0, um, u1;
+  bool algebraic = false;                    ///< u0 is what the conditions at the start say
   std::vector<int> solved;                   ///< items: switches, then constraints
   std::vector<std::pair<int, double>> hits;  ///< items of contacts that were hit on the way, with their restitution
 };

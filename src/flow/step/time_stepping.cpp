@@ -23,6 +23,7 @@
 namespace saltus {
 namespace {
 
+constexpr int most_dips = 8;            // below zero on one step, each before the last
 constexpr double tangent_speed = 0.01;  // share of the speed of approach that is left on a surface reached tangentially
 
 std::vector<double> values(const Vec& x) { return {x.data(), x.data() + x.size()}; }
@@ -175,9 +176,14 @@ class Stepper {
   bool tells() {
     along_ = {};
     if (!length_.adaptive()) return true;
-    along_ = look_along(solver_, judge_, here_, step_);
-    if (along_.told || !(step_.h > shortest_told_share * (options_.until - options_.from))) return true;
-    length_.shorten(step_.h / 4, t());
+    along_ = look_along(solver_, judge_, here_, step_, recorder_);
+    if (!(step_.h > shortest_told_share * (options_.until - options_.from))) {  // as it is
+      along_.told = true;
+      along_.passes = 0;
+      return true;
+    }
+    if (along_.told && along_.passes == 0) return true;
+    length_.shorten(along_.told ? along_.passes : step_.h / 4, t());
     return false;
   }
 
@@ -185,15 +191,19 @@ class Stepper {
   bool agrees() {
     judge_.look(here_, step_, false, found_);
     if (!found_.empty() && !along_.timed) return false;
+    return !dips() && found_.empty();
+  }
+
+  /// Whether something happens where what is watched seems to dip below zero inside the step: this is then the step.
+  bool dips() {
     Step inside;
-    if (along_.dip == 0 || step_in_mode(solver_, rule_, here_, along_.dip, inside) != StepFate::ok)
-      return found_.empty();
+    if (along_.dip == 0 || step_in_mode(solver_, rule_, here_, along_.dip, inside) != StepFate::ok) return false;
     std::vector<Disagreement> earlier;
     judge_.look(here_, inside, false, earlier);
-    if (earlier.empty()) return found_.empty();
+    if (earlier.empty()) return false;
     found_ = std::move(earlier);
     step_ = std::move(inside);
-    return false;
+    return true;
   }
 
   /// Up to where something slid on stops being attractive.
@@ -225,15 +235,30 @@ class Stepper {
     const bool may = rule_.simpson() && splits_ < most_splits_;
     if (!may && !must) return shortened_for_events();
     if (!rule_.simpson()) std::erase_if(found_, [&](const auto& d) { return !judge_.must_locate(d); });
-    const OnStep where = locate(solver_, rule_, judge_, here_, step_, found_);
+    const OnStep where = locate_first();
     if (where == OnStep::nowhere) return false;
+    if (where == OnStep::ahead && !(along_.told && along_.passes == 0)) {
+      end_ = t() + length_.dt();
+      return true;
+    }
     ++splits_;
     if (where == OnStep::ahead) {
       tell_tangents();
       const double event = t() + step_.h;
-      accept(step_, std::abs(event - end_) <= 4 * eps * std::abs(end_) ? end_ : event);
+      accept(step_, std::abs(event - end_) <= 4 * eps * std::abs(end_) ? end_ : event, true);
     }
-    return recorder_.ended() || happen();
+    return recorder_.ended() || happen(where == OnStep::ahead);
+  }
+
+  /// What comes first. Up to there what is watched is looked at anew: behind it, it may have gone so far that a dip on
+  /// the way (past a disc, to the floor) was none beside that.
+  OnStep locate_first() {
+    along_ = {};
+    for (int k = 0; k < most_dips; ++k) {
+      const OnStep where = locate(solver_, rule_, judge_, here_, step_, found_);
+      if (where != OnStep::ahead || !length_.adaptive() || !rule_.simpson() || !tells() || !dips()) return where;
+    }
+    return OnStep::nowhere;
   }
 
   /// Adaptive: where a step has had all the splits it may have, the next ones are as long as it has come.
@@ -404,7 +429,7 @@ class Stepper {
     if (found_.empty() || first * step_.h > most) return;
     reach(first * step_.h);
     tell_tangents();
-    if (step_.h > 0) accept(step_, t() + step_.h, straight());
+    if (step_.h > 0) accept(step_, t() + step_.h, straight(), true);
     if (!recorder_.ended()) happen();
   }
 
@@ -428,8 +453,9 @@ class Stepper {
 
   // ---- at a located point -------------------------------------------------------------------------------------------
 
-  /// Whether anything has changed there.
-  bool happen() {
+  /// Whether anything has changed there. `ahead`: what was located was ahead of the step, and what else is zero there
+  /// too.
+  bool happen(bool ahead = false) {
     std::vector<Guard> guards;
     for (const Disagreement& d : found_) guards.push_back(d.guard);
     for (const Disagreement& d : found_) {
@@ -439,7 +465,9 @@ class Stepper {
     }
     add_ticks_here(guards);
     const auto jumps = [](const Guard& g) { return g.kind == GuardKind::jump; };
-    if (std::any_of(guards.begin(), guards.end(), jumps)) add_surfaces_here(tests_soon(), guards);
+    const bool any_jump = std::any_of(guards.begin(), guards.end(), jumps);
+    if (any_jump || (ahead && judge_.layout().switches > 1))
+      add_surfaces_here(tests_after(any_jump ? located_share * length_.dt() : resolution()), guards);
     return happen_at(std::move(guards));
   }
 
@@ -485,10 +513,11 @@ class Stepper {
   }
 
   /// What is watched, as soon after the present point as a step can tell.
-  Vec tests_soon() {
+  Vec tests_soon() { return tests_after(located_share * length_.dt()); }
+
+  Vec tests_after(double later) {
     Vec f, soon;
     solver_.rates(t(), here_.x, here_.u, f);
-    const double later = located_share * length_.dt();
     solver_.tests(t() + later, here_.x + later * f, here_.u, soon);
     return soon;
   }
@@ -503,7 +532,8 @@ class Stepper {
     }
   }
 
-  /// Surfaces that are zero here as exactly take part in a jump: they may turn its condition back.
+  /// Surfaces that are zero here as exactly take part: they may turn back what has been located, also a jump's
+  /// condition.
   void add_surfaces_here(const Vec& soon, std::vector<Guard>& guards) const {
     for (const Guard& g : judge_.watched(here_)) {
       const bool listed = std::find(guards.begin(), guards.end(), g) != guards.end();
@@ -603,7 +633,8 @@ class Stepper {
     made.solved = solver_.active();
     made.u0 = s.cubic ? s.u0 : s.u1;
     made.um = s.um;
-    made.u1 = s.cubic ? Vec(2 * s.um - s.u0) : s.u1;  // as solved for, not as sharpened
+    made.u1 = s.cubic && !s.algebraic ? Vec(2 * s.um - s.u0) : s.u1;  // as solved for, not as sharpened
+    made.algebraic = s.algebraic;
     return made;
   }
 
@@ -633,10 +664,12 @@ class Stepper {
     options_.on_step(made);
   }
 
-  void accept(const Step& s, double end) { accept(s, end, options_.on_step ? made_in_mode(s) : StepMade{}); }
+  void accept(const Step& s, double end, bool happens = false) {
+    accept(s, end, options_.on_step ? made_in_mode(s) : StepMade{}, happens);
+  }
 
-  /// The state moves to the end of the step; sections on the way are reported.
-  void accept(const Step& s, double end, const StepMade& made) {
+  /// The state moves to the end of the step; sections on the way are reported. `happens`: something does at its end.
+  void accept(const Step& s, double end, const StepMade& made, bool happens = false) {
     if (wants_pieces_) make_piece(here_, s, end, piece_);
     recorder_.slid(here_.mode(), s.h);
     for (int i = 0; i < model_.form.visible; ++i) {
@@ -649,6 +682,7 @@ class Stepper {
       Vec soon;
       const bool jumps = jumps_after(s, soon);
       find_crossings(solver_, model_, recorder_, here_, s, piece_, crossings_, jumps ? &soon : nullptr);
+      if (happens) recorder_.wait_for_event(crossings_, piece_.length, resolution() + located_share * length_.dt());
       const double tick = events_.jumps().next_tick();
       recorder_.pass(piece_, crossings_, now, resolution(),
                      std::isfinite(tick) && std::abs(tick - end) <= resolution());
