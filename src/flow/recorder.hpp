@@ -197,11 +197,7 @@ class Recorder {
   Arc after_;                      // what is constant after it
   std::vector<Point> points_;      // of sections on one piece
   std::vector<double> x_;          // at one of them
-  EventList told_;                 // of the last transition or section
-  Arc after_;                      // what is constant after it
   std::vector<Crossing> waiting_;  // at the end of the last piece
-  std::vector<Point> points_;      // of sections on one piece
-  std::vector<double> x_;          // at one of them
 };
 
 }  // namespace saltus

@@ -44,6 +44,7 @@ struct RunOptions {
   std::optional<StepOptions> step;    ///< the time-stepping engine; without it the event-driven one
   bool stiff = false;                 ///< implicit steps instead of Taylor series for the smooth flow
   bool turns_stiff = false;           ///< the same wherever stability alone keeps Taylor steps short; not with tangents
+  bool legs = true;                   ///< ordinary legs in a loop of their own; no result depends on it
   bool clusters = true;               ///< parts of a large model that nothing connects go on with clocks of their own
   std::map<std::string, char> leave;  ///< surface name -> '+', '-' or '0' where the solution is not unique
   bool zeno_stop = false;             ///< end at an accumulation of events instead of completing it

@@ -82,7 +82,7 @@ class EventEngine {
     longest_natural_ = rest_scale_ = 0;
     balanced_at_ = std::nan("");
     after_event_ = true;
-    may_be_ordinary_ = direction_ > 0 && events_.jumps().size() == 0 && !options.stiff && !clusters_;
+    may_be_ordinary_ = options.legs && direction_ > 0 && events_.jumps().size() == 0 && !options.stiff && !clusters_;
     horizon_ = std::abs(options.until - options.from);
     longest_leg_ = 1000 * recorder_.shortest_interval();
     leaps_ = may_leap();

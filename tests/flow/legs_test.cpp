@@ -1,0 +1,144 @@
+// Ordinary legs in a loop of their own: nothing a run tells depends on it.
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "flow/simulate.hpp"
+#include "model/read.hpp"
+
+namespace saltus {
+namespace {
+
+std::vector<std::string> models_below(const std::string& folder) {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(SALTUS_SOURCE_DIR "/" + folder)) {
+    if (entry.path().extension() == ".toml") out.push_back(entry.path().string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// All that a run tells, to the last bit.
+struct Told {
+  Trajectory run;
+  std::vector<std::pair<int, std::vector<double>>> sections;  // number; time and state
+};
+
+Told run_with(Simulator& simulator, RunOptions options, bool legs) {
+  Told out;
+  options.legs = legs;
+  options.on_section = [&](const Passing& p) {
+    std::vector<double> at{p.t, static_cast<double>(p.events), static_cast<double>(p.slides)};
+    at.insert(at.end(), p.state.begin(), p.state.end());
+    out.sections.emplace_back(p.section, at);
+    return true;
+  };
+  out.run = simulator.run(options);
+  return out;
+}
+
+void expect_same(const Told& a, const Told& b, const std::string& what) {
+  SCOPED_TRACE(what);
+  EXPECT_EQ(a.run.cost.steps, b.run.cost.steps);
+  EXPECT_EQ(a.run.cost.events, b.run.cost.events);
+  EXPECT_EQ(a.run.end.why, b.run.end.why);
+  EXPECT_EQ(a.run.end.message, b.run.end.message);
+  EXPECT_EQ(a.run.end.t, b.run.end.t);
+  EXPECT_EQ(a.run.end.state, b.run.end.state);
+  EXPECT_TRUE(a.run.end.mode == b.run.end.mode);
+  EXPECT_EQ(a.run.messages, b.run.messages);
+  EXPECT_EQ(a.sections, b.sections);
+  ASSERT_EQ(a.run.events.size(), b.run.events.size());
+  for (size_t i = 0; i < a.run.events.size(); ++i) {
+    const Event &x = a.run.events[i], &y = b.run.events[i];
+    const bool same = x.t == y.t && x.kind == y.kind && x.on == y.on && x.before == y.before && x.after == y.after &&
+                      x.state == y.state && x.jumped == y.jumped && x.count == y.count;
+    ASSERT_TRUE(same) << "event " << i << " at t = " << x.t << " and " << y.t;
+  }
+  ASSERT_EQ(a.run.pieces.size(), b.run.pieces.size());
+  for (size_t i = 0; i < a.run.pieces.size(); ++i) {
+    const Piece &x = a.run.pieces[i], &y = b.run.pieces[i];
+    ASSERT_TRUE(x.start == y.start && x.length == y.length && x.coefficients == y.coefficients) << "piece " << i;
+    ASSERT_TRUE(a.run.arcs[static_cast<size_t>(x.arc)] == b.run.arcs[static_cast<size_t>(y.arc)]) << "piece " << i;
+  }
+  ASSERT_EQ(a.run.sliding.size(), b.run.sliding.size());
+  for (size_t i = 0; i < a.run.sliding.size(); ++i) {
+    EXPECT_EQ(a.run.sliding[i].time, b.run.sliding[i].time);
+    EXPECT_EQ(a.run.sliding[i].largest_error, b.run.sliding[i].largest_error);
+  }
+}
+
+RunOptions options_of(const Model& model) {
+  RunOptions options;
+  options.parameters = parameter_values(model);
+  options.initial = initial_values(model, options.parameters);
+  if (model.run.from) options.from = constant_value(*model.run.from, options.parameters);
+  options.until = options.from + 5;
+  if (model.run.until) options.until = constant_value(*model.run.until, options.parameters);
+  options.max_steps = 2000;
+  options.turns_stiff = true;
+  return options;
+}
+
+/// The same models with parameters and starts at random, where those are allowed.
+void compare_at_random(const std::string& path, int draws, const std::function<void(RunOptions&)>& change) {
+  std::mt19937 random(static_cast<unsigned>(std::hash<std::string>{}(path)));
+  std::uniform_real_distribution<double> share(0.8, 1.25);
+  const Program program(read_model(path));
+  Simulator with(program), without(program);  // runs follow each other in both
+  for (int draw = 0; draw < draws; ++draw) {
+    RunOptions options = options_of(program.model());
+    if (draw > 0) {
+      for (double& p : options.parameters) p *= share(random);
+      for (double& x : options.initial) x *= share(random);
+    }
+    change(options);
+    try {
+      options.check(program.model());
+    } catch (const Error&) {
+      continue;
+    }
+    expect_same(run_with(with, options, true), run_with(without, options, false), path + " " + std::to_string(draw));
+  }
+}
+
+TEST(Legs, OfTheGalleryAreTheSameToTheLastBit) {
+  for (const std::string& path : models_below("models")) compare_at_random(path, 12, [](RunOptions&) {});
+}
+
+TEST(Legs, OfTheReferenceCasesAreTheSameToTheLastBit) {
+  for (const std::string& path : models_below("tests/reference/cases")) compare_at_random(path, 6, [](RunOptions&) {});
+}
+
+TEST(Legs, AreTheSameAtAnyToleranceAndWithPieces) {
+  for (const std::string& path : models_below("models")) {
+    for (const double tolerance : {1e-4, 1e-13})
+      compare_at_random(path, 1, [&](RunOptions& o) {
+        o.tolerance = tolerance;
+        o.keep_pieces = true;
+      });
+  }
+}
+
+TEST(Legs, TellEventsInARunAfterOneThatToldNone) {
+  const Program program(
+      read_model_text("name = \"m\"\nequations = \"\"\"\ny' = v\nv' = -y + sin(t/3) - 0.4*sign(v)\n"
+                      "\"\"\"\n[initial]\ny = 1\nv = 2\n"));
+  Simulator simulator(program);
+  RunOptions options{.initial = {1, 2}, .until = 200, .keep_events = false};
+  EXPECT_GT(simulator.run(options).cost.events, 20);
+  options.keep_events = true;
+  const Trajectory told = simulator.run(options), fresh = simulate(program, options);
+  ASSERT_EQ(told.events.size(), fresh.events.size());
+  for (size_t i = 0; i < told.events.size(); ++i) {
+    EXPECT_EQ(told.events[i].t, fresh.events[i].t);
+    EXPECT_EQ(told.events[i].on, fresh.events[i].on);
+    EXPECT_EQ(told.events[i].kind, fresh.events[i].kind);
+  }
+}
+
+}  // namespace
+}  // namespace saltus
