@@ -96,7 +96,7 @@ void evaluate(const Columns& columns, double tau, double* out) {
   columns::evaluate<columns::Two>(columns, tau, out);
 }
 
-double evaluate(const Column& column, size_t terms, double tau) {
+double evaluate(const ColumnSeries& column, size_t terms, double tau) {
   double sum = 0;
   for (size_t order = terms; order-- > 0;) sum = sum * tau + column[order];
   return sum;
@@ -107,7 +107,7 @@ void find_clearance(const Columns& columns, double h, double* out) {
   columns::find_clearance<columns::Two>(columns, h, out);
 }
 
-double bound_rate(const Column& column, size_t terms, double h) {
+double bound_rate(const ColumnSeries& column, size_t terms, double h) {
   double sum = 0;
   for (size_t order = terms - 1; order > 0; --order)
     sum = sum * h + static_cast<double>(order) * std::abs(column[order]);

@@ -12,7 +12,7 @@
 namespace saltus {
 
 /// A series among others.
-struct Column {
+struct ColumnSeries {
   const double* first = nullptr;
   size_t stride = 0;
   double operator[](size_t order) const { return first[order * stride]; }
@@ -31,7 +31,7 @@ struct Columns {
   /// Numbers that so many series take.
   static size_t size(size_t count, size_t terms) { return (padded(count) + margin) * terms + 2 * margin; }
   double* row(size_t order) const { return first + order * stride; }
-  Column operator[](size_t k) const { return {first + k, stride}; }
+  ColumnSeries operator[](size_t k) const { return {first + k, stride}; }
   /// A series that ends with these terms.
   void set(size_t k, std::span<const double> series) const {
     for (size_t order = 0; order < terms; ++order) row(order)[k] = order < series.size() ? series[order] : 0.0;
@@ -85,13 +85,13 @@ struct Band {
 void expand(const Band& band, const Columns& columns, std::vector<double>& next);
 /// All series at tau. `out`: padded.
 void evaluate(const Columns& columns, double tau, double* out);
-double evaluate(const Column& column, size_t terms, double tau);
+double evaluate(const ColumnSeries& column, size_t terms, double tau);
 
 /// A bound from below of |x| on [0, h], rounding included, of all series; not above zero where x may vanish. Five terms
 /// at least. `out`: padded.
 void find_clearance(const Columns& columns, double h, double* out);
 /// sum of k |c_k| h^(k-1): a bound of |x'| on [0, h].
-double bound_rate(const Column& column, size_t terms, double h);
+double bound_rate(const ColumnSeries& column, size_t terms, double h);
 
 /// The largest of the last two terms, in units of a scale.
 struct LastTerms {

@@ -92,30 +92,6 @@ bool Act::is_alone(const Moment& now, const Guard& guard) {
   return series_.blocks().empty();  // otherwise forces may be redundant
 }
 
-bool Act::happen_alone(Moment& now, const Guard& guard) {
-  const auto known = [](int leading) { return leading != 0; };
-  if (std::any_of(now.known.begin(), now.known.end(), known) || !is_alone(now, guard)) return false;
-  AtZero zero{.unknown = guard.item};
-  if (guard.kind == GuardKind::sigma) {
-    zero.known = rest_of(guard.item);
-    zero.leaving = guard.side > 0 ? '+' : '-';
-    zero.released = series_.hold(guard.item) > 1;
-  }
-  choice_.at_start = false;
-  choice_.time_scale = scale();
-  choice_.arrival = now.arrival;
-  const std::optional<SimpleChoice> simple =
-      choose_simply(series_, now.x, now.t(), now.counters, now.mode, zero, choice_);
-  choice_.arrival = std::nan("");
-  if (!simple) return false;
-  caused_.clear();
-  now.arrival = std::nan("");
-  now.mode.switches[at(guard.item)] = simple->letter;
-  now.known[at(guard.item)] = simple->leading;
-  follow(now);
-  return true;
-}
-
 bool Act::decides_alone(const Moment& now, const Guard& guard, LoneGuard& lone) {
   lone.guard = guard;
   const bool only = program_.unknowns() == 1 && jumps_.size() == 0 && model_.form.counters.empty();

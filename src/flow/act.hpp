@@ -40,11 +40,8 @@ class Act {
   std::optional<Fate> start(Moment& now, Transition& first);
   /// What happens where the guards of `event` are zero; fills the rest of it and moves `now`.
   std::optional<Fate> happen(Moment& now, Transition& event);
-  /// The ordinary event: the guard is that of one surface, nobody else takes part, and its rates tell what follows.
-  /// False, with nothing changed, where more must be looked at.
-  bool happen_alone(Moment& now, const Guard& guard);
-  /// Whether `happen_alone` may serve a guard in the mode of `now`, where nothing else is known to be zero: what it
-  /// then decides by, which `lone` is filled with.
+  /// Whether the event of a guard can be decided by rates alone in the mode of `now`, where nothing else is known to be
+  /// zero; `lone` is filled with what decides.
   bool decides_alone(const Moment& now, const Guard& guard, LoneGuard& lone);
   /// The event has been decided without `happen`: it has caused nothing.
   void note_nothing_caused() { caused_.clear(); }

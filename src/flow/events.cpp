@@ -55,12 +55,6 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
   pass_sections(now, guards, resolution);
   if (recorder_.ended()) return true;
   touched_.clear();
-  if (guards.size() == 1 && happen_alone(now, guards[0])) {
-    note_sections(now, resolution);
-    recorder_.pass_due(now, resolution);
-    if (!recorder_.ended()) finish_chatter(now, time_scale, resolution);
-    return true;
-  }
   Transition& event = event_;
   event.reset();
   event.guards.assign(guards.begin(), guards.end());
@@ -90,21 +84,6 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
   recorder_.pass_due(now, resolution);
   if (seen && !recorder_.ended()) finish_chatter(now, time_scale, resolution);
   return seen;
-}
-
-/// The ordinary event, without the books of a transition where nobody reads them.
-bool Events::happen_alone(Moment& now, const Guard& guard) {
-  const bool surface = guard.kind == GuardKind::surface || guard.kind == GuardKind::sigma;
-  if (!surface || recorder_.wants_transition(now.t())) return false;
-  char& letter = now.mode.switches[at(guard.item)];
-  const char before = letter;
-  if (!act_.happen_alone(now, guard)) return false;
-  const char after = std::exchange(letter, before);
-  chatter_.note(guard, now.mode);
-  letter = after;
-  touched_.push_back(guard.item);
-  recorder_.happened_alone(guard.item, before, now);
-  return true;
 }
 
 /// What was zero at the last event of this instant is zero still, whatever rounding left of it: as long as it goes the

@@ -39,7 +39,6 @@ class Events {
 
  private:
   void take(const RunOptions& options);
-  bool happen_alone(Moment& now, const Guard& guard);
   Change* find_change(Moment& now, LoneGuard& lone, char letter);
   bool rebound(Moment& now, LoneGuard& lone, double time_scale, double resolution);
   void end_lone(Moment& now, int unknown, uint64_t key, double time_scale, double resolution);

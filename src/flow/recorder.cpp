@@ -255,12 +255,6 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   }
 }
 
-void Recorder::happened_alone(int i, char before, const Moment& now) {
-  Change& change = change_;
-  describe(i, before, now, change);
-  happened_alone(change, now);
-}
-
 void Recorder::describe(int i, char before, const Moment& now, Change& change) const {
   const auto letter = [](char c) { return c == '=' ? '0' : c; };
   const char after = now.mode.switches[at(i)];

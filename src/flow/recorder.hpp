@@ -57,9 +57,7 @@ class Recorder {
   void count_step() { ++result_->cost.steps; }
   /// A transition has happened; it is counted, told and kept, and sections on its contacts and jumps are passed.
   void happened(const Transition& transition, const Moment& now);
-  /// The same of an event that is nothing but a switch, which had this letter before, where nobody wants a transition.
-  void happened_alone(int i, char before, const Moment& now);
-  /// The same of a change that `describe` has filled.
+  /// The same of a change of one switch that `describe` has filled, where nobody wants a transition.
   void happened_alone(Change& change, const Moment& now);
   /// What is told of the change of switch i from this letter, by which the mode has become that of `now`.
   void describe(int i, char before, const Moment& now, Change& change) const;
@@ -193,7 +191,6 @@ class Recorder {
   std::vector<int> section_sign_;
   std::vector<double> section_seen_;
   EventList told_;                 // of the last transition or section
-  Change change_;                  // the last one that was told alone
   Arc after_;                      // what is constant after it
   std::vector<Point> points_;      // of sections on one piece
   std::vector<double> x_;          // at one of them

@@ -1,6 +1,7 @@
 #include "flow/series.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -11,16 +12,25 @@
 #include "flow/thresholds.hpp"
 
 namespace saltus {
+namespace {
+
+/// Whoever keeps what he knows of a series does not take another one for it that stands in its place.
+long next_binding() {
+  static std::atomic<long> last = 0;
+  return ++last;
+}
+
+}  // namespace
 
 Series::Series(const Program& program, std::span<const double> parameters, int order)
-    : program_(program), parameters_(parameters.begin(), parameters.end()), order_(order) {
+    : program_(program), parameters_(parameters.begin(), parameters.end()), order_(order), binding_(next_binding()) {
   for (const Switch& s : program.model().form.switches) hold_.push_back(constant_value(s.hold, parameters_));
   held_.assign(at(program.unknowns()), false);
 }
 
 void Series::bind(std::span<const double> parameters) {
   parameters_.assign(parameters.begin(), parameters.end());
-  ++binding_;
+  binding_ = next_binding();
   hold_.clear();
   for (const Switch& s : program_.model().form.switches) hold_.push_back(constant_value(s.hold, parameters_));
   for (auto& [tape, work] : works_) {
@@ -53,13 +63,13 @@ void Series::reset() {
 void Series::tie(Ties ties) {
   if (ties == ties_) return;
   ties_ = std::move(ties);
-  ++binding_;
+  binding_ = next_binding();
   forget_plans();
 }
 
 void Series::forget_plans() {
   for (auto& [tape, work] : works_) work->last = nullptr;
-  ++binding_;
+  binding_ = next_binding();
   plans_.clear();
   plan_size_ = 0;
   plan_ = nullptr;

@@ -361,7 +361,7 @@ class Series {
   std::unordered_map<std::string, std::unique_ptr<Plan>> plans_;
   size_t plan_size_ = 0;  // unknowns in all plans: a bound of their memory
   size_t plans_made_ = 0;
-  long binding_ = 0;  // how often parameters were bound, or ties
+  long binding_ = 0;  // a number of parameters, ties and plans as they are: of no other series either
   Plan* plan_ = nullptr;
   Mode mode_, trial_;
   bool shares_sides_ = false;

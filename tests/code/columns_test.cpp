@@ -132,7 +132,7 @@ TEST(Columns, AreJudgedByTheirLastTerms) {
   const LastTerms found = judge_last(columns, reach, least.data(), scale.data());
   LastTerms wanted;
   for (size_t k = 0; k < flow.count; ++k) {
-    const Column c = columns[k];
+    const ColumnSeries c = columns[k];
     const double own = std::max({0.01, std::abs(c[0]), std::abs(c[1]) * reach, std::abs(c[2]) * (reach * reach)});
     EXPECT_DOUBLE_EQ(scale[k], own);
     wanted.last = std::max(wanted.last, std::abs(c[terms - 1]) / own);

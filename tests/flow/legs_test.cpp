@@ -123,6 +123,19 @@ TEST(Legs, AreTheSameAtAnyToleranceAndWithPieces) {
   }
 }
 
+TEST(Legs, OfRunsAtOtherTolerancesAreThoseOfFreshOnes) {
+  for (const char* name : {"dry_friction", "drill_string", "bouncing_table", "buck"}) {
+    const Program program(read_model(SALTUS_SOURCE_DIR "/models/" + std::string(name) + "/model.toml"));
+    Simulator simulator(program);
+    RunOptions options = options_of(program.model());
+    for (const double tolerance : {1e-9, 1e-6, 1e-9, 1e-12}) {
+      options.tolerance = tolerance;
+      Simulator fresh(program);
+      expect_same(run_with(simulator, options, true), run_with(fresh, options, true), name);
+    }
+  }
+}
+
 TEST(Legs, TellEventsInARunAfterOneThatToldNone) {
   const Program program(
       read_model_text("name = \"m\"\nequations = \"\"\"\ny' = v\nv' = -y + sin(t/3) - 0.4*sign(v)\n"

@@ -339,7 +339,7 @@ double Blocks::bend(int u, int side) const {
     if (term.state == p) own += term.weight;
     if (s.column < 0) continue;
     const double tau = runs_[at(s.run)].clock.until(clock_);
-    const Column c = column(s);
+    const ColumnSeries c = column(s);
     double slope = 0;
     for (size_t order = store_.terms() - 1; order > 0; --order)
       slope = slope * tau + static_cast<double>(order) * c[order];
@@ -603,7 +603,7 @@ void Blocks::find_end(Run& run) {
       const Block& b = blocks_[at(candidate.block)];
       const int sign = b.letter == '-' ? -1 : 1;
       const Guard guard{GuardKind::surface, candidate.block, sign};
-      const Column own = run.series[candidate.column];
+      const ColumnSeries own = run.series[candidate.column];
       for (size_t order = 0; order < sum_.size(); ++order) sum_[order] = own[order];
       const double at_zero = b.known == 0 && sum_[0] * sign < 0 ? 0 : first_zero(sum_, h, resolution, b.known, 0);
       if (!(at_zero <= h)) continue;
@@ -700,7 +700,7 @@ bool Blocks::stays_inside(int u, double h) const {
       value += term.weight * s.x;
       continue;
     }
-    const Column own = column(s);
+    const ColumnSeries own = column(s);
     const double since = runs_[at(s.run)].clock.until(clock_);
     value += term.weight * (since == 0 ? own[0] : evaluate(own, store_.terms(), since));
     change += std::abs(term.weight) * h * bound_rate(own, store_.terms(), since + h);
@@ -724,7 +724,7 @@ void Blocks::expand_sigma(int u) {
     }
     std::fill(sum_.begin(), sum_.end(), 0.0);
     for (const int r = s.run; k < terms.size() && states_[at(terms[k].state)].run == r; ++k) {  // of one clock
-      const Column own = column(states_[at(terms[k].state)]);
+      const ColumnSeries own = column(states_[at(terms[k].state)]);
       for (size_t order = 0; order < sum_.size(); ++order) sum_[order] += terms[k].weight * own[order];
     }
     shift_polynomial(sum_, runs_[at(s.run)].clock.until(clock_));

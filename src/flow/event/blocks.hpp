@@ -134,7 +134,7 @@ class Blocks {
     return std::span(plan_.terms).subspan(row.first, row.count);
   }
   static double value_of(const Block& b) { return b.letter == '+' ? 1 : b.letter == '-' ? -1 : 0; }
-  Column column(const State& s) const {
+  ColumnSeries column(const State& s) const {
     return runs_[static_cast<size_t>(s.run)].series[static_cast<size_t>(s.column)];
   }
 

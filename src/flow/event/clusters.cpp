@@ -746,7 +746,7 @@ void Clusters::read_states(const Cluster& c, double tau, std::vector<double>& x)
 
 /// The series of a state that moves from so long after the clock of its cluster, in `values_`.
 void Clusters::read_series(int i, double tau) {
-  const Column own = column(i);
+  const ColumnSeries own = column(i);
   values_.resize(store_.terms());
   for (size_t k = 0; k < values_.size(); ++k) values_[k] = own[k];
   shift_polynomial(values_, tau);

@@ -161,7 +161,7 @@ class Clusters {
   void assemble(const Clock& clock, Moment& now);
   void read_states(const Cluster& c, double tau, std::vector<double>& x);
   void read_series(int i, double tau);
-  Column column(int i) const {
+  ColumnSeries column(int i) const {
     return clusters_[static_cast<size_t>(cluster_of_state_[static_cast<size_t>(i)])]
         ->series[static_cast<size_t>(column_[static_cast<size_t>(i)])];
   }

@@ -18,7 +18,7 @@
 namespace saltus {
 namespace {
 
-void add_multiple(std::span<double> out, double weight, const Column& c) {
+void add_multiple(std::span<double> out, double weight, const ColumnSeries& c) {
   for (size_t k = 0; k < out.size(); ++k) out[k] += weight * c[k];
 }
 
@@ -142,7 +142,7 @@ bool Clusters::expand_states(Cluster& c) {
           banded = false;
         }
       } else {  // it drifts
-        const Column other = column(term.from);
+        const ColumnSeries other = column(term.from);
         value += term.weight * evaluate(other, store_.terms(), clusters_[at(owner)]->clock.until(c.clock));
         time += term.weight * other[1];
       }
@@ -244,7 +244,7 @@ bool Clusters::stays_inside(const Cluster& c, int u, double h) const {
     } else {
       const int owner = cluster_of_state_[at(j)];
       const double since = owner == c.place ? 0 : std::abs(clusters_[at(owner)]->clock.until(c.clock));
-      const Column own = column(j);
+      const ColumnSeries own = column(j);
       value += term.weight * (since == 0 ? own[0] : evaluate(own, store_.terms(), since));
       change += std::abs(term.weight) * h * bound_rate(own, store_.terms(), since + h);
     }
@@ -452,7 +452,7 @@ void Clusters::drive_alone() {
     if (!moving_[at(i)]) continue;
     const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
     double terms[3] = {alone_.x[alone_.part.states.size() + k], 0, 0};
-    const Column series = column(i);
+    const ColumnSeries series = column(i);
     const double tau = c.clock.until(clock_);
     for (size_t n = store_.terms(); n-- > 1;) {
       const double order = static_cast<double>(n);
