@@ -276,7 +276,9 @@ class EventEngine {
     rough_steps_ = 0;
     after_event_ = true;
     smooth_.restart();
-    if (events_.happen(now_, first.lone, smooth_.time_scale(), resolution())) return true;
+    const double resolved = resolution();
+    const bool alone = first.watch.root > resolved;  // otherwise what was zero before may be known to be so still
+    if (alone && events_.happen(now_, first.lone, smooth_.time_scale(), resolved)) return true;
     guards_.assign(1, first.watch.guard);
     return false;
   }
