@@ -194,7 +194,7 @@ bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double reso
     if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return false;
     const double lead = series_.surface(u)[choice.leading] * (choice.letter == '+' ? 1 : -1);
     const double jump = std::abs(lone.slope) * (1 + lone.hold);
-    if (!(lead * (choice.leading == 2 ? time_scale : 1) > 1e-6 * jump)) return false;
+    if (!(lead * (choice.leading == 2 ? time_scale : 1) > clear_rate * jump)) return false;
   }
   act_.time_scale = time_scale;
   act_.note_nothing_caused();

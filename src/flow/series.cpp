@@ -182,8 +182,6 @@ void Series::set_mode(const Mode& mode) {
   enter(order);
 }
 
-int Series::order_of(const Plan& plan) { return plan.order; }
-
 /// The mode and its plan are set. `order`: that of the mode before.
 void Series::enter(int order) {
   tape_ = plan_->tape;

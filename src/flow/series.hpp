@@ -133,7 +133,7 @@ class Series {
   Plan* here() const { return plan_; }
   /// To a mode that differs from the current one by this letter of a switch.
   void go_beside(Plan* to, int u, char letter) {
-    const int order = order_of(*plan_);
+    const int order = plan_->order;
     plan_ = to;
     mode_.switches[static_cast<size_t>(u)] = letter;
     enter(order);
@@ -298,7 +298,6 @@ class Series {
   bool serves(const Plan& plan, const Mode& mode) const;
   Plan& plan_beside(const Mode& mode);
   void enter(int order);
-  static int order_of(const Plan& plan);
   void forget_plans();
   void note_use(int order) {
     ++plan_->uses;

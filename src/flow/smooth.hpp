@@ -142,7 +142,7 @@ class Smooth {
   double scale_ = 0;
   struct {
     double last, scale;
-  } given_up_{};  // as they were before `plain_natural`
+  } given_up_{};  // as they were before `begin_leg`
   long idle_steps_ = 0;
   long full_steps_ = 0;  // since the last event
   Turning turning_;

@@ -69,7 +69,7 @@ class StepControl {
   }
   /// The largest |x_i| seen so far.
   double largest(size_t i) const { return largest_[i]; }
-  /// Whether polynomials with these slopes at tau solve the equations there; `series` holds the rates.
+  /// Whether polynomials with these slopes at tau solve the equations there; `series` holds the rates,
   /// and `start` the states where the step begins.
   bool defect_small(std::span<const double> start, std::span<const double> slopes, Series& series, double tau,
                     int order) const;
