@@ -255,6 +255,13 @@ template <class V>
     case Instr::sqrt: c = F::sqrt(a); break;
     case Instr::cbrt: c = F::cbrt(a); break;
     case Instr::exp: c = F::exp(a); break;
+    case Instr::logistic: {
+      // c - c^2 would cancel where it is near 1; exp(a) may be zero or infinite.
+      const V e = F::exp(a);
+      c = 1.0 / (1.0 + e);
+      also = c * (1.0 / (1.0 + 1.0 / e));
+      break;
+    }
     case Instr::sin_cos:
     case Instr::sin_cos_t: F::sin_cos(a, c, also); break;
     case Instr::sinh_cosh:
@@ -322,13 +329,6 @@ template <class V>
     case Instr::cbrt:  // as next_power with r = 1/3, its weights times 3 and so exact
       c[k] = sum(1, k, [&](int j) { return (4.0 * j - 3.0 * k) * a[j] * c[k - j]; }) * (1.0 / (3.0 * n * a[0]));
       break;
-    case Instr::sin_cos: {
-      V *s = c, *cos = c1, *Da = c2;
-      Da[k] = n * a[k];
-      s[k] = next_by_slope(a, Da, cos, k);
-      cos[k] = -next_by_slope(a, Da, s, k);
-      break;
-    }
     case Instr::sinh_cosh: {
       V *s = c, *cosh = c1, *Da = c2;
       Da[k] = n * a[k];
@@ -341,13 +341,6 @@ template <class V>
       Da[k] = n * a[k];
       c[k] = next_by_slope(a, Da, slope, k);
       slope[k] = product_with_itself(c, k);
-      break;
-    }
-    case Instr::tanh: {  // c' = a' (1 - c^2)
-      V *slope = c1, *Da = c2;
-      Da[k] = n * a[k];
-      c[k] = next_by_slope(a, Da, slope, k);
-      slope[k] = -product_with_itself(c, k);
       break;
     }
     case Instr::log: next_integral(c, c1, 1.0, a, a, k); break;
@@ -374,8 +367,8 @@ template <class V>
   }
 }
 
-/// Coefficient k > 0 of products, quotients and the exponential; false for any other operation. S is what a series is
-/// read and written by.
+/// Coefficient k > 0 of products, quotients and the functions that models have most; false for any other operation. S
+/// is what a series is read and written by.
 template <class S, class V>
 [[gnu::always_inline]] inline bool next_product_of(const Operation& o, V* series, size_t stride, int k) {
   const S c{series + o.out}, a{series + o.a}, b{series + o.b};
@@ -389,6 +382,27 @@ template <class S, class V>
       const S Da{series + o.out + stride};
       Da[k] = static_cast<double>(k) * a[k];
       c[k] = next_by_slope(a, Da, c, k);
+      return true;
+    }
+    case Instr::sin_cos: {
+      const S cos{series + o.out + stride}, Da{series + o.out + 2 * stride};
+      Da[k] = static_cast<double>(k) * a[k];
+      c[k] = next_by_slope(a, Da, cos, k);
+      cos[k] = -next_by_slope(a, Da, c, k);
+      return true;
+    }
+    case Instr::tanh: {  // c' = a' (1 - c^2)
+      const S slope{series + o.out + stride}, Da{series + o.out + 2 * stride};
+      Da[k] = static_cast<double>(k) * a[k];
+      c[k] = next_by_slope(a, Da, slope, k);
+      slope[k] = -product_with_itself(c, k);
+      return true;
+    }
+    case Instr::logistic: {  // c' = -a' (c - c^2)
+      const S slope{series + o.out + stride}, Da{series + o.out + 2 * stride};
+      Da[k] = static_cast<double>(k) * a[k];
+      c[k] = -next_by_slope(a, Da, slope, k);
+      slope[k] = c[k] - product_with_itself(c, k);
       return true;
     }
     default: return false;

@@ -109,6 +109,14 @@ void Rounding::run(const std::vector<Operation>& operations) {
       case Instr::sqrt: v = std::sqrt(a), e = std::min(v > 0 ? ea / (2 * v) : HUGE_VAL, std::sqrt(ea)); break;
       case Instr::cbrt: v = std::cbrt(a), e = std::min(v != 0 ? ea / (3 * v * v) : HUGE_VAL, 2 * std::cbrt(ea)); break;
       case Instr::exp: v = std::exp(a), e = v * ea; break;
+      case Instr::logistic: {
+        v = 1 / (1 + std::exp(a));
+        const double slope = v / (1 + std::exp(-a));
+        e = slope * ea;
+        value_[at(o.out + 1)] = slope;
+        error_[at(o.out + 1)] = e + 2 * eps * slope;
+        break;
+      }
       case Instr::sin_cos:
       case Instr::sin_cos_t:
         v = std::sin(a), e = ea;

@@ -137,12 +137,13 @@ class Builder {
       case Op::sub:
         if (const int c = negated_in(e.argument(1)); c >= 0) return sum(a, c);
         return difference(a, b);
-      case Op::mul:
-        if (is_constant(a)) return put(Instr::scale, b, a);
-        if (is_constant(b)) return put(Instr::scale, a, b);
-        return a == b ? put(Instr::square, a) : put(Instr::mul, std::min(a, b), std::max(a, b));
+      case Op::mul: return times(a, b);
       case Op::div:
         if (is_constant(b)) return put(Instr::div_c, a, b);
+        if (const int c = exponent_in(e.argument(1)); c >= 0) {
+          const int logistic = hiding(put(Instr::logistic, c));
+          return is_one(e.argument(0)) ? logistic : times(a, logistic);
+        }
         return hiding(is_constant(a) ? put(Instr::recip, b, a) : put(Instr::div, a, b));
       case Op::pow: return power(e, a, b);
       case Op::sqrt: return hiding(put(Instr::sqrt, a));
@@ -177,6 +178,12 @@ class Builder {
     return out;
   }
 
+  int times(int a, int b) {
+    if (is_constant(a)) return put(Instr::scale, b, a);
+    if (is_constant(b)) return put(Instr::scale, a, b);
+    return a == b ? put(Instr::square, a) : put(Instr::mul, std::min(a, b), std::max(a, b));
+  }
+
   int sum(int a, int b) {
     if (is_constant(a)) return put(Instr::add_c, b, a);
     if (is_constant(b)) return put(Instr::add_c, a, b);
@@ -198,6 +205,19 @@ class Builder {
     return is_constant(slot) ? -1 : slot;
   }
 
+  static bool is_one(const Expr& e) { return e.is_number() && e.value() == 1; }
+  /// The slot of y in a formula 1 + exp(y) that is not constant, else -1.
+  int exponent_in(const Expr& e) const {
+    if (e.op() != Op::add) return -1;
+    for (const size_t i : {0, 1}) {
+      const Expr one = e.argument(i), power = e.argument(1 - i);
+      if (!is_one(one) || power.op() != Op::exp) continue;
+      const int slot = slot_of_.at(power.argument(0));
+      return is_constant(slot) ? -1 : slot;
+    }
+    return -1;
+  }
+
   int minus(int constant) {
     const int out = fresh(Stage::bind);
     tape_.bind.push_back({Op::neg, out, constant, 0, 0});
@@ -209,7 +229,10 @@ class Builder {
     const Expr exponent = e.argument(1);
     const double r = exponent.is_number() ? exponent.value() : 0.5;
     if (r == 0) return number(1);
-    if (r == -1) return hiding(put(Instr::recip, a, number(1)));
+    if (r == -1) {
+      const int c = exponent_in(e.argument(0));
+      return hiding(c >= 0 ? put(Instr::logistic, c) : put(Instr::recip, a, number(1)));
+    }
     if (r > 0 && r <= largest_whole_power && r == std::floor(r)) return whole_power(a, static_cast<int>(r));
     return hiding(put(is_constant(b) ? Instr::power : Instr::pow, a, b));
   }
@@ -262,6 +285,7 @@ int slots_of(Instr instr) {
     case Instr::sinh_cosh:
     case Instr::tan:
     case Instr::tanh:
+    case Instr::logistic:
     case Instr::expm1:
     case Instr::atan2: return 3;
     case Instr::pow: return 4;
@@ -302,7 +326,8 @@ void describe(Tape& tape) {
   tape.peaks.clear();
   for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
     std::copy_if(list->begin(), list->end(), std::back_inserter(tape.peaks), [](const Operation& o) {
-      return o.instr == Instr::exp || o.instr == Instr::expm1 || o.instr == Instr::tanh || o.instr == Instr::sinh_cosh;
+      return o.instr == Instr::exp || o.instr == Instr::expm1 || o.instr == Instr::logistic ||
+             o.instr == Instr::tanh || o.instr == Instr::sinh_cosh;
     });
   }
 }

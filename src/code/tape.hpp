@@ -39,6 +39,7 @@ enum class Instr : uint8_t {
   sqrt,              ///< out = sqrt(a)
   cbrt,              ///< out = cbrt(a)
   exp,               ///< out = exp(a)
+  logistic,          ///< out = 1/(1 + exp(a))
   sin_cos,           ///< out = sin(a), out+1 = cos(a)
   sinh_cosh,         ///< out = sinh(a), out+1 = cosh(a)
   sin_cos_t,         ///< as sin_cos for an argument that is linear in time
@@ -87,7 +88,7 @@ struct Tape {
   std::vector<Operation> linear, timed, free, bound;
   std::vector<int> outputs;      ///< slot of each formula
   std::vector<bool> constant;    ///< whether each output is a constant
-  std::vector<Operation> peaks;  ///< exp, tanh, cosh: away from where they change their series see nothing of it
+  std::vector<Operation> peaks;  ///< exp, logistic, tanh, cosh: away from where they change their series see nothing of it
   std::vector<bool>
       straight;           ///< whether each output adds up states, t and constants: it is no surprise if they are none
   bool may_hide = false;  ///< contains functions of states whose series can look constant (tanh, 1/x, ...)

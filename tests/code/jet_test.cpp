@@ -118,6 +118,37 @@ TEST(Jet, KeepsRelativeAccuracyWhereTanhSaturates) {
   EXPECT_NEAR(jet.output(0)[1], slope, 4 * epsilon * slope);
 }
 
+TEST(Jet, KeepsRelativeAccuracyWhereTheLogisticFunctionSaturates) {
+  // The first derivative of 1/(1 + exp(a)) is -exp(-|a|)/(1 + exp(-|a|))^2, far below the rounding of c - c^2.
+  const Tape tape = tape_of({"1/(1 + exp(x))", "3*(1 + exp(x))^(-1)"}, {"x"});
+  for (const double a : {-38.5, 38.5, -700.0, 700.0}) {
+    Jet<double> jet(tape, 1);
+    jet.bind({});
+    jet[tape.states[0]][0] = a;
+    jet[tape.states[0]][1] = 1;
+    jet.free(0);
+    jet.free(1);
+    const double slope = -std::exp(-std::abs(a)) / std::pow(1 + std::exp(-std::abs(a)), 2);
+    EXPECT_NEAR(jet.output(0)[1], slope, 4 * epsilon * -slope) << a;
+    EXPECT_NEAR(jet.output(1)[1], 3 * slope, 12 * epsilon * -slope) << a;
+  }
+}
+
+TEST(Jet, HasTheLogisticFunctionWhereItsExponentialOverflows) {
+  const Tape tape = tape_of({"2/(1 + exp(x))", "x/(exp(x) + 1)"}, {"x"});
+  for (const double a : {-1000.0, 1000.0}) {
+    Jet<double> jet(tape, 3);
+    jet.bind({});
+    jet[tape.states[0]][0] = a;
+    jet[tape.states[0]][1] = 1;
+    for (int k = 0; k <= 3; ++k) jet.free(k);
+    EXPECT_EQ(jet.output(0)[0], a < 0 ? 2 : 0);
+    EXPECT_EQ(jet.output(1)[0], a < 0 ? a : 0);
+    EXPECT_EQ(jet.output(1)[1], a < 0 ? 1 : 0);
+    for (int k = 1; k <= 3; ++k) EXPECT_EQ(jet.output(0)[k], 0) << a << ", " << k;
+  }
+}
+
 TEST(Jet, KeepsRelativeAccuracyOfArcSineNearOne) {
   // a = 1 - d: the derivative is 1/sqrt(d (2 - d)), with d = 2^-40 exact.
   const double d = std::ldexp(1, -40);
