@@ -45,6 +45,9 @@ constexpr bool has_fours = false;
   if (!rules::next_product_of<double*>(o, series, stride, k)) rules::next_function(o, series, stride, k);
 }
 
+double convolve_by_ones(const double* a, const double* b, int k) { return rules::convolve(a, b, k, 1, k - 1); }
+double convolve_itself_by_ones(const double* a, int k) { return rules::convolve_itself(a, k, 1); }
+
 }  // namespace
 
 double rules::long_sum_of_products(const double* a, const double* b, int count) {
@@ -64,26 +67,28 @@ template struct rules::Interpreter<double>;
 
 const NativeFunctions& native_functions() {
   using F = rules::Elementary<double>;
-  static const NativeFunctions functions{.sqrt = F::sqrt,
-                                         .cbrt = F::cbrt,
-                                         .exp = F::exp,
-                                         .log = F::log,
-                                         .expm1 = F::expm1,
-                                         .log1p = F::log1p,
-                                         .tan = F::tan,
-                                         .sinh = F::sinh,
-                                         .cosh = F::cosh,
-                                         .tanh = F::tanh,
-                                         .atan = F::atan,
-                                         .asin = F::asin,
-                                         .acos = F::acos,
-                                         .atan2 = F::atan2,
-                                         .pow = F::pow,
-                                         .sin_cos = F::sin_cos,
-                                         .extend = [](const Operation& o, double* series, size_t stride, int k) {
-                                           rules::Interpreter<double>::extend(rules::Operations(&o, 1), series, stride,
-                                                                              k);
-                                         }};
+  static const NativeFunctions functions{
+      .sqrt = F::sqrt,
+      .cbrt = F::cbrt,
+      .exp = F::exp,
+      .log = F::log,
+      .expm1 = F::expm1,
+      .log1p = F::log1p,
+      .tan = F::tan,
+      .sinh = F::sinh,
+      .cosh = F::cosh,
+      .tanh = F::tanh,
+      .atan = F::atan,
+      .asin = F::asin,
+      .acos = F::acos,
+      .atan2 = F::atan2,
+      .pow = F::pow,
+      .sin_cos = F::sin_cos,
+      .convolve = has_fours ? rules::convolve_by_fours : convolve_by_ones,
+      .convolve_itself = has_fours ? rules::convolve_itself_by_fours : convolve_itself_by_ones,
+      .extend = [](const Operation& o, double* series, size_t stride, int k) {
+        rules::Interpreter<double>::extend(rules::Operations(&o, 1), series, stride, k);
+      }};
   return functions;
 }
 
@@ -92,21 +97,12 @@ extern template struct rules::Interpreter<Lanes4>;
 
 bool lanes_supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
-namespace {
-
-/// Numbers of a tape's series up to which machine code is made, and may keep them backwards too.
-constexpr size_t most_mirrored = 20'000;
-
-}  // namespace
-
 template <class V>
 Jet<V>::Jet(const Tape& tape, int order)
     : tape_(&tape),
       order_(order),
       stride_(static_cast<size_t>(order) + 1),
-      numbers_(static_cast<size_t>(tape.slots) * stride_),
-      mirrored_(std::same_as<V, double> && numbers_ <= most_mirrored),
-      c_(((mirrored_ ? 2 : 1) * numbers_ * sizeof(V) + sizeof(Line) - 1) / sizeof(Line)),
+      c_((static_cast<size_t>(tape.slots) * stride_ * sizeof(V) + sizeof(Line) - 1) / sizeof(Line)),
       constants_(static_cast<size_t>(tape.slots)) {
   assert(order <= largest_order);
   const int stride = order + 1;
@@ -207,7 +203,6 @@ NativeCode Jet<V>::native_for(NativeSource source, int order, bool known) const 
   for (const auto& [slot, value] : tape_->numbers) source.numbers.emplace_back(slot * static_cast<int>(stride_), value);
   source.stride = static_cast<int>(stride_);
   source.order = std::min(order, order_);
-  source.mirror = mirrored_ ? static_cast<int>(numbers_) : 0;
   return native_code(std::move(source), known);
 }
 

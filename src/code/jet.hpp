@@ -121,8 +121,6 @@ class Jet {
   const Tape* tape_;
   int order_;
   size_t stride_;
-  size_t numbers_;  // of all series
-  bool mirrored_;   // there is as much room again behind them (NativeSource::mirror)
   std::vector<Operation> linear_, timed_, free_, bound_;  // of the tape, with places in c_ instead of slots
   std::vector<std::pair<int, int>> rates_;                // (state, rate), places in c_
   NativeCode time_code_;                                  // of linear_ and timed_

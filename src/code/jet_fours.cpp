@@ -60,11 +60,21 @@ inline double sum_of_products(ByFours a, ByFours b, int k, int first, int last) 
 
 double sum_by_fours(const double* a, const double* b, int count) { return add_by_fours(a, b, count); }
 
+double convolve_by_fours(const double* a, const double* b, int k) {
+  return convolve(ByFours{const_cast<double*>(a)}, ByFours{const_cast<double*>(b)}, k, 1, k - 1);
+}
+
+double convolve_itself_by_fours(const double* a, int k) {
+  return convolve_itself(ByFours{const_cast<double*>(a)}, k, 1);
+}
+
 void next_product_by_fours(const Operation& o, double* series, size_t stride, int k) {
   if (!next_product_of<ByFours>(o, series, stride, k)) next_function_alone(o, series, stride, k);
 }
 #else
 double sum_by_fours(const double*, const double*, int) { __builtin_unreachable(); }
+double convolve_by_fours(const double*, const double*, int) { __builtin_unreachable(); }
+double convolve_itself_by_fours(const double*, int) { __builtin_unreachable(); }
 void next_product_by_fours(const Operation&, double*, size_t, int) { __builtin_unreachable(); }
 #endif
 

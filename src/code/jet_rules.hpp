@@ -51,6 +51,11 @@ constexpr auto inverse = [] {
   return table;
 }();
 
+// The order k of a rule is a number, or stands for all of them where machine code has a loop over orders
+// (code/native_llvm.cpp), which has functions of its own for what follows and for sums.
+inline double inverse_of(int k) { return inverse[static_cast<size_t>(k)]; }
+inline double number_of(int k) { return k; }
+
 /// The functions at order 0, and quotient_or_zero: a/b, but 0 where both are.
 template <class V>
 struct Elementary;
@@ -89,7 +94,7 @@ constexpr int long_sum = 10;  // terms
 /// have it (code/jet_fours.cpp).
 double long_sum_of_products(const double* a, const double* b, int count);
 
-/// sum of a[j] b[k-j], j = first..last; machine code has one of its own.
+/// sum of a[j] b[k-j], j = first..last
 template <class A, class B>
 inline auto sum_of_products(const A& a, const B& b, int k, int first, int last) {
   using V = std::remove_cvref_t<decltype(a[0])>;
@@ -100,7 +105,7 @@ inline auto sum_of_products(const A& a, const B& b, int k, int first, int last) 
 }
 
 /// The same. In a long sum the terms with the newest coefficients are added last: those before them have been in memory
-/// for a while, from where machine code reads them four at a time.
+/// for a while, from where they are read four at a time.
 template <class A, class B>
 inline auto convolve(const A& a, const B& b, int k, int first, int last) {
   if (last - first + 1 < long_sum) return sum_of_products(a, b, k, first, last);
@@ -109,8 +114,8 @@ inline auto convolve(const A& a, const B& b, int k, int first, int last) {
 }
 
 /// sum of a[j] b[k-j], j = 0..k, for k > 0
-template <class A, class B>
-inline auto product(const A& a, const B& b, int k) {
+template <class A, class B, class K>
+inline auto product(const A& a, const B& b, K k) {
   const auto ends = a[0] * b[k] + a[k] * b[0];
   return k > 1 ? convolve(a, b, k, 1, k - 1) + ends : ends;
 }
@@ -125,38 +130,39 @@ inline auto convolve_itself(const A& a, int k, int first) {
 }
 
 /// sum of a[j] a[k-j], j = 0..k, for k > 0
-template <class A>
-inline auto product_with_itself(const A& a, int k) {
+template <class A, class K>
+inline auto product_with_itself(const A& a, K k) {
   const auto ends = (a[0] + a[0]) * a[k];
   return k > 1 ? convolve_itself(a, k, 1) + ends : ends;
 }
 
 /// sum of a[j] b[k-j], j = 1..k, for k > 0
-template <class A, class B>
-inline auto product_above(const A& a, const B& b, int k) {
+template <class A, class B, class K>
+inline auto product_above(const A& a, const B& b, K k) {
   const auto newest = a[k] * b[0];
   return k > 1 ? convolve(a, b, k, 1, k - 1) + newest : newest;
 }
 
 /// c of c' = a' b, for k > 0, with Da = D a:  a[k] b[0] + (sum of Da[j] b[k-j], j = 1..k-1)/k
-template <class A, class B>
-inline auto next_by_slope(const A& a, const A& Da, const B& b, int k) {
+template <class A, class B, class K>
+inline auto next_by_slope(const A& a, const A& Da, const B& b, K k) {
   using V = std::remove_cvref_t<decltype(a[0])>;
   const V newest = a[k] * b[0];
-  return k > 1 ? V(inverse[static_cast<size_t>(k)] * convolve(Da, b, k, 1, k - 1) + newest) : newest;
+  return k > 1 ? V(inverse_of(k) * convolve(Da, b, k, 1, k - 1) + newest) : newest;
 }
 
 /// c = sqrt(a); a series that is zero so far stays zero (sliding on the edge of a square root's domain).
-template <class V>
-inline V next_root(const V* a, const V* c, int k) {
+template <class S, class K>
+inline auto next_root(const S& a, const S& c, K k) {
+  using V = std::remove_cvref_t<decltype(a[0])>;
   return Elementary<V>::quotient_or_zero(a[k] - convolve_itself(c, k, 1), 2.0 * c[0]);
 }
 
 /// c with D c = (sign D a)/w; Dc holds its derivative.
-template <class V>
-inline void next_integral(V* c, V* Dc, double sign, const V* a, const V* w, int k) {
-  Dc[k] = (sign * k * a[k] - convolve(Dc, w, k, 1, k - 1)) * (1.0 / w[0]);
-  c[k] = Dc[k] * inverse[static_cast<size_t>(k)];
+template <class S, class K>
+inline void next_integral(const S& c, const S& Dc, double sign, const S& a, const S& w, K k) {
+  Dc[k] = (sign * number_of(k) * a[k] - convolve(Dc, w, k, 1, k - 1)) * (1.0 / w[0]);
+  c[k] = Dc[k] * inverse_of(k);
 }
 
 /// c = a^r by a D c = r c D a:  k a[0] c[k] = sum of (r j - (k-j)) a[j] c[k-j]
@@ -296,81 +302,88 @@ template <class V>
   }
 }
 
-/// Coefficients first..last of sin(a) and cos(a) for an argument that is linear in time, with the slope a1; first > 0.
-template <class V>
-inline void next_sines(V* sin, V* cos, const V& a1, int first, int last) {
-  for (int k = first; k <= last; ++k) {
-    const V rate = inverse[static_cast<size_t>(k)] * a1;
-    sin[k] = rate * cos[k - 1];
-    cos[k] = -rate * sin[k - 1];
-  }
+/// Coefficient k > 0 of sin(a) and cos(a) for an argument that is linear in time, with the slope a1.
+template <class S, class V, class K>
+inline void next_sine(const S& sin, const S& cos, const V& a1, K k) {
+  const V rate = inverse_of(k) * a1;
+  sin[k] = rate * cos[k - 1];
+  cos[k] = -rate * sin[k - 1];
 }
 
-/// Coefficient k > 0 of the functions that are not arithmetic.
-template <class V>
-[[gnu::noinline]] void next_function(const Operation& o, V* series, size_t stride, int k) {
-  const double n = k;
-  V* const c = series + o.out;
-  V* const c1 = c + stride;
-  V* const c2 = c1 + stride;
-  V* const c3 = c2 + stride;
-  V* const a = series + o.a;
-  V* const b = series + o.b;
+/// Coefficient k > 0 of the functions that are not arithmetic; S as below. Those whose weights depend on both orders
+/// of a term, or on values, are none of a loop over orders.
+template <class S, class V, class K>
+inline void next_function_of(const Operation& o, V* series, size_t stride, K k) {
+  constexpr bool one_order = std::is_same_v<K, int>;
+  const S c{series + o.out}, c1{series + o.out + stride}, c2{series + o.out + 2 * stride}, a{series + o.a},
+      b{series + o.b};
   switch (o.instr) {
-    case Instr::power: power(c, stride, a, b[0], k); break;
+    case Instr::power:
+      if constexpr (one_order) power(series + o.out, stride, series + o.a, b[0], k);
+      break;
     case Instr::pow: {  // c = exp(b l), l = log a
-      V *l = c1, *Dl = c2, *Dp = c3;
+      const S l = c1, Dl = c2, Dp{series + o.out + 3 * stride};
       next_integral(l, Dl, 1.0, a, a, k);
-      Dp[k] = n * product(b, l, k);
-      c[k] = product_above(Dp, c, k) * inverse[static_cast<size_t>(k)];
+      Dp[k] = number_of(k) * product(b, l, k);
+      c[k] = product_above(Dp, c, k) * inverse_of(k);
       break;
     }
     case Instr::sqrt: c[k] = next_root(a, c, k); break;
     case Instr::cbrt:  // as next_power with r = 1/3, its weights times 3 and so exact
-      c[k] = sum(1, k, [&](int j) { return (4.0 * j - 3.0 * k) * a[j] * c[k - j]; }) * (1.0 / (3.0 * n * a[0]));
+      if constexpr (one_order) {
+        const double n = k;
+        c[k] = sum(1, k, [&](int j) { return (4.0 * j - 3.0 * k) * a[j] * c[k - j]; }) * (1.0 / (3.0 * n * a[0]));
+      }
       break;
     case Instr::sinh_cosh: {
-      V *s = c, *cosh = c1, *Da = c2;
-      Da[k] = n * a[k];
+      const S s = c, cosh = c1, Da = c2;
+      Da[k] = number_of(k) * a[k];
       s[k] = next_by_slope(a, Da, cosh, k);
       cosh[k] = next_by_slope(a, Da, s, k);
       break;
     }
     case Instr::tan: {  // c' = a' (1 + c^2)
-      V *slope = c1, *Da = c2;
-      Da[k] = n * a[k];
+      const S slope = c1, Da = c2;
+      Da[k] = number_of(k) * a[k];
       c[k] = next_by_slope(a, Da, slope, k);
       slope[k] = product_with_itself(c, k);
       break;
     }
     case Instr::log: next_integral(c, c1, 1.0, a, a, k); break;
-    case Instr::sin_cos_t: next_sines(c, c1, a[1], k, k); break;
+    case Instr::sin_cos_t: next_sine(c, c1, a[1], k); break;
     case Instr::expm1: {
-      V *exp = c1, *Da = c2;
-      Da[k] = n * a[k];
-      c[k] = exp[k] = next_by_slope(a, Da, exp, k);
+      const S exp = c1, Da = c2;
+      Da[k] = number_of(k) * a[k];
+      exp[k] = next_by_slope(a, Da, exp, k);
+      c[k] = exp[k];
       break;
     }
     case Instr::log1p: next_integral(c, c1, 1.0, a, b, k); break;
     case Instr::atan: next_integral(c, c1, 1.0, a, b, k); break;
     case Instr::asin: next_integral(c, c1, 1.0, a, b, k); break;
     case Instr::acos: next_integral(c, c1, -1.0, a, b, k); break;
-    case Instr::atan2: {  // D c = (b D a - a D b)/(a^2 + b^2)
-      V *radius = c1, *Dc = c2;
-      radius[k] = product_with_itself(a, k) + product_with_itself(b, k);
-      const V turn = sum(0, k, [&](int j) { return (2.0 * j - n) * a[j] * b[k - j]; });
-      Dc[k] = (turn - convolve(Dc, radius, k, 1, k - 1)) * (1.0 / radius[0]);
-      c[k] = Dc[k] * inverse[static_cast<size_t>(k)];
+    case Instr::atan2:  // D c = (b D a - a D b)/(a^2 + b^2)
+      if constexpr (one_order) {
+        const S radius = c1, Dc = c2;
+        radius[k] = product_with_itself(a, k) + product_with_itself(b, k);
+        const V turn = sum(0, k, [&](int j) { return (2.0 * j - k) * a[j] * b[k - j]; });
+        Dc[k] = (turn - convolve(Dc, radius, k, 1, k - 1)) * (1.0 / radius[0]);
+        c[k] = Dc[k] * inverse_of(k);
+      }
       break;
-    }
     default: __builtin_unreachable();
   }
 }
 
+template <class V>
+[[gnu::noinline]] void next_function(const Operation& o, V* series, size_t stride, int k) {
+  next_function_of<V*>(o, series, stride, k);
+}
+
 /// Coefficient k > 0 of products, quotients and the functions that models have most; false for any other operation. S
 /// is what a series is read and written by.
-template <class S, class V>
-[[gnu::always_inline]] inline bool next_product_of(const Operation& o, V* series, size_t stride, int k) {
+template <class S, class V, class K>
+[[gnu::always_inline]] inline bool next_product_of(const Operation& o, V* series, size_t stride, K k) {
   const S c{series + o.out}, a{series + o.a}, b{series + o.b};
   switch (o.instr) {
     case Instr::mul: c[k] = product(a, b, k); return true;
@@ -380,27 +393,27 @@ template <class S, class V>
     case Instr::recip: c[k] = product_above(a, c, k) * (-1.0 / a[0]); return true;
     case Instr::exp: {
       const S Da{series + o.out + stride};
-      Da[k] = static_cast<double>(k) * a[k];
+      Da[k] = number_of(k) * a[k];
       c[k] = next_by_slope(a, Da, c, k);
       return true;
     }
     case Instr::sin_cos: {
       const S cos{series + o.out + stride}, Da{series + o.out + 2 * stride};
-      Da[k] = static_cast<double>(k) * a[k];
+      Da[k] = number_of(k) * a[k];
       c[k] = next_by_slope(a, Da, cos, k);
       cos[k] = -next_by_slope(a, Da, c, k);
       return true;
     }
     case Instr::tanh: {  // c' = a' (1 - c^2)
       const S slope{series + o.out + stride}, Da{series + o.out + 2 * stride};
-      Da[k] = static_cast<double>(k) * a[k];
+      Da[k] = number_of(k) * a[k];
       c[k] = next_by_slope(a, Da, slope, k);
       slope[k] = -product_with_itself(c, k);
       return true;
     }
     case Instr::logistic: {  // c' = -a' (c - c^2)
       const S slope{series + o.out + stride}, Da{series + o.out + 2 * stride};
-      Da[k] = static_cast<double>(k) * a[k];
+      Da[k] = number_of(k) * a[k];
       c[k] = -next_by_slope(a, Da, slope, k);
       slope[k] = c[k] - product_with_itself(c, k);
       return true;
@@ -419,6 +432,8 @@ template <class V>
 template <>
 void next_product<double>(const Operation& o, double* series, size_t stride, int k);
 double sum_by_fours(const double* a, const double* b, int count);
+double convolve_by_fours(const double* a, const double* b, int k);
+double convolve_itself_by_fours(const double* a, int k);
 void next_product_by_fours(const Operation& o, double* series, size_t stride, int k);
 /// Compiled for any machine.
 void next_function_alone(const Operation& o, double* series, size_t stride, int k);
@@ -428,13 +443,13 @@ void next_function_alone(const Operation& o, double* series, size_t stride, int 
 template <class V, class Apply>
 [[gnu::always_inline]] inline bool by_sum(const Operation& o, V* series, Apply apply) {
   switch (o.instr) {
-    case Instr::add: apply([&](V* at) { at[o.out] = at[o.a] + at[o.b]; }); return true;
-    case Instr::sub: apply([&](V* at) { at[o.out] = at[o.a] - at[o.b]; }); return true;
-    case Instr::neg: apply([&](V* at) { at[o.out] = -at[o.a]; }); return true;
-    case Instr::add_c: apply([&](V* at) { at[o.out] = at[o.a]; }); return true;
-    case Instr::rsub_c: apply([&](V* at) { at[o.out] = -at[o.a]; }); return true;
-    case Instr::scale: apply([&](V* at) { at[o.out] = series[o.b] * at[o.a]; }); return true;
-    case Instr::div_c: apply([&](V* at) { at[o.out] = at[o.a] * (1.0 / series[o.b]); }); return true;
+    case Instr::add: apply([&](auto at) { at[o.out] = at[o.a] + at[o.b]; }); return true;
+    case Instr::sub: apply([&](auto at) { at[o.out] = at[o.a] - at[o.b]; }); return true;
+    case Instr::neg: apply([&](auto at) { at[o.out] = -at[o.a]; }); return true;
+    case Instr::add_c: apply([&](auto at) { at[o.out] = at[o.a]; }); return true;
+    case Instr::rsub_c: apply([&](auto at) { at[o.out] = -at[o.a]; }); return true;
+    case Instr::scale: apply([&](auto at) { at[o.out] = series[o.b] * at[o.a]; }); return true;
+    case Instr::div_c: apply([&](auto at) { at[o.out] = at[o.a] * (1.0 / series[o.b]); }); return true;
     default: return false;
   }
 }
@@ -454,7 +469,9 @@ inline void next_all(const Operation& o, V* series, size_t stride, int first, in
   if (o.instr == Instr::integral) {
     for (int k = first; k <= last; ++k) series[o.out + k] = series[o.a + k - 1] * inverse[static_cast<size_t>(k)];
   } else if (o.instr == Instr::sin_cos_t) {
-    next_sines(series + o.out, series + o.out + stride, series[o.a + 1], first, last);
+    V* const sin = series + o.out;
+    const V slope = series[o.a + 1];
+    for (int k = first; k <= last; ++k) next_sine(sin, sin + stride, slope, k);
   } else if (!by_sum(o, series, all)) {
     for (int k = first; k <= last; ++k) next_product(o, series, stride, k);
   }

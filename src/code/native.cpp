@@ -41,7 +41,6 @@ std::string key_of(const NativeSource& source) {
   const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
   add(source.stride);
   add(source.order);
-  add(source.mirror);
   for (const auto& list : source.operations) {
     add(list.size());
     for (const Operation& o : list) {
@@ -106,7 +105,7 @@ void check_native(Native native) {
 NativeCode native_code(NativeSource source, bool known) {
   constexpr double longest = 20'000;  // instructions: compiling takes about 2 us for each
   double sum = 0;
-  for (int k = 0; k <= source.order; ++k) sum += length(source, k);
+  for (int k = 0; k <= std::min(source.order, first_looped_order); ++k) sum += length(source, k);
   if (sum > longest) return {};
   NativeCache& all = compiled();
   const std::lock_guard lock(all.mutex);

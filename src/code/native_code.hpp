@@ -20,6 +20,10 @@ struct NativeCode {
   int order = -1;
 };
 
+/// From here on one piece of code serves all orders, with calls for its sums of products; below it each order has its
+/// own, with its few terms written out.
+constexpr int first_looped_order = 10;
+
 /// What the code shall do: for each order k, x[k] = rate[k-1]/k, then the operations of list min(k, 2).
 struct NativeSource {
   std::array<std::vector<Operation>, 3> operations{};  ///< with places in the series instead of slots
@@ -28,9 +32,6 @@ struct NativeSource {
   std::vector<int> wanted{};                           ///< places of the series wanted in memory; all if empty
   int stride = 0;                                      ///< between the series of one operation
   int order = 0;                                       ///< the highest
-  /// Where, behind all series, there is as much room again for what the code keeps backwards, to read it four at a
-  /// time; 0: nowhere. Coefficients it did not compute itself are not there: it must begin at 0 at every new point.
-  int mirror = 0;
 };
 
 /// The functions that the interpreter calls: the same ones give the same bits.
@@ -39,6 +40,8 @@ struct NativeFunctions {
   double (*tan)(double), (*sinh)(double), (*cosh)(double), (*tanh)(double), (*atan)(double), (*asin)(double);
   double (*acos)(double), (*atan2)(double, double), (*pow)(double, double);
   void (*sin_cos)(double a, double& sine, double& cosine);
+  /// Sum of a[j] b[k-j], j = 1..k-1, and the same of a with itself.
+  double (*convolve)(const double* a, const double* b, int k), (*convolve_itself)(const double* a, int k);
   /// Coefficient k of one operation, interpreted: for the few whose work depends on values.
   void (*extend)(const Operation& operation, double* series, size_t stride, int k);
 };

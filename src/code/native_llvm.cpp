@@ -28,102 +28,98 @@
 namespace saltus {
 namespace {
 
+class Emitted;
+
+/// Where a cell is: in the series, or in those of the order that a loop is at.
+enum class Frame : uint8_t { series, order };
+
 /// Writes the instructions of one function  void run(double* series, int first, int last).
 struct Emitter {
   Emitter(LLVMModuleRef module, const char* name);
-  ~Emitter() { LLVMDisposeBuilder(builder); }
+  ~Emitter() {
+    LLVMDisposeBuilder(builder);
+    LLVMDisposeBuilder(sums);
+  }
 
   LLVMValueRef number(double value) const { return LLVMConstReal(real, value); }
   LLVMValueRef whole(long value) const { return LLVMConstInt(LLVMInt64TypeInContext(context), at(value), 1); }
-  LLVMValueRef load(int place) {
+  LLVMValueRef order(int k) const { return LLVMConstInt(LLVMInt32TypeInContext(context), at(k), 1); }
+  LLVMBasicBlockRef block() const { return LLVMAppendBasicBlockInContext(context, function, ""); }
+  LLVMValueRef load(int place, Frame frame) {
     reads.insert(place / stride);
-    return LLVMBuildLoad2(builder, real, address(place), "");
+    return LLVMBuildLoad2(builder, real, address(place, frame), "");
   }
-  /// Four numbers that follow each other in memory.
-  LLVMValueRef load_four(int place) {
-    LLVMValueRef value = LLVMBuildLoad2(builder, four, address(place), "");
-    LLVMSetAlignment(value, alignof(double));
-    return value;
-  }
-  /// Cells place .. place + 3.
-  LLVMValueRef load_cells(int place) {
-    reads.insert(place / stride);
-    return load_four(place);
-  }
-  /// The same backwards.
-  LLVMValueRef load_mirrored(int place) {
-    mirrors.insert(place / stride);
-    return load_four(mirrored(place + 3));
-  }
-  /// Whether this function writes the cells of a series up to this one, all that are mirrored.
-  bool mirrors_up_to(int place) const {
-    const auto found = written.find(place / stride);
-    const uint64_t wanted = ((uint64_t{2} << (place % stride)) - 1) & ~uint64_t{1};
-    return mirror > 0 && found != written.end() && (found->second & wanted) == wanted;
-  }
-  /// The numbers of a register, by way of memory: LLVM's fast selection of instructions knows no other.
-  std::array<LLVMValueRef, 4> apart(LLVMValueRef v) {
-    LLVMSetAlignment(LLVMBuildStore(builder, v, scratch), alignof(double));
-    std::array<LLVMValueRef, 4> out;
-    for (int i = 0; i < 4; ++i) {
-      LLVMValueRef index = whole(i);
-      out[at(i)] = LLVMBuildLoad2(builder, real, LLVMBuildInBoundsGEP2(builder, real, scratch, &index, 1, ""), "");
-    }
-    return out;
-  }
-  void store(int place, LLVMValueRef value) {
-    stores.emplace_back(place / stride, LLVMBuildStore(builder, value, address(place)));
-    if (mirror == 0 || place % stride == 0) return;
-    written[place / stride] |= uint64_t{1} << (place % stride);
-    mirror_stores.emplace_back(place / stride, LLVMBuildStore(builder, value, address(mirrored(place))));
+  void store(int place, Frame frame, LLVMValueRef value) {
+    stores.emplace_back(place / stride, LLVMBuildStore(builder, value, address(place, frame)));
   }
   /// Removes the stores of series that nobody reads.
-  static void remove_unread(const std::vector<std::pair<int, LLVMValueRef>>& stores,
-                            const std::unordered_set<int>& reads) {
+  void remove_unread() const {
     for (const auto& [slot, instruction] : stores) {
       if (!reads.contains(slot)) LLVMInstructionEraseFromParent(instruction);
     }
   }
-  int mirrored(int place) const { return mirror + place - 2 * (place % stride) + stride - 1; }
-  LLVMValueRef address(int place) {
-    LLVMValueRef index = whole(place);
-    return LLVMBuildInBoundsGEP2(builder, real, series, &index, 1, "");
+  LLVMValueRef address(int place, Frame frame = Frame::series) { return address(builder, place, frame); }
+  LLVMValueRef address(LLVMBuilderRef where, int place, Frame frame) const {
+    return offset(where, frame == Frame::series ? series : looped.series, whole(place));
+  }
+  LLVMValueRef offset(LLVMBuilderRef where, LLVMValueRef numbers, LLVMValueRef index) const {
+    return LLVMBuildInBoundsGEP2(where, real, numbers, &index, 1, "");
   }
   /// A function of this process, by its address.
   template <class Function>
   LLVMValueRef call(LLVMTypeRef result, Function* callee, std::vector<LLVMValueRef> arguments) {
+    return call(builder, result, callee, std::move(arguments));
+  }
+  template <class Function>
+  LLVMValueRef call(LLVMBuilderRef where, LLVMTypeRef result, Function* callee, std::vector<LLVMValueRef> arguments) {
     std::vector<LLVMTypeRef> types;
     for (LLVMValueRef a : arguments) types.push_back(LLVMTypeOf(a));
     LLVMTypeRef type = LLVMFunctionType(result, types.data(), static_cast<unsigned>(types.size()), 0);
-    return LLVMBuildCall2(builder, type, pointer_to(reinterpret_cast<const void*>(callee)), arguments.data(),
+    return LLVMBuildCall2(where, type, pointer_to(reinterpret_cast<const void*>(callee)), arguments.data(),
                           static_cast<unsigned>(arguments.size()), "");
   }
   LLVMValueRef pointer_to(const void* address) {
     return LLVMConstIntToPtr(whole(static_cast<long>(reinterpret_cast<intptr_t>(address))), pointer);
   }
+  /// A call for a sum of products of lower orders, of a loop over orders: all of them stand before everything else, so
+  /// that nothing that is computed meanwhile has to leave its register.
+  template <class Function>
+  LLVMValueRef sum(Function* callee, std::initializer_list<int> factors) {
+    std::vector<LLVMValueRef> arguments;
+    for (const int place : factors) {
+      reads.insert(place / stride);
+      arguments.push_back(address(sums, place, Frame::series));
+    }
+    arguments.push_back(looped.order);
+    return call(sums, real, callee, std::move(arguments));
+  }
   static unsigned long long at(long value) { return static_cast<unsigned long long>(value); }
 
   const NativeFunctions* functions = nullptr;
   LLVMContextRef context;
-  LLVMBuilderRef builder;
-  LLVMTypeRef real, pointer, nothing, four;
-  LLVMValueRef function, series, first, last, scratch = nullptr;
+  LLVMBuilderRef builder, sums;
+  LLVMTypeRef real, pointer, nothing;
+  LLVMValueRef function, series, first, last;
+  struct {
+    LLVMValueRef order = nullptr;                      // k
+    LLVMValueRef series = nullptr;                     // where coefficients k begin
+    LLVMValueRef number = nullptr, inverse = nullptr;  // k and 1/k
+    Emitted* cells = nullptr;                          // coefficient k of each slot
+    const Emitted* all = nullptr;                      // the cells of all series
+  } looped{};                                          ///< of the order that a loop is at
   int stride = 1;
-  int mirror = 0;                     ///< where series are kept backwards too, but for coefficients 0; 0: nowhere
-  std::unordered_set<int> reads{};    ///< slots that are read from memory
-  std::unordered_set<int> mirrors{};  ///< the same backwards
-  std::unordered_map<int, uint64_t> written{};  ///< bits of the coefficients of a slot that are stored
-  std::vector<std::pair<int, LLVMValueRef>> stores{}, mirror_stores{};  ///< (slot, instruction)
+  std::unordered_set<int> reads{};                     ///< slots that are read from memory
+  std::vector<std::pair<int, LLVMValueRef>> stores{};  ///< (slot, instruction)
   int stage = 0;  ///< what was read or computed in earlier stages is read from memory again
 };
 
 Emitter::Emitter(LLVMModuleRef module, const char* name)
     : context(LLVMGetModuleContext(module)),
       builder(LLVMCreateBuilderInContext(context)),
+      sums(LLVMCreateBuilderInContext(context)),
       real(LLVMDoubleTypeInContext(context)),
       pointer(LLVMPointerTypeInContext(context, 0)),
-      nothing(LLVMVoidTypeInContext(context)),
-      four(LLVMVectorType(real, 4)) {
+      nothing(LLVMVoidTypeInContext(context)) {
   LLVMTypeRef types[] = {pointer, LLVMInt32TypeInContext(context), LLVMInt32TypeInContext(context)};
   function = LLVMAddFunction(module, name, LLVMFunctionType(nothing, types, 3, 0));
   series = LLVMGetParam(function, 0);
@@ -144,15 +140,16 @@ class Emitted {
     literal_ = other.literal_;
     value_ = value;
     stage_ = emitter_ ? emitter_->stage : 0;
-    if (place_ >= 0) emitter_->store(place_, in(*emitter_));
+    if (place_ >= 0) emitter_->store(place_, frame_, in(*emitter_));
     return *this;
   }
   Emitted& operator+=(const Emitted& b) { return *this = *this + b; }
 
   /// Makes it the cell at a place of the series; a literal is never read from there.
-  void settle(Emitter& emitter, int place) {
+  void settle(Emitter& emitter, int place, Frame frame = Frame::series) {
     emitter_ = &emitter;
     place_ = place;
+    frame_ = frame;
     stage_ = -1;
   }
   void settle_literal(Emitter& emitter, double literal) {
@@ -163,13 +160,11 @@ class Emitted {
   /// Where a function of the program can write the cell; what it held is forgotten.
   LLVMValueRef target() {
     stage_ = -1;
-    return emitter_->address(place_);
+    return emitter_->address(place_, frame_);
   }
 
   const double* literal() const { return !value_ && (place_ < 0 || fixed_) ? &literal_ : nullptr; }
   Emitter* emitter() const { return emitter_; }
-  /// Of a cell whose series is in memory, else -1.
-  int place() const { return fixed_ ? -1 : place_; }
   /// As an operand of an instruction.
   LLVMValueRef in(Emitter& emitter) const {
     const LLVMValueRef value = read();
@@ -198,7 +193,7 @@ class Emitted {
   /// The instruction that gives it; none for a literal.
   LLVMValueRef read() const {
     if (place_ >= 0 && !fixed_ && stage_ != emitter_->stage) {
-      value_ = emitter_->load(place_);
+      value_ = emitter_->load(place_, frame_);
       stage_ = emitter_->stage;
     }
     return value_;
@@ -216,40 +211,45 @@ class Emitted {
   mutable int stage_ = 0;  // of a cell: when value_ was read or computed
   double literal_ = 0;
   int place_ = -1;
+  Frame frame_ = Frame::series;
   bool fixed_ = false;
 };
 
-template <class P>
-concept Cells = std::is_pointer_v<P> && std::is_same_v<std::remove_cv_t<std::remove_pointer_t<P>>, Emitted>;
+// What the rules are given for all orders at once.
 
-/// The sum of a[j] b[k-j] of the rules, whose four partial sums are the four numbers of a register: the same bits. All
-/// cells of a long sum are of lower orders, and so in memory, one of the factors backwards.
-template <class A, class B>
-requires(Cells<A>&& Cells<B>) Emitted sum_of_products(const A& a, const B& b, int k, int first, int last) {
-  const int groups = (last - first + 1) / 4;
-  const auto is_mirrored = [](const Emitted& newest) {
-    return newest.place() >= 0 && newest.emitter()->mirrors_up_to(newest.place());
-  };
-  const bool b_mirrored = is_mirrored(b[k - first]), a_mirrored = !b_mirrored && is_mirrored(a[last]);
-  const bool in_memory = a[first].place() >= 0 && b[k - last].place() >= 0;
-  if (last - first + 3 < rules::long_sum || !in_memory || !(a_mirrored || b_mirrored))
-    return rules::sum(first, last, [&](int j) { return a[j] * b[k - j]; });
-  Emitter& e = *a[first].emitter();
-  LLVMValueRef sums = nullptr;
-  for (int g = 0; g < groups; ++g) {
-    const int j = first + 4 * g, of_a = a[j].place(), of_b = b[k - j - 3].place();
-    LLVMValueRef left = a_mirrored ? e.load_mirrored(of_a) : e.load_cells(of_a);
-    LLVMValueRef right = a_mirrored ? e.load_cells(of_b) : e.load_mirrored(of_b);
-    LLVMValueRef terms = LLVMBuildFMul(e.builder, left, right, "");
-    sums = sums ? LLVMBuildFAdd(e.builder, sums, terms, "") : terms;
-  }
-  const std::array<LLVMValueRef, 4> apart = e.apart(sums);
-  Emitted s[4];
-  for (int i = 0; i < 4; ++i) {
-    s[i] = Emitted(e, apart[static_cast<size_t>(a_mirrored ? 3 - i : i)]);
-    if (const int j = first + 4 * groups + i; j <= last) s[i] += a[j] * b[k - j];
-  }
-  return (s[0] + s[1]) + (s[2] + s[3]);
+/// The order k that a loop is at, and k - 1. It is above 1.
+struct Looped {
+  Emitter& emitter;
+};
+struct BeforeLooped {
+  Emitter& emitter;
+};
+BeforeLooped operator-(const Looped& k, int) { return {k.emitter}; }
+bool operator>(const Looped&, int) { return true; }
+Emitted inverse_of(const Looped& k) { return {k.emitter, k.emitter.looped.inverse}; }
+Emitted number_of(const Looped& k) { return {k.emitter, k.emitter.looped.number}; }
+
+/// A series, by its coefficient 0.
+struct LoopedSeries {
+  Emitted* start;
+
+  int place() const { return static_cast<int>(start - start->emitter()->looped.all); }
+  Emitted& operator[](int j) const { return start[j]; }
+  Emitted& operator[](const Looped& k) const { return k.emitter.looped.cells[place() / k.emitter.stride]; }
+  Emitted operator[](const BeforeLooped& k) const { return {k.emitter, k.emitter.load(place() - 1, Frame::order)}; }
+};
+
+/// Coefficients k, by the place of their series.
+struct LoopedCells {
+  Emitter& emitter;
+  Emitted& operator[](int place) const { return emitter.looped.cells[place / emitter.stride]; }
+};
+
+Emitted convolve(const LoopedSeries& a, const LoopedSeries& b, const Looped& k, int, const BeforeLooped&) {
+  return {k.emitter, k.emitter.sum(k.emitter.functions->convolve, {a.place(), b.place()})};
+}
+Emitted convolve_itself(const LoopedSeries& a, const Looped& k, int) {
+  return {k.emitter, k.emitter.sum(k.emitter.functions->convolve_itself, {a.place()})};
 }
 
 }  // namespace
@@ -308,6 +308,19 @@ bool depends_on_values(const Operation& o, const Emitted* cells) {
   return !r || *r < 0 || *r > largest_whole_power || *r != std::floor(*r);
 }
 
+/// Whether its rule serves all orders at once.
+bool can_be_looped(Instr instr) { return instr != Instr::power && instr != Instr::cbrt && instr != Instr::atan2; }
+
+/// Leaves coefficient k of an operation to the interpreter.
+void emit_interpreted(const Operation& o, Emitter& emitter, LLVMValueRef k) {
+  for (int slot = 0; slot < most_slots; ++slot) emitter.reads.insert(o.out / emitter.stride + slot);
+  for (const int place : {o.a, o.b}) emitter.reads.insert(place / emitter.stride);
+  ++emitter.stage;
+  emitter.call(emitter.nothing, emitter.functions->extend,
+               {emitter.pointer_to(&o), emitter.series, emitter.whole(emitter.stride), k});
+  ++emitter.stage;
+}
+
 /// The cells of all series.
 std::vector<Emitted> make_cells(const NativeSource& source, Emitter& emitter) {
   int places = 0;
@@ -331,12 +344,7 @@ void emit_order(const NativeSource& source, Emitter& emitter, Emitted* cells, in
   }
   for (const Operation& o : source.operations[static_cast<size_t>(std::min(k, 2))]) {
     if (depends_on_values(o, cells)) {
-      for (const int place : {o.out, o.a, o.b}) emitter.reads.insert(place / source.stride);
-      ++emitter.stage;
-      emitter.call(emitter.nothing, emitter.functions->extend,
-                   {emitter.pointer_to(&o), emitter.series, emitter.whole(source.stride),
-                    LLVMConstInt(LLVMInt32TypeInContext(emitter.context), Emitter::at(k), 1)});
-      ++emitter.stage;
+      emit_interpreted(o, emitter, emitter.order(k));
     } else if (k == 0) {
       rules::start(o, cells, stride);
     } else {
@@ -346,36 +354,81 @@ void emit_order(const NativeSource& source, Emitter& emitter, Emitted* cells, in
   ++emitter.stage;
 }
 
-/// One block per order, entered at `first` and left after `last`.
+/// The instructions of any coefficient k from `first_looped_order` on.
+void emit_looped_order(const NativeSource& source, Emitter& emitter, Emitted* cells) {
+  const Looped k{emitter};
+  const size_t stride = static_cast<size_t>(source.stride);
+  for (const auto& [x, rate] : source.rates)
+    LoopedSeries{cells + x}[k] = LoopedSeries{cells + rate}[k - 1] * inverse_of(k);
+  for (const Operation& o : source.operations[2]) {
+    if (!can_be_looped(o.instr)) {
+      emit_interpreted(o, emitter, emitter.looped.order);
+    } else if (!rules::by_sum(o, cells, [&](auto rule) { rule(LoopedCells{emitter}); }) &&
+               !rules::next_product_of<LoopedSeries>(o, cells, stride, k)) {
+      rules::next_function_of<LoopedSeries>(o, cells, stride, k);
+    }
+  }
+}
+
+/// All of them: a block for the sums of an order, then one for all the rest. `order`: where k is kept.
+void emit_loop(const NativeSource& source, Emitter& emitter, std::vector<Emitted>& cells, LLVMBasicBlockRef loop,
+               LLVMValueRef order, LLVMBasicBlockRef done) {
+  const int slots = static_cast<int>(cells.size()) / source.stride;
+  std::vector<Emitted> looped(static_cast<size_t>(slots));
+  for (int s = 0; s < slots; ++s) looped[static_cast<size_t>(s)].settle(emitter, s * source.stride, Frame::order);
+  LLVMTypeRef whole = LLVMInt32TypeInContext(emitter.context);
+  LLVMBasicBlockRef rest = emitter.block();
+  LLVMPositionBuilderAtEnd(emitter.sums, loop);
+  LLVMValueRef k = LLVMBuildLoad2(emitter.sums, whole, order, "");
+  LLVMPositionBuilderAtEnd(emitter.builder, rest);
+  const auto at_k = [&](LLVMBuilderRef where, LLVMValueRef numbers) {
+    return emitter.offset(where, numbers, LLVMBuildSExt(where, k, LLVMInt64TypeInContext(emitter.context), ""));
+  };
+  LLVMValueRef inverse = at_k(emitter.builder, emitter.pointer_to(rules::inverse.data()));
+  emitter.looped = {.order = k,
+                    .series = at_k(emitter.builder, emitter.series),
+                    .number = LLVMBuildSIToFP(emitter.builder, k, emitter.real, ""),
+                    .inverse = LLVMBuildLoad2(emitter.builder, emitter.real, inverse, ""),
+                    .cells = looped.data(),
+                    .all = cells.data()};
+  emit_looped_order(source, emitter, cells.data());
+  LLVMBuildBr(emitter.sums, rest);
+  LLVMBuildStore(emitter.builder, LLVMBuildAdd(emitter.builder, k, emitter.order(1), ""), order);
+  LLVMValueRef last = LLVMBuildICmp(emitter.builder, LLVMIntEQ, emitter.last, k, "");
+  LLVMBuildCondBr(emitter.builder, last, done, loop);
+}
+
+/// One block per order, then a loop, entered at `first` and left after `last`.
 void emit_function(const NativeSource& source, const NativeFunctions& functions, LLVMModuleRef module,
                    const char* name) {
   Emitter emitter(module, name);
   emitter.functions = &functions;
   emitter.stride = source.stride;
-  emitter.mirror = source.mirror;
   std::vector<Emitted> cells = make_cells(source, emitter);
-  const auto block = [&] { return LLVMAppendBasicBlockInContext(emitter.context, emitter.function, ""); };
-  const auto order = [&](int k) { return LLVMConstInt(LLVMInt32TypeInContext(emitter.context), Emitter::at(k), 1); };
-  LLVMBasicBlockRef entry = block(), done = block();
+  LLVMBasicBlockRef entry = emitter.block(), done = emitter.block(), enter = emitter.block(), loop = emitter.block();
   std::vector<LLVMBasicBlockRef> orders;
-  for (int k = 0; k <= source.order; ++k) orders.push_back(block());
+  for (int k = 0; k < std::min(source.order + 1, first_looped_order); ++k) orders.push_back(emitter.block());
   LLVMPositionBuilderAtEnd(emitter.builder, entry);
-  emitter.scratch = LLVMBuildAlloca(emitter.builder, emitter.four, "");
-  LLVMValueRef start = LLVMBuildSwitch(emitter.builder, emitter.first, done, static_cast<unsigned>(orders.size()));
-  for (int k = 0; k <= source.order; ++k) {
-    const size_t i = static_cast<size_t>(k);
-    LLVMAddCase(start, order(k), orders[i]);
+  LLVMValueRef order = LLVMBuildAlloca(emitter.builder, LLVMInt32TypeInContext(emitter.context), "");
+  LLVMBuildStore(emitter.builder, emitter.first, order);
+  LLVMValueRef start = LLVMBuildSwitch(emitter.builder, emitter.first, loop, static_cast<unsigned>(orders.size()));
+  for (size_t i = 0; i < orders.size(); ++i) {
+    const int k = static_cast<int>(i);
+    LLVMAddCase(start, emitter.order(k), orders[i]);
     LLVMPositionBuilderAtEnd(emitter.builder, orders[i]);
     emit_order(source, emitter, cells.data(), k);
-    LLVMValueRef last = LLVMBuildICmp(emitter.builder, LLVMIntEQ, emitter.last, order(k), "");
-    LLVMBuildCondBr(emitter.builder, last, done, k < source.order ? orders[i + 1] : done);
+    LLVMValueRef last = LLVMBuildICmp(emitter.builder, LLVMIntEQ, emitter.last, emitter.order(k), "");
+    LLVMBuildCondBr(emitter.builder, last, done, i + 1 < orders.size() ? orders[i + 1] : enter);
   }
+  LLVMPositionBuilderAtEnd(emitter.builder, enter);
+  LLVMBuildStore(emitter.builder, emitter.order(first_looped_order), order);
+  LLVMBuildBr(emitter.builder, loop);
+  emit_loop(source, emitter, cells, loop, order, done);
   LLVMPositionBuilderAtEnd(emitter.builder, done);
   LLVMBuildRetVoid(emitter.builder);
-  Emitter::remove_unread(emitter.mirror_stores, emitter.mirrors);
   if (source.wanted.empty()) return;
   for (const int place : source.wanted) emitter.reads.insert(place / source.stride);
-  Emitter::remove_unread(emitter.stores, emitter.reads);
+  emitter.remove_unread();
 }
 
 /// The compiler, made once. The code it made stays as long as the process.
