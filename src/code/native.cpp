@@ -103,19 +103,23 @@ void check_native(Native native) {
 }
 
 NativeCode native_code(NativeSource source, bool known) {
-  constexpr double longest = 20'000;  // instructions: compiling takes about 2 us for each
-  double sum = 0;
-  for (int k = 0; k <= std::min(source.order, first_looped_order); ++k) sum += length(source, k);
-  if (sum > longest) return {};
-  NativeCache& all = compiled();
-  const std::lock_guard lock(all.mutex);
-  if ((known && all.entries.empty()) || !native_available()) return {};
+  // Instructions: compiling takes about 2 us for each, and long code pushes the engine's out of the cache.
+  constexpr double longest = 20'000, short_enough = 1000;
+  constexpr int few_terms = 10;
+  double below_loop = 0, all = 0;
+  for (int k = 0; k <= source.order; ++k) (k < few_terms ? below_loop : all) += length(source, k);
+  all += below_loop;
+  if (below_loop > longest) return {};
+  source.looped_from = all <= short_enough ? source.order + 1 : few_terms;
+  NativeCache& cache = compiled();
+  const std::lock_guard lock(cache.mutex);
+  if ((known && cache.entries.empty()) || !native_available()) return {};
   std::string key = key_of(source);
-  if (const auto found = all.by_key.find(key); found != all.by_key.end()) return found->second->code;
-  if (known || all.entries.size() >= NativeCache::most) return {};
-  NativeCache::Entry& entry = all.entries.emplace_back(NativeCache::Entry{.source = std::move(source), .code = {}});
+  if (const auto found = cache.by_key.find(key); found != cache.by_key.end()) return found->second->code;
+  if (known || cache.entries.size() >= NativeCache::most) return {};
+  NativeCache::Entry& entry = cache.entries.emplace_back(NativeCache::Entry{.source = std::move(source), .code = {}});
   entry.code = loaded().compile(entry.source, native_functions());
-  all.by_key.emplace(std::move(key), &entry);
+  cache.by_key.emplace(std::move(key), &entry);
   return entry.code;
 }
 

@@ -20,10 +20,6 @@ struct NativeCode {
   int order = -1;
 };
 
-/// From here on one piece of code serves all orders, with calls for its sums of products; below it each order has its
-/// own, with its few terms written out.
-constexpr int first_looped_order = 10;
-
 /// What the code shall do: for each order k, x[k] = rate[k-1]/k, then the operations of list min(k, 2).
 struct NativeSource {
   std::array<std::vector<Operation>, 3> operations{};  ///< with places in the series instead of slots
@@ -32,6 +28,9 @@ struct NativeSource {
   std::vector<int> wanted{};                           ///< places of the series wanted in memory; all if empty
   int stride = 0;                                      ///< between the series of one operation
   int order = 0;                                       ///< the highest
+  /// From here on one piece of code serves all orders, with calls for its sums of products; below it each order has its
+  /// own, with its terms written out. Set by `native_code`.
+  int looped_from = 0;
 };
 
 /// The functions that the interpreter calls: the same ones give the same bits.

@@ -354,7 +354,7 @@ void emit_order(const NativeSource& source, Emitter& emitter, Emitted* cells, in
   ++emitter.stage;
 }
 
-/// The instructions of any coefficient k from `first_looped_order` on.
+/// The instructions of any coefficient k from `looped_from` on.
 void emit_looped_order(const NativeSource& source, Emitter& emitter, Emitted* cells) {
   const Looped k{emitter};
   const size_t stride = static_cast<size_t>(source.stride);
@@ -405,9 +405,11 @@ void emit_function(const NativeSource& source, const NativeFunctions& functions,
   emitter.functions = &functions;
   emitter.stride = source.stride;
   std::vector<Emitted> cells = make_cells(source, emitter);
-  LLVMBasicBlockRef entry = emitter.block(), done = emitter.block(), enter = emitter.block(), loop = emitter.block();
+  const bool loops = source.looped_from <= source.order;
+  LLVMBasicBlockRef entry = emitter.block(), done = emitter.block();
+  LLVMBasicBlockRef enter = loops ? emitter.block() : done, loop = loops ? emitter.block() : done;
   std::vector<LLVMBasicBlockRef> orders;
-  for (int k = 0; k < std::min(source.order + 1, first_looped_order); ++k) orders.push_back(emitter.block());
+  for (int k = 0; k < std::min(source.order + 1, source.looped_from); ++k) orders.push_back(emitter.block());
   LLVMPositionBuilderAtEnd(emitter.builder, entry);
   LLVMValueRef order = LLVMBuildAlloca(emitter.builder, LLVMInt32TypeInContext(emitter.context), "");
   LLVMBuildStore(emitter.builder, emitter.first, order);
@@ -420,10 +422,12 @@ void emit_function(const NativeSource& source, const NativeFunctions& functions,
     LLVMValueRef last = LLVMBuildICmp(emitter.builder, LLVMIntEQ, emitter.last, emitter.order(k), "");
     LLVMBuildCondBr(emitter.builder, last, done, i + 1 < orders.size() ? orders[i + 1] : enter);
   }
-  LLVMPositionBuilderAtEnd(emitter.builder, enter);
-  LLVMBuildStore(emitter.builder, emitter.order(first_looped_order), order);
-  LLVMBuildBr(emitter.builder, loop);
-  emit_loop(source, emitter, cells, loop, order, done);
+  if (loops) {
+    LLVMPositionBuilderAtEnd(emitter.builder, enter);
+    LLVMBuildStore(emitter.builder, emitter.order(source.looped_from), order);
+    LLVMBuildBr(emitter.builder, loop);
+    emit_loop(source, emitter, cells, loop, order, done);
+  }
   LLVMPositionBuilderAtEnd(emitter.builder, done);
   LLVMBuildRetVoid(emitter.builder);
   if (source.wanted.empty()) return;
