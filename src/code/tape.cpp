@@ -294,6 +294,8 @@ int slots_of(Instr instr) {
   }
 }
 
+bool peaks_at_top(Instr instr) { return instr == Instr::exp || instr == Instr::expm1; }
+
 bool keeps_linear(Instr instr) {
   switch (instr) {
     case Instr::add:

@@ -61,6 +61,10 @@ constexpr int largest_whole_power = 63;
 /// Whether the result is linear if the arguments are: sums, and multiples by constants.
 bool keeps_linear(Instr instr);
 
+/// Of a function that is constant to all digits far from where it changes (Tape::peaks): whether that is where its
+/// argument is highest, and not where it comes nearest to zero.
+bool peaks_at_top(Instr instr);
+
 /// How many slots an operation owns.
 int slots_of(Instr instr);
 

@@ -235,12 +235,13 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
   return solves(now, end_) && kept(&Promise::end);
 }
 
-/// Where on the step the arguments of exp have their tops, those of tanh and cosh their zeros.
+/// Where on the step the arguments of exp have their tops, and those of tanh, cosh and logistic functions are nearest
+/// to zero: at it, or turning before it.
 void Smooth::find_peaks(double tau) {
   peaks_.clear();
   for (const Operation& o : series_.peaks()) {
     const std::span<const double> a(series_.argument(o), at(order_) + 1);
-    const bool top = o.instr == Instr::exp || o.instr == Instr::expm1;
+    const bool top = peaks_at_top(o.instr);
     const double reach = std::abs(tau) * magnitude(a.subspan(1), std::abs(tau));
     const double limit = top ? blind_rise : blind_distance;
     if (!(reach > limit) || !std::isfinite(reach)) continue;
@@ -251,18 +252,24 @@ void Smooth::find_peaks(double tau) {
       highest = std::max(highest, value);
     }
     if (highest - lowest < 0.5 * limit) continue;
-    std::array<double, largest_order + 1> turns;  // zero at a peak: the argument, or its slope
-    for (size_t k = 0; k <= at(order_); ++k)
-      turns[k] = !top ? a[k] : k < at(order_) ? static_cast<double>(k + 1) * a[k + 1] : 0;
-    const std::span<const double> c(turns.data(), at(order_) + 1);
-    double from = 0;
-    for (size_t found = 0; found < most_peaks; ++found) {
-      const Root root = leftmost_root(c, {.h = tau, .from = from});
-      if (root.kind == RootKind::none) break;
-      from = root.at;
-      if (root.kind == RootKind::crossing && (!top || root.sign_after * tau < 0)) add_peak(a, root.at, tau);
-    }
-    const double last = evaluate_plainly(c, tau);
+    std::array<double, largest_order + 1> slopes;
+    for (size_t k = 0; k <= at(order_); ++k) slopes[k] = k < at(order_) ? static_cast<double>(k + 1) * a[k + 1] : 0;
+    const std::span<const double> slope(slopes.data(), at(order_) + 1);
+    const auto look_for = [&](std::span<const double> c, const auto& is_peak) {
+      double from = 0;
+      for (size_t found = 0; found < most_peaks; ++found) {
+        const Root root = leftmost_root(c, {.h = tau, .from = from});
+        if (root.kind == RootKind::none) break;
+        from = root.at;
+        if (root.kind == RootKind::crossing && is_peak(root)) add_peak(a, root.at, tau);
+      }
+    };
+    look_for(slope, [&](const Root& root) {
+      const double side = top ? -1 : evaluate_plainly(a, root.at);
+      return root.sign_after * tau * side > 0 || std::abs(side) < 1e-6;  // it may just touch zero
+    });
+    if (!top) look_for(a, [](const Root&) { return true; });
+    const double last = evaluate_plainly(top ? slope : a, tau);
     if (top ? last * tau > 0 : std::abs(last) < 1) add_peak(a, tau, tau);
   }
 }

@@ -203,6 +203,23 @@ TEST(Smooth, PulsesAreNotSteppedOver) {
   }
 }
 
+// Functions that saturate on both sides of a valley: their arguments pass zero twice, touch it, or turn before it.
+// Integrals from mpmath (quad with 40 digits, split at the flanks).
+TEST(Smooth, PulsesOfSaturatingFunctionsAreNotSteppedOver) {
+  for (const auto& [formula, integral] : {std::pair{"1/(1 + exp(1000*(t - 5)^2 - 10))", 0.199132964314036519},
+                                          {"1/(1 + exp(1e5*(t - 5)^2))", 0.00339045158318926094},
+                                          {"1/(1 + exp(1000*(t - 5)^2 + 2))", 0.00693144723966169927},
+                                          {"1/cosh(1e5*(t - 5)^2)", 0.00748480950562338615},
+                                          {"1/cosh(1e6*(t - 5)^2 + 3)", 0.000176238468953418733},
+                                          {"1 - tanh(1e4*(t - 5)^2 - 5)", 0.0890549689534450872}}) {
+    const System s = system(fmt::format("x' = {}", formula), "x = 0");
+    RunOptions steps = s.options(10, 1e-10);
+    steps.step.emplace();
+    EXPECT_NEAR(s.run(10, 1e-10).end.state[0], integral, 1e-9 * integral) << formula;
+    EXPECT_NEAR(s.run(steps).end.state[0], integral, 1e-9 * integral) << formula << " by time steps";
+  }
+}
+
 TEST(Smooth, PulsesAreNotSteppedOverByMachineCode) {
   if (!native_available()) GTEST_SKIP() << "no compiler of machine code";
   // Twenty pulses of a state that comes back: the code of the mode is made long before the last of them.

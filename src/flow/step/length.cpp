@@ -132,8 +132,8 @@ double StepLength::ratio(const Here& here, const Step& step, double s) {
   return ratio;
 }
 
-/// Where on the step arguments of exp have their tops, those of tanh and cosh their zeros, and points beside them where
-/// the function has changed by a fair share.
+/// Where on the step arguments of exp have their tops, and those of tanh, cosh and logistic functions are nearest to
+/// zero, and points beside them where the function has changed by a fair share.
 std::vector<double> StepLength::find_peaks(const Here& here, const Step& step) {
   const std::vector<Operation>& peaks = solver_.peaks();
   if (!step.cubic || peaks.empty()) return {};
@@ -148,26 +148,30 @@ std::vector<double> StepLength::find_peaks(const Here& here, const Step& step) {
   }
   std::vector<double> out;
   for (size_t i = 0; i < peaks.size() && out.size() < 3 * most_peaks; ++i) {
-    const bool top = peaks[i].instr == Instr::exp || peaks[i].instr == Instr::expm1;
+    const bool top = peaks_at_top(peaks[i].instr);
     const auto [low, high] = std::minmax_element(arguments[i].begin(), arguments[i].end());
     if (!(*high - *low > 0.5 * (top ? blind_rise : blind_distance)) || !std::isfinite(*high - *low)) continue;
     const Quartic a(arguments[i]);
-    const auto turns = [&](double s) { return top ? a(s + 0.5 / looks) - a(s - 0.5 / looks) : a(s); };
-    for (int look = 0; look < looks; ++look) {
-      double from = static_cast<double>(look) / looks, to = static_cast<double>(look + 1) / looks;
-      const double before = turns(from), after = turns(to);
-      if (!(top ? before > 0 && after <= 0 : before * after <= 0 && before != 0)) continue;
-      for (int halving = 0; halving < 40; ++halving) {
-        const double middle = (from + to) / 2;
-        (turns(middle) * before > 0 ? from : to) = middle;
+    const auto slope = [&](double s) { return a(s + 0.5 / looks) - a(s - 0.5 / looks); };
+    const auto look_for = [&](const auto& function, const auto& is_peak) {
+      for (int look = 0; look < looks; ++look) {
+        double from = static_cast<double>(look) / looks, to = static_cast<double>(look + 1) / looks;
+        const double before = function(from);
+        if (before == 0 || before * function(to) > 0 || !is_peak(from, before)) continue;
+        for (int halving = 0; halving < 40; ++halving) {
+          const double middle = (from + to) / 2;
+          (function(middle) * before > 0 ? from : to) = middle;
+        }
+        out.push_back(from);
+        for (const double side : {-1.0, 1.0}) {
+          double d = side * beside_peak;
+          for (int halving = 0; halving < 60 && std::abs(a(from + d) - a(from)) > 2; ++halving) d /= 2;
+          if (from + d > 0 && from + d < 1) out.push_back(from + d);
+        }
       }
-      out.push_back(from);
-      for (const double side : {-1.0, 1.0}) {
-        double d = side * beside_peak;
-        for (int halving = 0; halving < 60 && std::abs(a(from + d) - a(from)) > 2; ++halving) d /= 2;
-        if (from + d > 0 && from + d < 1) out.push_back(from + d);
-      }
-    }
+    };
+    look_for(slope, [&](double s, double rise) { return rise * (top ? 1 : -a(s)) > 0; });
+    if (!top) look_for(a, [](double, double) { return true; });
   }
   return out;
 }
