@@ -142,7 +142,7 @@ class Builder {
         if (is_constant(b)) return put(Instr::div_c, a, b);
         if (const int c = exponent_in(e.argument(1)); c >= 0) {
           const int logistic = hiding(put(Instr::logistic, c));
-          return is_one(e.argument(0)) ? logistic : times(a, logistic);
+          return e.argument(0).is_number(1) ? logistic : times(a, logistic);
         }
         return hiding(is_constant(a) ? put(Instr::recip, b, a) : put(Instr::div, a, b));
       case Op::pow: return power(e, a, b);
@@ -205,17 +205,11 @@ class Builder {
     return is_constant(slot) ? -1 : slot;
   }
 
-  static bool is_one(const Expr& e) { return e.is_number() && e.value() == 1; }
   /// The slot of y in a formula 1 + exp(y) that is not constant, else -1.
   int exponent_in(const Expr& e) const {
-    if (e.op() != Op::add) return -1;
-    for (const size_t i : {0, 1}) {
-      const Expr one = e.argument(i), power = e.argument(1 - i);
-      if (!is_one(one) || power.op() != Op::exp) continue;
-      const int slot = slot_of_.at(power.argument(0));
-      return is_constant(slot) ? -1 : slot;
-    }
-    return -1;
+    const std::optional<Expr> exponent = exponent_in_one_plus_exp(e);
+    const int slot = exponent ? slot_of_.at(*exponent) : -1;
+    return slot < 0 || is_constant(slot) ? -1 : slot;
   }
 
   int minus(int constant) {

@@ -77,7 +77,15 @@ Expr Derivative::operator()(const Expr& root) {
       if (contains_kind(a[i], kind)) da[i] = done_.at(a[i]);
       constant = constant && da[i] == zero;
     }
-    Expr d = e == symbol_ ? Expr(1) : constant ? zero : rule(e, a, da);
+    const std::optional<Expr> z = e.op() == Op::div ? exponent_in_one_plus_exp(a[1]) : std::nullopt;
+    Expr d = zero;
+    if (e == symbol_) {
+      d = 1.0;
+    } else if (z && !(da[1] == zero)) {  // not through exp(z), which may overflow
+      d = da[0] / a[1] - e * (done_.at(*z) / (Expr(1) + make(Op::exp, -*z)));
+    } else if (!constant) {
+      d = rule(e, a, da);
+    }
     done_.emplace(std::move(e), std::move(d));
   }
   return done_.at(root);

@@ -258,4 +258,13 @@ Expr time_symbol() { return Expr::symbol(SymbolKind::time, 0, "t"); }
 
 bool contains_kind(const Expr& e, SymbolKind kind) { return e.node()->kinds >> static_cast<unsigned>(kind) & 1u; }
 
+std::optional<Expr> exponent_in_one_plus_exp(const Expr& e) {
+  if (e.op() != Op::add) return std::nullopt;
+  for (const size_t i : {0, 1}) {
+    const Expr power = e.argument(1 - i);
+    if (e.argument(i).is_number(1) && power.op() == Op::exp) return power.argument(0);
+  }
+  return std::nullopt;
+}
+
 }  // namespace saltus

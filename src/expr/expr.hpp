@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -176,6 +177,8 @@ Expr insert(const Expr& e, const ExprMap<Expr>& values);
 std::vector<Expr> symbols_in(std::span<const Expr> roots);
 bool depends_on(const Expr& e, const Expr& symbol);
 bool contains_kind(const Expr& e, SymbolKind kind);
+/// z of 1 + exp(z): quotients by it are products with a logistic function, which has a value where exp(z) overflows.
+std::optional<Expr> exponent_in_one_plus_exp(const Expr& e);
 
 /// The value of a formula; `lookup` gives the values of symbols other than constants.
 double evaluate(const Expr& e, const std::function<double(const Symbol&)>& lookup);

@@ -208,6 +208,17 @@ TEST(Differentiate, ThePowerRuleHoldsWhereTheLogarithmDoesNotExist) {
   EXPECT_NEAR(at(differentiate(parsed("x^y"), x), values), 2 * -1.5, 1e-14);
 }
 
+TEST(Differentiate, ALogisticFunctionHasSlopesWhereItsExponentialOverflows) {
+  const Expr x = Expr::symbol(SymbolKind::state, 0, "x");
+  const Expr slope = differentiate(parsed("x*y/(exp(2*x) + 1)"), x);
+  for (const double v : {-0.7, 0.3, 2.0}) {
+    const double q = 1 / (1 + std::exp(2 * v));
+    EXPECT_NEAR(at(slope, Values{v, 3, 0, 0, 0}), 3 * q - 6 * v * q * (1 - q), 1e-14) << v;
+  }
+  EXPECT_EQ(at(slope, Values{1000, 3, 0, 0, 0}), 0);
+  EXPECT_EQ(at(slope, Values{-1000, 3, 0, 0, 0}), 3);
+}
+
 TEST(Gradient, ListsNonzeroDerivativesByIndex) {
   const auto g = gradient(parsed("z*2 + sin(x) + 0*y"), SymbolKind::state);
   ASSERT_EQ(g.size(), 2u);
