@@ -41,8 +41,13 @@ class Act {
   /// What happens where the guards of `event` are zero; fills the rest of it and moves `now`.
   std::optional<Fate> happen(Moment& now, Transition& event);
   /// Whether the event of a guard can be decided by rates alone in the mode of `now`, where nothing else is known to be
-  /// zero; `lone` is filled with what decides.
-  bool decides_alone(const Moment& now, const Guard& guard, LoneGuard& lone);
+  /// zero; `lone` is filled with what decides. `line`: its function is constant + constant*t.
+  bool decides_alone(const Moment& now, const Guard& guard, bool line, LoneGuard& lone);
+  /// The sides on which the dependents of a step in time are just behind it, a bit each, 1 for +. Nothing where one of
+  /// them is near zero.
+  std::optional<size_t> sides_behind(const Moment& now, LoneGuard& lone);
+  /// Whether a contact has been hit so lately that it may rest when something else happens.
+  bool may_fly_low(double t) const;
   /// The event has been decided without `happen`: it has caused nothing.
   void note_nothing_caused() { caused_.clear(); }
   /// The same of a contact that was hit.
@@ -90,6 +95,7 @@ class Act {
  private:
   std::optional<Fate> happen_here(Moment& now, Transition& event);
   bool is_alone(const Moment& now, const Guard& guard);
+  bool steps_in_time(const Guard& guard, bool line) const;
   bool leaves_as_wished(Moment& now, int u);
   std::optional<Fate> arrive(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool anew, bool at_start);
   std::optional<Fate> do_jumps(Moment& now, Transition& event, std::vector<int> due);

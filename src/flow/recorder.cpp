@@ -255,19 +255,13 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   }
 }
 
-void Recorder::describe(int i, char before, const Moment& now, Change& change) const {
-  const auto letter = [](char c) { return c == '=' ? '0' : c; };
-  const char after = now.mode.switches[at(i)];
-  const bool seen = i < model_.form.visible;
-  change.slides = seen && after == '0' && before != '0';
-  change.shown = seen && letter(before) != letter(after);
+void Recorder::describe(const Mode& before, const Moment& now, Change& change) const {
+  const std::vector<Event> events = events_of({.before = before, .after = now.mode}, model_);
+  for (int i = 0; i < model_.form.visible; ++i)
+    change.slides = change.slides || (now.mode.switches[at(i)] == '0' && before.switches[at(i)] != '0');
+  change.shown = !events.empty();
   if (!change.shown) return;
-  Event& event = change.event;
-  event.kind = kind_of_change(letter(before), letter(after));
-  event.on = {model_.form.switches[at(i)].name};
-  write_visible(now.mode, model_.form.visible, event.after);
-  event.before = event.after;
-  event.before.switches[at(i)] = letter(before);
+  change.event = events.front();
   change.after = {now.mode, now.counters, {}, now.guess};
 }
 

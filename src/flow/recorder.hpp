@@ -57,10 +57,10 @@ class Recorder {
   void count_step() { ++result_->cost.steps; }
   /// A transition has happened; it is counted, told and kept, and sections on its contacts and jumps are passed.
   void happened(const Transition& transition, const Moment& now);
-  /// The same of a change of one switch that `describe` has filled, where nobody wants a transition.
+  /// The same of a change of switches that `describe` has filled, where nobody wants a transition.
   void happened_alone(Change& change, const Moment& now);
-  /// What is told of the change of switch i from this letter, by which the mode has become that of `now`.
-  void describe(int i, char before, const Moment& now, Change& change) const;
+  /// What is told of the change of switches from this mode to that of `now`.
+  void describe(const Mode& before, const Moment& now, Change& change) const;
   /// The same for the rebound of a contact, alone, from this state.
   void describe_hit(int contact, const Moment& now, Change& change) const;
   void hit_alone(Change& change, int contact, std::span<const double> before, const Moment& now);

@@ -84,10 +84,10 @@ RunOptions options_of(const Model& model) {
 }
 
 /// The same models with parameters and starts at random, where those are allowed.
-void compare_at_random(const std::string& path, int draws, const std::function<void(RunOptions&)>& change) {
-  std::mt19937 random(static_cast<unsigned>(std::hash<std::string>{}(path)));
+void compare_at_random(const Program& program, const std::string& what, int draws,
+                       const std::function<void(RunOptions&)>& change) {
+  std::mt19937 random(static_cast<unsigned>(std::hash<std::string>{}(what)));
   std::uniform_real_distribution<double> share(0.8, 1.25);
-  const Program program(read_model(path));
   Simulator with(program), without(program);  // runs follow each other in both
   for (int draw = 0; draw < draws; ++draw) {
     RunOptions options = options_of(program.model());
@@ -101,8 +101,23 @@ void compare_at_random(const std::string& path, int draws, const std::function<v
     } catch (const Error&) {
       continue;
     }
-    expect_same(run_with(with, options, true), run_with(without, options, false), path + " " + std::to_string(draw));
+    expect_same(run_with(with, options, true), run_with(without, options, false), what + " " + std::to_string(draw));
   }
+}
+
+void compare_at_random(const std::string& path, int draws, const std::function<void(RunOptions&)>& change) {
+  compare_at_random(Program(read_model(path)), path, draws, change);
+}
+
+/// Equations of x, y and v, and whatever else the text says; p, q, r are parameters.
+void compare_equations(const std::string& equations, const std::string& more = "") {
+  std::string text = "name = \"m\"\nequations = \"\"\"\n" + equations +
+                     "\n\"\"\"\n[parameters]\np = 1\nq = 0.5\nr = 0.3\n[run]\nuntil = 30\n" + more + "[initial]\n";
+  for (const std::string state : {"x", "y", "v"}) {
+    if (equations.find(state + "'") != std::string::npos) text += state + " = 0.8\n";
+  }
+  for (const bool pieces : {false, true})
+    compare_at_random(Program(read_model_text(text)), equations, 6, [&](RunOptions& o) { o.keep_pieces = pieces; });
 }
 
 TEST(Legs, OfTheGalleryAreTheSameToTheLastBit) {
@@ -132,6 +147,48 @@ TEST(Legs, OfRunsAtOtherTolerancesAreThoseOfFreshOnes) {
       options.tolerance = tolerance;
       Simulator fresh(program);
       expect_same(run_with(simulator, options, true), run_with(fresh, options, true), name);
+    }
+  }
+}
+
+TEST(Legs, OverStepsInTimeAreTheSameToTheLastBit) {
+  const std::string strobe = "[section.strobe]\nevery = 0.7\n";
+  // Ramps: one that moves nothing else, one that a state is compared with, or three; two of their own, or in step.
+  compare_equations("x' = mod(t, p) - q*x");
+  compare_equations("x' = -x + step(mod(t, p) - q*x) + r", strobe);
+  compare_equations(
+      "x' = y\ny' = -x - r*y + sign(ramp - x) + sign(ramp + y) - step(ramp - 2*x*y)\nramp = mod(t, p) - q");
+  compare_equations("x' = -x + 2*step(mod(t, p) - q*x) - step(mod(t, r) - x)", strobe);
+  compare_equations("x' = -x + 2*step(mod(t, p) - q*x) - step(mod(t, 2*p) - x)");
+  // Upward, downward, both, and what is compared with time by itself.
+  compare_equations("x' = -x + step(floor(t/p) - 3*x) + r*sin(3*x)");
+  compare_equations("x' = -x + step(q + 3*x - mod(-t, p))\ny' = cos(y) + mod(-t, r)");
+  compare_equations("x' = -x + step(ceil(t/p) - round(t/q) - x) + sign(x - r*sin(t))");
+  compare_equations("x' = y\ny' = -x + step(mod(t, p) - q) - step(t - 7 + sign(x - r)*r)*y");
+  compare_equations("x' = y\ny' = -x - r*y + sign(sin(3*t) + step(mod(t, p) - q))");
+  // In step with a surface, where a state is on its ramp at the end of it; a field that ends there, or begins.
+  compare_equations("x' = 1 - step(x - mod(t, 1) - 1)\ny' = -y + sign(x - mod(t, 1) - q)");
+  compare_equations("x' = 0*x\ny' = -y + sign(mod(t, 1) - x) + sign(mod(t, 1) + x)");
+  compare_equations("x' = -x + sqrt(1 - mod(t, 1)) + step(mod(t, 1) - q*x)");
+  compare_equations("x' = -x + sqrt(mod(t, 1)) + step(mod(t, 1) - q*x)");
+  compare_equations("x' = -x*abs(x) + 1/(0.1 + mod(t, p)) + sign(x - 2*mod(t, p))", strobe);
+  // While something slides, or a contact is met; sections on what jumps with them.
+  compare_equations("x' = y\ny' = -x + 2*mod(t, p) - 1 - q*sign(y) + r*step(mod(t, p) - x)", strobe);
+  compare_equations("x' = v\nv' = -3 + mod(t, p) + step(mod(t, q) - x) + F",
+                    "[constraint.F]\ngap = \"x\"\nrestitution = 0.7\n");
+  compare_equations("x' = -x + step(mod(t, p) - q*x) + r", "[section.s]\non = \"mod(t, p) - 0.6*x\"\n");
+  compare_equations("x' = -x + step(mod(t, p) - q*x) + r", "[section.s]\non = \"x - 0.5\"\n" + strobe);
+}
+
+TEST(Legs, AlongTablesOfTimeAreTheSameToTheLastBit) {
+  for (const std::string between : {"linear", "step", "cubic"}) {
+    for (const std::string outside : {"error", "hold", "repeat"}) {
+      const std::string table =
+          "[table.road]\npoints = [[0, 0], [1, 1], [2.5, -1], [4, 0.5], [4.5, 2], [7, 0], [12, -1], [19, 0]]\n"
+          "between = \"" +
+          between + "\"\noutside = \"" + outside + "\"\n";
+      compare_equations("x' = y\ny' = road(t) - x - r*y", table);
+      compare_equations("x' = -x + sign(road(p*t) - q*x)", table);
     }
   }
 }

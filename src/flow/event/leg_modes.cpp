@@ -46,7 +46,7 @@ LegMode* LegModes::of(const Moment& now, Smooth& smooth, Watches& watches, Event
   for (const WatchedSeries& w : controlled) {  // lines have no last terms
     if (!is_line(tape, w.output)) mode.controlled.push_back(w);
   }
-  for (LegWatch& w : mode.watches) w.lone = events.lone_guard(now, w.watch.guard);
+  for (LegWatch& w : mode.watches) w.lone = events.lone_guard(now, w.watch.guard, w.terms == 2);
   mode.binding = series.binding();
   return &mode;
 }
