@@ -46,22 +46,6 @@ void Act::begin_run(const RunOptions& options) {
 
 // ---- the doors -----------------------------------------------------------------------------------------------------
 
-std::optional<Fate> Act::start(Moment& now, Transition& first) {
-  now.mode.switches.assign(at(program_.switches()), '+');
-  now.mode.constraints.assign(at(program_.constraints()), 'o');
-  now.counters.assign(at(model_.form.counter_values), 0.0);
-  now.known.assign(at(program_.unknowns()), 0);
-  first.t = now.t();
-  first.x_minus = now.x;
-  zeros_.clear();
-  const std::optional<Fate> fate = arrive(now, first, zeros_, true, true);
-  first.before = first.after = now.mode;
-  first.x_plus = now.x;
-  if (!fate) note_jumps(now);
-  caused_.clear();  // nothing is armed before the start
-  return fate;
-}
-
 std::optional<Fate> Act::happen(Moment& now, Transition& event) {
   event.t = now.t();
   event.before = now.mode;

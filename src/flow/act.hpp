@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -93,6 +94,18 @@ class Act {
   int rest_of(int u) const;
 
  private:
+  /// What was decided at the start of a run.
+  struct Start {
+    double t = 0, direction = 1;
+    Mode mode;
+    std::vector<double> counters, sigma;  ///< the latter of the letters
+    std::vector<int> known{};
+    std::vector<double> bounds{};  ///< per switch: how clearly it is on its side
+    int zero = -1;                 ///< a surface of time alone that begins there
+  };
+  bool fits(const Start& start, const Moment& now);
+  bool start_as_before(Moment& now);
+  void keep_start(const Moment& now, const Transition& first);
   std::optional<Fate> happen_here(Moment& now, Transition& event);
   bool is_alone(const Moment& now, const Guard& guard);
   bool steps_in_time(const Guard& guard, bool line) const;
@@ -168,6 +181,9 @@ class Act {
   bool unclear_ = false;            // rates do not tell where a condition at zero goes
   std::vector<double> last_hit_;    // per constraint: when it was hit last, or not a number
   std::vector<char> is_step_;       // per switch: of floor or a table
+  std::vector<Start> starts_;       // under one binding of the series
+  long starts_for_ = -1;            // which
+  double last_start_ = std::numeric_limits<double>::quiet_NaN();  // time of the last one that was decided anew
   std::vector<AtZero> zeros_;
   std::vector<int> contacts_;  // of one impact
   std::vector<std::string> messages_;

@@ -90,9 +90,6 @@ class EventEngine {
   }
 
   void start() {
-    now_.mode.switches.assign(at(program_.switches()), '+');
-    now_.mode.constraints.assign(at(program_.constraints()), 'o');
-    now_.counters.assign(at(model_.form.counter_values), 0.0);
     events_.start(now_, [this] { return first_scale(); });
   }
 
@@ -106,8 +103,8 @@ class EventEngine {
 
   Moment first_moment() const {
     Moment first{.x = options_->initial,
-                 .counters = std::vector<double>(now_.counters.size(), 0.0),
-                 .mode = {std::string(now_.mode.switches.size(), '+'), std::string(now_.mode.constraints.size(), 'o')}};
+                 .counters = std::vector<double>(at(model_.form.counter_values), 0.0),
+                 .mode = {std::string(at(program_.switches()), '+'), std::string(at(program_.constraints()), 'o')}};
     first.clock.set(options_->from);
     return first;
   }
