@@ -19,6 +19,14 @@ Act::Act(Series& series, Rounding& point, const RunOptions& options)
   counter_of_.assign(at(program_.switches()), -1);
   for (size_t c = 0; c < model_.form.counters.size(); ++c)
     counter_of_[at(model_.form.counters[c].below)] = static_cast<int>(c);
+  for (size_t k = 0; k < jumps_.size(); ++k) {
+    const std::vector<Expr> symbols = symbols_in(std::span(&model_.form.jumps[k].on, 1));
+    plain_jumps_ =
+        plain_jumps_ && jumps_.shared(k).unknown < 0 && std::all_of(symbols.begin(), symbols.end(), [](const Expr& s) {
+          const SymbolKind kind = s.symbol().kind;
+          return kind == SymbolKind::state || kind == SymbolKind::time || kind == SymbolKind::parameter;
+        });
+  }
   is_step_.assign(at(program_.switches()), 0);
   for (const Counter& counter : model_.form.counters) is_step_[at(counter.below)] = is_step_[at(counter.above)] = 1;
   begin_run(options);
@@ -61,7 +69,7 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
 
 /// In its mode, as long as nothing else is known to be zero.
 bool Act::is_alone(const Moment& now, const Guard& guard) {
-  if (jumps_.size() > 0 || guard.side == 0 || !series_.ties().empty()) return false;
+  if (!plain_jumps_ || guard.side == 0 || !series_.ties().empty()) return false;
   if (guard.kind != GuardKind::surface && guard.kind != GuardKind::sigma) return false;
   for (int j = 0; j < program_.constraints(); ++j) {
     if (now.mode.constraints[at(j)] != 'o' || model_.form.gaps[at(j)].degree == 0) return false;

@@ -73,6 +73,12 @@ class Act {
   /// crossed after all.
   std::vector<int> note_signs(const Moment& now);
 
+  /// Whether the conditions of all jumps are functions of states and time, and of no surface or gap.
+  bool jumps_are_plain() const { return plain_jumps_; }
+  /// What `note_signs` comes to where all those conditions are clearly on the side on which they were: false, with
+  /// nothing changed, elsewhere.
+  bool note_clear_signs(const Moment& now);
+
   Jumps& jumps() { return jumps_; }
   const Jumps& jumps() const { return jumps_; }
   bool has_messages() const { return !messages_.empty(); }
@@ -171,6 +177,9 @@ class Act {
   const RunOptions* options_ = nullptr;
   double direction_ = 1;
   Jumps jumps_;
+  bool plain_jumps_ = true;
+  std::optional<Rounding> conditions_;  // of jumps, where those are plain, under one binding of the series
+  long conditions_for_ = -1;            // which
   ChoiceOptions choice_;
   std::vector<int> counter_of_;  // per switch: the counter whose lower step it is, or -1
   std::vector<double> sigma_, lambda_;

@@ -190,6 +190,22 @@ void Act::note_jumps(const Moment& now) {
   }
 }
 
+bool Act::note_clear_signs(const Moment& now) {
+  if (conditions_for_ != series_.binding()) {
+    conditions_for_ = series_.binding();
+    std::vector<size_t> outputs;
+    for (size_t k = 0; k < jumps_.size(); ++k) outputs.push_back(program_.point_jump(static_cast<int>(k)));
+    conditions_.emplace(program_.points(), options_->parameters, outputs);
+  }
+  conditions_->evaluate(now.x, now.t(), {}, {});
+  const auto side = [&](size_t k) { return conditions_->sign(program_.point_jump(static_cast<int>(k)), zero_bounds); };
+  for (size_t k = 0; k < jumps_.size(); ++k) {
+    if (!jumps_.has_clock(k) && (side(k) == 0 || side(k) != jumps_.side(k))) return false;
+  }
+  for (size_t k = 0; k < jumps_.size(); ++k) jumps_.note(k, side(k), 0);
+  return true;
+}
+
 std::vector<int> Act::note_signs(const Moment& now) {
   caused_.clear();
   root_error_.assign(jumps_.size(), 0.0);

@@ -226,6 +226,8 @@ bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double reso
     if (!sides) return false;
     choice = *sides;
   }
+  // What begins to slide is put on its surface, and conditions of jumps with it.
+  if (act_.jumps().size() > 0 && (choice.letter == '0' || !act_.note_clear_signs(now))) return false;
   Change* const change = find_change(now, lone, lone.change(choice.letter), choice.letter, 0);
   if (!change) return false;
   if (leaves) {  // steep enough to rule from the start; the series are those of the next step
@@ -258,7 +260,7 @@ bool Events::step_in_time(Moment& now, LoneGuard& lone, double time_scale, doubl
   const int u = lone.guard.item;
   const char letter = lone.before == '+' ? '-' : '+';
   const std::optional<size_t> sides = act_.sides_behind(now, lone);
-  if (!sides) return false;
+  if (!sides || !passes_no_jump(now)) return false;
   Change* const change = find_change(now, lone, lone.changes[*sides], letter, *sides);
   if (!change) return false;
   const bool up = lone.counter && u == lone.counter->above;

@@ -34,6 +34,10 @@ class Events {
   LoneGuard lone_guard(const Moment& now, const Guard& guard, bool line);
   /// Puts the state on the surfaces of these guards.
   void land(Moment& now, std::span<const Guard> guards) { act_.land(now, guards); }
+  /// Whether ordinary legs may look after jumps: their conditions are functions of states and time alone.
+  bool jumps_are_plain() const { return act_.jumps_are_plain(); }
+  /// After a step without event, where all conditions of jumps are clearly on their sides; false: `crossed` says more.
+  bool passes_no_jump(const Moment& now) { return act_.jumps().size() == 0 || act_.note_clear_signs(now); }
   /// After a step without event: jumps that have been crossed after all.
   std::vector<Guard> crossed(const Moment& now);
 

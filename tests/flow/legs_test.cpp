@@ -224,6 +224,40 @@ TEST(Legs, AlongTablesOfTimeAreTheSameToTheLastBit) {
   }
 }
 
+TEST(Legs, BetweenJumpsAreTheSameToTheLastBit) {
+  const auto jump = [](const std::string& name, const std::string& rest) { return "[jump." + name + "]\n" + rest; };
+  const std::string strobe = "[section.strobe]\nevery = 0.7\n";
+  // Conditions that are crossed, in one direction, in both, and met again at once because the jump leaves them zero.
+  compare_equations("x' = 1 + r - q*x", jump("fire", "on = \"x - 1\"\nset.x = \"r*x\"\n") + strobe);
+  compare_equations("x' = y\ny' = -x", jump("kick", "on = \"x\"\ndirection = \"rising\"\nset.y = \"p*y\"\n"));
+  compare_equations("x' = y\ny' = -x", jump("kick", "on = \"x - q\"\nwhen = \"y > r\"\nset.y = \"-y\"\n"));
+  compare_equations("x' = y\ny' = -1 + r*sin(t)",
+                    jump("hit", "on = \"x\"\ndirection = \"falling\"\nset.y = \"-0.9*y\"\n") + strobe);
+  compare_equations("x' = y\ny' = -x - r*sin(t)", jump("a", "on = \"x - q\"\nset.y = \"0.9*y + r\"\n") +
+                                                      jump("b", "on = \"y + q\"\nset.x = \"-x\"\n") +
+                                                      "[section.a]\non = \"a\"\n[section.s]\non = \"x + y\"\n");
+  // One that a jump of another causes, and one that stays at zero.
+  compare_equations("x' = 1\ny' = q", jump("a", "on = \"x - 1\"\nset.x = 0\nset.y = \"y + 1\"\n") +
+                                          jump("b", "on = \"y - 2\"\nset.y = \"y - 2.2\"\n"));
+  compare_equations("x' = -x + q\ny' = 0*y",
+                    jump("a", "on = \"y\"\nset.x = 0\n") + jump("b", "on = \"x - 0.4\"\nset.y = \"-y\"\n"));
+  // Clocks, one or two, in step with a section, a ramp, a surface and the end of the run.
+  compare_equations("x' = -x + r", jump("pulse", "every = \"p\"\nset.x = \"x + 1\"\n") + strobe);
+  compare_equations("x' = -x + r", jump("pulse", "every = 0.7\nset.x = \"x + 1\"\n") + strobe);
+  compare_equations("x' = -x + r", jump("a", "every = 0.5\nset.x = \"x + 1\"\n") +
+                                       jump("b", "every = 0.75\nphase = 0.25\nwhen = \"x > 1\"\nset.x = \"r*x\"\n"));
+  compare_equations("x' = -x + step(mod(t, p) - q*x)\ny' = -sign(y - x)",
+                    jump("a", "every = \"p\"\nset.y = \"y + 1\"\n") + jump("b", "on = \"x - q\"\nset.y = \"-y\"\n"));
+  compare_equations("x' = y\ny' = -x - q*sign(y) + sin(t/3)",
+                    jump("a", "every = \"3*p\"\nset.y = 2\n") + jump("b", "on = \"x - 1\"\nset.x = \"-x\"\n"));
+  // Conditions that know a switch, a surface, a gap, a ramp: not ordinary, and the same.
+  compare_equations("x' = 1 - q*sign(x - r)", jump("a", "on = \"x - abs(x - r) - 0.2\"\nset.x = -1\n"));
+  compare_equations("x' = 1 - q*sign(x - r)", jump("a", "on = \"x - r\"\nset.x = -1\n"));
+  compare_equations("x' = 1 - q*x", jump("a", "on = \"x - mod(t, p)\"\nset.x = -1\n"));
+  compare_equations("x' = v\nv' = -1 + F", "[constraint.F]\ngap = \"x\"\nrestitution = 0.7\n" +
+                                               jump("a", "on = \"v - q\"\nset.v = \"1.1*v\"\n"));
+}
+
 TEST(Legs, FromManyStartsAreTheSameToTheLastBit) {
   for (const std::string& path : models_below("models")) compare_starts(Program(read_model(path)), path);
   const std::string contact = "[constraint.F]\ngap = \"x\"\nrestitution = 0.7\n";

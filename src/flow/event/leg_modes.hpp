@@ -14,7 +14,7 @@ namespace saltus {
 
 struct LegWatch {
   Watch watch;
-  int unknown = 0;   ///< that of its switch or constraint
+  int unknown = 0;   ///< that of its switch or constraint; -1: the condition of a jump
   double noise = 0;  ///< of its series
   size_t terms = 0;  ///< that its series has at most
   LoneGuard lone;
@@ -40,6 +40,7 @@ class LegModes {
 
 /// The ordinary case of Watches::find_first, forward in time: everything is on its side at the beginning, and one zero
 /// or none is found, which nothing else shares its time with. False where more must be looked at.
-bool find_alone(LegMode& mode, const Moment& now, int order, double h, double resolution, LegWatch*& first);
+bool find_alone(LegMode& mode, const Moment& now, const Jumps& jumps, int order, double h, double resolution,
+                LegWatch*& first);
 
 }  // namespace saltus
