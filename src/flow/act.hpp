@@ -78,6 +78,11 @@ class Act {
   /// What `note_signs` comes to where all those conditions are clearly on the side on which they were: false, with
   /// nothing changed, elsewhere.
   bool note_clear_signs(const Moment& now);
+  /// Whether nothing in the mode of `now` rests, so that a jump need not change it.
+  bool is_free(const Moment& now);
+  /// The jump of a guard that nobody shares the instant with, in a mode that is free: where its condition holds and it
+  /// carries nothing over a zero, nor near one. Fills `event`; false, with nothing changed, elsewhere.
+  bool jump_alone(Moment& now, const Guard& guard, Transition& event);
 
   Jumps& jumps() { return jumps_; }
   const Jumps& jumps() const { return jumps_; }
@@ -110,6 +115,8 @@ class Act {
     int zero = -1;                 ///< a surface of time alone that begins there
   };
   bool fits(const Start& start, const Moment& now);
+  bool on_their_sides(const Mode& mode, int except, std::span<const double> bounds) const;
+  bool are_armed(const Moment& now, size_t except);
   bool start_as_before(Moment& now);
   void keep_start(const Moment& now, const Transition& first);
   std::optional<Fate> happen_here(Moment& now, Transition& event);

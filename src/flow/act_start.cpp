@@ -33,15 +33,30 @@ std::optional<Fate> Act::start(Moment& now, Transition& first) {
 /// surface of time alone, which is where it was.
 bool Act::fits(const Start& start, const Moment& now) {
   point_.evaluate(now.x, now.t(), start.sigma, start.counters, lambda_);
+  return on_their_sides(start.mode, start.zero, start.bounds);
+}
+
+/// Whether at the point last looked at all surfaces but one are clearly on their sides in this mode, where none rests,
+/// and all gaps are open. `bounds`: how clearly, per switch; without them as the general way looks.
+bool Act::on_their_sides(const Mode& mode, int except, std::span<const double> bounds) const {
   const int m = program_.switches();
   for (int i = 0; i < m; ++i) {
-    if (i == start.zero) continue;
-    const char letter = start.mode.switches[at(i)];
-    const int sign = point_.sign(program_.point(i, 0), start.bounds[at(i)]);
-    if (sign == 0 || (sign > 0 ? '+' : '-') != letter) return false;
+    if (i == except) continue;
+    const int sign = point_.sign(program_.point(i, 0), bounds.empty() ? zero_bounds : bounds[at(i)]);
+    if (sign == 0 || (sign > 0 ? '+' : '-') != mode.switches[at(i)]) return false;
   }
   for (int j = 0; j < program_.constraints(); ++j) {
     if (point_.sign(program_.point(m + j, 0), zero_bounds) <= 0) return false;
+  }
+  return true;
+}
+
+bool Act::is_free(const Moment& now) {
+  const auto is_side = [](char c) { return c == '+' || c == '-'; };
+  if (!std::all_of(now.mode.switches.begin(), now.mode.switches.end(), is_side) || !series_.ties().empty())
+    return false;
+  for (int j = 0; j < program_.constraints(); ++j) {
+    if (now.mode.constraints[at(j)] != 'o' || model_.form.gaps[at(j)].degree == 0) return false;
   }
   return true;
 }
@@ -74,16 +89,11 @@ void Act::keep_start(const Moment& now, const Transition& first) {
   constexpr size_t most_starts = 8;
   const bool again = std::exchange(last_start_, now.t()) == now.t();
   if (!again || starts_.size() >= most_starts || !first.impulse.empty() || has_messages() || time_scale != 0) return;
-  const auto is_side = [](char c) { return c == '+' || c == '-'; };
-  const std::string& letters = now.mode.switches;
-  if (!std::all_of(letters.begin(), letters.end(), is_side) || !series_.ties().empty()) return;
-  for (int j = 0; j < program_.constraints(); ++j) {
-    if (now.mode.constraints[at(j)] != 'o' || model_.form.gaps[at(j)].degree == 0) return;
-  }
+  if (!is_free(now)) return;
   read_sigma(now);
   Start start{.t = now.t(), .direction = direction_, .mode = now.mode, .counters = now.counters, .sigma = sigma_};
   start.known = now.known;
-  start.bounds.assign(letters.size(), zero_bounds);
+  start.bounds.assign(sigma_.size(), zero_bounds);
   evaluate_point(now);
   for (int i = 0; i < program_.switches(); ++i) {
     if (point_.sign(program_.point(i, 0), zero_bounds) != 0) continue;

@@ -310,6 +310,22 @@ bool Events::rebound(Moment& now, LoneGuard& lone, double time_scale, double res
   return true;
 }
 
+bool Events::jump_alone(Moment& now, const Guard& guard, double time_scale, double resolution) {
+  if (recorder_.has_surface_sections() || recorder_.wants_transition(now.t())) return false;
+  act_.time_scale = time_scale;
+  event_.reset();
+  event_.guards.assign(1, guard);
+  if (!act_.jump_alone(now, guard, event_)) return false;
+  now.arrival = std::nan("");
+  now.guess.clear();
+  recorder_.happened(event_, now);
+  touched_.clear();
+  mark(event_);
+  recorder_.pass_due(now, resolution);
+  if (!recorder_.ended()) finish_chatter(now, time_scale, resolution);
+  return true;
+}
+
 /// What follows an event that one surface or contact has had alone.
 void Events::end_lone(Moment& now, int unknown, uint64_t key, double time_scale, double resolution) {
   note_sections(now, resolution);

@@ -30,6 +30,10 @@ class Events {
   /// The same for a guard that nobody shares the instant with; false, with nothing changed, where more must be looked
   /// at than its rates.
   bool happen(Moment& now, LoneGuard& lone, double time_scale, double resolution);
+  /// The same for the jump of a guard; `is_free` must say so of the mode.
+  bool jump_alone(Moment& now, const Guard& guard, double time_scale, double resolution);
+  /// Whether jumps may leave the mode of `now`, whose series are there, as it is.
+  bool is_free(const Moment& now) { return act_.is_free(now) && series_.simple(); }
   /// What is to be known of a guard in the mode of `now`. `line`: its function is constant + constant*t.
   LoneGuard lone_guard(const Moment& now, const Guard& guard, bool line);
   /// Puts the state on the surfaces of these guards.

@@ -44,9 +44,7 @@ class EventEngine {
       if (outcome == Clusters::Outcome::end) continue;
       if (outcome == Clusters::Outcome::step && legs != Leg::event) step();
       if (!guards_.empty() && !recorder_.ended()) {
-        rough_steps_ = 0;
-        after_event_ = true;
-        smooth_.restart();
+        begin_event();
         events_.happen(now_, guards_, time_scale(), resolution());
       }
       recorder_.step(now_);
@@ -211,10 +209,11 @@ class EventEngine {
         return Leg::made;
       }
       if (first) {
-        if (!end_leg(*first)) return Leg::event;
+        if (!end_leg(*mode, *first)) return Leg::event;
         mode = leg_modes_.of(now_, smooth_, watches_, events_);
+      } else if (ticks_ && add_ticks()) {
+        if (!tick(*mode)) return Leg::event;
       } else {
-        if (ticks_ && add_ticks()) return Leg::event;
         recorder_.drifted(now_.mode, smooth_.series().project(now_.x, now_.t(), now_.counters));
         if (!events_.passes_no_jump(now_)) guards_ = events_.crossed(now_);
         if (!guards_.empty()) return Leg::event;
@@ -271,15 +270,30 @@ class EventEngine {
   }
 
   /// What happens at the end of the leg, if rates tell it.
-  bool end_leg(LegWatch& first) {
+  bool end_leg(const LegMode& mode, LegWatch& first) {
+    begin_event();
+    const double resolved = resolution();
+    const bool alone = first.watch.root > resolved;  // otherwise what was zero before may be known to be so still
+    const bool jumps = mode.jumps && first.watch.guard.kind == GuardKind::jump;
+    if (alone && jumps && events_.jump_alone(now_, first.watch.guard, smooth_.time_scale(), resolved)) return true;
+    if (alone && !jumps && events_.happen(now_, first.lone, smooth_.time_scale(), resolved)) return true;
+    guards_.assign(1, first.watch.guard);
+    return false;
+  }
+
+  /// The tick of a clock, if it is the only one and its jump is simple.
+  bool tick(const LegMode& mode) {
+    begin_event();
+    if (guards_.size() != 1 || !mode.jumps) return false;
+    if (!events_.jump_alone(now_, guards_[0], smooth_.time_scale(), resolution())) return false;
+    guards_.clear();
+    return true;
+  }
+
+  void begin_event() {
     rough_steps_ = 0;
     after_event_ = true;
     smooth_.restart();
-    const double resolved = resolution();
-    const bool alone = first.watch.root > resolved;  // otherwise what was zero before may be known to be so still
-    if (alone && events_.happen(now_, first.lone, smooth_.time_scale(), resolved)) return true;
-    guards_.assign(1, first.watch.guard);
-    return false;
   }
 
   /// The series of `now_`, after others, and what is watched on them.

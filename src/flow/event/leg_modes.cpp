@@ -50,6 +50,7 @@ LegMode* LegModes::of(const Moment& now, Smooth& smooth, Watches& watches, Event
     if (!is_line(tape, w.output)) mode.controlled.push_back(w);
   }
   for (LegWatch& w : mode.watches) w.lone = events.lone_guard(now, w.watch.guard, w.terms == 2);
+  mode.jumps = events.jumps().size() > 0 && events.is_free(now);
   mode.binding = series.binding();
   return &mode;
 }

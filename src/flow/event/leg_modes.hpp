@@ -24,6 +24,7 @@ struct LegMode {
   long binding = -1;  ///< of the parameters it was made with
   std::vector<LegWatch> watches;
   std::vector<WatchedSeries> controlled;
+  bool jumps = false;  ///< may leave it as it is
 };
 
 class LegModes {
