@@ -26,6 +26,28 @@ Rounding::Rounding(const Tape& tape, std::span<const double> parameters)
   }
 }
 
+Rounding::Rounding(const Tape& tape, std::span<const double> parameters, std::span<const size_t> outputs)
+    : Rounding(tape, parameters) {
+  std::vector<char> needed(at(tape.slots), 0);
+  for (const size_t output : outputs) needed[at(tape.outputs[output])] = 1;
+  const auto pick = [&](const std::vector<Operation>& all) {
+    std::vector<Operation> picked;
+    for (auto o = all.rbegin(); o != all.rend(); ++o) {
+      const auto own = needed.begin() + o->out;
+      if (std::none_of(own, own + slots_of(o->instr), [](char c) { return c != 0; })) continue;
+      needed[at(o->a)] = needed[at(o->b)] = 1;
+      picked.push_back(*o);
+    }
+    std::reverse(picked.begin(), picked.end());
+    return picked;
+  };
+  Stages& own = own_.emplace();
+  own.bound = pick(tape.bound);
+  own.free = pick(tape.free);
+  own.timed = pick(tape.timed);
+  own.linear = pick(tape.linear);
+}
+
 const std::vector<Operation>& Rounding::dependent() {
   if (dependent_) return *dependent_;
   std::vector<Operation>& found = dependent_.emplace();
@@ -35,7 +57,8 @@ const std::vector<Operation>& Rounding::dependent() {
       if (slot >= 0) depends[at(slot)] = 1;
     }
   }
-  for (const auto* operations : {&tape_->linear, &tape_->timed, &tape_->free, &tape_->bound}) {
+  for (const auto* operations : {&stage(&Tape::linear, &Stages::linear), &stage(&Tape::timed, &Stages::timed),
+                                 &stage(&Tape::free, &Stages::free), &stage(&Tape::bound, &Stages::bound)}) {
     for (const Operation& o : *operations) {
       if (!depends[at(o.a)] && !depends[at(o.b)]) continue;
       std::fill_n(depends.begin() + o.out, slots_of(o.instr), 1);
@@ -71,11 +94,11 @@ void Rounding::evaluate(std::span<const double> x, double t, std::span<const dou
     return;
   }
   if (later || counted) {  // counters are steps in time
-    run(tape_->linear);
-    run(tape_->timed);
+    run(stage(&Tape::linear, &Stages::linear));
+    run(stage(&Tape::timed, &Stages::timed));
   }
-  run(tape_->free);
-  run(tape_->bound);
+  run(stage(&Tape::free, &Stages::free));
+  run(stage(&Tape::bound, &Stages::bound));
 }
 
 /// Each operation: its value, the errors of its arguments times its slopes, and its own rounding.

@@ -16,6 +16,8 @@ class Rounding {
  public:
   /// The tape must outlive this.
   Rounding(const Tape& tape, std::span<const double> parameters);
+  /// Of these outputs alone; the others have no values.
+  Rounding(const Tape& tape, std::span<const double> parameters, std::span<const size_t> outputs);
 
   void evaluate(std::span<const double> x, double t, std::span<const double> sigma, std::span<const double> counters,
                 std::span<const double> lambda = {});
@@ -25,6 +27,12 @@ class Rounding {
   int sign(size_t output, double bounds = 4) const;
 
  private:
+  struct Stages {
+    std::vector<Operation> linear, timed, free, bound;
+  };
+  const std::vector<Operation>& stage(std::vector<Operation> Tape::*of_all, std::vector<Operation> Stages::*own) const {
+    return own_ ? (*own_).*own : tape_->*of_all;
+  }
   void run(const std::vector<Operation>& operations);
   const std::vector<Operation>& dependent();
   /// Whether the value is another one, to the last bit; `error` of it is then asked for.
@@ -32,6 +40,7 @@ class Rounding {
   bool set(int slot, double v, const Error& error);
 
   const Tape* tape_;
+  std::optional<Stages> own_;  // what some outputs need; otherwise all of the tape
   std::vector<double> value_, error_;
   std::optional<std::vector<Operation>> dependent_;  // on sigma, lambda or counters; found when first needed
   bool evaluated_ = false;

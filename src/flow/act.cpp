@@ -19,6 +19,14 @@ Act::Act(Series& series, Rounding& point, const RunOptions& options)
   counter_of_.assign(at(program_.switches()), -1);
   for (size_t c = 0; c < model_.form.counters.size(); ++c)
     counter_of_[at(model_.form.counters[c].below)] = static_cast<int>(c);
+  for (size_t k = 0; k < jumps_.size(); ++k) {
+    const std::vector<Expr> symbols = symbols_in(std::span(&model_.form.jumps[k].on, 1));
+    plain_jumps_ =
+        plain_jumps_ && jumps_.shared(k).unknown < 0 && std::all_of(symbols.begin(), symbols.end(), [](const Expr& s) {
+          const SymbolKind kind = s.symbol().kind;
+          return kind == SymbolKind::state || kind == SymbolKind::time || kind == SymbolKind::parameter;
+        });
+  }
   is_step_.assign(at(program_.switches()), 0);
   for (const Counter& counter : model_.form.counters) is_step_[at(counter.below)] = is_step_[at(counter.above)] = 1;
   begin_run(options);
@@ -46,22 +54,6 @@ void Act::begin_run(const RunOptions& options) {
 
 // ---- the doors -----------------------------------------------------------------------------------------------------
 
-std::optional<Fate> Act::start(Moment& now, Transition& first) {
-  now.mode.switches.assign(at(program_.switches()), '+');
-  now.mode.constraints.assign(at(program_.constraints()), 'o');
-  now.counters.assign(at(model_.form.counter_values), 0.0);
-  now.known.assign(at(program_.unknowns()), 0);
-  first.t = now.t();
-  first.x_minus = now.x;
-  zeros_.clear();
-  const std::optional<Fate> fate = arrive(now, first, zeros_, true, true);
-  first.before = first.after = now.mode;
-  first.x_plus = now.x;
-  if (!fate) note_jumps(now);
-  caused_.clear();  // nothing is armed before the start
-  return fate;
-}
-
 std::optional<Fate> Act::happen(Moment& now, Transition& event) {
   event.t = now.t();
   event.before = now.mode;
@@ -77,9 +69,8 @@ std::optional<Fate> Act::happen(Moment& now, Transition& event) {
 
 /// In its mode, as long as nothing else is known to be zero.
 bool Act::is_alone(const Moment& now, const Guard& guard) {
-  if (jumps_.size() > 0 || guard.side == 0 || !series_.ties().empty()) return false;
+  if (!plain_jumps_ || guard.side == 0 || !series_.ties().empty()) return false;
   if (guard.kind != GuardKind::surface && guard.kind != GuardKind::sigma) return false;
-  if (!program_.dependents(guard.item).empty() || is_step_[at(guard.item)]) return false;
   for (int j = 0; j < program_.constraints(); ++j) {
     if (now.mode.constraints[at(j)] != 'o' || model_.form.gaps[at(j)].degree == 0) return false;
   }
@@ -92,19 +83,61 @@ bool Act::is_alone(const Moment& now, const Guard& guard) {
   return series_.blocks().empty();  // otherwise forces may be redundant
 }
 
-bool Act::decides_alone(const Moment& now, const Guard& guard, LoneGuard& lone) {
+/// Whether a surface is a step in time that needs no more than its dependents to be looked at.
+bool Act::steps_in_time(const Guard& guard, bool line) const {
+  constexpr size_t most_dependents = 4;  // each side of each of them has a change of its own
+  const std::vector<int>& dependents = program_.dependents(guard.item);
+  const auto is_step = [this](int d) { return is_step_[at(d)] != 0; };
+  return guard.kind == GuardKind::surface && line && program_.timed(guard.item) && !program_.nested(guard.item) &&
+         dependents.size() <= most_dependents && std::none_of(dependents.begin(), dependents.end(), is_step);
+}
+
+bool Act::decides_alone(const Moment& now, const Guard& guard, bool line, LoneGuard& lone) {
   lone.guard = guard;
   const bool only = program_.unknowns() == 1 && jumps_.size() == 0 && model_.form.counters.empty();
   if (guard.kind == GuardKind::gap && only && is_contact(program_.switches() + guard.item))
     return lone.decides = lone.hits = true;
   if (!is_alone(now, guard)) return false;
+  lone.before = now.mode.switches[at(guard.item)];
+  lone.dependents = program_.dependents(guard.item);
+  if (is_step_[at(guard.item)] || !lone.dependents.empty()) {
+    if (!steps_in_time(guard, line)) return false;
+    for (const Counter& c : model_.form.counters) {
+      if (c.below == guard.item || c.above == guard.item) lone.counter = &c;
+    }
+  }
+  if (!lone.dependents.empty()) {
+    std::vector<size_t> outputs;
+    for (const int d : lone.dependents) outputs.push_back(program_.point(d, 0));
+    lone.point.emplace(program_.points(), options_->parameters, outputs);
+    return lone.decides = true;
+  }
   series_.set_mode(now.mode);
   const std::optional<double> slope = series_.side_slope(guard.item);
   if (!slope || (guard.kind == GuardKind::sigma && rest_of(guard.item) != 1)) return false;
-  lone.before = now.mode.switches[at(guard.item)];
   lone.slope = *slope;
   lone.hold = series_.hold(guard.item);
   return lone.decides = true;
+}
+
+std::optional<size_t> Act::sides_behind(const Moment& now, LoneGuard& lone) {
+  read_sigma(now);
+  sigma_[at(lone.guard.item)] = lone.before == '+' ? -1 : 1;
+  size_t sides = 0;
+  for (size_t i = 0; i < lone.dependents.size(); ++i) {
+    const int d = lone.dependents[i];
+    lone.point->evaluate(now.x, now.t(), sigma_, now.counters, lambda_);
+    const int sign = lone.point->sign(program_.point(d, 0), near_bounds);
+    if (sign == 0) return std::nullopt;
+    sigma_[at(d)] = sign;
+    sides |= size_t{sign > 0} << i;
+  }
+  return sides;
+}
+
+bool Act::may_fly_low(double t) const {
+  return std::any_of(last_hit_.begin(), last_hit_.end(),
+                     [&](double hit) { return std::abs(t - hit) <= low_flight_share * time_scale; });
 }
 
 /// What the guard of a surface says of it.

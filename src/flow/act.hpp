@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +42,13 @@ class Act {
   /// What happens where the guards of `event` are zero; fills the rest of it and moves `now`.
   std::optional<Fate> happen(Moment& now, Transition& event);
   /// Whether the event of a guard can be decided by rates alone in the mode of `now`, where nothing else is known to be
-  /// zero; `lone` is filled with what decides.
-  bool decides_alone(const Moment& now, const Guard& guard, LoneGuard& lone);
+  /// zero; `lone` is filled with what decides. `line`: its function is constant + constant*t.
+  bool decides_alone(const Moment& now, const Guard& guard, bool line, LoneGuard& lone);
+  /// The sides on which the dependents of a step in time are just behind it, a bit each, 1 for +. Nothing where one of
+  /// them is near zero.
+  std::optional<size_t> sides_behind(const Moment& now, LoneGuard& lone);
+  /// Whether a contact has been hit so lately that it may rest when something else happens.
+  bool may_fly_low(double t) const;
   /// The event has been decided without `happen`: it has caused nothing.
   void note_nothing_caused() { caused_.clear(); }
   /// The same of a contact that was hit.
@@ -67,6 +73,17 @@ class Act {
   /// crossed after all.
   std::vector<int> note_signs(const Moment& now);
 
+  /// Whether the conditions of all jumps are functions of states and time, and of no surface or gap.
+  bool jumps_are_plain() const { return plain_jumps_; }
+  /// What `note_signs` comes to where all those conditions are clearly on the side on which they were: false, with
+  /// nothing changed, elsewhere.
+  bool note_clear_signs(const Moment& now);
+  /// Whether nothing in the mode of `now` rests, so that a jump need not change it.
+  bool is_free(const Moment& now);
+  /// The jump of a guard that nobody shares the instant with, in a mode that is free: where its condition holds and it
+  /// carries nothing over a zero, nor near one. Fills `event`; false, with nothing changed, elsewhere.
+  bool jump_alone(Moment& now, const Guard& guard, Transition& event);
+
   Jumps& jumps() { return jumps_; }
   const Jumps& jumps() const { return jumps_; }
   bool has_messages() const { return !messages_.empty(); }
@@ -88,8 +105,23 @@ class Act {
   int rest_of(int u) const;
 
  private:
+  /// What was decided at the start of a run.
+  struct Start {
+    double t = 0, direction = 1;
+    Mode mode;
+    std::vector<double> counters, sigma;  ///< the latter of the letters
+    std::vector<int> known{};
+    std::vector<double> bounds{};  ///< per switch: how clearly it is on its side
+    int zero = -1;                 ///< a surface of time alone that begins there
+  };
+  bool fits(const Start& start, const Moment& now);
+  bool on_their_sides(const Mode& mode, int except, std::span<const double> bounds) const;
+  bool are_armed(const Moment& now, size_t except);
+  bool start_as_before(Moment& now);
+  void keep_start(const Moment& now, const Transition& first);
   std::optional<Fate> happen_here(Moment& now, Transition& event);
   bool is_alone(const Moment& now, const Guard& guard);
+  bool steps_in_time(const Guard& guard, bool line) const;
   bool leaves_as_wished(Moment& now, int u);
   std::optional<Fate> arrive(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool anew, bool at_start);
   std::optional<Fate> do_jumps(Moment& now, Transition& event, std::vector<int> due);
@@ -152,6 +184,9 @@ class Act {
   const RunOptions* options_ = nullptr;
   double direction_ = 1;
   Jumps jumps_;
+  bool plain_jumps_ = true;
+  std::optional<Rounding> conditions_;  // of jumps, where those are plain, under one binding of the series
+  long conditions_for_ = -1;            // which
   ChoiceOptions choice_;
   std::vector<int> counter_of_;  // per switch: the counter whose lower step it is, or -1
   std::vector<double> sigma_, lambda_;
@@ -162,6 +197,9 @@ class Act {
   bool unclear_ = false;            // rates do not tell where a condition at zero goes
   std::vector<double> last_hit_;    // per constraint: when it was hit last, or not a number
   std::vector<char> is_step_;       // per switch: of floor or a table
+  std::vector<Start> starts_;       // under one binding of the series
+  long starts_for_ = -1;            // which
+  double last_start_ = std::numeric_limits<double>::quiet_NaN();  // time of the last one that was decided anew
   std::vector<AtZero> zeros_;
   std::vector<int> contacts_;  // of one impact
   std::vector<std::string> messages_;

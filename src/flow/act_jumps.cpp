@@ -6,6 +6,7 @@
 
 #include "base/index.hpp"
 #include "flow/act.hpp"
+#include "flow/leading.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
@@ -188,6 +189,75 @@ void Act::note_jumps(const Moment& now) {
   for (size_t k = 0; k < sign.size(); ++k) {
     if (jumps_.note(k, sign[k], lead[k])) caused_.push_back(static_cast<int>(k));
   }
+}
+
+/// Whether all conditions but one are clearly on the side on which they were.
+bool Act::are_armed(const Moment& now, size_t except) {
+  if (conditions_for_ != series_.binding()) {
+    conditions_for_ = series_.binding();
+    std::vector<size_t> outputs;
+    for (size_t k = 0; k < jumps_.size(); ++k) outputs.push_back(program_.point_jump(static_cast<int>(k)));
+    conditions_.emplace(program_.points(), options_->parameters, outputs);
+  }
+  conditions_->evaluate(now.x, now.t(), {}, {});
+  for (size_t k = 0; k < jumps_.size(); ++k) {
+    if (k == except || jumps_.has_clock(k)) continue;
+    const int side = conditions_->sign(program_.point_jump(static_cast<int>(k)), zero_bounds);
+    if (side == 0 || side != jumps_.side(k)) return false;
+  }
+  return true;
+}
+
+bool Act::note_clear_signs(const Moment& now) {
+  if (!are_armed(now, jumps_.size())) return false;
+  for (size_t k = 0; k < jumps_.size(); ++k) jumps_.note(k, jumps_.side(k), 0);
+  return true;
+}
+
+bool Act::jump_alone(Moment& now, const Guard& guard, Transition& event) {
+  const size_t k = at(guard.item), output = program_.point_jump(guard.item);
+  lambda_.assign(at(program_.constraints()), 0.0);
+  if (!are_armed(now, k) || !jumps_.holds(k, inputs(now))) return false;
+  const bool clock = guard.kind == GuardKind::clock;
+  const double off = clock ? 0 : std::abs(conditions_->value(output));  // zero up to the error of the root
+  const Arm armed = jumps_.arm(k);
+  event.x_minus = now.x;
+  jumps_.apply(k, inputs(now), now.x);
+  const int order = std::min(decision_order, series_.order());
+  const auto stays = [&] {
+    if (check_state(now) || !are_armed(now, k)) return false;
+    if (program_.unknowns() > 0) {
+      read_sigma(now);
+      evaluate_point(now);
+      if (!on_their_sides(now.mode, -1, {})) return false;
+    }
+    const int most = std::max(order, series_.usual_order());  // the next step has its series already
+    return series_.expand(now.x, now.t(), now.counters, most) == SeriesStatus::ok;
+  };
+  if (!stays()) {
+    now.x = event.x_minus;
+    jumps_.set_arm(k, armed);
+    return false;
+  }
+  jumps_.fire(k, now.t());
+  for (size_t j = 0; j < jumps_.size(); ++j) {
+    if (j != k) jumps_.note(j, jumps_.side(j), 0);
+  }
+  const bool zero = std::abs(conditions_->value(output)) <= off || conditions_->sign(output, zero_bounds) == 0;
+  const int lead =
+      zero && !clock ? leading_coefficient(series_.jump(guard.item), 1, order, time_scale, direction_).sign : 0;
+  jumps_.note(k, zero ? 0 : conditions_->sign(output, zero_bounds), lead);
+  root_error_.assign(jumps_.size(), 0.0);
+  root_error_[k] = off;
+  root_time_ = event.t = now.t();
+  event.before = event.after = now.mode;
+  event.x_plus = now.x;
+  event.counters_before = event.counters = now.counters;
+  event.guess.clear();
+  event.jumps.push_back({guard.item, event.x_minus, event.x_plus});
+  std::fill(now.known.begin(), now.known.end(), 0);
+  caused_.clear();
+  return true;
 }
 
 std::vector<int> Act::note_signs(const Moment& now) {

@@ -137,31 +137,68 @@ void Events::mark(const Transition& event) {
   chatter_.note(event);
 }
 
-LoneGuard Events::lone_guard(const Moment& now, const Guard& guard) {
+LoneGuard Events::lone_guard(const Moment& now, const Guard& guard, bool line) {
   LoneGuard lone;
-  if (!act_.decides_alone(now, guard, lone)) return lone;
+  if (!act_.decides_alone(now, guard, line, lone)) return lone;
   const int u = lone.hits ? program_.switches() + guard.item : guard.item;
   for (size_t s = 0; s < program_.model().sections.size(); ++s)
     lone.meets = lone.meets || (recorder_.section_shared(s).unknown == u && guard.kind != GuardKind::sigma);
   lone.key = Chatter::key_of(guard, now.mode, lone.hits ? std::optional(guard.item) : std::nullopt);
+  lone.changes.resize(lone.hits ? 1 : lone.dependents.empty() ? 3 : size_t{1} << lone.dependents.size());
   if (lone.hits) recorder_.describe_hit(guard.item, now, lone.changes[0]);
   return lone;
 }
 
-/// The change to this letter, if it is as simple as that.
-Change* Events::find_change(Moment& now, LoneGuard& lone, char letter) {
+namespace {
+
+/// The letters that follow a lone guard: its own, those of its dependents by their sides, and those of its counter,
+/// which has gone on by one step.
+void set_letters(const LoneGuard& lone, char letter, size_t sides, bool counted, Mode& mode) {
+  mode.switches[at(lone.guard.item)] = letter;
+  for (size_t i = 0; i < lone.dependents.size(); ++i)
+    mode.switches[at(lone.dependents[i])] = (sides >> i) & 1 ? '+' : '-';
+  if (!lone.counter || !counted) return;
+  mode.switches[at(lone.counter->below)] = '+';
+  mode.switches[at(lone.counter->above)] = '-';
+}
+
+/// The counter of a step that is passed goes on, upward where that is its upper one. False, with nothing changed, where
+/// its table ends.
+bool count_step(const Counter& counter, bool up, Moment& now) {
+  const double whole = now.counters[at(counter.at)] + (up ? 1 : -1);
+  if (counter.curve && !counter.curve->given(whole)) return false;
+  set_counter(counter, whole, now.counters);
+  return true;
+}
+
+/// What is known to be zero behind the guard: the step it has come by is the lower or the upper one of its counter now.
+int known_behind(const LoneGuard& lone) {
+  if (!lone.counter) return lone.guard.item;
+  return lone.guard.item == lone.counter->above ? lone.counter->below : lone.counter->above;
+}
+
+}  // namespace
+
+/// The change to these letters, if it is as simple as that.
+Change* Events::find_change(Moment& now, LoneGuard& lone, Change& change, char letter, size_t sides) {
   constexpr int most_tries = 100;  // a mode is not ready before it has come back
-  Change& change = lone.change(letter);
   if (change.to || change.tries >= most_tries) return change.to ? &change : nullptr;
   ++change.tries;
-  char& there = now.mode.switches[at(lone.guard.item)];
-  there = letter;
+  const Mode before = now.mode;
+  Series::Plan* through = nullptr;
+  if (!lone.dependents.empty()) {
+    set_letters(lone, letter, sides, false, now.mode);
+    series_.set_mode(now.mode);
+    through = series_.here();
+  }
+  set_letters(lone, letter, sides, true, now.mode);
   series_.set_mode(now.mode);
   if (series_.simple()) {
     change.to = series_.here();
-    recorder_.describe(lone.guard.item, lone.before, now, change);
+    change.through = through;
+    recorder_.describe(before, now, change);
   }
-  there = lone.before;
+  now.mode = before;
   series_.set_mode(now.mode);
   return change.to ? &change : nullptr;
 }
@@ -173,6 +210,9 @@ bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double reso
     touching_.assign(program_.model().sections.size(), 0);
   }
   if (lone.hits) return rebound(now, lone, time_scale, resolution);
+  act_.time_scale = time_scale;
+  if (act_.may_fly_low(now.t())) return false;
+  if (!lone.dependents.empty()) return step_in_time(now, lone, time_scale, resolution);
   const int u = lone.guard.item;
   const bool leaves = lone.guard.kind == GuardKind::sigma;
   SimpleChoice choice;
@@ -186,7 +226,9 @@ bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double reso
     if (!sides) return false;
     choice = *sides;
   }
-  Change* const change = find_change(now, lone, choice.letter);
+  // What begins to slide is put on its surface, and conditions of jumps with it.
+  if (act_.jumps().size() > 0 && (choice.letter == '0' || !act_.note_clear_signs(now))) return false;
+  Change* const change = find_change(now, lone, lone.change(choice.letter), choice.letter, 0);
   if (!change) return false;
   if (leaves) {  // steep enough to rule from the start; the series are those of the next step
     series_.go_beside(change->to, u, choice.letter);
@@ -196,14 +238,46 @@ bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double reso
     const double jump = std::abs(lone.slope) * (1 + lone.hold);
     if (!(lead * (choice.leading == 2 ? time_scale : 1) > clear_rate * jump)) return false;
   }
-  act_.time_scale = time_scale;
+  if (lone.counter) {  // the letters are what they were, one step on
+    const bool passes = choice.letter == (lone.before == '+' ? '-' : '+');
+    if (!passes || !count_step(*lone.counter, u == lone.counter->above, now)) return false;
+  } else {
+    if (!leaves) series_.go_beside(change->to, u, choice.letter);
+    now.mode.switches[at(u)] = choice.letter;
+  }
+  now.known[at(known_behind(lone))] = choice.leading;
   act_.note_nothing_caused();
-  if (!leaves) series_.go_beside(change->to, u, choice.letter);
   now.arrival = std::nan("");
-  now.mode.switches[at(u)] = choice.letter;
-  now.known[at(u)] = choice.leading;
   series_.project(now.x, now.t(), now.counters);
   now.guess.clear();
+  recorder_.happened_alone(*change, now);
+  end_lone(now, u, lone.key, time_scale, resolution);
+  return true;
+}
+
+/// A step in time and what depends on it (Act::switch_in_time).
+bool Events::step_in_time(Moment& now, LoneGuard& lone, double time_scale, double resolution) {
+  const int u = lone.guard.item;
+  const char letter = lone.before == '+' ? '-' : '+';
+  const std::optional<size_t> sides = act_.sides_behind(now, lone);
+  if (!sides || !passes_no_jump(now)) return false;
+  Change* const change = find_change(now, lone, lone.changes[*sides], letter, *sides);
+  if (!change) return false;
+  const bool up = lone.counter && u == lone.counter->above;
+  if (lone.counter && !count_step(*lone.counter, up, now)) return false;
+  before_step_ = now.mode;
+  set_letters(lone, letter, *sides, true, now.mode);
+  series_.go_through(change->through, change->to, now.mode);
+  if (series_.expand(now.x, now.t(), now.counters, series_.usual_order()) != SeriesStatus::ok) {
+    now.mode = before_step_;  // a field that begins at its surface
+    if (lone.counter) count_step(*lone.counter, !up, now);
+    series_.set_mode(now.mode);
+    return false;
+  }
+  now.known[at(known_behind(lone))] = 1;
+  now.arrival = std::nan("");
+  now.guess.clear();
+  act_.note_nothing_caused();
   recorder_.happened_alone(*change, now);
   end_lone(now, u, lone.key, time_scale, resolution);
   return true;
@@ -233,6 +307,22 @@ bool Events::rebound(Moment& now, LoneGuard& lone, double time_scale, double res
   now.known[at(u)] = 1;
   recorder_.hit_alone(lone.changes[0], contact, before_, now);
   if (!recorder_.ended()) end_lone(now, u, lone.key, time_scale, resolution);
+  return true;
+}
+
+bool Events::jump_alone(Moment& now, const Guard& guard, double time_scale, double resolution) {
+  if (recorder_.has_surface_sections() || recorder_.wants_transition(now.t())) return false;
+  act_.time_scale = time_scale;
+  event_.reset();
+  event_.guards.assign(1, guard);
+  if (!act_.jump_alone(now, guard, event_)) return false;
+  now.arrival = std::nan("");
+  now.guess.clear();
+  recorder_.happened(event_, now);
+  touched_.clear();
+  mark(event_);
+  recorder_.pass_due(now, resolution);
+  if (!recorder_.ended()) finish_chatter(now, time_scale, resolution);
   return true;
 }
 

@@ -30,16 +30,25 @@ class Events {
   /// The same for a guard that nobody shares the instant with; false, with nothing changed, where more must be looked
   /// at than its rates.
   bool happen(Moment& now, LoneGuard& lone, double time_scale, double resolution);
-  /// What is to be known of a guard in the mode of `now`.
-  LoneGuard lone_guard(const Moment& now, const Guard& guard);
+  /// The same for the jump of a guard; `is_free` must say so of the mode.
+  bool jump_alone(Moment& now, const Guard& guard, double time_scale, double resolution);
+  /// Whether jumps may leave the mode of `now`, whose series are there, as it is.
+  bool is_free(const Moment& now) { return act_.is_free(now) && series_.simple(); }
+  /// What is to be known of a guard in the mode of `now`. `line`: its function is constant + constant*t.
+  LoneGuard lone_guard(const Moment& now, const Guard& guard, bool line);
   /// Puts the state on the surfaces of these guards.
   void land(Moment& now, std::span<const Guard> guards) { act_.land(now, guards); }
+  /// Whether ordinary legs may look after jumps: their conditions are functions of states and time alone.
+  bool jumps_are_plain() const { return act_.jumps_are_plain(); }
+  /// After a step without event, where all conditions of jumps are clearly on their sides; false: `crossed` says more.
+  bool passes_no_jump(const Moment& now) { return act_.jumps().size() == 0 || act_.note_clear_signs(now); }
   /// After a step without event: jumps that have been crossed after all.
   std::vector<Guard> crossed(const Moment& now);
 
  private:
   void take(const RunOptions& options);
-  Change* find_change(Moment& now, LoneGuard& lone, char letter);
+  Change* find_change(Moment& now, LoneGuard& lone, Change& change, char letter, size_t sides);
+  bool step_in_time(Moment& now, LoneGuard& lone, double time_scale, double resolution);
   bool rebound(Moment& now, LoneGuard& lone, double time_scale, double resolution);
   void end_lone(Moment& now, int unknown, uint64_t key, double time_scale, double resolution);
   void follow(const Limit::Reached& reached, Moment& now, double resolution);
@@ -62,6 +71,7 @@ class Events {
   Chatter& chatter_;
   Recorder& recorder_;
   std::vector<int> touched_;
+  Mode before_step_;
   std::vector<double> before_;     // states before an impact
   std::vector<double> values_;     // of the functions of sections
   std::vector<char> touching_;     // per section: whether it touches zero at this event, whatever rounding says

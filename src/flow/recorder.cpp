@@ -135,6 +135,7 @@ Recorder::Recorder(const Program& program, const RunOptions& options, Trajectory
     has_surface_sections_ = has_surface_sections_ || kind == Section::Kind::on;
     has_item_sections_ = has_item_sections_ || kind == Section::Kind::jump || kind == Section::Kind::constraint;
     if (kind == Section::Kind::every) every_.push_back({.section = static_cast<int>(s)});
+    section_ends_.push_back("section '" + model_.sections[s].name + "'");
   }
   if (has_surface_sections_) section_shared_ = zeros_of_sections(model_);
   section_shared_.resize(model_.sections.size());
@@ -170,7 +171,7 @@ void Recorder::begin_run(const RunOptions& options, Trajectory& result) {
 void Recorder::start(const Moment& now, const Transition& first) {
   result_->start_time = options_->from;
   result_->start_state = options_->initial;
-  result_->start_mode = visible_mode(now.mode, model_.form.visible);
+  write_visible(now.mode, model_.form.visible, result_->start_mode);
   slides_ = std::count(result_->start_mode.switches.begin(), result_->start_mode.switches.end(), '0');
   last_event_ = paced_from_ = doubled_from_ = options_->from;
   if (!first.impulse.empty()) happened(first, now);
@@ -235,13 +236,13 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
       for (const JumpDone& j : transition.jumps) {
         if (j.jump != section.index || ended_) continue;
         if (point(static_cast<int>(s), transition.t, j.after, transition.after, transition.counters))
-          end_at(section, now);
+          end_at(static_cast<int>(s), now);
       }
     } else if (section.kind == Section::Kind::constraint) {
       const bool hit = std::any_of(transition.impulse.begin(), transition.impulse.end(),
                                    [&](const auto& i) { return i.first == section.index; });
       if (hit && !ended_ && point(static_cast<int>(s), transition.t, now.x, transition.after, transition.counters))
-        end_at(section, now);
+        end_at(static_cast<int>(s), now);
     }
   }
   if (ended_) return;
@@ -255,19 +256,13 @@ void Recorder::happened(const Transition& transition, const Moment& now) {
   }
 }
 
-void Recorder::describe(int i, char before, const Moment& now, Change& change) const {
-  const auto letter = [](char c) { return c == '=' ? '0' : c; };
-  const char after = now.mode.switches[at(i)];
-  const bool seen = i < model_.form.visible;
-  change.slides = seen && after == '0' && before != '0';
-  change.shown = seen && letter(before) != letter(after);
+void Recorder::describe(const Mode& before, const Moment& now, Change& change) const {
+  const std::vector<Event> events = events_of({.before = before, .after = now.mode}, model_);
+  for (int i = 0; i < model_.form.visible; ++i)
+    change.slides = change.slides || (now.mode.switches[at(i)] == '0' && before.switches[at(i)] != '0');
+  change.shown = !events.empty();
   if (!change.shown) return;
-  Event& event = change.event;
-  event.kind = kind_of_change(letter(before), letter(after));
-  event.on = {model_.form.switches[at(i)].name};
-  write_visible(now.mode, model_.form.visible, event.after);
-  event.before = event.after;
-  event.before.switches[at(i)] = letter(before);
+  change.event = events.front();
   change.after = {now.mode, now.counters, {}, now.guess};
 }
 
@@ -299,7 +294,7 @@ void Recorder::hit_alone(Change& change, int contact, std::span<const double> be
   for (size_t s = 0; s < model_.sections.size(); ++s) {
     const Section& section = model_.sections[s];
     if (section.kind != Section::Kind::constraint || section.index != contact || ended_) continue;
-    if (point(static_cast<int>(s), now.t(), now.x, now.mode, now.counters)) end_at(section, now);
+    if (point(static_cast<int>(s), now.t(), now.x, now.mode, now.counters)) end_at(static_cast<int>(s), now);
   }
 }
 
@@ -316,14 +311,14 @@ void Recorder::say(const std::string& message) {
     result_->messages.push_back(message);
 }
 
-void Recorder::finish(Why why, std::string message, const Moment& now) {
+void Recorder::finish(Why why, std::string_view message, const Moment& now) {
   if (ended_) return;
   ended_ = true;
   result_->end.why = why;
-  result_->end.message = std::move(message);
+  result_->end.message = message;
   result_->end.t = why == Why::time ? options_->until : now.t();
   result_->end.state = now.x;
-  result_->end.mode = visible_mode(now.mode, model_.form.visible);
+  write_visible(now.mode, model_.form.visible, result_->end.mode);
   result_->last.mode = now.mode;
   result_->last.counters = now.counters;
 }
@@ -485,7 +480,6 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
   std::vector<double>& x = x_;
   x.resize(now.x.size());
   for (const Point& p : points) {
-    const Section& section = model_.sections[at(p.section)];
     double t = piece.start + p.tau;
     if (p.every >= 0) {
       Every& e = every_[at(p.every)];
@@ -499,7 +493,7 @@ void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now,
     keep(piece, now);
     now.x = x;
     now.clock.set(t);
-    return end_at(section, now);
+    return end_at(p.section, now);
   }
 }
 
@@ -521,7 +515,7 @@ void Recorder::pass_those_due(const Moment& now, double resolution) {
   for (Every& e : every_) {
     while (!ended_ && direction_ * now.clock.until(e.due) <= 4 * resolution) {
       const double t = take_due(e);
-      if (point(e.section, t, now.x, now.mode, now.counters)) end_at(model_.sections[at(e.section)], now);
+      if (point(e.section, t, now.x, now.mode, now.counters)) end_at(e.section, now);
     }
   }
 }
@@ -546,17 +540,17 @@ bool Recorder::is_wanted(int s, int sign) const {
 
 void Recorder::pass_here(int s, int sign, const Moment& now, double resolution) {
   if (ended_ || !counts(s, now.t(), sign, resolution)) return;
-  if (point(s, now.t(), now.x, now.mode, now.counters)) end_at(model_.sections[at(s)], now);
+  if (point(s, now.t(), now.x, now.mode, now.counters)) end_at(s, now);
 }
 
 void Recorder::leap(int s, int sign, const std::vector<double>& x, const Moment& now, double resolution) {
   const bool crosses = std::exchange(section_sign_[at(s)], sign) * sign < 0;
   if (!crosses || ended_ || has_told(s, now.t(), resolution) || !is_wanted(s, sign)) return;
-  if (point(s, now.t(), x, now.mode, now.counters)) end_at(model_.sections[at(s)], now);
+  if (point(s, now.t(), x, now.mode, now.counters)) end_at(s, now);
 }
 
-void Recorder::end_at(const Section& section, const Moment& now) {
-  finish(counted_out_ ? Why::count : Why::stop, "section '" + section.name + "'", now);
+void Recorder::end_at(int s, const Moment& now) {
+  finish(counted_out_ ? Why::count : Why::stop, section_ends_[at(s)], now);
 }
 
 bool Recorder::point(int s, double t, const std::vector<double>& x, const Mode& mode,

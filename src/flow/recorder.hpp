@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flow/act.hpp"
@@ -57,10 +58,10 @@ class Recorder {
   void count_step() { ++result_->cost.steps; }
   /// A transition has happened; it is counted, told and kept, and sections on its contacts and jumps are passed.
   void happened(const Transition& transition, const Moment& now);
-  /// The same of a change of one switch that `describe` has filled, where nobody wants a transition.
+  /// The same of a change of switches that `describe` has filled, where nobody wants a transition.
   void happened_alone(Change& change, const Moment& now);
-  /// What is told of the change of switch i from this letter, by which the mode has become that of `now`.
-  void describe(int i, char before, const Moment& now, Change& change) const;
+  /// What is told of the change of switches from this mode to that of `now`.
+  void describe(const Mode& before, const Moment& now, Change& change) const;
   /// The same for the rebound of a contact, alone, from this state.
   void describe_hit(int contact, const Moment& now, Change& change) const;
   void hit_alone(Change& change, int contact, std::span<const double> before, const Moment& now);
@@ -73,7 +74,7 @@ class Recorder {
   bool tells(double t) const { return tells_events() || wants_transition(t); }
   void count(double t, long slides);
   void say(const std::string& message);
-  void finish(Why why, std::string message, const Moment& now);
+  void finish(Why why, std::string_view message, const Moment& now);
   /// Steps cannot go on for this reason; where the state has grown large meanwhile, that is the end.
   void stall(std::string cause, const Moment& now);
   /// Steps have become too short: at a singularity, or where they are what they were at the start and time is large.
@@ -162,7 +163,7 @@ class Recorder {
   bool counts(int section, double t, int sign, double resolution);
   bool has_told(int section, double t, double resolution) const;
   bool is_wanted(int section, int sign) const;
-  void end_at(const Section& section, const Moment& now);
+  void end_at(int s, const Moment& now);
   void look_at_pace(const Moment& now);
   void look_at_doubling(const Moment& now, double left);
   void tell(const Mode& mode, const std::vector<double>& counters, const std::vector<double>& guess);
@@ -187,6 +188,7 @@ class Recorder {
   std::vector<Every> every_;
   std::vector<double> every_for_;  // parameters under which those intervals hold
   bool has_surface_sections_ = false, has_item_sections_ = false;
+  std::vector<std::string> section_ends_;  // what is said of a run that ends there
   std::vector<SharedZero> section_shared_;
   std::vector<int> section_sign_;
   std::vector<double> section_seen_;

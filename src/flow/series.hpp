@@ -138,6 +138,14 @@ class Series {
     mode_.switches[static_cast<size_t>(u)] = letter;
     enter(order);
   }
+  /// To another mode, as if by way of a third one.
+  void go_through(Plan* third, Plan* to, const Mode& mode) {
+    if (third->order == 0) third->order = plan_->order;
+    const bool stays = plan_ == to;
+    plan_ = to;
+    mode_ = mode;
+    if (!stays) enter(third->order);
+  }
   /// Whether nothing but its letters and what it slides on has to be known to go on in the current mode.
   bool simple() const { return plain() && plan_->keeps_all && tape_->slope_affine && plan_->blocks.empty(); }
   /// A number of the current mode, of its own as long as this exists, and of the parameters that are bound.

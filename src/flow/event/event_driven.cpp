@@ -44,9 +44,7 @@ class EventEngine {
       if (outcome == Clusters::Outcome::end) continue;
       if (outcome == Clusters::Outcome::step && legs != Leg::event) step();
       if (!guards_.empty() && !recorder_.ended()) {
-        rough_steps_ = 0;
-        after_event_ = true;
-        smooth_.restart();
+        begin_event();
         events_.happen(now_, guards_, time_scale(), resolution());
       }
       recorder_.step(now_);
@@ -82,7 +80,8 @@ class EventEngine {
     longest_natural_ = rest_scale_ = 0;
     balanced_at_ = std::nan("");
     after_event_ = true;
-    may_be_ordinary_ = options.legs && direction_ > 0 && events_.jumps().size() == 0 && !options.stiff && !clusters_;
+    may_be_ordinary_ = options.legs && direction_ > 0 && events_.jumps_are_plain() && !options.stiff && !clusters_;
+    ticks_ = std::isfinite(events_.jumps().next_tick());
     horizon_ = std::abs(options.until - options.from);
     longest_leg_ = 1000 * recorder_.shortest_interval();
     leaps_ = may_leap();
@@ -90,9 +89,6 @@ class EventEngine {
   }
 
   void start() {
-    now_.mode.switches.assign(at(program_.switches()), '+');
-    now_.mode.constraints.assign(at(program_.constraints()), 'o');
-    now_.counters.assign(at(model_.form.counter_values), 0.0);
     events_.start(now_, [this] { return first_scale(); });
   }
 
@@ -106,8 +102,8 @@ class EventEngine {
 
   Moment first_moment() const {
     Moment first{.x = options_->initial,
-                 .counters = std::vector<double>(now_.counters.size(), 0.0),
-                 .mode = {std::string(now_.mode.switches.size(), '+'), std::string(now_.mode.constraints.size(), 'o')}};
+                 .counters = std::vector<double>(at(model_.form.counter_values), 0.0),
+                 .mode = {std::string(at(program_.switches()), '+'), std::string(at(program_.constraints()), 'o')}};
     first.clock.set(options_->from);
     return first;
   }
@@ -213,10 +209,14 @@ class EventEngine {
         return Leg::made;
       }
       if (first) {
-        if (!end_leg(*first)) return Leg::event;
+        if (!end_leg(*mode, *first)) return Leg::event;
         mode = leg_modes_.of(now_, smooth_, watches_, events_);
+      } else if (ticks_ && add_ticks()) {
+        if (!tick(*mode)) return Leg::event;
       } else {
         recorder_.drifted(now_.mode, smooth_.series().project(now_.x, now_.t(), now_.counters));
+        if (!events_.passes_no_jump(now_)) guards_ = events_.crossed(now_);
+        if (!guards_.empty()) return Leg::event;
       }
       recorder_.step(now_);
       if (recorder_.ended()) return Leg::made;
@@ -227,16 +227,17 @@ class EventEngine {
   /// Up to the first zero, or as long as the series carry; 0 where the leg is not ordinary.
   double ordinary_length(LegMode& mode, double natural, LegWatch*& first) {
     const double t = std::abs(now_.t()), scale = smooth_.time_scale();
-    const double longest = std::min(now_.clock.until(options_->until), longest_leg_),
+    const double longest = ticks_ ? longest_step() : std::min(now_.clock.until(options_->until), longest_leg_),
                  length = std::min(natural, longest);
     const double longest_natural = std::max(longest_natural_, std::min(natural, horizon_));
-    if (!(natural >= std::max(shortest_step_bits * eps * t, 1e-300)) || !(scale > 0)) return 0;
+    if (!(natural >= std::max(shortest_step_bits * eps * t, 1e-300)) || !(scale > 0) || !(length > 0)) return 0;
     if (natural < shrunk_share * longest_natural) return 0;
     leg_is_short_ = length < std::max(short_of_run * horizon_, short_of_longest * longest_natural);
     if (leg_is_short_ && (short_steps_ + 1) % few_blind_steps == 0) return 0;
     const double resolved = same_time_bits * eps * std::max(t, scale * same_time_share);
-    if (!find_alone(mode, now_, smooth_.order(), length, resolved, first)) return 0;
+    if (!find_alone(mode, now_, events_.jumps(), smooth_.order(), length, resolved, first)) return 0;
     const double tau = first ? first->watch.root : length;
+    if (first && ticks_ && ticks_after(tau, 4 * resolved)) return 0;
     const bool quiet = smooth_.is_quiet(tau);
     if (quiet && !smooth_.trusts_quietly(tau)) return 0;
     if (recorder_.has_surface_sections()) find_sections(tau, false);
@@ -252,17 +253,14 @@ class EventEngine {
     short_steps_ = leg_is_short_ ? short_steps_ + 1 : 0;
     longest_natural_ = std::max(longest_natural_, std::min(natural, horizon_));
     if (first && !crossings_.empty()) recorder_.wait_for_event(crossings_, tau, resolution());
-    if (leg_is_read_) recorder_.pass(smooth_.piece(), crossings_, now_, resolution(), first && leaps_);
+    const bool happens = first ? leaps_ : ticks_ && ticks_after(tau, resolution());
+    if (leg_is_read_) recorder_.pass(smooth_.piece(), crossings_, now_, resolution(), happens);
     if (recorder_.ended()) return;
     recorder_.slid(now_.mode, tau);
     if (recorder_.wants_pieces()) recorder_.keep(smooth_.piece(), now_);
     now_.arrival = first ? watches_.arrival(first->watch, smooth_, tau) : std::nan("");
     const std::vector<double>& end = smooth_.end();
-    if (!first && tau >= now_.clock.until(options_->until)) {
-      now_.clock.set(options_->until);
-    } else {
-      now_.clock.advance(tau);
-    }
+    move_clock(tau, first == nullptr);
     smooth_.accept(tau, natural, mode.controlled);
     std::copy(end.begin(), end.end(), now_.x.begin());
     after_event_ = false;
@@ -272,15 +270,30 @@ class EventEngine {
   }
 
   /// What happens at the end of the leg, if rates tell it.
-  bool end_leg(LegWatch& first) {
+  bool end_leg(const LegMode& mode, LegWatch& first) {
+    begin_event();
+    const double resolved = resolution();
+    const bool alone = first.watch.root > resolved;  // otherwise what was zero before may be known to be so still
+    const bool jumps = mode.jumps && first.watch.guard.kind == GuardKind::jump;
+    if (alone && jumps && events_.jump_alone(now_, first.watch.guard, smooth_.time_scale(), resolved)) return true;
+    if (alone && !jumps && events_.happen(now_, first.lone, smooth_.time_scale(), resolved)) return true;
+    guards_.assign(1, first.watch.guard);
+    return false;
+  }
+
+  /// The tick of a clock, if it is the only one and its jump is simple.
+  bool tick(const LegMode& mode) {
+    begin_event();
+    if (guards_.size() != 1 || !mode.jumps) return false;
+    if (!events_.jump_alone(now_, guards_[0], smooth_.time_scale(), resolution())) return false;
+    guards_.clear();
+    return true;
+  }
+
+  void begin_event() {
     rough_steps_ = 0;
     after_event_ = true;
     smooth_.restart();
-    const double resolved = resolution();
-    const bool alone = first.watch.root > resolved;  // otherwise what was zero before may be known to be so still
-    if (alone && events_.happen(now_, first.lone, smooth_.time_scale(), resolved)) return true;
-    guards_.assign(1, first.watch.guard);
-    return false;
   }
 
   /// The series of `now_`, after others, and what is watched on them.
@@ -479,7 +492,8 @@ class EventEngine {
     const double tau = piece.length;
     if (first && !crossings_.empty()) recorder_.wait_for_event(crossings_, tau, resolution());
     if (!model_.sections.empty())
-      recorder_.pass(piece, crossings_, now_, resolution(), (first && may_leap()) || ticks_after(tau));
+      recorder_.pass(piece, crossings_, now_, resolution(),
+                     (first && may_leap()) || (ticks_ && ticks_after(tau, resolution())));
     if (recorder_.ended()) return;
     recorder_.slid(now_.mode, std::abs(tau));
     if (recorder_.wants_pieces()) recorder_.keep(piece, now_, smooth_.series().held_values());
@@ -493,9 +507,7 @@ class EventEngine {
     if (first) watches_.found_at(tau, resolved, guards_);
     const bool by_series = natural > 0;  // not along a stiff step, whose functions are sampled
     now_.arrival = first && by_series && guards_.size() == 1 ? watches_.arrival(*first, smooth_, tau) : std::nan("");
-    if (events_.jumps().size() > 0) {
-      for (const int k : events_.jumps().ticking(now_.t(), resolved)) guards_.push_back({GuardKind::clock, k, 0});
-    }
+    if (ticks_) add_ticks();
     if (std::abs(tau) > resolved) std::fill(now_.known.begin(), now_.known.end(), 0);
     for (size_t s = 0; s < next_sign_.size(); ++s) recorder_.set_section_sign(s, next_sign_[s]);
     if (recorder_.has_grown(now_) || !guards_.empty()) return;
@@ -509,9 +521,16 @@ class EventEngine {
     return events_.jumps().size() > 0 || std::any_of(model_.form.gaps.begin(), model_.form.gaps.end(),
                                                      [](const Gap& gap) { return gap.degree == 2; });
   }
-  bool ticks_after(double tau) {
-    const double tick = events_.jumps().next_tick();
-    return std::isfinite(tick) && std::abs(now_.clock.until(tick) - tau) <= resolution();
+  /// Whether a clock ticks that much after now, up to `resolved`.
+  bool ticks_after(double tau, double resolved) {
+    return std::abs(now_.clock.until(events_.jumps().next_tick()) - tau) <= resolved;
+  }
+  /// Clocks that tick here join the guards. Whether there are any.
+  bool add_ticks() {
+    const double resolved = resolution();
+    if (!(events_.jumps().next_tick() <= now_.t() + resolved)) return false;
+    for (const int k : events_.jumps().ticking(now_.t(), resolved)) guards_.push_back({GuardKind::clock, k, 0});
+    return true;
   }
 
   void found_here() {
@@ -522,7 +541,7 @@ class EventEngine {
   void move_clock(double tau, bool free) {
     if (free && std::abs(tau) >= std::abs(now_.clock.until(options_->until))) {
       now_.clock.set(options_->until);
-    } else if (ticks_after(tau)) {
+    } else if (ticks_ && ticks_after(tau, resolution())) {
       now_.clock.set(events_.jumps().next_tick());
     } else {
       now_.clock.advance(tau);
@@ -676,7 +695,8 @@ class EventEngine {
   bool leaps_ = false;                    // may_leap()
   bool leg_is_short_ = false;             // no share of the run
   bool leg_is_read_ = false;              // a section is met on it
-  bool may_be_ordinary_ = false;          // forward in time, without jumps, as a whole
+  bool may_be_ordinary_ = false;          // forward in time, as a whole, with jumps on what is plain
+  bool ticks_ = false;                    // jumps have clocks
   bool after_event_ = true;            // the step after an event is a Taylor step: it knows which coefficients vanish
   double balanced_at_ = std::nan("");  // when states were last put into balance
   std::vector<int> determinants_, determinants_at_end_;

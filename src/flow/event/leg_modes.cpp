@@ -38,27 +38,38 @@ LegMode* LegModes::of(const Moment& now, Smooth& smooth, Watches& watches, Event
   for (size_t i = 0; i < watches.all().size(); ++i) {
     const Watch& w = watches.all()[i];
     const bool constraint = w.guard.kind == GuardKind::gap || w.guard.kind == GuardKind::lambda;
+    const bool jump = w.guard.kind == GuardKind::jump;
     mode.watches.push_back({.watch = w,
-                            .unknown = constraint ? program_.switches() + w.guard.item : w.guard.item,
+                            .unknown = jump         ? -1
+                                       : constraint ? program_.switches() + w.guard.item
+                                                    : w.guard.item,
                             .noise = w.guard.kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : 0,
                             .terms = is_line(tape, controlled[i].output) ? 2 : at(series.order()) + 1});
   }
   for (const WatchedSeries& w : controlled) {  // lines have no last terms
     if (!is_line(tape, w.output)) mode.controlled.push_back(w);
   }
-  for (LegWatch& w : mode.watches) w.lone = events.lone_guard(now, w.watch.guard);
+  for (LegWatch& w : mode.watches) w.lone = events.lone_guard(now, w.watch.guard, w.terms == 2);
+  mode.jumps = events.jumps().size() > 0 && events.is_free(now);
   mode.binding = series.binding();
   return &mode;
 }
 
-bool find_alone(LegMode& mode, const Moment& now, int order, double h, double resolution, LegWatch*& first) {
+bool find_alone(LegMode& mode, const Moment& now, const Jumps& jumps, int order, double h, double resolution,
+                LegWatch*& first) {
   double reach = h;
   std::array<double, largest_order + 1> shifted;
   first = nullptr;
   for (LegWatch& leg : mode.watches) {
     Watch& w = leg.watch;
     const size_t count = std::min(at(order) + 1, leg.terms);
-    w.known = w.offset != 0 && !(w.c[0] * w.offset > 0) ? 0 : now.known[at(leg.unknown)];
+    if (leg.unknown >= 0) {
+      w.known = w.offset != 0 && !(w.c[0] * w.offset > 0) ? 0 : now.known[at(leg.unknown)];
+    } else {
+      const size_t k = at(w.guard.item);
+      w.known = jumps.at_zero(k) ? 1 : 0;
+      w.sign = w.guard.side = jumps.side(k);
+    }
     const double* c = w.c;
     if (w.offset != 0) {
       std::copy_n(c, count, shifted.data());
@@ -69,6 +80,7 @@ bool find_alone(LegMode& mode, const Moment& now, int order, double h, double re
     const Root root = first_root(c, count, reach + resolution, w.known, leg.noise);
     if (root.kind == RootKind::none) continue;
     if (root.kind == RootKind::tangent) return false;
+    if (leg.unknown < 0 && !jumps.wanted(at(w.guard.item), root.sign_after)) return false;
     w.root = root.at > reach ? reach : root.at;
     // Whether they are one event is for others to say.
     if (first && std::abs(w.root - first->watch.root) <= resolution) return false;

@@ -14,7 +14,7 @@ namespace saltus {
 
 struct LegWatch {
   Watch watch;
-  int unknown = 0;   ///< that of its switch or constraint
+  int unknown = 0;   ///< that of its switch or constraint; -1: the condition of a jump
   double noise = 0;  ///< of its series
   size_t terms = 0;  ///< that its series has at most
   LoneGuard lone;
@@ -24,6 +24,7 @@ struct LegMode {
   long binding = -1;  ///< of the parameters it was made with
   std::vector<LegWatch> watches;
   std::vector<WatchedSeries> controlled;
+  bool jumps = false;  ///< may leave it as it is
 };
 
 class LegModes {
@@ -40,6 +41,7 @@ class LegModes {
 
 /// The ordinary case of Watches::find_first, forward in time: everything is on its side at the beginning, and one zero
 /// or none is found, which nothing else shares its time with. False where more must be looked at.
-bool find_alone(LegMode& mode, const Moment& now, int order, double h, double resolution, LegWatch*& first);
+bool find_alone(LegMode& mode, const Moment& now, const Jumps& jumps, int order, double h, double resolution,
+                LegWatch*& first);
 
 }  // namespace saltus
