@@ -157,6 +157,9 @@ std::optional<CurvePoint> OrbitCurve::kept_apart(const CurvePoint& from) {
 
 Followed OrbitCurve::functions() {
   return {.equations = [this](const Vec& z, Vec& r, Mat& J) { return problem_.equations(z, r, J); },
+          .large = [this] { return problem_.large(); },
+          .large_equations = [this](const Vec& z, Vec& r,
+                                    LargeSlopes& slopes) { return problem_.large_equations(z, r, slopes); },
           .residual = [this](const Vec& z, Vec& r) { return problem_.residual(z, r); },
           .scale = [this] { return problem_.scale(); },
           .tests = [this](const CurvePoint& p) { return tests(p); },

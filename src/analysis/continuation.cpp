@@ -25,6 +25,54 @@ bool changes(const Test& a, const Test& b) {
   return std::isfinite(a.value) && std::isfinite(b.value) && a.value != 0 && (a.value > 0) != (b.value > 0);
 }
 
+/// [F_z; border] of what is followed at a point: one matrix, or what stands for it.
+class BorderedSlopes {
+ public:
+  BorderedSlopes(const Followed& followed, const Vec& border, const Vec& scale)
+      : followed_(followed), border_(border), scale_(scale), large_(followed.large && followed.large()) {}
+
+  /// At z; false where they are not to be had.
+  bool form(const Vec& z, Vec& r) {
+    if (large_) return followed_.large_equations(z, r, slopes_);
+    if (!followed_.equations(z, r, J_)) return false;
+    const Index n = z.size();
+    Mat B(n, n);
+    B.topRows(n - 1) = J_;
+    B.row(n - 1) = border_.transpose();
+    lu_.factor(B);
+    return true;
+  }
+  /// y with F_z y = r and border.y = value.
+  Vec solve(const Vec& r, double value) const {
+    if (large_) return slopes_.solve(border_.cwiseProduct(scale_), r, value).cwiseProduct(scale_);
+    Vec right(r.size() + 1);
+    right.head(r.size()) = r;
+    right[r.size()] = value;
+    return lu_.solve(right);
+  }
+  /// det [F_z; t] in units of the scale, rows of length one.
+  double orientation(const Vec& tangent) const {
+    if (large_) return slopes_.orientation(tangent);
+    const Index n = tangent.size();
+    Mat S(n, n);
+    S.topRows(n - 1) = J_ * scale_.asDiagonal();
+    for (Index i = 0; i + 1 < n; ++i) {
+      const double length = S.row(i).norm();
+      if (length > 0) S.row(i) /= length;
+    }
+    S.row(n - 1) = tangent.transpose();
+    return Lu(S).determinant();
+  }
+
+ private:
+  const Followed& followed_;
+  const Vec &border_, &scale_;
+  bool large_;
+  Mat J_;
+  Lu lu_;
+  LargeSlopes slopes_;
+};
+
 }  // namespace
 
 /// Newton on [F(z); border.z = value]. The tangent of the answer points along `along`.
@@ -34,22 +82,13 @@ std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double 
   const Vec& scale = scale_;
   const Index n = z.size();
   Vec r;
-  Mat J, B(n, n);
-  Vec rhs(n);
-  std::optional<Lu> lu;
+  BorderedSlopes slopes(followed_, border, scale);
   double last = HUGE_VAL;
   bool contracts = true;  // with the matrix as it is
   for (int iteration = 0; iteration < most_iterations; ++iteration) {
     const bool chord = rough && followed_.residual && contracts && last < near_enough;
-    if (chord ? !followed_.residual(z, r) : !followed_.equations(z, r, J)) return std::nullopt;
-    if (!chord) {
-      B.topRows(n - 1) = J;
-      B.row(n - 1) = border.transpose();
-      lu.emplace(B);
-    }
-    rhs.head(n - 1) = -r;
-    rhs[n - 1] = value - border.dot(z);
-    const Vec step = lu->solve(rhs);
+    if (chord ? !followed_.residual(z, r) : !slopes.form(z, r)) return std::nullopt;
+    const Vec step = slopes.solve(-r, value - border.dot(z));
     if (!step.allFinite()) return std::nullopt;
     const double size = step.cwiseQuotient(scale).norm();
     if (size > 0.5 || (iteration > 2 && size > 2 * last && size > 1e-9)) return std::nullopt;
@@ -63,21 +102,11 @@ std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double 
     last = size;
     if (!done) continue;
     CurvePoint out{.z = z, .tangent = Vec::Zero(n), .iterations = iteration + 1};
-    Vec e = Vec::Zero(n);
-    e[n - 1] = 1;
-    Vec t = lu->solve(e);
+    const Vec t = slopes.solve(Vec::Zero(n - 1), 1);
     if (!t.allFinite()) return std::nullopt;
     out.tangent = t.cwiseQuotient(scale).normalized();
     if (out.tangent.dot(along) < 0) out.tangent = -out.tangent;
-    // det [F_z; t] in units of the scale, rows of length one.
-    Mat S(n, n);
-    S.topRows(n - 1) = J * scale.asDiagonal();
-    for (Index i = 0; i + 1 < n; ++i) {
-      const double length = S.row(i).norm();
-      if (length > 0) S.row(i) /= length;
-    }
-    S.row(n - 1) = out.tangent.transpose();
-    out.orientation = Lu(S).determinant();
+    out.orientation = slopes.orientation(out.tangent);
     return out;
   }
   return std::nullopt;

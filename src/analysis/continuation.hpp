@@ -31,7 +31,8 @@ struct Test {
 struct CurvePoint {
   Vec z;
   Vec tangent;             ///< unit, in units of the scale
-  double orientation = 0;  ///< determinant of [F_z; t], its rows of length one: changes sign where curves meet
+  double orientation = 0;  ///< determinant of [F_z; t], its rows of length one, or what is left of it: changes sign
+                           ///< where curves meet
   int iterations = 0;
 
   /// The same point, walked through the other way.
@@ -58,10 +59,22 @@ struct Passage {
   std::string why, detail;  ///< if it ends
 };
 
+/// [F_z; border] where F_z is too large to be one matrix; unknowns and border in units of the scale.
+struct LargeSlopes {
+  /// y with F_z y = r and border.y = value.
+  std::function<Vec(const Vec& border, const Vec& r, double value)> solve;
+  /// Zero where the determinant is, and of its sign.
+  std::function<double(const Vec& border)> orientation;
+};
+
 /// What is followed. All functions see the problem as it stands: `pass` may change it.
 struct Followed {
   /// F and F_z; false where they are not to be had.
   std::function<bool(const Vec& z, Vec& r, Mat& J)> equations;
+  /// Whether F_z is too large to be one matrix now; may be left out.
+  std::function<bool()> large{};
+  /// Then F, and F_z as it is; false where they are not to be had.
+  std::function<bool(const Vec& z, Vec& r, LargeSlopes& slopes)> large_equations{};
   /// Whether F_z is made of differences: what a step leaves undone is then more than its square.
   bool slopes_differ = false;
   /// F alone, in the units of the last F_z, where that is less work; may be left out.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
+#include "analysis/special_curve.hpp"
 #include "base/index.hpp"
 #include "expr/diff.hpp"
 #include "flow/parameter_directions.hpp"
@@ -153,6 +155,24 @@ void OrbitProblem::prepare_legs() {
 bool OrbitProblem::equations(const Vec& z, Vec& r, Mat& J) {
   put(z);
   return shooting_->equations(legs_, closing_, t0_, start_by_, -1, r, J);
+}
+
+bool OrbitProblem::large_equations(const Vec& z, Vec& r, LargeSlopes& slopes) {
+  put(z);
+  std::vector<LegSlopes> of_legs;
+  if (!shooting_->equations(legs_, closing_, t0_, -1, r, of_legs)) return false;
+  const auto chain =
+      std::make_shared<LegChain>(*shooting_, legs_, closing_, of_legs, scale_, Vec::Zero(r.size()), start_by_);
+  slopes.solve = [chain](const Vec& border, const Vec& right, double value) {
+    chain->set_border(border);
+    const LegChain::RightSide reduced = chain->reduce(right, value);
+    return chain->expand(reduced, Lu(chain->ends()).solve(reduced.ends));
+  };
+  slopes.orientation = [chain](const Vec& border) {
+    chain->set_border(border);
+    return chain->sign() * Lu(unit_rows(chain->ends())).determinant();
+  };
+  return true;
 }
 
 bool OrbitProblem::residual(const Vec& z, Vec& r) {

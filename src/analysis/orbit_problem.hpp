@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/continuation.hpp"
 #include "analysis/jump_watch.hpp"
+#include "analysis/leg_chain.hpp"
 #include "analysis/orbit.hpp"
 #include "analysis/signature.hpp"
 #include "analysis/spectrum.hpp"
@@ -90,6 +92,9 @@ class OrbitProblem {
   void restore(const Frozen& frozen);
 
   bool equations(const Vec& z, Vec& r, Mat& J);
+  /// Whether legs are so many that they are eliminated one after the other, and the equations for that.
+  bool large() const { return followed_.size() == 1 && LegChain::fits(legs_); }
+  bool large_equations(const Vec& z, Vec& r, LargeSlopes& slopes);
   /// The residual alone, in the units of the last equations.
   bool residual(const Vec& z, Vec& r);
   Vec scale() const { return scale_; }

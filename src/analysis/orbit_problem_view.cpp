@@ -12,7 +12,7 @@ namespace saltus {
 
 bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
   Vec r;
-  Mat J;
+  std::vector<LegSlopes> slopes;
   put(z);
   std::vector<std::vector<LegGuard>> guards;
   if (monitors) guards = guards_of_legs();
@@ -22,7 +22,7 @@ bool OrbitProblem::view(const Vec& z, OrbitView& out, bool monitors) {
     for (const LegGuard& g : of_leg) plain.push_back(g.guard);
     for (size_t k = 0; k < model_.form.jumps.size(); ++k) plain.push_back({GuardKind::jump, static_cast<int>(k), 0});
   }
-  if (!shooting_->equations(legs_, closing_, t0_, start_by_, -1, r, J, &out.shot)) return false;
+  if (!shooting_->equations(legs_, closing_, t0_, -1, r, slopes, &out.shot)) return false;
   out.legs = legs_;
   out.t0 = t0_;
   out.period = period_of(z);

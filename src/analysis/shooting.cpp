@@ -767,7 +767,7 @@ Mat Shooting::matrix_of(const std::vector<Leg>& legs, const Closing& closing, co
     }
     if (leg.end == Leg::End::phase) {
       J.row(row + n).setZero();
-      J.block(row + n, 0, 1, n) = closing.normal.transpose() / phase_unit(closing);
+      J.block(row + n, 0, 1, n) = phase_row(closing);
     }
     for (Index s = 0; last && s < n; ++s) {
       if (!closing.free[static_cast<size_t>(s)]) continue;

@@ -110,6 +110,8 @@ class Shooting {
   /// The matrix of such slopes: rows and columns leg by leg, then columns of the parameters followed.
   Mat matrix_of(const std::vector<Leg>& legs, const Closing& closing, const std::vector<LegSlopes>& slopes,
                 const Vec& start_by = {}) const;
+  /// How the phase of the first state moves with it, where that ends the last leg.
+  Mat phase_row(const Closing& closing) const { return closing.normal.transpose() / phase_unit(closing); }
   /// The legs of a run from where they begin: what is left to find are their tangents.
   void take_flights(const std::vector<Leg>& legs, double t0, const Trajectory& run);
   /// The residual alone, in the units in which the equations were last formed.

@@ -34,6 +34,7 @@ Mat unit_rows(Mat A) {
 Followed special_curve(Followed branch, KeptTest equations, std::function<std::vector<Test>(const CurvePoint&)> tests,
                        std::function<bool(const std::string& type, const Located&)> add) {
   branch.equations = std::move(equations);
+  branch.large = {};
   branch.residual = {};
   branch.slopes_differ = true;
   branch.tests = std::move(tests);

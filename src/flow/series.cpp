@@ -20,6 +20,8 @@ long next_binding() {
   return ++last;
 }
 
+size_t operations(const ModeTape& tape) { return tape.flow.free.size() + tape.flow.bound.size(); }
+
 }  // namespace
 
 Series::Series(const Program& program, std::span<const double> parameters, int order)
@@ -50,6 +52,7 @@ void Series::bind(std::span<const double> parameters) {
 void Series::reset() {
   for (auto& [mode, plan] : plans_) {
     plan->order = 0;
+    if (plan->has_formula && !scheduled_at_once(*plan->tape)) forget_schedule(*plan);
     for (Block& block : plan->blocks) {
       if (block.singular) plan->slope_known = plan->ready = false;
       block.held.clear();
@@ -215,15 +218,31 @@ void Series::set_mode(const Mode& mode, int u, char letter) {
   set_mode(trial_);
 }
 
-/// A mode that is expanded often gets a schedule, and machine code for it. When the schedule is made does not depend on
-/// `native`: so no result does.
+/// From how many expansions on the current mode comes back often.
+size_t Series::often() const { return 8 + operations(*tape_) / 50; }
+
+/// Large models come in many modes, most of which are not seen again.
+bool Series::scheduled_at_once(const ModeTape& tape) const {
+  constexpr size_t few = 400;
+  return shares_sides_ || operations(tape) <= few;
+}
+
+/// A mode gets a schedule at once, or when it is expanded often. When it is made does not depend on `native`: so no
+/// result does.
 void Series::consider_schedule(int order) {
-  const size_t often = 8 + (tape_->flow.free.size() + tape_->flow.bound.size()) / 50;
   constexpr int of_a_step = 5;  // choices of modes look at lower orders
-  if (shares_sides_ ? order < of_a_step : plan_->uses < often) return;
+  if (shares_sides_ ? order < of_a_step : plan_->uses < often() && !scheduled_at_once(*tape_)) return;
   make_schedule(*plan_);
   work_->flow.enter(plan_->schedule);
-  if (native_ == Native::automatic) compile(true);
+  if (shares_sides_ && native_ == Native::automatic) compile(true);
+}
+
+/// Formulas for unknowns and equations that are solved need not give the same last bits: which of them a run uses does
+/// not depend on the runs before it.
+void Series::forget_schedule(Plan& plan) {
+  plan.uses = 0;
+  plan.scheduled = plan.has_formula = plan.ready = plan.compile_tried = plan.compiled = false;
+  plan.peaks.clear();
 }
 
 void Series::compile(bool known) {
@@ -232,10 +251,13 @@ void Series::compile(bool known) {
   if (plan_->compiled) work_->reached = -1;  // machine code begins with its own coefficients
 }
 
+/// Code that others have made is taken when a mode comes back often.
 void Series::consider_native() {
   constexpr size_t worthwhile = 10'000;  // compiling takes as long as some 10 000 expansions
-  const bool due = native_ == Native::on || plan_->uses >= worthwhile;
-  if (due && plan_->scheduled) compile(false);
+  if (!plan_->scheduled) return;
+  const size_t uses = plan_->uses, some = shares_sides_ ? 1 : often();
+  if (uses >= (native_ == Native::on ? some : worthwhile)) return compile(false);
+  if (uses == some && !shares_sides_) compile(true);
 }
 
 /// What the schedule takes for constant has no series but those that the last mode with these formulas left.

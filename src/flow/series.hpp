@@ -282,7 +282,7 @@ class Series {
     std::vector<double*> pinned;               ///< rates of the states that are held: exactly zero
     Schedule schedule{};
     int order = 0;    ///< that served it best
-    size_t uses = 0;  ///< a schedule is made for modes that are used often
+    size_t uses = 0;  ///< large modes get a schedule, and all machine code, once they are used often
     int steps = 0;    ///< with the parameters of now, where sides are shared
     bool scheduled = false;
     bool ready = false;  ///< a plain jet, with slopes that are numbers and known
@@ -314,7 +314,10 @@ class Series {
     if (!plan_->compile_tried) consider_native();
     native_expansions_ += plan_->compiled;
   }
+  bool scheduled_at_once(const ModeTape& tape) const;
+  size_t often() const;
   void consider_schedule(int order);
+  void forget_schedule(Plan& plan);
   void consider_native();
   void compile(bool known);
   void enter_schedule(const Plan* last);
