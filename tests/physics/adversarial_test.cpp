@@ -1136,6 +1136,37 @@ TEST(Roots, ATrickleIntoATankWithARootIsInBalance) {
   }
 }
 
+// The same at other tolerances, and so by series of other orders: where the defect cuts steps that stability keeps
+// short, they are short for stability all the same.
+TEST(Roots, ATrickleIsInBalanceWhateverTheOrder) {
+  for (const double tolerance : {1e-8, 1e-9, 3e-10, 3e-11, 1e-12}) {
+    for (const double a : {1e-9, 1e-11, 3e-13, 1e-13, 3e-14, 1e-14}) {
+      for (const double start : {1.0, 1e-6, 100.0}) {
+        const System s = system(fmt::format("h' = {} - 0.5*sqrt(h)", a), fmt::format("h = {}", start));
+        RunOptions options = s.options(50, tolerance);
+        options.turns_stiff = true;
+        options.max_steps = 10000;
+        const Trajectory run = s.run(options);
+        EXPECT_EQ(run.end.why, Why::time) << tolerance << " " << a << " " << start << story(run);
+        EXPECT_NEAR(run.end.state[0] / (4 * a * a), 1, 1e-6) << tolerance << " " << a << " " << start << story(run);
+      }
+    }
+  }
+}
+
+// Super-twisting about 1, to which x has no digits below 1e-16: a step beside the root that is a share of the way from
+// it must move x. It spirals in, by the linear system in sqrt(x - 1), until 1.7416627251274652 (mpmath).
+TEST(Roots, StepsBesideARootMoveTheLastDigit) {
+  const System s = system("x' = -1.5*sqrt(abs(x - 1))*sign(x - 1) + z\nz' = -1.1*sign(x - 1)", "x = 2\nz = 0");
+  for (const double tolerance : {1e-6, 1e-9, 1e-10, 1e-12, 1e-13}) {
+    RunOptions options = s.options(12, tolerance);
+    options.max_steps = 1000;
+    const Trajectory run = s.run(options);
+    EXPECT_EQ(run.end.why, Why::time) << tolerance << story(run);
+    EXPECT_NEAR(of_kind(run, EventKind::chatter).back().t, 1.7416627251274652, 1e-9) << tolerance << story(run);
+  }
+}
+
 // A tank runs empty into another one, c = 0.5: h1 = u^2 with u = 1 - c t/2 until t = 2/c, a polynomial that rises again
 // behind its end. What follows the second one slowly, y' = h2 - y, is 1.175 - u/2 - u^2 + 0.325 e^-t until then; its
 // long steps must not hide the end.
