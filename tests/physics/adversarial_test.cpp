@@ -973,6 +973,24 @@ TEST(TerminalSliding, RestsWhereItArrivesWithinRounding) {
   expect_end(run, {0, 0}, 1e-14);
 }
 
+// On the surface x2' = -0.6*|x2|^(1/3): it ends 2.5*|x2|^(2/3) after x has come to it, in closed form at
+// 0.4246177757031627, and rests there against the disturbance, by both engines.
+TEST(TerminalSliding, OfAPowerRestsAgainstADisturbance) {
+  const System s = system("x1' = x2\nx2' = -3*sign(s) + 0.5*sin(1.3*t)\ns = x1 + abs(x2)^(5/3)*sign(x2)\ny' = x1 - y",
+                          "x1 = 1\nx2 = 0.3\ny = 1");
+  RunOptions by_steps = s.options(10, 1e-9);
+  by_steps.step.emplace();
+  for (const Trajectory& run : {s.run(10, 1e-10), s.run(by_steps)}) {
+    EXPECT_EQ(run.end.why, Why::time) << story(run);
+    EXPECT_NEAR(run.end.state[0], 0, 1e-14) << story(run);
+    EXPECT_NEAR(run.end.state[1], 0, 1e-14) << story(run);
+    const std::vector<Event> found = of_kind(run, EventKind::slide);
+    ASSERT_EQ(found.size(), 2u) << story(run);
+    EXPECT_NEAR(found[0].t, 0.4246177757031627, 1e-8);
+    EXPECT_NEAR(found[1].t, 2.783831078336992, 1e-7);
+  }
+}
+
 // x goes through zero, where the root in the other surface begins with an infinite slope towards zero, far from it.
 TEST(Roots, SurfaceWithARootThatBeginsFarFromItsZero) {
   const System s = system("x' = -0.6\ny' = -0.1*sign(y + 0.86*sqrt(abs(x))*sign(x))", "x = 0.02\ny = -0.68");
