@@ -108,6 +108,19 @@ int Smooth::analytic_order() const {
   return k;
 }
 
+/// Whether steps along the series that are there move surfaces that were near by more than rounding: those near a root
+/// are as long as a share of the way from it.
+bool Smooth::surfaces_are_clear(const Moment& now) {
+  for (size_t i = 0; i < now.mode.switches.size(); ++i) {
+    const char letter = now.mode.switches[i];
+    const int number = static_cast<int>(i);
+    if ((letter != '+' && letter != '-') || !series_.program().moves(number)) continue;
+    const double* h = series_.surface(number);
+    if (h[1] != 0 && std::abs(h[0]) <= clear_bounds * series_.noise(series_.program().surface(number))) return false;
+  }
+  return true;
+}
+
 double Smooth::tangent_length(const Moment& now, double longest, double direction) {
   const size_t n = now.x.size();
   find_peaks(direction * longest);  // not over a pulse that is zero to all digits here, and whose flanks overflow
@@ -170,9 +183,13 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
     const bool defined = series_.expand(x, now.t() + tau, now.counters, order_) == SeriesStatus::ok;
     return defined && analytic_order() == order_;
   };
+  bool analytic = false;
   for (double longer = length; longer > 0 && longer <= longest; longer *= 4) {
     if (!changes(longer, [&](size_t i, double change) { return negligible(i, change, longer); })) break;
     if (!has_series(longer)) continue;
+    if (!analytic) length = longer;
+    analytic = true;
+    if (!surfaces_are_clear(now)) continue;
     length = longer;
     break;
   }
@@ -377,15 +394,25 @@ void Smooth::accept(double length, double natural, std::span<const WatchedSeries
   if (turning_.always() || !(natural > 0)) return;
   int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {
-    const bool idle = control_.idle([this](size_t i) { return along(i).data(); }, length);
-    idle_steps_ += idle;
-    if (turning_.note_taylor(idle)) turn_stiff();
+    note_length(length);
     usual = std::min(usual + 4, most_order_);
     ++full_steps_;
   } else if (length < 0.8 * natural && full_steps_ == 0) {
     const int least = std::max(7, usual - 4);
     usual = std::min(most_order_, std::max(least, control_.enough(series_, order_, watched, length, least)) + 1);
   }
+}
+
+/// Of a step that nothing but its series, or its defect, has ended.
+void Smooth::note_length(double length) {
+  const bool idle = control_.idle(
+      series_, [this](size_t i) { return along(i).data(); }, length);
+  idle_steps_ += idle;
+  if (turning_.note_taylor(idle, length)) turn_stiff();
+}
+
+void Smooth::note_cut(double length) {
+  if (!turning_.always()) note_length(length);
 }
 
 void Smooth::turn_stiff() {

@@ -74,6 +74,8 @@ class Smooth {
   /// The step has been made; `length` of `natural`. Lower orders where events cut the only step between them short,
   /// higher ones elsewhere: what lies between two events should be one step.
   void accept(double length, double natural, std::span<const WatchedSeries> watched);
+  /// The same where no event, but the defect has cut the step: steps that are short for stability may be so by either.
+  void note_cut(double length);
   /// The largest |x_i| of the run so far.
   double largest(size_t i) const { return control_.largest(i); }
   /// Steps shorter than the states' curves need.
@@ -110,6 +112,7 @@ class Smooth {
     double middle = 0, end = 0, size = 0;
   };
   double polynomial_scale() const;
+  bool surfaces_are_clear(const Moment& now);
   void note_scale(double length);
   void find_peaks(double tau);
   void add_peak(std::span<const double> argument, double where, double tau);
@@ -120,6 +123,7 @@ class Smooth {
 
     void move(double to, size_t states);
   };
+  void note_length(double length);
   void turn_stiff();
   std::span<const double> along(size_t i) const;
   void look_at(double tau, Point& point);

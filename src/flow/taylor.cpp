@@ -192,6 +192,11 @@ double StepControl::scale_of_small(const Series& series, size_t i, double size) 
   return std::max(size, least * present_share(program, state, x, [&](int j) { return largest_[at(j)]; }));
 }
 
+double StepControl::scale_of_cut(const Series& series, size_t i, double start, const double* c, double length) const {
+  if (!(length < far_reach * reach_)) return scale_[i];
+  return std::min(scale_[i], scale_of(series, i, size_on_step(start, c, length)));
+}
+
 int StepControl::enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length,
                         int least) const {
   double power = 1;
@@ -215,14 +220,9 @@ int StepControl::enough(const Series& series, int order, std::span<const Watched
 bool StepControl::defect_small(std::span<const double> starts, std::span<const double> slopes, Series& series,
                                double tau, int order) const {
   const double allowed = allowed_defect(tolerance_, order);
-  // A series that does not see the end of a root (a tank that runs empty) is cut far below its reach.
-  const bool cut = std::abs(tau) < far_reach * reach_;
   for (size_t i = 0; i < states_; ++i) {
     const double start = starts[i], slope = slopes[i];
-    const double scale =
-        cut ? std::min(scale_[i],
-                       scale_of(series, i, size_on_step(start, series.state(static_cast<int>(i)), std::abs(tau))))
-            : scale_[i];
+    const double scale = scale_of_cut(series, i, start, series.state(static_cast<int>(i)), std::abs(tau));
     const double rate = series.rate(static_cast<int>(i))[0];
     const double rounding = 64 * 2.2e-16 * (std::abs(rate * tau) + std::abs(slope * tau) + std::abs(start));
     const double defect = std::abs(slope - rate);

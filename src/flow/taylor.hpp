@@ -60,10 +60,11 @@ class StepControl {
   /// Whether the states hardly bend on a step of this length: stability, not accuracy, makes it short.
   /// `along(i)`: the series of state i.
   template <class Along>
-  bool idle(const Along& along, double length) const {
+  bool idle(const Series& series, const Along& along, double length) const {
     for (size_t i = 0; i < states_; ++i) {
       const double* c = along(i);
-      if (!((std::abs(c[2]) + std::abs(c[3]) * length) * length * length <= 1e-3 * scale_[i])) return false;
+      const double bend = (std::abs(c[2]) + std::abs(c[3]) * length) * length * length;
+      if (!(bend <= 1e-3 * scale_of_cut(series, i, c[0], c, length))) return false;
     }
     return true;
   }
@@ -88,6 +89,8 @@ class StepControl {
     return size >= 1e-6 * largest_[i] ? size : scale_of_small(series, i, size);
   }
   double scale_of_small(const Series& series, size_t i, double size) const;
+  /// On a step that may have been cut far below its reach (a series does not see the end of a root).
+  double scale_of_cut(const Series& series, size_t i, double start, const double* c, double length) const;
 
   double tolerance_ = 0, horizon_ = 0;
   size_t states_;

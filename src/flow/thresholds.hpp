@@ -84,6 +84,9 @@ inline constexpr double blind_share = 1e-3;
 /// Steps in a row that stability alone keeps short before a run turns to implicit ones, for the first time and later;
 /// and how many of those before Taylor series are asked again.
 inline constexpr int many_idle_steps = 100, few_idle_steps = 12, most_implicit_steps = 200;
+/// Steps in a row that are each longer, or each shorter, than the last one by this ratio: a singular place is near.
+inline constexpr double trend_ratio = 1.1;
+inline constexpr int clear_trend = 8;
 /// Implicit steps have dense matrices: models with more states turn to them only if they are told to.
 inline constexpr int most_implicit_states = 64;
 
@@ -142,6 +145,8 @@ inline constexpr double zero_bounds = 4;
 inline constexpr double rested_bounds = 1e6;
 /// The same for a surface that depends on switches at an event: it is off by the error of the event's root.
 inline constexpr double near_bounds = 1e3;
+/// A surface that has been left along a tangent by so many of its rounding bounds is moved by the next step.
+inline constexpr double clear_bounds = 4;
 /// A surface has been reached for good if what is left of its rate would move states by less than this share of the
 /// tolerance: second-order sliding, the end of a spiral.
 inline constexpr double arrived_share = 1e-2;

@@ -1,5 +1,8 @@
 #include "flow/turning.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "flow/thresholds.hpp"
 
 namespace saltus {
@@ -10,8 +13,12 @@ void Turning::begin_run(bool always, bool may) {
   may_ = may;
 }
 
-bool Turning::note_taylor(bool idle) {
-  idle_row_ = idle ? idle_row_ + 1 : 0;
+bool Turning::note_taylor(bool idle, double length) {
+  const double ratio = last_ > 0 ? length / last_ : 1;
+  last_ = length;
+  trend_ = ratio > trend_ratio ? std::max(trend_, 0) + 1 : ratio < 1 / trend_ratio ? std::min(trend_, 0) - 1 : 0;
+  if (!idle) idle_row_ = 0;
+  if (idle && std::abs(trend_) < clear_trend) ++idle_row_;
   if (!may_ || idle_row_ < (was_ ? few_idle_steps : many_idle_steps)) return false;
   now_ = was_ = true;
   implicit_row_ = 0;
@@ -33,7 +40,8 @@ void Turning::note_implicit() {
 
 void Turning::note_event() {
   now_ = false;
-  idle_row_ = 0;
+  idle_row_ = trend_ = 0;
+  last_ = 0;
 }
 
 void Turning::note_failure() {

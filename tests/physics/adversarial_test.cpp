@@ -973,6 +973,24 @@ TEST(TerminalSliding, RestsWhereItArrivesWithinRounding) {
   expect_end(run, {0, 0}, 1e-14);
 }
 
+// On the surface x2' = -0.6*|x2|^(1/3): it ends 2.5*|x2|^(2/3) after x has come to it, in closed form at
+// 0.4246177757031627, and rests there against the disturbance, by both engines.
+TEST(TerminalSliding, OfAPowerRestsAgainstADisturbance) {
+  const System s = system("x1' = x2\nx2' = -3*sign(s) + 0.5*sin(1.3*t)\ns = x1 + abs(x2)^(5/3)*sign(x2)\ny' = x1 - y",
+                          "x1 = 1\nx2 = 0.3\ny = 1");
+  RunOptions by_steps = s.options(10, 1e-9);
+  by_steps.step.emplace();
+  for (const Trajectory& run : {s.run(10, 1e-10), s.run(by_steps)}) {
+    EXPECT_EQ(run.end.why, Why::time) << story(run);
+    EXPECT_NEAR(run.end.state[0], 0, 1e-14) << story(run);
+    EXPECT_NEAR(run.end.state[1], 0, 1e-14) << story(run);
+    const std::vector<Event> found = of_kind(run, EventKind::slide);
+    ASSERT_EQ(found.size(), 2u) << story(run);
+    EXPECT_NEAR(found[0].t, 0.4246177757031627, 1e-8);
+    EXPECT_NEAR(found[1].t, 2.783831078336992, 1e-7);
+  }
+}
+
 // x goes through zero, where the root in the other surface begins with an infinite slope towards zero, far from it.
 TEST(Roots, SurfaceWithARootThatBeginsFarFromItsZero) {
   const System s = system("x' = -0.6\ny' = -0.1*sign(y + 0.86*sqrt(abs(x))*sign(x))", "x = 0.02\ny = -0.68");
@@ -1133,6 +1151,37 @@ TEST(Roots, ATrickleIntoATankWithARootIsInBalance) {
         EXPECT_NEAR(run.end.state[1], -std::expm1(-10), 1e-9) << a << " " << start << level << story(run);
       }
     }
+  }
+}
+
+// The same at other tolerances, and so by series of other orders: where the defect cuts steps that stability keeps
+// short, they are short for stability all the same.
+TEST(Roots, ATrickleIsInBalanceWhateverTheOrder) {
+  for (const double tolerance : {1e-8, 1e-9, 3e-10, 3e-11, 1e-12}) {
+    for (const double a : {1e-9, 1e-11, 3e-13, 1e-13, 3e-14, 1e-14}) {
+      for (const double start : {1.0, 1e-6, 100.0}) {
+        const System s = system(fmt::format("h' = {} - 0.5*sqrt(h)", a), fmt::format("h = {}", start));
+        RunOptions options = s.options(50, tolerance);
+        options.turns_stiff = true;
+        options.max_steps = 10000;
+        const Trajectory run = s.run(options);
+        EXPECT_EQ(run.end.why, Why::time) << tolerance << " " << a << " " << start << story(run);
+        EXPECT_NEAR(run.end.state[0] / (4 * a * a), 1, 1e-6) << tolerance << " " << a << " " << start << story(run);
+      }
+    }
+  }
+}
+
+// Super-twisting about 1, to which x has no digits below 1e-16: a step beside the root that is a share of the way from
+// it must move x. It spirals in, by the linear system in sqrt(x - 1), until 1.7416627251274652 (mpmath).
+TEST(Roots, StepsBesideARootMoveTheLastDigit) {
+  const System s = system("x' = -1.5*sqrt(abs(x - 1))*sign(x - 1) + z\nz' = -1.1*sign(x - 1)", "x = 2\nz = 0");
+  for (const double tolerance : {1e-6, 1e-9, 1e-10, 1e-12, 1e-13}) {
+    RunOptions options = s.options(12, tolerance);
+    options.max_steps = 1000;
+    const Trajectory run = s.run(options);
+    EXPECT_EQ(run.end.why, Why::time) << tolerance << story(run);
+    EXPECT_NEAR(of_kind(run, EventKind::chatter).back().t, 1.7416627251274652, 1e-9) << tolerance << story(run);
   }
 }
 

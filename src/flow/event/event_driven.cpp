@@ -171,6 +171,7 @@ class EventEngine {
     short_steps_ = length < short_step ? short_steps_ + 1 : 0;
     const bool creeps = short_steps_ > 0 && short_steps_ % few_blind_steps == 0;
     if (determinants_.empty() && (creeps || blind_steps_ > few_blind_steps) && come_to_rest()) return;
+    if (!first && length < std::min(natural, longest)) smooth_.note_cut(length);
     if (blind_steps_ > most_blind_steps) return stall(length);
     if (!determinants_.empty()) {
       read_determinants(determinants_at_end_);

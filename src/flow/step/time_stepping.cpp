@@ -61,9 +61,9 @@ class Stepper {
         if (fate == StepFate::ok && !(length_.allows(here_, step_) && tells())) {
           end_ = t() + length_.dt();
         } else if (fate == StepFate::ok && agrees()) {
-          if (!rests_within(part.h) && !ends_within(part.h)) accept_sliding(part);
-        } else if (!(fate == StepFate::ok && splits()) && !holds_redundant(fate) &&
-                   (forces_swing(fate) || !shortens(fate, part.h))) {
+          if (!rests_within(part.h, part.h) && !ends_within(part.h)) accept_sliding(part);
+        } else if (!rests_within(part.h, 2 * part.h) && !(fate == StepFate::ok && splits()) && !holds_redundant(fate) &&
+                   !rest_by_themselves(fate) && (forces_swing(fate) || !shortens(fate, part.h))) {
           step_across(part, fate);
         }
       }
@@ -294,14 +294,31 @@ class Stepper {
 
   /// States that have all but vanished and would stay there (h' = -sqrt(h)) are there. Whether there were any.
   bool come_to_rest() {
-    Vec x = here_.x, f;
+    Vec x = here_.x;
+    const Rest rest = find_rest(x);
+    if (rest == Rest::none || rest == Rest::open) return rest == Rest::open;
+    here_.x = x;
+    solver_.tests(t(), here_.x, here_.u, here_.tests);
+    shortened_ = 0;
+    longest_ = HUGE_VAL;
+    if (rest == Rest::held) happen_at(surfaces_here());
+    return true;
+  }
+
+  /// `free`: in the present mode; `held`: by surfaces that are zero there; `open`: their rates are 0/0, which has ended
+  /// the run.
+  enum class Rest { none, free, held, open };
+
+  /// Whether there are states that have all but vanished and would stay at zero; x is then without them.
+  Rest find_rest(Vec& x) {
+    Vec f;
     std::vector<Index> resting;
     for (Index i = 0; i < x.size(); ++i) {
       if (x[i] == 0 || !(std::abs(x[i]) < vanished_share * largest_[i])) continue;
       x[i] = 0;
       resting.push_back(i);
     }
-    if (resting.empty()) return false;
+    if (resting.empty()) return Rest::none;
     solver_.rates(t(), x, here_.u, f);
     const auto stays = [&](Index i) { return f[i] == 0; };
     std::vector<int> open;  // 0/0
@@ -311,44 +328,88 @@ class Stepper {
     if (!open.empty()) {
       here_.moment.x = values(here_.x);
       recorder_.end_where_rest_is_open(open, here_.moment);
-      return true;
+      return Rest::open;
     }
-    if (!f.allFinite() || !std::all_of(resting.begin(), resting.end(), stays)) return false;
-    here_.x = x;
-    solver_.tests(t(), here_.x, here_.u, here_.tests);
-    shortened_ = 0;
-    longest_ = HUGE_VAL;
+    if (f.allFinite() && std::all_of(resting.begin(), resting.end(), stays)) return Rest::free;
+    return held_at_zero(x, resting) ? Rest::held : Rest::none;
+  }
+
+  /// Whether such states are kept at zero, against a disturbance, by surfaces that are zero with them (terminal
+  /// sliding): some of these are slid on, the others stay zero by themselves.
+  bool held_at_zero(const Vec& x, const std::vector<Index>& resting) {
+    constexpr size_t most = 4;
+    Vec tests;
+    solver_.tests(t(), x, here_.u, tests);
+    std::vector<size_t> zero;
+    for (int i = 0; i < judge_.layout().switches; ++i) {
+      if (series_.program().moves(i) && tests[i] == 0) zero.push_back(at(i));
+    }
+    bool held = false;
+    for (unsigned slid = 1; !held && zero.size() <= most && slid < 1u << zero.size(); ++slid) {
+      Mode mode = here_.mode();
+      for (size_t k = 0; k < zero.size(); ++k) mode.switches[zero[k]] = slid >> k & 1u ? '0' : '=';
+      held = keeps_at_zero(mode, x, resting);
+    }
+    series_.set_mode(here_.mode());
+    return held;
+  }
+
+  bool keeps_at_zero(const Mode& mode, const Vec& x, const std::vector<Index>& resting) {
+    series_.set_mode(mode);
+    if (series_.evaluate(values(x), t(), here_.moment.counters) != SeriesStatus::ok) return false;
+    for (int i = 0; i < judge_.layout().switches; ++i) {
+      if (mode.switches[at(i)] == '0' && !(std::abs(series_.unknown(i)[0]) < series_.hold(i))) return false;
+    }
+    return std::all_of(resting.begin(), resting.end(), [&](Index i) {
+      const int state = static_cast<int>(i);
+      return std::abs(series_.rate(state)[0]) <= zero_bounds * series_.noise(series_.program().rate(state));
+    });
+  }
+
+  /// With what is slid on or closed solved for at x. False: there is no such rate.
+  bool rates_in_mode(const Vec& x, Vec& f) {
+    series_.set_mode(here_.mode());
+    if (series_.evaluate(values(x), t(), here_.moment.counters) != SeriesStatus::ok) return false;
+    f.resize(x.size());
+    for (Index i = 0; i < x.size(); ++i) f[i] = series_.rate(static_cast<int>(i))[0];
     return true;
   }
 
   /// A state that has all but vanished and ends like a root (x' = -sqrt(x)) before the step does: a step that is solved
-  /// for to the last digit of what the state has been does not see that. It goes there and rests.
-  bool rests_within(double h) {
+  /// for to the last digit of what the state has been does not see that. It goes there and rests. `soon`: a time within
+  /// which it ends, as far as its rate tells.
+  bool rests_within(double h, double soon) {
     std::vector<Index> small;
     for (Index i = 0; i < here_.x.size(); ++i) {
       if (here_.x[i] != 0 && std::abs(here_.x[i]) < vanished_share * largest_[i]) small.push_back(i);
     }
     if (small.empty()) return false;
     Vec f, nearer, x = here_.x;
-    solver_.rates(t(), here_.x, here_.u, f);
+    if (!rates_in_mode(x, f)) return false;
     for (const Index i : small) x[i] /= 4;
-    solver_.rates(t(), x, here_.u, nearer);
+    if (!rates_in_mode(x, nearer)) return false;
     double longest = 0;
-    for (const Index i : small) {
+    const auto is_root = [&](Index i) {
       const double power = std::log(f[i] / nearer[i]) / std::log(4.0);  // p of x' = -x^p
       const double left = -here_.x[i] / ((1 - power) * f[i]);
-      if (!(power > flattest_power && power < steepest_power && left > 0 && left < h)) return false;
+      if (!(power > flattest_power && power < steepest_power && left > 0 && left < soon)) return false;
       longest = std::max(longest, left);
+      return true;
+    };
+    std::erase_if(small, is_root);
+    for (const Index i : small) {  // what is carried along by the others is there no later (x1' = x2)
+      const double left = -here_.x[i] / f[i];
+      if (!(left > 0 && left < longest)) return false;
     }
+    longest = std::min(longest, h);
     if (t() + longest == t()) return false;
-    const Vec start = here_.x;
-    if (!come_to_rest()) return false;
     Vec end = here_.x;
-    for (Index i = 0; i < end.size(); ++i) {
-      if (start[i] == end[i]) end[i] += longest * f[i];
+    const Rest rest = find_rest(end);
+    if (rest == Rest::none) return false;
+    for (Index i = 0; rest != Rest::open && i < end.size(); ++i) {
+      if (here_.x[i] == end[i]) end[i] += longest * f[i];
     }
-    here_.x = start;
-    go_straight(longest, end);
+    if (rest != Rest::open) go_straight(longest, end);
     if (std::vector<Guard> reached = surfaces_here(); !recorder_.ended() && !reached.empty())
       happen_at(std::move(reached));
     return true;
@@ -403,6 +464,41 @@ class Stepper {
     if (fate != StepFate::not_converged || !here_.held.empty() || shortened_ > 0) return false;
     hold_redundant();
     return !here_.held.empty();
+  }
+
+  /// Surfaces that are slid on while their sigma moves nothing (abs(x)^(5/3)*sign(x) at x = 0), and that others keep at
+  /// zero, stay there by themselves: they leave the equations.
+  bool rest_by_themselves(StepFate fate) {
+    if (fate != StepFate::higher_degree) return false;
+    const StepSlopes& slopes = solver_.slopes(t(), here_.x, here_.u);
+    const auto nothing = [](const SparseMat::Column& column) {
+      double sum = 0;
+      for (const auto [row, slope] : column) sum += std::abs(slope);
+      return sum == 0;
+    };
+    Mode mode = here_.mode();
+    std::vector<int> idle;
+    for (int i = 0; i < judge_.layout().switches; ++i) {
+      if (mode.switches[at(i)] != '0' || !nothing(slopes.G.column(i)) || !nothing(slopes.D.column(i))) continue;
+      mode.switches[at(i)] = '=';
+      idle.push_back(i);
+    }
+    here_.moment.x = values(here_.x);
+    if (idle.empty() || !stay_zero(mode, idle)) return false;
+    here_.moment.mode = mode;
+    take_over();
+    return true;
+  }
+
+  /// Whether surfaces do not move in a mode, but for rounding.
+  bool stay_zero(const Mode& mode, const std::vector<int>& surfaces) {
+    series_.set_mode(mode);
+    bool stay = series_.expand(here_.moment.x, t(), here_.moment.counters, 2) == SeriesStatus::ok;
+    double noise = 0;
+    for (int i = 0; stay && i < series_.program().states(); ++i) noise += series_.noise(series_.program().rate(i));
+    for (const int i : surfaces) stay = stay && std::abs(series_.surface(i)[1]) <= near_bounds * noise;
+    series_.set_mode(here_.mode());
+    return stay;
   }
 
   /// Newton's method fails at the whole step although contacts are closed: their forces may be nearly redundant (a rod
