@@ -426,7 +426,10 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
 /// row: each fills from the one before, by roots that have no series at zero).
 void Act::look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice) {
   Moment later = now;
-  later.mode = choice.mode;  // what could be decided moves; the rest is as it was
+  later.mode = choice.mode;        // what could be decided moves; the rest is as it was
+  for (const AtZero& z : zeros) {  // but for a sigma that has come to its bound, and keeps nothing any more
+    if (z.leaving && z.unknown < program_.switches()) later.mode.switches[at(z.unknown)] = z.leaving;
+  }
   const int most_looks = most_rough_steps + static_cast<int>(zeros.size());
   for (int look = 0; look < most_looks && choice.outcome == Choice::Outcome::none; ++look) {
     const double soon = direction_ * same_time_bits * eps * std::max(std::abs(now.t()), time_scale * same_time_share);
