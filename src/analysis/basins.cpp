@@ -56,6 +56,7 @@ class Shooter {
         settling_(std::move(tolerance), options.most_period) {
     run_.keep_events = false;
     run_.keep_pieces = false;
+    run_.to_the_end = false;
     run_.on_section = [this](const Passing& p) {
       if (p.section != map_.section) return true;
       quiet_ = 0;

@@ -215,6 +215,7 @@ class Sweeper {
     options.section_count = std::max(plan_.settle, plan_.skip + plan_.count);
     options.keep_events = false;
     if (std::isfinite(options.until)) return;
+    options.to_the_end = false;
     const Section& section = model_.sections[static_cast<std::size_t>(plan_.section)];
     options.until = options.from + (strobe_ ? constant_value(section.value, options.parameters) *
                                                   (static_cast<double>(options.section_count) + 0.5)

@@ -169,6 +169,15 @@ TEST(Legs, AreTheSameAtAnyToleranceAndWithPieces) {
   }
 }
 
+TEST(Legs, OfRunsWithoutAnEndAreTheSameToTheLastBit) {
+  for (const std::string& path : models_below("models"))
+    compare_at_random(path, 3, [](RunOptions& o) {
+      o.until = o.from + 1e12;
+      o.to_the_end = false;
+      o.max_steps = 500;
+    });
+}
+
 TEST(Legs, OfRunsAtOtherTolerancesAreThoseOfFreshOnes) {
   for (const char* name : {"dry_friction", "drill_string", "bouncing_table", "buck"}) {
     const Program program(read_model(SALTUS_SOURCE_DIR "/models/" + std::string(name) + "/model.toml"));

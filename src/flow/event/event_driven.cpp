@@ -167,7 +167,7 @@ class EventEngine {
     }
     rough_steps_ = 0;
     blind_steps_ = length < blind_share * std::min(natural, longest) ? blind_steps_ + 1 : 0;
-    const double short_step = std::max(short_of_run * horizon(), short_of_longest * longest_natural_);
+    const double short_step = std::max(short_of_run * measure(longest_natural_), short_of_longest * longest_natural_);
     short_steps_ = length < short_step ? short_steps_ + 1 : 0;
     const bool creeps = short_steps_ > 0 && short_steps_ % few_blind_steps == 0;
     if (determinants_.empty() && (creeps || blind_steps_ > few_blind_steps) && come_to_rest()) return;
@@ -233,7 +233,7 @@ class EventEngine {
     const double longest_natural = std::max(longest_natural_, std::min(natural, horizon_));
     if (!(natural >= std::max(shortest_step_bits * eps * t, 1e-300)) || !(scale > 0) || !(length > 0)) return 0;
     if (natural < shrunk_share * longest_natural) return 0;
-    leg_is_short_ = length < std::max(short_of_run * horizon_, short_of_longest * longest_natural);
+    leg_is_short_ = length < std::max(short_of_run * measure(longest_natural), short_of_longest * longest_natural);
     if (leg_is_short_ && (short_steps_ + 1) % few_blind_steps == 0) return 0;
     const double resolved = same_time_bits * eps * std::max(t, scale * same_time_share);
     if (!find_alone(mode, now_, events_.jumps(), smooth_.order(), length, resolved, first)) return 0;
@@ -403,7 +403,8 @@ class EventEngine {
     };
     const double begin = rate(0);
     if (!(std::abs(begin) > 0) || !std::isfinite(begin)) return std::nullopt;
-    const double side = begin > 0 ? 1 : -1, at_once = balanced_at_once * std::max(horizon(), std::abs(now_.t()));
+    const double side = begin > 0 ? 1 : -1,
+                 at_once = balanced_at_once * std::max(measure(longest_natural_), std::abs(now_.t()));
     // As far as it would get at once from zero, or comes from.
     double lo = 0, hi = std::max(std::abs(begin) * at_once, side * now_.x[i]);
     if (side * now_.x[i] < 0 || hi > at_once * std::max(std::abs(begin), std::abs(rate(now_.x[i]))))
@@ -477,6 +478,11 @@ class EventEngine {
   }
   bool has_vanished(size_t i) const { return std::abs(now_.x[i]) < vanished_share * smooth_.largest(i); }
   double horizon() const { return horizon_; }
+  /// How long the run is; where its end is no more than a bound, its past tells, with the longest step it could make.
+  double measure(double longest_natural) const {
+    if (options_->to_the_end) return horizon_;
+    return std::min(horizon_, std::max(std::abs(now_.clock.until(options_->from)), longest_natural));
+  }
 
   /// As far as the end, the next tick of a clock, and not over more points of a section than memory should hold.
   double longest_step() const {

@@ -77,6 +77,7 @@ bool find_alone(LegMode& mode, const Moment& now, const Jumps& jumps, int order,
       c = shifted.data();
     }
     if (w.known == 0 && !(c[0] * w.sign > 0)) return false;
+    if (count == 2 && (w.known > 0 || !(c[1] * w.sign < 0))) continue;  // a clock goes on
     const Root root = first_root(c, count, reach + resolution, w.known, leg.noise);
     if (root.kind == RootKind::none) continue;
     if (root.kind == RootKind::tangent) return false;
