@@ -13,6 +13,7 @@ namespace saltus {
 
 class Spares {
  public:
+  Spares() { things_.reserve(most); }  // giving back never asks for memory: there may be none
   /// One that was given back, the last one first; null if there is none.
   template <class T>
   std::unique_ptr<T> take() {
