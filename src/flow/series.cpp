@@ -51,7 +51,7 @@ void Series::bind(std::span<const double> parameters) {
 
 void Series::reset() {
   for (auto& [mode, plan] : plans_) {
-    plan->order = plan->legs = plan->highest = 0;
+    plan->order = 0;
     if (plan->has_formula && !scheduled_at_once(*plan->tape)) forget_schedule(*plan);
     for (Block& block : plan->blocks) {
       if (block.singular) plan->slope_known = plan->ready = false;

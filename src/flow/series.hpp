@@ -13,7 +13,6 @@
 // (series_plan); slopes, and forces that are redundant, are in series_forces.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -126,19 +125,8 @@ class Series {
   /// The order up to which the series of the current mode cost little more than their first terms; 0: none.
   int order_at_once() const { return plan_->compiled && !shares_sides_ ? plan_->order : 0; }
 
-  /// The order that served the current mode best so far.
-  int usual_order() const { return plan_->order; }
-  void set_usual_order(int order) {
-    plan_->order = order;
-    plan_->legs = plan_->highest = 0;
-  }
-  /// This order would have been enough for what lies between two events. The highest of some becomes usual: legs of
-  /// one mode may be long and short in turn.
-  void note_enough(int order) {
-    constexpr int some = 8;
-    plan_->highest = std::max(plan_->highest, order);
-    if (++plan_->legs >= some) set_usual_order(plan_->highest);
-  }
+  /// The order that served the current mode best so far; yours to set.
+  int& usual_order() { return plan_->order; }
 
   struct Plan;
   /// The current mode, to come back to it by `go_beside` as long as `binding` is the same.
@@ -293,10 +281,9 @@ class Series {
     std::vector<double*> bound_rates;          ///< rates that depend on an active unknown
     std::vector<double*> pinned;               ///< rates of the states that are held: exactly zero
     Schedule schedule{};
-    int order = 0;              ///< that served it best
-    int legs = 0, highest = 0;  ///< of late, and the order that would have been enough for all of them
-    size_t uses = 0;            ///< large modes get a schedule, and all machine code, once they are used often
-    int steps = 0;              ///< with the parameters of now, where sides are shared
+    int order = 0;    ///< that served it best
+    size_t uses = 0;  ///< large modes get a schedule, and all machine code, once they are used often
+    int steps = 0;    ///< with the parameters of now, where sides are shared
     bool scheduled = false;
     bool ready = false;  ///< a plain jet, with slopes that are numbers and known
     bool compile_tried = false, compiled = false;

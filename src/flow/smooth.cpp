@@ -41,7 +41,7 @@ double Smooth::natural(std::span<const WatchedSeries> watched) {
   double length = control_.step(series_, order_, watched);
   if (length == 0) {  // a time scale so short that the last coefficients overflow?
     for (int lower = analytic_order() - 1; length == 0 && lower > 5; --lower) {
-      series_.set_usual_order(order_ = lower);
+      order_ = series_.usual_order() = lower;
       length = control_.step(series_, order_, watched);
     }
   }
@@ -392,16 +392,14 @@ const std::vector<double>& Smooth::end() {
 
 void Smooth::accept(double length, double natural, std::span<const WatchedSeries> watched) {
   if (turning_.always() || !(natural > 0)) return;
-  const int usual = series_.usual_order();
+  int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {
     note_length(length);
-    series_.set_usual_order(std::min(usual + 4, most_order_));
+    usual = std::min(usual + 4, most_order_);
     ++full_steps_;
-  } else if (full_steps_ == 0) {
+  } else if (length < 0.8 * natural && full_steps_ == 0) {
     const int least = std::max(7, usual - 4);
-    const int enough =
-        length < 0.8 * natural ? std::max(least, control_.enough(series_, order_, watched, length, least)) + 1 : usual;
-    series_.note_enough(std::min(most_order_, enough));
+    usual = std::min(most_order_, std::max(least, control_.enough(series_, order_, watched, length, least)) + 1);
   }
 }
 
