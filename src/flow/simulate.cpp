@@ -77,7 +77,7 @@ void RunOptions::check(const Model& model) const {
 Trajectory simulate(const Program& program, const RunOptions& options) { return Simulator(program).run(options); }
 
 Simulator::Simulator(const Program& program)
-    : memory_(program.lend<EngineMemory>()), steps_(std::make_unique<StepMemory>()) {}
+    : memory_(std::make_unique<EngineMemory>(program)), steps_(std::make_unique<StepMemory>()) {}
 Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 

@@ -93,7 +93,7 @@ class Simulator {
   void run(const RunOptions& options, Trajectory& result);
 
  private:
-  std::shared_ptr<struct EngineMemory> memory_;
+  std::unique_ptr<struct EngineMemory> memory_;
   std::unique_ptr<struct StepMemory> steps_;
 };
 

@@ -7,14 +7,12 @@
 // friction that depends on abs(v)) and each enters linearly on its own surface, the tape is *open* to them as well.
 #pragma once
 
-#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "base/spares.hpp"
 #include "code/tape.hpp"
 #include "model/model.hpp"
 
@@ -172,20 +170,6 @@ class Program {
   /// The same and more for tangents: by parameters and time, and of what events look at.
   const TangentTape& tangent(const std::string& switch_modes) const;
 
-  /// Working memory of an engine, which is made of a program: one that others have used and given back, or a new one.
-  /// It comes back when nobody holds it any more; after an exception, and of large models, it is let go.
-  template <class Memory>
-  std::shared_ptr<Memory> lend() const {
-    std::unique_ptr<Memory> memory = spares_->take<Memory>();
-    if (!memory) memory = std::make_unique<Memory>(*this);
-    constexpr int small = 64;
-    const bool keep = states() + unknowns() <= small;
-    return {memory.release(), [spares = spares_, keep](Memory* used) {
-              std::unique_ptr<Memory> back(used);
-              if (keep && std::uncaught_exceptions() == 0) spares->give(std::move(back));
-            }};
-  }
-
   // Rows of TangentTape::event.
   int event_surface(int i) const { return i; }
   int event_gap(int j) const { return m_ + j; }
@@ -228,7 +212,6 @@ class Program {
   mutable std::map<std::string, std::unique_ptr<ModeTape>> tapes_;
   mutable std::map<std::string, std::unique_ptr<JacobianTape>> jacobians_;
   mutable std::map<std::string, std::unique_ptr<TangentTape>> tangents_;
-  std::shared_ptr<Spares> spares_ = std::make_shared<Spares>();
 };
 
 }  // namespace saltus
