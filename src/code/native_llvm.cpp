@@ -236,7 +236,10 @@ struct LoopedSeries {
   int place() const { return static_cast<int>(start - start->emitter()->looped.all); }
   Emitted& operator[](int j) const { return start[j]; }
   Emitted& operator[](const Looped& k) const { return k.emitter.looped.cells[place() / k.emitter.stride]; }
-  Emitted operator[](const BeforeLooped& k) const { return {k.emitter, k.emitter.load(place() - 1, Frame::order)}; }
+  Emitted operator[](const BeforeLooped& k) const {
+    k.emitter.reads.insert(place() / k.emitter.stride);  // one place before it lies the series before
+    return {k.emitter, k.emitter.load(place() - 1, Frame::order)};
+  }
 };
 
 /// Coefficients k, by the place of their series.
