@@ -166,6 +166,17 @@ bool StepSolver::is_algebraic(double t, const Vec& x, const Vec& u) {
   return algebraic_there_ = std::all_of(active_.begin(), active_.end(), [&](int i) { return margin[i] > 0; });
 }
 
+bool StepSolver::moves_conditions(double t, const Vec& x, const Vec& u) {
+  const StepSlopes& s = slopes(t, x, u);
+  Vec moving = Vec::Zero(items_);  // what active items do to the rates of conditions, and to conditions
+  const SparseMat CG = s.C * s.G;
+  for (const int item : active_) {
+    for (const auto [i, value] : CG.column(item)) moving[i] += std::abs(value);
+    for (const auto [i, value] : s.D.column(item)) moving[i] += std::abs(value);
+  }
+  return std::all_of(active_.begin(), active_.end(), [&](int i) { return moving[i] > 0; });
+}
+
 void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f) {
   f.by_states = algebraic_;
   f.formulas = formulas_;
@@ -397,7 +408,7 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, const Vec& star
     }
     if (dense ? simpson_.higher_degree
               : std::any_of(active_.begin(), active_.end(), [&](int i) { return !simpson_whole_.entered[at(i)]; }))
-      return StepFate::higher_degree;
+      return moves_conditions(t0, x0, start) ? StepFate::not_converged : StepFate::higher_degree;
     if (!(dense ? solve(simpson_, r_) : solve(simpson_whole_, r_)))
       return raised_ ? StepFate::higher_degree : StepFate::singular;
     for (int i = 0; i < n_; ++i) out.x[i] += r_[i];

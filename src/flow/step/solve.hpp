@@ -131,6 +131,9 @@ class StepSolver {
 
   /// Items at the end of a step from the rates of their conditions: the linear ones are off by the square of the step.
   void sharpen(double t1, Step& step);
+  /// Whether the condition of each active item is moved by some of them there. Iterates of a step that is too long may
+  /// lie where formulas end (abs(x)^(3/2) in the mode `+`, at x < 0), and have no slopes.
+  bool moves_conditions(double t, const Vec& x, const Vec& u);
   bool is_algebraic(double t, const Vec& x, const Vec& u);
   void assemble(double h, double theta, const StepSlopes& s, Factor& factor);
   void expand_simpson(const StepSlopes& s, Whole& whole);
