@@ -1006,6 +1006,21 @@ TEST(TerminalSliding, OfAPowerIsLeftWhereTheDisturbanceOutgrowsIt) {
   }
 }
 
+// A block that rocks from one edge to the other, with th' * 0.9 at every change: rocks take 2 w, 2*0.9 w, .. and end at
+// t1 + 2*0.9 w1/(1 - 0.9), t1 = w1 = sqrt(2*0.15). The jump shares its zero with the surface.
+TEST(RockingBlock, LosesSpeedAtEveryRockUntilItRests) {
+  const System s =
+      system("th' = w\nw' = -sign(th)", "th = 0.15\nw = 0", "[jump.hit]\non = \"th\"\nset = { w = \"0.9*w\" }");
+  RunOptions by_steps = s.options(20, 1e-9);
+  by_steps.step.emplace();
+  for (const Trajectory& run : {s.run(20, 1e-10), s.run(by_steps)}) {
+    expect_end(run, {0, 0}, 1e-9);
+    const std::vector<Event> found = of_kind(run, EventKind::chatter);
+    ASSERT_EQ(found.size(), 1u) << story(run);
+    EXPECT_NEAR(found[0].t, 19 * std::sqrt(0.3), 1e-8);
+  }
+}
+
 // x goes through zero, where the root in the other surface begins with an infinite slope towards zero, far from it.
 TEST(Roots, SurfaceWithARootThatBeginsFarFromItsZero) {
   const System s = system("x' = -0.6\ny' = -0.1*sign(y + 0.86*sqrt(abs(x))*sign(x))", "x = 0.02\ny = -0.68");

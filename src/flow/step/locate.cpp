@@ -89,10 +89,21 @@ class Search {
       const double tau = k > bisect_after ? (lo_ + hi_) / 2 : guess(target, estimate, k);
       if (tau <= lo_ || tau >= hi_) break;
       if (!attempt(tau)) return false;
+      keep_crossed();
       remember(target, tau);
       if (at_try_.empty() ? below(target, tau) : above(tau)) break;
     }
     return true;
+  }
+
+  /// A jump that began on the wrong side by rounding and has been on the right one since is on its way no more, however
+  /// close to zero it is again.
+  void keep_crossed() {
+    for (const Disagreement& d : at_hi_) {
+      const bool listed = std::any_of(at_try_.begin(), at_try_.end(), [&](const auto& o) { return o.same(d); });
+      if (d.guard.kind != GuardKind::jump || listed || !(d.start > 0 && judge_.value(d, step_) < 0)) continue;
+      at_try_.push_back({d.guard, d.start, judge_.value(d, step_)});
+    }
   }
 
   std::pair<Disagreement, double> first() const {
