@@ -29,7 +29,7 @@ int cheapest_order(double tolerance, const Tape& tape) {
   // A linear flow has coefficients that fall like 1/n!: its steps grow with the order, until terms that cancel cost
   // more digits than the tolerance leaves.
   const bool entire = products == 2;
-  const double most_growth = std::max(128.0, 0.02 * tolerance / 2.2e-16);
+  const double most_growth = std::max(128.0, 0.045 * tolerance / 2.2e-16);
   double log_factorial = 0;  // not lgamma, which notes a sign where all threads write
   int best = taylor_order(tolerance);
   for (int k = 2; entire && k <= best; ++k) log_factorial += std::log(k);

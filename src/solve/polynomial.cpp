@@ -355,14 +355,18 @@ bool tells(const OneBox& box, const RootSearch& search) {
   return box.last && (ahead == 0 || ahead > 1e-9 * std::abs(search.h));
 }
 
-/// One box for the whole step; where that tells nothing, one for its beginning, if a root is there.
+/// One box for the whole step; where that tells nothing, one for the half or the eighth with which it begins, if a root
+/// is there.
 std::optional<OneBox> settle(std::span<const double> q, const RootSearch& search, double noise) {
-  constexpr double beginning = 0.125;
   if (const std::optional<OneBox> whole = settle_in_one_box(q, search.h, noise); whole && tells(*whole, search))
     return whole;
   if (search.from != 0) return std::nullopt;
-  const std::optional<OneBox> begin = settle_in_one_box(q, beginning * search.h, noise);
-  return begin && begin->root.kind != RootKind::none ? begin : std::nullopt;
+  for (const double beginning : {0.5, 0.125}) {
+    const std::optional<OneBox> begin = settle_in_one_box(q, beginning * search.h, noise);
+    if (begin && begin->root.kind != RootKind::none) return begin;
+    if (begin) break;  // it is later than that
+  }
+  return std::nullopt;
 }
 
 /// Its zero after `from` and up to h, on the far side.
