@@ -57,6 +57,7 @@ class Shooter {
     run_.keep_events = false;
     run_.keep_pieces = false;
     run_.to_the_end = false;
+    run_.one_of_many = true;
     run_.on_section = [this](const Passing& p) {
       if (p.section != map_.section) return true;
       quiet_ = 0;

@@ -289,6 +289,23 @@ void Jet<V>::fold(Schedule& schedule) const {
 }
 
 template <class V>
+void Jet<V>::find_flow(Schedule& schedule) {
+  schedule.flow.tried = true;
+  if constexpr (std::same_as<V, double>) {
+    const int stride = static_cast<int>(stride_);
+    LinearParts parts{
+        .linear = linear_, .timed = timed_, .start = schedule.free_start, .free = schedule.free_next, .rates = rates_};
+    for (const int slot : schedule.wanted) parts.wanted.push_back(slot * stride);
+    if (tape_->time >= 0) parts.time = tape_->time * stride;
+    for (const int slot : tape_->counters) {
+      if (slot >= 0) parts.counters.push_back(slot * stride);
+    }
+    rules::Interpreter<V>::extend(schedule.free_start, series(), stride_, 0);  // constants among them
+    schedule.flow = linear_flow(parts, {series(), static_cast<size_t>(tape_->slots) * stride_}, stride);
+  }
+}
+
+template <class V>
 void Jet<V>::set_counter(size_t c, const V& value) {
   if (tape_->counters[c] < 0) return;
   V& slot = *(*this)[tape_->counters[c]];
@@ -351,6 +368,14 @@ template <class V>
 void Jet<V>::bound(const Schedule& schedule, int k) {
   if (run_native(schedule.bound_code, k, k) == k) return;
   rules::Interpreter<V>::extend(k == 0 ? schedule.bound_start : schedule.bound_next, series(), stride_, k);
+}
+
+template <class V>
+void Jet<V>::expand_by_weights(const Schedule& schedule, int order, int first) {
+  if constexpr (std::same_as<V, double>) {
+    if (first <= 1) expand(schedule, 1, first);
+    schedule.flow.expand(series(), std::max(first, 2), order);
+  }
 }
 
 template <class V>

@@ -98,6 +98,11 @@ class Jet {
   /// Makes rows of weights from a schedule of sums and multiples that has no bound, with the constants that are bound
   /// now: from then on `expand` uses them. Leaves others as they are.
   void fold(Schedule& schedule) const;
+  /// Makes weights from a schedule that is linear and has no bound, with the constants and the series of time that are
+  /// there now, if that pays.
+  void find_flow(Schedule& schedule);
+  /// `expand` with them: it needs the series of time up to order 1 only.
+  void expand_by_weights(const Schedule& schedule, int order, int first = 0);
   /// Coefficient k+1 of every state from its rate, if output i is the rate of state i.
   void integrate(int k);
 

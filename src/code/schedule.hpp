@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "code/arrange.hpp"
+#include "code/linear_flow.hpp"
 #include "code/linear_rows.hpp"
 #include "code/native_code.hpp"
 #include "code/tape.hpp"
@@ -20,6 +21,7 @@ struct Schedule {
   std::vector<int> still;                          ///< slots whose series end at order 0
   Arrangement arranged;                            ///< of free_next, made by Jet::arrange
   LinearRows rows;                                 ///< of free_next, made by Jet::fold
+  LinearFlow flow;                                 ///< of free_next, made by Jet::find_flow
   NativeCode expand_code, free_code, bound_code;   ///< made by Jet::compile
 };
 

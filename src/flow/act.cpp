@@ -288,6 +288,7 @@ std::optional<Fate> Act::rest_at(Moment& now, const std::vector<int>& resting, T
     add_neighbours(now, zeros_);
     choice_.time_scale = time_scale;
     choice_.at_start = false;
+    choice_.before = {};
     const Choice choice = choose_mode(series_, point_, now.x, now.t(), now.counters, now.mode, zeros_, choice_);
     rests = choice.outcome != Choice::Outcome::none && std::any_of(resting.begin(), resting.end(), [&](int u) {
               if (u >= unknowns) return false;

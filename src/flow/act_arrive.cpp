@@ -391,6 +391,7 @@ std::optional<Fate> Act::choose(Moment& now, const Transition& event, std::vecto
   if (simply) return Fate{Why::inconsistent, ""};
   if (zeros.size() == 1 && switch_in_time(now, zeros[0])) return std::nullopt;
   choice_.time_scale = scale();
+  choice_.before = event.x_minus;
   if (!at_start) {
     land_where_fields_end(now, zeros);
     land_on_kinks(now, zeros);

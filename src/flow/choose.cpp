@@ -536,19 +536,36 @@ bool Chooser::constraints_only(const std::vector<size_t>& group) const {
   return std::all_of(group.begin(), group.end(), [&](size_t z) { return zeros_[z].unknown >= program_.switches(); });
 }
 
-void Chooser::drop_equal_flows(std::vector<Candidate>& kept, bool wholly) const {
+/// Per state. Where an impact ends in rest, all that is left is rounding of what there was before it.
+std::vector<double> Chooser::negligible_rates() {
+  std::vector<double> out = fastest_;
+  if (options_.before.size() == out.size()) {
+    series_.set_mode(before_);
+    const bool moved = series_.evaluate(options_.before, t_, counters_) == SeriesStatus::ok;
+    for (size_t k = 0; k < out.size(); ++k) {
+      const double rate = moved ? std::abs(series_.rate(static_cast<int>(k))[0]) : 0;
+      out[k] = std::max({out[k], rate, std::abs(options_.before[k]) / options_.time_scale});
+    }
+  }
+  for (double& rate : out) rate *= 1e-13;
+  return out;
+}
+
+void Chooser::drop_equal_flows(std::vector<Candidate>& kept, bool wholly) {
   const auto resting = [](const Candidate& c) {
     return std::count_if(c.letters.begin(), c.letters.end(), [](char l) { return l == 'c' || l == '0'; });
   };
   std::stable_sort(kept.begin(), kept.end(),
                    [&](const Candidate& a, const Candidate& b) { return resting(a) > resting(b); });
+  if (kept.size() < 2) return;
   const double fastest = *std::max_element(fastest_.begin(), fastest_.end());
+  const std::vector<double> negligible = negligible_rates();
   for (size_t i = 1; i < kept.size();) {
     bool same = true;
     for (size_t k = 0; k < kept[i].rates.size(); ++k) {
       same = same && std::abs(kept[i].rates[k] - kept[0].rates[k]) <=
                          1e-9 * (std::abs(kept[i].rates[k]) + std::abs(kept[0].rates[k])) +
-                             std::max(1e-13 * fastest_[k], wholly ? 1e-12 * fastest : 0.0);
+                             std::max(negligible[k], wholly ? 1e-12 * fastest : 0.0);
     }
     for (size_t k = 0; wholly && k < kept[i].flow.size(); ++k) {
       const double size = std::abs(kept[i].flow[k]) + std::abs(kept[0].flow[k]);

@@ -52,7 +52,8 @@ struct ChoiceOptions {
   double time_scale = 1;  ///< time in which the flow changes
   bool at_start = false;
   double arrival = std::numeric_limits<double>::quiet_NaN();  ///< h' of the only surface at zero, if known
-  std::map<int, char> leave;  ///< the user's choice for switches where the answer is not unique
+  std::span<const double> before{};  ///< states before the event, if known: rounding of them is left in those after it
+  std::map<int, char> leave;         ///< the user's choice for switches where the answer is not unique
 };
 
 struct Choice {

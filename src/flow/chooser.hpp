@@ -77,7 +77,8 @@ class Chooser {
   bool constraints_only(const std::vector<size_t>& group) const;
   /// Diodes may share currents and voltages in several ways while the states move in one; the friction of an open
   /// contact may be anything. `wholly`: the states move alike not only at first.
-  void drop_equal_flows(std::vector<Candidate>& kept, bool wholly) const;
+  void drop_equal_flows(std::vector<Candidate>& kept, bool wholly);
+  std::vector<double> negligible_rates();
   Candidate* by_wish(const std::vector<size_t>& group, std::vector<Candidate>& kept) const;
   static Candidate* most_slid(std::vector<Candidate>& kept);
 

@@ -20,6 +20,8 @@ long next_binding() {
   return ++last;
 }
 
+constexpr int least_weighed = 5;  // choices of modes look at lower orders, in many modes
+
 size_t operations(const ModeTape& tape) { return tape.flow.free.size() + tape.flow.bound.size(); }
 
 }  // namespace
@@ -45,13 +47,15 @@ void Series::bind(std::span<const double> parameters) {
     plan->slope_known = plan->ready = false;
     plan->steps = 0;
     plan->schedule.rows = plan->formula.rows = {};
+    plan->schedule.flow = plan->formula.flow = {};
   }
   reset();
 }
 
 void Series::reset() {
   for (auto& [mode, plan] : plans_) {
-    plan->order = 0;
+    plan->order = plan->run_steps = 0;
+    plan->weighs = false;
     if (plan->has_formula && !scheduled_at_once(*plan->tape)) forget_schedule(*plan);
     for (Block& block : plan->blocks) {
       if (block.singular) plan->slope_known = plan->ready = false;
@@ -486,12 +490,25 @@ void Series::solve_order(int k) {
   extend_bound(k);
 }
 
+/// Whether the current series are to be weighted sums. Weights are as much work as some tens of steps. When they come
+/// in depends on the steps of the run alone: no result does on the runs before it.
+bool Series::weighs(Schedule& schedule, int order) {
+  if (order < least_weighed || !plan_->linear || !plan_->ready || plan_->run_steps < steps_before_weights_)
+    return false;
+  if (!schedule.flow.tried) work_->flow.find_flow(schedule);
+  return plan_->weighs = !schedule.flow.empty();
+}
+
 /// A mode without unknowns, or with formulas for them, from the point that is loaded.
 SeriesStatus Series::expand_plain(Schedule& schedule, int order) {
   constexpr int worth_folding = 3;  // steps: folding takes as long as some of them
   if (shares_sides_ && order > 0 && ++plan_->steps == worth_folding && tape_->slope_constant)
     work_->flow.fold(schedule);
-  work_->flow.expand(schedule, order);
+  if (weighs(schedule, order)) {
+    work_->flow.expand_by_weights(schedule, order);
+  } else {
+    work_->flow.expand(schedule, order);
+  }
   const bool solved =
       std::all_of(plan_->unknowns.begin(), plan_->unknowns.end(), [](const double* u) { return std::isfinite(u[0]); });
   if (!solved || !rates_are_finite()) return SeriesStatus::undefined;
@@ -517,16 +534,21 @@ SeriesStatus Series::expand_ready(std::span<const double> x, double t, std::span
   if (!counters.empty()) copy_numbers(counters, counters_);
   Work& work = *work_;
   Jet<double>& jet = work.flow;
-  const Schedule& schedule = plan_->active.empty() ? plan_->schedule : plan_->formula;
+  Schedule& schedule = plan_->active.empty() ? plan_->schedule : plan_->formula;
+  const int order_of_time = plan_->weighs && order >= least_weighed ? 1 : order;
   int first = 0;
   if (work.reached >= 0 && stands_at(x, t, counters)) {  // what is missing is added
     if (order <= work.reached) return SeriesStatus::ok;
     first = work.reached + 1;
-    if (!jet.stands_at_time(t, order)) jet.set_time(t, order);
+    if (!jet.stands_at_time(t, order_of_time)) jet.set_time(t, order_of_time);
   } else {
-    load(x, t, counters, order);
+    load(x, t, counters, order_of_time);
   }
-  jet.expand(schedule, order, first);
+  if (weighs(schedule, order)) {
+    jet.expand_by_weights(schedule, order, first);
+  } else {
+    jet.expand(schedule, order, first);
+  }
   work.reached = order;
   if (first > 0) return SeriesStatus::ok;
   double nothing = 0;  // unless something is not finite

@@ -57,6 +57,11 @@ class Series {
   void share_sides() { shares_sides_ = true; }
   /// Machine code for the modes that come back often, or for all that come back.
   void use_native(Native native) { native_ = native; }
+  /// How many steps a run makes in a mode whose flow is linear before its series become weighted sums
+  /// (code/linear_flow).
+  void weigh_after(int steps) { steps_before_weights_ = steps; }
+  /// A step has been made in the current mode.
+  void note_step() { ++plan_->run_steps; }
   /// How many expansions machine code did so far.
   long native_expansions() const { return native_expansions_; }
   /// As new, with the same parameters.
@@ -123,7 +128,7 @@ class Series {
   double turning() const;
 
   /// The order up to which the series of the current mode cost little more than their first terms; 0: none.
-  int order_at_once() const { return plan_->compiled && !shares_sides_ ? plan_->order : 0; }
+  int order_at_once() const { return (plan_->compiled && !shares_sides_) || plan_->weighs ? plan_->order : 0; }
 
   /// The order that served the current mode best so far; yours to set.
   int& usual_order() { return plan_->order; }
@@ -281,9 +286,11 @@ class Series {
     std::vector<double*> bound_rates;          ///< rates that depend on an active unknown
     std::vector<double*> pinned;               ///< rates of the states that are held: exactly zero
     Schedule schedule{};
-    int order = 0;    ///< that served it best
-    size_t uses = 0;  ///< large modes get a schedule, and all machine code, once they are used often
-    int steps = 0;    ///< with the parameters of now, where sides are shared
+    int order = 0;        ///< that served it best
+    size_t uses = 0;      ///< large modes get a schedule, and all machine code, once they are used often
+    int steps = 0;        ///< with the parameters of now, where sides are shared
+    int run_steps = 0;    ///< in this run
+    bool weighs = false;  ///< from now on they are weighted sums
     bool scheduled = false;
     bool ready = false;  ///< a plain jet, with slopes that are numbers and known
     bool compile_tried = false, compiled = false;
@@ -339,6 +346,7 @@ class Series {
     }
     return true;
   }
+  bool weighs(Schedule& schedule, int order);
   SeriesStatus expand_plain(Schedule& schedule, int order);
   bool is_ready() const;
   SeriesStatus expand_ready(std::span<const double> x, double t, std::span<const double> counters, int order);
@@ -385,6 +393,7 @@ class Series {
   std::vector<double> counters_;
   Native native_ = Native::automatic;
   long native_expansions_ = 0;
+  int steps_before_weights_ = 0;
   double t_ = 0;
   Vec residual_, step_;
   std::vector<double> scratch_;

@@ -54,6 +54,7 @@ struct RunOptions {
   bool keep_transitions = false;      ///< keep what happened at each event as values
   bool to_the_end =
       true;  ///< a run that is too slow for `until` has stalled; otherwise `until` is no more than a bound
+  bool one_of_many = false;  ///< a short run among many with these parameters: what they share is made at the first step
   long max_steps = 1'000'000'000;
   long max_events = 100'000'000;
   long max_kept_events = 5'000'000;  ///< memory: later events are counted, not kept

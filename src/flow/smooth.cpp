@@ -391,6 +391,7 @@ const std::vector<double>& Smooth::end() {
 }
 
 void Smooth::accept(double length, double natural, std::span<const WatchedSeries> watched) {
+  series_.note_step();
   if (turning_.always() || !(natural > 0)) return;
   int& usual = series_.usual_order();
   if (length >= 0.99 * natural) {

@@ -825,6 +825,8 @@ void EngineMemory::prepare(const RunOptions& options) {
   series->tie(ties);
   series->reset();
   series->use_native(options.native);
+  constexpr int worth_weights = 40;  // steps: as much work as weights are
+  series->weigh_after(options.one_of_many ? 0 : worth_weights);
   chatter.clear();
 }
 
