@@ -135,6 +135,7 @@ class Act {
   bool approaching(const Moment& now, const std::vector<AtZero>& zeros);
   std::optional<Fate> hit_in_turn(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool& ends);
   std::optional<Fate> rebound(Moment& now, Transition& event, std::vector<AtZero>& zeros, int round);
+  void stop_in_corner(Moment& now, std::span<const double> before);
   std::optional<Fate> hit_together(Moment& now, Transition& event, std::vector<AtZero>& zeros,
                                    std::span<const AtZero> touching, bool plastic);
   std::optional<Fate> settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth = 0);

@@ -251,6 +251,27 @@ std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZ
   return std::nullopt;
 }
 
+/// What an impact of several contacts stops is in the corner where it stops: up to what time can tell of the way to it.
+void Act::stop_in_corner(Moment& now, std::span<const double> before) {
+  const double resolution = same_time_bits * eps * std::max(std::abs(now.t()), scale() * same_time_share);
+  std::vector<double> there = now.x, speed(now.x.size());
+  series_.set_mode(now.mode);
+  if (series_.evaluate(before, now.t(), now.counters) != SeriesStatus::ok) return;
+  for (size_t i = 0; i < speed.size(); ++i) speed[i] = std::abs(series_.rate(static_cast<int>(i))[0]);
+  if (series_.evaluate(now.x, now.t(), now.counters) != SeriesStatus::ok) return;
+  for (size_t i = 0; i < speed.size(); ++i) {
+    const bool stops = speed[i] > 0 && series_.rate(static_cast<int>(i))[0] == 0;
+    if (stops && std::abs(there[i]) <= resolution * speed[i]) there[i] = 0;
+  }
+  std::vector<double> gaps;
+  for (const int j : contacts_) gaps.push_back(std::abs(series_.gap(j)[0]));
+  if (there == now.x || series_.evaluate(there, now.t(), now.counters) != SeriesStatus::ok) return;
+  for (size_t a = 0; a < gaps.size(); ++a) {
+    if (!(std::abs(series_.gap(contacts_[a])[0]) <= gaps[a])) return;
+  }
+  now.x = std::move(there);
+}
+
 /// One impact of contacts that touch; they join `zeros` with what they do after it.
 std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vector<AtZero>& zeros,
                                       std::span<const AtZero> touching, bool plastic) {
@@ -277,8 +298,10 @@ std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vecto
     hit(contacts_[0], one->impulse, one->closed);
     if (record) record->mode = series_.mode();
   } else {
+    const std::vector<double> before = now.x;
     Impact impact = apply_impact(series_, now.mode, contacts_, now.x, now.t(), now.counters, direction_, special);
     if (!impact.solved) return Fate{Why::nonunique, impact.message};
+    if (contacts_.size() > 1) stop_in_corner(now, before);
     if (!impact.note.empty()) say(impact.note);
     for (size_t a = 0; a < contacts_.size(); ++a) hit(contacts_[a], impact.impulse[a], impact.closed[a]);
     for (const auto& [i, letter] : impact.switches) {
@@ -723,8 +746,12 @@ void Act::add_neighbours(const Moment& now, std::vector<AtZero>& zeros) const {
     if (c == '=') zeros.push_back({.unknown = i, .known = 1, .fresh = true});
   }
   for (int j = 0; j < program_.constraints(); ++j) {
-    const bool takes_part = now.mode.constraints[at(j)] == 'c' || model_.form.gaps[at(j)].degree == 0;
-    if (takes_part && !listed(m + j)) zeros.push_back({.unknown = m + j, .known = rest_of(m + j), .fresh = false});
+    const int degree = model_.form.gaps[at(j)].degree;
+    const bool takes_part = now.mode.constraints[at(j)] == 'c' || degree == 0;
+    if (listed(m + j)) continue;
+    if (takes_part) zeros.push_back({.unknown = m + j, .known = rest_of(m + j), .fresh = false});
+    // One that was told to open just now and has not moved yet still touches.
+    if (!takes_part && degree == 2 && now.known[at(m + j)] >= 2) zeros.push_back({.unknown = m + j, .known = 2});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -499,9 +500,12 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
           t, gained);
   }
   result.sigma.assign(best.sigma.begin(), best.sigma.end());
-  for (size_t i = 0; i < x.size(); ++i) x[i] += best.change[ix(i)];
   const Vec after = c.gap_rate + c.gap_gradient * best.change;
   const Vec pushed = c.directions(best.sigma).cwiseAbs() * best.impulse.cwiseAbs();  // before impulses cancel
+  for (size_t i = 0; i < x.size(); ++i) {  // what is left of speeds that cancel is zero: in a corner nothing moves
+    const double before = std::exchange(x[i], x[i] + best.change[ix(i)]);
+    if (std::abs(x[i]) <= 16 * eps * (std::abs(before) + pushed[ix(i)])) x[i] = 0;
+  }
   for (size_t a = 0; a < n; ++a) {
     double size = std::abs(c.gap_rate[ix(a)]) + c.gap_gradient.row(ix(a)).cwiseAbs().dot(pushed);
     for (size_t i = 0; i < x.size(); ++i) size += std::abs(c.gap_gradient(ix(a), ix(i)) * x[i]);
