@@ -67,6 +67,13 @@ void Series::reset() {
   guess_.clear();
 }
 
+size_t Series::size() const {
+  size_t sum = 0;
+  for (const auto& [tape, work] : works_) sum += (at(tape->flow.slots) + at(tape->slope.slots)) * (at(order_) + 1);
+  for (const auto& [mode, plan] : plans_) sum += 8 * operations(*plan->tape) + size_of_plan();
+  return sum;
+}
+
 void Series::tie(Ties ties) {
   if (ties == ties_) return;
   ties_ = std::move(ties);

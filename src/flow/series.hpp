@@ -61,6 +61,8 @@ class Series {
   long native_expansions() const { return native_expansions_; }
   /// As new, with the same parameters.
   void reset();
+  /// About how many numbers it holds, for all modes met so far.
+  size_t size() const;
 
   /// Surfaces that are multiples of each other: (switch -> earlier switch, sign). Their sigma are one unknown.
   using Ties = std::unordered_map<int, std::pair<int, int>>;
@@ -281,10 +283,10 @@ class Series {
     std::vector<double*> bound_rates;          ///< rates that depend on an active unknown
     std::vector<double*> pinned;               ///< rates of the states that are held: exactly zero
     Schedule schedule{};
-    int order = 0;    ///< that served it best
-    size_t uses = 0;  ///< large modes get a schedule, and all machine code, once they are used often
+    int order = 0;           ///< that served it best
+    size_t uses = 0;         ///< large modes get a schedule, and all machine code, once they are used often
     size_t uses_before = 0;  ///< in the runs before, of large modes
-    int steps = 0;    ///< with the parameters of now, where sides are shared
+    int steps = 0;           ///< with the parameters of now, where sides are shared
     bool scheduled = false;
     bool ready = false;  ///< a plain jet, with slopes that are numbers and known
     bool compile_tried = false, compiled = false;
