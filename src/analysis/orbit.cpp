@@ -68,6 +68,8 @@ Orbit OrbitSearch::find() {
       begin = off_leaps(settle());
     }
     solve(begin, orbit);
+    simulator_->give_back();
+    shooting_->give_back();
   } catch (const Failure& failure) {
     orbit.found = false;
     orbit.why = failure.why;

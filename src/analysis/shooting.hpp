@@ -91,6 +91,8 @@ class Shooting {
   /// Other parameters; `directions`: how all of them move with each one followed.
   void bind(const std::vector<double>& parameters, const Mat& directions = {});
   Variation& variation() { return variation_; }
+  /// Leaves what was made for modes met to the program: this one is of no more use.
+  void give_back() { variation_.give_back(); }
   const Vec& size() const { return size_; }
   bool forced() const { return forced_; }
   /// Sizes of the states and of the period: units of the residual.

@@ -156,6 +156,7 @@ void Recorder::begin_run(const RunOptions& options, Trajectory& result) {
   slowing_ = 0;
   section_sign_.assign(model_.sections.size(), 0);
   section_seen_.assign(model_.sections.size(), -HUGE_VAL);
+  waiting_.clear();
   const bool other_intervals = every_for_ != options.parameters;
   for (Every& e : every_) {
     e.next = 1;

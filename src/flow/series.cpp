@@ -21,6 +21,7 @@ long next_binding() {
 }
 
 constexpr int least_weighed = 5;  // choices of modes look at lower orders, in many modes
+constexpr size_t most_plans = 200'000;  ///< by their sizes
 
 size_t operations(const ModeTape& tape) { return tape.flow.free.size() + tape.flow.bound.size(); }
 
@@ -53,10 +54,12 @@ void Series::bind(std::span<const double> parameters) {
 }
 
 void Series::reset() {
+  if (plan_size_ > most_plans) forget_plans();
+  met_size_ = 0;
   for (auto& [mode, plan] : plans_) {
     plan->order = plan->run_steps = 0;
     plan->weighs = false;
-    if (plan->has_formula && !scheduled_at_once(*plan->tape)) forget_schedule(*plan);
+    if (!scheduled_at_once(*plan->tape)) forget_schedule(*plan);
     for (Block& block : plan->blocks) {
       if (block.singular) plan->slope_known = plan->ready = false;
       block.held.clear();
@@ -65,6 +68,13 @@ void Series::reset() {
   }
   plan_ = nullptr;
   guess_.clear();
+}
+
+size_t Series::size() const {
+  size_t sum = 0;
+  for (const auto& [tape, work] : works_) sum += (at(tape->flow.slots) + at(tape->slope.slots)) * (at(order_) + 1);
+  for (const auto& [mode, plan] : plans_) sum += 8 * operations(*plan->tape) + size_of_plan();
+  return sum;
 }
 
 void Series::tie(Ties ties) {
@@ -78,7 +88,7 @@ void Series::forget_plans() {
   for (auto& [tape, work] : works_) work->last = nullptr;
   binding_ = next_binding();
   plans_.clear();
-  plan_size_ = 0;
+  plan_size_ = met_size_ = 0;
   plan_ = nullptr;
   recent_ = {};
 }
@@ -144,19 +154,20 @@ Series::Plan& Series::plan_of(const Mode& mode) {
   for (Plan* plan : recent_) {
     if (plan && serves(*plan, mode)) return *plan;
   }
-  constexpr size_t most = 200'000;
-  if (plan_size_ > most) forget_plans();
+  if (met_size_ > most_plans) forget_plans();
   std::string key = mode.switches + mode.constraints;
   if (shares_sides_) std::replace(key.begin(), key.end(), '-', '+');
   std::unique_ptr<Plan>& plan = plans_[key];
   if (!plan) {
     plan = std::make_unique<Plan>(make_plan(mode));
-    plan_size_ += at(program_.unknowns()) + 100;
+    plan_size_ += size_of_plan();
   }
   recent_[next_recent_] = plan.get();
   next_recent_ = (next_recent_ + 1) % recent_.size();
   return *plan;
 }
+
+size_t Series::size_of_plan() const { return at(program_.unknowns()) + 100; }
 
 /// The plan of a mode that differs from the current one by the letter of one switch, as a rule.
 Series::Plan& Series::plan_beside(const Mode& mode) {
@@ -193,7 +204,10 @@ void Series::set_mode(const Mode& mode) {
 void Series::enter(int order) {
   tape_ = plan_->tape;
   work_ = plan_->work;
-  if (plan_->order == 0) plan_->order = order;  // first time in this run
+  if (plan_->order == 0) {  // first time in this run
+    plan_->order = order;
+    met_size_ += size_of_plan();
+  }
   // Unknowns of the last mode with these formulas have left their series.
   const auto clear = [&](int u) { std::fill_n(unknown_slot(u) + 1, order_, 0.0); };
   const Plan* const last = std::exchange(work_->last, plan_);
@@ -235,16 +249,17 @@ bool Series::scheduled_at_once(const ModeTape& tape) const {
 /// result does.
 void Series::consider_schedule(int order) {
   constexpr int of_a_step = 5;  // choices of modes look at lower orders
-  if (shares_sides_ ? order < of_a_step : plan_->uses < often() && !scheduled_at_once(*tape_)) return;
+  if (shares_sides_ ? order < of_a_step : plan_->uses - plan_->uses_before < often() && !scheduled_at_once(*tape_))
+    return;
   make_schedule(*plan_);
   work_->flow.enter(plan_->schedule);
   if (shares_sides_ && native_ == Native::automatic) compile(true);
 }
 
-/// Formulas for unknowns and equations that are solved need not give the same last bits: which of them a run uses does
-/// not depend on the runs before it.
+/// Formulas for unknowns and equations that are solved need not give the same last bits, and a schedule sees fewer
+/// peaks than the whole tape: which of them a run uses does not depend on the runs before it.
 void Series::forget_schedule(Plan& plan) {
-  plan.uses = 0;
+  plan.uses_before = plan.uses;
   plan.scheduled = plan.has_formula = plan.ready = plan.compile_tried = plan.compiled = false;
   plan.peaks.clear();
 }
@@ -259,9 +274,9 @@ void Series::compile(bool known) {
 void Series::consider_native() {
   constexpr size_t worthwhile = 10'000;  // compiling takes as long as some 10 000 expansions
   if (!plan_->scheduled) return;
-  const size_t uses = plan_->uses, some = shares_sides_ ? 1 : often();
-  if (uses >= (native_ == Native::on ? some : worthwhile)) return compile(false);
-  if (uses == some && !shares_sides_) compile(true);
+  const size_t now = plan_->uses - plan_->uses_before, some = shares_sides_ ? 1 : often();
+  if (native_ == Native::on ? now >= some : plan_->uses >= worthwhile) return compile(false);
+  if (now == some && !shares_sides_) compile(true);
 }
 
 /// What the schedule takes for constant has no series but those that the last mode with these formulas left.

@@ -66,6 +66,8 @@ class Series {
   long native_expansions() const { return native_expansions_; }
   /// As new, with the same parameters.
   void reset();
+  /// About how many numbers it holds, for all modes met so far.
+  size_t size() const;
 
   /// Surfaces that are multiples of each other: (switch -> earlier switch, sign). Their sigma are one unknown.
   using Ties = std::unordered_map<int, std::pair<int, int>>;
@@ -286,11 +288,12 @@ class Series {
     std::vector<double*> bound_rates;          ///< rates that depend on an active unknown
     std::vector<double*> pinned;               ///< rates of the states that are held: exactly zero
     Schedule schedule{};
-    int order = 0;        ///< that served it best
-    size_t uses = 0;      ///< large modes get a schedule, and all machine code, once they are used often
-    int steps = 0;        ///< with the parameters of now, where sides are shared
-    int run_steps = 0;    ///< in this run
-    bool weighs = false;  ///< from now on they are weighted sums
+    int order = 0;           ///< that served it best
+    size_t uses = 0;         ///< large modes get a schedule, and all machine code, once they are used often
+    size_t uses_before = 0;  ///< in the runs before, of large modes
+    int steps = 0;           ///< with the parameters of now, where sides are shared
+    int run_steps = 0;       ///< in this run
+    bool weighs = false;     ///< from now on they are weighted sums
     bool scheduled = false;
     bool ready = false;  ///< a plain jet, with slopes that are numbers and known
     bool compile_tried = false, compiled = false;
@@ -312,6 +315,7 @@ class Series {
   Plan& plan_of(const Mode& mode);
   bool serves(const Plan& plan, const Mode& mode) const;
   Plan& plan_beside(const Mode& mode);
+  size_t size_of_plan() const;
   void enter(int order);
   void forget_plans();
   void note_use(int order) {
@@ -377,7 +381,8 @@ class Series {
   std::vector<double> hold_;
   std::unordered_map<const ModeTape*, std::unique_ptr<Work>> works_;
   std::unordered_map<std::string, std::unique_ptr<Plan>> plans_;
-  size_t plan_size_ = 0;  // unknowns in all plans: a bound of their memory
+  size_t plan_size_ = 0;  // of all plans, by their unknowns: a bound of their memory
+  size_t met_size_ = 0;   // of those that this run has met
   size_t plans_made_ = 0;
   long binding_ = 0;  // a number of parameters, ties and plans as they are: of no other series either
   Plan* plan_ = nullptr;

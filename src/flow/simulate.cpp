@@ -74,12 +74,26 @@ void RunOptions::check(const Model& model) const {
   check_start(model, parameters, initial, from);
 }
 
-Trajectory simulate(const Program& program, const RunOptions& options) { return Simulator(program).run(options); }
+Trajectory simulate(const Program& program, const RunOptions& options) {
+  Simulator simulator(program);
+  Trajectory result = simulator.run(options);
+  simulator.give_back();
+  return result;
+}
 
-Simulator::Simulator(const Program& program)
-    : memory_(std::make_unique<EngineMemory>(program)), steps_(std::make_unique<StepMemory>()) {}
+Simulator::Simulator(const Program& program) { set_up(program); }
 Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
+
+void Simulator::set_up(const Program& program) {
+  memory_ = program.lend<EngineMemory>();
+  steps_ = std::make_unique<StepMemory>();
+}
+
+void Simulator::give_back() {
+  const Program& program = memory_->program;
+  if (!running_) program.give_back(std::move(memory_));
+}
 
 Trajectory Simulator::run(const RunOptions& options) {
   Trajectory result;
@@ -88,14 +102,18 @@ Trajectory Simulator::run(const RunOptions& options) {
 }
 
 void Simulator::run(const RunOptions& options, Trajectory& result) {
+  if (running_) set_up(memory_->program);
+  running_ = false;
   const Model& model = memory_->program.model();
   check_values(options, model);
   if (!memory_->start_is_clear(options)) check_start(model, options.parameters, options.initial, options.from);
+  running_ = true;
   if (options.step) {
     simulate_time_stepping(*memory_, *steps_, options, result);
   } else {
     simulate_event_driven(*memory_, options, result);
   }
+  running_ = false;
 }
 
 }  // namespace saltus

@@ -92,10 +92,15 @@ class Simulator {
   Trajectory run(const RunOptions& options);
   /// The same; whatever `result` held is forgotten, its memory used.
   void run(const RunOptions& options, Trajectory& result);
+  /// Leaves what it has set up to the program, for the next one: this one runs no more.
+  void give_back();
 
  private:
+  void set_up(const Program& program);
+
   std::unique_ptr<struct EngineMemory> memory_;
   std::unique_ptr<struct StepMemory> steps_;
+  bool running_ = false;  // or the last run was left by an exception, which may have left it half changed
 };
 
 }  // namespace saltus

@@ -11,7 +11,8 @@ Variation::Variation(const Program& program, const RunOptions& options)
     : program_(program),
       model_(program.model()),
       options_(options),
-      memory_(program),
+      lent_(program.lend<Memory>()),
+      memory_(lent_->engine),
       direction_(options.until < options.from ? -1.0 : 1.0),
       tolerance_(0.1 * options.tolerance) {
   options_.on_piece = {};
@@ -19,10 +20,22 @@ Variation::Variation(const Program& program, const RunOptions& options)
   options_.on_event = {};
   options_.on_section = {};
   options_.progress = {};
-  memory_.prepare(options_);
+  lent_->prepare(options_);
   order_ = memory_.order;
-  jump_formulas_.resize(model_.form.jumps.size());
-  conditions_.resize(model_.form.jumps.size());
+}
+
+void Variation::Memory::prepare(const RunOptions& options) {
+  const bool other_order = engine.tolerance != options.tolerance, other = engine.parameters != options.parameters;
+  const Series::Ties ties = engine.ties;
+  engine.prepare(options);
+  if (other_order) jets.clear();
+  if (other) {
+    for (auto& [tape, of_tape] : jets) of_tape->jet.bind(options.parameters);
+    impact_jets.clear();
+  }
+  if (other_order || engine.ties != ties) forget_plans();
+  jump_formulas.resize(engine.program.model().form.jumps.size());
+  conditions.resize(jump_formulas.size());
 }
 
 Variation::OtherTangents::OtherTangents(Variation& of, Mat x, Mat p)
@@ -59,11 +72,8 @@ void Variation::forget_events() {
 void Variation::bind(const std::vector<double>& parameters) {
   if (options_.parameters == parameters) return;
   options_.parameters = parameters;
-  const Series::Ties ties = memory_.ties;
-  memory_.prepare(options_);
-  for (auto& [tape, of_tape] : jets_) of_tape->jet.bind(parameters);
-  impact_jets_.clear();
-  if (memory_.ties != ties) forget_plans();
+  lent_->prepare(options_);
+  plan_ = nullptr;
 }
 
 void Variation::note(std::string text) {
@@ -71,7 +81,7 @@ void Variation::note(std::string text) {
 }
 
 Variation::TangentJet& Variation::jet_of(const Tape& tape, int order) {
-  std::unique_ptr<TangentJet>& out = jets_[&tape];
+  std::unique_ptr<TangentJet>& out = lent_->jets[&tape];
   if (!out || out->jet.order() < order) {
     out = std::make_unique<TangentJet>(TangentJet{{tape, order}});
     out->jet.bind(options_.parameters);

@@ -73,6 +73,9 @@ class Variation {
   /// Where the derivative is one-sided, or infinite: what a person should know.
   const std::vector<std::string>& notes() const { return notes_; }
 
+  /// Leaves what was made for modes met to the program, for the next one: this one is of no more use.
+  void give_back() { program_.give_back(std::move(lent_)); }
+
   // ---- parts, for those who solve for orbits ------------------------------------------------------------------------
 
   Series& series() { return *memory_.series; }
@@ -189,7 +192,6 @@ class Variation {
     Schedule parameter_schedule{};
   };
   Plan& plan_of(const Arc& arc);
-  void forget_plans();
   void make_plan(Plan& plan);
   void find_standing(Plan& plan) const;
   void sort_terms(Plan& plan);
@@ -293,10 +295,30 @@ class Variation {
   void keep_at_zero(const Vec& slope, double value, bool tangents, std::span<double> x);
   void rest(const Ground& g);
 
+  /// What was made for modes met before, by this one and by others before it.
+  struct Memory {
+    explicit Memory(const Program& program) : engine(program) {}
+    /// Makes it fit a run.
+    void prepare(const RunOptions& options);
+    void forget_plans();
+    /// About how many numbers it holds.
+    size_t size() const;
+
+    EngineMemory engine;
+    std::vector<std::unique_ptr<Plan>> plans{};
+    std::unordered_map<const Tape*, std::unique_ptr<TangentJet>> jets{};
+    /// Of the tapes of events, before and after an impact.
+    std::unordered_map<const Tape*, std::pair<std::unique_ptr<Jet<double>>, std::unique_ptr<Jet<double>>>>
+        impact_jets{};
+    std::vector<std::list<JumpFormulas>> jump_formulas{};  ///< by jump, a set for each choice of sides
+    std::vector<std::optional<Plain>> conditions{};        ///< margins of `when`, by jump
+  };
+
   const Program& program_;
   const Model& model_;
   RunOptions options_;
-  EngineMemory memory_;
+  std::unique_ptr<Memory> lent_;
+  EngineMemory& memory_;
   double direction_, tolerance_;
   int order_;
   Mat x_, p_;
@@ -309,14 +331,8 @@ class Variation {
   std::vector<Passage> passages_;  // the latest events
   TangentRows tangents_;           // series of X and U, as Plan::system has them
   std::vector<double> point_;
-  std::vector<std::unique_ptr<Plan>> plans_;
   Plan* plan_ = nullptr;  // of the last point
-  std::unordered_map<const Tape*, std::unique_ptr<TangentJet>> jets_;
-  /// Of the tapes of events, before and after an impact.
-  std::unordered_map<const Tape*, std::pair<std::unique_ptr<Jet<double>>, std::unique_ptr<Jet<double>>>> impact_jets_;
   std::vector<std::string> notes_;
-  std::vector<std::list<JumpFormulas>> jump_formulas_;  // by jump, a set for each choice of sides
-  std::vector<std::optional<Plain>> conditions_;        // margins of `when`, by jump
 };
 
 }  // namespace saltus

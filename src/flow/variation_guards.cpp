@@ -57,7 +57,7 @@ Mat Variation::unknown_tangent(int u) const {
 /// Likewise with unknowns that move: d row along the tangents, at the point of the last event_point.
 Mat Variation::event_tangent(int row) {
   const TangentTape& tape = *plan_->tape;
-  const Jet<double>& jet = jets_.at(&tape.event.tape)->jet;
+  const Jet<double>& jet = lent_->jets.at(&tape.event.tape)->jet;
   Mat out = row_tangent(row, jet, tape, x_, nullptr);
   for (const SlopeEntry& e : tape.event.by_unknown) {
     if (e.row == row) out += value_of(jet, e.output) * unknown_tangent(e.column);

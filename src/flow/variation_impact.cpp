@@ -55,7 +55,7 @@ Variation::Impact Variation::impact_between(const Hit& hit, std::span<const doub
     sigma[i] = c == '+' ? 1.0 : c == '-' ? -1.0 : c == '=' ? model_.form.switches[i].at_zero : 0.0;
   }
   for (size_t b = 0; b < hit.switches.size(); ++b) sigma[at(hit.switches[b].first)] = hit.sigma[b];
-  auto& [before, after] = impact_jets_[&tape.event.tape];
+  auto& [before, after] = lent_->impact_jets[&tape.event.tape];
   Impact out{tape,
              {},
              {},

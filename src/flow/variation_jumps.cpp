@@ -47,7 +47,7 @@ std::vector<double> Variation::lambdas(const Arc& arc, std::span<const double> x
 
 /// What a jump assigns, and its derivatives, made when it first happens so.
 Variation::JumpFormulas& Variation::jump_formulas(const JumpDone& jump) {
-  std::list<JumpFormulas>& known = jump_formulas_[at(jump.jump)];
+  std::list<JumpFormulas>& known = lent_->jump_formulas[at(jump.jump)];
   for (JumpFormulas& formulas : known) {
     if (formulas.sides == jump.sides) return formulas;
   }
@@ -96,7 +96,7 @@ std::vector<Variation::JumpRoom> Variation::jump_room(const Transition& event, c
 
 /// Of the `when` of a jump; none if it has none.
 Plain* Variation::margin_of(int jump) {
-  std::optional<Plain>& made = conditions_[at(jump)];
+  std::optional<Plain>& made = lent_->conditions[at(jump)];
   const std::optional<Expr>& when = model_.form.jumps[at(jump)].when;
   if (when && !made) made.emplace(margin(*when));
   return made ? &*made : nullptr;

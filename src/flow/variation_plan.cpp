@@ -15,20 +15,30 @@ Variation::Plan& Variation::plan_of(const Arc& arc) {
   }
   const auto serves = [&](const Plan* plan) { return plan && plan->mode == arc.mode && plan->held == held; };
   if (serves(plan_)) return *plan_;
-  for (const std::unique_ptr<Plan>& plan : plans_) {
+  for (const std::unique_ptr<Plan>& plan : lent_->plans) {
     if (serves(plan.get())) return *plan;
   }
   constexpr size_t most = 500;  // models with redundant forces come in many plans
-  if (plans_.size() >= most) forget_plans();
-  plans_.push_back(std::make_unique<Plan>(Plan{.mode = arc.mode, .held = std::move(held)}));
-  make_plan(*plans_.back());
-  return *plans_.back();
+  if (lent_->plans.size() >= most) {
+    lent_->forget_plans();
+    plan_ = nullptr;
+  }
+  lent_->plans.push_back(std::make_unique<Plan>(Plan{.mode = arc.mode, .held = std::move(held)}));
+  make_plan(*lent_->plans.back());
+  return *lent_->plans.back();
 }
 
-void Variation::forget_plans() {
-  plans_.clear();
-  plan_ = nullptr;
-  for (auto& [tape, of_tape] : jets_) of_tape->entered = nullptr;
+void Variation::Memory::forget_plans() {
+  plans.clear();
+  for (auto& [tape, of_tape] : jets) of_tape->entered = nullptr;
+}
+
+size_t Variation::Memory::size() const {
+  size_t sum = engine.size();
+  for (const auto& [tape, of_tape] : jets) sum += at(tape->slots) * at(of_tape->jet.order() + 1);
+  for (const std::unique_ptr<Plan>& plan : plans)
+    sum += 8 * (plan->schedule.free_start.size() + plan->schedule.bound_start.size() + plan->system.terms.size());
+  return sum;
 }
 
 void Variation::make_plan(Plan& plan) {

@@ -24,7 +24,7 @@ Variation::Ground Variation::ground(const Arc& arc, std::span<const double> x, d
   if (series.active().empty()) return out;
   const Jet<double>& event = event_point(arc, x, t);
   const TangentTape& tape = *plan_->tape;
-  const Jet<double>& jet = jets_.at(&tape.arc.tape)->jet;
+  const Jet<double>& jet = lent_->jets.at(&tape.arc.tape)->jet;
   Mat J = Mat::Zero(n, n), D = Mat::Zero(n, ix(series.active().size()));
   for (const SlopeEntry& e : tape.arc.by_state) {
     if (e.row < n) J(e.row, e.column) = value_of(jet, e.output);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/spares.hpp"
 #include "code/tape.hpp"
 #include "model/model.hpp"
 
@@ -170,6 +171,19 @@ class Program {
   /// The same and more for tangents: by parameters and time, and of what events look at.
   const TangentTape& tangent(const std::string& switch_modes) const;
 
+  /// Working memory of an engine, which is made of a program: one that others have used and given back, or a new one.
+  template <class Memory>
+  std::unique_ptr<Memory> lend() const {
+    std::unique_ptr<Memory> memory = spares_.take<Memory>();
+    return memory ? std::move(memory) : std::make_unique<Memory>(*this);
+  }
+  /// For the next one, where it is small and no exception may have left it half changed.
+  template <class Memory>
+  void give_back(std::unique_ptr<Memory> memory) const {
+    constexpr size_t few = 64, small = 250'000;  // states and unknowns, numbers
+    if (at(states() + unknowns()) <= few && memory->size() <= small) spares_.give(std::move(memory));
+  }
+
   // Rows of TangentTape::event.
   int event_surface(int i) const { return i; }
   int event_gap(int j) const { return m_ + j; }
@@ -212,6 +226,7 @@ class Program {
   mutable std::map<std::string, std::unique_ptr<ModeTape>> tapes_;
   mutable std::map<std::string, std::unique_ptr<JacobianTape>> jacobians_;
   mutable std::map<std::string, std::unique_ptr<TangentTape>> tangents_;
+  mutable Spares spares_;  // made of what is above
 };
 
 }  // namespace saltus

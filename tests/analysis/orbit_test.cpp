@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -855,6 +857,87 @@ TEST(Exponents, OfACycleHaveErrorsThatContainTheTruth) {
       EXPECT_NEAR(e.exponents[k], -static_cast<double>(k), 3 * e.error[k] + 1e-12) << until;
   }
 }
+
+/// All that a search tells, bit by bit.
+std::string told(const Orbit& orbit) {
+  std::string out = fmt::format("{} {} {:a} {:a} {:a} {}", orbit.found, orbit.message, orbit.t, orbit.period,
+                                orbit.residual, orbit.iterations);
+  for (const double x : orbit.state) out += fmt::format(" {:a}", x);
+  for (const auto& m : orbit.multipliers) out += fmt::format(" {:a}{:+a}i", m.real(), m.imag());
+  for (const auto& row : orbit.monodromy) {
+    for (const double x : row) out += fmt::format(" {:a}", x);
+  }
+  for (const OrbitLeg& leg : orbit.legs) out += fmt::format(" {} {:a} {}", leg.mode.switches, leg.length, leg.ended_by);
+  for (const Piece& piece : orbit.trajectory.pieces) {
+    for (const double c : piece.coefficients) out += fmt::format(" {:a}", c);
+  }
+  return out;
+}
+
+/// Searches with other initial values, parameters and tolerances, several for each model.
+std::vector<OrbitOptions> many_searches(const Model& model) {
+  std::vector<OrbitOptions> out;
+  for (const double factor : {1.0, 0.97, 1.04}) {
+    for (const double tolerance : {1e-9, 1e-11}) {
+      OrbitOptions options{.run = run_of(model), .section = model.sections.empty() ? -1 : 0};
+      for (double& p : options.run.parameters) p *= factor;
+      options.run.tolerance = tolerance;
+      out.push_back(options);
+      options.run.initial[0] += 0.01;
+      out.push_back(options);
+    }
+  }
+  return out;
+}
+
+class SearchedBefore : public testing::TestWithParam<const char*> {};
+
+// Memory goes from one search to the next, and modes that slide have formulas for their unknowns.
+TEST_P(SearchedBefore, DoesNotMatter) {
+  const Model model = read_model(SALTUS_SOURCE_DIR "/models/" + std::string(GetParam()) + "/model.toml");
+  const std::vector<OrbitOptions> searches = many_searches(model);
+  std::vector<std::string> alone;
+  for (const OrbitOptions& options : searches) alone.push_back(told(try_orbit(model, options)));
+  EXPECT_TRUE(alone[0].starts_with("true")) << alone[0];
+  const Program program(model);
+  for (size_t k = searches.size(); k-- > 0;) EXPECT_EQ(told(try_orbit(program, searches[k])), alone[k]) << k;
+  std::vector<std::string> together(searches.size());
+  std::vector<std::thread> threads;
+  for (size_t worker = 0; worker < 3; ++worker) {
+    threads.emplace_back([&, worker] {
+      for (size_t k = worker; k < searches.size(); k += 3) together[k] = told(try_orbit(program, searches[k]));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t k = 0; k < searches.size(); ++k) EXPECT_EQ(together[k], alone[k]) << k;
+}
+
+// What an exception has left half changed is not used again.
+TEST_P(SearchedBefore, DoesNotMatterWhereItWasInterrupted) {
+  struct Interrupted {};
+  const Model model = read_model(SALTUS_SOURCE_DIR "/models/" + std::string(GetParam()) + "/model.toml");
+  const OrbitOptions options = many_searches(model).front();
+  const std::string alone = told(try_orbit(model, options));
+  const Program program(model);
+  int interrupted = 0;
+  for (const long at : {1L, 2L, 5L, 20L, 60L, 100L}) {
+    OrbitOptions ends = options;
+    ends.run.stop = [at, asked = 0L]() mutable {
+      if (++asked == at) throw Interrupted();
+      return false;
+    };
+    try {
+      try_orbit(program, ends);
+    } catch (const Interrupted&) {
+      ++interrupted;
+    }
+    EXPECT_EQ(told(try_orbit(program, options)), alone) << at;
+  }
+  EXPECT_GT(interrupted, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Orbit, SearchedBefore,
+                         testing::Values("dry_friction", "predator_prey", "impact_oscillator", "buck"));
 
 }  // namespace
 }  // namespace saltus

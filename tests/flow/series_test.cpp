@@ -45,6 +45,54 @@ TEST(Series, StickingIsAFormulaOnceItsModeIsUsedOften) {
   expect_sticking(series, 5);
 }
 
+// Not every last bit is the same with a schedule and without one.
+TEST(Series, LargeModesGetTheirScheduleAtTheSameUseOfEveryRun) {
+  const Program program(read_model_text(
+      "name = \"m\"\nequations = \"\"\"\nx[i]' = tanh(x[i]) - sign(x[i])*cos(x[i]) for i = 1..200\n\"\"\"\n"
+      "[initial]\n\"x[i]\" = 0.5\n",
+      "test.toml"));
+  const Mode mode{std::string(200, '+'), ""};
+  const std::vector<double> x(200, 0.5);
+  const auto first_scheduled = [&](Series& series) {
+    series.reset();
+    series.set_mode(mode);
+    for (int use = 1; use < 1000; ++use) {
+      if (series.expand(x, 0, {}, order) != SeriesStatus::ok) return -1;
+      if (series.plain()) return use;
+    }
+    return 0;
+  };
+  Series series(program, {}, order);
+  const int first = first_scheduled(series);
+  EXPECT_GT(first, 1);
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(first_scheduled(series), first);
+}
+
+// Plans are forgotten where a run meets many modes; what a run finds does not depend on how many were met before it.
+TEST(Series, WhatARunForgetsIsItsOwn) {
+  const Program program(read_model_text(
+      "name = \"m\"\nequations = \"x[i]' = -sign(x[i]) for i = 1..12\"\n[initial]\n\"x[i]\" = 0.5\n", "test.toml"));
+  const auto mode = [](int k) {
+    Mode out{std::string(12, '+'), ""};
+    for (size_t i = 0; i < 12; ++i) out.switches[i] = (k >> i) % 2 == 1 ? '-' : '+';
+    return out;
+  };
+  constexpr int best = 7, other = 9;
+  const auto order_on_return = [&](Series& series, int first, int count) {
+    series.reset();
+    series.set_mode(mode(0));
+    series.usual_order() = best;
+    series.set_mode(mode(first));
+    series.usual_order() = other;
+    for (int k = 1; k < count; ++k) series.set_mode(mode(first + k));
+    series.set_mode(mode(0));
+    return series.usual_order();
+  };
+  Series series(program, {}, order);
+  for (const int first : {1, 1001, 2001, 3001}) EXPECT_EQ(order_on_return(series, first, 1000), best);
+  EXPECT_EQ(order_on_return(series, 1, 4000), other) << "memory has a bound";
+}
+
 Program oscillator(const std::string& friction) {
   return Program(read_model_text("name = \"m\"\nequations = \"\"\"\ny' = v\nv' = sin(3*t) - y - " + friction +
                                      "\n\"\"\"\n[parameters]\nF = 2\n[initial]\ny = 0\nv = 0\n",

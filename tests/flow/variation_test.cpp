@@ -80,6 +80,30 @@ w = 0
   }
 }
 
+// The model slides with a sigma that has a formula in a mode with a schedule and is solved for in one without.
+TEST(Variation, IsTheSameWhateverItsProgramWasUsedForBefore) {
+  const Program program(read_model(SALTUS_SOURCE_DIR "/models/predator_prey/model.toml"));
+  const auto tangents = [&](const Program& of) {
+    RunOptions o;
+    o.parameters = parameter_values(of.model());
+    o.initial = initial_values(of.model(), o.parameters);
+    o.until = 400;
+    Variation variation(of, o);
+    Mat by_state = Mat::Zero(2, 7), by_parameter = Mat::Zero(5, 7);
+    by_state.leftCols(2).setIdentity();
+    by_parameter.rightCols(5).setIdentity();
+    variation.begin(by_state, by_parameter);
+    o.on_piece = [&](const Piece& piece, const Arc& arc) { variation.along(piece, arc); };
+    o.on_transition = [&](const Transition& e) { variation.through(e); };
+    simulate(of, o);
+    return variation.tangents();
+  };
+  const Mat first = tangents(program);
+  EXPECT_TRUE(first.allFinite());
+  EXPECT_GT(first.max_abs(), 0);
+  EXPECT_EQ(first, tangents(program));
+}
+
 TEST(Variation, NeedsNoMovingStateToMove) {  // the state rests, its tangents turn
   Derivatives derivatives("equations = \"\"\"\n  x' = v\n  v' = -x\n\"\"\"\n[initial]\nx = 0\nv = 0\n", 20);
   Mat exact(2, 2);

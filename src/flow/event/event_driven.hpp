@@ -31,6 +31,8 @@ struct EngineMemory {
   void prepare(const RunOptions& options);
   /// Whether a start is known to be allowed: the parameters are those of the run before, and no gap is negative.
   bool start_is_clear(const RunOptions& options);
+  /// About how many numbers it holds.
+  size_t size() const { return series ? series->size() : 0; }
 
   const Program& program;
   double tolerance = 0;
