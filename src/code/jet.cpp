@@ -47,6 +47,14 @@ constexpr bool has_fours = false;
 
 double convolve_by_ones(const double* a, const double* b, int k) { return rules::convolve(a, b, k, 1, k - 1); }
 double convolve_itself_by_ones(const double* a, int k) { return rules::convolve_itself(a, k, 1); }
+void convolve_two_by_ones(const double* a, const double* b, const double* c, const double* d, int k, double* sums) {
+  sums[0] = convolve_by_ones(a, b, k);
+  sums[1] = convolve_by_ones(c, d, k);
+}
+void convolve_two_itself_by_ones(const double* a, const double* b, int k, double* sums) {
+  sums[0] = convolve_itself_by_ones(a, k);
+  sums[1] = convolve_itself_by_ones(b, k);
+}
 
 }  // namespace
 
@@ -86,6 +94,8 @@ const NativeFunctions& native_functions() {
       .sin_cos = F::sin_cos,
       .convolve = has_fours ? rules::convolve_by_fours : convolve_by_ones,
       .convolve_itself = has_fours ? rules::convolve_itself_by_fours : convolve_itself_by_ones,
+      .convolve_two = has_fours ? rules::convolve_two_by_fours : convolve_two_by_ones,
+      .convolve_two_itself = has_fours ? rules::convolve_two_itself_by_fours : convolve_two_itself_by_ones,
       .extend = [](const Operation& o, double* series, size_t stride, int k) {
         rules::Interpreter<double>::extend(rules::Operations(&o, 1), series, stride, k);
       }};

@@ -88,7 +88,8 @@ inline auto sum(int first, int last, Term term) {
   return (s0 + s1) + (s2 + s3);
 }
 
-constexpr int long_sum = 10;  // terms
+constexpr int long_sum = 6;      // terms from which on the newest are added last
+constexpr int worth_a_call = 8;  // and from which on four at a time are sooner done
 
 /// a[0] b[0] + a[1] b[-1] + ..., 8 terms or more, as `sum` adds them; the four sums are one register on machines that
 /// have it (code/jet_fours.cpp).
@@ -99,7 +100,7 @@ template <class A, class B>
 inline auto sum_of_products(const A& a, const B& b, int k, int first, int last) {
   using V = std::remove_cvref_t<decltype(a[0])>;
   if constexpr (std::is_same_v<V, double> && std::is_pointer_v<A> && std::is_pointer_v<B>) {
-    if (last - first + 1 >= long_sum - 2) return long_sum_of_products(a + first, b + (k - first), last - first + 1);
+    if (last - first + 1 >= worth_a_call) return long_sum_of_products(a + first, b + (k - first), last - first + 1);
   }
   return sum(first, last, [&](int j) { return a[j] * b[k - j]; });
 }
@@ -434,6 +435,8 @@ void next_product<double>(const Operation& o, double* series, size_t stride, int
 double sum_by_fours(const double* a, const double* b, int count);
 double convolve_by_fours(const double* a, const double* b, int k);
 double convolve_itself_by_fours(const double* a, int k);
+void convolve_two_by_fours(const double* a, const double* b, const double* c, const double* d, int k, double* sums);
+void convolve_two_itself_by_fours(const double* a, const double* b, int k, double* sums);
 void next_product_by_fours(const Operation& o, double* series, size_t stride, int k);
 /// Compiled for any machine.
 void next_function_alone(const Operation& o, double* series, size_t stride, int k);

@@ -104,11 +104,17 @@ void check_native(Native native) {
 
 NativeCode native_code(NativeSource source, bool known) {
   // Instructions: compiling takes about 2 us for each, and long code pushes the engine's out of the cache.
-  constexpr double longest = 20'000, short_enough = 1000;
-  constexpr int few_terms = 10;
+  constexpr double longest = 20'000, short_enough = 1000, short_below_loop = 1200;
+  constexpr int fewest_terms = 6, most_terms = 10;
   double below_loop = 0, all = 0;
-  for (int k = 0; k <= source.order; ++k) (k < few_terms ? below_loop : all) += length(source, k);
-  all += below_loop;
+  int few_terms = 0;  // orders that are written out
+  for (int k = 0; k <= source.order; ++k) {
+    const double more = length(source, k);
+    all += more;
+    if (few_terms != k || k >= most_terms || (k >= fewest_terms && below_loop + more > short_below_loop)) continue;
+    below_loop += more;
+    few_terms = k + 1;
+  }
   if (below_loop > longest) return {};
   source.looped_from = all <= short_enough ? source.order + 1 : few_terms;
   NativeCache& cache = compiled();

@@ -41,6 +41,9 @@ struct NativeFunctions {
   void (*sin_cos)(double a, double& sine, double& cosine);
   /// Sum of a[j] b[k-j], j = 1..k-1, and the same of a with itself.
   double (*convolve)(const double* a, const double* b, int k), (*convolve_itself)(const double* a, int k);
+  /// Two such sums side by side: of a and b, and of c and d; of a and of b with themselves.
+  void (*convolve_two)(const double* a, const double* b, const double* c, const double* d, int k, double* sums);
+  void (*convolve_two_itself)(const double* a, const double* b, int k, double* sums);
   /// Coefficient k of one operation, interpreted: for the few whose work depends on values.
   void (*extend)(const Operation& operation, double* series, size_t stride, int k);
 };

@@ -33,6 +33,13 @@ class Emitted;
 /// Where a cell is: in the series, or in those of the order that a loop is at.
 enum class Frame : uint8_t { series, order };
 
+/// A sum of products of the order that a loop is at, whose call waits for a second one of its kind.
+struct Waiting {
+  const void *one = nullptr, *two = nullptr;  // functions for one and for two of them
+  std::vector<LLVMValueRef> factors{};
+  LLVMValueRef sums = nullptr;  // where the two will be; none: nothing waits
+};
+
 /// Writes the instructions of one function  void run(double* series, int first, int last).
 struct Emitter {
   Emitter(LLVMModuleRef module, const char* name);
@@ -68,30 +75,50 @@ struct Emitter {
   /// A function of this process, by its address.
   template <class Function>
   LLVMValueRef call(LLVMTypeRef result, Function* callee, std::vector<LLVMValueRef> arguments) {
-    return call(builder, result, callee, std::move(arguments));
+    return call(builder, result, reinterpret_cast<const void*>(callee), std::move(arguments));
   }
-  template <class Function>
-  LLVMValueRef call(LLVMBuilderRef where, LLVMTypeRef result, Function* callee, std::vector<LLVMValueRef> arguments) {
+  LLVMValueRef call(LLVMBuilderRef where, LLVMTypeRef result, const void* callee, std::vector<LLVMValueRef> arguments) {
     std::vector<LLVMTypeRef> types;
     for (LLVMValueRef a : arguments) types.push_back(LLVMTypeOf(a));
     LLVMTypeRef type = LLVMFunctionType(result, types.data(), static_cast<unsigned>(types.size()), 0);
-    return LLVMBuildCall2(where, type, pointer_to(reinterpret_cast<const void*>(callee)), arguments.data(),
-                          static_cast<unsigned>(arguments.size()), "");
+    return LLVMBuildCall2(where, type, pointer_to(callee), arguments.data(), static_cast<unsigned>(arguments.size()),
+                          "");
   }
   LLVMValueRef pointer_to(const void* address) {
     return LLVMConstIntToPtr(whole(static_cast<long>(reinterpret_cast<intptr_t>(address))), pointer);
   }
-  /// A call for a sum of products of lower orders, of a loop over orders: all of them stand before everything else, so
-  /// that nothing that is computed meanwhile has to leave its register.
-  template <class Function>
-  LLVMValueRef sum(Function* callee, std::initializer_list<int> factors) {
-    std::vector<LLVMValueRef> arguments;
-    for (const int place : factors) {
-      reads.insert(place / stride);
-      arguments.push_back(address(sums, place, Frame::series));
+  /// A sum of products of lower orders, of a loop over orders. The calls for them, two at a time, stand before
+  /// everything else, so that nothing that is computed meanwhile has to leave its register.
+  LLVMValueRef sum(Waiting& waiting, std::vector<LLVMValueRef> factors) {
+    const bool second = waiting.sums != nullptr;
+    LLVMValueRef both = second ? waiting.sums : room_for_two();
+    waiting.factors.insert(waiting.factors.end(), factors.begin(), factors.end());
+    waiting.sums = second ? nullptr : both;
+    if (second) {
+      std::vector<LLVMValueRef> arguments = std::exchange(waiting.factors, {});
+      arguments.insert(arguments.end(), {looped.order, both});
+      call(sums, nothing, waiting.two, std::move(arguments));
     }
-    arguments.push_back(looped.order);
-    return call(sums, real, callee, std::move(arguments));
+    return LLVMBuildLoad2(builder, real, offset(builder, both, whole(second)), "");
+  }
+  /// The factor of a sum: a series, by its place.
+  LLVMValueRef factor(int place) {
+    reads.insert(place / stride);
+    return address(sums, place, Frame::series);
+  }
+  /// The call for a sum that none other has come to.
+  void add_waiting(Waiting& waiting) {
+    if (!waiting.sums) return;
+    waiting.factors.push_back(looped.order);
+    LLVMBuildStore(sums, call(sums, real, waiting.one, std::move(waiting.factors)), waiting.sums);
+  }
+  /// Of two numbers, as long as the function runs.
+  LLVMValueRef room_for_two() const {
+    LLVMBuilderRef entry = LLVMCreateBuilderInContext(context);
+    LLVMPositionBuilderBefore(entry, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
+    LLVMValueRef room = LLVMBuildAlloca(entry, LLVMArrayType2(real, 2), "");
+    LLVMDisposeBuilder(entry);
+    return room;
   }
   static unsigned long long at(long value) { return static_cast<unsigned long long>(value); }
 
@@ -106,6 +133,7 @@ struct Emitter {
     LLVMValueRef number = nullptr, inverse = nullptr;  // k and 1/k
     Emitted* cells = nullptr;                          // coefficient k of each slot
     const Emitted* all = nullptr;                      // the cells of all series
+    Waiting products{}, squares{};                     // sums that a second one may join
   } looped{};                                          ///< of the order that a loop is at
   int stride = 1;
   std::unordered_set<int> reads{};                     ///< slots that are read from memory
@@ -249,10 +277,12 @@ struct LoopedCells {
 };
 
 Emitted convolve(const LoopedSeries& a, const LoopedSeries& b, const Looped& k, int, const BeforeLooped&) {
-  return {k.emitter, k.emitter.sum(k.emitter.functions->convolve, {a.place(), b.place()})};
+  Emitter& e = k.emitter;
+  return {e, e.sum(e.looped.products, {e.factor(a.place()), e.factor(b.place())})};
 }
 Emitted convolve_itself(const LoopedSeries& a, const Looped& k, int) {
-  return {k.emitter, k.emitter.sum(k.emitter.functions->convolve_itself, {a.place()})};
+  Emitter& e = k.emitter;
+  return {e, e.sum(e.looped.squares, {e.factor(a.place())})};
 }
 
 }  // namespace
@@ -373,6 +403,13 @@ void emit_looped_order(const NativeSource& source, Emitter& emitter, Emitted* ce
   }
 }
 
+/// k by k: converting it would wait for whatever was computed last in the register that it goes through.
+constexpr auto whole_numbers = [] {
+  std::array<double, largest_order + 1> numbers{};
+  for (size_t k = 0; k < numbers.size(); ++k) numbers[k] = static_cast<double>(k);
+  return numbers;
+}();
+
 /// All of them: a block for the sums of an order, then one for all the rest. `order`: where k is kept.
 void emit_loop(const NativeSource& source, Emitter& emitter, std::vector<Emitted>& cells, LLVMBasicBlockRef loop,
                LLVMValueRef order, LLVMBasicBlockRef done) {
@@ -387,14 +424,22 @@ void emit_loop(const NativeSource& source, Emitter& emitter, std::vector<Emitted
   const auto at_k = [&](LLVMBuilderRef where, LLVMValueRef numbers) {
     return emitter.offset(where, numbers, LLVMBuildSExt(where, k, LLVMInt64TypeInContext(emitter.context), ""));
   };
-  LLVMValueRef inverse = at_k(emitter.builder, emitter.pointer_to(rules::inverse.data()));
+  const NativeFunctions& functions = *emitter.functions;
+  const auto address_of = [](auto* function) { return reinterpret_cast<const void*>(function); };
+  const auto entry_k = [&](const auto& table) {
+    LLVMValueRef place = at_k(emitter.builder, emitter.pointer_to(table.data()));
+    return LLVMBuildLoad2(emitter.builder, emitter.real, place, "");
+  };
   emitter.looped = {.order = k,
                     .series = at_k(emitter.builder, emitter.series),
-                    .number = LLVMBuildSIToFP(emitter.builder, k, emitter.real, ""),
-                    .inverse = LLVMBuildLoad2(emitter.builder, emitter.real, inverse, ""),
+                    .number = entry_k(whole_numbers),
+                    .inverse = entry_k(rules::inverse),
                     .cells = looped.data(),
-                    .all = cells.data()};
+                    .all = cells.data(),
+                    .products = {address_of(functions.convolve), address_of(functions.convolve_two)},
+                    .squares = {address_of(functions.convolve_itself), address_of(functions.convolve_two_itself)}};
   emit_looped_order(source, emitter, cells.data());
+  for (Waiting* waiting : {&emitter.looped.products, &emitter.looped.squares}) emitter.add_waiting(*waiting);
   LLVMBuildBr(emitter.sums, rest);
   LLVMBuildStore(emitter.builder, LLVMBuildAdd(emitter.builder, k, emitter.order(1), ""), order);
   LLVMValueRef last = LLVMBuildICmp(emitter.builder, LLVMIntEQ, emitter.last, k, "");

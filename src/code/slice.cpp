@@ -10,25 +10,6 @@
 namespace saltus {
 namespace {
 
-/// Whether a series may look constant where the function is not (see Tape::may_hide).
-bool may_hide(Instr instr) {
-  switch (instr) {
-    case Instr::add:
-    case Instr::sub:
-    case Instr::neg:
-    case Instr::add_c:
-    case Instr::rsub_c:
-    case Instr::scale:
-    case Instr::mul:
-    case Instr::square:
-    case Instr::one_minus_square:
-    case Instr::div_c:
-    case Instr::sin_cos:
-    case Instr::sin_cos_t: return false;
-    default: return true;
-  }
-}
-
 std::array<const std::vector<Operation>*, 4> stages(const Tape& tape) {
   return {&tape.linear, &tape.timed, &tape.free, &tape.bound};
 }

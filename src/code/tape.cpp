@@ -303,6 +303,34 @@ bool keeps_linear(Instr instr) {
   }
 }
 
+namespace {
+
+/// Those of Tape::peaks.
+bool is_peak(Instr instr) {
+  return instr == Instr::exp || instr == Instr::expm1 || instr == Instr::logistic || instr == Instr::tanh ||
+         instr == Instr::sinh_cosh;
+}
+
+}  // namespace
+
+bool may_hide(Instr instr) {
+  switch (instr) {
+    case Instr::add:
+    case Instr::sub:
+    case Instr::neg:
+    case Instr::add_c:
+    case Instr::rsub_c:
+    case Instr::scale:
+    case Instr::mul:
+    case Instr::square:
+    case Instr::one_minus_square:
+    case Instr::div_c:
+    case Instr::sin_cos:
+    case Instr::sin_cos_t: return false;
+    default: return true;
+  }
+}
+
 void describe(Tape& tape) {
   std::vector<char> bent(static_cast<size_t>(tape.slots), 0);
   const auto is_bent = [&](int slot) -> char& { return bent[static_cast<size_t>(slot)]; };
@@ -321,10 +349,12 @@ void describe(Tape& tape) {
   for (const int slot : tape.outputs) tape.straight.push_back(!is_bent(slot));
   tape.peaks.clear();
   for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
-    std::copy_if(list->begin(), list->end(), std::back_inserter(tape.peaks), [](const Operation& o) {
-      return o.instr == Instr::exp || o.instr == Instr::expm1 || o.instr == Instr::logistic ||
-             o.instr == Instr::tanh || o.instr == Instr::sinh_cosh;
-    });
+    std::copy_if(list->begin(), list->end(), std::back_inserter(tape.peaks),
+                 [](const Operation& o) { return is_peak(o.instr); });
+  }
+  tape.hides_by_reach = true;
+  for (const auto* list : {&tape.free, &tape.bound}) {
+    for (const Operation& o : *list) tape.hides_by_reach &= is_peak(o.instr) || !may_hide(o.instr);
   }
 }
 

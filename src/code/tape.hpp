@@ -64,6 +64,8 @@ bool keeps_linear(Instr instr);
 /// Of a function that is constant to all digits far from where it changes (Tape::peaks): whether that is where its
 /// argument is highest, and not where it comes nearest to zero.
 bool peaks_at_top(Instr instr);
+/// Whether a series may look constant where the function is not (Tape::may_hide).
+bool may_hide(Instr instr);
 
 /// How many slots an operation owns.
 int slots_of(Instr instr);
@@ -96,6 +98,7 @@ struct Tape {
   std::vector<bool>
       straight;           ///< whether each output adds up states, t and constants: it is no surprise if they are none
   bool may_hide = false;  ///< contains functions of states whose series can look constant (tanh, 1/x, ...)
+  bool hides_by_reach = false;  ///< all of those are `peaks`: nothing hides where their arguments move little
 };
 
 /// How many symbols of each kind the tape must provide slots for.

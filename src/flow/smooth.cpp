@@ -226,7 +226,7 @@ void Smooth::cut_rough(const Moment& now, double tau) {
 bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched) {
   if (is_quiet(tau)) return control_.last_term_small(series_, tau, order_);
   const Tape& tape = series_.tape().flow;
-  const bool may_hide = tape.may_hide, polynomial = !may_hide && tape.timed.empty();
+  const bool polynomial = !tape.may_hide && tape.timed.empty();
   promises_.clear();
   for (const WatchedSeries& w : watched) {
     if (polynomial || w.output < 0 || tape.straight[at(w.output)]) continue;
@@ -238,12 +238,12 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
     }
     promises_.push_back({w.c, w.output, middle, end, size});
   }
-  find_peaks(tau);
+  const bool near = find_peaks(tau);
   if (!peaks_.empty()) {
     if (!copied_) copy_piece();  // what is evaluated there begins anew
     if (!solves_at_peaks(now)) return false;
   }
-  if (may_hide) {
+  if (tape.may_hide && !(near && tape.hides_by_reach)) {
     look_at(0.5 * tau, tau);
     if (!solves(now, middle_) || !kept(&Promise::middle)) return false;
   } else {
@@ -253,14 +253,17 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
 }
 
 /// Where on the step the arguments of exp have their tops, and those of tanh, cosh and logistic functions are nearest
-/// to zero: at it, or turning before it.
-void Smooth::find_peaks(double tau) {
+/// to zero: at it, or turning before it. Whether all arguments stay so near to where they start that these functions
+/// hide nothing.
+bool Smooth::find_peaks(double tau) {
   peaks_.clear();
+  bool near = true;
   for (const Operation& o : series_.peaks()) {
     const std::span<const double> a(series_.argument(o), at(order_) + 1);
     const bool top = peaks_at_top(o.instr);
     const double reach = std::abs(tau) * magnitude(a.subspan(1), std::abs(tau));
     const double limit = top ? blind_rise : blind_distance;
+    near = near && reach <= near_reach;
     if (!(reach > limit) || !std::isfinite(reach)) continue;
     double lowest = a[0], highest = a[0];  // terms that cancel reach less far
     for (int k = 1; k <= range_looks; ++k) {
@@ -289,6 +292,7 @@ void Smooth::find_peaks(double tau) {
     const double last = evaluate_plainly(top ? slope : a, tau);
     if (top ? last * tau > 0 : std::abs(last) < 1) add_peak(a, tau, tau);
   }
+  return near;
 }
 
 /// A peak, and the points beside it where the function has changed by a fair share: on a peak itself what multiplies it

@@ -114,7 +114,7 @@ class Smooth {
   double polynomial_scale() const;
   bool surfaces_are_clear(const Moment& now);
   void note_scale(double length);
-  void find_peaks(double tau);
+  bool find_peaks(double tau);
   void add_peak(std::span<const double> argument, double where, double tau);
   /// A point of the piece.
   struct Point {

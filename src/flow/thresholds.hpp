@@ -45,6 +45,9 @@ inline constexpr int most_rough_steps = 4;
 /// exp(a) is seen by its series as long as a rises by no more than this on the step, tanh(a) if a comes from no
 /// further.
 inline constexpr double blind_rise = 20, blind_distance = 10;
+/// Where the terms of an argument add up to no more than this on the step, what exp, tanh, cosh and logistic functions
+/// of it become inside, and are no more at its end, is less than exp(near_reach/2) of what they are at its start.
+inline constexpr double near_reach = 10;
 /// Adaptive time steps are not shortened below this part of the run for functions of time that seem to swing inside.
 inline constexpr double shortest_told_share = 1e-7;
 /// Of a piece on which slopes are infinite where it begins: so much of it is left out of the tangents.

@@ -4,10 +4,10 @@ namespace saltus {
 
 namespace one_box {
 // In solve/one_box_wide.cpp, which is compiled for machines that have the registers.
-extern template std::optional<OneBox> settle<Four>(std::span<const double> c, double h, double noise);
+extern template Root settle<Four>(std::span<const double> c, double h, double noise);
 }  // namespace one_box
 
-std::optional<OneBox> settle_in_one_box(std::span<const double> c, double h, double noise) {
+Root settle_in_one_box(std::span<const double> c, double h, double noise) {
   static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return wide ? one_box::settle<one_box::Four>(c, h, noise) : one_box::settle<one_box::Two>(c, h, noise);
 }

@@ -11,20 +11,14 @@
 // Whatever does not fit is left to the walk (solve/polynomial).
 #pragma once
 
-#include <optional>
 #include <span>
 
 #include "solve/polynomial.hpp"
 
 namespace saltus {
 
-struct OneBox {
-  Root root{};       ///< the first one
-  bool last = true;  ///< nothing follows it on the step
-};
-
-/// What p(tau) = sum c[k] tau^k meets on (0, h]; no answer where that is not certain. `noise`: its absolute
+/// What p(tau) = sum c[k] tau^k meets first on (0, h]; `unclear` where that is not certain. `noise`: its absolute
 /// uncertainty.
-std::optional<OneBox> settle_in_one_box(std::span<const double> c, double h, double noise);
+Root settle_in_one_box(std::span<const double> c, double h, double noise);
 
 }  // namespace saltus

@@ -111,39 +111,33 @@ template <class V>
 struct OnStep {
   alignas(32) std::array<double, most_terms> x;
   size_t terms = 0;
-  double all = 0;                                                ///< sum of |x_k|
-  double after_8 = 0, after_12 = 0, after_16 = 0, after_24 = 0;  ///< the same without the first 8, 12, 16, 24
+  double all = 0;  ///< sum of |x_k|
 
   /// False where powers of h leave the range of numbers.
   bool put(std::span<const double> c, double h) {
     const double h2 = h * h, h4 = h2 * h2;
-    Group<V> power = Group<V>::of(1, h, h2, h2 * h);
-    size_t k = 0;
+    Group<V> power = Group<V>::of(1, h, h2, h2 * h), sum = Group<V>::zero();
     const auto scale = [&](const Group<V>& four) {
       const Group<V> scaled = four * power;
-      scaled.put(&x[k]);
+      scaled.put(&x[terms]);
+      sum = sum + scaled.size();
       power = power * h4;
-      k += 4;
-      return scaled.size();
+      terms += 4;
     };
-    const auto scale_to = [&](size_t end) {
-      Group<V> sum = Group<V>::zero();
-      while (k + 4 <= end && k + 4 <= c.size()) sum = sum + scale(Group<V>::of(&c[k]));
-      if (k < end && k < c.size()) {  // the last ones
-        const auto last = [&](size_t i) { return i < c.size() ? c[i] : 0.0; };
-        sum = sum + scale(Group<V>::of(c[k], last(k + 1), last(k + 2), 0));
-      }
-      return sum.sum();
-    };
-    const double to_8 = scale_to(8), to_12 = scale_to(12), to_16 = scale_to(16), to_24 = scale_to(24);
-    after_24 = scale_to(most_terms);
-    after_16 = after_24 + to_24;
-    after_12 = after_16 + to_16;
-    after_8 = after_12 + to_12;
-    all = after_8 + to_8;
-    terms = k;
+    while (terms + 4 <= c.size()) scale(Group<V>::of(&c[terms]));
+    if (terms < c.size()) {  // the last ones
+      const auto last = [&](size_t i) { return i < c.size() ? c[i] : 0.0; };
+      scale(Group<V>::of(c[terms], last(terms + 1), last(terms + 2), 0));
+    }
+    all = sum.sum();
     const double last_power = std::abs(power.v[0][0]);
     return last_power > 1e-180 && last_power < 1e180 && all > 1e-100 && all < 1e100;
+  }
+  /// Sum of |x_k| from k = first on, a multiple of four.
+  double after(size_t first) const {
+    Group<V> sum = Group<V>::zero();
+    for (size_t k = first; k < terms; k += 4) sum = sum + Group<V>::of(&x[k]).size();
+    return sum.sum();
   }
   /// As many terms as `pass` reads.
   void fill(size_t count) {
@@ -248,35 +242,39 @@ inline BandPassage pass(const OnStep<V>& p, double E) {
 }
 
 template <class V>
-std::optional<OneBox> settle(std::span<const double> c, double h, double noise) {
+Root settle(std::span<const double> c, double h, double noise) {
+  constexpr Root unclear{.kind = RootKind::unclear};
   OnStep<V> p;
-  if (!p.put(c, h)) return std::nullopt;
+  if (!p.put(c, h)) return unclear;
   // The first term exceeds everything else.
   const double start = std::abs(p.x[0]);
-  if (start > (1 + 64 * eps) * (p.all - start) + 64 * eps * p.all + noise) return OneBox{};
+  if (start > (1 + 64 * eps) * (p.all - start) + 64 * eps * p.all + noise) return Root{};
+  // As few terms as the others are small beside.
   const double small = 0x1p-16 * p.all;
-  const double rest = p.after_8 <= small    ? p.after_8
-                      : p.after_12 <= small ? p.after_12
-                      : p.after_16 <= small ? p.after_16
-                                            : p.after_24;
+  double rest = 0;
+  size_t count = 24;
+  for (const size_t few : {8, 12, 16, 24}) {
+    count = few;
+    if (rest = p.after(few); rest <= small) break;
+  }
   // Rounding of x_k, of the Bernstein coefficients and of the values of p, generously.
   const double E = rest + noise + 4 * (max_degree + 1) * eps * p.all;
-  if (!(std::abs(p.x[0]) > E)) return std::nullopt;
+  if (!(std::abs(p.x[0]) > E)) return unclear;
 
-  p.fill(p.after_8 <= small ? 8 : p.after_12 <= small ? 12 : p.after_16 <= small ? 16 : 24);
-  const BandPassage passage = p.after_8 <= small    ? pass<7>(p, E)
-                              : p.after_12 <= small ? pass<11>(p, E)
-                              : p.after_16 <= small ? pass<15>(p, E)
-                                                    : pass<23>(p, E);
-  if (passage.turns == 0) return OneBox{};
-  if (passage.turns < 0) return std::nullopt;
+  p.fill(count);
+  const BandPassage passage = count == 8    ? pass<7>(p, E)
+                              : count == 12 ? pass<11>(p, E)
+                              : count == 16 ? pass<15>(p, E)
+                                            : pass<23>(p, E);
+  if (passage.turns == 0) return Root{};
+  if (passage.turns < 0) return unclear;
 
   const int before = sign_of(p.x[0]);
   const double curvature = largest_curvature(p);
   double t = passage.where, end = 1, from = 0, rise = 0;  // rise: p' times where the last step began
   if (passage.turns == 2) {                               // both ways, if it is on the other side at all
     end = passage.deepest;
-    if (!(before * look(p, end).value < -2 * E)) return std::nullopt;
+    if (!(before * look(p, end).value < -2 * E)) return unclear;
   }
   bool close = false;
   for (int iteration = 0; iteration < 10 && !close; ++iteration) {  // Halley's method, with one quotient a step
@@ -288,11 +286,11 @@ std::optional<OneBox> settle(std::span<const double> c, double h, double noise) 
     const double turn = curvature * t * t * std::abs(step);  // how much that changes over the step
     from = t;
     t -= t * step;
-    if (!(t > 0 && t <= end)) return std::nullopt;
+    if (!(t > 0 && t <= end)) return unclear;
     close = turn * turn * turn * std::abs(step) <= 0.1 * eps * std::abs(rise * rise * rise);
   }
   double slope = rise / from;
-  if (!close || sign_of(slope) != -before || !(slope * slope > 8 * E * curvature)) return std::nullopt;
+  if (!close || sign_of(slope) != -before || !(slope * slope > 8 * E * curvature)) return unclear;
 
   // One more step with a value that has all its digits; what is left of p at the root follows from it.
   const double s = t * h, value = evaluate(c, s);
@@ -301,8 +299,8 @@ std::optional<OneBox> settle(std::span<const double> c, double h, double noise) 
   double left = before * (value + slope * (root - s));
   if (std::abs(left) <= 0.02 * eps * std::abs(slope * root)) left = before * evaluate(c, root);
   if (left > 0) root = std::nextafter(root, h);
-  if (!(std::abs(root) <= std::abs(end * h))) return std::nullopt;
-  return OneBox{{RootKind::crossing, root, -before}, passage.turns == 1};
+  if (!(std::abs(root) <= std::abs(end * h))) return unclear;
+  return {.at = root, .kind = RootKind::crossing, .last = passage.turns == 1, .sign_after = -before};
 }
 
 }  // namespace saltus::one_box

@@ -4,6 +4,6 @@
 
 namespace saltus::one_box {
 
-template std::optional<OneBox> settle<Four>(std::span<const double> c, double h, double noise);
+template Root settle<Four>(std::span<const double> c, double h, double noise);
 
 }  // namespace saltus::one_box

@@ -273,7 +273,7 @@ struct Passage {
 };
 
 Root crossing(const Scaled& p, double lo, double hi, int before) {
-  return {RootKind::crossing, polish(p.c(), lo, hi, before), -before};
+  return {.at = polish(p.c(), lo, hi, before), .kind = RootKind::crossing, .sign_after = -before};
 }
 
 /// p came into the band with passage.sign and leaves it at `end` with the sign `after`.
@@ -286,7 +286,7 @@ Root leave_band(const Scaled& p, const Passage& passage, double end, int after) 
   const double value = before * evaluate(p.c(), s), band = p.band(s);
   if (value > band) return {};
   if (value < -band) return crossing(p, passage.start, s, before);
-  return {RootKind::tangent, s, before};
+  return {.at = s, .kind = RootKind::tangent, .sign_after = before};
 }
 
 /// The sign with which p leaves the band beyond the end of the step; if it does not, the sign it ends with.
@@ -306,7 +306,8 @@ Root end_in_band(const Scaled& p, const Passage& passage) {
   if (before == 0 || (passage.began_in_band && !changed)) return {};
   const int after = passage.began_in_band ? -before : sign_beyond(p, at_end, before);
   if (after == before) return leave_band(p, passage, p.to, before);
-  return changed ? crossing(p, passage.start, p.to, before) : Root{RootKind::crossing, p.to, after};
+  if (changed) return crossing(p, passage.start, p.to, before);
+  return {.at = p.to, .kind = RootKind::crossing, .sign_after = after};
 }
 
 Passage begin(const Scaled& p, const Local& local) {
@@ -349,24 +350,26 @@ Root walk(const Scaled& p) {
 
 /// Whether what one box has found tells what follows the start of the search: its only root lies clearly before or
 /// after that, or is there.
-bool tells(const OneBox& box, const RootSearch& search) {
-  if (box.root.kind == RootKind::none || search.from == 0) return true;
-  const double ahead = std::abs(box.root.at - search.from);
-  return box.last && (ahead == 0 || ahead > 1e-9 * std::abs(search.h));
+bool tells(const Root& root, const RootSearch& search) {
+  if (root.kind == RootKind::none || search.from == 0) return true;
+  const double ahead = std::abs(root.at - search.from);
+  return root.last && (ahead == 0 || ahead > 1e-9 * std::abs(search.h));
 }
 
 /// One box for the whole step; where that tells nothing, one for the half or the eighth with which it begins, if a root
 /// is there.
-std::optional<OneBox> settle(std::span<const double> q, const RootSearch& search, double noise) {
-  if (const std::optional<OneBox> whole = settle_in_one_box(q, search.h, noise); whole && tells(*whole, search))
-    return whole;
-  if (search.from != 0) return std::nullopt;
-  for (const double beginning : {0.5, 0.125}) {
-    const std::optional<OneBox> begin = settle_in_one_box(q, beginning * search.h, noise);
-    if (begin && begin->root.kind != RootKind::none) return begin;
-    if (begin) break;  // it is later than that
+Root settle(std::span<const double> q, const RootSearch& search, double noise) {
+  const Root whole = settle_in_one_box(q, search.h, noise);
+  if (whole.kind != RootKind::unclear && tells(whole, search)) return whole;
+  if (search.from == 0) {
+    for (const double beginning : {0.5, 0.125}) {
+      Root begin = settle_in_one_box(q, beginning * search.h, noise);
+      begin.last = false;
+      if (begin.kind == RootKind::crossing) return begin;
+      if (begin.kind == RootKind::none) break;  // it is later than that
+    }
   }
-  return std::nullopt;
+  return {.kind = RootKind::unclear};
 }
 
 /// Its zero after `from` and up to h, on the far side.
@@ -375,7 +378,7 @@ Root root_of_line(std::span<const double> q, const RootSearch& search) {
   if (sign_of(q[0] + q[1] * where) == sign_of(q[0])) where = std::nextafter(where, std::copysign(HUGE_VAL, where));
   if (!(std::abs(where) <= std::abs(search.h)) || !(std::abs(where) > std::abs(search.from))) return {};
   if (sign_of(where) != sign_of(search.h)) return {};
-  return {.kind = RootKind::crossing, .at = where, .sign_after = sign_of(q[1]) * sign_of(search.h)};
+  return {.at = where, .kind = RootKind::crossing, .last = true, .sign_after = sign_of(q[1]) * sign_of(search.h)};
 }
 
 }  // namespace
@@ -383,7 +386,8 @@ Root root_of_line(std::span<const double> q, const RootSearch& search) {
 Root first_root(const double* c, std::size_t count, double h, int known_zeros, double noise) {
   const std::size_t zeros = static_cast<std::size_t>(known_zeros);
   if (h > 0 && count > zeros + 2 && c[zeros] != 0 && c[count - 1] != 0 && (zeros == 0 || noise == 0)) {
-    if (const std::optional<OneBox> box = settle_in_one_box({c + zeros, count - zeros}, h, noise)) return box->root;
+    const Root root = settle_in_one_box({c + zeros, count - zeros}, h, noise);
+    if (root.kind != RootKind::unclear) return root;
   }
   return leftmost_root({c, count}, {.h = h, .known_zeros = known_zeros, .noise = noise});
 }
@@ -407,8 +411,8 @@ Root leftmost_root(std::span<const double> c, const RootSearch& search) {
   Root root;
   if (q.size() == 2 && noise == 0) {  // a clock
     root = root_of_line(q, search);
-  } else if (const std::optional<OneBox> box = settle(q, search, noise)) {
-    if (std::abs(box->root.at) > std::abs(search.from)) root = box->root;
+  } else if (root = settle(q, search, noise); root.kind != RootKind::unclear) {
+    if (!(std::abs(root.at) > std::abs(search.from))) return {};
   } else {
     const double rest = h * magnitude(q.subspan(1), h);
     if (std::abs(q[0]) > (1 + 64 * eps) * rest + noise + 1e-300) return {};

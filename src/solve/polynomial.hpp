@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 
 namespace saltus {
@@ -22,11 +23,14 @@ namespace saltus {
 inline constexpr int max_degree = 40;
 
 /// A tangent touches zero within the uncertainty N without changing sign.
-enum class RootKind { none, crossing, tangent };
+/// `unclear`: only where one box was to settle it, and could not (solve/one_box).
+enum class RootKind : std::uint8_t { none, crossing, tangent, unclear };
 
+/// As small as two registers: nearly every answer is `none`, and is not worth a way through memory.
 struct Root {
+  double at = 0;  ///< tau of the root; for a tangent the minimum of |p|
   RootKind kind = RootKind::none;
-  double at = 0;       ///< tau of the root; for a tangent the minimum of |p|
+  bool last = false;   ///< nothing follows it on the step; false also where nobody has looked for that
   int sign_after = 0;  ///< sign of p just after the root, +1 or -1; 0 for none
 };
 

@@ -148,6 +148,9 @@ TEST(Tape, KnowsWhatCanHide) {
   EXPECT_FALSE(tape_of({"x*y + sin(x) + tanh(t)"}, {"x", "y"}).may_hide);
   EXPECT_TRUE(tape_of({"tanh(x)"}, {"x"}).may_hide);
   EXPECT_TRUE(tape_of({"1/x"}, {"x"}).may_hide);
+  EXPECT_TRUE(tape_of({"tanh(x) + y/(1 + exp(x)) + exp(t)*sin(y)"}, {"x", "y"}).hides_by_reach);
+  EXPECT_FALSE(tape_of({"tanh(x) + sqrt(y)"}, {"x", "y"}).hides_by_reach);
+  EXPECT_FALSE(tape_of({"1/(2 + exp(x))"}, {"x"}).hides_by_reach);
 }
 
 TEST(Tape, IsMadeOfDeepFormulas) {

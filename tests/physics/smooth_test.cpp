@@ -220,6 +220,45 @@ TEST(Smooth, PulsesOfSaturatingFunctionsAreNotSteppedOver) {
   }
 }
 
+// From pulses that are seen from anywhere to those that are zero to all digits but for a moment: where arguments move
+// little on a step, nothing inside it is looked at.
+TEST(Smooth, PulsesOfEveryWidthAreSeen) {
+  constexpr double until = 12, place = 5.3;
+  for (double width = 3; width > 1e-3; width *= 0.93) {
+    const double before = place / width, after = (until - place) / width;
+    const double bell = width * std::sqrt(pi) / 2 * (std::erf(before) + std::erf(after));
+    const double hump = width * (std::tanh(before) + std::tanh(after));
+    const std::string z = fmt::format("(s - {})/{:.17g}", place, width);
+    const System s = system(fmt::format("x' = exp(-({0})^2)\ny' = 1 - tanh({0})^2\n"
+                                        "z' = 4/(1 + exp(2*({0})))*(1 - 1/(1 + exp(2*({0}))))\ns' = 1",
+                                        z),
+                            "x = 0\ny = 0\nz = 0\ns = 0");
+    for (const double tolerance : {1e-3, 1e-6, 1e-9, 1e-12}) {
+      const std::vector<double> x = s.run(until, tolerance).end.state;
+      EXPECT_NEAR(x[0], bell, tolerance * bell + 1e-14) << "width " << width << ", tolerance " << tolerance;
+      EXPECT_NEAR(x[1], hump, tolerance * hump + 1e-14) << "width " << width << ", tolerance " << tolerance;
+      EXPECT_NEAR(x[2], hump, tolerance * hump + 1e-14) << "width " << width << ", tolerance " << tolerance;
+    }
+  }
+}
+
+// exp(-d cosh z) is zero to all digits as soon as z is a few, and its argument moves farther than its own series tells.
+// Its integral is 2 K0(d), of Bessel's functions. (Narrower ones may still be missed.)
+TEST(Smooth, PulsesOfOneFunctionInsideAnotherAreSeen) {
+  constexpr double until = 12, place = 5.3;
+  for (const double depth : {4, 6}) {
+    for (const double width : {0.2, 0.22, 0.24, 0.27, 0.3}) {
+      const double end = 1 + 20 * width * std::cyl_bessel_k(0, depth);
+      const System s =
+          system(fmt::format("x' = 10*exp(-{}*cosh((s - {})/{:.17g}))\ns' = 1", depth, place, width), "x = 1\ns = 0");
+      for (const double tolerance : {1e-3, 1e-6, 1e-9, 1e-12}) {
+        EXPECT_NEAR(s.run(until, tolerance).end.state[0], end, tolerance * end + 1e-12)
+            << "depth " << depth << ", width " << width << ", tolerance " << tolerance;
+      }
+    }
+  }
+}
+
 TEST(Smooth, PulsesAreNotSteppedOverByMachineCode) {
   if (!native_available()) GTEST_SKIP() << "no compiler of machine code";
   // Twenty pulses of a state that comes back: the code of the mode is made long before the last of them.

@@ -300,7 +300,7 @@ TEST(Roots, NoneWhereTheConstructionHasNone) {
 
 TEST(Roots, RepeatedCallsEnumerateAllInOrder) {
   RandomRoots random{std::mt19937_64(5)};
-  int checked = 0;
+  int checked = 0, told = 0;
   for (int trial = 0; trial < 2000; ++trial) {
     const int inside = random.whole(1, 7);
     const double h = random.log_between(1e-12, 1e12) * (random.coin() ? 1 : -1);
@@ -320,12 +320,15 @@ TEST(Roots, RepeatedCallsEnumerateAllInOrder) {
     for (const double r : roots) {
       const Root root = leftmost_root(c, search);
       ASSERT_EQ(root.kind, RootKind::crossing) << trial;
+      ASSERT_LE(root.last, r == roots.back()) << trial << ": it says that nothing follows only where that is so";
+      told += root.last;
       ASSERT_NEAR(root.at / h, r, 2 * condition(unit, r)) << trial;
       search.from = root.at;
     }
     ASSERT_EQ(leftmost_root(c, search).kind, RootKind::none) << trial;
   }
   EXPECT_GT(checked, 1500);
+  EXPECT_GT(told, 100);
 }
 
 TEST(Roots, ACrossingLiesOnTheFarSideAndIsNotFoundAgain) {

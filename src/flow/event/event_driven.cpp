@@ -665,12 +665,14 @@ class EventEngine {
       double from = 0;
       int after = 0;
       for (int found = 0; found < 1000; ++found) {
-        const Root root = leftmost_root(c, {.h = tau, .from = from, .known_zeros = known});
+        const Root root = from == 0 ? first_root(c.data(), c.size(), tau, known, 0)
+                                    : leftmost_root(c, {.h = tau, .from = from, .known_zeros = known});
         if (root.kind == RootKind::none) break;
         if (root.kind == RootKind::crossing) {
           crossings_.push_back({number, root.at, root.sign_after});
           after = root.sign_after;
         }
+        if (root.last) break;
         from = root.at;
       }
       // Behind the last zero; without any it is the same all along, and at the end it may be rounding.
