@@ -155,6 +155,29 @@ TEST(Smooth, OscillationsComeBackFromFarBelow) {
   expect(1e-5);
 }
 
+/// A chain of lags behind a state that is one until the last passes 1/2: x_n = P(n, 20 t), which begins like t^n. P is
+/// the regularised incomplete gamma function; its medians are from mpmath.
+TEST(Smooth, AChainOfLagsBeginsFromNothing) {
+  for (const auto& [n, median] : {std::pair{4, 0.183603037442545}, {8, 0.38346247212504}, {16, 0.783396477215862}}) {
+    const System s = system(
+        fmt::format("u' = 0\nx[1]' = 20*(u - x[1])\nx[i]' = 20*(x[i-1] - x[i]) for i = 2..{}", n), "u = 1\n\"x[i]\" = 0",
+        fmt::format("[jump.half]\non = \"x[{}] - 1/2\"\nset = {{ u = \"0\" }}\n", n));
+    RunOptions options = s.options(1.5 * median, 1e-10);
+    const auto expect = [&](double accuracy) {
+      const Trajectory t = s.run(options);
+      EXPECT_EQ(t.end.why, Why::time) << t.end.message;
+      ASSERT_FALSE(t.events.empty()) << n;
+      EXPECT_NEAR(t.events[0].t, median, accuracy) << n;
+    };
+    expect(1e-12);
+    options.stiff = true;
+    expect(1e-10);
+    options.stiff = false;
+    options.step.emplace();
+    expect(1e-9);
+  }
+}
+
 /// The infected of the gallery's model, 1e-27 of an outbreak at the fewest, beside their logarithm as a state.
 TEST(Smooth, AnInfectionIsNotLostBetweenOutbreaks) {
   const System fractions = gallery_system("pulse_vaccination");

@@ -129,6 +129,7 @@ class Stepper {
     solver_.set_mode(now.mode, here_.held);
     solver_.guess(here_.u);
     solver_.tests(t(), here_.x, here_.u, here_.tests);
+    if (length_.misses_sizes(here_)) length_.take_sizes(smooth_.estimate_sizes(now));
   }
 
   /// Forces that nothing determines stay at a bound.
