@@ -159,9 +159,9 @@ TEST(Smooth, OscillationsComeBackFromFarBelow) {
 /// the regularised incomplete gamma function; its medians are from mpmath.
 TEST(Smooth, AChainOfLagsBeginsFromNothing) {
   for (const auto& [n, median] : {std::pair{4, 0.183603037442545}, {8, 0.38346247212504}, {16, 0.783396477215862}}) {
-    const System s = system(
-        fmt::format("u' = 0\nx[1]' = 20*(u - x[1])\nx[i]' = 20*(x[i-1] - x[i]) for i = 2..{}", n), "u = 1\n\"x[i]\" = 0",
-        fmt::format("[jump.half]\non = \"x[{}] - 1/2\"\nset = {{ u = \"0\" }}\n", n));
+    const System s =
+        system(fmt::format("u' = 0\nx[1]' = 20*(u - x[1])\nx[i]' = 20*(x[i-1] - x[i]) for i = 2..{}", n),
+               "u = 1\n\"x[i]\" = 0", fmt::format("[jump.half]\non = \"x[{}] - 1/2\"\nset = {{ u = \"0\" }}\n", n));
     RunOptions options = s.options(1.5 * median, 1e-10);
     const auto expect = [&](double accuracy) {
       const Trajectory t = s.run(options);
