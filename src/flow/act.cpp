@@ -50,6 +50,7 @@ void Act::begin_run(const RunOptions& options) {
   last_distribution_ = 0;
   redistributed_ = 0;
   last_hit_.assign(at(program_.constraints()), std::nan(""));
+  settled_ = std::nan("");
 }
 
 // ---- the doors -----------------------------------------------------------------------------------------------------

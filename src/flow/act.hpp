@@ -200,6 +200,7 @@ class Act {
   std::vector<Start> starts_;       // under one binding of the series
   long starts_for_ = -1;            // which
   double last_start_ = std::numeric_limits<double>::quiet_NaN();  // time of the last one that was decided anew
+  double settled_ = std::numeric_limits<double>::quiet_NaN();     // time of the last mode that was settled
   std::vector<AtZero> zeros_;
   std::vector<int> contacts_;  // of one impact
   std::vector<std::string> messages_;
