@@ -136,6 +136,12 @@ std::optional<size_t> Act::sides_behind(const Moment& now, LoneGuard& lone) {
   return sides;
 }
 
+bool Act::is_near(const Moment& now, std::span<const double> x, double t, int surface) {
+  read_sigma(now);
+  point_.evaluate(x, t, sigma_, now.counters, lambda_);
+  return point_.sign(program_.point(surface, 0), rested_bounds) == 0;
+}
+
 bool Act::may_fly_low(double t) const {
   return std::any_of(last_hit_.begin(), last_hit_.end(),
                      [&](double hit) { return std::abs(t - hit) <= low_flight_share * time_scale; });
