@@ -177,14 +177,18 @@ bool Chooser::start_nonlinear(const std::vector<size_t>& group, Candidate& c, in
     for (int u = 0; u < program_.unknowns(); ++u) values.push_back(series_.unknown(u)[0]);
     if (!in_range(values)) return;
     std::vector<double> moves;
-    for (int k = 0; k < program_.states(); ++k) moves.push_back(series_.rate(k)[0]);
+    double rounding = 0;  // at rest, the forces cancel and leave no more
+    for (int k = 0; k < program_.states(); ++k) {
+      moves.push_back(series_.rate(k)[0]);
+      rounding = std::max(rounding, near_bounds * series_.noise(program_.rate(k)));
+    }
     for (const auto& known : rates) {  // what moves the states alike is one solution
       double distance = 0, size = 0;
       for (size_t i = 0; i < moves.size(); ++i) {
         distance = std::max(distance, std::abs(moves[i] - known[i]));
         size = std::max({size, std::abs(moves[i]), std::abs(known[i])});
       }
-      if (distance <= same_solution * size) return;
+      if (distance <= same_solution * size + rounding) return;
     }
     rates.push_back(std::move(moves));
     found.push_back(values);
