@@ -110,7 +110,7 @@ std::vector<Candidate> Chooser::judge(const std::vector<size_t>& group, std::vec
   weak_.clear();
   if (any_strong && options_.at_start) std::copy_if(kept.begin(), kept.end(), std::back_inserter(weak_), is_weak);
   if (any_strong) std::erase_if(kept, is_weak);
-  if (!any_strong && order < std::min(decision_order, series_.order())) kept.clear();
+  if (!any_strong && order < series_.order()) kept.clear();
   return kept;
 }
 
@@ -273,7 +273,7 @@ bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, c
     const bool zero_here = !nested(z.unknown) || vanishes(z.unknown, c, steepest[i]);
     if (is_flat(c, z.unknown)) {
       if (!zero_here || start_of(z, order, steepest[i]).sign != 0) return false;
-      lead = {order + 1, order < std::min(decision_order, series_.order()) ? 0 : 1};
+      lead = {order + 1, order < series_.order() ? 0 : 1};
     } else if (letter == '0') {
       if (!zero_here || !lower_vanish(group, c, i)) return false;
       // Where sigma is not determined, nothing has made sure that it keeps the surface.

@@ -58,7 +58,7 @@ class Chooser {
   std::vector<size_t> without_grip();
   /// Where the series of other modes do not exist (a root at zero): all surfaces stay zero with the values that
   /// switches have on their surfaces, an equilibrium of the states they depend on.
-  std::vector<size_t> without_flat(const std::vector<size_t>& group);
+  std::vector<size_t> without_flat(const std::vector<size_t>& group, int order);
   bool rests_by_itself(const std::vector<size_t>& group);
   /// The same, but for those of the mask `kept`, whose sigma keeps them there (a disturbance that terminal sliding
   /// withstands).

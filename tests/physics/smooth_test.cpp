@@ -178,6 +178,25 @@ TEST(Smooth, AChainOfLagsBeginsFromNothing) {
   }
 }
 
+/// A relay behind nine lags that begin at zero: nine coefficients of its surface vanish there, and the tenth does not.
+/// SciPy's DOP853 with events, rtol = 1e-12.
+TEST(Smooth, ARelayBehindAChainOfLagsDoesNotRest) {
+  const System s = system(
+      "x' = y\ny' = -0.627*x - 0.27*y - 0.835*sign(d[9])\nd[1]' = 25.012*(x - d[1])\n"
+      "d[i]' = 25.012*(d[i-1] - d[i]) for i = 2..9",
+      "x = 0.574\ny = 0.93\n\"d[i]\" = 0");
+  RunOptions options = s.options(15, 1e-10);
+  const std::vector<double> wanted{2.233386285213606, 4.773069095439855, 7.394356216123209, 10.066107044396503,
+                                   12.769654529811248};
+  for (const double accuracy : {1e-10, 1e-8}) {
+    const Trajectory run = s.run(options);
+    ASSERT_EQ(run.events.size(), wanted.size()) << story(run);
+    for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(run.events[i].t, wanted[i], accuracy);
+    EXPECT_NEAR(run.end.state[0], -0.21276951095090707, accuracy);
+    options.step.emplace();
+  }
+}
+
 /// The infected of the gallery's model, 1e-27 of an outbreak at the fewest, beside their logarithm as a state.
 TEST(Smooth, AnInfectionIsNotLostBetweenOutbreaks) {
   const System fractions = gallery_system("pulse_vaccination");
