@@ -50,6 +50,7 @@ void Act::begin_run(const RunOptions& options) {
   last_distribution_ = 0;
   redistributed_ = 0;
   last_hit_.assign(at(program_.constraints()), std::nan(""));
+  settled_ = std::nan("");
 }
 
 // ---- the doors -----------------------------------------------------------------------------------------------------
@@ -133,6 +134,12 @@ std::optional<size_t> Act::sides_behind(const Moment& now, LoneGuard& lone) {
     sides |= size_t{sign > 0} << i;
   }
   return sides;
+}
+
+bool Act::is_near(const Moment& now, std::span<const double> x, double t, int surface) {
+  read_sigma(now);
+  point_.evaluate(x, t, sigma_, now.counters, lambda_);
+  return point_.sign(program_.point(surface, 0), rested_bounds) == 0;
 }
 
 bool Act::may_fly_low(double t) const {

@@ -47,6 +47,8 @@ class Act {
   /// The sides on which the dependents of a step in time are just behind it, a bit each, 1 for +. Nothing where one of
   /// them is near zero.
   std::optional<size_t> sides_behind(const Moment& now, LoneGuard& lone);
+  /// Whether a surface is zero but for what many steps leave, at x and t in the mode of `now`.
+  bool is_near(const Moment& now, std::span<const double> x, double t, int surface);
   /// Whether a contact has been hit so lately that it may rest when something else happens.
   bool may_fly_low(double t) const;
   /// The event has been decided without `happen`: it has caused nothing.
@@ -201,6 +203,7 @@ class Act {
   std::vector<Start> starts_;       // under one binding of the series
   long starts_for_ = -1;            // which
   double last_start_ = std::numeric_limits<double>::quiet_NaN();  // time of the last one that was decided anew
+  double settled_ = std::numeric_limits<double>::quiet_NaN();     // time of the last mode that was settled
   std::vector<AtZero> zeros_;
   std::vector<int> contacts_;  // of one impact
   std::vector<std::string> messages_;

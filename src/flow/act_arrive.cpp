@@ -326,9 +326,15 @@ std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vecto
 
 std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZero>& zeros, bool at_start, int depth) {
   constexpr int most_rounds = 100;
+  // Surfaces that are one in this mode (|c - 1/2| = 1/2 and c = 1) are met one after the other, and left together.
+  const bool still = std::exchange(settled_, now.t()) == now.t() && event.impulse.empty() && event.jumps.empty();
+  const std::vector<int> left = still ? now.known : std::vector<int>{};
   std::fill(now.known.begin(), now.known.end(), 0);
   if (!zeros.empty()) {
     if (auto fate = choose(now, event, zeros, at_start)) return fate;
+  }
+  if (still && now.mode == event.before) {
+    for (size_t u = 0; u < left.size(); ++u) now.known[u] = std::max(now.known[u], left[u]);
   }
   if (program_.constraints() > 0) {
     if (std::vector<AtZero> moved = walls_that_moved(now); !moved.empty()) {

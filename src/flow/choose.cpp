@@ -288,7 +288,7 @@ bool Chooser::has_kink(const std::vector<size_t>& group) const {
 
 /// Takes those out whose surfaces stay zero whatever the letters of the group are (a table that is zero here, a gain of
 /// zero): they rest by themselves. What a contact or diode of the group keeps at zero does not, it may be let go.
-std::vector<size_t> Chooser::without_flat(const std::vector<size_t>& group) {
+std::vector<size_t> Chooser::without_flat(const std::vector<size_t>& group, int order) {
   const auto depends = [&](size_t z) {  // on others of the group: two sets of letters would not tell
     if (zeros_[z].unknown >= program_.switches()) return false;
     const std::vector<int>& dependents = program_.dependents(zeros_[z].unknown);
@@ -297,7 +297,6 @@ std::vector<size_t> Chooser::without_flat(const std::vector<size_t>& group) {
     });
   };
   if (constraints_only(group) || std::any_of(group.begin(), group.end(), depends)) return group;
-  const int order = std::min(decision_order, series_.order());
   std::vector<char> flat(group.size(), 1);
   // A contact that may open lets go what it keeps at zero.
   const bool contacts =
@@ -318,6 +317,8 @@ std::vector<size_t> Chooser::without_flat(const std::vector<size_t>& group) {
     }
     if (std::none_of(flat.begin(), flat.end(), [](char f) { return f; })) return group;
   }
+  // The last of a chain of lags has as many coefficients that vanish as there are links before it.
+  if (order < series_.order()) return without_flat(group, series_.order());
   std::vector<size_t> moving;
   for (size_t i = 0; i < group.size(); ++i) {
     if (flat[i])
@@ -340,7 +341,8 @@ void Chooser::decide(const std::vector<size_t>& group) {
       return;
     }
   }
-  if (const std::vector<size_t> moving = without_flat(group); moving.size() < group.size()) {
+  if (const std::vector<size_t> moving = without_flat(group, std::min(decision_order, series_.order()));
+      moving.size() < group.size()) {
     if (!moving.empty()) decide(moving);
     return;
   }
@@ -381,7 +383,7 @@ bool Chooser::settle_among(const std::vector<size_t>& group, std::vector<Candida
     const int j = zeros_[z].unknown - program_.switches();
     return j >= 0 && program_.model().form.gaps[at(j)].degree == 2;
   });
-  for (const int order : {contacts ? 3 : 2, contacts ? 5 : 4, decision_order}) {
+  for (const int order : {contacts ? 3 : 2, contacts ? 5 : 4, decision_order, series_.order()}) {
     std::vector<Candidate> kept = judge(group, candidates, std::min(order, series_.order()));
     if (kept.empty()) continue;
     prefer_crossing(group, candidates, kept);
@@ -461,7 +463,7 @@ void Chooser::settle(const std::vector<size_t>& group, std::vector<Candidate>& k
 /// A start from where one side moves away and nothing moves on the other (x' = step(x)): it may also stay for a while.
 void Chooser::add_what_stays(const std::vector<size_t>& group, std::vector<Candidate>& kept) {
   if (weak_.empty()) return;
-  const int order = std::min(decision_order, series_.order());
+  const int order = series_.order();
   std::vector<Candidate> candidates = std::exchange(weak_, {}), chosen{kept[0]};
   std::vector<Candidate> others = judge(group, candidates, order), first = judge(group, chosen, order);
   if (first.empty()) return;
@@ -537,9 +539,9 @@ bool Chooser::constraints_only(const std::vector<size_t>& group) const {
 }
 
 /// Per state. Where an impact ends in rest, all that is left is rounding of what there was before it.
-std::vector<double> Chooser::negligible_rates() {
+std::vector<double> Chooser::negligible_rates(bool after_impact) {
   std::vector<double> out = fastest_;
-  if (options_.before.size() == out.size()) {
+  if (after_impact && options_.before.size() == out.size()) {
     series_.set_mode(before_);
     const bool moved = series_.evaluate(options_.before, t_, counters_) == SeriesStatus::ok;
     for (size_t k = 0; k < out.size(); ++k) {
@@ -559,7 +561,7 @@ void Chooser::drop_equal_flows(std::vector<Candidate>& kept, bool wholly) {
                    [&](const Candidate& a, const Candidate& b) { return resting(a) > resting(b); });
   if (kept.size() < 2) return;
   const double fastest = *std::max_element(fastest_.begin(), fastest_.end());
-  const std::vector<double> negligible = negligible_rates();
+  const std::vector<double> negligible = negligible_rates(!wholly);
   for (size_t i = 1; i < kept.size();) {
     bool same = true;
     for (size_t k = 0; k < kept[i].rates.size(); ++k) {

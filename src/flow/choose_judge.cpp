@@ -110,7 +110,7 @@ std::vector<Candidate> Chooser::judge(const std::vector<size_t>& group, std::vec
   weak_.clear();
   if (any_strong && options_.at_start) std::copy_if(kept.begin(), kept.end(), std::back_inserter(weak_), is_weak);
   if (any_strong) std::erase_if(kept, is_weak);
-  if (!any_strong && order < std::min(decision_order, series_.order())) kept.clear();
+  if (!any_strong && order < series_.order()) kept.clear();
   return kept;
 }
 
@@ -177,14 +177,18 @@ bool Chooser::start_nonlinear(const std::vector<size_t>& group, Candidate& c, in
     for (int u = 0; u < program_.unknowns(); ++u) values.push_back(series_.unknown(u)[0]);
     if (!in_range(values)) return;
     std::vector<double> moves;
-    for (int k = 0; k < program_.states(); ++k) moves.push_back(series_.rate(k)[0]);
+    double rounding = 0;  // at rest, the forces cancel and leave no more
+    for (int k = 0; k < program_.states(); ++k) {
+      moves.push_back(series_.rate(k)[0]);
+      rounding = std::max(rounding, near_bounds * series_.noise(program_.rate(k)));
+    }
     for (const auto& known : rates) {  // what moves the states alike is one solution
       double distance = 0, size = 0;
       for (size_t i = 0; i < moves.size(); ++i) {
         distance = std::max(distance, std::abs(moves[i] - known[i]));
         size = std::max({size, std::abs(moves[i]), std::abs(known[i])});
       }
-      if (distance <= same_solution * size) return;
+      if (distance <= same_solution * size + rounding) return;
     }
     rates.push_back(std::move(moves));
     found.push_back(values);
@@ -269,7 +273,7 @@ bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, c
     const bool zero_here = !nested(z.unknown) || vanishes(z.unknown, c, steepest[i]);
     if (is_flat(c, z.unknown)) {
       if (!zero_here || start_of(z, order, steepest[i]).sign != 0) return false;
-      lead = {order + 1, order < std::min(decision_order, series_.order()) ? 0 : 1};
+      lead = {order + 1, order < series_.order() ? 0 : 1};
     } else if (letter == '0') {
       if (!zero_here || !lower_vanish(group, c, i)) return false;
       // Where sigma is not determined, nothing has made sure that it keeps the surface.

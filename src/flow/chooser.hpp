@@ -58,7 +58,7 @@ class Chooser {
   std::vector<size_t> without_grip();
   /// Where the series of other modes do not exist (a root at zero): all surfaces stay zero with the values that
   /// switches have on their surfaces, an equilibrium of the states they depend on.
-  std::vector<size_t> without_flat(const std::vector<size_t>& group);
+  std::vector<size_t> without_flat(const std::vector<size_t>& group, int order);
   bool rests_by_itself(const std::vector<size_t>& group);
   /// The same, but for those of the mask `kept`, whose sigma keeps them there (a disturbance that terminal sliding
   /// withstands).
@@ -78,7 +78,7 @@ class Chooser {
   /// Diodes may share currents and voltages in several ways while the states move in one; the friction of an open
   /// contact may be anything. `wholly`: the states move alike not only at first.
   void drop_equal_flows(std::vector<Candidate>& kept, bool wholly);
-  std::vector<double> negligible_rates();
+  std::vector<double> negligible_rates(bool after_impact);
   Candidate* by_wish(const std::vector<size_t>& group, std::vector<Candidate>& kept) const;
   static Candidate* most_slid(std::vector<Candidate>& kept);
 

@@ -36,6 +36,10 @@ class Events {
   bool is_free(const Moment& now) { return act_.is_free(now) && series_.simple(); }
   /// What is to be known of a guard in the mode of `now`. `line`: its function is constant + constant*t.
   LoneGuard lone_guard(const Moment& now, const Guard& guard, bool line);
+  /// Whether a surface is zero but for what many steps leave, at x and t in the mode of `now`.
+  bool is_near(const Moment& now, std::span<const double> x, double t, int surface) {
+    return act_.is_near(now, x, t, surface);
+  }
   /// Puts the state on the surfaces of these guards.
   void land(Moment& now, std::span<const Guard> guards) { act_.land(now, guards); }
   /// Whether ordinary legs may look after jumps: their conditions are functions of states and time alone.

@@ -441,6 +441,7 @@ SeriesStatus Series::solve_start() {
   const int most = tape_->slope_affine ? 2 : 40;
   for (int iteration = 0; iteration < most; ++iteration) {
     form_slope();
+    if (any_held_) release_regular_blocks();
     if (!any_held_ && any_singular()) {
       take_held_values();
       read_residual(0);

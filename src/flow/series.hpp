@@ -361,6 +361,7 @@ class Series {
   bool pivot(double time_scale, double direction, int order, bool& feasible);
   int violated_bound(int u, double time_scale, double direction, int order) const;
   void take_held_values();
+  void release_regular_blocks();
   void solve_order(int k);
   void form_slope();
   bool form_band(Block& block);

@@ -256,6 +256,18 @@ void Series::take_held_values() {
   }
 }
 
+/// Friction moves nothing under a normal force that is not known yet: what is held there is free once it is.
+void Series::release_regular_blocks() {
+  any_held_ = false;
+  for (const Block& block : plan_->blocks) {
+    for (const int member : block.members) {
+      const size_t u = at(plan_->active[at(member)]);
+      held_[u] = held_[u] && block.singular;
+      any_held_ = any_held_ || held_[u];
+    }
+  }
+}
+
 /// The side on which an unknown leaves its bounds just after the point, 0 if it stays inside.
 int Series::violated_bound(int u, double time_scale, double direction, int order) const {
   const double* c = unknown(u);

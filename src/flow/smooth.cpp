@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/index.hpp"
+#include "flow/first_sizes.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/polynomial.hpp"
 
@@ -80,6 +81,14 @@ double Smooth::estimate_scale(const Moment& now, std::optional<double> of_polyno
     shortest = std::min(shortest, std::isfinite(step) ? step : of_polynomials ? *of_polynomials : polynomial_scale());
   }
   return shortest > 0 && std::isfinite(shortest) ? shortest : 1.0;
+}
+
+std::vector<double> Smooth::estimate_sizes(const Moment& now) {
+  std::vector<double> sizes(now.x.size(), 0.0);
+  series_.set_mode(now.mode);
+  if (series_.expand(now.x, now.t(), now.counters, most_order_) == SeriesStatus::ok)
+    take_first_sizes(series_, horizon_, sizes);
+  return sizes;
 }
 
 /// States that are polynomials (a ball in flight) have no step that ends them: the time in which the last term of one

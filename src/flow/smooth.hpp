@@ -48,6 +48,8 @@ class Smooth {
   /// States that are polynomials have the scale of their terms, which shrinks with the flights of a ball that comes to
   /// rest: `of_polynomials` instead, where that is not meant.
   double estimate_scale(const Moment& now, std::optional<double> of_polynomials = {});
+  /// Sizes of states before they have been anything (flow/first_sizes), at `now`.
+  std::vector<double> estimate_sizes(const Moment& now);
   /// How many coefficients of the states are finite: at the edge of a root's domain only the first ones are.
   int analytic_order() const;
   /// Where the field has no series (a square root at zero): how long its tangent can be followed. Each rate keeps to a

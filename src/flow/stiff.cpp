@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "base/index.hpp"
+#include "flow/first_sizes.hpp"
 #include "flow/jacobian.hpp"
 #include "flow/present_share.hpp"
 #include "flow/thresholds.hpp"
@@ -179,25 +180,7 @@ StiffStatus StiffFlow::start(std::span<const double> x, double t, double longest
   const int order = series.order();
   if (const SeriesStatus status = series.expand(x, t, solver_->counters, order); status != SeriesStatus::ok)
     return status_of(status);
-  double time = longest;
-  for (int i = 0; i < static_cast<int>(n_); ++i) {
-    const double* c = series.state(i);
-    const int first = static_cast<int>(std::find_if(c, c + order, [](double v) { return v != 0; }) - c);
-    int last = order;  // beside a root at zero the last coefficients overflow
-    while (last > 1 && !std::isfinite(c[last])) --last;
-    for (const int k : {last - 1, last}) {
-      if (k > first && c[k] != 0) time = std::min(time, std::pow(std::abs(c[first] / c[k]), 1.0 / (k - first)));
-    }
-  }
-  for (size_t i = 0; i < n_; ++i) {
-    const double* c = series.state(static_cast<int>(i));
-    double& largest = solver_->largest[i];
-    largest = std::max(largest, std::abs(c[0]));
-    for (int k = 1; k <= order; ++k) {
-      if (const double reach = std::abs(c[k]) * std::pow(time, k); std::isfinite(reach))
-        largest = std::max(largest, reach);
-    }
-  }
+  const double time = take_first_sizes(series, longest, solver_->largest);
   // Shorter ones would have powers without digits, or not move time; what is faster than that has settled or is damped.
   solver_->next =
       std::min(longest, std::max({time, shortest_share * longest, 2 * shortest_step_bits * eps * std::abs(t)}));

@@ -1000,5 +1000,22 @@ TEST(Corners, ABallOnABallComesToRestByTimeStepsToo) {
   expect_end(balls.run(by_steps), {0, 0.1, 0, 0}, 1e-9);
 }
 
+// A ball that comes to rest on a slope with friction, steeper with x, which holds it there: tan 0.2 > 0.1. What is
+// found from several guesses moves it alike, by rounding of forces that cancel.
+TEST(Contact, RestOnACurvedFloorWithFrictionIsUnique) {
+  const System ball = system(
+      "x' = vx\ny' = vy\nvx' = -N*s/c - 0.2*N*sign(vt)/c\nvy' = -9.81 + N/c - 0.2*N*sign(vt)*s/c\n"
+      "vt = (vx + s*vy)/c\ns = 0.3*x - 0.1\nc = sqrt(1 + s^2)",
+      "x = 0\ny = 1\nvx = 0.5\nvy = 0", "[constraint.N]\ngap = \"y - 0.15*x^2 + 0.1*x\"\nrestitution = 0.7\n");
+  RunOptions options = ball.options(6, 1e-10);
+  for (const bool steps : {false, true}) {
+    if (steps) options.step.emplace();
+    const Trajectory run = ball.run(options);
+    EXPECT_EQ(run.messages, std::vector<std::string>{});
+    EXPECT_EQ(run.end.why, Why::time);
+    for (const char* v : {"vx", "vy"}) EXPECT_NEAR(run.end.state[at(ball.state(v))], 0, 1e-9) << v;
+  }
+}
+
 }  // namespace
 }  // namespace saltus::physics

@@ -294,5 +294,38 @@ TEST(SharedZero, ASectionByTheClockLooksAfterWhatHappensAtThatTime) {
   }
 }
 
+// An integrator that waits while its controller is saturated: |c - 1/2| = 1/2 is c = 1 or c = 0, where sat(c, 0, 1) has
+// its corners. It slides there and leaves both together. SciPy's DOP853 between events found by hand, rtol = 1e-12.
+TEST(SharedZero, AnIntegratorWaitsAtTheCornersOfItsSaturation) {
+  struct Case {
+    double inductance, supply, capacitance, load, gain, target, share;
+    std::vector<double> end;
+  };
+  for (const Case& k :
+       {Case{
+            1.073, 11.751, 0.644, 1.524, 0.548, 3.793, 0.371, {2.06450837640731, 2.519632426180921, 0.536417860719526}},
+        Case{1.209,
+             7.312,
+             1.074,
+             2.676,
+             0.897,
+             7.852,
+             0.064,
+             {6.127309072926843, 9.494823400935234, 0.6913417992079252}}}) {
+    const System s = system(
+        fmt::format("i' = {}*({}*u - v)\nv' = {}*(i - v/{})\nz' = {}*er*if(abs(c - 0.5) < 0.5, 1, 0)\ner = {} - v\n"
+                    "c = {}*er + z\nu = step(sat(c, 0, 1) - mod(t, 0.5)/0.5)",
+                    k.inductance, k.supply, k.capacitance, k.load, k.gain, k.target, k.share),
+        "i = 0\nv = 0\nz = 0");
+    RunOptions options = s.options(15, 1e-10);
+    for (const double accuracy : {1e-10, 1e-8}) {
+      const Trajectory run = s.run(options);
+      EXPECT_EQ(run.end.why, Why::time) << run.end.message;
+      for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(run.end.state[i], k.end[i], accuracy) << i;
+      options.step.emplace();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace saltus::physics

@@ -155,6 +155,48 @@ TEST(Smooth, OscillationsComeBackFromFarBelow) {
   expect(1e-5);
 }
 
+/// A chain of lags behind a state that is one until the last passes 1/2: x_n = P(n, 20 t), which begins like t^n. P is
+/// the regularised incomplete gamma function; its medians are from mpmath.
+TEST(Smooth, AChainOfLagsBeginsFromNothing) {
+  for (const auto& [n, median] : {std::pair{4, 0.183603037442545}, {8, 0.38346247212504}, {16, 0.783396477215862}}) {
+    const System s =
+        system(fmt::format("u' = 0\nx[1]' = 20*(u - x[1])\nx[i]' = 20*(x[i-1] - x[i]) for i = 2..{}", n),
+               "u = 1\n\"x[i]\" = 0", fmt::format("[jump.half]\non = \"x[{}] - 1/2\"\nset = {{ u = \"0\" }}\n", n));
+    RunOptions options = s.options(1.5 * median, 1e-10);
+    const auto expect = [&](double accuracy) {
+      const Trajectory t = s.run(options);
+      EXPECT_EQ(t.end.why, Why::time) << t.end.message;
+      ASSERT_FALSE(t.events.empty()) << n;
+      EXPECT_NEAR(t.events[0].t, median, accuracy) << n;
+    };
+    expect(1e-12);
+    options.stiff = true;
+    expect(1e-10);
+    options.stiff = false;
+    options.step.emplace();
+    expect(1e-9);
+  }
+}
+
+/// A relay behind nine lags that begin at zero: nine coefficients of its surface vanish there, and the tenth does not.
+/// SciPy's DOP853 with events, rtol = 1e-12.
+TEST(Smooth, ARelayBehindAChainOfLagsDoesNotRest) {
+  const System s = system(
+      "x' = y\ny' = -0.627*x - 0.27*y - 0.835*sign(d[9])\nd[1]' = 25.012*(x - d[1])\n"
+      "d[i]' = 25.012*(d[i-1] - d[i]) for i = 2..9",
+      "x = 0.574\ny = 0.93\n\"d[i]\" = 0");
+  RunOptions options = s.options(15, 1e-10);
+  const std::vector<double> wanted{2.233386285213606, 4.773069095439855, 7.394356216123209, 10.066107044396503,
+                                   12.769654529811248};
+  for (const double accuracy : {1e-10, 1e-8}) {
+    const Trajectory run = s.run(options);
+    ASSERT_EQ(run.events.size(), wanted.size()) << story(run);
+    for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(run.events[i].t, wanted[i], accuracy);
+    EXPECT_NEAR(run.end.state[0], -0.21276951095090707, accuracy);
+    options.step.emplace();
+  }
+}
+
 /// The infected of the gallery's model, 1e-27 of an outbreak at the fewest, beside their logarithm as a state.
 TEST(Smooth, AnInfectionIsNotLostBetweenOutbreaks) {
   const System fractions = gallery_system("pulse_vaccination");

@@ -11,6 +11,8 @@
 namespace saltus {
 namespace {
 
+constexpr double least_share = 1e-3;  // of the others, or of what it will soon be: what a state is measured by at least
+
 /// Through values at 0, 1/4, .. 1.
 class Quartic {
  public:
@@ -50,6 +52,22 @@ bool StepLength::start(const Here& here) {
   }
   dt_ = std::max(dt_, 1e-12 * (options_.until - options_.from));
   return f.allFinite();
+}
+
+bool StepLength::misses_sizes(const Here& here) const {
+  if (!adaptive_) return false;
+  for (Index i = 0; i < here.x.size(); ++i) {
+    const bool nothing = here.x[i] == 0 && (largest_.size() == 0 || largest_[i] == 0);
+    if (nothing && program_.vanishing(static_cast<int>(i)).size() > 1) return true;
+  }
+  return false;
+}
+
+void StepLength::take_sizes(const std::vector<double>& sizes) {
+  if (largest_.size() == 0) largest_ = Vec::Zero(static_cast<Index>(sizes.size()));
+  for (Index i = 0; i < largest_.size(); ++i) {
+    if (largest_[i] == 0 && !program_.vanishing(static_cast<int>(i)).empty()) largest_[i] = least_share * sizes[at(i)];
+  }
 }
 
 /// p and its slope over the step at the share s of it.
@@ -124,7 +142,7 @@ double StepLength::ratio(const Here& here, const Step& step, double s) {
     const double share = present_share(
         program_, state, [&](int j) { return step.x[j]; }, [&](int j) { return largest_[j]; });
     const double scale = program_.vanishing(state).empty()
-                             ? std::max({own, largest_[i], 1e-3 * all, least[i]})
+                             ? std::max({own, largest_[i], least_share * all, least[i]})
                              : std::max(own, std::max(share, vanished_floor) * largest_[i]);
     if (scale == 0) continue;
     ratio = std::max(ratio, std::abs(error[i]) / (options_.tolerance * scale));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <vector>
 
 #include "flow/simulate.hpp"
 #include "flow/step/judge.hpp"
@@ -19,6 +20,10 @@ class StepLength {
   double dt() const { return dt_; }
   /// Adaptive: a first guess from the size of states and rates. False: a rate is not a finite number.
   bool start(const Here& here);
+  /// Adaptive: whether a state that shrinks and grows with others (model/vanishing) has been nothing yet.
+  bool misses_sizes(const Here& here) const;
+  /// What such states are measured by until they are more.
+  void take_sizes(const std::vector<double>& sizes);
   /// Adaptive: compares a step with its defect and sets the next. False: it must be shorter.
   bool allows(const Here& here, const Step& step);
   /// Adaptive: a step without a mode, which has no error to judge by, is at most so long.

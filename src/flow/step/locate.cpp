@@ -276,7 +276,8 @@ double lowest_below_zero(const Values& all) {
 
 }  // namespace
 
-Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step, const Recorder& recorder) {
+Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step, const Recorder& recorder,
+                 const std::function<bool(const Guard&)>& rests) {
   Along out;
   const std::vector<Guard> watched = judge.watched(here);
   if ((watched.empty() && !recorder.has_surface_sections()) || !step.cubic) return out;
@@ -299,10 +300,13 @@ Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const
     Values values;
     for (size_t k = 0; k <= parts; ++k) values[k] = judge.value({guard}, points[k]);
     const Values differences = differences_of(values);
+    bool told = true;
     for (size_t k = 0; k < there.size(); ++k)
-      out.told = out.told && tells(values, interpolate(differences, there[k]), judge.value({guard}, between[k]));
-    if (!judge.may_happen(guard)) continue;
+      told = told && tells(values, interpolate(differences, there[k]), judge.value({guard}, between[k]));
     const double where = step.h * lowest_below_zero(values);
+    if ((!told || where > 0) && rests(guard)) continue;
+    out.told = out.told && told;
+    if (!judge.may_happen(guard)) continue;
     if (where > 0 && (out.dip == 0 || where < out.dip)) {
       out.dip = where;
       out.timed = judge.sees_time(guard);

@@ -1,6 +1,7 @@
 // Where on a step the first disagreement with its mode begins.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "flow/recorder.hpp"
@@ -36,6 +37,7 @@ struct Along {
   bool told = true;    ///< whether the quartics tell what is watched: no error of states tells a step too long
   double passes = 0;   ///< where the function of a section is beyond a zero that it passes again before the end; or 0
 };
-Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step, const Recorder& recorder);
+Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step, const Recorder& recorder,
+                 const std::function<bool(const Guard&)>& rests);
 
 }  // namespace saltus

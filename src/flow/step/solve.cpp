@@ -17,7 +17,8 @@ constexpr int dense_up_to = 48;       // unknowns; larger systems are factorised
 constexpr int condensed_up_to = 120;  // items and states whose complementarity problem is made dense
 constexpr int most_iterations = 12;
 constexpr double converged = 1e-13;
-constexpr double item_weight = 1e-3;  // items need not be as exact as states
+constexpr double slow_convergence = 0.1;  // of Newton's method: its matrix is that of another place
+constexpr double item_weight = 1e-3;      // items need not be as exact as states
 
 using Entries = std::vector<SparseEntry>;
 
@@ -427,6 +428,7 @@ StepFate StepSolver::simpson(const Vec& x0, double t0, double h, const Vec& star
     if (iteration >= most_iterations || !(change < 2 * before)) return StepFate::not_converged;
     const double ratio = change / before;
     if (before < HUGE_VAL && ratio < 0.5 && change * ratio / (1 - ratio) <= converged) break;
+    fresh = fresh && ratio < slow_convergence;
     before = change;
   }
   set_items();
@@ -510,6 +512,7 @@ StepFate StepSolver::theta_step(const Vec& x0, double t0, double h, double theta
     if (change <= converged) break;
     if (!(change < 0.9 * before) && change < 1e-11) break;  // rounding
     if (iteration >= most_iterations || !(change < 2 * before)) return StepFate::not_converged;
+    fresh = fresh && change < slow_convergence * before;
     before = change;
   }
   for (const int item : active_) u_guess_[item] = out.u1[item];
