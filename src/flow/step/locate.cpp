@@ -17,8 +17,16 @@ constexpr int most_quarters = 18;  // of a step, on the way back to a surface ju
 /// The search on one step: [lo, hi] are lengths without and with disagreements.
 class Search {
  public:
-  Search(StepSolver& solver, const StepRule& rule, const Judge& judge, const Here& here, Step& step)
-      : solver_(solver), rule_(rule), judge_(judge), here_(here), step_(step), last_(step), hi_(step.h) {}
+  Search(StepSolver& solver, const StepRule& rule, const Judge& judge, const Here& here, Step& step,
+         const RestsBeside& rests)
+      : solver_(solver),
+        rule_(rule),
+        judge_(judge),
+        here_(here),
+        rests_(rests),
+        step_(step),
+        last_(step),
+        hi_(step.h) {}
 
   OnStep run(std::vector<Disagreement>& found) {
     at_hi_ = found;
@@ -42,6 +50,7 @@ class Search {
   bool attempt(double tau) {
     if (step_in_mode(solver_, rule_, here_, tau, step_) != StepFate::ok) return false;
     judge_.look(here_, step_, !rule_.simpson(), at_try_);
+    std::erase_if(at_try_, [&](const Disagreement& d) { return rests_(d.guard); });
     return true;
   }
 
@@ -204,6 +213,7 @@ class Search {
   const StepRule& rule_;
   const Judge& judge_;
   const Here& here_;
+  const RestsBeside& rests_;
   Step& step_;  // the last trial
   Step last_;   // over hi
   double lo_ = 0, hi_;
@@ -224,8 +234,8 @@ StepFate step_in_mode(StepSolver& solver, const StepRule& rule, const Here& here
 }
 
 OnStep locate(StepSolver& solver, const StepRule& rule, const Judge& judge, const Here& here, Step& step,
-              std::vector<Disagreement>& found) {
-  return Search(solver, rule, judge, here, step).run(found);
+              const RestsBeside& rests, std::vector<Disagreement>& found) {
+  return Search(solver, rule, judge, here, step, rests).run(found);
 }
 
 namespace {
@@ -277,7 +287,7 @@ double lowest_below_zero(const Values& all) {
 }  // namespace
 
 Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step, const Recorder& recorder,
-                 const std::function<bool(const Guard&)>& rests) {
+                 const RestsBeside& rests) {
   Along out;
   const std::vector<Guard> watched = judge.watched(here);
   if ((watched.empty() && !recorder.has_surface_sections()) || !step.cubic) return out;

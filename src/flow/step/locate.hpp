@@ -26,9 +26,12 @@ enum class OnStep {
   nowhere  ///< it could not be found
 };
 
+/// Whether what a surface says at the end of `step` is rounding, because it is that of one slid on.
+using RestsBeside = std::function<bool(const Guard&)>;
+
 /// Shortens `step` to the first of the disagreements in `found`; leaves those that are zero there.
 OnStep locate(StepSolver& solver, const StepRule& rule, const Judge& judge, const Here& here, Step& step,
-              std::vector<Disagreement>& found);
+              const RestsBeside& rests, std::vector<Disagreement>& found);
 
 /// What is watched along a cubic step, by the quartic through five of its values.
 struct Along {
@@ -38,6 +41,6 @@ struct Along {
   double passes = 0;   ///< where the function of a section is beyond a zero that it passes again before the end; or 0
 };
 Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const Step& step, const Recorder& recorder,
-                 const std::function<bool(const Guard&)>& rests);
+                 const RestsBeside& rests);
 
 }  // namespace saltus

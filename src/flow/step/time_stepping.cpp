@@ -177,7 +177,7 @@ class Stepper {
   bool tells() {
     along_ = {};
     if (!length_.adaptive()) return true;
-    along_ = look_along(solver_, judge_, here_, step_, recorder_, [this](const Guard& g) { return rests_beside(g); });
+    along_ = look_along(solver_, judge_, here_, step_, recorder_, rests_);
     if (!(step_.h > shortest_told_share * (options_.until - options_.from))) {  // as it is
       along_.told = true;
       along_.passes = 0;
@@ -302,7 +302,7 @@ class Stepper {
   OnStep locate_first() {
     along_ = {};
     for (int k = 0; k < most_dips; ++k) {
-      const OnStep where = locate(solver_, rule_, judge_, here_, step_, found_);
+      const OnStep where = locate(solver_, rule_, judge_, here_, step_, rests_, found_);
       if (where != OnStep::ahead || !length_.adaptive() || !rule_.simpson() || !tells() || !dips()) return where;
     }
     return OnStep::nowhere;
@@ -896,6 +896,7 @@ class Stepper {
   Judge judge_;
   StepLength length_;
   UnknownMode unknown_;
+  const RestsBeside rests_ = [this](const Guard& g) { return rests_beside(g); };
   bool wants_pieces_;
   StepRule rule_;
   int most_splits_;
