@@ -87,6 +87,13 @@ namespace {
 /// Of a positive number, to a tenth.
 double rough_log2(double v) { return static_cast<double>(std::bit_cast<int64_t>(v)) * 0x1p-52 - 1023; }
 
+/// To a thousandth, and the same everywhere: roots of some order want no more of a logarithm that is right to a tenth.
+double rough_exp2(double v) {
+  const double whole = std::floor(std::clamp(v, -1022.0, 1023.0)), part = v - whole;
+  const double power = std::bit_cast<double>(static_cast<int64_t>(whole + 1023) << 52);
+  return power * (1 + part * (0.6951 + part * (0.2276 + part * 0.0773)));
+}
+
 /// Before there is a last step: the last coefficients against the first ones, whatever h turns out to be. Roughly:
 /// scales are made of it.
 double first_length(const double* c, int order, double tolerance) {
@@ -150,12 +157,8 @@ struct LastTerms {
     // The smaller of two roots; rough logarithms tell which it is, unless they are near.
     const double by_last = last > 0 ? rough_log2(tolerance / last) / order : HUGE_VAL;
     const double by_previous = previous > 0 ? rough_log2(tolerance / previous) / (order - 1) : HUGE_VAL;
-    const double near = 0.1 / (order - 1);
-    double out = HUGE_VAL;
-    if (last > 0 && by_last <= by_previous + near) out = std::pow(tolerance / last, 1.0 / order);
-    if (previous > 0 && by_previous <= by_last + near)
-      out = std::min(out, std::pow(tolerance / previous, 1.0 / (order - 1)));
-    return 0.92 * out;
+    const double least = std::min(by_last, by_previous);
+    return least < HUGE_VAL ? 0.92 * rough_exp2(least) : HUGE_VAL;
   }
 };
 
