@@ -866,24 +866,21 @@ TEST(Corners, BetweenWallsThatFaceEachOtherNothingMoves) {
 }
 
 // Two springs rest at the corner. The hit at t = 2.71 stops both directions: there it stays, whatever rounding leaves.
-TEST(Corners, RestWithoutForceIsUnique) {
-  const System s = system(
+/// A body on springs between two walls without rebound, from their corner.
+System body_in_corner() {
+  return system(
       "q' = v\np' = w\nv' = 1.1046*(-1.542*q + 0.390*A - 0.638*B) - 0.0232*(-1.304*p + 0.575*B)\n"
       "w' = -0.0232*(-1.542*q + 0.390*A - 0.638*B) + 1.0353*(-1.304*p + 0.575*B)",
       "q = 0\np = 0\nv = 0.03\nw = 0.45",
       "[constraint.A]\ngap = \"0.390*q\"\nrestitution = 0\n"
       "[constraint.B]\ngap = \"-0.638*q + 0.575*p\"\nrestitution = 0\n");
-  expect_end(s.run(8, 1e-10), {0, 0, 0, 0}, 1e-15);
 }
+
+TEST(Corners, RestWithoutForceIsUnique) { expect_end(body_in_corner().run(8, 1e-10), {0, 0, 0, 0}, 1e-15); }
 
 // All that is left of such falls is rounding: a quarter of them ended as `nonunique`, or went on bouncing at 1e-18.
 TEST(Corners, FallsIntoACornerRestThere) {
-  const System s = system(
-      "q' = v\np' = w\nv' = 1.1046*(-1.542*q + 0.390*A - 0.638*B) - 0.0232*(-1.304*p + 0.575*B)\n"
-      "w' = -0.0232*(-1.542*q + 0.390*A - 0.638*B) + 1.0353*(-1.304*p + 0.575*B)",
-      "q = 0\np = 0\nv = 0.03\nw = 0.45",
-      "[constraint.A]\ngap = \"0.390*q\"\nrestitution = 0\n"
-      "[constraint.B]\ngap = \"-0.638*q + 0.575*p\"\nrestitution = 0\n");
+  const System s = body_in_corner();
   for (int i = 0; i < 80; ++i) {
     RunOptions o = s.options(8, 1e-10);
     o.initial[2] = 0.5 * std::sin(1.0 + 7 * i);
