@@ -437,6 +437,10 @@ void Jet<V>::integrate(int k) {
   rules::Interpreter<V>::integrate(rates_, series(), k);
 }
 
+void extend(std::span<const Operation> operations, double* series, size_t stride, int k) {
+  rules::Interpreter<double>::extend(operations, series, stride, k);
+}
+
 template class Jet<double>;
 template class Jet<Lanes4>;
 template class Jet<Lanes8>;

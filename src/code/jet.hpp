@@ -136,6 +136,9 @@ class Jet {
   bool timed_anything_;  // something depends on time
 };
 
+/// Coefficient k of the results of operations, in order, which hold the places in `series` where those begin.
+void extend(std::span<const Operation> operations, double* series, size_t stride, int k);
+
 extern template class Jet<double>;
 extern template class Jet<Lanes4>;
 extern template class Jet<Lanes8>;

@@ -5,13 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "base/index.hpp"
-#include "code/jet_rules.hpp"
+#include "code/jet.hpp"
 
 namespace saltus {
-
-extern template struct rules::Interpreter<double>;
 
 namespace {
 
@@ -25,7 +24,6 @@ constexpr auto numbers = [] {
   return table;
 }();
 
-using Rules = rules::Interpreter<double>;
 using Four = double __attribute__((vector_size(32)));
 
 /// The order of the first of four: the last four orders may overlap those before.
@@ -186,9 +184,9 @@ class OneOrder {
     series_[at(mover + order)] = 1;
     last_ = mover;
     const auto width = static_cast<size_t>(stride_);
-    Rules::extend(parts_.linear, series_.data(), width, order);
-    Rules::extend(sums_of_time_, series_.data(), width, order);
-    Rules::extend(parts_.free, series_.data(), width, order);
+    extend(parts_.linear, series_.data(), width, order);
+    extend(sums_of_time_, series_.data(), width, order);
+    extend(parts_.free, series_.data(), width, order);
   }
   double at_place(int place) const { return series_[at(place + order)]; }
 
