@@ -278,7 +278,7 @@ Table expand_movers(std::span<const Mover> movers, std::span<const Sum> rates, i
   return c;
 }
 
-Table add_up(const Table& c, std::span<const Sum> sums, int highest) {
+Table add_sums(const Table& c, std::span<const Sum> sums, int highest) {
   Table out(sums.size(), c.seeds(), highest);
   for (int k = 1; k <= highest; ++k) {
     for (size_t i = 0; i < sums.size(); ++i) {
@@ -308,6 +308,57 @@ bool moves(const Table& c, size_t series, int highest) {
   return false;
 }
 
+/// Tables as a LinearFlow holds them: the seeds that leave something behind, what is made of them, and what is zero.
+class Packer {
+ public:
+  Packer(std::span<const Mover> movers, std::span<const Table* const> tables, int highest)
+      : used_(find_used(tables, highest)) {
+    flow_.highest = highest;
+    flow_.last_four = fours(highest) - 1;
+    for (size_t seed = 0; seed < movers.size(); ++seed) {
+      if (used_[seed]) flow_.seeds.push_back(movers[seed].place + 1);
+    }
+  }
+
+  void add(int place, const Table& c, size_t series) {
+    if (!moves(c, series, flow_.highest)) return flow_.zeros.push_back(place);
+    flow_.made.push_back(place);
+    const size_t before = flow_.weights.size(), of_four = 4 * flow_.seeds.size();
+    flow_.weights.resize(before + of_four * at(flow_.last_four + 1));
+    double* to = &flow_.weights[before];
+    for (int four = 0; four <= flow_.last_four; ++four, to += of_four) {
+      for (int k = 0; k < 4; ++k) take(c, begin_of(four, flow_.highest) + k, series, to + k, 4);
+    }
+  }
+  void add_rate(const std::pair<int, int>& rate, const Table& c, size_t series) {
+    if (!moves(c, series, flow_.highest)) return flow_.zeros.push_back(rate.second);
+    flow_.rates.push_back(rate);
+    const size_t before = flow_.last_weights.size(), count = flow_.seeds.size();
+    flow_.last_weights.resize(before + count * at(flow_.highest + 1));
+    for (int k = 1; k <= flow_.highest; ++k) take(c, k, series, &flow_.last_weights[before + count * at(k)], 1);
+  }
+  /// Not found where a weight has overflowed.
+  LinearFlow done() && {
+    const auto finite = [](double w) { return std::isfinite(w); };
+    flow_.tried = true;
+    flow_.found = std::all_of(flow_.weights.begin(), flow_.weights.end(), finite) &&
+                  std::all_of(flow_.last_weights.begin(), flow_.last_weights.end(), finite);
+    return std::move(flow_);
+  }
+
+ private:
+  /// Coefficient k by the seeds that are used, each `apart` from the one before.
+  void take(const Table& c, int k, size_t series, double* to, size_t apart) const {
+    const double* const row = c.row(k, series);
+    for (size_t seed = 0; seed < used_.size(); ++seed) {
+      if (used_[seed]) *std::exchange(to, to + apart) = row[seed];
+    }
+  }
+
+  std::vector<char> used_;
+  LinearFlow flow_;
+};
+
 }  // namespace
 
 void LinearFlow::expand(double* series, int first, int order) const {
@@ -319,19 +370,19 @@ void LinearFlow::expand(double* series, int first, int order) const {
 
 LinearFlow linear_flow(const LinearParts& parts, std::span<const double> series, int stride) {
   const size_t slots = series.size() / at(stride);
-  LinearFlow none{.highest = stride - 1, .tried = true};
-  if (none.highest < first_made + 3) return none;
+  const int highest = stride - 1;
+  const LinearFlow none{.highest = highest, .tried = true};
+  if (highest < first_made + 3) return none;
   const Varying varying(parts, slots, stride);
   if (!varying.linear() || Counted(parts, slots, stride).in_weights()) return none;
   const std::vector<Mover> movers = find_movers(parts, series, stride);
-  if (movers.size() > most_seeds) return none;
   const std::vector<int> results = find_results(parts, varying);
   const size_t operations = parts.free.size() + parts.timed.size() + parts.rates.size(),
                work = (2 * movers.size() + 1) * (results.size() + parts.rates.size()) / 4;  // per order
-  if (work > 4 * operations) return none;
+  if (movers.size() > most_seeds || work > 4 * operations) return none;
 
-  OneOrder one(parts, varying, series, stride);
   std::vector<Sum> of_rates(parts.rates.size()), of_results(results.size());
+  OneOrder one(parts, varying, series, stride);
   for (size_t j = 0; j < movers.size(); ++j) {
     one.look(movers[j].place);
     const auto note = [&](int place, Sum& sum) {
@@ -340,53 +391,18 @@ LinearFlow linear_flow(const LinearParts& parts, std::span<const double> series,
     for (size_t i = 0; i < of_rates.size(); ++i) note(parts.rates[i].second, of_rates[i]);
     for (size_t i = 0; i < results.size(); ++i) note(results[i], of_results[i]);
   }
-  const int highest = none.highest;
-  const Table states = expand_movers(movers, of_rates, highest), rates = add_up(states, of_rates, highest),
-              others = add_up(states, of_results, highest);
-  const std::vector<char> used = find_used(std::array{&states, &rates, &others}, highest);
-  LinearFlow flow = none;
-  flow.last_four = fours(highest) - 1;
-  for (size_t seed = 0; seed < movers.size(); ++seed) {
-    if (used[seed]) flow.seeds.push_back(movers[seed].place + 1);
+  const Table moved = expand_movers(movers, of_rates, highest), rates = add_sums(moved, of_rates, highest),
+              others = add_sums(moved, of_results, highest);
+
+  Packer out(movers, std::array{&moved, &rates, &others}, highest);
+  for (size_t i = 0; i < parts.rates.size(); ++i) {
+    const auto is_rate = [&](const auto& pair) { return pair.first == parts.rates[i].second; };
+    out.add(parts.rates[i].first, moved, i);
+    const bool is_state = std::any_of(parts.rates.begin(), parts.rates.end(), is_rate);  // x' = v
+    if (!is_state) out.add_rate(parts.rates[i], rates, i);
   }
-  const auto take = [&](const Table& c, int k, size_t i, double* to, size_t apart) {
-    const double* const row = c.row(k, i);
-    for (size_t seed = 0; seed < movers.size(); ++seed) {
-      if (used[seed]) *std::exchange(to, to + apart) = row[seed];
-    }
-  };
-  const size_t of_four = 4 * flow.seeds.size();
-  const auto make = [&](int place, const Table& c, size_t i) {
-    if (!moves(c, i, highest)) return flow.zeros.push_back(place);
-    flow.made.push_back(place);
-    const size_t before = flow.weights.size();
-    flow.weights.resize(before + of_four * at(fours(highest)));
-    double* to = &flow.weights[before];
-    for (int four = 0; four <= flow.last_four; ++four, to += of_four) {
-      for (int k = 0; k < 4; ++k) take(c, begin_of(four, highest) + k, i, to + k, 4);
-    }
-  };
-  for (size_t i = 0; i < of_rates.size(); ++i) {
-    make(parts.rates[i].first, states, i);
-    const int rate = parts.rates[i].second;
-    const auto is_state = [=](const auto& pair) { return pair.first == rate; };
-    if (std::any_of(parts.rates.begin(), parts.rates.end(), is_state)) continue;  // x' = v
-    if (!moves(rates, i, highest)) {
-      flow.zeros.push_back(rate);
-      continue;
-    }
-    flow.rates.push_back(parts.rates[i]);
-    const size_t before = flow.last_weights.size(), count = flow.seeds.size();
-    flow.last_weights.resize(before + count * at(highest + 1));
-    for (int k = 1; k <= highest; ++k) take(rates, k, i, &flow.last_weights[before + count * at(k)], 1);
-  }
-  for (size_t i = 0; i < results.size(); ++i) make(results[i], others, i);
-  const auto finite = [](double w) { return std::isfinite(w); };
-  for (const auto* weights : {&flow.weights, &flow.last_weights}) {
-    if (!std::all_of(weights->begin(), weights->end(), finite)) return none;
-  }
-  flow.found = true;
-  return flow;
+  for (size_t i = 0; i < results.size(); ++i) out.add(results[i], others, i);
+  return std::move(out).done();
 }
 
 }  // namespace saltus

@@ -315,19 +315,12 @@ bool is_peak(Instr instr) {
 
 bool may_hide(Instr instr) {
   switch (instr) {
-    case Instr::add:
-    case Instr::sub:
-    case Instr::neg:
-    case Instr::add_c:
-    case Instr::rsub_c:
-    case Instr::scale:
     case Instr::mul:
     case Instr::square:
     case Instr::one_minus_square:
-    case Instr::div_c:
     case Instr::sin_cos:
     case Instr::sin_cos_t: return false;
-    default: return true;
+    default: return !keeps_linear(instr);
   }
 }
 

@@ -20,7 +20,7 @@ long next_binding() {
   return ++last;
 }
 
-constexpr int least_weighed = 5;  // choices of modes look at lower orders, in many modes
+constexpr int least_weighed = 5;        // choices of modes look at lower orders, in many modes
 constexpr size_t most_plans = 200'000;  ///< by their sizes
 
 size_t operations(const ModeTape& tape) { return tape.flow.free.size() + tape.flow.bound.size(); }
@@ -506,13 +506,23 @@ void Series::solve_order(int k) {
   extend_bound(k);
 }
 
-/// Whether the current series are to be weighted sums. Weights are as much work as some tens of steps. When they come
-/// in depends on the steps of the run alone: no result does on the runs before it.
-bool Series::weighs(Schedule& schedule, int order) {
-  if (order < least_weighed || !plan_->linear || !plan_->ready || plan_->run_steps < steps_before_weights_)
-    return false;
+/// Weights of a mode whose flow is linear are as much work as some tens of steps. When they come in depends on the
+/// steps of the run alone: no result does on the runs before it.
+void Series::consider_weights(Schedule& schedule) {
+  if (plan_->weighs || !plan_->linear || !plan_->ready || plan_->run_steps < steps_before_weights_) return;
   if (!schedule.flow.tried) work_->flow.find_flow(schedule);
-  return plan_->weighs = !schedule.flow.empty();
+  plan_->weighs = !schedule.flow.empty();
+}
+
+/// Coefficients first..order of a plain jet.
+void Series::extend_plainly(Schedule& schedule, int order, int first) {
+  const bool is_long = order >= least_weighed;
+  if (is_long) consider_weights(schedule);
+  if (is_long && plan_->weighs) {
+    work_->flow.expand_by_weights(schedule, order, first);
+  } else {
+    work_->flow.expand(schedule, order, first);
+  }
 }
 
 /// A mode without unknowns, or with formulas for them, from the point that is loaded.
@@ -520,11 +530,7 @@ SeriesStatus Series::expand_plain(Schedule& schedule, int order) {
   constexpr int worth_folding = 3;  // steps: folding takes as long as some of them
   if (shares_sides_ && order > 0 && ++plan_->steps == worth_folding && tape_->slope_constant)
     work_->flow.fold(schedule);
-  if (weighs(schedule, order)) {
-    work_->flow.expand_by_weights(schedule, order);
-  } else {
-    work_->flow.expand(schedule, order);
-  }
+  extend_plainly(schedule, order, 0);
   const bool solved =
       std::all_of(plan_->unknowns.begin(), plan_->unknowns.end(), [](const double* u) { return std::isfinite(u[0]); });
   if (!solved || !rates_are_finite()) return SeriesStatus::undefined;
@@ -560,11 +566,7 @@ SeriesStatus Series::expand_ready(std::span<const double> x, double t, std::span
   } else {
     load(x, t, counters, order_of_time);
   }
-  if (weighs(schedule, order)) {
-    jet.expand_by_weights(schedule, order, first);
-  } else {
-    jet.expand(schedule, order, first);
-  }
+  extend_plainly(schedule, order, first);
   work.reached = order;
   if (first > 0) return SeriesStatus::ok;
   double nothing = 0;  // unless something is not finite

@@ -350,7 +350,8 @@ class Series {
     }
     return true;
   }
-  bool weighs(Schedule& schedule, int order);
+  void consider_weights(Schedule& schedule);
+  void extend_plainly(Schedule& schedule, int order, int first);
   SeriesStatus expand_plain(Schedule& schedule, int order);
   bool is_ready() const;
   SeriesStatus expand_ready(std::span<const double> x, double t, std::span<const double> counters, int order);

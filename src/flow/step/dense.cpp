@@ -55,6 +55,18 @@ bool is_pole(StepSolver& solver, const Here& here, const Step& step, const Piece
 
 }  // namespace
 
+Vec states_along(const Here& here, const Step& step, double share) {
+  Vec x = here.x;
+  const bool curved = step.cubic && step.f0.size() > 0;
+  for (Index i = 0; i < x.size(); ++i) {
+    const double slope = (step.x[i] - x[i]) / step.h, f0 = curved ? step.f0[i] : slope,
+                 f1 = curved ? step.f1[i] : slope;
+    const double second = 3 * slope - 2 * f0 - f1, third = f0 + f1 - 2 * slope;
+    x[i] += step.h * share * (f0 + share * (second + share * third));
+  }
+  return x;
+}
+
 void make_piece(const Here& here, const Step& step, double end, Piece& piece) {
   const size_t n = static_cast<size_t>(here.x.size()), stride = step.cubic ? 4 : 2;
   piece.start = here.t();

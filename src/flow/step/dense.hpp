@@ -11,6 +11,9 @@ namespace saltus {
 /// A Simpson step is the cubic through both ends and rates, others are straight lines.
 void make_piece(const Here& here, const Step& step, double end, Piece& piece);
 
+/// States at a share of a step, along the same.
+Vec states_along(const Here& here, const Step& step, double share);
+
 /// Where the functions of `on` sections change their sign along the piece of a step.
 /// `soon`: outputs of tests just after the end, where a jump is located there: a section that is met by then is met at
 /// the end.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "flow/step/dense.hpp"
 #include "flow/thresholds.hpp"
 
 namespace saltus {
@@ -50,7 +51,7 @@ class Search {
   bool attempt(double tau) {
     if (step_in_mode(solver_, rule_, here_, tau, step_) != StepFate::ok) return false;
     judge_.look(here_, step_, !rule_.simpson(), at_try_);
-    std::erase_if(at_try_, [&](const Disagreement& d) { return rests_(d.guard); });
+    std::erase_if(at_try_, [&](const Disagreement& d) { return rests_(d.guard, step_); });
     return true;
   }
 
@@ -292,12 +293,7 @@ Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const
   const std::vector<Guard> watched = judge.watched(here);
   if ((watched.empty() && !recorder.has_surface_sections()) || !step.cubic) return out;
   const auto look_at = [&](double s, Step& point) {
-    point.x.resize(here.x.size());
-    for (Index i = 0; i < here.x.size(); ++i) {
-      const double f0 = step.f0[i], f1 = step.f1[i], slope = (step.x[i] - here.x[i]) / step.h;
-      const double second = 3 * slope - 2 * f0 - f1, third = f0 + f1 - 2 * slope;
-      point.x[i] = here.x[i] + step.h * s * (f0 + s * (second + s * third));
-    }
+    point.x = states_along(here, step, s);
     point.u1 = step.u0 + s * (step.u1 - step.u0);
     solver.tests(here.t() + s * step.h, point.x, point.u1, point.tests);
   };
@@ -314,7 +310,7 @@ Along look_along(StepSolver& solver, const Judge& judge, const Here& here, const
     for (size_t k = 0; k < there.size(); ++k)
       told = told && tells(values, interpolate(differences, there[k]), judge.value({guard}, between[k]));
     const double where = step.h * lowest_below_zero(values);
-    if ((!told || where > 0) && rests(guard)) continue;
+    if ((!told || where > 0) && rests(guard, step)) continue;
     out.told = out.told && told;
     if (!judge.may_happen(guard)) continue;
     if (where > 0 && (out.dip == 0 || where < out.dip)) {

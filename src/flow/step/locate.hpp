@@ -26,8 +26,8 @@ enum class OnStep {
   nowhere  ///< it could not be found
 };
 
-/// Whether what a surface says at the end of `step` is rounding, because it is that of one slid on.
-using RestsBeside = std::function<bool(const Guard&)>;
+/// Whether what a surface says along a step is rounding, because it is that of one slid on.
+using RestsBeside = std::function<bool(const Guard&, const Step&)>;
 
 /// Shortens `step` to the first of the disagreements in `found`; leaves those that are zero there.
 OnStep locate(StepSolver& solver, const StepRule& rule, const Judge& judge, const Here& here, Step& step,

@@ -191,7 +191,7 @@ class Stepper {
   /// At its end; and a long step inside too, where time may have made something happen before.
   bool agrees() {
     judge_.look(here_, step_, false, found_);
-    std::erase_if(found_, [&](const Disagreement& d) { return rests_beside(d.guard); });
+    std::erase_if(found_, [&](const Disagreement& d) { return rests_beside(d.guard, step_); });
     if (!found_.empty() && !along_.timed) return false;
     return !dips() && found_.empty();
   }
@@ -200,35 +200,22 @@ class Stepper {
 
   /// Whether a surface is that of one slid on, in this mode (|c - 1/2| = 1/2 and c = 1): it is zero along the step, and
   /// its signs are rounding.
-  bool rests_beside(const Guard& guard) {
+  bool rests_beside(const Guard& guard, const Step& step) {
     constexpr double inside = 0.37;  // not where something periodic is likely to be zero
     constexpr double alike = 16;     // inside, what is slid on is as far from zero as the step is inaccurate there
     if (guard.kind != GuardKind::surface || !slides()) return false;
-    const auto is_near = [&](double share, const std::vector<double>& x) {
-      return events_.is_near(here_.moment, x, t() + share * step_.h, guard.item);
+    const auto is_near = [&](double share, const Vec& x) {
+      return events_.is_near(here_.moment, values(x), t() + share * step.h, guard.item);
     };
-    if (!is_near(0, values(here_.x)) || !is_near(1, values(step_.x))) return false;
-    const std::vector<double> x = states_at(inside);
+    if (!is_near(0, here_.x) || !is_near(1, step.x)) return false;
+    const Vec x = states_along(here_, step, inside);
     Vec tests;
-    solver_.tests(t() + inside * step_.h, column_at(x.data(), static_cast<Index>(x.size())), step_.u1, tests);
+    solver_.tests(t() + inside * step.h, x, step.u1, tests);
     double slid = 0;
     for (int i = 0; i < judge_.layout().switches; ++i) {
       if (here_.mode().switches[at(i)] == '0') slid = std::max(slid, std::abs(tests[i]));
     }
     return std::abs(tests[guard.item]) <= alike * slid || is_near(inside, x);
-  }
-
-  std::vector<double> states_at(double share) const {
-    std::vector<double> x = values(here_.x);
-    for (size_t i = 0; i < x.size(); ++i) {
-      const Index k = static_cast<Index>(i);
-      const double slope = (step_.x[k] - x[i]) / step_.h;
-      const bool curved = step_.cubic && step_.f0.size() > 0;
-      const double f0 = curved ? step_.f0[k] : slope, f1 = curved ? step_.f1[k] : slope;
-      const double second = 3 * slope - 2 * f0 - f1, third = f0 + f1 - 2 * slope;
-      x[i] += step_.h * share * (f0 + share * (second + share * third));
-    }
-    return x;
   }
 
   /// Whether something happens where what is watched seems to dip below zero inside the step: this is then the step.
@@ -237,7 +224,7 @@ class Stepper {
     if (along_.dip == 0 || step_in_mode(solver_, rule_, here_, along_.dip, inside) != StepFate::ok) return false;
     std::vector<Disagreement> earlier;
     judge_.look(here_, inside, false, earlier);
-    std::erase_if(earlier, [&](const Disagreement& d) { return rests_beside(d.guard); });
+    std::erase_if(earlier, [&](const Disagreement& d) { return rests_beside(d.guard, inside); });
     if (earlier.empty()) return false;
     found_ = std::move(earlier);
     step_ = std::move(inside);
@@ -257,7 +244,7 @@ class Stepper {
     std::vector<Guard> beside;
     if (!began_on && slides()) {
       for (const Guard& g : judge_.watched(here_)) {
-        if (g.kind == GuardKind::surface && step_.tests[g.item] == 0 && rests_beside(g)) beside.push_back(g);
+        if (g.kind == GuardKind::surface && step_.tests[g.item] == 0 && rests_beside(g, step_)) beside.push_back(g);
       }
     }
     accept(step_, lost.empty() ? part.end : t() + step_.h);
@@ -896,7 +883,7 @@ class Stepper {
   Judge judge_;
   StepLength length_;
   UnknownMode unknown_;
-  const RestsBeside rests_ = [this](const Guard& g) { return rests_beside(g); };
+  const RestsBeside rests_ = [this](const Guard& g, const Step& s) { return rests_beside(g, s); };
   bool wants_pieces_;
   StepRule rule_;
   int most_splits_;
