@@ -3,7 +3,7 @@ JOBS := $(shell nproc)
 BUILD := build/release
 SALTUS := $(BUILD)/saltus
 
-.PHONY: help program native fast python demo test bench asan tsan fuzz clean
+.PHONY: help program edit native fast python demo test bench asan tsan fuzz clean
 
 help:
 	@echo "make demo     build, run the friction model and draw it"
@@ -12,6 +12,7 @@ help:
 	@echo "make python   build the Python package: build/python"
 	@echo "make test     build, and run all tests"
 	@echo "make bench    build, and run the benchmarks"
+	@echo "make edit     build the program quickly, file by file, for those who change it: build/edit/saltus"
 	@echo "make asan     build with sanitizers, and run all tests"
 	@echo "make tsan     build with the thread sanitizer, and run the tests of many runs at once"
 	@echo "make fuzz     build with clang, and feed every reader and 'run' with mutated input"
@@ -23,6 +24,12 @@ program:
 	@cmake/packages packages.txt build draw
 	@cmake --preset release $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log,-DSALTUS_TESTS=OFF)
 	@cmake --build --preset release -j $(JOBS) --target saltus_cli
+
+# The program for those who change it: one file at a time, so that what was not touched is not compiled again.
+edit:
+	@cmake/packages packages.txt build native edit
+	@cmake --preset edit
+	@cmake --build --preset edit -j $(JOBS) --target saltus_cli
 
 # The program and the module that makes machine code.
 native:

@@ -55,7 +55,7 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/src/solve/one_box_wide.cpp PROPE
   COMPILE_OPTIONS "-mavx2;-mfma;-ffp-contract=fast" SKIP_PRECOMPILE_HEADERS ON)
 
 # Rooms whose time is spent elsewhere: more optimisation takes half of their compiling and gains nothing.
-if(CMAKE_BUILD_TYPE STREQUAL Release)
+if(CMAKE_BUILD_TYPE STREQUAL Release AND SALTUS_OPTIMISE STREQUAL "-O3")
   foreach(name expr model)
     target_compile_options(saltus_${name} PRIVATE -O1)
   endforeach()

@@ -10,6 +10,7 @@
 
 #include "ask/gallery.hpp"
 #include "expr/print.hpp"
+#include "model/lower.hpp"
 #include "model/clocks.hpp"
 #include "model/program.hpp"
 #include "model/read.hpp"

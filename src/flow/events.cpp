@@ -10,6 +10,7 @@
 
 #include "base/copy.hpp"
 #include "base/index.hpp"
+#include "expr/interpolant.hpp"
 #include "flow/impact.hpp"
 #include "flow/leading.hpp"
 #include "flow/thresholds.hpp"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/index.hpp"
+#include "flow/thresholds.hpp"
 #include "flow/variation.hpp"
 
 namespace saltus {
