@@ -133,7 +133,7 @@ Axes read_axes(const BasinsRequest& request, const Model& model) {
   return axes;
 }
 
-/// Whether a formula uses one of these names.
+/// True if a formula uses one of these names.
 bool mentions(const std::string& formula, const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < formula.size();) {
     std::size_t end = i;

@@ -527,7 +527,7 @@ Outcome dispatch(std::vector<std::string> arguments, std::ostream& out) {
   return run_command(command, {arguments.begin() + 1, arguments.end()}, out);
 }
 
-/// Whether this is not the process that talks. One that cannot even tell, talks.
+/// True if this is not the process that talks. One that cannot even tell, talks.
 bool is_silent() {
   try {
     return rank() > 0;
@@ -536,7 +536,7 @@ bool is_silent() {
   }
 }
 
-/// What is being thrown, in words; gives the exit status.
+/// Prints the exception in flight as a message; returns the exit status.
 int tell_trouble(std::ostream& talk) {
   Status status = Status::ended_badly;
   try {

@@ -10,7 +10,7 @@
 
 namespace saltus {
 
-/// What `saltus studio` does.
+/// The command `saltus studio`.
 using Studio = std::function<Outcome(const StudioOptions&)>;
 
 /// Runs one command (arguments without the program's name). Results go to `out`, complaints to `talk`.

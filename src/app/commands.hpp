@@ -22,7 +22,7 @@ enum class Status {
   interrupted = 130,  ///< results are kept
 };
 
-/// What a command has to say, and how it ended. Wrong input is thrown as Error instead.
+/// The text and the exit status of a command. Wrong input is thrown as Error instead.
 struct Outcome {
   std::string text;  ///< for stdout
   Status status = Status::done;
@@ -40,7 +40,7 @@ struct CheckOptions {
   bool quiet = false;  ///< only whether it is right
 };
 
-/// What the model is: states, parameters, lowered equations, switches, constraints, jumps, sections.
+/// Describes a model: states, parameters, lowered equations, switches, constraints, jumps, sections.
 Outcome check(const CheckOptions& options);
 
 /// `saltus run`. (RunOptions are those of the engine.)

@@ -1,4 +1,4 @@
-// What an engine is told: the options of a command, then the model's [run] table, then defaults.
+// Settings of an engine: the options of a command first, then the model's [run] table, then defaults.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ RunOptions run_options(const SolveOptions& solve, const Model& model, std::optio
 /// for the Error(usage) about options that do not go with that.
 SolveOptions event_driven(const SolveOptions& solve, const std::string& what);
 
-/// The same as options of a command line, to be recorded.
+/// Output options as they are typed, for the record in run.toml.
 std::vector<Past::Option> recorded(const OutputOptions& output);
 
 }  // namespace saltus

@@ -110,7 +110,8 @@ SpecialPoint special_of(const Past& past, const std::string& label, const Model&
   return point;
 }
 
-/// What a label of a past result stands for: its branch's options where none are given, and that point to begin at.
+/// The question that a label of a stored result stands for: its branch's options where none are given, and that point
+/// to begin at.
 FollowQuestion at_label(FollowQuestion question, const FollowRequest& request) {
   const std::string& file = request.start.model.model;
   const std::optional<Past> past = read_past(file);

@@ -1,4 +1,4 @@
-// What a person may ask of every command, as plain data, and the model that follows from it.
+// Options that every command takes, as plain data, and the model that follows from them.
 //
 // The command line, Python and the studio fill the same structs. A command takes those it needs:
 // struct RunOptions { ModelOptions model; SolveOptions solve; OutputOptions output; ... }.
@@ -50,7 +50,7 @@ ModelSource find_model(const std::string& name);
 /// formula in parameters, if not at that of the model's [run].
 Model load_model(const ModelOptions& options, const std::optional<std::string>& from = {});
 
-/// The same to ask about; a model without a name is called as its results.
+/// The system of a model file with the given values; a model without a name is called as its results.
 System load_system(const ModelOptions& options, const std::optional<std::string>& from = {});
 
 /// A message of what is below the command line, with options and commands as a person types them: --dt for `dt`.

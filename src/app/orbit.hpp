@@ -1,4 +1,4 @@
-// What `orbit` and `follow` share: where the search begins.
+// The start of a search, shared by `orbit` and `follow`: options in, a question out.
 #pragma once
 
 #include <string>

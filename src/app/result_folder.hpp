@@ -29,7 +29,7 @@ struct Results {
   Past past = {};
 };
 
-/// What became of them.
+/// The fate of the files of a result.
 struct Saved {
   std::filesystem::path folder;    ///< empty if none was asked for
   std::vector<std::string> files;  ///< in the folder, by name
@@ -61,7 +61,7 @@ class ResultFolder {
 /// <name>-<command>-NNN here. Throws Error(file) for one that must not be touched.
 ResultFolder open_folder(const OutputOptions& output, const Past& past);
 
-/// Whether a file of this name in a result folder is one that saltus writes.
+/// True if a file of this name in a result folder is one that saltus writes.
 bool is_result_file(const std::string& name);
 
 /// Where a computation in a folder keeps what it has finished, and all that this depends on: pictures and formats do
@@ -81,10 +81,10 @@ std::string how_to_go_on(const ResultFolder& folder);
 /// Writes tables and pictures, each as far as it goes: one that cannot be written does not stop the others.
 Saved save(Results results, const ResultFolder& folder, const OutputOptions& output);
 
-/// What could not be written, in the outcome of a command; its summary or JSON stays.
+/// Adds files that could not be written to the outcome of a command; its summary or JSON stays.
 void tell(const Saved& saved, Outcome& outcome);
 
-/// What a command has to say at its end.
+/// The words of a command at its end.
 struct Telling {
   std::function<std::string()> json;
   std::string words;    ///< the summary

@@ -132,7 +132,7 @@ Past past_of(const RunRequest& request, const Model& model) {
   return past;
 }
 
-/// What was asked to be seen, or all states, of two also their plane.
+/// The quantities asked for, or else all states, with the phase plane where there are two.
 std::vector<Shown> shown_of(const RunRequest& request, const Model& model, const std::vector<std::string>& columns) {
   std::vector<Shown> shown = find_shown(request.output.show, columns);
   if (!shown.empty()) return shown;

@@ -7,10 +7,10 @@
 
 namespace saltus {
 
-/// Whether several runs are asked for.
+/// True if several runs are asked for.
 bool asks_for_several(const RunRequest& request);
 
-/// All of them: tables data-1, events-1, data-2, ..., a picture with a legend, a summary of each or {"runs": [..]}.
+/// All runs: tables data-1, events-1, data-2, ..., a picture with a legend, a summary of each or {"runs": [..]}.
 Outcome run_over(const RunRequest& request, const Observer& observer);
 
 }  // namespace saltus

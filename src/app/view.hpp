@@ -11,11 +11,11 @@
 
 namespace saltus {
 
-/// What a person asked to see: commas outside brackets separate, spaces do not count, x[1..5] stands for five names. A
+/// The quantities of `--show`: commas outside brackets separate, spaces do not count, x[1..5] stands for five names. A
 /// name that is no column is an Error(usage) that names the nearest.
 std::vector<Shown> find_shown(const std::vector<std::string>& asked, const std::vector<std::string>& known);
 
-/// The same where only names are possible: x:y counts as x and y.
+/// The columns of `--show` where only names are possible: x:y counts as x and y.
 std::vector<std::string> find_columns(const std::vector<std::string>& asked, const std::vector<std::string>& known);
 
 /// Complains (usage) about ranges of axes that cannot be; to be asked before anything is computed.

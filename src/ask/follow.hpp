@@ -39,7 +39,7 @@ struct FollowQuestion {
 /// branch there, with two the curve of that point.
 FollowQuestion begin_at(FollowQuestion question, const std::vector<FollowRange>& followed, const SpecialPoint& there);
 
-/// What is followed, with the parameter behind it.
+/// The quantity that is followed, with the parameter behind it.
 struct FollowedRange {
   std::string name;
   Expr quantity;

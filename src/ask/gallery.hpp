@@ -16,7 +16,7 @@ struct GalleryModel {
   std::string_view description() const;
 };
 
-/// All of them by name. Written at build time from models/*/model.toml (cmake/gallery.cmake).
+/// All gallery models by name. Written at build time from models/*/model.toml (cmake/gallery.cmake).
 const std::vector<GalleryModel>& gallery();
 
 /// The model of that name, or none.

@@ -52,8 +52,8 @@ struct SweepAnswer {
 
 /// Throws Error for what cannot be asked.
 SweepPlan plan(const SweepQuestion& question);
-/// The same system as that of the question. Under mpirun every rank asks; rank 0 gets the answer, the others none of
-/// it.
+/// Answers a sweep; `system` is that of the question. Under mpirun every rank asks; rank 0 gets the answer, the others
+/// none of it.
 SweepAnswer ask(const System& system, const Solve& solve, SweepPlan plan, const Observer& observer = {},
                 const Keep& checkpoint = {});
 inline SweepAnswer ask(const SweepQuestion& question, const Observer& observer = {}) {

@@ -21,7 +21,7 @@ struct Observer {
   std::function<void(const Piece&, const Arc&)> on_piece = {};  ///< of a run: each finished piece
   std::function<void(const Event&, const Arc&)> on_event = {};  ///< of a run: each event, and what is constant after it
   std::function<void(const Transition&)> on_transition = {};    ///< of a run: all that happened there
-  /// Of a sweep: each run that there is, in no order, in the calling thread; its number is that of SweepRun.
+  /// Called with each finished run of a sweep, in no order, in the calling thread; its number is that of SweepRun.
   std::function<void(std::size_t run, const SweepRun&)> on_run = {};
   std::function<void(const BranchPoint&)> on_point = {};     ///< of a branch: each point, as it is found
   std::function<void(const SpecialPoint&)> on_special = {};  ///< of a branch: each special point
@@ -29,7 +29,7 @@ struct Observer {
   std::function<void(const BranchEnd&)> on_end = {};         ///< of a branch: why it ends, each way
 
   bool stopped() const { return stop.stop_requested() || (interrupted && interrupted()); }
-  /// Whether to go on; tells how far it is.
+  /// True if to go on; tells how far it is.
   bool operator()(const Progress& now) const { return !stopped() && (!progress || progress(now)); }
 };
 

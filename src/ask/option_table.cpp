@@ -27,7 +27,7 @@ constexpr auto table = std::to_array<OptionFact>({
     {"initial", "-x", "NAME=VALUE", "", "another initial value: -x v=0.1", "check " SALTUS_ALL},
     {"initial", "--initial", "NAME=FORMULA", "", "the same as -x; both may use the varied states: -x z=y+1", "basins"},
 
-    // What is asked.
+    // Options of single questions.
     {"vary", "VALUES,--vary", "", "", "omega=0.15:2:400, omega=1,2,3, omega=@FILE, 1/omega=0.5:7:400; or two", "sweep"},
     {"log", "--log", "", "", "equal ratios instead of equal steps", "sweep"},
     {"axis", "AXES,--axis", "", "", "the states varied: y=-2:2:400 (400 cells), y=@FILE or y=0,1,3 (edges of cells)",

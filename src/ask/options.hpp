@@ -32,7 +32,7 @@ struct SolveOptions {
 /// "event", "step" or "both": what was said, then the model.
 std::string engine_of(const SolveOptions& solve, const Model& model);
 
-/// The same as data; an option that belongs to the other engine is an Error(usage).
+/// The options as settings of engines; an option that belongs to the other engine is an Error(usage).
 Solve solve_of(const SolveOptions& solve, const Model& model);
 
 }  // namespace saltus

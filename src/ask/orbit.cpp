@@ -26,7 +26,7 @@ int choose_section(const Model& model, const std::string& name, const std::vecto
   return find_section(model, name);
 }
 
-/// What is kept of an orbit that was found from a random start: enough to tell it from others and to find it again.
+/// The record of an orbit found from a random start: enough to tell it from others and to find it again.
 struct Met {
   std::size_t start = 0;                  ///< from which it was found,
   bool guess = false;                     ///< and how

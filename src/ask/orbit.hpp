@@ -72,7 +72,7 @@ struct OrbitsAnswer {
 };
 
 OrbitsPlan plan(const OrbitsQuestion& question);
-/// The same for any number of threads; under mpirun every rank asks, and rank 0 gets the answer.
+/// Answers `--starts`, identically for any number of threads; under mpirun every rank asks, and rank 0 gets the answer.
 OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer = {}, const Keep& checkpoint = {});
 
 // ---- points of rest ------------------------------------------------------------------------------------------------
@@ -98,12 +98,12 @@ struct EquilibriumAnswer {
 EquilibriumPlan plan(const EquilibriumQuestion& question);
 EquilibriumAnswer ask(const EquilibriumPlan& plan, const Observer& observer = {});
 
-/// What searches for orbits and branches tell an engine; `what` they are, for the complaint about options they do not
-/// take.
+/// Options of runs inside searches for orbits and branches; `what` names the search in complaints about options it does
+/// not take.
 RunOptions search_options(const Solve& solve, const Model& model, const std::optional<std::vector<double>>& start,
                           const std::string& what);
 
-/// The same, watched: told `now`, and stopped when that is asked for.
+/// Run options whose progress goes to `watch` as `now`, and which stop when `watch` asks for it.
 RunOptions watched(RunOptions run, Observing& watch, const Progress& now);
 
 }  // namespace saltus

@@ -70,14 +70,14 @@ std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& 
 
 /// The files that the tables of a model were read from, as Past keeps them.
 std::vector<std::pair<std::string, std::string>> table_files(const Model& model);
-/// Those of them that are not what they were.
+/// The files whose checksum has changed since.
 std::vector<std::string> changed_files(const Past& past);
 
 /// Reads it back; nothing if the file is not the run.toml of a result. Throws Error(file) if it cannot be read,
 /// Error(model) if it is damaged.
 std::optional<Past> read_past(const std::filesystem::path& path);
 
-/// The same of the text of such a file; `path` is for complaints.
+/// Reads a past question from the text of a run.toml; `path` is for complaints.
 std::optional<Past> read_past_text(const std::string& text, const std::filesystem::path& path);
 
 /// The command line that repeats it, after the command's name; `path` stands for the model.

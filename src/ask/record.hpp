@@ -28,7 +28,7 @@ class RunTables {
   void event(const Event& event, const Arc& after);
   void finish(const Trajectory& trajectory);
 
-  /// What there is now (once: it takes it out).
+  /// Moves the rows recorded so far out of the record.
   Rows take_rows();
 
  private:

@@ -41,7 +41,7 @@ struct SectionPlan {
 SectionPlan plan(SectionQuestion question);
 SectionAnswer ask(const SectionPlan& plan, const Observer& observer = {});
 
-/// The same model with a section `on` a function that is met where the function has this value, instead of zero.
+/// A copy of the model with a section `on` a function that is met where the function has this value, instead of zero.
 /// Throws Error(usage) where the section is none of these, or the level no finite number.
 Model with_level(Model model, int section, double level);
 

@@ -63,7 +63,7 @@ void SensitivityRun::attach(RunOptions& options) {
       variation_.carry(std::move(x));
     };
     options.on_transition = [this, before = options.on_transition](const Transition& e) {
-      // What changes inside a step without being located is part of the step.
+      // A change inside a step that was not located is part of the step.
       const bool located = !e.guards.empty() || !e.jumps.empty() || !e.hits.empty() || !e.resting.empty();
       if (located) variation_.through(e);
       if (before) before(e);

@@ -36,11 +36,11 @@ struct Solve {
   int threads = 0;                       ///< of questions that need many runs; 0: all cores
 };
 
-/// What an engine is told. `until`, if given, stands in for what the model says; where nothing says how long, that is
+/// Options of an engine. `until`, if given, stands in for what the model says; where nothing says how long, that is
 /// an Error(usage).
 RunOptions run_options(const Solve& solve, const Model& model, std::optional<double> until = {});
 
-/// What a person should know about the values of a model: contacts whose restitution adds energy.
+/// Notes on unusual values of a model: contacts whose restitution adds energy.
 std::vector<std::string> notes_on(const Model& model);
 
 /// The place of a state; an Error(usage) that names the nearest otherwise. `option` is for the complaint.

@@ -10,8 +10,8 @@
 
 #include "ask/gallery.hpp"
 #include "expr/print.hpp"
-#include "model/lower.hpp"
 #include "model/clocks.hpp"
+#include "model/lower.hpp"
 #include "model/program.hpp"
 #include "model/read.hpp"
 #include "model/start.hpp"
@@ -64,7 +64,7 @@ void set_parameters(Model& model, const std::vector<Setting>& settings) {
   }
 }
 
-/// Whether a setting changes which equations there are, so that the file must be read again.
+/// True if a setting changes which equations there are, so that the file must be read again.
 bool changes_structure(const Model& model, const std::vector<Setting>& settings) {
   return std::any_of(settings.begin(), settings.end(), [&](const Setting& s) {
     return std::any_of(model.structural.begin(), model.structural.end(),
@@ -80,7 +80,7 @@ void set_initial(Model& model, const std::vector<Setting>& settings) {
   }
 }
 
-/// What reading a file checks under the file's parameters, once more under the new ones.
+/// Repeats, under new parameters, the checks made when the file was read.
 void check_values(const Model& model) {
   const auto parameters = parameter_values(model);
   const auto initial = initial_values(model, parameters);

@@ -25,7 +25,7 @@ struct ModelSource {
   std::optional<Past::Start> start{};  ///< of a past search for an orbit: where runs start
 };
 
-/// What differs from the source.
+/// Values that differ from the source.
 struct ModelSettings {
   std::vector<Setting> parameters;       ///< in constants and other parameters
   std::vector<Setting> initial;          ///< may use parameters
@@ -50,13 +50,13 @@ class System {
   /// Any of these, with settings; `name` is how the model is called where it has no name of its own.
   explicit System(ModelSource source, ModelSettings settings = {}, const std::string& name = {});
 
-  /// The same with other values, checked as those of a file; `from`: at which time runs start. What was set before
+  /// A system with other values, checked as those of a file; `from`: the time at which runs start. A value set before
   /// stays, unless it is set again.
   System with(const std::vector<Setting>& parameters, const std::vector<Setting>& initial = {},
               const std::optional<Formula>& from = {}) const;
 
   const Model& model() const;
-  /// What engines evaluate; made on first use. `attract`: as in Solve.
+  /// The program that engines evaluate; made on first use. `attract`: as in Solve.
   const Program& program(double attract = 0) const;
   /// A model file that reads to the same model.
   std::string text() const;

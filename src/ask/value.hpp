@@ -1,4 +1,4 @@
-// What a person gives as text: a number, a formula in parameters, NAME=VALUE; and how a complaint names an option.
+// Values given as text: a number, a formula in parameters, NAME=VALUE; and how a complaint names an option.
 //
 // Below `app` an option is called by its name in backquotes: "`dt` -1 is no step". Who shows the message may put his
 // own spelling there: the command line writes --dt.

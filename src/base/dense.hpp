@@ -32,7 +32,7 @@ class ConstView {
   const double* data() const { return data_; }
 
   const double& operator()(Index i, Index j) const { return data_[i * down_ + j * across_]; }
-  /// Of a column or a row.
+  /// Entry i of a column or a row.
   const double& operator[](Index i) const { return data_[i * step()]; }
   const double& operator()(Index i) const { return data_[i * step()]; }
 
@@ -117,7 +117,7 @@ class ConstView {
 /// Several values, in the order of rows: `z << x, 1;`
 class Filling;
 
-/// The same to be written to. Copies look at the same memory; assignment writes into it.
+/// A view whose entries may be written. Copies look at the same memory; assignment writes into it.
 class View : public ConstView {
  public:
   View(double* data, Index rows, Index cols, Index down, Index across) : ConstView(data, rows, cols, down, across) {}
@@ -213,7 +213,7 @@ class Memory {
  public:
   static constexpr Index few = 12;
 
-  /// Of as many entries; none where there are none. What was taken before is not given back.
+  /// Memory for `size` entries, null for none; memory taken before is not given back.
   double* take(Index size) {
     if (size > few) return new double[static_cast<std::size_t>(size)];
     return size > 0 ? near_ : nullptr;
@@ -221,7 +221,7 @@ class Memory {
   void give_back(double* data) const {
     if (data != near_) delete[] data;
   }
-  /// What `size` entries at `data`, which are those of `other`, become here; `other` has them no more.
+  /// Takes `size` entries at `data` over from `other`, which owns them no longer; returns where they are now.
   double* take_over(const Memory& other, double* data, Index size) {
     if (data != other.near_) return data;
     for (Index i = 0; i < size; ++i) near_[i] = data[i];
@@ -378,7 +378,7 @@ Mat operator*(const ConstView& a, double factor);
 Mat operator/(const ConstView& a, double divisor);
 Mat operator*(const ConstView& a, const ConstView& b);
 
-// The same in the memory of an operand that is not needed any more.
+// Operators that reuse the memory of a temporary operand.
 Mat operator-(Mat&& a);
 Mat operator+(Mat&& a, const ConstView& b);
 Mat operator+(const ConstView& a, Mat&& b);

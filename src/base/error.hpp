@@ -9,7 +9,7 @@
 
 namespace saltus {
 
-/// What kind of input was wrong; decides the exit status of the command line.
+/// The kind of wrong input; decides the exit status of the command line.
 enum class ErrorKind { usage, model, file };
 
 /// A stretch of one source line. Lines and columns count from 1, in characters (not bytes); line 0 means "no place".

@@ -118,7 +118,7 @@ Mat Lu::solve_columns(const Mat& B) const {
 
 Mat Lu::inverse() const { return solve_columns(Mat::Identity(factors_.rows(), factors_.rows())); }
 
-/// Of LAPACK's dlacon: a lower bound that is rarely too small by more than a factor 3 (Higham 1988).
+/// The estimate of LAPACK's dlacon, a lower bound that is rarely too small by more than a factor 3 (Higham 1988).
 double Lu::norm_of_inverse() const {
   const Index n = factors_.rows();
   Vec x = solve(Vec::Constant(n, 1.0 / static_cast<double>(n))), signs, last_signs;

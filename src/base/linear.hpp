@@ -1,4 +1,4 @@
-// What is done with matrices beyond arithmetic: systems, ranks, eigenvalues.
+// Linear algebra beyond arithmetic: matrices in; solutions of systems, ranks and eigenvalues out.
 #pragma once
 
 #include <complex>
@@ -69,7 +69,8 @@ struct Qr {
 };
 Qr qr(const Mat& A);
 
-/// Of a matrix that need not be symmetric; pairs of complex ones lie side by side. Not numbers if A has others.
+/// Eigenvalues of a matrix that need not be symmetric; pairs of complex ones lie side by side. Not numbers if A has
+/// others.
 ComplexVec eigenvalues(const Mat& A);
 
 /// A x = b for a sparse square A. Matrices of one pattern share its analysis.
@@ -85,7 +86,7 @@ class SparseLu {
   /// A has the pattern that was analysed. False if it is singular.
   bool factor(const SparseMat& A);
   Vec solve(const Vec& b) const;
-  /// Of both factors: what an order of elimination is measured by.
+  /// Number of entries of both factors: the measure of an elimination order.
   Index entries() const;
 
  private:

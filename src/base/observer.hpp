@@ -1,4 +1,4 @@
-// What a long computation tells while it runs, and how it is asked to stop.
+// An observer of a long computation: progress out, a request to stop in.
 #pragma once
 
 #include <functional>

@@ -20,7 +20,7 @@ class SparseMat {
   SparseMat(Index rows, Index cols) : rows_(rows), starts_(static_cast<size_t>(cols) + 1, 0) {}
   /// Entries in any order; those at the same place are added, in the order in which they come.
   SparseMat(Index rows, Index cols, std::span<const SparseEntry> entries);
-  /// What is not zero.
+  /// Keeps the entries that are not zero.
   explicit SparseMat(const ConstView& dense);
   static SparseMat Identity(Index size);
   operator Mat() const;

@@ -54,7 +54,7 @@ class Table {
   /// A column with a name that the user gave: it keeps that name, and a column of the table that is called so has an
   /// underscore behind its own, whichever comes first.
   Table& add_own(std::string name, Numbers values = {}, std::string description = {});
-  /// What the table's column of that name is called beside those of the user.
+  /// The name of the table's own column beside a column of the user that has the same name.
   std::string beside_own(std::string_view name) const;
 
   /// A further row of a table that holds numbers only.

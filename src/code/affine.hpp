@@ -23,7 +23,7 @@ class AffineRows {
     bool affine = false;  ///< otherwise there is nothing here
   };
 
-  /// Of these outputs, in this order. `values`: per slot, of constants. The tape must have no counters.
+  /// The affine rows of these outputs, in this order. `values`: per slot, of constants. The tape must have no counters.
   AffineRows(const Tape& tape, std::span<const double> values, std::span<const size_t> outputs);
 
   Row operator[](size_t k) const {

@@ -12,7 +12,7 @@ using Operations = std::vector<Operation>;
 
 bool adds(Instr instr) { return instr == Instr::add || instr == Instr::sub; }
 
-/// What is known of the series while the operations of an order above 0 are done one after the other.
+/// Facts about the series (zero, constant, linear) while the operations of an order above 0 are simplified one by one.
 class Known {
  public:
   explicit Known(KnownSeries start)
@@ -120,7 +120,7 @@ Operations shortened(std::span<const Operation> operations, std::span<const std:
 std::vector<Operation> simplified(std::span<const Operation> operations, std::span<const std::pair<int, int>> rates,
                                   std::span<const int> wanted, KnownSeries known) {
   const Operations all = shortened(operations, rates, known);
-  // What is read when the order is done: a product reads its factors at lower orders too.
+  // Slots read when the order is done: a product reads its factors at lower orders too.
   std::vector<char> read(known.varies.size(), 0);
   for (const int slot : wanted) read[at(slot)] = 1;
   for (const auto& [x, rate] : rates) read[at(rate)] = 1;

@@ -1,5 +1,5 @@
-// What a schedule does above order 0, with as little work as that takes: what comes to nothing is left out, and only
-// what waits for itself goes order by order; every other series is done to its end before the next.
+// The operations of a schedule above order 0, simplified and grouped: operations without effect are left out, and only
+// series that depend on themselves go order by order; every other series is done to its end before the next.
 //
 //   before           needed by the states that wait, which it does not need
 //   rates, together  states that wait for themselves, and what lies between them and their rates
@@ -28,14 +28,14 @@ struct KnownSeries {
   std::vector<char> null;    ///< it is zero at all orders
 };
 
-/// What `wanted` and the rates of the states need of the operations of an order above 0. Operations on series that end
+/// The operations of an order above 0 that `wanted` and the rates of the states need. Operations on series that end
 /// at order 0, as those of states do whose rates are zero, become multiples or zeros. What is wanted keeps its bits,
 /// but for the signs of zeros.
 std::vector<Operation> simplified(std::span<const Operation> operations, std::span<const std::pair<int, int>> rates,
                                   std::span<const int> wanted, KnownSeries known);
 
-/// The same work in its parts, where before and after hold states as Instr::integral; nothing if a slot is the result
-/// of two operations.
+/// The operations split into before, together and after, where before and after hold states as Instr::integral; nothing
+/// if a slot is the result of two operations.
 Arrangement arrange(std::span<const Operation> operations, std::span<const std::pair<int, int>> rates, size_t slots);
 
 }  // namespace saltus

@@ -1,4 +1,4 @@
-// What is done to columns (code/columns), in registers of two numbers or of four: V. Included by the file for each;
+// Operations on columns (code/columns), in registers of two numbers or of four: V. Included by the file for each;
 // everything here depends on V, so that no machine runs the code of the other.
 #pragma once
 
@@ -30,7 +30,7 @@ inline void take_size(V& v) {
   v = std::bit_cast<V>(std::bit_cast<Flags<V>>(v) & ~(1ll << 63));
 }
 
-/// What D diagonals make of a row.
+/// The product of D diagonals with a row.
 template <class V, int D, bool begins>
 void multiply(const double* const* diagonals, const int* offsets, size_t columns, const double* begin, const double* in,
               double factor, double* out) {

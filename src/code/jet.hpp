@@ -27,7 +27,7 @@ constexpr int largest_order = 40;
 using Lanes4 = double __attribute__((vector_size(32)));
 using Lanes8 = double __attribute__((vector_size(64)));
 
-/// Whether this machine can run jets of Lanes4 and Lanes8 (AVX2 and FMA); ask before making one.
+/// True if this machine can run jets of Lanes4 and Lanes8 (AVX2 and FMA); ask before making one.
 bool lanes_supported();
 
 /// Values of everything a tape takes in, at one point.
@@ -52,13 +52,13 @@ class Jet {
   const V* operator[](int slot) const { return series() + static_cast<size_t>(slot) * stride_; }
   const V* output(size_t i) const { return (*this)[tape_->outputs[i]]; }
 
-  /// The same parameters in all lanes.
+  /// Binds the same parameters in all lanes.
   void bind(std::span<const double> parameters);
   /// Parameters that differ between lanes.
   void bind_lanes(std::span<const V> parameters);
   /// Time t + tau with tau the variable of the series, and everything that depends on time only.
   void set_time(const V& t, int order);
-  /// The same for one trajectory, where that is known already or nothing depends on it.
+  /// True if the series of one trajectory at time t are complete to this order.
   bool stands_at_time(double t, int order) {
     if (time_[0] == t && time_order_ >= order) return true;
     if (timed_anything_) return false;
@@ -74,13 +74,13 @@ class Jet {
   void free(int k);
   void bound(int k);
 
-  /// As make_schedule, for this jet.
+  /// The schedule (make_schedule) of this jet's tape.
   Schedule schedule(std::span<const size_t> outputs, std::span<const int> varying) const;
   /// Before a schedule is used and another one has been: clears what it takes for zero.
   void enter(const Schedule& schedule);
   void free(const Schedule& schedule, int k);
   void bound(const Schedule& schedule, int k);
-  /// Whether states, counters and time are these.
+  /// True if states, counters and time are these.
   bool stands_at(const TapeValues& values) const;
   /// free and integrate for k = first..order; needs no bound. `first` > 0 goes on from the coefficients below.
   void expand(const Schedule& schedule, int order, int first = 0);
@@ -90,7 +90,7 @@ class Jet {
   /// bits of all results stay the same. False where there is none (lanes, no compiler, too long). `known`: takes code
   /// that was made before, and makes none.
   bool compile(Schedule& schedule, int order, bool known = false);
-  /// The same for `fill`.
+  /// Compiles the schedule for `fill`.
   bool compile_filling(Schedule& schedule, int order, bool known = false);
   /// Leaves out what a schedule that has no bound need not do above order 0, and arranges the rest for `expand`.
   /// `null`: slots that stay zero, besides numbers.

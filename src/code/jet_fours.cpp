@@ -13,7 +13,7 @@ namespace saltus::rules {
 #ifdef __AVX2__
 namespace {
 
-/// The same sums of several pairs of series.
+/// Product sums of several pairs of series.
 template <size_t n>
 struct Each {
   double sum[n];

@@ -19,7 +19,7 @@ namespace saltus::rules {
 using Operations = std::span<const Operation>;
 using Rates = std::span<const std::pair<int, int>>;
 
-/// What Jet<V> does with the series in `c`. Operations hold the places in `c` where the series of out, a and b begin;
+/// The rules of Jet<V> for series in `c`. Operations hold the places in `c` where the series of out, a and b begin;
 /// the series that an operation owns are `stride` apart.
 template <class V>
 struct Interpreter {
@@ -105,8 +105,8 @@ inline auto sum_of_products(const A& a, const B& b, int k, int first, int last) 
   return sum(first, last, [&](int j) { return a[j] * b[k - j]; });
 }
 
-/// The same. In a long sum the terms with the newest coefficients are added last: those before them have been in memory
-/// for a while, from where they are read four at a time.
+/// The product sum of two series. In a long sum the terms with the newest coefficients are added last: those before
+/// them have been in memory for a while, from where they are read four at a time.
 template <class A, class B>
 inline auto convolve(const A& a, const B& b, int k, int first, int last) {
   if (last - first + 1 < long_sum) return sum_of_products(a, b, k, first, last);

@@ -103,7 +103,7 @@ const bool has_long_registers = __builtin_cpu_supports("avx2");
 
 bool is_sine(const Operation& o) { return o.instr == Instr::sin_cos_t; }
 
-/// What changes with counters, apart from sums, in which that is no matter.
+/// The series that depend on counters other than by a sum.
 class Counted {
  public:
   Counted(const LinearParts& parts, size_t slots, int stride) : stride_(stride), counted_(slots, 0) {
@@ -132,7 +132,7 @@ class Counted {
   bool in_weights_ = false;
 };
 
-/// Whether what varies is only added, and multiplied by what does not.
+/// True if what varies is only added, and multiplied by what does not.
 class Varying {
  public:
   Varying(const LinearParts& parts, size_t slots, int stride) : stride_(stride), varies_(slots, 0) {
@@ -159,7 +159,7 @@ class Varying {
   bool linear_ = true;
 };
 
-/// What coefficient k > 0 of every result is of the coefficients k of what moves by itself: a matrix, the same for all
+/// Coefficient k > 0 of every result as a combination of the coefficients k of the movers: a matrix, the same for all
 /// k.
 class OneOrder {
  public:
@@ -198,7 +198,7 @@ class OneOrder {
   int stride_, last_ = 0;
 };
 
-/// What moves by itself: its coefficient 1 is a seed.
+/// A series that changes of itself (a state or time): its coefficient 1 is a seed.
 struct Mover {
   enum class Kind { state, time, sine, cosine };
   Kind kind;
@@ -256,7 +256,7 @@ class Table {
   std::vector<double> c_;
 };
 
-/// What a series is of all that moves: factors that are not zero.
+/// A series as a sum of movers: the factors that are not zero.
 using Sum = std::vector<std::pair<size_t, double>>;
 
 /// All that moves by itself; states come first.

@@ -31,7 +31,7 @@ struct LinearFlow {
   void expand(double* series, int first, int order) const;
 };
 
-/// What a schedule of a jet does above order 0: places in `series`, `stride` apart.
+/// The parts of a schedule above order 0: places in `series`, `stride` apart.
 struct LinearParts {
   std::span<const Operation> linear, timed, start, free;  ///< start: at order 0; free: above
   std::span<const std::pair<int, int>> rates;             ///< (state, rate)

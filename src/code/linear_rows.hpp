@@ -30,7 +30,7 @@ struct LinearRows {
   void expand(std::span<const std::pair<int, int>> states, double* series, int first, int order) const;
 };
 
-/// What `operations` make of `wanted` and of the rates of the states as rows, if all of them are sums and multiples and
+/// `wanted` and the rates of the states as rows of `operations`, if all of them are sums and multiples and
 /// rows are not longer work; otherwise empty. Operations hold places in `series`, where constants have their values,
 /// `stride` apart; `varies`: slots that have coefficients above 0 and are no results.
 LinearRows linear_rows(std::span<const Operation> operations, std::span<const std::pair<int, int>> states,

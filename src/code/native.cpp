@@ -72,7 +72,7 @@ double length(const NativeSource& source, int k) {
   return sum + static_cast<double>(source.rates.size());
 }
 
-/// What was compiled so far. Code is small; a program that asks for more than `most` of it goes on interpreted.
+/// Machine code compiled so far. Code is small; a program that asks for more than `most` of it goes on interpreted.
 struct NativeCache {
   static constexpr size_t most = 1000;
   struct Entry {

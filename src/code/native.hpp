@@ -1,14 +1,14 @@
-// Whether runs use machine code instead of the interpreter of tapes; no result depends on it: docs/method/native.md.
+// The choice between machine code and the interpreter of tapes; no result depends on it (docs/method/native.md).
 #pragma once
 
 #include <cstdint>
 
 namespace saltus {
 
-/// Whether runs use machine code: where it pays and the compiler is there, as soon as possible, never.
+/// Use of machine code: where it pays and the compiler is there, as soon as possible, never.
 enum class Native : uint8_t { automatic, on, off };
 
-/// Whether the compiler is there (libsaltus_native.so); loads it.
+/// True if the compiler is there (libsaltus_native.so); loads it.
 bool native_available();
 /// Throws Error(usage) if `native` is on and the compiler is missing.
 void check_native(Native native);

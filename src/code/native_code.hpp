@@ -20,7 +20,7 @@ struct NativeCode {
   int order = -1;
 };
 
-/// What the code shall do: for each order k, x[k] = rate[k-1]/k, then the operations of list min(k, 2).
+/// The work of the code: for each order k, x[k] = rate[k-1]/k, then the operations of list min(k, 2).
 struct NativeSource {
   std::array<std::vector<Operation>, 3> operations{};  ///< with places in the series instead of slots
   std::vector<std::pair<int, int>> rates{};            ///< (x, rate), places

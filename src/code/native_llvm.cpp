@@ -112,7 +112,7 @@ struct Emitter {
     waiting.factors.push_back(looped.order);
     LLVMBuildStore(sums, call(sums, real, waiting.one, std::move(waiting.factors)), waiting.sums);
   }
-  /// Of two numbers, as long as the function runs.
+  /// Memory for two numbers, as long as the function runs.
   LLVMValueRef room_for_two() const {
     LLVMBuilderRef entry = LLVMCreateBuilderInContext(context);
     LLVMPositionBuilderBefore(entry, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
@@ -193,7 +193,7 @@ class Emitted {
 
   const double* literal() const { return !value_ && (place_ < 0 || fixed_) ? &literal_ : nullptr; }
   Emitter* emitter() const { return emitter_; }
-  /// As an operand of an instruction.
+  /// The cell as an operand of an instruction.
   LLVMValueRef in(Emitter& emitter) const {
     const LLVMValueRef value = read();
     return value ? value : emitter.number(literal_);
@@ -243,7 +243,7 @@ class Emitted {
   bool fixed_ = false;
 };
 
-// What the rules are given for all orders at once.
+// Arguments of the rules when one call serves all orders.
 
 /// The order k that a loop is at, and k - 1. It is above 1.
 struct Looped {
@@ -334,14 +334,14 @@ namespace {
 
 constexpr int most_slots = 16;  // of one operation, more than any has
 
-/// Whether what the interpreter does depends on more than the order: exponents that are no literal whole numbers.
+/// True if the operation depends on values besides the order: exponents that are no literal whole numbers.
 bool depends_on_values(const Operation& o, const Emitted* cells) {
   if (o.instr != Instr::power) return false;
   const double* r = cells[o.b].literal();
   return !r || *r < 0 || *r > largest_whole_power || *r != std::floor(*r);
 }
 
-/// Whether its rule serves all orders at once.
+/// True if one rule of the operation serves all orders.
 bool can_be_looped(Instr instr) { return instr != Instr::power && instr != Instr::cbrt && instr != Instr::atan2; }
 
 /// Leaves coefficient k of an operation to the interpreter.
@@ -410,7 +410,7 @@ constexpr auto whole_numbers = [] {
   return numbers;
 }();
 
-/// All of them: a block for the sums of an order, then one for all the rest. `order`: where k is kept.
+/// Emits the loop over orders: a block for the sums of an order, then one for the rest. `order`: where k is kept.
 void emit_loop(const NativeSource& source, Emitter& emitter, std::vector<Emitted>& cells, LLVMBasicBlockRef loop,
                LLVMValueRef order, LLVMBasicBlockRef done) {
   const int slots = static_cast<int>(cells.size()) / source.stride;

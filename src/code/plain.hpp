@@ -12,7 +12,7 @@
 
 namespace saltus {
 
-/// What formulas may contain besides numbers.
+/// Values of the symbols that formulas may contain.
 struct PlainInputs {
   std::span<const double> parameters, states, lambdas{};
   double t = 0;

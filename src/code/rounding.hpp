@@ -16,7 +16,7 @@ class Rounding {
  public:
   /// The tape must outlive this.
   Rounding(const Tape& tape, std::span<const double> parameters);
-  /// Of these outputs alone; the others have no values.
+  /// Evaluates these outputs alone; the others have no values.
   Rounding(const Tape& tape, std::span<const double> parameters, std::span<const size_t> outputs);
 
   void evaluate(std::span<const double> x, double t, std::span<const double> sigma, std::span<const double> counters,
@@ -35,7 +35,7 @@ class Rounding {
   }
   void run(const std::vector<Operation>& operations);
   const std::vector<Operation>& dependent();
-  /// Whether the value is another one, to the last bit; `error` of it is then asked for.
+  /// True if the value has changed by a bit; its `error` is then asked for.
   template <class Error>
   bool set(int slot, double v, const Error& error);
 

@@ -25,8 +25,8 @@ struct Schedule {
   NativeCode expand_code, free_code, bound_code;   ///< made by Jet::compile
 };
 
-/// What `outputs` need if the given sigma and lambda slots vary and the others do not. With no unknown varying, all of
-/// it is free.
+/// The operations that `outputs` need if the given sigma and lambda slots vary and the others do not. With no unknown
+/// varying, all of it is free.
 Schedule make_schedule(const Tape& tape, std::span<const size_t> outputs, std::span<const int> varying);
 
 /// A tape that only adds what varies, and multiplies it by what does not, but for sines and cosines of time: the slots

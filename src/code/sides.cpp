@@ -6,7 +6,7 @@
 namespace saltus {
 namespace {
 
-/// Whether a function chooses between smooth ones. A table is taken as it is.
+/// True if a function chooses between smooth ones. A table is taken as it is.
 bool chooses(Op op) {
   switch (op) {
     case Op::sign:
@@ -55,7 +55,8 @@ Expr chosen(const Expr& node, double side, std::span<const Expr> a) {
   }
 }
 
-/// What must stay positive for a choice to be made again, in terms of the arguments as they have been chosen.
+/// The expressions that stay positive as long as the choice is the same, in terms of the arguments as they have been
+/// chosen.
 std::vector<Expr> room_of(const Expr& node, double side, std::span<const Expr> a) {
   switch (node.op()) {
     case Op::sign:

@@ -9,7 +9,7 @@
 
 namespace saltus {
 
-/// What each nonsmooth function in a formula chooses at a point, in the order in which they stand.
+/// The branch that each nonsmooth function of a formula takes at a point, in the order of the formula.
 using Sides = std::vector<double>;
 Sides sides_at(const Expr& formula, const PlainInputs& point);
 

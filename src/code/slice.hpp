@@ -14,10 +14,10 @@
 
 namespace saltus {
 
-/// Whether an operation reads its b; the others have a slot there that means nothing.
+/// True if an operation reads its b; the others have a slot there that means nothing.
 bool has_second_argument(Instr instr);
 
-/// What some outputs of a tape depend on, each once and in no order.
+/// The inputs that some outputs of a tape depend on, each once and in no order.
 struct TapeSupport {
   std::vector<int> states, sigmas, lambdas;
   bool time = false;
@@ -52,7 +52,7 @@ class Slicer {
   /// The slice of what has been gathered, with these outputs (-1: zero, a slot of its own); begins anew. The slots of
   /// the constants that are its parameters are appended to `constants`.
   void write(std::span<const int> outputs, const SliceInputs& inputs, Tape& out, std::vector<int>& constants);
-  /// Of a constant.
+  /// Value of a constant.
   double value(int slot) const { return value_[static_cast<size_t>(slot)]; }
   std::span<const double> values() const { return value_; }
   int slots() const { return tape_->slots; }

@@ -12,7 +12,7 @@
 namespace saltus {
 namespace {
 
-/// What a value depends on, as in the header; one that depends on several stands in the last of theirs.
+/// The stage of a value: the last stage of its inputs, in the order of the header.
 enum class Stage : uint8_t { bind, linear, timed, free, bound };
 
 class Builder {
@@ -305,7 +305,7 @@ bool keeps_linear(Instr instr) {
 
 namespace {
 
-/// Those of Tape::peaks.
+/// True for the functions listed in Tape::peaks.
 bool is_peak(Instr instr) {
   return instr == Instr::exp || instr == Instr::expm1 || instr == Instr::logistic || instr == Instr::tanh ||
          instr == Instr::sinh_cosh;

@@ -58,13 +58,13 @@ enum class Instr : uint8_t {
 /// Largest whole c for which a^c is a chain of products: it must work through a = 0.
 constexpr int largest_whole_power = 63;
 
-/// Whether the result is linear if the arguments are: sums, and multiples by constants.
+/// True if linear arguments give a linear result: sums, and multiples by constants.
 bool keeps_linear(Instr instr);
 
-/// Of a function that is constant to all digits far from where it changes (Tape::peaks): whether that is where its
-/// argument is highest, and not where it comes nearest to zero.
+/// True if the function, constant to all digits far from where it changes (Tape::peaks), changes where its argument is
+/// highest; false if it changes where the argument comes nearest to zero.
 bool peaks_at_top(Instr instr);
-/// Whether a series may look constant where the function is not (Tape::may_hide).
+/// True if a series may look constant where the function is not (Tape::may_hide).
 bool may_hide(Instr instr);
 
 /// How many slots an operation owns.
@@ -92,9 +92,10 @@ struct Tape {
   std::vector<int> states, sigmas, lambdas, counters;
   std::vector<BindOperation> bind;
   std::vector<Operation> linear, timed, free, bound;
-  std::vector<int> outputs;      ///< slot of each formula
-  std::vector<bool> constant;    ///< whether each output is a constant
-  std::vector<Operation> peaks;  ///< exp, logistic, tanh, cosh: away from where they change their series see nothing of it
+  std::vector<int> outputs;    ///< slot of each formula
+  std::vector<bool> constant;  ///< whether each output is a constant
+  std::vector<Operation>
+      peaks;  ///< exp, logistic, tanh, cosh: away from where they change their series see nothing of it
   std::vector<bool>
       straight;           ///< whether each output adds up states, t and constants: it is no surprise if they are none
   bool may_hide = false;  ///< contains functions of states whose series can look constant (tanh, 1/x, ...)

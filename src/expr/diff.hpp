@@ -39,7 +39,7 @@ class Gradients {
   ExprMap<Derivative> by_;
 };
 
-/// The same of one formula.
+/// Partial derivatives of one formula.
 std::vector<Partial> gradient(const Expr& e, SymbolKind kind);
 
 }  // namespace saltus

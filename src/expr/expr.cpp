@@ -69,7 +69,7 @@ class NodeTable {
   void erase(const Node* node) {
     size_t hole = home(node->hash);
     while (slots_[hole].node != node) hole = next(hole);
-    // What was pushed past the hole moves back into it, so that no search ends too early.
+    // An entry that was pushed past the hole moves back into it, so that no search ends too early.
     for (size_t i = next(hole); slots_[i].node; i = next(i)) {
       const size_t from = home(slots_[i].hash);
       const bool stays = hole < i ? hole < from && from <= i : hole < from || from <= i;

@@ -65,7 +65,7 @@ enum class Op : uint8_t {
   negation,  // truth values
 };
 
-/// What a name stands for.
+/// The kind of quantity that a name stands for.
 enum class SymbolKind : uint8_t {
   state,       ///< x
   parameter,   ///< p
@@ -184,7 +184,7 @@ std::optional<Expr> exponent_in_one_plus_exp(const Expr& e);
 double evaluate(const Expr& e, const std::function<double(const Symbol&)>& lookup);
 /// One operation on numbers; truth values are 0 and 1.
 double apply(Op op, const double* a);
-/// The same for a node, which may be a table.
+/// Applies the operation of a node, which may be a table, to its arguments.
 double apply(const Expr& node, const double* a);
 
 /// Name of an operation as written in formulas ("sin", "+", "and").

@@ -18,12 +18,12 @@ struct FormulaFunction {
   Call call = operation;
 };
 
-/// Nothing if there is none of this name.
+/// The function of this name; null if there is none.
 const FormulaFunction* find_function(std::string_view name);
 std::vector<std::string> formula_function_names();
 /// How a function is written: "atan2(y, x)".
 std::string usage_of(const FormulaFunction& f);
-/// What people write who come from papers and other languages, and how it is said here; empty for other names.
+/// The remedy for a name used in papers and other languages; empty for other names.
 std::string hint_for_foreign(std::string_view name);
 
 }  // namespace saltus

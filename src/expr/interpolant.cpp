@@ -99,7 +99,7 @@ Interpolant::Polynomial Interpolant::start_of(double number) const {
           (bend_[i + 1] - bend_[i]) / (6 * length)};
 }
 
-/// The same in powers of the distance from the next break.
+/// The polynomial of a piece in powers of the distance from its end.
 Interpolant::Polynomial Interpolant::end_of(double number) const {
   if (!inside(number)) return outside_ == Outside::error && number < 0 ? start_of(0) : start_of(number);
   const size_t i = place_of(number);

@@ -27,9 +27,9 @@ class Interpolant {
   Between between() const { return between_; }
   Outside outside() const { return outside_; }
   double period() const { return x_[given_ - 1] - x_[0]; }
-  /// Whether its value jumps at any break.
+  /// True if its value jumps at any break.
   bool jumps() const { return jumps_; }
-  /// Whether all its polynomials are finite numbers.
+  /// True if all its polynomials are finite numbers.
   bool finite() const { return finite_; }
   std::uint64_t hash() const { return hash_; }
   friend bool operator==(const Interpolant& a, const Interpolant& b);
@@ -52,7 +52,7 @@ class Interpolant {
   double number_at(double u) const;
   /// The number of the piece whose break is nearest to u.
   double nearest_break(double u) const;
-  /// Whether the curve is given there: false only beyond the ends of `Outside::error`.
+  /// True if the curve is given there: false only beyond the ends of `Outside::error`.
   bool given(double number) const;
 
  private:

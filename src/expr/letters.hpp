@@ -1,4 +1,4 @@
-// What a name is made of, and signs that look like typed ones and are not.
+// Characters of names, and characters that look like typed ones and are not.
 #pragma once
 
 #include <cstddef>

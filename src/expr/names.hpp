@@ -46,7 +46,7 @@ class Names {
   /// A number that may stand in an index and in the ends of its range.
   void add_whole(std::string_view name, double value);
   const double* find_whole(const std::string& name) const;
-  /// Whether anybody has asked for it: then it decides what the formulas are.
+  /// True if anybody has asked for it: then it decides what the formulas are.
   bool whole_was_used(const std::string& name) const;
   /// The indices that a name is known with, x[1] to x[10], for messages.
   void add_indexed(std::string_view stem, long first, long last);
@@ -55,7 +55,7 @@ class Names {
     long first = 1, last = 0;
   };
   const Range* find_indexed(const std::string& stem) const;
-  /// What an unknown name is told when no known one is near.
+  /// The hint for an unknown name that is near to no defined one.
   void explain(std::string_view hint) { hint_ = hint; }
   /// "did you mean ...?", or how to make the name known.
   std::string suggestion(std::string_view wrong) const;

@@ -14,7 +14,7 @@ namespace saltus {
 
 /// Reads a formula with a number as its value. Throws Error(model) at the first mistake.
 Expr parse(const Fragment& formula, const Names& names, const Indices& indices = {});
-/// The same for a condition: comparisons and what `and`, `or`, `not` make of them.
+/// Parses a condition: comparisons and what `and`, `or`, `not` make of them.
 Expr parse_condition(const Fragment& formula, const Names& names, const Indices& indices = {});
 
 /// Functions that a formula calls, in order; what cannot be read is passed over.

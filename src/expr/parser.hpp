@@ -18,7 +18,7 @@
 
 namespace saltus {
 
-/// What a formula is read for: its value, whether it holds, or which index it is.
+/// The purpose for which a formula is read: its value, whether it holds, or which index it is.
 enum class Wanted { number, truth, index };
 
 struct FormulaContext {

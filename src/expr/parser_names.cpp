@@ -23,7 +23,7 @@ bool Parser::name(const Token& token) {
   return false;
 }
 
-/// What an index name stands for; in an index also a parameter that is a whole number.
+/// The number that an index name stands for; in an index also a parameter that is a whole number.
 std::optional<double> Parser::whole_number(const std::string& text) const {
   for (const auto& [name, value] : context_.indices) {
     if (name == text) return static_cast<double>(value);

@@ -15,8 +15,8 @@ namespace {
 /// How tightly a piece of text binds; a looser one gets brackets inside a tighter one.
 enum Binding { loose, either_, both_, not_, compare_, sum_, product_, sign_, power_, atom_, always_ };
 
-/// What an operation prints: its own text, with its arguments between. An argument that binds looser than `least` gets
-/// brackets.
+/// The printed form of an operation: its own text, with its arguments between. An argument that binds looser than
+/// `least` gets brackets.
 struct Part {
   std::string text{};
   int argument = -1;
@@ -65,7 +65,7 @@ Binding plain_binding(const Expr& e) {
   return binding_of(e.op());
 }
 
-/// What stands between the signs and brackets of an operation. max(max(a, b), c) is written max(a, b, c).
+/// The operands of an operation as printed: max(max(a, b), c) is written max(a, b, c).
 std::vector<Expr> operands_of(const Expr& e) {
   std::vector<Expr> out;
   Expr head = e;
@@ -145,7 +145,7 @@ Binding latex_binding(const Expr& e) {
   return times_power_of_ten ? product_ : plain_binding(e);
 }
 
-/// Whether the first thing printed is a minus sign: "a - -b" and "a -b" would mislead.
+/// True if the first thing printed is a minus sign: "a - -b" and "a -b" would mislead.
 bool starts_with_minus(Expr e) {
   while (e.op() == Op::add || e.op() == Op::sub || e.op() == Op::mul) e = e.argument(0);
   return e.op() == Op::neg || (e.is_number() && std::signbit(e.value()));

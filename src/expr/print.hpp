@@ -10,7 +10,7 @@ namespace saltus {
 /// Text that parses back to the same Expr, with as few brackets as that needs.
 std::string print(const Expr& e);
 
-/// The same for a LaTeX display.
+/// The formula as LaTeX, for a display.
 std::string print_latex(const Expr& e);
 /// A name for LaTeX: Greek letters, digits and what follows `_` as subscript.
 std::string latex_name(const std::string& name);

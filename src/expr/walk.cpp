@@ -13,7 +13,7 @@ class Seen {
   Seen() = default;
   Seen(const Seen&) = delete;
   Seen& operator=(const Seen&) = delete;
-  /// Whether the node is new.
+  /// True if the node is new.
   bool insert(const Node* node) {
     if (2 * (count_ + 1) > size_) grow();
     size_t i = home(node);

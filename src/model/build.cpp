@@ -135,7 +135,7 @@ void Builder::find_structural() {
   }
 }
 
-/// Of an indexed name, it is enough that one index is used.
+/// Lists names that no formula uses. An indexed name counts as used if one index is.
 void Builder::find_unused() {
   for (const State& s : model_.states) used_.push_back(s.rate);
   for (const Definition& d : model_.definitions) used_.push_back(d.value);

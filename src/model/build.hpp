@@ -61,7 +61,7 @@ struct ModelText {
   std::optional<std::string> engine{};
 };
 
-/// What a table is in formulas: road(x).
+/// A table as a function of formulas: road(x).
 UserFunction table_function(const PointTable& table);
 
 /// Parses, resolves and lowers. Throws Error(model) at the first mistake.

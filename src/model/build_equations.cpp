@@ -103,7 +103,7 @@ void Builder::order_definitions() {
     const Definition& d = model_.definitions[k];
     for (const Expr& e : postorder(std::span(&d.value, 1)))
       size[k] += e.is_symbol(SymbolKind::definition) ? size[static_cast<size_t>(e.symbol().index)] : 1;
-    // What would be endless when written out stays a name.
+    // A definition that would be endless when written out stays a name.
     if (!(size[k] < 1e4)) {
       constant[k] = false;
       continue;

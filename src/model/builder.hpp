@@ -23,7 +23,7 @@ class Builder {
   Model run();
 
  private:
-  /// What one line says for one index.
+  /// One line of the equations for one index.
   struct Equation {
     size_t line = 0;
     long index = 0;  ///< of the line's range

@@ -1,4 +1,4 @@
-// What a switch does at its surface: whether the flow can slide there, under which condition, and how that ends.
+// The behaviour of a switch at its surface: whether the flow can slide there, under which condition, and how that ends.
 //
 // Along the flow the surface function changes at the rate h' = a + b*sigma. The flow slides while sigma = -a/b lies in
 // [-hold, hold]; b < 0 draws it to the surface, b > 0 drives it away.

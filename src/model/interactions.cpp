@@ -89,7 +89,7 @@ class FlatRate {
 
   size_t size() const { return nodes_.size(); }
 
-  /// Whether the second difference of the rate over both switches is not zero.
+  /// True if the second difference of the rate over both switches is not zero.
   bool interact(int i, int j) {
     bool known = false;
     for (std::vector<double>& values : points_) {

@@ -16,13 +16,13 @@ namespace {
 constexpr int highest_degree = 4;
 constexpr double cancelled = 1e-13;  // of what is subtracted: rounding of a few products
 
-/// What sigma a residual has, and what is left without them.
+/// The factors of sigma in a residual, and the rest without them.
 struct AffineRow {
   Expr rest;
   std::map<int, Expr> slope;
 };
 
-/// Nothing where a residual is not affine in all sigma together, or has multipliers.
+/// The affine row of a residual; nothing if it is not affine in all sigma together, or has multipliers.
 std::optional<AffineRow> affine_row(const Expr& residual) {
   if (contains_kind(residual, SymbolKind::lambda)) return std::nullopt;
   AffineRow row;

@@ -61,7 +61,8 @@ std::optional<Expr> Lowering::lower_of_switches(const Expr& e, std::span<const E
       return std::nullopt;
     }
   }
-  // What may rest on its surface has a third value there. (Lowering the values may tell more about these switches.)
+  // A switch that may rest on its surface has a third value there. (Lowering the values may tell more about these
+  // switches.)
   constexpr size_t most = 64;
   constexpr std::array<double, 3> side{-1, 1, 0};
   std::vector<size_t> sides;  // of each sigma

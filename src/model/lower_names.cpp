@@ -132,7 +132,7 @@ void Lowering::find_constants() {
   for (const auto& k : known) constant_definition_.push_back(*k);
 }
 
-/// Whether a formula stands for a number once parameters have values.
+/// True if a formula stands for a number once parameters have values.
 bool Lowering::constant(const Expr& e) const {
   const auto used = symbols_in(std::span(&e, 1));
   return std::all_of(used.begin(), used.end(), [this](const Expr& s) {

@@ -53,13 +53,13 @@ Switch& Lowering::add_switch(Switch s, const LinearForm& shape) {
   return form_.switches.emplace_back(std::move(s));
 }
 
-/// What a use makes of the switch, which has the opposite sign of the surface as used there if `side` is -1. Where uses
-/// mean different things on the surface itself (n > 1 false, n < 1 false), the switch is 0 there and each of them is
-/// the parabola through its three values.
+/// The value of a use of the switch, which has the opposite sign of the surface as used there if `side` is -1. Where
+/// uses mean different things on the surface itself (n > 1 false, n < 1 false), the switch is 0 there and each of them
+/// is the parabola through its three values.
 Expr Lowering::value_of_use(int i, const SurfaceUse& use, int side) {
   const size_t index = static_cast<size_t>(i);
   Switch& s = form_.switches[index];
-  // What abs, min and max select between is the same there, and what only moves through its surface hardly rests on it.
+  // Both selections of abs, min and max are equal there, and a surface that is only crossed hardly ever rests.
   const int matters = s.may_be_zero ? 2 : 3;
   const bool mixed = std::find(mixed_.begin(), mixed_.end(), s.surface) != mixed_.end();
   if (!mixed && std::min(use.rank, rank_[index]) >= matters && s.at_zero != side * use.at_zero) {

@@ -93,7 +93,7 @@ struct PointTable {
   std::uint64_t checksum = 0;          ///< of that file
 };
 
-/// What a plot calls a quantity.
+/// The label of a quantity in plots.
 struct Label {
   std::string name;
   std::string text;
@@ -188,7 +188,7 @@ struct Model {
 
   std::vector<std::string> state_names() const;
   std::vector<std::string> parameter_names() const;
-  /// Whether time appears in the equations.
+  /// True if time appears in the equations.
   bool autonomous() const;
 };
 
@@ -208,7 +208,7 @@ Form shown_form(const Form& form);
 void set_counter(const Counter& counter, double whole, std::span<double> values);
 /// Which of the values its lower step subtracts from the phase.
 int lower_step(const Counter& counter);
-/// What the counter has counted where its phase has this value.
+/// The count of the counter where its phase has this value.
 double count_at(const Counter& counter, double phase);
 /// The whole number whose lower step is nearest to the phase.
 double nearest_step(const Counter& counter, double phase);
@@ -225,7 +225,7 @@ std::vector<double> parameter_values(const Model& model, std::span<const GivenPa
 std::vector<int> parameter_circle(const Model& model);
 /// Numbers for the initial state under given parameters.
 std::vector<double> initial_values(const Model& model, const std::vector<double>& parameters);
-/// Whether a symbol stands for a number once parameters have values: a parameter, a constant, a table.
+/// True if a symbol stands for a number once parameters have values: a parameter, a constant, a table.
 bool is_constant(const Expr& symbol);
 /// The value of a formula in parameters and constants.
 double constant_value(const Expr& e, const std::vector<double>& parameters);
@@ -234,10 +234,10 @@ double constant_value(const Expr& e, const std::vector<double>& parameters);
 std::string_view between_name(const Interpolant& curve);
 std::string_view outside_name(const Interpolant& curve);
 
-/// What a plot calls a quantity: its label, or its name.
+/// The text for a quantity in plots: its label, or its name.
 std::string label_of(const Model& model, const std::string& name);
 
-/// Whether two models say the same (places in files do not count).
+/// True if two models are equal (places in files do not count).
 bool same_model(const Model& a, const Model& b);
 
 }  // namespace saltus

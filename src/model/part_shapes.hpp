@@ -20,7 +20,8 @@ class PartShapes {
 
   /// The next element: states, then unknowns, then jumps.
   void add_element();
-  /// What belongs to it if the leaf `gate` is an element of the part; always where that is -1.
+  /// Adds words and leaves that belong to the part if the leaf `gate` is one of its elements; always where `gate` is
+  /// -1.
   void add_piece(int gate, std::span<const int> words, std::span<const int> leaves);
 
   /// Finds what the part reads besides its own, and its key.
@@ -64,7 +65,7 @@ class PartShapes {
   std::vector<int> leaves_;
   std::unordered_multimap<uint64_t, int> structures_;
   std::vector<std::vector<int>> words_;  // per structure
-  // Of the last part.
+  // Key and constants of the last part.
   std::vector<int> key_, constants_;
   size_t length_ = 0;  // of the key
   uint64_t hash_ = 0;

@@ -18,7 +18,7 @@ struct Period {
 /// Nothing for a model without time, and where no period is evident.
 std::optional<Period> period_in_time(const Model& model, const std::vector<double>& parameters);
 
-/// Whether time moves the model under given parameter values: a force with the amplitude 0 does not.
+/// True if time moves the model under given parameter values: a force with the amplitude 0 does not.
 bool time_counts(const Model& model, const std::vector<double>& parameters);
 
 }  // namespace saltus

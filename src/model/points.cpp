@@ -103,8 +103,8 @@ class PointReader {
     }
   }
 
-  /// As many columns in all rows of numbers as in the first, or as it has names where columns are chosen by those. A
-  /// separator at the end of a row may stand for an empty column.
+  /// Checks that all rows of numbers have as many columns as the first row, or as the header where columns are chosen
+  /// by name. A separator at the end of a row may stand for an empty column.
   void check_width() {
     const size_t width = row_.size(), widest = width + (open_end_ ? 1 : 0);
     if (width_ == 0) width_ = widest;

@@ -38,7 +38,7 @@ class OnlyTheseFiles {
   const std::vector<std::string>* before_;
 };
 
-/// What is wrong with points as a function, and at which of them; nothing if they are one.
+/// The fault of points as a function, and the number of the faulty point; nothing if they are a function.
 struct PointTrouble {
   size_t at = 0;
   std::string message, hint;

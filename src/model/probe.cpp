@@ -56,7 +56,7 @@ bool Probe::is_zero(const Expr& e) const {
   for (unsigned point = 1; point <= std::max(sides, 4u); ++point) {
     if (!vanishes(point, 1, false)) return false;
   }
-  // What large terms hide near 1 (x/1e-9 - x/1e-9 + 1) is seen where states are small.
+  // Terms that large ones hide near 1 (x/1e-9 - x/1e-9 + 1) are seen where states are small.
   for (const double size : {1e-6, 1e-12}) {
     for (unsigned point = 1; point <= sides; ++point) {
       if (!vanishes(point, size, true)) return false;

@@ -112,7 +112,7 @@ struct ModeFormulas {
   std::vector<Ladder> ladders;
 };
 
-/// What the key of a mode says (Program::formula_key).
+/// The contents of the key of a mode (Program::formula_key).
 struct ModeKey {
   std::string letters;    // per switch
   std::vector<int> slid;  // where letters are those of one mode: what is slid on in it

@@ -53,7 +53,7 @@ struct ModeTape {
   Tape actions;                         ///< definitions, restitutions, impact directions
 };
 
-/// What the Jacobian of the rates is made of in a mode, the dependence of sigma and lambda on the states included.
+/// The Jacobian of the rates in a mode, the dependence of sigma and lambda on the states included.
 struct JacobianTape {
   Tape tape;  ///< all entries
   std::vector<SlopeEntry> rate_by_state, rate_by_unknown;
@@ -65,7 +65,7 @@ struct LinearTape {
   Tape tape;
   std::vector<SlopeEntry> by_state, by_unknown, by_time, by_parameter;  ///< by_time: column 0
 };
-/// What tangents of a mode need. Arcs: rates, then residuals with the raised ones; events: by Program::event_*.
+/// The tape for tangents of a mode. Arcs: rates, then residuals with the raised ones; events: by Program::event_*.
 struct TangentTape {
   LinearTape arc;            ///< by states and unknowns; its values are left out
   LinearTape arc_parameter;  ///< by parameters only, likewise
@@ -77,7 +77,7 @@ struct TangentTape {
 /// of its two sides, '*' as they are. Fields that modes do not change (names, directions) are left empty.
 Form specialised_form(const Model& model, const std::string& key);
 
-/// What a program that is a part of another one is made of (model/subsystem), besides its model: the tape of all its
+/// The parts of a program of a subsystem (model/subsystem), besides its model: the tape of all its
 /// modes, and what cannot be read from formulas that are not there.
 struct ProgramPart {
   ModeTape mode;
@@ -125,22 +125,22 @@ class Program {
   const std::vector<int>& vanishing(int i) const { return vanishing_[static_cast<size_t>(i)]; }
   const std::vector<std::vector<int>>& vanishing() const { return vanishing_; }
   bool plain(int i) const { return plain_[static_cast<size_t>(i)]; }
-  /// Whether `tape` serves all its values: plain switches, and many others where there are many of them.
+  /// True if `tape` serves all its values: plain switches, and many others where there are many of them.
   bool open(int i) const { return open_[static_cast<size_t>(i)]; }
-  /// Whether the surface depends on states or time at all (otherwise its sign is fixed by the parameters).
+  /// True if the surface depends on states or time at all (otherwise its sign is fixed by the parameters).
   bool moves(int i) const { return moves_[static_cast<size_t>(i)]; }
-  /// Whether the surface depends on time alone, directly and through the switches inside it: no force can move it.
+  /// True if the surface depends on time alone, directly and through the switches inside it: no force can move it.
   bool timed(int i) const { return timed_[static_cast<size_t>(i)]; }
   /// Switches whose surfaces depend on switch i, directly or through others, in the order of Form::order.
   const std::vector<int>& dependents(int i) const { return dependents_[static_cast<size_t>(i)]; }
   /// Switches whose sigma stand in the first derivative of a surface that has any unknowns; none where it has
   /// multipliers.
   const std::vector<int>& entering(int i) const { return entering_[static_cast<size_t>(i)]; }
-  /// Whether its own is not among them: where others that are slid on do not give it, it is kept by a higher
-  /// derivative.
+  /// True if the sigma of the surface itself is not among them: it is then kept by a higher derivative where the sigma
+  /// of other sliding surfaces do not determine it.
   bool carried(int i) const;
   bool any_carried() const { return any_carried_; }
-  /// Whether the surface depends on other switches.
+  /// True if the surface depends on other switches.
   bool nested(int i) const { return nested_[static_cast<size_t>(i)]; }
   bool any_nested() const { return any_nested_; }
   /// The letter of an unknown whose surface or gap stays zero: closed, kept by sigma, or, at a kink, by itself.
@@ -168,7 +168,7 @@ class Program {
   const ModeTape& tape(const std::string& switch_modes) const;
   /// Its derivatives, likewise.
   const JacobianTape& jacobian(const std::string& switch_modes) const;
-  /// The same and more for tangents: by parameters and time, and of what events look at.
+  /// The tape of a mode for tangents: derivatives by parameters and time, and of what events look at.
   const TangentTape& tangent(const std::string& switch_modes) const;
 
   /// Working memory of an engine, which is made of a program: one that others have used and given back, or a new one.
@@ -200,7 +200,7 @@ class Program {
   void find_dependents();
   void note_entering(int i, const Expr& residual);
   void open_where_many(std::span<const Expr> formulas);
-  /// Whether the first derivatives of what is slid on have a sigma for each of them, as far as their structure tells.
+  /// True if the first derivatives of what is slid on have a sigma for each of them, as far as their structure tells.
   bool gives_each(const std::string& switch_modes) const;
   /// The key, and where it is not so with letters for all, followed by what is slid on.
   std::string formula_key(const std::string& switch_modes) const;

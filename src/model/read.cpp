@@ -24,7 +24,7 @@ using Keys = std::vector<std::string>;
 constexpr std::array<std::string_view, 3> between_names{"linear", "cubic", "step"};
 constexpr std::array<std::string_view, 4> outside_names{"hold", "repeat", "zero", "error"};
 
-/// What the tables and keys of a model file say, as text with its places.
+/// The tables and keys of a model file, as text with places.
 class Reader {
  public:
   explicit Reader(std::shared_ptr<const Source> source) : file_(std::move(source)) {}
@@ -144,7 +144,7 @@ class Reader {
     return *value;
   }
 
-  /// What stands below [constraint], [jump], [section] or [table]: tables with names.
+  /// The named tables below [constraint], [jump], [section] or [table].
   std::vector<TomlEntry> named_tables(const TomlEntry& all, const std::string& remedy) const {
     const auto check = [&](const TomlEntry& e) {
       if (!file_.is_table(e)) file_.fail(e, fmt::format("a {} needs a name", all.key), remedy);

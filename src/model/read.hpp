@@ -15,7 +15,7 @@ using Replacements = std::vector<std::pair<std::string, std::string>>;
 /// Reads a model file. Throws Error(file) if it cannot be read, Error(model) at the first mistake in it.
 Model read_model(const std::string& path, const Replacements& parameters = {});
 
-/// The same from text; `name` stands for the file in messages.
+/// Reads a model from text; `name` stands for the file in messages.
 Model read_model_text(std::string_view text, std::string_view name = "model", const Replacements& parameters = {});
 
 /// All that a file or pipe, called `name` in messages, holds. Throws Error(file) if it cannot be read, or does not end.

@@ -1,4 +1,4 @@
-// What a run can start from.
+// Starts of runs: a model and values in; states checked against gaps and domains out.
 #pragma once
 
 #include <vector>

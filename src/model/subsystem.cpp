@@ -88,7 +88,7 @@ void Subsystems::list_row(int row) {
   }
 }
 
-/// What each state, unknown and jump is, wherever it stands.
+/// Describes each state, unknown and jump independently of its place.
 void Subsystems::describe() {
   const int n = whole_.states(), m = whole_.switches();
   const Form& form = whole_.model().form;

@@ -48,11 +48,11 @@ class Subsystems {
   /// `mode`: the tape of all modes of the program, which must outlive this with it.
   Subsystems(const Program& whole, const ModeTape& mode, std::span<const double> parameters);
 
-  // What a rate, a surface or gap, and the choice of an unknown's letter depend on.
+  // Inputs of a rate, of a surface or gap, and of the choice of an unknown's switch state.
   void rate(int i, TapeSupport& out);
   void watch(int unknown, TapeSupport& out);
   void choice(int unknown, TapeSupport& out);
-  /// What the condition of a jump depends on.
+  /// Inputs of the condition of a jump.
   void jump(int k, TapeSupport& out);
 
   /// Outputs of the flow tape as sums of states and unknowns, where they are.

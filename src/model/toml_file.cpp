@@ -75,7 +75,7 @@ size_t offset_of(const Source& source, const toml::source_position& at, bool pla
   return offset;
 }
 
-// What is wrong with a file that is no TOML, at a place of it.
+// Faults of a file that is no TOML, each with its place.
 
 [[noreturn]] void given_twice(const Source& source, const toml::source_position& at, size_t offset,
                               const std::string& what) {
@@ -126,8 +126,8 @@ void quote_name(const Source& source, size_t offset) {
       heading ? fmt::format("write {}\"{}\"]", head.substr(bracket), name) : fmt::format("write \"{}\" = ...", name));
 }
 
-/// What stands behind the = of a line and is no value of TOML: numbers as they are printed, formulas and words without
-/// quotes. If that is what stands here.
+/// Explains a text behind = that is no value of TOML: a number as printed, a formula or a word without quotes. Returns
+/// if the text is none of these.
 void explain_value(const Source& source, size_t offset) {
   const std::string& raw = source.text();
   if (offset > raw.size()) return;

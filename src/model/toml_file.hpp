@@ -23,13 +23,13 @@ class TomlFile {
   explicit TomlFile(std::shared_ptr<const Source> source);
   ~TomlFile();
 
-  /// Of the file as a whole, and of a table in it, in the order of the file; complains if it is no table.
+  /// Entries of the file, or of a table in it, in the order of the file; complains if it is no table.
   std::vector<TomlEntry> entries() const;
   std::vector<TomlEntry> entries(const TomlEntry& table) const;
   bool is_table(const TomlEntry& e) const;
   bool is_text(const TomlEntry& e) const;
 
-  // What an entry is; nothing if it is something else.
+  // The value of an entry as this type; nothing if it is of another type.
   std::optional<std::string> text(const TomlEntry& e) const;
   std::optional<double> number(const TomlEntry& e) const;
   std::optional<long> whole(const TomlEntry& e) const;

@@ -13,7 +13,7 @@ namespace saltus {
 
 namespace {
 
-/// Whether the text stands in quotes as it is.
+/// True if the text stands in quotes as it is.
 bool is_plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; });
 }

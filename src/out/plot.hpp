@@ -19,7 +19,7 @@ struct DrawOptions {
   double seconds = 60;        ///< given to gnuplot before it is stopped
 };
 
-/// What became of a figure. Without a picture the data and the script are there all the same.
+/// The result of drawing a figure. Without a picture the data and the script are there all the same.
 struct Drawing {
   std::filesystem::path script;
   std::filesystem::path picture;  ///< empty if it was not made

@@ -43,13 +43,13 @@ struct PanelPlan {
   }
 };
 
-/// Whether the panel holds ribbons only.
+/// True if the panel holds ribbons only.
 bool is_strip(const Panel& panel);
 bool has_heat(const Panel& panel);
-/// Whether it is a view of space.
+/// True if it is a view of space.
 bool is_space(const Panel& panel);
 
-/// What the layers of a panel span.
+/// The ranges that the layers of a panel span.
 struct Extent {
   Range x = {}, y = {};
 };

@@ -37,8 +37,8 @@ void plan_legend(PanelPlan& plan);
 /// Where each frame stands. Stacks end at the same height: the lower ones stretch their full panels.
 void plan_places(PlotPage& page);
 
-/// All of it in that order. `layers` draws those of a panel, or finds what they say in legends. `figure` must outlive
-/// the page.
+/// Plans the page of a figure, panel by panel. `layers` draws those of a panel, or finds what they say in legends.
+/// `figure` must outlive the page.
 PlotPage plan_page(const Figure& figure, std::span<const Table> tables, const std::function<void(PanelPlan&)>& layers);
 /// Widens one of the ranges until units are equally long on both axes, where the panel wants that.
 void make_equal(PanelPlan& plan);

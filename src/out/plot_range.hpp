@@ -1,4 +1,4 @@
-// What axes show.
+// Ranges of axes: ranges of data in, ranges to draw out.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Range {
   bool empty() const { return !(lo <= hi); }
 };
 
-/// What an axis shows of data in `range`: never empty, never of zero width; `margin` is a fraction of the width.
+/// The range of an axis for data in `range`: never empty, never of zero width; `margin` is a fraction of the width.
 Range shown(Range range, const Axis& axis, double margin);
 
 /// Digits that tell neighbouring numbers on an axis apart.

@@ -59,7 +59,7 @@ constexpr double kLabelRow = 0.08;
 /// How many labels above each of these stand too near to it, at such shares of the width: the row it may have to
 /// itself.
 std::vector<int> label_rows(const std::vector<double>& shares);
-/// All of them shortened; those that differ still do, by a number at the end where need be.
+/// Shortened texts; texts that differ still do, by a number at the end where necessary.
 std::vector<std::string> distinct(const std::vector<std::string>& texts, size_t most);
 
 }  // namespace saltus

@@ -20,7 +20,7 @@ struct PixelMap {
   double py(double y) const;
 };
 
-/// Whether a picture can show the value: finite, not beyond 1e150, and positive on a log axis.
+/// True if a picture can show the value: finite, not beyond 1e150, and positive on a log axis.
 bool drawable(double value, bool log);
 
 inline constexpr size_t kGap = static_cast<size_t>(-1);

@@ -24,7 +24,7 @@ std::vector<std::filesystem::path> write_tables(const std::filesystem::path& fol
 /// (at most 17 digits; nan, inf, -inf), texts are quoted where they must be.
 void write_csv(const std::filesystem::path& path, const Table& table);
 
-/// The same as text.
+/// The table as CSV text.
 std::string csv_text(const Table& table);
 
 /// The text as a file.

@@ -46,13 +46,13 @@ double measured(const Measure& m, const BranchPoint& p) {
   return p.state[i];
 }
 
-/// What a picture and tables show of a point.
+/// The values of a point of a branch that picture and tables show.
 class BranchView {
  public:
   explicit BranchView(const FollowAnswer& answer, const std::string& measure = {})
       : answer_(answer), measure_(read_measure(measure, answer.system.model())) {}
 
-  /// Of the quantity k that is followed.
+  /// Value of the followed quantity k.
   double value(size_t k, double parameter) const {
     return value_of(answer_.ranges[k], answer_.system.model(), parameter);
   }

@@ -30,7 +30,7 @@ class BranchLines {
 };
 
 std::string words_of(const FollowAnswer& answer);
-/// What is left to say once the lines of the table have been printed.
+/// The words behind the printed table of a branch.
 std::string closing_words(const FollowAnswer& answer);
 std::string json_of(const FollowAnswer& answer);
 

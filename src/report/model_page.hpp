@@ -7,7 +7,7 @@
 
 namespace saltus {
 
-/// What saltus understood, for a terminal of 96 columns; long lists are cut ("... 990 more"; the other two give all).
+/// The model as understood, for a terminal of 96 columns; long lists are cut ("... 990 more"; the other two give all).
 std::string model_as_text(const Model& model);
 
 /// Everything, as one JSON document.

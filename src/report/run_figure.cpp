@@ -17,7 +17,7 @@ constexpr size_t most_marks_shown = 100;
 
 // ---- grouping ------------------------------------------------------------------------------------------------------
 
-/// What kin share: x1, x2, xm are x, and so is x[3]; phi_a, phi_b are phi; a longer word is its own.
+/// The stem that related names share: x1, x2, xm are x, and so is x[3]; phi_a, phi_b are phi; a longer word is its own.
 std::string family(const std::string& name) {
   if (const size_t index = name.find('['); index != name.npos && index > 0) return name.substr(0, index);
   if (const size_t score = name.find('_'); score != name.npos && score > 0) return name.substr(0, score);

@@ -12,7 +12,7 @@
 namespace saltus {
 namespace {
 
-/// Whether a state keeps one value on the section (its own surface): such an axis shows nothing.
+/// True if a state keeps one value on the section (its own surface): such an axis shows nothing.
 bool is_flat(const Numbers& values) {
   double lo = HUGE_VAL, hi = -HUGE_VAL, size = 0;
   for (const double v : values) {

@@ -1,4 +1,4 @@
-// What a person reads after a run.
+// The printed summary of a run: a trajectory in, lines of text out.
 #pragma once
 
 #include <map>

@@ -84,7 +84,7 @@ Table runs_table(const Model& model, const SweepPlan& plan, const Runs& runs) {
   return table;
 }
 
-/// What the dots of a run are coloured by.
+/// The quantity that colours the dots of a run.
 std::string colour_of(const SweepPlan& plan, const std::string& colour, size_t run, const SweepRun& r) {
   if (colour == "start") return plan.start_name(run % plan.starts_per_value());
   if (colour == "sliding") return r.period > 0 ? fmt::format("{:g} sliding", r.sliding) : "no period";

@@ -16,7 +16,7 @@ struct SweepLook {
   bool uniform = true;      ///< values are equally far apart: a map is made of cells
 };
 
-/// Whether a run did not reach what it was asked for.
+/// True if a run did not reach what it was asked for.
 bool ended_badly(const SweepRun& run);
 
 std::string words_of(const SweepAnswer& answer);

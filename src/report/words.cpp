@@ -41,7 +41,7 @@ std::string list_of(const std::vector<Complex>& list) {
   constexpr size_t most = 8;
   std::vector<std::string> texts;
   for (size_t i = 0; i < std::min(most, list.size()); ++i) {
-    // Of a pair of conjugates one is enough.
+    // One value of a conjugate pair is enough.
     if (i > 0 && list[i].imag() != 0 && list[i] == std::conj(list[i - 1])) continue;
     texts.push_back(list[i].imag() == 0
                         ? number(list[i].real())

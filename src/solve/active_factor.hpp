@@ -32,7 +32,7 @@ class ActiveFactor {
   /// Overwrites the free entries of x; the fixed ones are read. `free` has one entry per unknown.
   LinearFate solve(const Mat& M, const std::vector<char>& free, const Vec& rhs, Vec& x);
   LinearFate solve(const SparseMat& M, const std::vector<char>& free, const Vec& rhs, Vec& x);
-  /// The same with `rows`; `same`: M is known to be that of the last solve.
+  /// Solves with the row sums given; `same`: M is that of the last solve.
   LinearFate solve(const Mat& M, const std::vector<char>& free, const Vec& rhs, Vec& x, RowSums& rows, bool same);
   LinearFate solve(const SparseMat& M, const std::vector<char>& free, const Vec& rhs, Vec& x, RowSums& rows, bool same);
 

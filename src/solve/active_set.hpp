@@ -22,7 +22,7 @@ struct BoxScales {
 
 template <class Matrix>
 BoxScales box_scales(const Matrix& M, const Vec& q, const Vec& x);
-/// The same with row = |q| + |M| |x| known; the effects of variables without bounds do not matter.
+/// Solves with row = |q| + |M| |x| given; the effects of variables without bounds do not matter.
 template <class Matrix>
 BoxScales box_scales(const Matrix& M, Vec row, const Vec& x, const Vec& lo, const Vec& hi);
 

@@ -26,7 +26,7 @@ class BandFactor {
 
   /// residual = rhs - M x and size = |rhs| + |M| |x|, in all rows.
   void products(const Vec& rhs, const Vec& x, Vec& residual, Vec& size);
-  /// Of the determinant.
+  /// Sign of the determinant.
   int sign() const;
   /// The largest entry of the free part.
   double largest() const { return largest_; }

@@ -40,7 +40,7 @@ struct SparseBoxProblem {
 BoxProblem mixed_lcp(Mat M, Vec q, int equations);
 SparseBoxProblem mixed_lcp(SparseMat M, Vec q, int equations);
 
-/// What a variable does at a solution.
+/// The place of a variable between its bounds at a solution.
 enum class BoundState : signed char { lower = -1, inside = 0, upper = 1 };
 
 struct BoxOptions {

@@ -68,7 +68,7 @@ double contact_residual(const SparseContactProblem& problem, const Vec& r);
 
 /// Reactions of all solutions with different velocities: 2D with up to 5 contacts, 3D with one.
 std::vector<Vec> all_contact_solutions(const ContactProblem& problem);
-/// Whether all_contact_solutions can list this problem.
+/// True if all_contact_solutions can list this problem.
 bool can_list_solutions(const ContactProblem& problem);
 
 /// Contacts that slide in known directions, at the level of accelerations: friction is -mu slip lambda, so

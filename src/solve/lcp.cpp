@@ -110,7 +110,8 @@ void judge_ray(const LcpProblem& p, const LcpRun& run, LcpSolution& s) {
   }
 }
 
-/// As many pivots as some seconds allow: usual problems need about n, exponential examples all they can get.
+/// The largest number of pivots, some seconds of work: usual problems need about n, exponential examples all they can
+/// get.
 int pivot_limit(const LcpOptions& options, Index n) {
   if (options.max_iterations > 0) return options.max_iterations;
   const double size = static_cast<double>(n);

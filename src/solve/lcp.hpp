@@ -79,7 +79,7 @@ double lcp_residual(const SparseLcpProblem& problem, const Vec& z);
 /// Where M_aa is singular one point of the face is given, if there is any: so an empty answer means no solution.
 std::vector<Vec> all_lcp_solutions(const LcpProblem& problem, double tolerance = 1e-10);
 
-/// Whether all principal minors are positive, so that every q has exactly one solution; O(2^n), n up to 20.
+/// True if all principal minors are positive, so that every q has exactly one solution; O(2^n), n up to 20.
 bool is_p_matrix(const Mat& M);
 
 }  // namespace saltus

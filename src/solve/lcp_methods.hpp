@@ -5,7 +5,7 @@
 
 namespace saltus {
 
-/// What a method hands to the door.
+/// The result of one method, before it is judged.
 struct LcpRun {
   Vec z;
   SolveStatus status = SolveStatus::not_converged;

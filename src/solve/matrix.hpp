@@ -1,4 +1,4 @@
-// What the doors of the solvers ask of a matrix, dense or sparse.
+// Operations that the solvers need of a matrix, dense or sparse.
 #pragma once
 
 #include <cmath>

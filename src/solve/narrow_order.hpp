@@ -12,7 +12,7 @@ struct NarrowOrder {
   int band = 0;               ///< the longest distance between neighbours
 };
 
-/// As the nodes are numbered, or by breadth from an end (Cuthill and McKee), whichever has the narrower band.
+/// The order of the nodes with the narrower band: as they are numbered, or by breadth from an end (Cuthill and McKee).
 NarrowOrder narrow_order(const std::vector<std::vector<int>>& near);
 
 }  // namespace saltus

@@ -17,7 +17,7 @@
 
 namespace saltus {
 
-/// What p(tau) = sum c[k] tau^k meets first on (0, h]; `unclear` where that is not certain. `noise`: its absolute
+/// The first zero of p(tau) = sum c[k] tau^k on (0, h]; `unclear` where that is not certain. `noise`: its absolute
 /// uncertainty.
 Root settle_in_one_box(std::span<const double> c, double h, double noise);
 

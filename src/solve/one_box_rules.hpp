@@ -139,7 +139,7 @@ struct OnStep {
     for (size_t k = first; k < terms; k += 4) sum = sum + Group<V>::of(&x[k]).size();
     return sum.sum();
   }
-  /// As many terms as `pass` reads.
+  /// Fills as many terms as `pass` reads.
   void fill(size_t count) {
     for (size_t k = terms; k < count; k += 4) {
       Group<V>::zero().put(&x[k]);
@@ -249,7 +249,7 @@ Root settle(std::span<const double> c, double h, double noise) {
   // The first term exceeds everything else.
   const double start = std::abs(p.x[0]);
   if (start > (1 + 64 * eps) * (p.all - start) + 64 * eps * p.all + noise) return Root{};
-  // As few terms as the others are small beside.
+  // The fewest leading terms beside which the others are small.
   const double small = 0x1p-16 * p.all;
   double rest = 0;
   size_t count = 24;

@@ -142,7 +142,7 @@ double minimum(const Scaled& p, double lo, double hi, int sign) {
   return polish(d, lo, hi, -sign);
 }
 
-/// What is certain of p on a box: outside the band (+1, -1) or in it (0) at either end, at most one passage between.
+/// Certain facts about p on a box: outside the band (+1, -1) or in it (0) at either end, at most one passage between.
 struct Verdict {
   bool settled = false;
   int at_a = 0, at_b = 0;
@@ -165,7 +165,7 @@ void expand(const Scaled& p, double a, Local& local) {
   }
 }
 
-/// What the first terms tell if the others are no more than their sum: p keeps its sign (at_a == at_b), or it is
+/// The verdict of the first terms if the others are no more than their sum: p keeps its sign (at_a == at_b), or it is
 /// monotone (at_a != at_b, the signs of a rise or a fall). Most boxes are settled by this, for a fraction of the work.
 std::optional<Verdict> judge_start(const Coefficients& x, int n, double edge, double error) {
   constexpr int m = 10;
@@ -348,7 +348,7 @@ Root walk(const Scaled& p) {
   return passage.in_band ? end_in_band(p, passage) : Root{};
 }
 
-/// Whether what one box has found tells what follows the start of the search: its only root lies clearly before or
+/// True if the result of one box decides the search: its only root lies clearly before or
 /// after that, or is there.
 bool tells(const Root& root, const RootSearch& search) {
   if (root.kind == RootKind::none || search.from == 0) return true;

@@ -26,7 +26,7 @@ inline constexpr int max_degree = 40;
 /// `unclear`: only where one box was to settle it, and could not (solve/one_box).
 enum class RootKind : std::uint8_t { none, crossing, tangent, unclear };
 
-/// As small as two registers: nearly every answer is `none`, and is not worth a way through memory.
+/// A root, as small as two registers: nearly every answer is `none`, and is not worth a way through memory.
 struct Root {
   double at = 0;  ///< tau of the root; for a tangent the minimum of |p|
   RootKind kind = RootKind::none;
@@ -51,7 +51,7 @@ struct RootSearch {
 /// - A value within N at h, reached from outside the band, is a root at h.
 /// - No root: p identically zero, a coefficient or h that is not finite, `from` not before h.
 Root leftmost_root(std::span<const double> c, const RootSearch& search);
-/// The same from the beginning of a step forward, for the one who asks most often.
+/// The first root on (0, h], the most frequent call.
 Root first_root(const double* c, std::size_t count, double h, int known_zeros, double noise);
 
 /// p(tau), as if computed in twice the precision and then rounded.
@@ -65,7 +65,7 @@ struct ValueAndSlope {
 };
 /// p(tau) and dp/dtau as plain arithmetic gives them.
 ValueAndSlope evaluate_with_slope(std::span<const double> c, double tau);
-/// The same at two points.
+/// Value and slope at two points.
 std::array<ValueAndSlope, 2> evaluate_with_slope(std::span<const double> c, double tau, double other);
 
 /// sum |c_k| s^k, s >= 0

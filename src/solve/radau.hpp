@@ -28,7 +28,7 @@ struct Radau {
   double between = 0;           ///< where p, which is exact at the stages, is farthest from them: a share of the step
 };
 
-/// Of 3, 5 or 7 stages; made on first use.
+/// The Radau method of 3, 5 or 7 stages; made on first use.
 const Radau& radau(int stages);
 
 }  // namespace saltus

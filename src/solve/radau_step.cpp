@@ -200,7 +200,7 @@ double RadauStep::error_within(const Rates& f, double s) {
   return solved_size();
 }
 
-/// Of (mu_0/h - J)^-1 times the right side.
+/// Size of (mu_0/h - J)^-1 times the right side.
 double RadauStep::solved_size() {
   solve(factors_[0], right_);
   double largest = 0;

@@ -35,11 +35,11 @@ class RadauStep {
   /// From (s, x) over h. A state is not followed closer than to what rounding of the rates, J eps |x|, makes of it:
   /// no step would be short enough for that.
   Outcome solve(const Rates& f, std::span<const double> x, double s, double h, std::span<const double> unit);
-  /// Of the step just solved. `again`: after a step that has failed, where stiff components spoil the first look.
+  /// Error of the step just solved. `again`: after a step that has failed, where stiff components spoil the first look.
   double error(const Rates& f, std::span<const double> x, double s, bool again);
   /// How fast Newton's method converged: the factor from one iteration to the next.
   double convergence() const { return convergence_; }
-  /// Of the step just solved, in powers of s from its start, `degree() + 1` coefficients for each state.
+  /// Polynomials of the step just solved, in powers of s from its start, `degree() + 1` coefficients for each state.
   const std::vector<double>& polynomial() const { return polynomial_; }
   size_t degree() const { return stages_; }
   /// Order of `error` in h.

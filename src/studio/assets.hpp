@@ -14,14 +14,14 @@ struct Asset {
   std::string_view bytes;
 };
 
-/// All of them. Written at build time from web/ (cmake/web.cmake).
+/// All files of the page. Written at build time from web/ (cmake/web.cmake).
 std::span<const Asset> assets();
 
 /// The asset that a request names ("/" is the page), or none.
 const Asset* find_asset(std::string_view target);
 
-/// What is served for it: the bytes in the program or, for people who work on the page, of the file of that name in the
-/// folder that the environment variable SALTUS_WEB names.
+/// The content served for an asset: the bytes in the program or, for people who work on the page, of the file of that
+/// name in the folder that the environment variable SALTUS_WEB names.
 std::string content_of(const Asset& asset);
 
 }  // namespace saltus

@@ -29,7 +29,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What a run may cost while something is dragged; it is cut to that by what the last one cost.
+/// The longest run while a control is dragged; the end of the next run follows from the cost of the last.
 constexpr double most_drag_seconds = 0.02;
 
 /// The text of a model file, or of the run.toml of a result.
@@ -77,7 +77,7 @@ class PointBuffer {
     times_.push_back(event.t);
     points_.insert(points_.end(), event.state.begin(), event.state.end());
   }
-  /// What has come since the last call, as a frame.
+  /// Results since the last call, as a frame.
   std::string take(long id, double level) {
     Frame frame;
     frame.add("t", times_).add("points", points_);
@@ -235,7 +235,7 @@ void Desk::run(const PageRequest& m, const std::stop_token& stop) {
   last_asked_ = m;
 }
 
-/// The same run with rows in a stretch of time only, as close as a screen shows.
+/// The last run with rows in a window of time only, as dense as a screen shows.
 void Desk::window(const PageRequest& m, const std::stop_token& stop) {
   constexpr int rows = 2000;
   const System system = system_of(m);

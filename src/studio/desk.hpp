@@ -14,7 +14,7 @@
 
 namespace saltus {
 
-/// What the page begins with.
+/// The model that the page begins with.
 struct StudioModel {
   ModelSource source;               ///< with its text
   std::string name;                 ///< how a command line calls it
@@ -51,9 +51,9 @@ class Desk {
   /// The model with the values of the request.
   System system_of(const PageRequest& message) const;
   SolveOptions solve_options(const PageRequest& message) const;
-  /// As many points as are asked for, however long it takes.
+  /// Settings without an end time: the number of points asked for ends the run.
   Solve solve_without_end(const PageRequest& message, const Model& model) const;
-  /// Of searches, which are the event-driven engine's.
+  /// Settings of searches, which use the event-driven engine.
   Solve search_solve(const PageRequest& message, const Model& model) const;
   Report progress_to(long id) const;
   /// The last message of a job.

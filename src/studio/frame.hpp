@@ -1,4 +1,4 @@
-// What goes to the page as one binary message: a JSON header, then arrays of numbers that the page views without
+// One binary message to the page: a JSON header, then arrays of numbers that the page views without
 // copying.
 //
 //     "SAL1" | u32 length of the header | header, padded with spaces to 8 | arrays, each at a multiple of 8

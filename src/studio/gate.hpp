@@ -6,7 +6,7 @@
 
 namespace saltus {
 
-/// What of an HTTP request matters here; fields that were not sent are empty.
+/// The fields of an HTTP request that the access rules read; fields that were not sent are empty.
 struct Visit {
   std::string method = "GET";
   std::string target;
@@ -18,7 +18,7 @@ struct Visit {
   bool body = false;
 };
 
-/// Of HTTP.
+/// The HTTP status of a visit.
 enum class Verdict {
   socket = 101,
   asset = 200,

@@ -16,7 +16,7 @@ struct HttpRequest {
   /// Names are the same in small letters and capitals; empty if it was not sent.
   std::string field(std::string_view name) const;
   int count(std::string_view name) const;
-  /// Whether a list like "keep-alive, Upgrade" has the word.
+  /// True if a list like "keep-alive, Upgrade" has the word.
   bool lists(std::string_view name, std::string_view word) const;
   bool has_body() const;
   /// Asks for a WebSocket, of the only version there is.

@@ -1,4 +1,4 @@
-// What takes seconds: diagrams and basins, sent as they are computed, coarse to fine.
+// Computations that take seconds: diagrams and basins, sent as they are computed, coarse to fine.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -48,7 +48,7 @@ class RunDots {
     ++now_.runs;
   }
 
-  /// What has come since the last call, as a frame; empty if nothing has.
+  /// Results since the last call, as a frame; empty if there are none.
   std::string take(long id) {
     if (now_.runs == 0) return "";
     Frame frame;
@@ -80,7 +80,7 @@ class RunDots {
   Batch now_;
 };
 
-/// What is varied: "omega=0.15:2:400".
+/// The varied quantity and its values: "omega=0.15:2:400".
 Vary read_vary(const std::string& text, const Model& model) {
   const Setting s = read_setting(text, "vary");
   if (s.value.find('@') != s.value.npos)

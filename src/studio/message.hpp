@@ -1,4 +1,4 @@
-// What the page asks: JSON text in, a PageRequest out. The only file that knows nlohmann/json.
+// Requests of the page: JSON text in, a PageRequest out. The only file that knows nlohmann/json.
 #pragma once
 
 #include <array>

@@ -68,7 +68,7 @@ void write_events(JsonWriter& json, const std::vector<Event>& events) {
   json.end();
 }
 
-/// What shares a panel, as in the picture of `saltus run`.
+/// The quantities that share a panel, as in the picture of `saltus run`.
 void write_panels(JsonWriter& json, const Model& model, const Rows& rows) {
   const Picturing picturing = picture_run(model, rows, data_table(model, rows), {});
   json.key("panels").array();

@@ -71,7 +71,7 @@ class Bell {
   Descriptor event_;
 };
 
-/// What others want to send to a page.
+/// Frames that other threads want to send to a page.
 struct Letters {
   explicit Letters(std::shared_ptr<Bell> to_ring) : bell(std::move(to_ring)) {}
 
@@ -291,7 +291,7 @@ class Connection {
     }
   }
 
-  /// What is still to be written, then the end; what comes in meanwhile is not read any more.
+  /// Writes what is queued and closes; input in the meantime is not read.
   void say_farewell() {
     stage_ = Stage::farewell;
     until_ = Clock::now() + patience;
@@ -358,7 +358,7 @@ class SignalWatch {
   struct sigaction interrupt_, terminate_, hang_up_;
 };
 
-/// Of 127.0.0.1; errno says why not.
+/// A socket listening at a port of 127.0.0.1; errno says why not.
 Descriptor listen_at(int port) {
   Descriptor out(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int again = 1;

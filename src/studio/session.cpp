@@ -67,7 +67,7 @@ bool is_job(const PageRequest& m) {
   return m.verb == "section" || m.verb == "sweep" || m.verb == "basins" || m.verb == "orbit" || m.verb == "branch";
 }
 
-/// What is of no use once a newer one is there.
+/// True if a newer request of this kind makes an older one useless.
 bool is_fleeting(const PageRequest& m) {
   return m.verb == "run" || m.verb == "window" || m.verb == "plane" || m.verb == "check";
 }
