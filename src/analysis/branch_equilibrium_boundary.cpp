@@ -6,17 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "analysis/thresholds.hpp"
 #include "base/index.hpp"
 
 namespace saltus {
-namespace {
-
-constexpr double at_zero = 1e-7;  ///< a guard below this share of its slope counts as zero at a special point
-constexpr double beside_boundary =
-    1e-5;  ///< distance from the boundary, of the range, at which half-branches are found
-constexpr double same_half_branch = 1e-6;  ///< directions that differ by less, in units of the sizes, are one
-
-}  // namespace
 
 std::optional<std::vector<double>> EquilibriumCurve::rest_in(const Arc& arc, const std::vector<double>& x,
                                                              double value) {
@@ -76,7 +69,7 @@ std::vector<Guard> EquilibriumCurve::zero_guards(const Located& l) {
   for (const GuardValue& g : guards(arc_, x)) {
     const Variation::GuardSlope slope = variation_.guard(g.guard, arc_, x, time());
     const double size = std::abs(slope.by_state.cwiseProduct(scale_.head(n())).cwiseAbs().sum()) + 1e-300;
-    if (std::abs(g.value) < at_zero * size || name_of(g.guard) == l.test.name) zero.push_back(g.guard);
+    if (std::abs(g.value) < guard_at_zero * size || name_of(g.guard) == l.test.name) zero.push_back(g.guard);
   }
   return zero;
 }
