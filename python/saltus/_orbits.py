@@ -164,6 +164,7 @@ class SpecialPoint:
     multipliers: Complexes           #: of equilibria their eigenvalues
     after: Optional[Complexes]       #: on the other side, where they jump
     crosses: Optional[tuple[str, ...]]  #: how Leine's set of them passes the unit circle: "+1", "-1", "complex"
+    crosses_at: tuple[float, ...]    #: their places in it, from 0 on this side to 1 beyond
     persists: Optional[bool]         #: whether the branch passes there; False: it turns
     signature: tuple[str, ...]
     detail: str
@@ -273,7 +274,7 @@ def _special(d: Mapping[str, Any], start: Mapping[str, Any]) -> SpecialPoint:
     near = {**start, **d["near"], "label": d["label"], "type": d["type"]}
     crosses = None if d["crosses"] is None else tuple(d["crosses"])
     return SpecialPoint(d["label"], d["type"], value, d["state"], d["t"], d["period"], d["spectrum"], d["after"], crosses,
-                        d["persists"], tuple(d["signature"]), d["detail"], near)
+                        tuple(d["crosses_at"]), d["persists"], tuple(d["signature"]), d["detail"], near)
 
 
 def complex_words(values: Complexes) -> str:

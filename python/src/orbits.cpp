@@ -127,6 +127,7 @@ py::dict special_dict(const SpecialPoint& s, const FollowAnswer& answer) {
   d["spectrum"] = complex_of(s.spectrum);
   d["after"] = s.after ? py::object(complex_of(*s.after)) : py::none();
   d["crosses"] = s.crosses;
+  d["crosses_at"] = s.crosses_at;
   d["persists"] = s.persists;
   d["signature"] = s.signature;
   near["values"] = s.near_values;

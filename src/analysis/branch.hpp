@@ -18,6 +18,7 @@
 
 #include "analysis/equilibrium.hpp"
 #include "analysis/orbit.hpp"
+#include "analysis/spectrum.hpp"
 
 namespace saltus {
 
@@ -33,6 +34,7 @@ struct BranchOptions {
   struct Seek {
     std::string type;
     double value = 0;
+    int other = 0;  ///< which of the branches that begin there, where there are several
   };
   std::optional<Seek> seek;
   std::map<std::string, int> labels;  ///< how many there are already of each kind, by letters: numbers go on from there
@@ -43,8 +45,6 @@ struct BranchOptions {
   std::function<void(const struct BranchEnd&)> on_end;      ///< of each way
   class WalkLog* log = nullptr;                             ///< what was followed before, and what is from now on
 };
-
-using Spectrum = std::vector<std::complex<double>>;
 
 struct BranchPoint {
   std::vector<double> values;  ///< of the parameter, or of both
@@ -65,12 +65,14 @@ struct SpecialPoint {
   Spectrum spectrum;
   std::optional<Spectrum> after;                    ///< on the other side, where it jumps
   std::optional<std::vector<std::string>> crosses;  ///< passages of Leine's set: "+1", "-1", "complex"
+  std::vector<double> crosses_at{};                 ///< their places q in it, from 0 to 1
   std::optional<bool> persists;
   bool counted_twice = false;  ///< an orbit of half the period flips here
   std::vector<std::string> signature;
   /// A regular point of the branch near by, to start again from.
   std::vector<double> near_values, near_state;
   double near_t = 0, near_period = 0;
+  void set_crosses(const std::vector<SetPassage>& passages);
   /// Where another branch begins: points on it.
   struct Other {
     double value = 0;

@@ -58,6 +58,7 @@ void pack(Packer& out, const SpecialPoint& s) {
   if (s.after) pack(out, *s.after);
   out.integer(s.crosses.has_value());
   if (s.crosses) pack(out, *s.crosses);
+  out.numbers(s.crosses_at);
   out.integer(s.persists ? 1 + *s.persists : 0).integer(s.counted_twice);
   pack(out, s.signature);
   out.numbers(s.near_values).numbers(s.near_state).number(s.near_t).number(s.near_period);
@@ -74,6 +75,7 @@ SpecialPoint unpack_special(Unpacker& in) {
                  .spectrum = unpack_spectrum(in)};
   if (in.integer() != 0) s.after = unpack_spectrum(in);
   if (in.integer() != 0) s.crosses = unpack_texts(in);
+  s.crosses_at = in.numbers();
   if (const std::int64_t persists = in.integer(); persists != 0) s.persists = persists == 2;
   s.counted_twice = in.integer() != 0;
   s.signature = unpack_texts(in);
@@ -151,6 +153,12 @@ void BranchBook::special(SpecialPoint s, BranchPoint p) {
 void BranchBook::take_back() {
   branch.points.pop_back();
   branch.special.pop_back();
+  untold_ = false;
+}
+
+void BranchBook::clear() {
+  branch.points.clear();
+  branch.special.clear();
   untold_ = false;
 }
 

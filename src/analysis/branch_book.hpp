@@ -50,6 +50,8 @@ class BranchBook {
   void special(SpecialPoint s, BranchPoint p);
   /// Takes the last special point back: a better name for its place is known.
   void take_back();
+  /// Forgets points and special points: what is followed from here on is another branch.
+  void clear();
   /// Nothing is known.
   void not_found(std::string why, std::string message);
 

@@ -169,7 +169,6 @@ std::vector<GuardValue> EquilibriumCurve::guards(const Arc& arc, const std::vect
   variation_.rates(arc, x, time());
   const int m = program_.switches();
   for (int i = 0; i < m; ++i) {
-    if (!program_.moves(i)) continue;
     const char c = arc.mode.switches[at(i)];
     if (c == '+' || c == '-') {
       out.push_back({{GuardKind::surface, i, c == '+' ? 1 : -1}, (c == '+' ? 1 : -1) * series.surface(i)[0]});
@@ -270,6 +269,15 @@ bool EquilibriumCurve::special(const Located& l) {
     }
   }
   return add(std::move(s));
+}
+
+void SpecialPoint::set_crosses(const std::vector<SetPassage>& passages) {
+  crosses.emplace();
+  crosses_at.clear();
+  for (const SetPassage& p : passages) {
+    crosses->push_back(p.how);
+    crosses_at.push_back(p.q);
+  }
 }
 
 bool branches_at(const SpecialPoint& special) {

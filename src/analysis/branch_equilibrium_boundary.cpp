@@ -6,14 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "analysis/thresholds.hpp"
 #include "base/index.hpp"
 
 namespace saltus {
-namespace {
-
-constexpr double at_zero = 1e-7;  ///< a guard below this share of its slope counts as zero at a special point
-
-}  // namespace
 
 std::optional<std::vector<double>> EquilibriumCurve::rest_in(const Arc& arc, const std::vector<double>& x,
                                                              double value) {
@@ -34,7 +30,9 @@ std::vector<Arc> EquilibriumCurve::neighbours(const std::vector<Guard>& zero) co
     const std::vector<Arc> so_far = std::exchange(out, {});
     const bool is_switch = g.kind == GuardKind::surface || g.kind == GuardKind::sigma;
     for (const Arc& arc : so_far) {
-      for (const char c : is_switch ? std::string("+-0") : std::string("oc")) {
+      // A surface of parameters alone has a sign on either side of the place and is not slid on.
+      const std::string states = !is_switch ? "oc" : program_.moves(g.item) ? "+-0" : "+-";
+      for (const char c : states) {
         Arc next = arc;
         next.held.clear();
         (is_switch ? next.mode.switches[at(g.item)] : next.mode.constraints[at(g.item)]) = c;
@@ -65,33 +63,27 @@ bool EquilibriumCurve::admissible(const Arc& arc, const std::vector<double>& x) 
   return true;
 }
 
-Passage EquilibriumCurve::pass(const Located& l) {
-  const Index count = n();
-  const double value = l.point.last(), range = scale_[count];
-  if (looking_ > 0 && is_sought(l, "boundary-equilibrium")) return {.why = "stopped"};
-  bind(l.point.z);
+std::vector<Guard> EquilibriumCurve::zero_guards(const Located& l) {
   const std::vector<double> x = state_of(l.point.z);
   std::vector<Guard> zero;
   for (const GuardValue& g : guards(arc_, x)) {
     const Variation::GuardSlope slope = variation_.guard(g.guard, arc_, x, time());
-    const double size = std::abs(slope.by_state.cwiseProduct(scale_.head(count)).cwiseAbs().sum()) + 1e-300;
-    if (std::abs(g.value) < at_zero * size || name_of(g.guard) == l.test.name) zero.push_back(g.guard);
+    const double size = std::abs(slope.by_state.cwiseProduct(scale_.head(n())).cwiseAbs().sum()) + 1e-300;
+    if (std::abs(g.value) < guard_at_zero * size || name_of(g.guard) == l.test.name) zero.push_back(g.guard);
   }
-  const double incoming = l.point.last_slope() > 0 ? -1 : 1;  // the side from which it came
-  SpecialPoint s = place("boundary-equilibrium", l.point, l.before);
-  const Mat before = matrix(arc_, x);
-  struct Candidate {
-    Arc arc;
-    double side, turn;
-    std::vector<double> x;
-    double value;
-  };
-  std::vector<Candidate> found;
-  const double eps = 1e-5 * range;
+  return zero;
+}
+
+EquilibriumCurve::Boundary EquilibriumCurve::boundary_at(const Located& l) {
+  const Index count = n();
+  const double value = l.point.last(), range = scale_[count];
+  bind(l.point.z);
+  const std::vector<double> x = state_of(l.point.z);
+  Boundary out{.incoming = l.point.last_slope() > 0 ? -1.0 : 1.0, .zero = zero_guards(l)};
+  const double eps = beside_boundary * range;
   const Vec slope = l.point.tangent.head(count).cwiseProduct(scale_.head(count)) / (l.point.last_slope() * range);
-  for (const Arc& arc : neighbours(zero)) {
-    for (const double side : {-incoming, incoming}) {
-      if (arc == arc_ && side == incoming) continue;
+  for (const Arc& arc : neighbours(out.zero)) {
+    for (const double side : {-out.incoming, out.incoming}) {
       const double there = value + side * eps;
       const std::optional<std::vector<double>> y = rest_in(arc, x, there);
       if (!y) continue;
@@ -102,51 +94,92 @@ Passage EquilibriumCurve::pass(const Located& l) {
       bind(moved_to);
       if (!admissible(arc, *y)) continue;
       const double turn = (moved / (side * eps) - slope).cwiseQuotient(scale_.head(count)).norm() * range;
-      found.push_back({arc, side, turn, *y, there});
+      if (side == out.incoming && (arc == arc_ || turn < same_half_branch)) continue;
+      const bool known = std::any_of(out.half_branches.begin(), out.half_branches.end(), [&](const HalfBranch& h) {
+        const Vec apart = column_at(y->data(), count) - column_at(h.state.data(), count);
+        return h.side == side && apart.cwiseQuotient(scale_.head(count)).norm() < same_half_branch * beside_boundary;
+      });
+      if (!known) out.half_branches.push_back({arc, side, turn, *y, there});
     }
   }
   bind(l.point.z);
-  std::stable_sort(found.begin(), found.end(), [&](const Candidate& a, const Candidate& b) {
-    if ((a.side == incoming) != (b.side == incoming)) return b.side == incoming;
+  // The one that goes on comes first: on the far side, turned least.
+  std::stable_sort(out.half_branches.begin(), out.half_branches.end(), [&](const HalfBranch& a, const HalfBranch& b) {
+    if ((a.side == out.incoming) != (b.side == out.incoming)) return b.side == out.incoming;
     return a.turn < b.turn;
   });
-  if (found.empty()) {
+  return out;
+}
+
+Passage EquilibriumCurve::pass(const Located& l) {
+  if (looking_ > 0 && is_sought(l, "boundary-equilibrium")) return {.why = "stopped"};
+  const Boundary boundary = boundary_at(l);
+  if (boundary.half_branches.empty()) {
+    SpecialPoint s = place("boundary-equilibrium", l.point, l.before);
     s.detail = "no equilibrium goes on from here";
     if (looking_ == 0) add(std::move(s));
     return {.why = "signature", .detail = "no equilibrium goes on behind the boundary"};
   }
-  const Candidate& on = found.front();
-  const Mat after = matrix(on.arc, x);
-  const bool silent = found.size() == 1 && on.side != incoming && before.rows() == after.rows() &&
-                      (before - after).norm() <= 1e-12 * (before.norm() + after.norm()) && on.turn < 1e-6;
-  if (!silent) {
-    s.persists = on.side != incoming;
-    Spectrum other = spectrum_of(after);
-    sort_eigenvalues(other);
-    s.after = other;
-    s.detail = *s.persists ? "persistence" : "nonsmooth fold";
-    if (before.rows() == after.rows()) {
-      s.crosses = axis_passages(before, after);
-      for (const std::string& c : *s.crosses)
-        s.detail += c == "complex"     ? ", discontinuous Hopf"
-                    : found.size() > 2 ? ", discontinuous pitchfork"
-                    : *s.persists      ? ", discontinuous transcritical"
-                                       : ", discontinuous fold";
-    }
-    for (size_t k = 1; k < found.size(); ++k)
-      s.others.push_back({.value = found[k].value, .state = found[k].x, .arc = found[k].arc});
-    if (looking_ == 0) {
-      const bool turns = !s.crosses || std::count(s.crosses->begin(), s.crosses->end(), "complex") > 0;
-      if (const std::optional<OrbitOptions> cycle = turns ? cycle_beside(l) : std::nullopt)
-        s.detail += fmt::format(", {} cycle is born", cycle->backward ? "an unstable" : "a stable");
-      add(std::move(s));
-    }
-  }
+  const HalfBranch& on = boundary.half_branches.front();
+  if (looking_ == 0 && !passes_unnoticed(l, boundary)) add(boundary_point(l, boundary));
   arc_ = on.arc;
   basis_.resize(0, 0);
-  Passage p{.goes_on = true, .z = Vec(count + 1), .along = on.side};
-  p.z << column_at(on.x.data(), count), on.value;
+  Passage p{.goes_on = true, .z = Vec(n() + 1), .along = on.side};
+  p.z << column_at(on.state.data(), n()), on.value;
   return p;
+}
+
+bool EquilibriumCurve::passes_unnoticed(const Located& l, const Boundary& boundary) {
+  const HalfBranch& on = boundary.half_branches.front();
+  if (boundary.half_branches.size() > 1 || on.side == boundary.incoming || on.turn >= same_half_branch) return false;
+  const std::vector<double> x = state_of(l.point.z);
+  const Mat before = matrix(arc_, x), after = matrix(on.arc, x);
+  return before.rows() == after.rows() && (before - after).norm() <= 1e-12 * (before.norm() + after.norm());
+}
+
+SpecialPoint EquilibriumCurve::boundary_point(const Located& l, const Boundary& boundary) {
+  const HalfBranch& on = boundary.half_branches.front();
+  SpecialPoint s = place("boundary-equilibrium", l.point, l.before);
+  const std::vector<double> x = state_of(l.point.z);
+  const Mat before = matrix(arc_, x), after = matrix(on.arc, x);
+  Spectrum beyond = spectrum_of(after);
+  sort_eigenvalues(beyond);
+  s.after = beyond;
+  s.persists = on.side != boundary.incoming;
+  std::vector<SetPassage> passages;
+  if (before.rows() == after.rows()) {
+    passages = axis_passages(before, after);
+    s.set_crosses(passages);
+  }
+  const auto on_incoming_side = std::count_if(boundary.half_branches.begin(), boundary.half_branches.end(),
+                                              [&](const HalfBranch& h) { return h.side == boundary.incoming; });
+  const int here = 1 + static_cast<int>(on_incoming_side);
+  const int there = static_cast<int>(boundary.half_branches.size()) + 1 - here;
+  s.detail = boundary_name(here, there, passages);
+  for (size_t k = 1; k < boundary.half_branches.size(); ++k) {
+    const HalfBranch& h = boundary.half_branches[k];
+    s.others.push_back({.value = h.value, .state = h.state, .arc = h.arc});
+  }
+  const auto turns = [](const SetPassage& p) { return p.how == "complex"; };
+  if (!s.crosses || std::any_of(passages.begin(), passages.end(), turns)) {
+    if (const std::optional<OrbitOptions> cycle = cycle_beside(l, boundary))
+      s.detail += fmt::format(", {} cycle is born", cycle->backward ? "an unstable" : "a stable");
+  }
+  return s;
+}
+
+std::string boundary_name(int here, int beyond, const std::vector<SetPassage>& passages) {
+  std::string name = beyond > 0 ? "persistence" : "nonsmooth fold";
+  bool zero = false, complex = false;
+  for (const SetPassage& p : passages) (p.how == "complex" ? complex : zero) = true;
+  const bool pitchfork = std::minmax(here, beyond) == std::minmax(1, 3);
+  if (pitchfork && complex) return name + ", discontinuous Hopf-pitchfork";
+  if (complex) name += ", discontinuous Hopf";
+  if (pitchfork) return name + ", discontinuous pitchfork";
+  if (here == 2 && beyond == 2) return name + ", discontinuous transcritical";
+  if (here == 2 && beyond == 0) return zero ? name + ", discontinuous fold" : name;
+  if (here == 1 && beyond == 1) return name;
+  return name + fmt::format(", {} half-branches on this side and {} beyond", here, beyond);
 }
 
 }  // namespace saltus

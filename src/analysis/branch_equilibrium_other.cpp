@@ -57,8 +57,7 @@ void EquilibriumCurve::begin_at_special(const CurvePoint& first) {
   });
   curve_.emplace(following_, curve_options());
   curve_->refresh_scale();
-  book_.branch.points.clear();
-  book_.branch.special.clear();
+  book_.clear();
   if (!sought_) {
     book_.not_found("special",
                     fmt::format("the special point '{}' is not found again near its place", options_.seek->type));
@@ -92,33 +91,40 @@ void EquilibriumCurve::follow_other(const Located& l) {
     follow_born(l);
     return;
   }
-  if (options_.seek->type == "boundary-equilibrium") {
-    (void)pass(l);
-    if (!book_.branch.special.empty() && !book_.branch.special.front().others.empty()) {
-      const SpecialPoint::Other other = book_.branch.special.front().others.front();
-      book_.branch.points.clear();
-      book_.branch.special.clear();
-      begin(other.arc, other.state);
-      Vec z(n() + 1);
-      z << column_at(other.state.data(), n()), other.value;
-      if (const std::optional<CurvePoint> first = curve_->start(z)) {
-        both_ways(*first);
-        return;
-      }
-    }
-    if (const std::optional<OrbitOptions> cycle = cycle_beside(l)) {
-      BranchOptions options = options_;
-      options.seek.reset();
-      book_.branch = follow_orbit(model_, *cycle, options);
-      return;
-    }
-  }
+  if (options_.seek->type == "boundary-equilibrium" && follow_from_boundary(l)) return;
+  book_.clear();
   book_.not_found("special", fmt::format("no other branch begins at this point of type '{}'", options_.seek->type));
-  book_.branch.points.clear();
-  book_.branch.special.clear();
 }
 
-std::optional<OrbitOptions> EquilibriumCurve::cycle_beside(const Located& l) {
+bool EquilibriumCurve::follow_from_boundary(const Located& l) {
+  const Boundary boundary = boundary_at(l);
+  const size_t wanted = at(options_.seek->other),
+               others = boundary.half_branches.empty() ? 0 : boundary.half_branches.size() - 1;
+  if (wanted < others) return follow_half_branch(l, boundary.half_branches[wanted + 1]);
+  if (wanted > others) return false;
+  const std::optional<OrbitOptions> cycle = cycle_beside(l, boundary);
+  if (!cycle) return false;
+  BranchOptions options = options_;
+  options.seek.reset();
+  book_.branch = follow_orbit(model_, *cycle, options);
+  return true;
+}
+
+bool EquilibriumCurve::follow_half_branch(const Located& l, const HalfBranch& half) {
+  arc_ = half.arc;
+  basis_.resize(0, 0);
+  curve_->refresh_scale();
+  Vec z(n() + 1);
+  z << column_at(half.state.data(), n()), half.value;
+  std::optional<CurvePoint> first = curve_->start(z);
+  if (!first) return false;
+  if (first->last_slope() * (half.value - l.point.last()) < 0) first = first->reversed();
+  book_.clear();
+  book_.one_way(told(*first), [&] { return walk(*first, 1); });
+  return true;
+}
+
+std::optional<OrbitOptions> EquilibriumCurve::cycle_beside(const Located& l, const Boundary& boundary) {
   if (!model_.autonomous() || n() < 2) return std::nullopt;
   const double value = l.point.last(), range = options_.high - options_.low;
   for (const bool backward : {false, true}) {
@@ -129,7 +135,8 @@ std::optional<OrbitOptions> EquilibriumCurve::cycle_beside(const Located& l) {
         OrbitOptions o{.run = start_.run, .backward = backward, .most_returns = 300};
         o.run.parameters = parameter_values(
             model_, std::vector<GivenParameter>{{options_.parameter, value + side * distance * range}});
-        o.run.initial = state_of(l.point.z);
+        const Vec start = column_at(l.point.z.data(), n()) + beside(l, boundary, distance * range);
+        o.run.initial.assign(start.begin(), start.end());
         o.run.progress = [calls = 0](double) mutable { return ++calls < 200; };
         const Orbit orbit = try_orbit(program_, o);
         if (!orbit.found) break;
@@ -145,6 +152,23 @@ std::optional<OrbitOptions> EquilibriumCurve::cycle_beside(const Located& l) {
     }
   }
   return std::nullopt;
+}
+
+Vec EquilibriumCurve::beside(const Located& l, const Boundary& boundary, double distance) {
+  const std::vector<double> x = state_of(l.point.z);
+  const Vec sizes = scale_.head(n());
+  double apart = 0;  // in units of the sizes
+  for (const Guard& g : boundary.zero) {
+    const Variation::GuardSlope slope = variation_.guard(g, arc_, x, time(), directions_);
+    const double steepness = slope.by_state.cwiseProduct(sizes).norm();
+    if (steepness > 0) apart = std::max(apart, std::abs(slope.by_parameter[0]) * distance / steepness);
+  }
+  for (const HalfBranch& h : boundary.half_branches) {
+    const Vec moved = (column_at(h.state.data(), n()) - column_at(x.data(), n())).cwiseQuotient(sizes);
+    apart = std::max(apart, moved.norm() * distance / std::abs(h.value - l.point.last()));
+  }
+  const Vec askew = Vec::LinSpaced(n(), 1.0, 1.7).normalized();
+  return 2 * apart * askew.cwiseProduct(sizes);
 }
 
 double EquilibriumCurve::extent_of(const Orbit& orbit) {

@@ -436,9 +436,9 @@ Passage OrbitCurve::pass(const Located& l) {
     if (before.infinite || after.infinite) {
       s.detail += ", the multiplier is infinite on one side (square root)";
     } else if (before.matrix.rows() == after.matrix.rows()) {
-      s.crosses = circle_passages(before.matrix, after.matrix, squared);
-      std::vector<std::string> roots = squared ? circle_passages(before.matrix, after.matrix, false) : *s.crosses;
-      for (const std::string& c : roots) {
+      const std::vector<SetPassage> passages = circle_passages(before.matrix, after.matrix, squared);
+      s.set_crosses(passages);
+      for (const auto& [q, c] : squared ? circle_passages(before.matrix, after.matrix, false) : passages) {
         if (c == "+1") s.detail += ", discontinuous fold";
         if (c == "-1") s.detail += squared ? ", discontinuous symmetry breaking" : ", discontinuous flip";
         if (c == "complex") s.detail += ", discontinuous torus";

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "analysis/divisors.hpp"
+#include "analysis/thresholds.hpp"
 #include "base/index.hpp"
 #include "flow/jacobian.hpp"
 #include "flow/variation.hpp"
@@ -13,15 +15,14 @@
 namespace saltus {
 namespace {
 
-/// Directions with a smaller share of the largest singular value are free.
-constexpr double free_share = 1e-9;
-/// An equilibrium in the mode of the start counts before one of a neighbouring mode that is not nearer by this factor.
-constexpr double much_nearer = 0.1;
-
 class Search {
  public:
   Search(const Program& program, const EquilibriumOptions& options)
-      : program_(program), model_(program.model()), options_(options.run), variation_(program, options.run) {}
+      : program_(program),
+        model_(program.model()),
+        options_(options.run),
+        variation_(program, options.run),
+        divisors_(program.model()) {}
 
   Equilibrium find() {
     Equilibrium best;
@@ -32,6 +33,11 @@ class Search {
     run.keep_events = false;
     const Trajectory end = simulate(program_, run);
     if (try_from(end.end.state, best)) return rest_of(std::move(best));
+    if (!undefined_.empty()) {
+      best.why = "undefined";
+      best.message = undefined_;
+      return best;
+    }
     best.message = fmt::format(
         "no equilibrium near the initial values or the end of the run (residual {:.2g}); start nearer to it with -x",
         best.residual);
@@ -127,7 +133,7 @@ class Search {
       double residual = 0;
       const bool solved = newton(modes[k], y, residual);
       if (best.residual == 0 || residual < best.residual) best.residual = residual;
-      if (!solved || !admissible(modes[k], y)) continue;
+      if (!solved || !admissible(modes[k], y) || is_undefined(modes[k], x, y)) continue;
       double distance =
           (k == 0 ? much_nearer : 1.0) * (column_at(y.data(), ix(y.size())) - column_at(x.data(), ix(x.size()))).norm();
       if (mode && !(distance < nearest)) continue;
@@ -205,6 +211,24 @@ class Search {
       }
     }
     return residual < 1e-10;
+  }
+
+  /// Whether the rates are 0/0 where Newton's method leads from a start; then a message says why.
+  bool is_undefined(const Arc& arc, const std::vector<double>& start, const std::vector<double>& x) {
+    Vec r;
+    Mat J;
+    if (!equations(arc, x, r, J)) return true;
+    const Vec step = -Orthogonal(J, singular_share).solve(r);  // slopes by what divides are infinite there
+    std::vector<double> next = x;
+    for (size_t i = 0; i < x.size(); ++i) next[i] += step[ix(i)];
+    const std::optional<std::string> divisor = divisors_.vanishing(options_.parameters, options_.from, start, x, next);
+    if (!divisor) return false;
+    undefined_ = fmt::format(
+        "the rates are 0/0 where Newton's method leads: '{}' vanishes there, which is no equilibrium of the model; "
+        "start "
+        "nearer to another one with -x",
+        *divisor);
+    return true;
   }
 
   static bool small(const Vec& r, const Mat& J, double size) {
@@ -316,6 +340,8 @@ class Search {
   RunOptions options_;
   Variation variation_;
   RateJacobian jacobian_;
+  Divisors divisors_;
+  std::string undefined_;  ///< why a solution of the equations is none of the model; empty: there was none
 };
 
 }  // namespace

@@ -18,6 +18,10 @@
 
 namespace saltus {
 
+/// The name of a boundary equilibrium from the number of its half-branches on the side from which it is met and beyond,
+/// and from the passages of the set of its one-sided matrices through the imaginary axis (Leine 2000, chapter 5).
+std::string boundary_name(int here, int beyond, const std::vector<SetPassage>& passages);
+
 /// A guard at an equilibrium: the sign it must have, its value.
 struct GuardValue {
   Guard guard;
@@ -65,6 +69,22 @@ class EquilibriumCurve {
   bool add(SpecialPoint s);
   bool special(const Located& l);
 
+  /// Equilibria on one side of a boundary equilibrium, in one mode.
+  struct HalfBranch {
+    Arc arc;
+    double side = 0;  ///< sign of the parameter's change from the place on
+    double turn = 0;  ///< how far its direction is from that of the incoming one
+    std::vector<double> state;
+    double value = 0;
+  };
+  /// Where guards of an equilibrium are zero: all half-branches but the one it was met along, the one that goes on
+  /// first.
+  struct Boundary {
+    double incoming = 0;  ///< side from which it was met
+    std::vector<Guard> zero;
+    std::vector<HalfBranch> half_branches{};
+  };
+
   // ---- from a special point -----------------------------------------------------------------------------------------
 
   void begin_at_special(const CurvePoint& first);
@@ -73,7 +93,11 @@ class EquilibriumCurve {
   void follow_other(const Located& l);
   /// A cycle that is born where an equilibrium meets a boundary: one that runs settle on, forward or backward, and
   /// whose size grows in proportion to the distance from there.
-  std::optional<OrbitOptions> cycle_beside(const Located& l);
+  std::optional<OrbitOptions> cycle_beside(const Located& l, const Boundary& boundary);
+  /// A displacement from there that grows in proportion to the distance and is as large as what moves apart.
+  Vec beside(const Located& l, const Boundary& boundary, double distance);
+  bool follow_from_boundary(const Located& l);
+  bool follow_half_branch(const Located& l, const HalfBranch& half);
   static double extent_of(const Orbit& orbit);
   /// The cycles born at a Hopf point.
   void follow_born(const Located& l);
@@ -92,6 +116,11 @@ class EquilibriumCurve {
   /// All modes in which what is at zero here has another letter.
   std::vector<Arc> neighbours(const std::vector<Guard>& zero) const;
   bool admissible(const Arc& arc, const std::vector<double>& x);
+  std::vector<Guard> zero_guards(const Located& l);
+  Boundary boundary_at(const Located& l);
+  /// Nothing but letters changes: a surface that does nothing near by.
+  bool passes_unnoticed(const Located& l, const Boundary& boundary);
+  SpecialPoint boundary_point(const Located& l, const Boundary& boundary);
   Passage pass(const Located& l);
 
   Program program_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 namespace saltus {
 namespace {
@@ -48,11 +49,11 @@ constexpr int passage_samples = 400;  ///< of the interval between two matrices,
 /// Passages between q0 and q1: how many more lie beyond, and as what they pass.
 template <class Counts>
 void passages(const std::function<Spectrum(double)>& at, const Counts& beyond, double q0, double q1, int depth,
-              std::vector<Complex>& out, const std::function<Complex(const Spectrum&)>& nearest) {
+              std::vector<std::pair<double, Complex>>& out, const std::function<Complex(const Spectrum&)>& nearest) {
   const int a = total(beyond(at(q0))), b = total(beyond(at(q1)));
   if (a == b) return;
   if (depth == 0) {
-    out.push_back(nearest(at(0.5 * (q0 + q1))));
+    out.emplace_back(0.5 * (q0 + q1), nearest(at(0.5 * (q0 + q1))));
     return;
   }
   const double middle = 0.5 * (q0 + q1);
@@ -225,8 +226,8 @@ bool on_circle(const Spectrum& m) {
                      [](const Complex& z) { return !is_real(z) && std::abs(std::abs(z) - 1) <= 1e-5; });
 }
 
-std::vector<std::string> circle_passages(const Mat& A, const Mat& B, bool squared) {
-  std::vector<std::string> out;
+std::vector<SetPassage> circle_passages(const Mat& A, const Mat& B, bool squared) {
+  std::vector<SetPassage> out;
   if (!A.allFinite() || !B.allFinite()) return out;
   const auto at = [&](double q) {
     Spectrum s = spectrum_of((1 - q) * A + q * B);
@@ -240,28 +241,29 @@ std::vector<std::string> circle_passages(const Mat& A, const Mat& B, bool square
       return std::abs(std::abs(a) - 1) < std::abs(std::abs(b) - 1);
     });
   };
-  std::vector<Complex> found;
+  std::vector<std::pair<double, Complex>> found;
   for (int k = 0; k < passage_samples; ++k)
     passages(at, outside_circle, static_cast<double>(k) / passage_samples, static_cast<double>(k + 1) / passage_samples,
              30, found, nearest);
-  for (const Complex& z : found) out.push_back(!is_real(z) ? "complex" : z.real() > 0 ? "+1" : "-1");
+  for (const auto& [q, z] : found) out.push_back({q, !is_real(z) ? "complex" : z.real() > 0 ? "+1" : "-1"});
   return out;
 }
 
-std::vector<std::string> axis_passages(const Mat& A, const Mat& B) {
-  std::vector<std::string> out;
+std::vector<SetPassage> axis_passages(const Mat& A, const Mat& B) {
+  std::vector<SetPassage> out;
   if (!A.allFinite() || !B.allFinite() || A.rows() != B.rows()) return out;
   const auto at = [&](double q) { return spectrum_of((1 - q) * A + q * B); };
   const auto nearest = [](const Spectrum& s) {
     return *std::min_element(
         s.begin(), s.end(), [](const Complex& a, const Complex& b) { return std::abs(a.real()) < std::abs(b.real()); });
   };
-  std::vector<Complex> found;
+  std::vector<std::pair<double, Complex>> found;
   for (int k = 0; k < passage_samples; ++k)
     passages(at, right_of_axis, static_cast<double>(k) / passage_samples, static_cast<double>(k + 1) / passage_samples,
              30, found, nearest);
-  for (const Complex& z : found)
-    out.push_back(std::abs(z.imag()) > 1e-9 * (1e-300 + std::abs(z)) && std::abs(z.imag()) > 1e-9 ? "complex" : "0");
+  for (const auto& [q, z] : found)
+    out.push_back(
+        {q, std::abs(z.imag()) > 1e-9 * (1e-300 + std::abs(z)) && std::abs(z.imag()) > 1e-9 ? "complex" : "0"});
   return out;
 }
 

@@ -45,10 +45,14 @@ double cosine_of_pair(const Spectrum& multipliers);
 double torus_test(const Spectrum& multipliers);
 bool on_circle(const Spectrum& multipliers);
 
-/// The eigenvalues of (1-q) A + q B, q from 0 to 1: every passage through the unit circle as "+1", "-1" or "complex",
-/// in order. `squared`: of a half map, whose square counts.
-std::vector<std::string> circle_passages(const Mat& A, const Mat& B, bool squared);
+/// A passage of an eigenvalue of (1-q) A + q B, q from 0 to 1.
+struct SetPassage {
+  double q = 0;
+  std::string how;
+};
+/// Through the unit circle: "+1", "-1" or "complex", in order. `squared`: of a half map, whose square counts.
+std::vector<SetPassage> circle_passages(const Mat& A, const Mat& B, bool squared);
 /// Through the imaginary axis: "0" or "complex".
-std::vector<std::string> axis_passages(const Mat& A, const Mat& B);
+std::vector<SetPassage> axis_passages(const Mat& A, const Mat& B);
 
 }  // namespace saltus

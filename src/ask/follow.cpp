@@ -45,6 +45,7 @@ std::map<std::string, int> labels_of(const std::vector<Branch>& branches) {
 void follow_all(const Model& model, const OrbitOptions& start, const BranchOptions& options, Observing& watch,
                 std::vector<Branch>& found) {
   constexpr size_t most = 16;
+  constexpr int most_half_branches = 16;
   std::vector<std::pair<std::string, double>> done;
   const auto kind = [](const SpecialPoint& s) { return s.counted_twice ? "counted twice" : s.type; };
   // A branch of double period ends where one that is known flips, a branch of cycles where they are born.
@@ -78,12 +79,17 @@ void follow_all(const Model& model, const OrbitOptions& start, const BranchOptio
       there.returns = 0;
       there.time = s.near_period;
       BranchOptions begin = options;
-      begin.seek = {s.type, s.values[0]};
-      begin.labels = labels_of(found);
-      Branch next = from.equilibria ? follow_equilibrium(model, {there.run}, begin) : follow_orbit(model, there, begin);
-      if (!next.found) continue;
-      note_ends(next);
-      found.push_back(std::move(next));
+      // Several half-branches may begin where a guard of an equilibrium is zero.
+      const int most_here = from.equilibria && s.type == "boundary-equilibrium" ? most_half_branches : 1;
+      for (int other = 0; other < most_here && found.size() < most; ++other) {
+        begin.seek = {s.type, s.values[0], other};
+        begin.labels = labels_of(found);
+        Branch next =
+            from.equilibria ? follow_equilibrium(model, {there.run}, begin) : follow_orbit(model, there, begin);
+        if (!next.found) break;
+        note_ends(next);
+        found.push_back(std::move(next));
+      }
     }
   }
 }

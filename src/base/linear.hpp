@@ -55,6 +55,7 @@ class Orthogonal {
 
  private:
   Index rank_;
+  double size_;       // power of two by which A was divided
   Mat left_, right_;  // reflections below triangles: of A with columns exchanged; of the rank rows found, transposed
   Vec left_scales_, right_scales_;
   std::vector<Index> order_;  // column i of left_ is column order_[i] of A
@@ -69,8 +70,8 @@ struct Qr {
 };
 Qr qr(const Mat& A);
 
-/// Eigenvalues of a matrix that need not be symmetric; pairs of complex ones lie side by side. Not numbers if A has
-/// others.
+/// Eigenvalues of a matrix that need not be symmetric, balanced first, so that units of states do not matter; pairs of
+/// complex ones lie side by side. Not numbers if A has others.
 ComplexVec eigenvalues(const Mat& A);
 
 /// A x = b for a sparse square A. Matrices of one pattern share its analysis.

@@ -9,6 +9,24 @@
 namespace saltus {
 namespace {
 
+/// Rows and columns multiplied by powers of two and divided by them, so that row i is about as long as column i: the
+/// eigenvalues stay bitwise, and states in different units no longer spoil each other's (Osborne 1960; Parlett and Reinsch
+/// 1969; in the 2-norm with the diagonal, so that small rows are not blown up, James, Langou and Lowery 2014).
+void balance(Mat& A) {
+  constexpr double worth = 0.95;  // a step that shortens row and column by less is not taken
+  for (bool again = true; again;) {
+    again = false;
+    for (Index i = 0; i < A.rows(); ++i) {
+      const double column = A.col(i).norm(), row = A.row(i).norm();
+      if (column == 0 || row == 0 || !std::isfinite(column * row)) continue;
+      const double by = std::exp2(std::round(std::log2(row / column) / 2));
+      if (std::hypot(column * by, row / by) >= worth * std::hypot(column, row)) continue;
+      A.col(i) *= by, A.row(i) *= 1 / by;
+      again = true;
+    }
+  }
+}
+
 /// Zeros below the first subdiagonal, the eigenvalues kept.
 void reduce_to_hessenberg(Mat& A) {
   const Index n = A.rows();
@@ -150,6 +168,7 @@ ComplexVec eigenvalues(const Mat& A) {
   const size_t count = ux(A.rows());
   if (size == 0) return ComplexVec(count);
   Mat H = A / size;
+  balance(H);
   reduce_to_hessenberg(H);
   FrancisIteration iteration(H);
   if (!H.allFinite() || !iteration.run()) return ComplexVec(count, std::numeric_limits<double>::quiet_NaN());

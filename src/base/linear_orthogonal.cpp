@@ -45,7 +45,14 @@ struct Pivoted {
   std::vector<Index> order;
   Index reflections;  ///< those behind have columns that are zero but for rounding
   Index rank;
+  double size;  ///< a power of two by which A has been divided: squares of its entries are then within range
 };
+
+/// The power of two next to the largest entry, 1 for a matrix of zeros or of what is no number.
+double binary_size(const Mat& A) {
+  const double largest = A.size() == 0 ? 0 : A.max_abs();
+  return largest > 0 && std::isfinite(largest) ? std::exp2(std::max(-1022, std::ilogb(largest))) : 1;
+}
 
 /// The norm of the rest of a column follows from the last one, until too little of it is left (LAPACK working note
 /// 176).
@@ -62,10 +69,11 @@ struct ColumnNorm {
   }
 };
 
-Pivoted pivoted(Mat A, double threshold) {
+Pivoted pivoted(const Mat& A, double threshold) {
   constexpr double epsilon = std::numeric_limits<double>::epsilon();
   const Index n = A.rows(), size = std::min(n, A.cols());
-  Pivoted out{.A = std::move(A), .scales = Vec(size), .order = {}, .reflections = size, .rank = 0};
+  const double unit = binary_size(A);
+  Pivoted out{.A = A / unit, .scales = Vec(size), .order = {}, .reflections = size, .rank = 0, .size = unit};
   out.order.resize(static_cast<size_t>(out.A.cols()));
   std::iota(out.order.begin(), out.order.end(), Index{0});
   std::vector<ColumnNorm> norms;
@@ -105,7 +113,7 @@ Pivoted pivoted(Mat A, double threshold) {
 
 Orthogonal::Orthogonal(const Mat& A, double threshold) {
   Pivoted found = pivoted(A, threshold);
-  rank_ = found.rank;
+  rank_ = found.rank, size_ = found.size;
   left_ = std::move(found.A), left_scales_ = std::move(found.scales), order_ = std::move(found.order);
   if (rank_ == left_.cols()) return;
   right_ = Mat::Zero(left_.cols(), rank_);
@@ -117,7 +125,7 @@ Orthogonal::Orthogonal(const Mat& A, double threshold) {
 
 Vec Orthogonal::solve(const Vec& b) const {
   const Index n = left_.rows(), columns = left_.cols();
-  Vec c = b, y = Vec::Zero(columns), x(columns);
+  Vec c = b / size_, y = Vec::Zero(columns), x(columns);
   for (Index k = 0; k < rank_; ++k) reflect(&left_(k, k), left_scales_[k], &c[k], n - k);
   if (rank_ == columns) {
     for (Index k = columns - 1; k >= 0; --k) {
@@ -151,11 +159,12 @@ Mat null_space(const Mat& A, double threshold) {
 
 Qr qr(const Mat& A) {
   const Index n = A.rows(), columns = A.cols();
-  Mat factors = A;
+  const double size = binary_size(A);
+  Mat factors = A / size;
   const Vec scales = triangularise(factors);
   Qr out{.Q = Mat::Identity(n, columns), .R = Mat::Zero(columns, columns)};
   for (Index j = 0; j < columns; ++j) {
-    for (Index i = 0; i <= j; ++i) out.R(i, j) = factors(i, j);
+    for (Index i = 0; i <= j; ++i) out.R(i, j) = factors(i, j) * size;
     for (Index k = scales.size() - 1; k >= 0; --k) reflect(&factors(k, k), scales[k], &out.Q(k, j), n - k);
   }
   return out;

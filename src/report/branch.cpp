@@ -164,6 +164,7 @@ class BranchJson {
       spectrum(branch, s.spectrum, "");
       if (s.after) spectrum(branch, *s.after, "_after");
       if (s.crosses) json_.key("crosses").value(std::span<const std::string>(*s.crosses));
+      if (!s.crosses_at.empty()) json_.key("crosses_at").value(std::span<const double>(s.crosses_at));
       if (s.persists) json_.member("persists", *s.persists);
       signature(s.signature);
       json_.member("detail", s.detail).end();

@@ -108,6 +108,106 @@ x = 0
   for (const BranchPoint& p : b.points) EXPECT_NEAR(p.state[0], 0, 1e-12);
 }
 
+/// The eigenvalues of all half-branches that begin at the boundary equilibrium mu = 0, but the one that comes there.
+std::vector<std::pair<double, Spectrum>> half_branches(const Model& model, BranchOptions options) {
+  std::vector<std::pair<double, Spectrum>> out;
+  for (int other = 0; other < 10; ++other) {
+    options.seek = {"boundary-equilibrium", 0.0, other};
+    const Branch b = follow_equilibrium(model, {run_of(model)}, options);
+    if (!b.found || !b.equilibria) break;
+    out.emplace_back(b.points.back().values[0], b.points.back().spectrum);
+  }
+  return out;
+}
+
+TEST(EquilibriumBranch, HasAllFourHalfBranchesOfATranscriticalKink) {  // Leine 2000, 5.6: x = 0 and x = mu
+  const Model model = read_model_text(R"M(
+equations = "x' = abs(mu/2) - abs(x - mu/2)"
+[parameters]
+mu = -1
+[initial]
+x = 0.01
+)M");
+  const BranchOptions options{.parameter = 0, .low = -1, .high = 1};
+  const Branch b = follow_equilibrium(model, {run_of(model)}, options);  // x = 0
+  ASSERT_EQ(b.special.size(), 1u);
+  EXPECT_NE(b.special[0].detail.find("transcritical"), std::string::npos) << b.special[0].detail;
+  EXPECT_EQ(b.special[0].persists, true);
+  EXPECT_NEAR(b.points.front().spectrum[0].real(), -1, 1e-12);
+  EXPECT_NEAR(b.points.back().spectrum[0].real(), 1, 1e-12);
+  const auto halves = half_branches(model, options);  // x = mu
+  ASSERT_EQ(halves.size(), 2u);
+  for (const auto& [mu, eigenvalues] : halves) EXPECT_NEAR(eigenvalues[0].real(), mu > 0 ? -1 : 1, 1e-12);
+  EXPECT_EQ(halves[0].first, -halves[1].first);
+}
+
+TEST(EquilibriumBranch, HasAllFourHalfBranchesOfASubcriticalPitchforkOfKinks) {  // Leine 2000, eq. 5.22
+  const Model model = read_model_text(R"M(
+equations = "x' = x + abs(x + mu/2) - abs(x - mu/2)"
+[parameters]
+mu = -1
+[initial]
+x = 0.01
+)M");
+  const BranchOptions options{.parameter = 0, .low = -1, .high = 1};
+  const Branch b = follow_equilibrium(model, {run_of(model)}, options);
+  ASSERT_EQ(b.special.size(), 1u);
+  EXPECT_NE(b.special[0].detail.find("discontinuous pitchfork"), std::string::npos) << b.special[0].detail;
+  EXPECT_NEAR(b.points.front().spectrum[0].real(), -1, 1e-12);
+  EXPECT_NEAR(b.points.back().spectrum[0].real(), 3, 1e-12);
+  const auto halves = half_branches(model, options);
+  ASSERT_EQ(halves.size(), 2u);
+  for (const auto& [mu, eigenvalues] : halves) {
+    EXPECT_EQ(mu, -1);
+    EXPECT_NEAR(eigenvalues[0].real(), 1, 1e-12);
+  }
+}
+
+TEST(EquilibriumBranch, HasAllHalfBranchesAndTheCycleOfAHopfPitchforkOfKinks) {  // Leine 2000, eq. 5.14
+  const Model model = read_model_text(R"M(
+equations = """
+  x1' = x2
+  x2' = -x1 + abs(x1 + mu) - abs(x1 - mu) - x2 - abs(x2 + mu) + abs(x2 - mu)
+"""
+[parameters]
+mu = -1
+[initial]
+x1 = 0.1
+x2 = 0
+)M");
+  BranchOptions options{.parameter = 0, .low = -1, .high = 1};
+  const Branch b = follow_equilibrium(model, {run_of(model)}, options);
+  ASSERT_EQ(b.special.size(), 1u);
+  const SpecialPoint& kink = b.special[0];
+  EXPECT_NE(kink.detail.find("Hopf-pitchfork, a stable cycle is born"), std::string::npos) << kink.detail;
+  // Leine's set has the trace 1 - 4q and the determinant 3 - 4q.
+  ASSERT_EQ(kink.crosses_at.size(), 2u);
+  EXPECT_NEAR(kink.crosses_at[0], 0.25, 1e-8);
+  EXPECT_NEAR(kink.crosses_at[1], 0.75, 1e-8);
+  EXPECT_EQ(*kink.crosses, (std::vector<std::string>{"complex", "0"}));
+  const Spectrum &here = b.points.front().spectrum, &beyond = b.points.back().spectrum;
+  EXPECT_NEAR(here[0].real(), 0.5, 1e-12);
+  EXPECT_NEAR(here[0].imag(), std::sqrt(11.0) / 2, 1e-12);
+  EXPECT_NEAR(beyond[0].real(), (std::sqrt(13.0) - 3) / 2, 1e-12);
+  EXPECT_NEAR(beyond[1].real(), (-std::sqrt(13.0) - 3) / 2, 1e-12);
+  const auto halves = half_branches(model, options);
+  ASSERT_EQ(halves.size(), 2u);
+  for (const auto& [mu, eigenvalues] : halves) {
+    EXPECT_EQ(mu, 1);
+    EXPECT_NEAR(eigenvalues[0].real(), (std::sqrt(5.0) - 3) / 2, 1e-12);
+    EXPECT_NEAR(eigenvalues[1].real(), (-std::sqrt(5.0) - 3) / 2, 1e-12);
+  }
+  options.seek = {"boundary-equilibrium", 0.0, 2};
+  const Branch cycles = follow_equilibrium(model, {run_of(model)}, options);
+  ASSERT_TRUE(cycles.found) << cycles.message;
+  EXPECT_FALSE(cycles.equilibria);
+  EXPECT_TRUE(cycles.points.front().values[0] == -1 || cycles.points.back().values[0] == -1);
+  for (const BranchPoint& p : cycles.points) {
+    if (!p.label.empty()) continue;
+    EXPECT_NEAR(p.period, 4.03106217189359, 1e-9);
+  }
+}
+
 // Friction under a weight that a contact bears: force and sigma multiply each other. Piiroinen & Kuznetsov 2008 with
 // F = 10 mu, 1/omega = 3: at F = 0.4 the multiplier that they share.
 TEST(OrbitBranch, OfFrictionUnderAContactForceIsThatOfAGivenForce) {

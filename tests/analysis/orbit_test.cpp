@@ -423,6 +423,61 @@ TEST(Equilibrium, IsNoneWhereTimeMovesIt) {
   EXPECT_NEAR(find_equilibrium(at_rest, {run_of(at_rest.model())}).state.at(0), 1, 1e-12);
 }
 
+// A whirling shaft in polar coordinates: r' = u, and the angle's speed divides by r. Without damping of the fluid the
+// circle r^2 = (p^2/4 - 1)/b goes round with Om = p/2.
+constexpr const char* polar = R"M(
+equations = """
+  r' = u
+  u' = Om^2*r - d*(u + 0) - (1 + b*r^2)*r
+  Om' = -d*(Om - p/2)*r/r1 - 2*u*Om/r1
+  r1 = r
+"""
+[parameters]
+p = 3
+b = 0.5
+d = 0.2
+[initial]
+r = 0.2
+u = 0
+Om = 1.4
+)M";
+
+TEST(Equilibrium, IsSoughtElsewhereWhereADivisorVanishes) {
+  const Model model = read_model_text(polar);
+  const Equilibrium rest = find_equilibrium(Program(model), {run_of(model, 200)});
+  ASSERT_EQ(rest.kind, Equilibrium::Kind::equilibrium) << rest.message;
+  EXPECT_NEAR(rest.state[0], std::sqrt((9.0 / 4 - 1) / 0.5), 1e-10);
+  EXPECT_NEAR(rest.state[2], 1.5, 1e-10);
+}
+
+TEST(Equilibrium, IsNoneWhereItsRatesAreZeroOverZero) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = -x - y - 2*x/r*min(r, 1)
+  y' = x - y - 2*y/r*min(r, 1)
+  r = sqrt(x^2 + y^2)
+"""
+[initial]
+x = 0.3
+y = 0
+)M");
+  const Equilibrium rest = find_equilibrium(Program(model), {run_of(model)});
+  EXPECT_EQ(rest.kind, Equilibrium::Kind::none);
+  EXPECT_EQ(rest.why, "undefined");
+  EXPECT_NE(rest.message.find("'r' vanishes"), std::string::npos) << rest.message;
+}
+
+TEST(Equilibrium, NearTheZeroOfADivisorIsThere) {  // 1 + 1e-9/x: x = 1e-9, with the eigenvalue 1/1e-9
+  const Model model = read_model_text(R"M(
+equations = "x' = 1 - 1e-9/x"
+[initial]
+x = 1.5e-9
+)M");
+  const Equilibrium rest = find_equilibrium(Program(model), {run_of(model, 1e-10)});
+  ASSERT_EQ(rest.kind, Equilibrium::Kind::equilibrium) << rest.message;
+  EXPECT_NEAR(rest.eigenvalues[0].real() / 1e9, 1, 1e-9);
+}
+
 TEST(Equilibrium, OfASlidingFieldHasOneEigenvalueLess) {
   const Equilibrium e =
       rest_of("equations = \"\"\"\n  x' = y - 2*sign(x)\n  y' = 1 - 3*y\n\"\"\"\n[initial]\nx = 0\ny = 0\n");

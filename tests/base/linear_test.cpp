@@ -102,6 +102,20 @@ TEST(Orthogonal, GivesTheShortestSolutionOfASingularSystem) {
   EXPECT_LT((factors.pseudo_inverse() * b - x).norm(), 1e-13);
 }
 
+TEST(Orthogonal, HasTheRankOfEntriesWhoseSquaresAreOutOfRange) {
+  for (const double size : {1e-300, 1e-200, 1e-160, 1e160, 1e200, 1e300}) {
+    const Mat A = size * rank_two;
+    const Orthogonal factors(A, 1e-12);
+    EXPECT_EQ(factors.rank(), 2) << size;
+    const Vec x = Orthogonal(rank_two, 1e-12).solve(Vec{1, -1, 0});
+    EXPECT_LT((factors.solve(Vec{size, -size, 0}) - x).norm(), 1e-13) << size;
+    EXPECT_EQ(null_space(A, 1e-12).cols(), 1) << size;
+    EXPECT_EQ(Orthogonal(size * regular).rank(), 3) << size;
+    const Qr both = qr(size * regular);
+    EXPECT_LT(((1 / size) * (both.Q * both.R) - regular).norm(), 1e-13) << size;
+  }
+}
+
 TEST(Orthogonal, GivesThePseudoInverseOfAnyShapeAndRank) {  // the four conditions of Penrose
   struct Shape {
     int rows, columns, rank;
@@ -193,6 +207,48 @@ TEST(Eigenvalues, AreKeptBySimilarity) {
   EXPECT_LT(mismatch(eigenvalues(Q * D * Q.transpose()), wanted), 1e-14);
   const Mat X = scattered(8, 8, 2);
   EXPECT_LT(mismatch(eigenvalues(X * D * Lu(X).inverse()), wanted), 1e-13 / Lu(X).rcond());
+}
+
+/// Q R Q' for a reflection Q and a block diagonal R: a normal matrix, whose eigenvalues are as exact as its entries.
+Mat normal_matrix(const std::vector<std::complex<double>>& pairs, int seed) {
+  const int n = 2 * static_cast<int>(pairs.size());
+  Mat R = Mat::Zero(n, n);
+  for (int k = 0; k < n / 2; ++k) {
+    const std::complex<double> z = pairs[static_cast<size_t>(k)];
+    R(2 * k, 2 * k) = R(2 * k + 1, 2 * k + 1) = z.real();
+    R(2 * k, 2 * k + 1) = z.imag(), R(2 * k + 1, 2 * k) = -z.imag();
+  }
+  Vec v = scattered(n, 1, seed);
+  v /= v.norm();
+  const Mat Q = Mat::Identity(n, n) - 2 * v * v.transpose();
+  return Q * R * Q.transpose();
+}
+
+TEST(Eigenvalues, DoNotDependOnTheUnitsOfStates) {
+  std::mt19937 engine(5);
+  const auto uniform = [&] { return 2.0 * engine() / 4294967295.0 - 1; };
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::complex<double>> pairs;
+    ComplexVec wanted;
+    for (int k = 0; k < 1 + round % 6; ++k) {
+      pairs.push_back({-0.02 - std::abs(uniform()), uniform()});
+      wanted.push_back(pairs.back()), wanted.push_back(std::conj(pairs.back()));
+    }
+    Mat A = normal_matrix(pairs, round);
+    for (Index i = 0; i < A.rows(); ++i) {
+      const double unit = std::pow(10.0, 6 * uniform());  // spread by up to 1e12
+      A.row(i) *= unit, A.col(i) *= 1 / unit;
+    }
+    const ComplexVec values = eigenvalues(A);
+    EXPECT_LT(mismatch(values, wanted), 1e-10) << round;
+    for (const std::complex<double>& z : values) EXPECT_LT(z.real(), 0) << round;
+  }
+}
+
+TEST(Eigenvalues, OfReducibleMatricesInMixedUnits) {  // two triangles of blocks: balancing comes to an end
+  Mat A = Mat::Zero(4, 4);
+  A << -1, 1e6, 1e9, 3e-8, -1e-6, -1, 5, 1e7, 0, 0, -2, 1e-9, 0, 0, -1e9, -2;
+  EXPECT_LT(mismatch(eigenvalues(A), {{-1, 1}, {-1, -1}, {-2, 1}, {-2, -1}}), 1e-10);
 }
 
 TEST(Eigenvalues, OfManyRowsHaveTheMatrixsTraces) {

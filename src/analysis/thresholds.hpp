@@ -1,0 +1,30 @@
+// Tolerances that decide something about orbits, equilibria and branches. Numbers are shares: of sizes of states, of
+// the range of the parameter, of a period.
+#pragma once
+
+namespace saltus {
+
+// ---- equilibria ----------------------------------------------------------------------------------------------------
+
+/// Directions with a smaller share of the largest singular value of the equations' matrix are free: a set of
+/// equilibria.
+inline constexpr double free_share = 1e-9;
+/// Directions with a smaller share are free by rounding.
+inline constexpr double singular_share = 1e-15;
+/// An equilibrium in the mode of the start counts before one of a neighbouring mode that is not nearer by this factor.
+inline constexpr double much_nearer = 0.1;
+/// A divisor smaller than this share of its value at the start of Newton's method may be zero where that leads.
+inline constexpr double vanishing_divisor = 1e-3;
+/// It is if one more step changes it by more than this share of itself: iterates never arrive at 0/0.
+inline constexpr double moving_divisor = 1e-3;
+
+// ---- boundary equilibria -------------------------------------------------------------------------------------------
+
+/// A guard below this share of its slope counts as zero at a special point.
+inline constexpr double guard_at_zero = 1e-7;
+/// Distance from the boundary, of the range, at which half-branches are found.
+inline constexpr double beside_boundary = 1e-5;
+/// Directions of half-branches that differ by less, in units of the sizes, are one.
+inline constexpr double same_half_branch = 1e-6;
+
+}  // namespace saltus
