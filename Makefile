@@ -12,7 +12,7 @@ help:
 	@echo "make python   build the Python package: build/python"
 	@echo "make test     build, and run all tests"
 	@echo "make bench    build, and run the benchmarks"
-	@echo "make edit     build the program quickly, file by file, for those who change it: build/edit/saltus"
+	@echo "make edit     build the program quickly, in small batches, for those who change it: build/edit/saltus"
 	@echo "make asan     build with sanitizers, and run all tests"
 	@echo "make tsan     build with the thread sanitizer, and run the tests of many runs at once"
 	@echo "make fuzz     build with clang, and feed every reader and 'run' with mutated input"
@@ -25,7 +25,7 @@ program:
 	@cmake --preset release $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log,-DSALTUS_TESTS=OFF)
 	@cmake --build --preset release -j $(JOBS) --target saltus_cli
 
-# The program for those who change it: one file at a time, so that what was not touched is not compiled again.
+# The program for those who change it: ten files at a time, so that little of what was not touched is compiled again.
 edit:
 	@cmake/packages packages.txt build native edit
 	@cmake --preset edit

@@ -10,9 +10,9 @@
 namespace saltus {
 namespace {
 
-bool is_free_of(const Expr& e, SymbolKind kind) {
+bool is_free_of(const Expr& e, SymbolKind unwanted) {
   const std::vector<Expr> nodes = postorder(std::span(&e, 1));
-  return std::none_of(nodes.begin(), nodes.end(), [&](const Expr& n) { return n.is_symbol(kind); });
+  return std::none_of(nodes.begin(), nodes.end(), [&](const Expr& n) { return n.is_symbol(unwanted); });
 }
 
 /// Named quantities replaced by their formulas.
