@@ -1187,7 +1187,7 @@ every = "400e-6"
   const auto flips = of_type(single, "flip");
   ASSERT_EQ(flips.size(), 1u);
   const Branch doubled = begun_at(*flips[0], model, start, range);
-  expect_skipped(doubled, "grazing", 36.3532370640767662, {{-3.27136834994068395, 0}, {-0.141013063531503459, 0}},
+  expect_skipped(doubled, "corner", 36.3532370640767662, {{-3.27136834994068395, 0}, {-0.141013063531503459, 0}},
                  {{-3.00646010993597042, 0}, {-0.153438148552371741, 0}});
   EXPECT_EQ(doubled.points.back().values[0], 40);
 }
