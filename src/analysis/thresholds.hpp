@@ -18,6 +18,12 @@ inline constexpr double vanishing_divisor = 1e-3;
 /// It is if one more step changes it by more than this share of itself: iterates never arrive at 0/0.
 inline constexpr double moving_divisor = 1e-3;
 
+// ---- orbits --------------------------------------------------------------------------------------------------------
+
+/// A state that decays to zero on the way to an orbit is measured by this share of what it was: less is rounding of the
+/// others.
+inline constexpr double beside_transient = 1e-4;
+
 // ---- boundary equilibria -------------------------------------------------------------------------------------------
 
 /// A guard below this share of its slope counts as zero at a special point.
