@@ -112,7 +112,7 @@ void Lowering::solve_rates(const std::vector<Expr>& balances) {
 
 void Lowering::lower_constraints() {
   for (const Constraint& c : model_.constraints) {
-    Gap gap{.gap = formula(c.gap, c.place)};
+    Gap gap{.gap = formula(c.gap, c.place), .joint = c.joint};
     if (c.restitution) gap.restitution = formula(*c.restitution, c.restitution_place);
     form_.gaps.push_back(std::move(gap));
   }
