@@ -253,6 +253,8 @@ bool EquilibriumCurve::special(const Located& l) {
         s.detail = fmt::format("frequency {:.6g}", z.imag());
       }
     }
+    if (const std::optional<double> l1 = lyapunov(l.point.z); l1 && *l1 != 0)
+      s.detail += *l1 < 0 ? ", supercritical" : ", subcritical";
     return add(std::move(s));
   }
   SpecialPoint s = place(l.test.name, l.point, l.before);
@@ -306,6 +308,7 @@ std::string label_letters(const std::string& type) {
                                                               {"pseudo-saddle-node", "PS"},
                                                               {"cusp", "CP"},
                                                               {"bogdanov-takens", "BT"},
+                                                              {"bautin", "GH"},
                                                               {"degenerate", "DG"}};
   for (const auto& [name, letters] : known) {
     if (type == name) return letters;

@@ -13,6 +13,7 @@
 #include "analysis/branch_book.hpp"
 #include "analysis/continuation.hpp"
 #include "analysis/kept_test.hpp"
+#include "analysis/lyapunov.hpp"
 #include "analysis/spectrum.hpp"
 #include "flow/variation.hpp"
 
@@ -108,6 +109,8 @@ class EquilibriumCurve {
   double kept_value(const Vec& z);
   /// Where the curve of a special point is special itself.
   std::vector<Test> curve_tests(const CurvePoint& p);
+  /// The first Lyapunov coefficient of a Hopf point; nothing where it slides or rests.
+  std::optional<double> lyapunov(const Vec& z);
 
   // ---- boundary equilibria ------------------------------------------------------------------------------------------
 
@@ -141,6 +144,8 @@ class EquilibriumCurve {
   std::optional<Located> sought_;
   std::string kept_;  ///< the test kept at zero on a curve in two parameters
   Singularity singular_;
+  std::optional<LyapunovCoefficient> lyapunov_;
+  Mode lyapunov_mode_;  // for which that is
 };
 
 }  // namespace saltus

@@ -7,6 +7,7 @@
 
 #include "analysis/lookout.hpp"
 #include "analysis/orbit_search.hpp"
+#include "analysis/thresholds.hpp"
 #include "base/index.hpp"
 
 namespace saltus {
@@ -67,7 +68,11 @@ void OrbitSearch::add_plane() {
   if (!options_.guess) {
     RunOptions o = base(t, std::abs(options_.run.until - options_.run.from));
     QuietPlace place(false);
-    o.on_piece = [&](const Piece& piece, const Arc&) { place.note(piece); };
+    on_the_way_.assign(x.size(), 0.0);
+    o.on_piece = [&](const Piece& piece, const Arc&) {
+      note_size(piece, on_the_way_);
+      place.note(piece);
+    };
     o.on_transition = [&](const Transition& e) { place.note(e); };
     const Trajectory run = simulate(program, o);
     if (run.end.why != Why::time) throw Failure{"run", "the run ends early: " + run.end.message};
@@ -196,7 +201,8 @@ OrbitSearch::Begin OrbitSearch::settle() {
   const Returns seen = section_ < 0 ? returns_by_clock(begin) : returns_to_section(begin);
   const std::vector<double>& times = seen.times;
   const int returns = period_of(seen);
-  on_the_way_ = seen.size;
+  on_the_way_.resize(seen.size.size(), 0.0);
+  for (size_t i = 0; i < seen.size.size(); ++i) on_the_way_[i] = std::max(on_the_way_[i], seen.size[i]);
   Begin out{seen.last, times.empty() ? begin.t : times.back(), returns};
   if (times.size() > 1) soonest_ = 1e-4 * std::abs(times.back() - times[times.size() - 2]);
   // The orbit is the same in every period: begin in the first, where clocks have counted less.
@@ -301,9 +307,10 @@ bool OrbitSearch::add_return(Returns& returns, double t, std::span<const double>
   }
   returns.first.push_back(x);
   if (returns.first.size() < enough) return true;
+  const auto before = [&](size_t i) { return on_the_way_.empty() ? 0.0 : on_the_way_[i]; };
   std::vector<double> tolerance(x.size(), 1e-6);
   for (size_t i = 0; i < place.size(); ++i)
-    tolerance[i] = left_out_[i] ? HUGE_VAL : 1e-6 * std::max(returns.size[i], 1e-12);
+    tolerance[i] = left_out_[i] ? HUGE_VAL : 1e-6 * std::max({returns.size[i], beside_transient * before(i), 1e-12});
   for (const auto& [state, modulus] : options_.modulo) tolerance[at(state)] = HUGE_VAL;
   returns.settling.emplace(std::move(tolerance), options_.returns > 0 ? options_.returns : 64);
   for (const std::vector<double>& p : returns.first) returns.settled = returns.settling->add(p);

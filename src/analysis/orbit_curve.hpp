@@ -121,6 +121,7 @@ class OrbitCurve {
   double kept_value(const Vec& z);
   /// Where the curve of a special point is special itself.
   std::vector<Test> curve_tests(const CurvePoint& p);
+  void add_resonances(const Spectrum& roots, std::vector<Test>& out) const;
   /// Tests that are zero at a point of the curve: they are so all along it, by what is kept.
   std::set<std::string> zeros_at(const Vec& z);
   std::optional<Passage> past_the_cut_on_curve(const Located& l);

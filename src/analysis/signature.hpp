@@ -61,6 +61,10 @@ struct Lowest {
   double value = 0;  ///< positive: admissible everywhere
   double time = 0;   ///< since the start of the leg
   Where where = Where::inside;
+  double first_slope = 0, last_slope = 0;  ///< of the guard in time, over the length of the leg, at both ends
+  /// Positive where it lies inside or at the other end, negative at that end; zero where it moves from one to the other.
+  double off_start() const;
+  double off_end() const;
 };
 Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& how, double length);
 

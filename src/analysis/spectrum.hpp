@@ -37,6 +37,9 @@ double hopf_test(const Spectrum& eigenvalues);
 bool on_axis(const Spectrum& eigenvalues);
 /// Vanishes where a multiplier is at a real place.
 double passes_test(const Spectrum& multipliers, double place);
+/// Where one multiplier is at a real place: vanishes where a second one is, too (the derivative of the characteristic
+/// polynomial, which is smooth also where the two meet).
+double second_passes_test(const Spectrum& multipliers, double place);
 /// Vanishes where a multiplier is -1.
 double flip_test(const Spectrum& multipliers);
 /// Of the pair whose product is 1: the cosine of its angle on the circle. Beyond 1 and -1 the pair is real.

@@ -15,6 +15,7 @@
 #include "flow/recorder.hpp"
 #include "flow/smooth.hpp"
 #include "flow/thresholds.hpp"
+#include "model/polynomial_form.hpp"
 #include "solve/polynomial.hpp"
 
 namespace saltus {
@@ -715,64 +716,31 @@ class EventEngine {
 
 namespace {
 
-/// All surfaces at a few points of very different sizes: with one size alone, (x/1e-8)^2 - 1 and + 1 are alike.
-std::vector<std::vector<double>> probe_surfaces(const Program& program, Rounding& point) {
-  std::vector<std::vector<double>> out;
-  std::vector<double> x(at(program.states())), sigma(at(program.switches()), 1.0);
-  std::vector<double> counters(at(program.model().form.counter_values));  // any, but no two alike
-  for (size_t c = 0; c < counters.size(); ++c) counters[c] = 0.7548 + 0.5698 * static_cast<double>(c);
-  double u = 0.318;
-  for (const auto& [of_states, of_time] : {std::pair{1.0, 1.0},
-                                           {1.0, 1e6},
-                                           {1e-3, 1e-3},
-                                           {1e-6, 1.0},
-                                           {1e-6, 1e9},
-                                           {1e-9, 1e-6},
-                                           {1e-9, 1e3},
-                                           {1e-12, 1.0},
-                                           {1e-15, 1e-9},
-                                           {1e6, 1.0}}) {
-    for (double& v : x) {
-      u = std::fmod(u * 997.13 + 0.6180339, 1.0);
-      v = (u * 2.3 - 0.9) * of_states;
-    }
-    point.evaluate(x, (0.377 + 1.19 * u) * of_time, sigma, counters);
-    std::vector<double>& row = out.emplace_back();
-    for (int i = 0; i < program.switches(); ++i) row.push_back(point.value(program.point(i, 0)));
-  }
-  return out;
-}
-
-/// Surfaces that are constant multiples of each other under these parameters (v and K*v).
-Series::Ties find_ties(const Program& program, Rounding& point) {
+/// Surfaces that are constant multiples of each other under these parameters (v and K*v): by their form, which holds
+/// everywhere; functions that are alike at some points (two fronts of one state) are not.
+Series::Ties find_ties(const Program& program, std::span<const double> parameters) {
   const Model& model = program.model();
-  const int m = program.switches();
   std::map<std::vector<int>, std::vector<int>> alike;  // by the states and times they depend on
-  for (int i = 0; i < m; ++i) {
+  for (int i = 0; i < program.switches(); ++i) {
+    if (!program.moves(i) || program.nested(i)) continue;
     std::vector<int> support;
     for (const Expr& s : symbols_in(std::span(&model.form.switches[at(i)].surface, 1))) {
       if (s.symbol().kind != SymbolKind::parameter)
         support.push_back(static_cast<int>(s.symbol().kind) * 1'000'000 + s.symbol().index);
     }
     std::sort(support.begin(), support.end());
-    if (program.moves(i) && !program.nested(i)) alike[support].push_back(i);
+    alike[support].push_back(i);
   }
   Series::Ties ties;
-  std::vector<std::vector<double>> values;  // of all surfaces at a few points, only if there is something to compare
   for (const auto& [support, members] : alike) {
     if (members.size() < 2) continue;
-    if (values.empty()) values = probe_surfaces(program, point);
+    std::vector<PolynomialForm> forms;
+    for (const int i : members) forms.push_back(polynomial_form(model.form.switches[at(i)].surface, parameters));
     for (size_t b = 1; b < members.size(); ++b) {
       for (size_t a = 0; a < b; ++a) {
-        const size_t i = at(members[a]), j = at(members[b]);
-        const double ratio = values[0][j] / values[0][i];
-        bool same = std::isfinite(ratio) && ratio != 0;
-        for (const auto& row : values) {  // where they overflow they tell nothing
-          const bool told = std::isfinite(row[i]) && std::isfinite(row[j]);
-          same = same && (!told || std::abs(row[j] - ratio * row[i]) <= 1e-12 * std::abs(row[j]));
-        }
-        if (!same) continue;
-        ties[members[b]] = {members[a], ratio > 0 ? 1 : -1};
+        const double factor = ratio(forms[b], forms[a]);
+        if (factor == 0) continue;
+        ties[members[b]] = {members[a], factor > 0 ? 1 : -1};
         break;
       }
     }
@@ -822,7 +790,7 @@ void EngineMemory::prepare(const RunOptions& options) {
   }
   if (new_parameters) {
     point.emplace(program.points(), parameters);
-    ties = find_ties(program, *point);
+    ties = find_ties(program, parameters);
   }
   series->tie(ties);
   series->reset();
