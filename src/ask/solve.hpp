@@ -27,6 +27,7 @@ struct Solve {
   int threads = 0;                         ///< of questions that need many runs; 0: all cores
   std::string flow = "auto";           ///< of the engine "event": "taylor", "stiff", or "auto" (implicit where stiff)
   std::vector<Setting> leave = {};     ///< surface=+1|-1|0: the way to go where the solution is not unique
+  bool project = false;                ///< a start that does not satisfy the joints is moved onto them
   std::optional<double> attract = {};  ///< C of the term -C h grad h that holds slid surfaces; without it: projection
   std::string native = "auto";         ///< machine code: "auto" (in long runs), "on" or "off"; no result depends on it
   std::string zeno = "complete";       ///< where events accumulate: go on from their limit, or "stop"
@@ -45,6 +46,7 @@ struct Solve {
     visit("threads", o.threads);
     visit("flow", o.flow);
     visit("leave", o.leave);
+    visit("project", o.project);
     visit("attract", o.attract);
     visit("native", o.native);
     visit("zeno", o.zeno);

@@ -17,6 +17,7 @@ void Builder::parse_constraints() {
     for_each_index(c.range, [&](const Indices& indices) {
       Constraint& constraint = model_.constraints[next++];
       constraint.gap = parse(c.gap, names_, indices);
+      constraint.joint = c.joint;
       constraint.place = place_of(c.gap);
       used_.push_back(constraint.gap);
       if (!c.restitution) return;

@@ -75,7 +75,7 @@ void Lowering::lower_equations() {
 
 void Lowering::lower_constraints() {
   for (const Constraint& c : model_.constraints) {
-    Gap gap{.gap = formula(c.gap, c.place)};
+    Gap gap{.gap = formula(c.gap, c.place), .joint = c.joint};
     if (c.restitution) gap.restitution = formula(*c.restitution, c.restitution_place);
     form_.gaps.push_back(std::move(gap));
   }

@@ -190,7 +190,7 @@ bool same_model(const Model& a, const Model& b) {
          same_list(a.parameters, b.parameters, named) && same_list(a.definitions, b.definitions, named) &&
          same_list(a.constraints, b.constraints,
                    [](const Constraint& x, const Constraint& y) {
-                     return x.name == y.name && x.gap == y.gap && x.restitution == y.restitution;
+                     return x.name == y.name && x.gap == y.gap && x.joint == y.joint && x.restitution == y.restitution;
                    }) &&
          same_list(a.jumps, b.jumps,
                    [](const Jump& x, const Jump& y) {

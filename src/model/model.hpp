@@ -3,6 +3,7 @@
 //   x' = f(x, t, p, sigma, lambda)                                affine in each lambda_j; see below for sigma_i
 //   switch      sigma_i in Sgn h_i(x, t, p)                       -1, +1, or solved in [-hold, hold] while sliding
 //   constraint  0 <= lambda_j  perp  g_j(x, t, p, lambda) >= 0    restitution r_j if g is of degree 2
+//   joint       g_j(x, t, p, lambda) = 0                          lambda_j of either sign
 //   jump        when c_k(x, t, p) crosses zero, or a clock ticks: x becomes R_k(x, t, p), if a condition holds
 //
 // f is meant for sigma_i = +1 and -1 and keeps its formulas as written (exp(b*sigma*w) stays), so that a mode evaluates
@@ -51,6 +52,7 @@ struct Definition {
 struct Constraint {
   std::string name;  ///< of its multiplier
   Expr gap;
+  bool joint = false;  ///< `equals` instead of `gap`: it stays zero, its multiplier has either sign
   std::optional<Expr> restitution;
   Place place{};              ///< of the gap
   Place restitution_place{};  ///< of the restitution, if there is one
@@ -125,8 +127,9 @@ struct Switch {
 };
 
 struct Gap {
-  Expr gap;        ///< g
-  int degree = 0;  ///< 0: g contains a multiplier; 1, 2: lambda enters its first or second derivative
+  Expr gap;            ///< g
+  bool joint = false;  ///< g = 0 at all times; the letter of a joint in modes is always 'c'
+  int degree = 0;      ///< 0: g contains a multiplier; 1, 2: lambda enters its first or second derivative
   std::optional<Expr> restitution{};
   std::vector<Assignment> direction{};  ///< df/dlambda: how the multiplier acts on each state's rate
 };

@@ -132,7 +132,7 @@ std::string write_model(const Model& model) {
   if (!model.labels.empty()) line("\n[labels]");
   for (const Label& label : model.labels) line(fmt::format("{} = {}", key_text(label.name), in_quotes(label.text)));
   for (const Constraint& c : model.constraints) {
-    line(fmt::format("\n[constraint.{}]\ngap = {}", key_text(c.name), value_text(c.gap)));
+    line(fmt::format("\n[constraint.{}]\n{} = {}", key_text(c.name), c.joint ? "equals" : "gap", value_text(c.gap)));
     if (c.restitution) line("restitution = " + value_text(*c.restitution));
   }
   for (const Jump& j : model.jumps) write_jump(model, j, out);

@@ -81,6 +81,7 @@ class LatexPage {
     const Constraint& c = model_.constraints[j];
     const Gap& gap = form_.gaps[j];
     const std::string g = formula(gap.gap, c.gap);
+    if (c.joint) return line(fmt::format("0 &= {} \\quad ({})", g, name(c.name)));
     line(fmt::format("0 &\\le {} \\perp {} \\ge 0", name(c.name), g));
     if (gap.restitution)
       line(fmt::format("\\dot{{g}}_{{{}}}^{{+}} &= -{} \\, \\dot{{g}}_{{{}}}^{{-}}", name(c.name),

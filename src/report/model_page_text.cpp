@@ -236,12 +236,18 @@ class TextPage {
     const Constraint& c = model_.constraints[j];
     const Gap& gap = form_.gaps[j];
     line("");
-    row("constraint", c.name);
+    row(c.joint ? "joint" : "constraint", c.name);
     const bool brief = printed_size(gap.gap) <= longest_formula / 10;
-    formula_row("  gap", fmt::format("{} >= 0, {} >= 0, one of them is 0", print(brief ? gap.gap : c.gap), c.name));
-    row("  degree", gap.degree == 0   ? "0: algebraic, the gap contains a multiplier"
-                    : gap.degree == 1 ? "1: like a diode, the multiplier moves the gap's rate"
-                                      : "2: a contact, the multiplier is a force between bodies");
+    if (c.joint)
+      formula_row("  equals", fmt::format("{} = 0, {} has either sign", print(brief ? gap.gap : c.gap), c.name));
+    else
+      formula_row("  gap", fmt::format("{} >= 0, {} >= 0, one of them is 0", print(brief ? gap.gap : c.gap), c.name));
+    row("  degree", gap.degree == 0              ? (c.joint ? "0: algebraic, it contains a multiplier"
+                                                            : "0: algebraic, the gap contains a multiplier")
+                    : c.joint && gap.degree == 1 ? "1: the multiplier moves its rate"
+                    : c.joint                    ? "2: the multiplier is a force between bodies"
+                    : gap.degree == 1            ? "1: like a diode, the multiplier moves the gap's rate"
+                                                 : "2: a contact, the multiplier is a force between bodies");
     if (gap.restitution) row("  rebound", "restitution " + restitution(*gap.restitution));
     row("  acts on", direction(gap));
   }
