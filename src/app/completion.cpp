@@ -11,13 +11,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Candidates = std::vector<Candidate>;
+using Completions = std::vector<Completion>;
 
 /// Files and folders whose path begins with what is typed; of files only those of one kind, if one is given.
-Candidates paths(const std::string& typed, const std::string& kind) {
+Completions paths(const std::string& typed, const std::string& kind) {
   const size_t slash = typed.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : typed.substr(0, slash + 1);
-  Candidates found;
+  Completions found;
   std::error_code trouble;
   for (fs::directory_iterator it(folder.empty() ? "." : folder, trouble), end; !trouble && it != end;
        it.increment(trouble)) {
@@ -30,11 +30,11 @@ Candidates paths(const std::string& typed, const std::string& kind) {
   return found;
 }
 
-Candidates models(const std::string& typed) {
-  Candidates found;
+Completions models(const std::string& typed) {
+  Completions found;
   for (const GalleryModel& model : gallery())
     found.push_back({std::string(model.name), std::string(model.description())});
-  const Candidates files = paths(typed, ".toml");
+  const Completions files = paths(typed, ".toml");
   found.insert(found.end(), files.begin(), files.end());
   return found;
 }
@@ -46,13 +46,13 @@ const KnownOption* find_flag(const KnownCommand& command, const std::string& fla
 }
 
 /// What a line says before the word under the cursor.
-struct Line {
+struct TypedLine {
   std::vector<std::string> places;       ///< arguments without a flag
   const KnownOption* waiting = nullptr;  ///< the option whose value comes next
 };
 
-Line read_line(const KnownCommand& command, const std::vector<std::string>& words) {
-  Line line;
+TypedLine read_line(const KnownCommand& command, const std::vector<std::string>& words) {
+  TypedLine line;
   for (size_t i = 1; i + 1 < words.size(); ++i) {
     line.waiting = nullptr;
     if (!words[i].starts_with('-') || words[i] == "-") {
@@ -65,7 +65,7 @@ Line read_line(const KnownCommand& command, const std::vector<std::string>& word
   return line;
 }
 
-std::optional<Model> model_on(const Line& line) {
+std::optional<Model> model_on(const TypedLine& line) {
   if (line.places.empty()) return {};
   try {
     return load_model({.model = line.places.front()});
@@ -75,14 +75,14 @@ std::optional<Model> model_on(const Line& line) {
 }
 
 void add_all(const std::vector<std::string>& names, const std::string& sentence, const std::string& suffix,
-             Candidates& found) {
+             Completions& found) {
   for (const std::string& name : names) found.push_back({name + suffix, sentence});
 }
 
 /// Names that the model on the line has, for a value described as NAME=..., or as names.
-Candidates names_of(const Model& model, const KnownOption& option, const std::string& typed) {
+Completions names_of(const Model& model, const KnownOption& option, const std::string& typed) {
   const std::string about = option.flags.empty() ? option.place : option.flags.back();
-  Candidates found;
+  Completions found;
   if (about == "--section") {
     for (const Section& section : model.sections) found.push_back({section.name, "section"});
     return found;
@@ -99,8 +99,8 @@ Candidates names_of(const Model& model, const KnownOption& option, const std::st
 }
 
 /// The words of a type such as "cells|direct".
-Candidates choices(const std::string& type) {
-  Candidates found;
+Completions choices(const std::string& type) {
+  Completions found;
   if (type.find('|') == std::string::npos) return found;
   for (size_t begin = 0; begin <= type.size();) {
     const size_t end = std::min(type.find('|', begin), type.size());
@@ -113,12 +113,12 @@ Candidates choices(const std::string& type) {
   return found;
 }
 
-Candidates values_of(const KnownOption& option, const Line& line, const std::string& typed) {
+Completions values_of(const KnownOption& option, const TypedLine& line, const std::string& typed) {
   if (option.place == "MODEL" || option.place == "NAME") return models(typed);
   if (option.place == "SHELL") return {{"bash", ""}, {"fish", ""}, {"zsh", ""}};
   if (option.type == "DIR" || option.type == "FOLDER") return paths(typed, "/");
   if (option.place == "FILE" || option.type == "FILE") return paths(typed, "");
-  if (Candidates words = choices(option.type); !words.empty()) return words;
+  if (Completions words = choices(option.type); !words.empty()) return words;
   const bool named = option.type.starts_with("NAME") || option.type.starts_with("Y,") || !option.place.empty() ||
                      option.flags.back() == "--section" || option.flags.back() == "--show" ||
                      option.flags.back() == "--sensitivity" || option.flags.back() == "--of";
@@ -126,11 +126,11 @@ Candidates values_of(const KnownOption& option, const Line& line, const std::str
   return {};
 }
 
-Candidates of_command(const KnownCommand& command, const std::vector<std::string>& words) {
-  const Line line = read_line(command, words);
+Completions of_command(const KnownCommand& command, const std::vector<std::string>& words) {
+  const TypedLine line = read_line(command, words);
   const std::string& typed = words.back();
   if (line.waiting) return values_of(*line.waiting, line, typed);
-  Candidates found;
+  Completions found;
   if (typed.starts_with('-') && typed != "-") {
     for (const KnownOption& o : command.options)
       for (const std::string& flag : o.flags)
@@ -146,8 +146,8 @@ Candidates of_command(const KnownCommand& command, const std::vector<std::string
   return found;
 }
 
-Candidates commands_and_pages(const std::vector<KnownCommand>& commands) {
-  Candidates found;
+Completions commands_and_pages(const std::vector<KnownCommand>& commands) {
+  Completions found;
   for (const KnownCommand& c : commands) found.push_back({c.name, c.summary});
   return found;
 }
@@ -196,9 +196,9 @@ complete -c saltus -a '(__saltus_candidates)'
 
 }  // namespace
 
-std::vector<Candidate> candidates(const std::vector<KnownCommand>& commands, const std::vector<std::string>& words) {
+std::vector<Completion> candidates(const std::vector<KnownCommand>& commands, const std::vector<std::string>& words) {
   if (words.empty()) return {};
-  Candidates all;
+  Completions all;
   if (words.size() == 1) {
     all = commands_and_pages(commands);
     all.insert(all.end(),
@@ -209,12 +209,12 @@ std::vector<Candidate> candidates(const std::vector<KnownCommand>& commands, con
     for (const KnownCommand& c : commands)
       if (c.name == words[0]) all = of_command(c, words);
   }
-  Candidates fitting;
-  for (Candidate& c : all)
+  Completions fitting;
+  for (Completion& c : all)
     if (c.word.starts_with(words.back())) fitting.push_back(std::move(c));
-  std::sort(fitting.begin(), fitting.end(), [](const Candidate& a, const Candidate& b) { return a.word < b.word; });
+  std::sort(fitting.begin(), fitting.end(), [](const Completion& a, const Completion& b) { return a.word < b.word; });
   fitting.erase(std::unique(fitting.begin(), fitting.end(),
-                            [](const Candidate& a, const Candidate& b) { return a.word == b.word; }),
+                            [](const Completion& a, const Completion& b) { return a.word == b.word; }),
                 fitting.end());
   return fitting;
 }

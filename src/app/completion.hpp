@@ -10,14 +10,14 @@
 
 namespace saltus {
 
-struct Candidate {
+struct Completion {
   std::string word, sentence;
 
-  bool operator==(const Candidate&) const = default;
+  bool operator==(const Completion&) const = default;
 };
 
 /// Words that may replace the last of `words`, which may be empty; all begin with it. `words` are without "saltus".
-std::vector<Candidate> candidates(const std::vector<KnownCommand>& commands, const std::vector<std::string>& words);
+std::vector<Completion> candidates(const std::vector<KnownCommand>& commands, const std::vector<std::string>& words);
 
 /// The script for a shell: "bash", "zsh" or "fish"; none for others.
 std::optional<std::string> completion_script(const std::string& shell);
