@@ -46,6 +46,9 @@ std::vector<std::string> notes_on(const Model& model);
 /// The place of a state; an Error(usage) that names the nearest otherwise. `option` is for the complaint.
 int find_state(const Model& model, const std::string& name, const std::string& option);
 
+/// The place of a parameter, likewise.
+int find_parameter(const Model& model, const std::string& name, const std::string& option);
+
 /// The section of that name, or the only one; an Error(usage) that says what there is otherwise.
 int find_section(const Model& model, const std::string& name);
 
