@@ -154,7 +154,11 @@ void declare(Declare& d, ModelOptions& o) {
 void declare(Declare& d, SolveOptions& o) {
   d.text("from", o.from).text("until", o.until).number("tolerance", o.tolerance).text("engine", o.engine);
   d.number("dt", o.dt).flag("adaptive", o.adaptive).number("theta", o.theta).threads(o.threads).value("flow", o.flow);
-  d.settings("leave", o.leave).number("attract", o.attract).value("native", o.native).value("zeno", o.zeno);
+  d.settings("leave", o.leave)
+      .flag("project", o.project)
+      .number("attract", o.attract)
+      .value("native", o.native)
+      .value("zeno", o.zeno);
 }
 
 void declare(Declare& d, OutputOptions& o) {

@@ -116,6 +116,7 @@ constexpr auto table = std::to_array<OptionFact>({
     {"flow", "--flow", "auto|taylor|stiff", "auto", "smooth flow by Taylor series (auto too), or an implicit method",
      SALTUS_SEARCHES},
     {"leave", "--leave", "NAME=+1|-1|0", "", "side to leave a surface to where several are possible", SALTUS_ALL},
+    {"project", "--project", "", "", "move a start that does not satisfy the joints onto them", SALTUS_ALL},
     {"attract", "--attract", "NUMBER", "", "hold slid surfaces by the term -C h grad h instead of projection",
      SALTUS_RUNS, Range{0, 1e12}},
     {"native", "--native", "auto|on|off", "auto",

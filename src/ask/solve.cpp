@@ -66,6 +66,7 @@ RunOptions run_options(const Solve& solve, const Model& model, std::optional<dou
                 "give `until` TIME, or 'until' in the model's table [run]");
   }
   o.tolerance = solve.tolerance.value_or(file.tolerance.value_or(o.tolerance));
+  o.project = solve.project;
   o.zeno_stop = solve.zeno_stop;
   o.native = solve.native;
   for (const Setting& s : solve.leave) o.leave[surface_name(model, s.name)] = side_of(s);

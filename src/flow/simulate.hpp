@@ -47,6 +47,7 @@ struct RunOptions {
   bool legs = true;                   ///< ordinary legs in a loop of their own; no result depends on it
   bool clusters = true;               ///< parts of a large model that nothing connects go on with clocks of their own
   std::map<std::string, char> leave;  ///< surface name -> '+', '-' or '0' where the solution is not unique
+  bool project = false;               ///< a start that does not satisfy the joints is moved onto them
   bool zeno_stop = false;             ///< end at an accumulation of events instead of completing it
   Native native = Native::automatic;  ///< machine code for the series; no result depends on it
   bool keep_pieces = false;           ///< keep the dense output

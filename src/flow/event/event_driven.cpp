@@ -104,7 +104,7 @@ class EventEngine {
   Moment first_moment() const {
     Moment first{.x = options_->initial,
                  .counters = std::vector<double>(at(model_.form.counter_values), 0.0),
-                 .mode = {std::string(at(program_.switches()), '+'), std::string(at(program_.constraints()), 'o')}};
+                 .mode = {std::string(at(program_.switches()), '+'), program_.open_constraints()}};
     first.clock.set(options_->from);
     return first;
   }
@@ -767,7 +767,7 @@ EngineMemory::EngineMemory(const Program& shared) : program(shared) {
 }
 
 bool EngineMemory::start_is_clear(const RunOptions& options) {
-  if (!point || !plain_gaps || parameters != options.parameters) return false;
+  if (!point || !plain_gaps || program.any_joint() || parameters != options.parameters) return false;
   point->evaluate(options.initial, options.from, {}, {});
   for (int j = 0; j < program.constraints(); ++j) {
     if (!(point->value(program.point(program.switches() + j, 0)) >= 0)) return false;

@@ -43,7 +43,7 @@ void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool e
   }
   for (int j = 0; j < program_.constraints(); ++j) {
     const bool open = now.mode.constraints[at(j)] == 'o';
-    if (!open && series.held(m + j)) continue;
+    if (!open && (series.held(m + j) || program_.joint(j))) continue;
     watches_.push_back({.guard = {open ? GuardKind::gap : GuardKind::lambda, j, 1},
                         .c = open ? series.gap(j) : series.unknown(m + j),
                         .known = now.known[at(m + j)],
