@@ -182,8 +182,9 @@ void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps
     const Root root = leftmost_root(series, {.h = reach, .from = from, .known_zeros = w.known, .noise = noise});
     if (root.kind == RootKind::none) return;
     if (root.kind == RootKind::crossing && (!jump || jumps.wanted(at(w.guard.item), root.sign_after))) {
+      const double at = is_solved(w.guard, program_) ? root.at : with_known_zeros(series, w.known, root.at, resolution);
       w.found = true;
-      w.root = std::abs(root.at) > std::abs(h) ? h : root.at;
+      w.root = std::abs(at) > std::abs(h) ? h : at;
       return;
     }
     from = root.at;  // a touch, or a crossing in a direction that does not count
