@@ -421,20 +421,18 @@ bool OrbitCurve::passes_again(const SpecialPoint& s, const BranchPoint& here) {
     };
     return near(p.there.lowest, q.there.lowest) && near(p.there.highest, q.there.highest);
   };
-  const Passed now{type, here};
+  const Passed now{type, here, s.values[0] > s.near_values[0]};
   const auto again = std::find_if(passed_.begin(), passed_.end(), [&](const Passed& p) { return is_same(p, now); });
   if (again == passed_.end() || type == "branch") {
     passed_.push_back(now);
     return false;
   }
-  // On its way back it has come from here, or from what followed then.
-  const bool turned = &*again == &passed_.back() || is_same(again[1], passed_.back());
-  if (turned)
-    stop_ = {.why = "failed", .detail = "the branch comes back on itself: what follows is lost in rounding"};
-  else if (again == passed_.begin())
+  // A curve that goes round comes to the first one first, the same way.
+  const bool closes = again == passed_.begin() && (type == "fold" || again->rises == now.rises);
+  if (closes)
     stop_ = {.why = "closed"};
   else
-    stop_ = {.why = "closed", .detail = fmt::format("the same orbits follow again from here: {}", type)};
+    stop_ = {.why = "failed", .detail = "the branch comes back on itself: how it goes on is lost in rounding"};
   return true;
 }
 

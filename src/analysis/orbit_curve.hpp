@@ -244,14 +244,15 @@ class OrbitCurve {
     Vec slope;  ///< of what is told, along the curve
     size_t specials = 0;
   };
-  std::optional<Last> last_;       ///< the point before, on the same curve
-  Vec extent_;                     ///< how far each state moves on the orbits so far
-  BranchPoint begun_;              ///< where the walk began
+  std::optional<Last> last_;  ///< the point before, on the same curve
+  Vec extent_;                ///< how far each state moves on the orbits so far
+  BranchPoint begun_;         ///< where the walk began
   struct Passed {
     std::string type;
     BranchPoint there;
+    bool rises = false;  ///< the parameter, on the way there
   };
-  std::vector<Passed> passed_;  ///< special points of the walk, in order
+  std::vector<Passed> passed_;     ///< special points of the walk, in order
   std::array<bool, 2> repeats_{};  ///< whether that is counted twice, or three times
   OrbitView view_;
   Vec seen_;

@@ -79,8 +79,8 @@ bool OrbitProblem::is_own_image(const Vec& z) {
   const double period = period_of(z);
   const std::optional<Trajectory> run = run_for(o, t0_, period);
   const std::vector<double> shift(closing_.shift.begin(), closing_.shift.end());
-  return run && find_symmetry(program_, shooting_->variation(),
-                              {&*run, direction_ * period, closing_.free, shift, size_});
+  return run &&
+         find_symmetry(program_, shooting_->variation(), {&*run, direction_ * period, closing_.free, shift, size_});
 }
 
 /// The sizes of the states on an orbit: as large as they become, or as they would move on a piece.
