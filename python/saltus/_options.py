@@ -18,7 +18,7 @@ MOST_VALUES, MOST_CELLS = 10_000_000, 100_000_000
 Value = Union[float, int, str, np.number]
 
 # What every question takes, under its name in Python.
-SOLVE = ("until", "from_", "tolerance", "engine", "dt", "adaptive", "theta", "flow", "leave", "attract", "zeno", "native",
+SOLVE = ("until", "from_", "tolerance", "engine", "dt", "adaptive", "theta", "flow", "leave", "project", "attract", "zeno", "native",
          "threads")
 
 

@@ -32,6 +32,7 @@ SolveOptions said(const py::dict& options) {
   take(options, "threads", o.threads);
   take(options, "flow", o.flow);
   take(options, "attract", o.attract);
+  take(options, "project", o.project);
   take(options, "zeno", o.zeno);
   take(options, "native", o.native);
   if (options.contains("leave")) o.leave = settings(options["leave"].cast<py::dict>());

@@ -179,6 +179,7 @@ std::vector<GuardValue> EquilibriumCurve::guards(const Arc& arc, const std::vect
     }
   }
   for (int j = 0; j < program_.constraints(); ++j) {
+    if (program_.joint(j)) continue;
     if (arc.mode.constraints[at(j)] == 'o')
       out.push_back({{GuardKind::gap, j, 1}, series.gap(j)[0]});
     else

@@ -106,13 +106,11 @@ bool OrbitSearch::tangents_of_legs(Lap& lap) {
   return lap.monodromy.allFinite();
 }
 
-/// Where the section lies on a surface of the model, the run ends just before the event with which it began.
-void OrbitSearch::meet_event(Lap& out, bool tangents) {
-  if (!out.whole || section_ < 0 || out.run.arcs.empty()) return;
-  const Arc &last = out.run.last, &first = out.run.arcs.front();
-  if (last.mode == first.mode || model().sections[at(section_)].kind != Section::Kind::on) return;
-  Transition e{.t = out.run.end.t, .before = last.mode, .after = first.mode};
-  e.x_minus = e.x_plus = out.run.end.state;
+std::optional<Transition> event_at_end(const Trajectory& run) {
+  if (run.arcs.empty() || run.last.mode == run.arcs.front().mode) return std::nullopt;
+  const Arc &last = run.last, &first = run.arcs.front();
+  Transition e{.t = run.end.t, .before = last.mode, .after = first.mode};
+  e.x_minus = e.x_plus = run.end.state;
   e.counters_before = e.counters = last.counters;
   for (size_t i = 0; i < last.mode.switches.size(); ++i) {
     const char from = last.mode.switches[i], to = first.mode.switches[i];
@@ -123,7 +121,17 @@ void OrbitSearch::meet_event(Lap& out, bool tangents) {
     else
       e.guards.push_back({GuardKind::surface, item, from == '+' ? 1 : -1});
   }
-  if (e.guards.empty()) return;
+  if (e.guards.empty()) return std::nullopt;
+  return e;
+}
+
+/// Where the section lies on a surface of the model, the run ends just before the event with which it began.
+void OrbitSearch::meet_event(Lap& out, bool tangents) {
+  if (!out.whole || section_ < 0 || out.run.arcs.empty()) return;
+  if (model().sections[at(section_)].kind != Section::Kind::on) return;
+  const std::optional<Transition> met = event_at_end(out.run);
+  if (!met) return;
+  const Transition& e = *met;
   if (tangents) {
     const double before = variation().tangents().norm();
     variation().through(e);

@@ -23,7 +23,7 @@ class Look {
   Look(const Program& program, std::span<const double> parameters, const PlaneView& view)
       : program_(program), view_(view), series_(program, parameters, 1), x_(view.state) {
     mode_.switches.assign(at(program.switches()), '+');
-    mode_.constraints.assign(at(program.constraints()), 'o');
+    mode_.constraints = program.open_constraints();
     counters_.assign(program.model().form.counters.size(), 0.0);
   }
 

@@ -40,4 +40,18 @@ inline constexpr double beside_boundary = 1e-5;
 /// Directions of half-branches that differ by less, in units of the sizes, are one.
 inline constexpr double same_half_branch = 1e-6;
 
+// ---- phase response ------------------------------------------------------------------------------------------------
+
+/// A second multiplier as near to 1 makes the left vector of the first one not unique.
+inline constexpr double same_multiplier = 1e-6;
+/// Pivots of M - 1 below this share count as the one that vanishes.
+inline constexpr double left_vector_share = 1e-7;
+/// Of the period: locked phases are found to this, those in phase and in antiphase judged so far beside them.
+inline constexpr double phase_resolution = 1e-12;
+inline constexpr double beside_locked = 1e-5;
+/// An error of Z after a period that is told, relative to Z.
+inline constexpr double open_response = 1e-6;
+/// Of a stretch between two events: values at its ends are taken so far inside.
+inline constexpr double inside_part = 1e-13;
+
 }  // namespace saltus

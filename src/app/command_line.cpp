@@ -154,7 +154,11 @@ void declare(Declare& d, ModelOptions& o) {
 void declare(Declare& d, SolveOptions& o) {
   d.text("from", o.from).text("until", o.until).number("tolerance", o.tolerance).text("engine", o.engine);
   d.number("dt", o.dt).flag("adaptive", o.adaptive).number("theta", o.theta).threads(o.threads).value("flow", o.flow);
-  d.settings("leave", o.leave).number("attract", o.attract).value("native", o.native).value("zeno", o.zeno);
+  d.settings("leave", o.leave)
+      .flag("project", o.project)
+      .number("attract", o.attract)
+      .value("native", o.native)
+      .value("zeno", o.zeno);
 }
 
 void declare(Declare& d, OutputOptions& o) {
@@ -291,6 +295,19 @@ std::function<Outcome()> prepare_exponents(Declare& d) {
   };
 }
 
+std::function<Outcome()> prepare_phase(Declare& d) {
+  const auto o = std::make_shared<PhaseRequest>();
+  declare(d, o->orbit.model);
+  declare_search(d, o->orbit);
+  d.list("of", o->of).list("couple", o->couple).flag("per-cycle", o->per_cycle);
+  declare(d, o->orbit.solve);
+  declare(d, o->orbit.output);
+  return [o] {
+    Terminal terminal(o->orbit.output.quiet);
+    return phase(*o, terminal.observer());
+  };
+}
+
 struct AgainOptions {
   std::string file;
   std::string folder;
@@ -341,6 +358,8 @@ const std::vector<Command>& commands() {
       {"follow", "MODEL RANGE", "the branch of an orbit or equilibrium in a parameter, and its bifurcations",
        prepare_follow},
       {"exponents", "MODEL", "Lyapunov exponents, with their errors", prepare_exponents},
+      {"phase", "MODEL", "phase response of an oscillation, derivatives of its period, locking of two copies",
+       prepare_phase},
       {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
       {"studio", "[MODEL]", "the same in a browser: type equations, drag parameters, watch", prepare_studio},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},

@@ -172,6 +172,17 @@ struct ExponentsRequest {
 /// Lyapunov exponents of one run.
 Outcome exponents(const ExponentsRequest& request, const Observer& observer = {});
 
+/// `saltus phase`.
+struct PhaseRequest {
+  OrbitRequest orbit;               ///< model, how to compute, where results go, and which orbit
+  std::vector<std::string> of;      ///< the states shown; empty: all
+  std::vector<std::string> couple;  ///< "v += g*(other.v - v)"
+  bool per_cycle = false;           ///< phases from 0 to 2 pi
+};
+
+/// Phase response of an oscillation, derivatives of its period, interaction of two copies.
+Outcome phase(const PhaseRequest& request, const Observer& observer = {});
+
 struct ExamplesOptions {
   std::string name;  ///< empty: list all
 };

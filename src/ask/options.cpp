@@ -51,6 +51,7 @@ Solve solve_of(const SolveOptions& solve, const Model& model) {
             .tolerance = solve.tolerance,
             .leave = solve.leave,
             .attract = solve.attract.value_or(0),
+            .project = solve.project,
             .zeno_stop = solve.zeno == "stop",
             .native = solve.native == "on"    ? Native::on
                       : solve.native == "off" ? Native::off

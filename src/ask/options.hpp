@@ -23,6 +23,7 @@ struct SolveOptions {
   std::string flow = "auto";          ///< of the engine "event": "taylor", "stiff", or "auto" (stiff where it is)
   std::vector<Setting> leave;         ///< surface=+1|-1|0: the way to go where the solution is not unique
   std::optional<double> attract;      ///< C of the term -C h grad h instead of projection
+  bool project = false;               ///< a start that does not satisfy the joints is moved onto them
   std::string zeno = "complete";      ///< where events accumulate: "complete" or "stop"
   std::string native = "auto";        ///< machine code: "auto" (in long runs), "on" or "off"; no result depends on it
 

@@ -75,6 +75,7 @@ std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& 
     if (options.step->dt > 0) list.push_back({"dt", {print_number(options.step->dt)}});
     if (options.step->dt == 0) list.push_back({"adaptive", {}});
   }
+  if (options.project) list.push_back({"project", {}});
   Past::Option leave{"leave", {}};
   for (const Setting& s : solve.leave) leave.second.push_back(s.name + "=" + s.value);
   if (!leave.second.empty()) list.push_back(leave);

@@ -66,6 +66,7 @@ RunOptions run_options(const Solve& solve, const Model& model, std::optional<dou
                 "give `until` TIME, or 'until' in the model's table [run]");
   }
   o.tolerance = solve.tolerance.value_or(file.tolerance.value_or(o.tolerance));
+  o.project = solve.project;
   o.zeno_stop = solve.zeno_stop;
   o.native = solve.native;
   for (const Setting& s : solve.leave) o.leave[surface_name(model, s.name)] = side_of(s);
@@ -85,14 +86,27 @@ std::vector<std::string> notes_on(const Model& model) {
   return notes;
 }
 
-int find_state(const Model& model, const std::string& name, const std::string& option) {
-  const std::vector<std::string> known = model.state_names();
+namespace {
+
+/// Its place among the names of its kind.
+int find_among(const std::vector<std::string>& known, const std::string& name, const std::string& option,
+               std::string_view kind) {
   const auto found = std::find(known.begin(), known.end(), name);
   if (found != known.end()) return static_cast<int>(found - known.begin());
   const std::string near = nearest_name(name, known);
   throw Error(
-      ErrorKind::usage, fmt::format("{}: there is no state '{}'", option, name), {},
-      near.empty() ? fmt::format("states: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
+      ErrorKind::usage, fmt::format("{}: there is no {} '{}'", option, kind, name), {},
+      near.empty() ? fmt::format("{}s: {}", kind, fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
+}
+
+}  // namespace
+
+int find_state(const Model& model, const std::string& name, const std::string& option) {
+  return find_among(model.state_names(), name, option, "state");
+}
+
+int find_parameter(const Model& model, const std::string& name, const std::string& option) {
+  return find_among(model.parameter_names(), name, option, "parameter");
 }
 
 int find_section(const Model& model, const std::string& name) {

@@ -31,6 +31,7 @@ struct Solve {
   std::optional<Engine> engine = {};     ///< event-driven, unless the model says otherwise
   std::vector<Setting> leave = {};       ///< surface=+1|-1|0: the way to go where the solution is not unique
   double attract = 0;                    ///< C of the term -C h grad h that holds slid surfaces; 0: projection
+  bool project = false;                  ///< a start that does not satisfy the joints is moved onto them
   bool zeno_stop = false;                ///< end where events accumulate, instead of going on from their limit
   Native native = Native::automatic;     ///< machine code for long runs; no result depends on it
   int threads = 0;                       ///< of questions that need many runs; 0: all cores
@@ -45,6 +46,9 @@ std::vector<std::string> notes_on(const Model& model);
 
 /// The place of a state; an Error(usage) that names the nearest otherwise. `option` is for the complaint.
 int find_state(const Model& model, const std::string& name, const std::string& option);
+
+/// The place of a parameter, likewise.
+int find_parameter(const Model& model, const std::string& name, const std::string& option);
 
 /// The section of that name, or the only one; an Error(usage) that says what there is otherwise.
 int find_section(const Model& model, const std::string& name);

@@ -138,7 +138,8 @@ Model make_model(const ModelSource& source, const ModelSettings& settings) {
   const double t = settings.from    ? read_number(*settings.from, "`from`", model)
                    : model.run.from ? constant_value(*model.run.from, parameters)
                                     : 0.0;
-  check_start(model, parameters, initial_values(model, parameters), t);
+  const bool joints_later = true;  // a run may project them
+  check_start(model, parameters, initial_values(model, parameters), t, joints_later);
   return model;
 }
 

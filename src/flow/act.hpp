@@ -171,6 +171,8 @@ class Act {
   void note_sections(JumpDone& done) const;
   bool shares_zero(size_t k, const Moment& now) const;
   void note_before(const Moment& now, const Transition& event);
+  std::optional<Fate> check_joints(const Moment& now, const char* what);
+  std::optional<Fate> project_start(Moment& now);
   std::optional<Fate> check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros);
   bool turns_with(int jump, const std::vector<Guard>& guards) const;
   void leave_out_touches(const Moment& now, const std::vector<Guard>& guards, std::vector<int>& due);

@@ -76,9 +76,13 @@ std::optional<Fate> Act::check_gaps(const Moment& now, const Transition& event, 
   const int m = program_.switches();
   std::vector<double> after;
   for (int j = 0; j < program_.constraints(); ++j) after.push_back(point_.value(program_.point(m + j, 0)));
+  if (program_.any_joint()) {
+    if (auto fate = check_joints(now, "a jump violates the joint '{}'")) return fate;
+  }
   bool looked = false;
   for (int j = 0; j < program_.constraints(); ++j) {
-    if (model_.form.gaps[at(j)].degree == 0 || lists(zeros, m + j) || !(after[at(j)] < 0)) continue;
+    if (model_.form.gaps[at(j)].degree == 0 || program_.joint(j) || lists(zeros, m + j) || !(after[at(j)] < 0))
+      continue;
     if (!looked) point_.evaluate(event.x_minus, now.t(), sigma_, now.counters, lambda_);
     looked = true;
     const double before = point_.value(program_.point(m + j, 0));
@@ -86,6 +90,23 @@ std::optional<Fate> Act::check_gaps(const Moment& now, const Transition& event, 
       return Fate{Why::inconsistent, fmt::format("a jump violates the gap of '{}': it is {:.6g}",
                                                  model_.constraints[at(j)].name, after[at(j)])};
     zeros.push_back({.unknown = m + j, .known = 1});
+  }
+  return std::nullopt;
+}
+
+/// A jump must leave joints as they are, in position and velocity.
+std::optional<Fate> Act::check_joints(const Moment& now, const char* what) {
+  double largest = 0;
+  for (const double x : now.x) largest = std::max(largest, std::abs(x));
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const int u = program_.switches() + j, degree = model_.form.gaps[at(j)].degree;
+    for (int k = 0; program_.joint(j) && k < degree; ++k) {
+      const double value = point_.value(program_.point(u, k));
+      if (std::abs(value) <= joint_left * largest || point_.sign(program_.point(u, k), rested_bounds) == 0) continue;
+      const std::string names = fmt::format(fmt::runtime(what), model_.constraints[at(j)].name);
+      return Fate{Why::inconsistent,
+                  fmt::format("{} at t = {}: its {} is {:.6g}", names, now.t(), k == 0 ? "value" : "rate", value)};
+    }
   }
   return std::nullopt;
 }
@@ -148,7 +169,9 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
   evaluate_point(now);  // with the signs just found
   for (int j = 0; j < program_.constraints(); ++j) {
     if (listed(m + j)) continue;
-    if (model_.form.gaps[at(j)].degree == 0) {
+    if (program_.joint(j)) {
+      zeros.push_back({.unknown = m + j, .known = rest_of(m + j), .fresh = false});
+    } else if (model_.form.gaps[at(j)].degree == 0) {
       zeros.push_back({.unknown = m + j, .known = 0});
     } else if (const int sign = point_.sign(program_.point(m + j, 0), bounds(m + j));
                sign == 0 || (at_start && sign < 0)) {
@@ -169,7 +192,9 @@ void Act::read_sigma(const Moment& now) {
 }
 
 bool Act::is_contact(int u) const {
-  return u >= program_.switches() && model_.form.gaps[at(u - program_.switches())].degree == 2;
+  if (u < program_.switches()) return false;
+  const Gap& gap = model_.form.gaps[at(u - program_.switches())];
+  return gap.degree == 2 && !gap.joint;
 }
 
 bool Act::approaching(const Moment& now, const std::vector<AtZero>& zeros) {
@@ -584,7 +609,8 @@ std::vector<AtZero> Act::walls_that_moved(Moment& now) {
   const int m = program_.switches();
   for (int j = 0; j < program_.constraints(); ++j) {
     const Gap& gap = model_.form.gaps[at(j)];
-    if (now.mode.constraints[at(j)] != 'c' || gap.degree != 2 || !contains_kind(gap.gap, SymbolKind::sigma)) continue;
+    if (now.mode.constraints[at(j)] != 'c' || !is_contact(m + j) || !contains_kind(gap.gap, SymbolKind::sigma))
+      continue;
     read_sigma(now);
     evaluate_point(now);
     if (point_.sign(program_.point(m + j, 1), rested_bounds) == 0) continue;

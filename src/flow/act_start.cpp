@@ -1,6 +1,8 @@
 // The mode at the start of a run: decided there, or known from a run before that began at the same time.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/copy.hpp"
 #include "base/index.hpp"
 #include "flow/act.hpp"
@@ -13,13 +15,14 @@ std::optional<Fate> Act::start(Moment& now, Transition& first) {
   std::optional<Fate> fate;
   if (!known) {
     now.mode.switches.assign(at(program_.switches()), '+');
-    now.mode.constraints.assign(at(program_.constraints()), 'o');
+    now.mode.constraints = program_.open_constraints();
     now.counters.assign(at(model_.form.counter_values), 0.0);
     now.known.assign(at(program_.unknowns()), 0);
     first.t = now.t();
+    if (program_.any_joint()) fate = project_start(now);
     first.x_minus = now.x;
     zeros_.clear();
-    fate = arrive(now, first, zeros_, true, true);
+    if (!fate) fate = arrive(now, first, zeros_, true, true);
     first.before = first.after = now.mode;
     first.x_plus = now.x;
     if (!fate) keep_start(now, first);
@@ -27,6 +30,29 @@ std::optional<Fate> Act::start(Moment& now, Transition& first) {
   if (!fate) note_jumps(now);
   caused_.clear();  // nothing is armed before the start
   return fate;
+}
+
+/// The start satisfies the joints but for the digits that were written, or is to be moved onto them.
+std::optional<Fate> Act::project_start(Moment& now) {
+  const std::vector<double> before = now.x;
+  series_.set_mode(now.mode);
+  constexpr int most = 50;
+  for (int round = 0; round < most; ++round) {
+    const std::vector<double> last = now.x;
+    series_.project_joints(now.x, now.t(), now.counters, false);
+    if (now.x == last) break;
+  }
+  evaluate_point(now);
+  if (auto fate = check_joints(now, "no start on the joint '{}' is found near the one given")) return fate;
+  std::string moved;
+  for (size_t i = 0; i < before.size(); ++i) {
+    constexpr double shown = 1e-9;
+    const double way = now.x[i] - before[i];
+    if (std::abs(way) > shown * (std::abs(before[i]) + std::abs(now.x[i])))
+      moved += fmt::format("{}{} by {:.6g}", moved.empty() ? "" : ", ", model_.states[i].name, way);
+  }
+  if (!moved.empty() && options_->project) say("the start was moved onto the joints: " + moved);
+  return std::nullopt;
 }
 
 /// Whether the general way would come to this start: everything is on its side, as clearly as it asks for, but for one

@@ -158,6 +158,7 @@ bool Chooser::start(const std::vector<size_t>& group, Candidate& c, int order) {
 
 bool Chooser::in_range(const std::vector<double>& unknowns) const {
   for (const int u : series_.active()) {
+    if (is_joint(u)) continue;
     const double v = unknowns[at(u)];
     if (u < program_.switches() ? std::abs(v) > series_.hold(u) + bound_margin : v < -1e-9 * (1 + std::abs(v)))
       return false;
@@ -267,6 +268,10 @@ bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, c
     const char letter = c.letters[i];
     Leading lead;
     if (!std::isfinite(function(z.unknown)[0])) return false;
+    if (is_joint(z.unknown)) {
+      c.leading[i] = {0, 1};
+      continue;
+    }
     // Whether it stays at rest nobody knows without a series.
     const bool rests = letter == '0' || is_flat(c, z.unknown);
     if (rests && z.unknown < program_.switches() && !std::isfinite(function(z.unknown)[order])) return false;

@@ -82,10 +82,13 @@ class Chooser {
   Candidate* by_wish(const std::vector<size_t>& group, std::vector<Candidate>& kept) const;
   static Candidate* most_slid(std::vector<Candidate>& kept);
 
+  bool is_joint(int u) const { return u >= program_.switches() && program_.joint(u - program_.switches()); }
+
   // ---- proposals
 
   /// What changes at events only has no choice where it is zero.
   std::string letters_of(const AtZero& z) const {
+    if (is_joint(z.unknown)) return "c";
     if (z.unknown >= program_.switches()) return "oc";
     return program_.model().form.switches[at(z.unknown)].discrete ? "=" : "+-0";
   }

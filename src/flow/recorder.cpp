@@ -347,11 +347,26 @@ void Recorder::end_sliding(std::span<const int> active, bool slope_varies, const
   for (const int u : active) {
     if (u < program_.switches()) names += (names.empty() ? "'" : ", '") + model_.form.switches[at(u)].name + "'";
   }
+  if (names.empty() && program_.any_joint()) return end_at_joints(active, now);
   if (names.empty() || !slope_varies)
     return finish(Why::inconsistent, "the sliding equations have no solution any more", now);
   finish(Why::nonunique,
          fmt::format("sliding on {} stops being attractive at t = {}: the solution is not unique; `leave` chooses",
                      names, now.t()),
+         now);
+}
+
+/// No forces keep the joints here: they contradict each other, or stand where they cannot move on.
+void Recorder::end_at_joints(std::span<const int> active, const Moment& now) {
+  std::string names;
+  for (const int u : active) {
+    const int j = u - program_.switches();
+    if (j >= 0 && program_.joint(j)) names += (names.empty() ? "'" : ", '") + model_.constraints[at(j)].name + "'";
+  }
+  finish(Why::inconsistent,
+         fmt::format("no forces keep the joint{} {} at t = {}: a singular position (dead centre), or joints that "
+                     "contradict each other",
+                     active.size() > 1 ? "s" : "", names, now.t()),
          now);
 }
 

@@ -82,6 +82,7 @@ class Recorder {
   /// The equations of sliding on these unknowns have no solution any more; where their slope varies, because it has
   /// become zero: sliding stops being attractive.
   void end_sliding(std::span<const int> active, bool slope_varies, const Moment& now);
+  void end_at_joints(std::span<const int> active, const Moment& now);
   /// One of the rates, if any, is not a finite number.
   void end_undefined(std::span<const double> rates, const Moment& now);
   /// These states come to zero here, where the rate of the first of them is 0/0 (u/hypot(u, v)).

@@ -682,7 +682,7 @@ double Series::project(std::span<double> x, double t, std::span<const double> co
   Jet<double>& jet = work_->manifold;
   copy_inputs(jet, 0);
   jet.set_time(t, 0);
-  double found = 0;
+  double found = program_.any_joint() ? project_joints(x, t, counters) : 0;
   // Kaczmarz sweeps: each surface in turn along its own gradient; redundant surfaces do no harm.
   std::vector<double>& start = scratch_;
   for (int sweep = 0; sweep < 3; ++sweep) {
@@ -707,7 +707,7 @@ double Series::project(std::span<double> x, double t, std::span<const double> co
     };
     for (const int row : plan_->rows) land(row);
     for (const int u : plan_->still) land(u);
-    if (sweep == 0) found = largest;
+    if (sweep == 0) found = std::max(found, largest);
     if (largest == 0 || program_.attract() > 0) break;
   }
   return found;

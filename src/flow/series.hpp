@@ -114,7 +114,9 @@ class Series {
   int leading_at_bound(int u, int order, double time_scale, double direction) const;
   /// Redundant forces of the current mode are shared evenly from now on, or follow a vertex again.
   void share_evenly(bool even);
-  /// The unknowns held in the current mode, with their values; to be had again by `hold_at`.
+  bool is_joint(int u) const { return u >= program_.switches() && program_.joint(u - program_.switches()); }
+  /// The unknowns held in the current mode, with their values; to be had again by `hold_at`. Of redundant joints, which
+  /// share their forces, those that the others could do without.
   std::vector<std::pair<int, double>> held_values() const;
   void hold_at(const std::vector<std::pair<int, double>>& values);
   /// residual = A u + r of the active unknowns at the point, for a mode that is affine in them. False if not finite.
@@ -217,6 +219,9 @@ class Series {
   double project(std::span<double> x, double t, std::span<const double> counters, size_t depth = 9);
   /// The same for what may be far off, or at small angles to each other: by least squares.
   void project_together(std::span<double> x, double t, std::span<const double> counters);
+  /// Puts x onto the joints and closed contacts of the mode, positions before speeds, by Newton's method; the largest
+  /// |g| or |g'| before. With `contacts` false joints alone.
+  double project_joints(std::span<double> x, double t, std::span<const double> counters, bool contacts = true);
 
   /// Values of definitions, jump right sides, restitutions and impact directions at (x, t), after expand or evaluate
   /// there.
@@ -366,6 +371,7 @@ class Series {
   void solve_order(int k);
   void form_slope();
   bool form_band(Block& block);
+  bool only_joints(const Block& block) const;
   void stand_unsolved(std::span<const double> x, double t, std::span<const double> counters, Vec& r);
   void read_residual(int k);
   void note_rates(int k);

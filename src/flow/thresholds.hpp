@@ -202,6 +202,8 @@ inline constexpr int most_halvings = 100;
 inline constexpr int most_unsolved_tries = 6;
 /// Up to a surface at which a field ends, what is shorter than this share of a step is gone along a straight line.
 inline constexpr double tangent_share_of_step = 1e-7;
+/// What a joint may be off after a jump or a projection, relative to the largest state: less is projected in silence.
+inline constexpr double joint_left = 1e-9;
 /// Points of a grid that differ by less than this share of a step are one.
 inline constexpr double same_grid_point = 1e-9;
 /// Share of a run in which forces that cancel would move states by the size that is given to these.

@@ -63,10 +63,14 @@ class Variation {
   /// At the start of a piece, before going along it: states that rest at zero from here on where their own slopes are
   /// infinite (the end of x' = -sqrt(x)) have no tangents any more. Whether they had.
   bool forget(const Piece& piece, const Arc& arc);
+  /// Over a part of a piece, from one time after its start to another.
+  void along(const Piece& piece, const Arc& arc, double from, double to);
   /// Over a piece as far as tau, which lies on it; the tangents stay at its start.
   Mat within(const Piece& piece, const Arc& arc, double tau);
   /// Through what happened at an event.
   void through(const Transition& event);
+  /// How the time of the last event moves with each direction.
+  const Mat& last_shift() const { return last_shift_; }
   /// Onto what is slid on and closed at a point: a state off it is brought back along the forces that keep it there.
   void rest(const Arc& arc, std::span<const double> x, double t);
 
@@ -200,7 +204,8 @@ class Variation {
   void consider_native(Plan& plan);
 
   // ---- along a piece (variation_along.cpp)
-  void move_along(const Piece& piece, const Arc& arc, double tau, const std::function<void()>& between = {});
+  void move_along(const Piece& piece, const Arc& arc, double tau, const std::function<void()>& between = {},
+                  double from = 0);
   bool leave_root(const Piece& piece, const Arc& arc, double tau);
   void add_parameters(int order);
   void take_solution();

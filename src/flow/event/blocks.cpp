@@ -605,7 +605,10 @@ void Blocks::find_end(Run& run) {
       const Guard guard{GuardKind::surface, candidate.block, sign};
       const ColumnSeries own = run.series[candidate.column];
       for (size_t order = 0; order < sum_.size(); ++order) sum_[order] = own[order];
-      const double at_zero = b.known == 0 && sum_[0] * sign < 0 ? 0 : first_zero(sum_, h, resolution, b.known, 0);
+      const double at_zero =
+          b.known == 0 && sum_[0] * sign < 0
+              ? 0
+              : with_known_zeros(sum_, b.known, first_zero(sum_, h, resolution, b.known, 0), resolution);
       if (!(at_zero <= h)) continue;
       found_.push_back({at_zero, guard});
       first = std::min(first, at_zero);

@@ -72,7 +72,7 @@ ClusterRoom::ClusterRoom(SubsystemProgram of, std::span<const int> shape, const 
   watches.emplace(*program, direction);
   act.emplace(*series, *point, options);
   limit.emplace(*series, *act).begin_run(options);
-  moment.mode = {std::string(at(program->switches()), '+'), std::string(at(program->constraints()), 'o')};
+  moment.mode = {std::string(at(program->switches()), '+'), program->open_constraints()};
   series->set_mode(moment.mode);
   driven.assign(at(program->states()), 0);
 }

@@ -69,7 +69,7 @@ bool Clusters::may_serve(const Program& program) { return program.states() >= fe
 bool Clusters::possible() const {
   const Form& form = program_.model().form;
   if (!options_.clusters || !may_serve(program_) || options_.stiff || program_.attract() > 0) return false;
-  if (program_.any_nested()) return false;
+  if (program_.any_nested() || program_.any_joint()) return false;
   if (!memory_.ties.empty() || form.counter_values > 0) return false;
   const auto only_states = [](const Expr& formula) {
     const std::vector<Expr> symbols = symbols_in(std::span(&formula, 1));

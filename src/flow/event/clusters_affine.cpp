@@ -386,8 +386,10 @@ void Clusters::locate(AffineWatch& w, double h, double resolution) {
         leftmost_root(series, {.h = h + resolution, .from = from, .known_zeros = w.known, .noise = noise});
     if (root.kind == RootKind::none) return;
     if (root.kind == RootKind::crossing && (w.jump < 0 || jumps_.wanted(at(w.jump), root.sign_after))) {
+      const double there =
+          is_solved(w.guard, program_) ? root.at : with_known_zeros(series, w.known, root.at, resolution);
       w.found = true;
-      w.root = std::min(root.at, h);
+      w.root = std::min(there, h);
       return;
     }
     from = root.at;

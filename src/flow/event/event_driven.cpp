@@ -104,7 +104,7 @@ class EventEngine {
   Moment first_moment() const {
     Moment first{.x = options_->initial,
                  .counters = std::vector<double>(at(model_.form.counter_values), 0.0),
-                 .mode = {std::string(at(program_.switches()), '+'), std::string(at(program_.constraints()), 'o')}};
+                 .mode = {std::string(at(program_.switches()), '+'), program_.open_constraints()}};
     first.clock.set(options_->from);
     return first;
   }
@@ -148,7 +148,7 @@ class EventEngine {
       first = watches_.find_first(smooth_, events_.jumps(), direction_ * length, resolved, false);
       const double tau = first ? first->root : direction_ * length;
       smooth_.cut(now_, tau);
-      find_sections(tau, false);
+      find_sections(tau, false, first != nullptr);
       if (smooth_.trusts(now_, tau, watched)) break;
       smooth_.begin(now_);
       if (const double touch = watches_.find_touch(smooth_, tau, resolved); touch != 0) {
@@ -242,7 +242,7 @@ class EventEngine {
     if (first && ticks_ && ticks_after(tau, 4 * resolved)) return 0;
     const bool quiet = smooth_.is_quiet(tau);
     if (quiet && !smooth_.trusts_quietly(tau)) return 0;
-    if (recorder_.has_surface_sections()) find_sections(tau, false);
+    if (recorder_.has_surface_sections()) find_sections(tau, false, first != nullptr);
     smooth_.mark(now_, tau);
     leg_is_read_ = !crossings_.empty() || recorder_.is_due(now_, tau + 4 * resolved);
     if (leg_is_read_ || recorder_.wants_pieces()) smooth_.copy_piece();
@@ -645,8 +645,9 @@ class EventEngine {
     return power > 0.4 && power < 1.1 && std::abs(c[0]) < soon_at_rest * time_scale() * std::abs(c[1]);
   }
 
-  /// Zeros of the functions of `on` sections along the piece.
-  void find_sections(double tau, bool samples) {
+  /// Zeros of the functions of `on` sections along the piece. Where an event ends it, a section that shares zeros with
+  /// the guard shares this one, too, whatever last bit their roots differ by.
+  void find_sections(double tau, bool samples, bool event = false) {
     crossings_.clear();
     next_sign_.resize(model_.sections.size());
     for (size_t s = 0; s < model_.sections.size(); ++s) {
@@ -663,14 +664,16 @@ class EventEngine {
       const int sign = recorder_.section_sign(s);
       if (sign != 0 && c[0] * sign < 0 && !is_behind_a_pole(c)) crossings_.push_back({number, 0.0, -sign});
       const int known = std::max(sign == 0 ? 1 : 0, shared.known(now_));
+      const double reach = event && known > 0 ? tau + direction_ * resolution() : tau;
       double from = 0;
       int after = 0;
       for (int found = 0; found < 1000; ++found) {
-        const Root root = from == 0 ? first_root(c.data(), c.size(), tau, known, 0)
-                                    : leftmost_root(c, {.h = tau, .from = from, .known_zeros = known});
+        const Root root = from == 0 ? first_root(c.data(), c.size(), reach, known, 0)
+                                    : leftmost_root(c, {.h = reach, .from = from, .known_zeros = known});
         if (root.kind == RootKind::none) break;
         if (root.kind == RootKind::crossing) {
-          crossings_.push_back({number, root.at, root.sign_after});
+          const double there = from == 0 ? with_known_zeros(c, known, root.at, resolution()) : root.at;
+          crossings_.push_back({number, std::abs(there) > std::abs(tau) ? tau : there, root.sign_after});
           after = root.sign_after;
         }
         if (root.last) break;
@@ -767,7 +770,7 @@ EngineMemory::EngineMemory(const Program& shared) : program(shared) {
 }
 
 bool EngineMemory::start_is_clear(const RunOptions& options) {
-  if (!point || !plain_gaps || parameters != options.parameters) return false;
+  if (!point || !plain_gaps || program.any_joint() || parameters != options.parameters) return false;
   point->evaluate(options.initial, options.from, {}, {});
   for (int j = 0; j < program.constraints(); ++j) {
     if (!(point->value(program.point(program.switches() + j, 0)) >= 0)) return false;

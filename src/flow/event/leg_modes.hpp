@@ -14,9 +14,10 @@ namespace saltus {
 
 struct LegWatch {
   Watch watch;
-  int unknown = 0;   ///< that of its switch or constraint; -1: the condition of a jump
-  double noise = 0;  ///< of its series
-  size_t terms = 0;  ///< that its series has at most
+  int unknown = 0;      ///< that of its switch or constraint; -1: the condition of a jump
+  double noise = 0;     ///< of its series
+  size_t terms = 0;     ///< that its series has at most
+  bool solved = false;  ///< its values are those of an unknown
   LoneGuard lone;
 };
 

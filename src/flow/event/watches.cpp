@@ -43,7 +43,7 @@ void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool e
   }
   for (int j = 0; j < program_.constraints(); ++j) {
     const bool open = now.mode.constraints[at(j)] == 'o';
-    if (!open && series.held(m + j)) continue;
+    if (!open && (series.held(m + j) || program_.joint(j))) continue;
     watches_.push_back({.guard = {open ? GuardKind::gap : GuardKind::lambda, j, 1},
                         .c = open ? series.gap(j) : series.unknown(m + j),
                         .known = now.known[at(m + j)],
@@ -182,8 +182,9 @@ void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps
     const Root root = leftmost_root(series, {.h = reach, .from = from, .known_zeros = w.known, .noise = noise});
     if (root.kind == RootKind::none) return;
     if (root.kind == RootKind::crossing && (!jump || jumps.wanted(at(w.guard.item), root.sign_after))) {
+      const double at = is_solved(w.guard, program_) ? root.at : with_known_zeros(series, w.known, root.at, resolution);
       w.found = true;
-      w.root = std::abs(root.at) > std::abs(h) ? h : root.at;
+      w.root = std::abs(at) > std::abs(h) ? h : at;
       return;
     }
     from = root.at;  // a touch, or a crossing in a direction that does not count

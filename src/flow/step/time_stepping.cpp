@@ -91,7 +91,7 @@ class Stepper {
     now.clock.set(options_.from);
     now.x = options_.initial;
     now.mode.switches.assign(model_.form.switches.size(), '+');
-    now.mode.constraints.assign(model_.form.gaps.size(), 'o');
+    now.mode.constraints = series_.program().open_constraints();
     now.counters.assign(at(model_.form.counter_values), 0.0);
     end_ = options_.from;
     first_scale_ = smooth_.estimate_scale(now);
