@@ -25,15 +25,6 @@ namespace {
 
 // ---- options -------------------------------------------------------------------------------------------------------
 
-int read_threads(const std::string& text) {
-  int threads = 0;
-  const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  if (trouble != std::errc() || end != text.data() + text.size() || threads < 1)
-    throw Error(ErrorKind::usage, fmt::format("-j {}: no number of threads", text.empty() ? "''" : text), {},
-                "give 1 or more; without -j all cores are used");
-  return threads;
-}
-
 /// Declares options of a command as the table describes them; one that the command does not take is left out.
 class Declare {
  public:
@@ -98,8 +89,20 @@ class Declare {
     });
     return *this;
   }
-  Declare& threads(int& value) {
-    return function("threads", [&value](const std::string& text) { value = read_threads(text); });
+  /// One of how to compute.
+  Declare& solve(const std::string& name, Solve& solve) {
+    add(name, [&](const OptionFact& o) -> CLI::Option* {
+      const std::string flags(o.flags);
+      if (o.type.empty())
+        return app_.add_flag_callback(
+            flags, [&solve, name] { solve.give(name, ""); }, o.words());
+      const auto give = [&solve, name](const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) solve.give(name, text);
+      };
+      CLI::Option* option = app_.add_option_function<std::vector<std::string>>(flags, give, o.words());
+      return o.repeats() ? option->allow_extra_args(false) : option->expected(1);
+    });
+    return *this;
   }
   /// One whose value may be left out.
   Declare& names(std::string_view name, std::optional<std::string>& value) {
@@ -151,14 +154,8 @@ void declare(Declare& d, ModelOptions& o) {
   d.settings("parameter", o.parameters).settings("initial", o.initial);
 }
 
-void declare(Declare& d, SolveOptions& o) {
-  d.text("from", o.from).text("until", o.until).number("tolerance", o.tolerance).text("engine", o.engine);
-  d.number("dt", o.dt).flag("adaptive", o.adaptive).number("theta", o.theta).threads(o.threads).value("flow", o.flow);
-  d.settings("leave", o.leave)
-      .flag("project", o.project)
-      .number("attract", o.attract)
-      .value("native", o.native)
-      .value("zeno", o.zeno);
+void declare(Declare& d, Solve& o) {
+  for (const SolveOption& option : solve_options()) d.solve(option.name, o);
 }
 
 void declare(Declare& d, OutputOptions& o) {
@@ -332,7 +329,7 @@ Studio& given_studio() {
 std::function<Outcome()> prepare_studio(Declare& d) {
   const auto o = std::make_shared<StudioOptions>();
   d.place("MODEL", o->model, "model file, or name of a gallery model (dry_friction)", false);
-  d.value("port", o->port).flag("no-browser", o->browser, false).threads(o->threads);
+  d.value("port", o->port).flag("no-browser", o->browser, false).solve("threads", o->solve);
   return [o] {
     check_range("port", o->port);
     if (!given_studio()) throw Error(ErrorKind::usage, "this program was built without the studio");
