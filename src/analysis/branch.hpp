@@ -37,6 +37,7 @@ struct BranchOptions {
     int other = 0;  ///< which of the branches that begin there, where there are several
   };
   std::optional<Seek> seek;
+  std::vector<struct SpecialPoint> known;  ///< of branches followed before: what comes to one of them ends there
   std::map<std::string, int> labels;  ///< how many there are already of each kind, by letters: numbers go on from there
   /// Called at each point; false: enough.
   std::function<bool(const struct BranchPoint&)> on_point;

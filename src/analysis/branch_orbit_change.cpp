@@ -387,6 +387,8 @@ std::optional<Passage> OrbitCurve::past_the_cut(const Located& l) {
 }
 
 Passage OrbitCurve::pass(const Located& l) {
+  if (looking_ == 0 && last_ && last_->point.z.size() == l.point.z.size() && comes_round(l.point, told(l.point)))
+    return {.why = stop_->why};
   last_.reset();
   slope_sign_ = 0;
   const double value = l.point.z[l.point.z.size() - 1];
@@ -413,6 +415,7 @@ Passage OrbitCurve::pass(const Located& l) {
     return {.why = "failed", .detail = "the orbit comes too near to rest where it is cut"};
   if (nothing && on) return {.goes_on = true, .z = on->z, .along = on->side};
   s.spectrum = before.multipliers;
+  if (looking_ == 0 && passes_again(s, here)) return {.why = stop_->why, .detail = stop_->detail};
   const bool squared = problem_.symmetry().has_value();
   if (const int times = on ? times_of(*on) : 1; times > 1) {
     s.after = matrix_after(*on, value).multipliers;

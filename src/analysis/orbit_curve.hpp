@@ -57,6 +57,10 @@ class OrbitCurve {
   void fill(const CurvePoint& a, const BranchPoint& from, const CurvePoint& b, const BranchPoint& to, int depth);
   /// True if the curve has come back to where the walk began, through changes of its signature.
   bool comes_round(const CurvePoint& p, const BranchPoint& now);
+  /// True if the walk has passed this special point before: the curve goes round, or back on itself. Then it stops.
+  bool passes_again(const SpecialPoint& s, const BranchPoint& here);
+  /// True for a special point of a branch followed before, or of its mirror image.
+  bool is_known(const SpecialPoint& s) const;
   double length_between(const CurvePoint& a, const CurvePoint& b);
   /// True if a state moves by more than a share of its range on the orbits.
   bool exceeds(const Vec& moved, double share) const;
@@ -240,9 +244,15 @@ class OrbitCurve {
     Vec slope;  ///< of what is told, along the curve
     size_t specials = 0;
   };
-  std::optional<Last> last_;       ///< the point before, on the same curve
-  Vec extent_;                     ///< how far each state moves on the orbits so far
-  BranchPoint begun_;              ///< where the walk began
+  std::optional<Last> last_;  ///< the point before, on the same curve
+  Vec extent_;                ///< how far each state moves on the orbits so far
+  BranchPoint begun_;         ///< where the walk began
+  struct Passed {
+    std::string type;
+    BranchPoint there;
+    bool rises = false;  ///< the parameter, on the way there
+  };
+  std::vector<Passed> passed_;     ///< special points of the walk, in order
   std::array<bool, 2> repeats_{};  ///< whether that is counted twice, or three times
   OrbitView view_;
   Vec seen_;

@@ -121,6 +121,8 @@ class OrbitProblem {
   /// True if this is an orbit of a fraction of the period, counted `times` times. `same`: the distance of states taken
   /// as equal; at a place where two orbits meet they do so with a square root.
   bool repeats(const OrbitView& view, int times = 2, double same = 1e-4) const;
+  /// True if the orbit, followed as a whole, is its own image by a sign change of states that the model has.
+  bool is_own_image(const Vec& z);
   /// The state on the model's section, near the one told last; where there is none, at the cut.
   std::vector<double> told_state(const OrbitView& view, double& t);
   /// Lowest and highest value of each state.

@@ -24,6 +24,13 @@ inline constexpr double moving_divisor = 1e-3;
 /// others.
 inline constexpr double beside_transient = 1e-4;
 
+/// Special points whose parameters differ by less than this share of the range, and
+inline constexpr double same_value = 1e-9;
+/// whose orbits by less than this share of what states move by, are one: the branch has come round.
+inline constexpr double same_orbit = 1e-6;
+/// Of special points on two branches, whose states may be mirror images: multipliers that differ by less are one.
+inline constexpr double same_multipliers = 1e-5;
+
 // ---- boundary equilibria -------------------------------------------------------------------------------------------
 
 /// A guard below this share of its slope counts as zero at a special point.
