@@ -47,6 +47,18 @@ Vec left_vector(const Mat& M, const Vec& rates, const std::vector<Index>& kept, 
   return out;
 }
 
+/// Z at the nodes of a link but its last, by that at its last: on a panel (X(s)^-1)^T X^T Z, onto what is slid on.
+void carry_back(const OrbitTangents& orbit, const Link& link, std::vector<Vec>& z) {
+  z[link.from] = link.X.transpose() * z[link.to];
+  if (link.kind != Link::Kind::panel) return;
+  const OrbitTangents::Panel& panel = orbit.panels[link.panel];
+  const Vec whole = panel.X.back().transpose() * z[link.to];
+  for (size_t j = 1; j < panel_order; ++j) {
+    const Vec here = Lu(panel.X[j].transpose()).solve(whole);
+    z[link.from + j] = panel.onto.empty() ? here : Vec(panel.onto[j].transpose() * here);
+  }
+}
+
 /// dx0/dp at fixed phase: (M - 1) dx0 = -x_p - f dT/dp, the shortest solution.
 Mat start_by(const Mat& M, const Mat& by, const Vec& rates, const std::vector<double>& period_by,
              const std::vector<Index>& kept, const Vec& scale) {
@@ -99,11 +111,11 @@ PhaseResponse phase_response(const OrbitTangents& orbit, const Orbit& found, std
   const std::vector<Index> kept = kept_states(found);
   Vec scale(ix(size.size()));
   for (size_t i = 0; i < size.size(); ++i) scale[ix(i)] = size[i];
-  const Vec& f = orbit.nodes.front().rates;
+  const Vec& f = orbit.start_rates;
   PhaseResponse out{.found = true};
   out.z.assign(orbit.nodes.size(), Vec());
   out.z.back() = left_vector(M, f, kept, scale);
-  for (size_t k = orbit.links.size(); k-- > 0;) out.z[k] = orbit.links[k].X.transpose() * out.z[k + 1];
+  for (size_t k = orbit.links.size(); k-- > 0;) carry_back(orbit, orbit.links[k], out.z);
   const Vec open = (out.z.front() - out.z.back()).cwiseProduct(scale), whole = out.z.back().cwiseProduct(scale);
   out.error = open.norm() / whole.norm();
   const Mat by = orbit.by_parameters();
@@ -127,8 +139,8 @@ class Drift {
         rates_(ux(orbit.states)),
         own_(ux(orbit.states)) {
     for (const Vec& z : phase.z) z_.insert(z_.end(), z.begin(), z.end());
-    for (size_t k = 0; k < orbit.links.size(); ++k) {
-      if (orbit.links[k].kind == Link::Kind::event) breaks_.push_back(orbit.nodes[k].t - found.trajectory.start_time);
+    for (const Link& link : orbit.links) {
+      if (link.kind == Link::Kind::event) breaks_.push_back(orbit.nodes[link.from].t - found.trajectory.start_time);
     }
     breaks_.push_back(0);
   }
