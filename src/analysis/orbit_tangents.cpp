@@ -6,6 +6,7 @@
 #include <numbers>
 #include <optional>
 
+#include "analysis/thresholds.hpp"
 #include "base/index.hpp"
 #include "flow/variation.hpp"
 #include "model/program.hpp"
@@ -321,6 +322,45 @@ OrbitTangents tangents_along(const Program& program, const RunOptions& options, 
   same_way.until = run.end.t;
   same_way.from = run.start_time;
   return Walk(program, same_way, run, P, longest).go();
+}
+
+std::vector<Index> closing_states(const Orbit& found) {
+  std::vector<Index> out;
+  for (size_t i = 0; i < found.free.size(); ++i) {
+    if (!found.free[i]) out.push_back(ix(i));
+  }
+  return out;
+}
+
+Mat moved_start(const Mat& M, const Mat& by, const Vec& rates, const std::vector<double>& period_by,
+                const std::vector<Index>& kept, const Vec& scale) {
+  const Vec s = scale.entries_at(kept);
+  const Mat A = s.cwiseInverse().asDiagonal() * M.part(kept) * s.asDiagonal() - Mat::Identity(s.size(), s.size());
+  const Orthogonal solver(A, left_vector_share);
+  Mat out = Mat::Zero(scale.size(), by.cols());
+  for (Index c = 0; c < by.cols(); ++c) {
+    const Vec b = -(by.col(c) + rates * period_by[ux(c)]);
+    Vec column = Vec::Zero(scale.size());
+    column.set_entries_at(kept, solver.solve(b.entries_at(kept).cwiseQuotient(s)).cwiseProduct(s));
+    out.col(c) = column;
+  }
+  return out;
+}
+
+std::vector<double> moved_period(const Mat& M, const Mat& by, const Vec& rates, const std::vector<Index>& kept,
+                                 const Vec& scale, double period) {
+  const Vec s = scale.entries_at(kept);
+  Mat A = Mat::Zero(s.size(), s.size() + 1);
+  A.leftCols(s.size()) =
+      s.cwiseInverse().asDiagonal() * M.part(kept) * s.asDiagonal() - Mat::Identity(s.size(), s.size());
+  A.col(s.size()) = rates.entries_at(kept).cwiseQuotient(s) * period;
+  const Orthogonal solver(A);
+  std::vector<double> out;
+  for (Index c = 0; c < by.cols(); ++c) {
+    const Vec b = by.col(c);
+    out.push_back(-solver.solve(b.entries_at(kept).cwiseQuotient(s))[s.size()] * period);
+  }
+  return out;
 }
 
 }  // namespace saltus

@@ -72,4 +72,13 @@ double panel_value(const double* values, size_t stride, double place);
 OrbitTangents tangents_along(const Program& program, const RunOptions& options, const Trajectory& run, const Mat& P,
                              double longest);
 
+/// The states of an orbit that have to come back.
+std::vector<Index> closing_states(const Orbit& found);
+/// dx0/dp at fixed phase: (M - 1) dx0 = -x_p - f dT/dp, the shortest solution; a column for each direction.
+Mat moved_start(const Mat& M, const Mat& by, const Vec& rates, const std::vector<double>& period_by,
+                const std::vector<Index>& kept, const Vec& scale);
+/// dT/dp of an autonomous orbit, from the same equation.
+std::vector<double> moved_period(const Mat& M, const Mat& by, const Vec& rates, const std::vector<Index>& kept,
+                                 const Vec& scale, double period);
+
 }  // namespace saltus

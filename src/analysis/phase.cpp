@@ -21,14 +21,6 @@ PhaseResponse none(std::string why, std::string message) {
   return out;
 }
 
-std::vector<Index> kept_states(const Orbit& found) {
-  std::vector<Index> out;
-  for (size_t i = 0; i < found.free.size(); ++i) {
-    if (!found.free[i]) out.push_back(ix(i));
-  }
-  return out;
-}
-
 /// The left vector of the multiplier 1 with f.Z = 1, states on their own scales.
 Vec left_vector(const Mat& M, const Vec& rates, const std::vector<Index>& kept, const Vec& scale) {
   const Index n = ix(kept.size());
@@ -57,22 +49,6 @@ void carry_back(const OrbitTangents& orbit, const Link& link, std::vector<Vec>& 
     const Vec here = Lu(panel.X[j].transpose()).solve(whole);
     z[link.from + j] = panel.onto.empty() ? here : Vec(panel.onto[j].transpose() * here);
   }
-}
-
-/// dx0/dp at fixed phase: (M - 1) dx0 = -x_p - f dT/dp, the shortest solution.
-Mat start_by(const Mat& M, const Mat& by, const Vec& rates, const std::vector<double>& period_by,
-             const std::vector<Index>& kept, const Vec& scale) {
-  const Vec s = scale.entries_at(kept);
-  const Mat A = s.cwiseInverse().asDiagonal() * M.part(kept) * s.asDiagonal() - Mat::Identity(s.size(), s.size());
-  const Orthogonal solver(A, left_vector_share);
-  Mat out = Mat::Zero(scale.size(), by.cols());
-  for (Index c = 0; c < by.cols(); ++c) {
-    const Vec b = -(by.col(c) + rates * period_by[ux(c)]);
-    Vec column = Vec::Zero(scale.size());
-    column.set_entries_at(kept, solver.solve(b.entries_at(kept).cwiseQuotient(s)).cwiseProduct(s));
-    out.col(c) = column;
-  }
-  return out;
 }
 
 /// How each event moves with parameters, measured from the first one, so that no section enters.
@@ -108,7 +84,7 @@ PhaseResponse phase_response(const OrbitTangents& orbit, const Orbit& found, std
   }
   const Mat M = orbit.monodromy();
   if (!M.allFinite()) return none("grazing", "an event is met without speed: derivatives are infinite");
-  const std::vector<Index> kept = kept_states(found);
+  const std::vector<Index> kept = closing_states(found);
   Vec scale(ix(size.size()));
   for (size_t i = 0; i < size.size(); ++i) scale[ix(i)] = size[i];
   const Vec& f = orbit.start_rates;
@@ -120,7 +96,7 @@ PhaseResponse phase_response(const OrbitTangents& orbit, const Orbit& found, std
   out.error = open.norm() / whole.norm();
   const Mat by = orbit.by_parameters();
   for (Index c = 0; c < orbit.directions; ++c) out.period_by.push_back(-out.z.back().dot(by.col(c)));
-  out.event_by = events_by(orbit, start_by(M, by, f, out.period_by, kept, scale));
+  out.event_by = events_by(orbit, moved_start(M, by, f, out.period_by, kept, scale));
   return out;
 }
 
