@@ -139,6 +139,20 @@ void OrbitResponse::over_panel(const Drive& drive, const Link& link, std::vector
   for (size_t i = 0; i < n; ++i) u[i] = row(panel_order, moved, ix(i));
 }
 
+/// An impulse in an output is a leap of its integral; where its time moves, so does the leap.
+void OrbitResponse::move_impulses(const Drive& drive, const Link& link, const std::vector<Complex>& before) const {
+  if (!link.shift.allFinite()) return;
+  const Index n = orbit_.states, by = ports_.by_input[drive.input], speed = ports_.by_speed[drive.input];
+  Complex later = {by >= 0 ? link.shift(0, n + by) : 0.0, speed >= 0 ? drive.w * link.shift(0, n + speed) : 0.0};
+  later *= turn(drive.w, link.from);
+  for (size_t k = 0; k < before.size(); ++k) later += link.shift(0, ix(k)) * before[k];
+  for (size_t q = 0; q < ports_.output_state.size(); ++q) {
+    const size_t row = ux(ports_.output_state[q]);
+    const double leap = orbit_.nodes[link.to].x[row] - orbit_.nodes[link.from].x[row];
+    (*drive.integrals)[q] -= leap * later * std::conj(turn(drive.out, link.from));
+  }
+}
+
 /// Through an event at its time; over a span with the input as it is in its middle, by the rule of trapezoids.
 void OrbitResponse::over_link(const Drive& drive, const Link& link, std::vector<Complex>& u) const {
   const double time = orbit_.nodes[link.to].t - orbit_.nodes[link.from].t;
@@ -148,7 +162,8 @@ void OrbitResponse::over_link(const Drive& drive, const Link& link, std::vector<
     u[i] = drive_of(drive, link.P, ix(i)) * middle;
     for (size_t k = 0; k < u.size(); ++k) u[i] += link.X(ix(i), ix(k)) * before[k];
   }
-  if (!drive.integrals || link.kind == Link::Kind::event) return;
+  if (!drive.integrals) return;
+  if (link.kind == Link::Kind::event) return move_impulses(drive, link, before);
   const Complex first = std::conj(turn(drive.out, link.from)), last = std::conj(turn(drive.out, link.to));
   for (size_t q = 0; q < ports_.output_state.size(); ++q) {
     const size_t row = ux(ports_.output_state[q]);

@@ -51,6 +51,7 @@ class OrbitResponse {
   void hold_input(const Drive& drive, size_t node, std::vector<Complex>& u) const;
   void over_period(const Drive& drive, std::vector<Complex>& u) const;
   void over_link(const Drive& drive, const OrbitTangents::Link& link, std::vector<Complex>& u) const;
+  void move_impulses(const Drive& drive, const OrbitTangents::Link& link, const std::vector<Complex>& before) const;
   void over_panel(const Drive& drive, const OrbitTangents::Link& link, std::vector<Complex>& u) const;
 
   const OrbitTangents& orbit_;
