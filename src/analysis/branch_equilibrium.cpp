@@ -13,7 +13,7 @@ namespace saltus {
 
 namespace {
 
-/// Whether an eigenvalue is zero beside the others.
+/// True if an eigenvalue is zero beside the size of the others.
 bool has_zero(const Spectrum& e) {
   double least = HUGE_VAL, largest = 0;
   for (const std::complex<double>& z : e)
@@ -179,6 +179,7 @@ std::vector<GuardValue> EquilibriumCurve::guards(const Arc& arc, const std::vect
     }
   }
   for (int j = 0; j < program_.constraints(); ++j) {
+    if (program_.joint(j)) continue;
     if (arc.mode.constraints[at(j)] == 'o')
       out.push_back({{GuardKind::gap, j, 1}, series.gap(j)[0]});
     else

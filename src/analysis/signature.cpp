@@ -344,6 +344,7 @@ std::vector<LegGuard> leg_guards(const Program& program, Series& series, const L
   }
   for (int j = 0; j < program.constraints(); ++j) {
     const bool open = leg.arc.mode.constraints[at(j)] == 'o';
+    if (program.joint(j)) continue;
     if (!open && series.held(m + j)) continue;
     add({open ? GuardKind::gap : GuardKind::lambda, j, 1}, 1);
   }

@@ -48,7 +48,11 @@ void draw_to_file(const Figure& figure, const std::vector<Table>& tables, const 
                                {.picture = kind == ".png"   ? Picture::png
                                            : kind == ".pdf" ? Picture::pdf
                                                             : Picture::svg});
-  if (drawing.picture.empty()) throw Error(ErrorKind::file, drawing.trouble, {}, "is gnuplot installed?");
+  if (drawing.picture.empty())
+    throw Error(ErrorKind::file, fmt::format("cannot draw '{}': {}", path.string(), drawing.trouble), {},
+                kind == ".svg" ? ""
+                               : fmt::format("a name that ends in .svg needs no other program: {}",
+                                             fs::path(path).replace_extension(".svg").string()));
   std::error_code failed;
   fs::rename(drawing.picture, path, failed);
   if (failed) throw file_error(path, failed.value());
@@ -195,7 +199,9 @@ Saved save(Results results, const ResultFolder& folder, const OutputOptions& out
   if (folder && output.plot) {
     attempt([&] {
       const Drawing drawing = draw(results.figure, results.tables, *folder);
-      if (!drawing.trouble.empty()) saved.trouble += drawing.trouble + "\n";
+      if (!drawing.trouble.empty())
+        saved.trouble += fmt::format("no picture: {}; the data are kept, and '{}' can be run again\n", drawing.trouble,
+                                     drawing.script.string());
       saved.files.push_back(drawing.picture.empty() ? "plot.gp" : drawing.picture.filename().string());
     });
   }

@@ -116,7 +116,8 @@ constexpr auto table = std::to_array<OptionFact>({
     {"engine", "--engine", "event|step", "event", "event-driven or time-stepping", "section sweep basins"},
     {"engine", "--engine", "event", "", "", SALTUS_SEARCHES},
     {"dt", "--dt", "NUMBER", "", "fixed step of the time-stepping engine", SALTUS_RUNS},
-    {"adaptive", "--adaptive", "", "", "time-stepping by --tolerance (so without --dt)", SALTUS_RUNS},
+    {"adaptive", "--adaptive", "", "", "time-stepping with steps by the tolerance, so without a fixed one",
+     SALTUS_RUNS},
     {"theta", "--theta", "NUMBER", "0.5", "time-stepping: 0.5 accurate, 1 backward Euler", SALTUS_RUNS, Range{0.5, 1}},
     {"threads", "-j", "N", "all cores", "threads", "sweep basins"},
     {"threads", "-j", "N", "all cores", "with --starts: threads", "orbit"},
@@ -126,6 +127,7 @@ constexpr auto table = std::to_array<OptionFact>({
     {"flow", "--flow", "auto|taylor|stiff", "auto", "smooth flow by Taylor series (auto too), or an implicit method",
      SALTUS_SEARCHES},
     {"leave", "--leave", "NAME=+1|-1|0", "", "side to leave a surface to where several are possible", SALTUS_ALL},
+    {"project", "--project", "", "", "move a start that does not satisfy the joints onto them", SALTUS_ALL},
     {"attract", "--attract", "NUMBER", "", "hold slid surfaces by the term -C h grad h instead of projection",
      SALTUS_RUNS, Range{0, 1e12}},
     {"native", "--native", "auto|on|off", "auto",
@@ -200,6 +202,20 @@ std::string commands_with(std::string_view flag) {
     if (takes) out += fmt::format("{}{}", out.empty() ? "" : ", ", command);
   }
   return out;
+}
+
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words;
+  for (const OptionFact& o : table) {
+    if (o.name != name) continue;
+    for (std::string_view rest = o.type; !rest.empty();) {
+      const size_t end = std::min(rest.find('|'), rest.size());
+      const std::string word(rest.substr(0, end));
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return words;
 }
 
 void check_range(std::string_view name, double value) {

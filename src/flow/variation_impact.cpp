@@ -1,6 +1,7 @@
 // Tangents through an impact: Newton's and Coulomb's laws linearised.
 #include "base/index.hpp"
 #include "flow/impact.hpp"
+#include "flow/thresholds.hpp"
 #include "flow/variation.hpp"
 
 namespace saltus {
@@ -43,7 +44,13 @@ void Variation::turn_through(const Hit& hit, std::span<const double> x_minus, st
     r.row(k) += rebound(impact, j, z, dt);
   }
   for (Index k = struck; k < all; ++k) demand(k, program_.event_surface(impact.stuck[ux(k - struck)]));
-  z = all > 0 ? Mat(moved - by_unknown * Lu(J).solve_columns(r)) : moved;
+  if (all == 0) {
+    z = moved;
+  } else if (program_.any_joint()) {  // which may be redundant
+    z = moved - by_unknown * Mat(Orthogonal(J, independent_column).pseudo_inverse() * r);
+  } else {
+    z = moved - by_unknown * Lu(J).solve_columns(r);
+  }
 }
 
 Variation::Impact Variation::impact_between(const Hit& hit, std::span<const double> x_minus,
@@ -68,6 +75,9 @@ Variation::Impact Variation::impact_between(const Hit& hit, std::span<const doub
   }
   for (size_t k = 0; k < hit.contacts.size(); ++k) {
     if (hit.impulse[k] != 0) out.struck.push_back(hit.contacts[k]);
+  }
+  for (int j = 0; j < program_.constraints() && !out.struck.empty(); ++j) {
+    if (program_.joint(j) && model_.form.gaps[at(j)].degree > 0) out.struck.push_back(j);
   }
 
   out.D = Mat::Zero(program_.states(), ix(out.struck.size()));
@@ -140,11 +150,12 @@ Mat Variation::turn_by_sigma(const Impact& impact) const {
 }
 
 int Variation::gap_rate(const Impact& impact, int contact) const {
-  return impact.tape.rungs[at(program_.switches() + contact)][1];
+  return impact.tape.rungs[at(program_.switches() + contact)].back();  // of a joint of degree 1, its value
 }
 
 /// How r w(x-) of a contact moves: backward in time r is 1/restitution.
 Mat Variation::rebound(const Impact& impact, int contact, const Mat& z, const Mat& dt) const {
+  if (program_.joint(contact)) return Mat::Zero(1, z.cols());
   const int rate = gap_rate(impact, contact), factor = program_.event_restitution(contact);
   const double speed = value_of(impact.minus, rate), restitution = value_of(impact.minus, factor);
   // A contact that was about to open and is pressed by the others ends without velocity.
