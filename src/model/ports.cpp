@@ -70,6 +70,7 @@ class Move {
 void move_all(Model& model, Move& move) {
   for (State& s : model.states) s.rate = move(s.rate);
   for (Definition& d : model.definitions) d.value = move(d.value);
+  for (Balance& b : model.balances) b.left = move(b.left), b.right = move(b.right);
   for (Constraint& c : model.constraints) {
     c.gap = move(c.gap);
     if (c.restitution) c.restitution = move(*c.restitution);
@@ -85,7 +86,7 @@ void move_all(Model& model, Move& move) {
 int add_state(Model& model, const std::string& name, const Expr& rate) {
   const int index = static_cast<int>(model.states.size());
   model.states.push_back({.name = name, .rate = rate, .initial = 0.0});
-  model.order.emplace_back(true, index);
+  model.order.push_back({WrittenLine::rate, index});
   return index;
 }
 
