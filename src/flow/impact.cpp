@@ -568,6 +568,21 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
       Hits a{std::vector<char>(n, 0), std::string(switches.size(), '0')};
       if (follow_active_set(c, aim, a, answer)) keep(a, answer);
     }
+    if (path && path->undecided()) {
+      result.message = fmt::format(
+          "impulses change the direction of '{}', which has a product of two signs in it: what such an impact does is "
+          "not decided; friction as a sum of signs is",
+          program.model().constraints[at(contacts[0])].name);
+      return result;
+    }
+    if (answers.empty() && path && path->lost()) {
+      result.message = fmt::format(
+          "the impulse of '{}' leads to where its direction has no value (0/0 where a slip ends): a divisor that stays "
+          "above "
+          "zero says how friction ends, as in u/max(hypot(u, v), 1e-6)",
+          program.model().constraints[at(contacts[0])].name);
+      return result;
+    }
     if (answers.size() != 1) {
       const Mat W = c.gap_gradient * c.directions(Vec::Zero(ix(switches.size())));
       result.message = fmt::format("the impact with friction has {}: {}",

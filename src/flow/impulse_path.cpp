@@ -75,12 +75,6 @@ ImpulsePath::Piece& ImpulsePath::piece(const std::string& letters) {
     if (row == rows.end() || place_[at(e.column)] < 0) continue;
     out.by_state.push_back({row->second.first, place_[at(e.column)], row->second.second, e.output});
   }
-  for (const SlopeEntry& e : out.tape->event.by_unknown) {
-    const auto row = rows.find(e.row);
-    const auto set = std::find(sets_.begin(), sets_.end(), e.column);
-    if (row == rows.end() || set == sets_.end()) continue;
-    out.by_sigma.push_back({row->second.first, set - sets_.begin(), row->second.second, e.output});
-  }
   return out;
 }
 
@@ -109,11 +103,13 @@ ImpulsePath::Piece& ImpulsePath::values(const std::string& letters, const Vec& y
 
 ImpulsePath::Piece& ImpulsePath::stand(const Vec& y) {
   Piece* out = &values(letters_, y);
-  for (size_t pass = 0; pass <= kinks_.size(); ++pass) {  // a kink's surface may depend on others
+  for (size_t pass = 0; pass <= kinks_.size() + sets_.size(); ++pass) {  // a kink's surface may depend on others
     std::string now = letters_;
-    for (const int i : kinks_) {
-      const double h = output(*out, program_.event_surface(i));
-      if (h != 0 && !std::isnan(h)) now[at(i)] = h > 0 ? '+' : '-';
+    for (const std::vector<int>* switches : {&kinks_, &sets_}) {
+      for (const int i : *switches) {
+        const double h = output(*out, program_.event_surface(i));
+        if (h != 0 && !std::isnan(h)) now[at(i)] = h > 0 ? '+' : '-';
+      }
     }
     if (now == letters_) break;
     letters_ = now;
@@ -140,9 +136,47 @@ Mat ImpulsePath::slope(const Piece& piece) const {
   return out;
 }
 
-Mat ImpulsePath::by_sigma(const Piece& piece) const {
-  Mat out = Mat::Zero(before_.size(), ix(sets_.size()));
-  for (const Slope& s : piece.by_sigma) out(s.row, s.column) += impulse_[s.contact] * output(piece, s.output);
+std::vector<ImpulsePath::Part> ImpulsePath::parts(const Vec& y, bool all) {
+  std::vector<Part> out;
+  for (size_t b = 0; b < sets_.size(); ++b) {
+    const int i = sets_[b], row = program_.event_surface(i);
+    Part p{.set = ix(b), .side = letters_[at(i)] == '+' ? 1.0 : -1.0, .rows = stands_in_[b]};
+    p.share = p.side * sigma_[at(i)] - 1;
+    if (p.share == 0 && !all) continue;
+    const Vec slope = surface_slope(*standing_, row);
+    const double square = slope.squaredNorm(), h = output(*standing_, row);
+    p.projection = Mat::Identity(y.size(), y.size());
+    p.on_surface = y;
+    if (square > 0) {
+      p.on_surface -= slope * (h / square);
+      p.projection -= slope * slope.transpose() * (1 / square);
+    }
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+Mat ImpulsePath::mean(const Part& part, const std::function<Mat(Piece&)>& value) {
+  std::string letters = letters_;
+  char& own = letters[at(sets_[ux(part.set)])];
+  own = '+';
+  const Mat above = value(values(letters, part.on_surface));
+  own = '-';
+  return (above + value(values(letters, part.on_surface))) / 2;
+}
+
+ImpulsePath::Rates ImpulsePath::rates(const Vec& y, bool all) {
+  const Piece& own = stand(y);
+  Rates out{.D = directions(own), .slope = slope(own), .by_sigma = Mat::Zero(y.size(), ix(sets_.size()))};
+  const Mat D = out.D, A = out.slope;
+  for (const Part& p : parts(y, all)) {
+    const Mat part = p.rows * (D - mean(p, [&](Piece& q) { return directions(q); }));
+    out.by_sigma.col(p.set) = p.side * (part * impulse_);
+    if (p.share == 0) continue;
+    out.D += p.share * part;
+    out.slope += p.share * (p.rows * (A - mean(p, [&](Piece& q) { return slope(q); }) * p.projection));
+  }
+  values(letters_, y);
   return out;
 }
 
@@ -187,19 +221,51 @@ void ImpulsePath::sort_switches() {
     if (jumps_at(i)) sets.push_back(i);
   }
   std::erase_if(kinks_, [&](int i) { return std::find(sets.begin(), sets.end(), i) != sets.end(); });
-  pieces_.clear();  // their slopes by sigma are those of the sets
   sets_ = std::move(sets);
-  for (const int i : sets_) letters_[at(i)] = '0';
+  for (const int i : sets_) {
+    Mat& rows = stands_in_.emplace_back(Mat::Zero(before_.size(), before_.size()));
+    for (const int j : contacts_) {
+      for (const Assignment& a : program_.model().form.gaps[at(j)].direction) {
+        const std::vector<Expr> symbols = symbols_in(std::span(&a.value, 1));
+        const bool stands = std::any_of(symbols.begin(), symbols.end(), [&](const Expr& e) {
+          return e.is_symbol(SymbolKind::sigma) && e.symbol().index == i;
+        });
+        if (stands) rows(place_[at(a.state)], place_[at(a.state)]) = 1;
+      }
+    }
+  }
   stand(before_);
+  first_letters_ = letters_;
+  undecided_ = sets_multiply();
   mode_.switches = letters_;
+  for (const int i : sets_) mode_.switches[at(i)] = '0';
 }
 
 void ImpulsePath::keep_sets() {
-  pieces_.clear();
   for (const int i : sets_) letters_[at(i)] = open_.switches[at(i)];
   sets_.clear();
   stand(before_);
+  first_letters_ = letters_;
   mode_.switches = letters_;
+}
+
+/// True if directions are not the sum of what each set does: D(-,-) is not D(-,+) + D(+,-) - D(+,+).
+bool ImpulsePath::sets_multiply() {
+  const auto flipped = [&](std::initializer_list<int> which) {
+    std::string letters = letters_;
+    for (const int i : which) letters[at(i)] = letters[at(i)] == '+' ? '-' : '+';
+    return directions(values(letters, before_));
+  };
+  const Mat own = flipped({});
+  for (size_t a = 0; a < sets_.size(); ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      const Mat first = flipped({sets_[a]}), second = flipped({sets_[b]});
+      const Mat off = flipped({sets_[a], sets_[b]}) + own - first - second;
+      const double size = own.max_abs() + first.max_abs() + second.max_abs();
+      if (std::isfinite(size) && !(off.max_abs() <= continuous_direction * size)) return true;
+    }
+  }
+  return false;
 }
 
 Vec ImpulsePath::surface_slope(const Piece& piece, int row) const {
@@ -273,9 +339,9 @@ std::optional<ImpulsePath::Step> ImpulsePath::solve_step(const Vec& y, double le
     letters_ = letters;
     for (Index k = 0; k < stages; ++k) {
       const Vec here = y + z.segment(k * d, d);
-      const Piece& piece = stand(here);
-      const Vec rate = directions(piece) * impulse_;
-      const Mat A = slope(piece);
+      const Rates there = rates(here, false);
+      const Vec rate = there.D * impulse_;
+      const Mat& A = there.slope;
       if (!rate.allFinite() || !A.allFinite()) return std::nullopt;
       size = size.cwiseMax(sizes(here, length * rate));
       for (Index i = 0; i < stages; ++i) {
@@ -305,8 +371,20 @@ bool ImpulsePath::carry_step(const Step& step, Mat& z, const Forcing& forcing, d
   Mat J = Mat::Identity(stages * d, stages * d), r(stages * d, z.cols());
   for (Index i = 0; i < stages; ++i) r.block(i * d, 0, d, z.cols()) = z;
   for (Index k = 0; k < stages; ++k) {
-    const Piece& piece = stand(step.stages[ux(k)]);
-    const Mat A = slope(piece), B = forcing(*piece.jet, *piece.tape);
+    const Vec& here = step.stages[ux(k)];
+    const Rates there = rates(here, true);
+    const Piece& piece = *standing_;
+    const Mat& A = there.slope;
+    Mat B;
+    if (forcing) {
+      const Mat own = B = forcing(*piece.jet, *piece.tape);
+      for (const Part& p : parts(here, false))
+        B += p.share * (p.rows * (own - mean(p, [&](Piece& q) { return forcing(*q.jet, *q.tape); })));
+      values(letters_, here);
+    } else {
+      B.resize(d, z.cols());
+      B << there.D, there.by_sigma;
+    }
     if (!A.allFinite() || !B.allFinite()) return false;
     for (Index i = 0; i < stages; ++i) {
       const double a = step.length * method.A[ux(i * stages + k)];
@@ -357,17 +435,15 @@ bool ImpulsePath::walk(Vec& y, const std::function<bool(const Step&)>& passed) {
 std::optional<ImpulsePath::End> ImpulsePath::follow(const Vec& impulse, const Vec& sigma) {
   impulse_ = impulse;
   for (size_t b = 0; b < sets_.size(); ++b) sigma_[at(sets_[b])] = sigma[ix(b)];
-  letters_ = mode_.switches;
+  letters_ = first_letters_;
   Vec y = before_;
   Mat z = Mat::Zero(y.size(), ix(contacts_.size() + sets_.size()));
   double work = 0;
-  const Forcing unknowns = [&](const Jet<double>&, const TangentTape&) {
-    Mat B(y.size(), z.cols());
-    B << directions(*standing_), by_sigma(*standing_);
-    return B;
-  };
-  const auto passed = [&](const Step& step) { return carry_step(step, z, unknowns, &work); };
-  if (!walk(y, passed)) return std::nullopt;
+  const auto passed = [&](const Step& step) { return carry_step(step, z, {}, &work); };
+  if (!walk(y, passed)) {
+    lost_ = true;
+    return std::nullopt;
+  }
   End out = read(y, z);
   out.normal_work = work;
   return out;
@@ -399,7 +475,7 @@ ImpulsePath::End ImpulsePath::read(const Vec& y, const Mat& z) {
 }
 
 bool ImpulsePath::carry(Mat& z, const Forcing& forcing) {
-  letters_ = mode_.switches;
+  letters_ = first_letters_;
   Vec y = before_;
   const auto passed = [&](const Step& step) { return carry_step(step, z, forcing, nullptr); };
   if (!walk(y, passed)) return false;

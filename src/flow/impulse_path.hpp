@@ -4,8 +4,9 @@
 //
 // all impulses growing in proportion. Directions that stay make this x+ = x- + sum_j D_j Lambda_j. A switch in them is
 // of one of two kinds, told by its values on its surface: a kink, where D is continuous (max, abs(v)*v), follows the
-// path; a set, where D jumps (Coulomb's sign), has one sigma for all of the path, in Sgn h(x+). Steps are those of
-// Radau IIA of order 9, compared with two half steps: friction of tanh(v/1e-9) is stiff. docs/method/impacts.md
+// path; a set, where D jumps (Coulomb's sign), has one sigma for all of the path, in Sgn h(x+); beside its surface the
+// formulas of its other side are read at the mirrored point. Steps are those of Radau IIA of order 9, compared with two
+// half steps: friction of tanh(v/1e-9) is stiff. docs/method/impacts.md
 #pragma once
 
 #include <functional>
@@ -49,6 +50,10 @@ class ImpulsePath {
   };
   /// Where these impulses lead; nothing where a direction has no value on the way.
   std::optional<End> follow(const Vec& impulse, const Vec& sigma);
+  /// True if a direction has a product of two sets in it: what such impulses do is not decided here.
+  bool undecided() const { return undecided_; }
+  /// True if `follow` has come to where a direction has no value, or turns at once.
+  bool lost() const { return lost_; }
   /// The kinks with their letters at the end of the last path.
   std::vector<std::pair<int, char>> kinks() const;
 
@@ -71,7 +76,7 @@ class ImpulsePath {
   struct Piece {
     const TangentTape* tape = nullptr;
     std::unique_ptr<Jet<double>> jet;
-    std::vector<Slope> by_state, by_sigma;  ///< of the directions
+    std::vector<Slope> by_state;  ///< of the directions
   };
   /// A step of the collocation method, solved.
   struct Step {
@@ -81,19 +86,36 @@ class ImpulsePath {
 
   Piece& piece(const std::string& letters);
   Piece& values(const std::string& letters, const Vec& y);
-  /// The formulas that hold at these moved states, with their values.
+  /// The formulas that hold at these moved states, with their values: every switch on its own side.
   Piece& stand(const Vec& y);
+  /// What a set does at a point beside its surface: its part of the direction is own - mean, with the mean of both
+  /// sides on the surface, in the rows in which it stands: D(sigma) = D_own + share (own - mean).
+  struct Part {
+    Index set = 0;
+    double side = 1;   ///< on which the path is
+    double share = 0;  ///< side sigma - 1
+    Mat rows;          ///< diagonal: 1 in the rows in which it stands
+    Mat projection;    ///< derivative of the point on the surface
+    Vec on_surface;
+  };
+  std::vector<Part> parts(const Vec& y, bool all);
+  /// The mean of something over both sides of a set's surface, at the part's point.
+  Mat mean(const Part& part, const std::function<Mat(Piece&)>& value);
+  struct Rates {
+    Mat D, slope, by_sigma;
+  };
+  Rates rates(const Vec& y, bool all);
   double output(const Piece& piece, int row) const { return piece.jet->output(at_row(row))[0]; }
   static size_t at_row(int row) { return static_cast<size_t>(row); }
   Mat directions(const Piece& piece) const;
   Mat slope(const Piece& piece) const;
-  Mat by_sigma(const Piece& piece) const;
   std::optional<Step> solve_step(const Vec& y, double length);
   bool carry_step(const Step& step, Mat& z, const Forcing& forcing, double* work);
   bool walk(Vec& y, const std::function<bool(const Step&)>& passed);
   std::vector<int> switches_inside() const;
   void sort_switches();
   bool jumps_at(int i);
+  bool sets_multiply();
   std::optional<Vec> to_surface(int i, Vec y);
   End read(const Vec& y, const Mat& z);
   Vec surface_slope(const Piece& piece, int row) const;
@@ -103,10 +125,12 @@ class ImpulsePath {
   Mode open_, mode_;
   double t_;
   std::vector<int> contacts_, sets_, kinks_, moved_, place_;
-  std::string letters_;
+  std::string letters_, first_letters_;
   std::map<std::string, Piece> pieces_;
   Piece* standing_ = nullptr;
   Vec before_, impulse_;
+  std::vector<Mat> stands_in_;  ///< per set: diagonal of the rows of directions in which it stands
+  bool lost_ = false, undecided_ = false;
 };
 
 }  // namespace saltus
