@@ -3,7 +3,8 @@
 //     System        a model to ask about: from a file, from text, from the gallery, or built by calls (ModelBuilder)
 //     ask           RunQuestion -> RunAnswer, SectionQuestion -> SectionAnswer, SweepQuestion -> SweepAnswer,
 //                   BasinsQuestion -> BasinsAnswer, ExponentsQuestion -> Exponents, OrbitQuestion -> OrbitAnswer,
-//                   EquilibriumQuestion -> EquilibriumAnswer, FollowQuestion -> FollowAnswer
+//                   EquilibriumQuestion -> EquilibriumAnswer, FollowQuestion -> FollowAnswer,
+//                   PhaseQuestion -> PhaseAnswer
 //     rates         of the states, at many points
 //     Observer      who watches: progress, pieces, events, points of branches, a stop token
 //     Error         wrong input: what, where, and what to do; the fate of a run is a value instead (Trajectory::end)
@@ -14,6 +15,7 @@
 #include "ask/gallery.hpp"
 #include "ask/many.hpp"
 #include "ask/orbit.hpp"
+#include "ask/phase.hpp"
 #include "ask/rates.hpp"
 #include "ask/run.hpp"
 #include "ask/section.hpp"

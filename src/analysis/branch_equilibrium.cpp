@@ -13,7 +13,7 @@ namespace saltus {
 
 namespace {
 
-/// Whether an eigenvalue is zero beside the others.
+/// True if an eigenvalue is zero beside the size of the others.
 bool has_zero(const Spectrum& e) {
   double least = HUGE_VAL, largest = 0;
   for (const std::complex<double>& z : e)
@@ -179,6 +179,7 @@ std::vector<GuardValue> EquilibriumCurve::guards(const Arc& arc, const std::vect
     }
   }
   for (int j = 0; j < program_.constraints(); ++j) {
+    if (program_.joint(j)) continue;
     if (arc.mode.constraints[at(j)] == 'o')
       out.push_back({{GuardKind::gap, j, 1}, series.gap(j)[0]});
     else
@@ -253,6 +254,8 @@ bool EquilibriumCurve::special(const Located& l) {
         s.detail = fmt::format("frequency {:.6g}", z.imag());
       }
     }
+    if (const std::optional<double> l1 = lyapunov(l.point.z); l1 && *l1 != 0)
+      s.detail += *l1 < 0 ? ", supercritical" : ", subcritical";
     return add(std::move(s));
   }
   SpecialPoint s = place(l.test.name, l.point, l.before);
@@ -306,6 +309,7 @@ std::string label_letters(const std::string& type) {
                                                               {"pseudo-saddle-node", "PS"},
                                                               {"cusp", "CP"},
                                                               {"bogdanov-takens", "BT"},
+                                                              {"bautin", "GH"},
                                                               {"degenerate", "DG"}};
   for (const auto& [name, letters] : known) {
     if (type == name) return letters;

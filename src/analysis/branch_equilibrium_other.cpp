@@ -28,7 +28,7 @@ double second_zero(const Spectrum& e) {
   return product.real() * least;
 }
 
-/// Of the two eigenvalues that add up to zero: w^2, which vanishes where both are zero.
+/// w^2 of the two eigenvalues +-iw that add up to zero; vanishes where both are zero.
 double product_of_pair(const Spectrum& e) {
   double least = HUGE_VAL, product = 0;
   for (size_t i = 0; i < e.size(); ++i) {
@@ -276,6 +276,14 @@ double EquilibriumCurve::kept_value(const Vec& z) {
   return std::nan("");
 }
 
+std::optional<double> EquilibriumCurve::lyapunov(const Vec& z) {
+  bind(z);
+  const std::vector<double> x = state_of(z);
+  if (!lyapunov_ || !(lyapunov_mode_ == arc_.mode)) lyapunov_.emplace(model_, arc_, time());
+  lyapunov_mode_ = arc_.mode;
+  return lyapunov_->exists() ? lyapunov_->at(matrix(arc_, x), x, parameters_) : std::nullopt;
+}
+
 std::vector<Test> EquilibriumCurve::curve_tests(const CurvePoint& p) {
   std::vector<Test> out;
   Vec r;
@@ -287,7 +295,10 @@ std::vector<Test> EquilibriumCurve::curve_tests(const CurvePoint& p) {
     out.push_back(cusp_test(J.rightCols(2), singular_.left(), p.tangent.tail(2).cwiseProduct(scale_.tail(2))));
     if (e.size() > 1) out.push_back({"bogdanov-takens", second_zero(e)});
   }
-  if (kept_ == "hopf") out.push_back({"bogdanov-takens", product_of_pair(e), true});
+  if (kept_ == "hopf") {
+    out.push_back({"bogdanov-takens", product_of_pair(e), true});
+    if (const std::optional<double> l1 = lyapunov(p.z)) out.push_back({"bautin", *l1});
+  }
   for (const GuardValue& g : guards(arc_, state_of(p.z))) {
     if (name_of(g.guard) != kept_) out.push_back({name_of(g.guard), g.value, true});
   }

@@ -81,7 +81,8 @@ std::string OrbitCurve::type_of_vanishing(const OrbitView& v, const Vanishing& g
       if (q == '0') return p == r ? "grazing-sliding" : "crossing-sliding";
       if (p == '0' && r == '0') return model_.form.switches[i].holds ? "release" : "adding-sliding";
       if (p == '0' || r == '0') return "switching-sliding";
-      if (problem_.acts(v.legs[k].arc, x, t, item)) return "grazing";
+      // Where a clock or a jump carries the surface back over zero, it is not touched.
+      if (problem_.acts(v.legs[k].arc, x, t, item)) return met(b.event, item) ? "grazing" : "corner";
     }
     if (p != r && problem_.acts(a.arc, x, t, static_cast<int>(i))) silent = false;
   }

@@ -83,7 +83,7 @@ bool OrbitCurve::follow_crossing(const Located& l, const Vec& direction) {
   for (const double distance : {3e-3, 1e-3, 1e-4}) {
     const std::optional<CurvePoint> there = on_it(distance), back = on_it(-distance);
     if (!there && !back) continue;
-    // Of a pitchfork both ends are alike.
+    // The two ends of a pitchfork are mirror images.
     const bool pitchfork = std::abs(direction[direction.size() - 1]) < 1e-4;
     if (!there || !back || pitchfork) {
       one_way(there ? *there : *back);
@@ -205,7 +205,11 @@ void OrbitCurve::follow_special(const Located& l) {
       functions(), kept, [this](const CurvePoint& p) { return curve_tests(p); },
       [this](const std::string& type, const Located& at_point) {
         SpecialPoint s = place(type, at_point);
-        if (type == "degenerate") s.detail = fmt::format("{} as well", type_of(at_point));
+        const bool moves_over = at_point.test.name.ends_with("of its leg");
+        if (type == "degenerate")
+          s.detail = moves_over ? fmt::format("its place meets the {}: the point is of another kind beyond",
+                                              at_point.test.name)
+                                : fmt::format("{} as well", type_of(at_point));
         return add(std::move(s), at_point.point);
       });
   followed_.pass = [this, ends = followed_.pass](const Located& at_point) {
@@ -349,17 +353,37 @@ std::vector<Test> OrbitCurve::curve_tests(const CurvePoint& p) {
     singular_(scaled.leftCols(size));
     out.push_back(cusp_test(scaled.rightCols(2), singular_.left(), p.tangent.tail(2)));
   }
-  if (kept_ == "torus") {
-    const double cosine = cosine_of_pair(v.roots);
-    out.push_back({"resonance 1:1", cosine - 1, true});  // the pair is real beyond these two
-    out.push_back({"resonance 1:2", cosine + 1, true});
-    out.push_back({"resonance 1:3", cosine + 0.5});
-    out.push_back({"resonance 1:4", cosine});
-  }
+  add_resonances(v.roots, out);
   for (const Test& t : signature_tests(v)) {
     if (t.name != kept_ && !beside_.contains(t.name)) out.push_back(t);
   }
+  for (const Monitor& m : v.monitors) {
+    if (m.name != kept_ || m.jump) continue;
+    out.push_back({"start of its leg", m.lowest.off_start(), true});
+    out.push_back({"end of its leg", m.lowest.off_end(), true});
+  }
   return out;
+}
+
+/// Two multipliers on the unit circle at once; of a symmetric orbit those of its half map.
+void OrbitCurve::add_resonances(const Spectrum& roots, std::vector<Test>& out) const {
+  const std::string whose = problem_.symmetry() ? " of the half map" : "";
+  const auto resonance = [&](int n) { return fmt::format("resonance 1:{}{}", n, whose); };
+  if (kept_ == "torus") {
+    const double cosine = cosine_of_pair(roots);
+    out.push_back({resonance(1), cosine - 1, true});  // the pair is real beyond these two
+    out.push_back({resonance(2), cosine + 1, true});
+    out.push_back({resonance(3), cosine + 0.5});
+    out.push_back({resonance(4), cosine});
+  }
+  if (kept_ == "fold") {
+    out.push_back({resonance(1), second_passes_test(roots, 1)});
+    out.push_back({"fold-flip", flip_test(roots)});
+  }
+  if (kept_ == "flip" || kept_ == "symmetry") {
+    out.push_back({resonance(2), second_passes_test(roots, -1)});
+    out.push_back({"fold-flip", passes_test(roots, 1)});
+  }
 }
 
 std::set<std::string> OrbitCurve::zeros_at(const Vec& z) {

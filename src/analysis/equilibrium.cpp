@@ -45,7 +45,7 @@ class Search {
   }
 
  private:
-  /// What is found at one instant of a model with a clock, or driven by time, as long as it stays where it is.
+  /// The equilibrium at one instant of a model with a clock or driven by time, if the state stays there.
   Equilibrium rest_of(Equilibrium found) {
     if (model_.autonomous()) return found;
     RunOptions o = options_;
@@ -116,6 +116,7 @@ class Search {
           for (const char c : {'0', '+', '-'}) add(modes, from, i, c, true);
         }
         for (size_t j = 0; j < from.mode.constraints.size(); ++j) {
+          if (program_.joint(static_cast<int>(j))) continue;
           for (const char c : {'c', 'o'}) add(modes, from, j, c, false);
         }
       }
@@ -143,7 +144,7 @@ class Search {
       left = residual;
     }
     if (!mode) return false;
-    // What Newton's method leaves of a zero is zero.
+    // A component below the residue of Newton's method is zero.
     double size = 0;
     for (size_t i = 0; i < x.size(); ++i) size = std::max({size, std::abs(x[i]), std::abs(state[i])});
     for (double& v : state) v = std::abs(v) < 1e-30 * size ? 0.0 : v;
@@ -213,7 +214,7 @@ class Search {
     return residual < 1e-10;
   }
 
-  /// Whether the rates are 0/0 where Newton's method leads from a start; then a message says why.
+  /// True if the rates are 0/0 where Newton's method leads from a start; a message then says why.
   bool is_undefined(const Arc& arc, const std::vector<double>& start, const std::vector<double>& x) {
     Vec r;
     Mat J;
@@ -250,6 +251,7 @@ class Search {
     }
     for (int j = 0; j < program_.constraints(); ++j) {
       const bool closed = arc.mode.constraints[at(j)] == 'c';
+      if (program_.joint(j)) continue;
       if (closed && series.unknown(m + j)[0] < -1e-9) return false;
       if (!closed && series.gap(j)[0] < -1e-12) return false;
     }
@@ -285,7 +287,7 @@ class Search {
     Series& series = variation_.series();
     variation_.rates(arc, x, options_.from);
     for (int j = 0; j < program_.constraints(); ++j) {
-      if (arc.mode.constraints[at(j)] != 'c') continue;
+      if (arc.mode.constraints[at(j)] != 'c' || program_.joint(j)) continue;
       const double force = series.unknown(program_.switches() + j)[0];
       out.margin = std::min(out.margin.value_or(HUGE_VAL), force);
     }
@@ -295,9 +297,9 @@ class Search {
   /// Where equations leave a direction free and something slides or is closed: how far the set goes both ways.
   void find_set(const Arc& arc, const std::vector<double>& x, const Mat& J, Equilibrium& out) {
     const Mat free = null_space(J, free_share);
-    const bool bounded =
-        std::any_of(arc.mode.switches.begin(), arc.mode.switches.end(), [](char c) { return c == '0'; }) ||
-        std::any_of(arc.mode.constraints.begin(), arc.mode.constraints.end(), [](char c) { return c == 'c'; });
+    bool bounded = arc.mode.switches.find('0') != std::string::npos;
+    for (int j = 0; j < program_.constraints(); ++j)
+      bounded = bounded || (arc.mode.constraints[at(j)] == 'c' && !program_.joint(j));
     if (free.cols() == 0 || !bounded) return;
     out.kind = Equilibrium::Kind::set;
     const Vec direction = free.col(0);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analysis/orbit_search.hpp"
+#include "analysis/thresholds.hpp"
 #include "base/index.hpp"
 #include "model/period.hpp"
 
@@ -116,10 +117,10 @@ void OrbitSearch::solve(Begin begin, Orbit& orbit) {
   tell(begin, now, orbit);
 }
 
-/// What each state is measured by: how large it is on the orbit. One that is zero there but for what is left of the
+/// The unit of each state: its size on the orbit. A state that is zero there but for the residue of the
 /// search is measured by what it was on the way, or by the others.
 std::vector<double> OrbitSearch::sizes_of(const Lap& lap) const {
-  constexpr double nothing = 1e-4;
+  constexpr double nothing = beside_transient;
   std::vector<double> out = sizes_on(lap.run.pieces, model().states.size());
   const double largest = *std::max_element(out.begin(), out.end());
   for (size_t i = 0; i < out.size(); ++i) {

@@ -63,11 +63,15 @@ struct Orbit {
   std::vector<double> shift;  ///< how much states that may grow do so in a period
 };
 
+/// The event at the end of one period where its section lies on a surface of the model: with it the run began. None
+/// where the mode at the end is that of the start.
+std::optional<Transition> event_at_end(const Trajectory& run);
+
 /// Throws Error where no run can start from the initial values. What the program has made for one search, the next one
 /// need not make again.
 Orbit find_orbit(const Program& program, const OrbitOptions& options);
 Orbit find_orbit(const Model& model, const OrbitOptions& options);
-/// The same from values that nobody gave: not found where no run can start from them.
+/// The orbit from starting values that the user did not give: not found where no run can start from them.
 Orbit try_orbit(const Program& program, const OrbitOptions& options);
 Orbit try_orbit(const Model& model, const OrbitOptions& options);
 

@@ -7,6 +7,7 @@
 
 #include "analysis/lookout.hpp"
 #include "analysis/orbit_search.hpp"
+#include "analysis/thresholds.hpp"
 #include "base/index.hpp"
 
 namespace saltus {
@@ -67,7 +68,11 @@ void OrbitSearch::add_plane() {
   if (!options_.guess) {
     RunOptions o = base(t, std::abs(options_.run.until - options_.run.from));
     QuietPlace place(false);
-    o.on_piece = [&](const Piece& piece, const Arc&) { place.note(piece); };
+    on_the_way_.assign(x.size(), 0.0);
+    o.on_piece = [&](const Piece& piece, const Arc&) {
+      note_size(piece, on_the_way_);
+      place.note(piece);
+    };
     o.on_transition = [&](const Transition& e) { place.note(e); };
     const Trajectory run = simulate(program, o);
     if (run.end.why != Why::time) throw Failure{"run", "the run ends early: " + run.end.message};
@@ -133,7 +138,8 @@ OrbitSearch::Begin OrbitSearch::take_guess() {
   return begin;
 }
 
-/// Whether a point lies near the section and passes it the right way; of sections that are events nobody can tell.
+/// True if a point lies near the section and passes it in the right direction; always true for sections that are
+/// events.
 bool OrbitSearch::is_on_section(const Begin& begin) {
   constexpr double near = 1e-2;  // of the size of the state
   const Section& section = model().sections[at(section_)];
@@ -147,8 +153,8 @@ bool OrbitSearch::is_on_section(const Begin& begin) {
   return std::abs(slope.value) <= near * slope.by_state.norm() * x.norm();
 }
 
-/// Whether a return to the section is no zero of its function: a jump, an impact or a wrap has carried that over. Such
-/// a section ends no leg.
+/// True if a return to the section is no zero of its function: a jump, an impact or a wrap has carried the run over it.
+/// Such a section ends no leg.
 bool OrbitSearch::leaps_over_section(const Begin& begin) {
   constexpr double far = 1e-6;  // of the size of the state
   if (section_ < 0 || model().sections[at(section_)].kind != Section::Kind::on) return false;
@@ -157,7 +163,7 @@ bool OrbitSearch::leaps_over_section(const Begin& begin) {
   return std::abs(slope.value) > far * slope.by_state.norm() * x.norm();
 }
 
-/// Of the returns of one period the first that is a zero of the section's function; the given one if there is none.
+/// The first return of one period that is a zero of the section's function; the given one if there is none.
 OrbitSearch::Begin OrbitSearch::off_leaps(const Begin& begin) {
   if (forced_ || begin.returns < 2 || !leaps_over_section(begin)) return begin;
   for (const Begin& later : returns_from(begin, begin.returns - 1, 0)) {
@@ -166,7 +172,7 @@ OrbitSearch::Begin OrbitSearch::off_leaps(const Begin& begin) {
   return begin;
 }
 
-/// What is constant where a run begins.
+/// The mode, clocks and constants of the arc where a run begins.
 Arc OrbitSearch::arc_at(const Begin& begin) {
   RunOptions still = base(begin.t, 0);
   still.initial = begin.x;
@@ -196,7 +202,8 @@ OrbitSearch::Begin OrbitSearch::settle() {
   const Returns seen = section_ < 0 ? returns_by_clock(begin) : returns_to_section(begin);
   const std::vector<double>& times = seen.times;
   const int returns = period_of(seen);
-  on_the_way_ = seen.size;
+  on_the_way_.resize(seen.size.size(), 0.0);
+  for (size_t i = 0; i < seen.size.size(); ++i) on_the_way_[i] = std::max(on_the_way_[i], seen.size[i]);
   Begin out{seen.last, times.empty() ? begin.t : times.back(), returns};
   if (times.size() > 1) soonest_ = 1e-4 * std::abs(times.back() - times[times.size() - 2]);
   // The orbit is the same in every period: begin in the first, where clocks have counted less.
@@ -241,7 +248,7 @@ OrbitSearch::Returns OrbitSearch::returns_by_clock(const Begin& begin) {
 /// One run, watched for coming to rest and for never returning.
 OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
   Returns out{.size = std::vector<double>(model().states.size(), 0.0), .last = begin.x};
-  // As good as for ever, but not so long that beside it a flight of a ball is no time at all.
+  // A time that is practically infinite, but not so long that the flight of a ball is lost beside it in rounding.
   const double forever = 1e7 * std::max(std::abs(options_.run.until - options_.run.from), 1e-6);
   RunOptions o = base(begin.t, forced_ ? clock_ * (static_cast<double>(options_.most_returns) + 0.5) : forever);
   o.initial = begin.x;
@@ -284,8 +291,8 @@ OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
   return out;
 }
 
-/// Whether to go on. What repeats is judged on the scale of the first returns; where time matters and no clock ticks on
-/// the section, so must the phase; a state that may grow by multiples of a number is an angle.
+/// True if the search needs more returns. Repetition is judged on the scale of the first returns; where time matters
+/// and no clock ticks on the section, so must the phase; a state that may grow by multiples of a number is an angle.
 bool OrbitSearch::add_return(Returns& returns, double t, std::span<const double> place) const {
   constexpr size_t enough = 8;
   returns.last.assign(place.begin(), place.end());
@@ -301,9 +308,10 @@ bool OrbitSearch::add_return(Returns& returns, double t, std::span<const double>
   }
   returns.first.push_back(x);
   if (returns.first.size() < enough) return true;
+  const auto before = [&](size_t i) { return on_the_way_.empty() ? 0.0 : on_the_way_[i]; };
   std::vector<double> tolerance(x.size(), 1e-6);
   for (size_t i = 0; i < place.size(); ++i)
-    tolerance[i] = left_out_[i] ? HUGE_VAL : 1e-6 * std::max(returns.size[i], 1e-12);
+    tolerance[i] = left_out_[i] ? HUGE_VAL : 1e-6 * std::max({returns.size[i], beside_transient * before(i), 1e-12});
   for (const auto& [state, modulus] : options_.modulo) tolerance[at(state)] = HUGE_VAL;
   returns.settling.emplace(std::move(tolerance), options_.returns > 0 ? options_.returns : 64);
   for (const std::vector<double>& p : returns.first) returns.settled = returns.settling->add(p);

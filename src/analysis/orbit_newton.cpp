@@ -74,7 +74,7 @@ OrbitSearch::Lap OrbitSearch::lap(const Begin& begin, bool tangents, int passing
   return out;
 }
 
-/// As a run with its tangents, from where Newton's method has led.
+/// The lap of a run with its tangents, from the point to which Newton's method has led.
 OrbitSearch::Lap OrbitSearch::lap_of_solved(const Begin& begin) {
   Lap out = solved_lap_ ? *std::exchange(solved_lap_, std::nullopt) : lap(begin, false);
   if (!tangents_of_legs(out)) out = lap(begin, true);
@@ -106,13 +106,11 @@ bool OrbitSearch::tangents_of_legs(Lap& lap) {
   return lap.monodromy.allFinite();
 }
 
-/// Where the section lies on a surface of the model, the run ends just before the event with which it began.
-void OrbitSearch::meet_event(Lap& out, bool tangents) {
-  if (!out.whole || section_ < 0 || out.run.arcs.empty()) return;
-  const Arc &last = out.run.last, &first = out.run.arcs.front();
-  if (last.mode == first.mode || model().sections[at(section_)].kind != Section::Kind::on) return;
-  Transition e{.t = out.run.end.t, .before = last.mode, .after = first.mode};
-  e.x_minus = e.x_plus = out.run.end.state;
+std::optional<Transition> event_at_end(const Trajectory& run) {
+  if (run.arcs.empty() || run.last.mode == run.arcs.front().mode) return std::nullopt;
+  const Arc &last = run.last, &first = run.arcs.front();
+  Transition e{.t = run.end.t, .before = last.mode, .after = first.mode};
+  e.x_minus = e.x_plus = run.end.state;
   e.counters_before = e.counters = last.counters;
   for (size_t i = 0; i < last.mode.switches.size(); ++i) {
     const char from = last.mode.switches[i], to = first.mode.switches[i];
@@ -123,7 +121,17 @@ void OrbitSearch::meet_event(Lap& out, bool tangents) {
     else
       e.guards.push_back({GuardKind::surface, item, from == '+' ? 1 : -1});
   }
-  if (e.guards.empty()) return;
+  if (e.guards.empty()) return std::nullopt;
+  return e;
+}
+
+/// Where the section lies on a surface of the model, the run ends just before the event with which it began.
+void OrbitSearch::meet_event(Lap& out, bool tangents) {
+  if (!out.whole || section_ < 0 || out.run.arcs.empty()) return;
+  if (model().sections[at(section_)].kind != Section::Kind::on) return;
+  const std::optional<Transition> met = event_at_end(out.run);
+  if (!met) return;
+  const Transition& e = *met;
   if (tangents) {
     const double before = variation().tangents().norm();
     variation().through(e);
@@ -148,7 +156,7 @@ bool OrbitSearch::equations(Descent& of, double t0) {
   return shooting_->equations(of.legs, closing(), t0, section_, of.r, of.slopes, &of.shot);
 }
 
-/// As they stand in the equations. A leg ends where the next one begins, the last one where the first does.
+/// Legs as they stand in the equations. A leg ends where the next one begins, the last one where the first does.
 void OrbitSearch::Units::set(const std::vector<Leg>& legs, const Shooting& shooting) {
   const Index n = state.size();
   of_unknowns.resize((n + 1) * ix(legs.size()));
@@ -200,7 +208,7 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, const Lap& lap, O
   return solved;
 }
 
-/// Whether a run could take the place of the legs: switches change one at a time, and nothing grows much.
+/// True if a run could take the place of the legs: switches change one at a time, and nothing grows much.
 bool OrbitSearch::may_be_run(const std::vector<Leg>& legs) const {
   const auto plain = [](const Leg& leg) {
     return leg.happens ? changes_one_switch(leg) : leg.end != Leg::End::part && leg.end != Leg::End::section;
@@ -317,8 +325,8 @@ bool OrbitSearch::move_legs(std::vector<Leg>& legs, const std::vector<Leg>& from
   return sane;
 }
 
-/// As much of a step as leads nearer; false where nothing does. `next` is room for it. Where the orbit is near and
-/// `regular`, a second step follows with the matrix of the first.
+/// The largest part of a step that reduces the residual; false where no part does. `next` is work space. Where the
+/// orbit is near and `regular`, a second step follows with the matrix of the first.
 bool OrbitSearch::descend(Descent& now, Descent& next, const Vec& step, const Linear& at, bool regular) {
   const Units& units = at.units;
   const double moves = units.size_of_step(step);

@@ -23,7 +23,7 @@ class Look {
   Look(const Program& program, std::span<const double> parameters, const PlaneView& view)
       : program_(program), view_(view), series_(program, parameters, 1), x_(view.state) {
     mode_.switches.assign(at(program.switches()), '+');
-    mode_.constraints.assign(at(program.constraints()), 'o');
+    mode_.constraints = program.open_constraints();
     counters_.assign(program.model().form.counters.size(), 0.0);
   }
 
@@ -179,7 +179,7 @@ class Painter {
     ends.insert(ends.end(), {a.x, a.y, b.x, b.y});
   }
 
-  /// What the flow does at a point of the line from a to b: the rates of h a little to both sides of it.
+  /// The kind of flow at a point of the line from a to b, by the rates of h a little to both sides of it.
   PlaneKind kind(size_t f, Point p, Point a, Point b) {
     const int i = functions_[f].of_switch;
     if (i < 0) return functions_[f].kind;

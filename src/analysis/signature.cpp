@@ -344,6 +344,7 @@ std::vector<LegGuard> leg_guards(const Program& program, Series& series, const L
   }
   for (int j = 0; j < program.constraints(); ++j) {
     const bool open = leg.arc.mode.constraints[at(j)] == 'o';
+    if (program.joint(j)) continue;
     if (!open && series.held(m + j)) continue;
     add({open ? GuardKind::gap : GuardKind::lambda, j, 1}, 1);
   }
@@ -376,6 +377,8 @@ int vanishing_at_start(const LegTrace::Stretch& s, size_t guard) {
 }
 
 }  // namespace
+
+constexpr double slope_share = 1e-5;  ///< of a leg, over which slopes at its ends are differences of its polynomials
 
 Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& g, double length) {
   LegGuard how = g;
@@ -447,7 +450,17 @@ Lowest lowest(const LegTrace& trace, size_t guard, const LegGuard& g, double len
   out.where = out.time <= edge           ? Lowest::Where::start
               : out.time >= total - edge ? Lowest::Where::end
                                          : Lowest::Where::inside;
+  const auto slope_from = [&](double t, double step) {
+    return (4 * at_time(t + step) - 3 * at_time(t) - at_time(t + 2 * step)) * total / (2 * step);
+  };
+  const double step = slope_share * total;
+  out.first_slope = slope_from(0, step);
+  out.last_slope = slope_from(total, -step);
   return out;
 }
+
+double Lowest::off_start() const { return where == Where::start || first_slope < 0 ? -first_slope : 1; }
+
+double Lowest::off_end() const { return where == Where::end || last_slope > 0 ? last_slope : 1; }
 
 }  // namespace saltus

@@ -192,6 +192,18 @@ double passes_test(const Spectrum& m, double place) {
   return product;
 }
 
+double second_passes_test(const Spectrum& m, double place) {
+  Complex slope = 0, product = 1;
+  double size = 1;
+  for (const Complex& z : m) {
+    if (!std::isfinite(std::abs(z))) continue;
+    slope = slope * (z - place) + product;
+    product *= z - place;
+    size *= 1 + std::abs(z);
+  }
+  return slope.real() / size;
+}
+
 double flip_test(const Spectrum& m) { return passes_test(m, -1); }
 
 double cosine_of_pair(const Spectrum& m) {

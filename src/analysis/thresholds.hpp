@@ -15,8 +15,21 @@ inline constexpr double singular_share = 1e-15;
 inline constexpr double much_nearer = 0.1;
 /// A divisor smaller than this share of its value at the start of Newton's method may be zero where that leads.
 inline constexpr double vanishing_divisor = 1e-3;
-/// It is if one more step changes it by more than this share of itself: iterates never arrive at 0/0.
+/// A divisor is moving if one more step changes it by more than this share of itself: iterates never arrive at 0/0.
 inline constexpr double moving_divisor = 1e-3;
+
+// ---- orbits --------------------------------------------------------------------------------------------------------
+
+/// A state that decays to zero on the way to an orbit is measured by this share of what it was: less is rounding of the
+/// others.
+inline constexpr double beside_transient = 1e-4;
+
+/// Special points whose parameters differ by less than this share of the range, and
+inline constexpr double same_value = 1e-9;
+/// whose orbits by less than this share of what states move by, are one: the branch has come round.
+inline constexpr double same_orbit = 1e-6;
+/// Of special points on two branches, whose states may be mirror images: multipliers that differ by less are one.
+inline constexpr double same_multipliers = 1e-5;
 
 // ---- boundary equilibria -------------------------------------------------------------------------------------------
 
@@ -26,5 +39,19 @@ inline constexpr double guard_at_zero = 1e-7;
 inline constexpr double beside_boundary = 1e-5;
 /// Directions of half-branches that differ by less, in units of the sizes, are one.
 inline constexpr double same_half_branch = 1e-6;
+
+// ---- phase response ------------------------------------------------------------------------------------------------
+
+/// A second multiplier as near to 1 makes the left vector of the first one not unique.
+inline constexpr double same_multiplier = 1e-6;
+/// Pivots of M - 1 below this share count as the one that vanishes.
+inline constexpr double left_vector_share = 1e-7;
+/// Of the period: locked phases are found to this, those in phase and in antiphase judged so far beside them.
+inline constexpr double phase_resolution = 1e-12;
+inline constexpr double beside_locked = 1e-5;
+/// An error of Z after a period that is told, relative to Z.
+inline constexpr double open_response = 1e-6;
+/// Of a stretch between two events: values at its ends are taken so far inside.
+inline constexpr double inside_part = 1e-13;
 
 }  // namespace saltus

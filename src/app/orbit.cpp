@@ -22,13 +22,7 @@ Past past_of(const OrbitRequest& request, const System& system, const RunOptions
             .model = system.text(),
             .files = table_files(system.model()),
             .options = recorded(request.solve, options)};
-  if (!request.section.empty()) past.options.push_back({"section", {request.section}});
-  if (request.guess) past.options.push_back({"guess", {}});
-  if (request.period) past.options.push_back({"period", {fmt::format("{}", *request.period)}});
-  if (request.time) past.options.push_back({"time", {*request.time}});
-  if (request.backward) past.options.push_back({"backward", {}});
-  if (request.equilibrium) past.options.push_back({"equilibrium", {}});
-  if (!request.modulo.empty()) past.options.push_back({"modulo", request.modulo});
+  for (Past::Option& option : recorded_search(request)) past.options.push_back(std::move(option));
   if (request.starts) {
     past.options.push_back({"starts", {fmt::format("{}", *request.starts)}});
     past.options.push_back({"box", request.box});
@@ -123,6 +117,18 @@ Outcome answer_to(const OrbitRequest& request, const Plan& planned, const System
 
 }  // namespace
 
+std::vector<Past::Option> recorded_search(const OrbitRequest& request) {
+  std::vector<Past::Option> out;
+  if (!request.section.empty()) out.push_back({"section", {request.section}});
+  if (request.guess) out.push_back({"guess", {}});
+  if (request.period) out.push_back({"period", {fmt::format("{}", *request.period)}});
+  if (request.time) out.push_back({"time", {*request.time}});
+  if (request.backward) out.push_back({"backward", {}});
+  if (request.equilibrium) out.push_back({"equilibrium", {}});
+  if (!request.modulo.empty()) out.push_back({"modulo", request.modulo});
+  return out;
+}
+
 void check_applies(const OrbitRequest& request) {
   const auto refuse = [](bool given, const char* option, const char* why, const char* hint) {
     if (given) throw Error(ErrorKind::usage, fmt::format("{}: {}", option, why), {}, hint);
@@ -146,7 +152,7 @@ void check_applies(const OrbitRequest& request) {
 
 OrbitQuestion orbit_question(const OrbitRequest& request, const System& system, const std::string& what) {
   OrbitQuestion question{.system = system,
-                         .solve = solve_of(event_driven(request.solve, what), system.model()),
+                         .solve = event_driven(request.solve, what),
                          .section = request.section,
                          .guess = request.guess,
                          .period = request.period.value_or(0),
@@ -166,8 +172,8 @@ Outcome orbit(const OrbitRequest& request, const Observer& observer) {
   given.as_given = true;  // `again` repeats the search
   const System system = load_system(given, request.solve.from);
   if (request.equilibrium) {
-    const EquilibriumPlan planned = plan(EquilibriumQuestion{
-        .system = system, .solve = solve_of(event_driven(request.solve, "equilibria"), system.model())});
+    const EquilibriumPlan planned =
+        plan(EquilibriumQuestion{.system = system, .solve = event_driven(request.solve, "equilibria")});
     return answer_to(request, planned, system, planned.options.run, observer);
   }
   const OrbitQuestion question = orbit_question(request, system, "orbits");

@@ -48,7 +48,11 @@ void draw_to_file(const Figure& figure, const std::vector<Table>& tables, const 
                                {.picture = kind == ".png"   ? Picture::png
                                            : kind == ".pdf" ? Picture::pdf
                                                             : Picture::svg});
-  if (drawing.picture.empty()) throw Error(ErrorKind::file, drawing.trouble, {}, "is gnuplot installed?");
+  if (drawing.picture.empty())
+    throw Error(ErrorKind::file, fmt::format("cannot draw '{}': {}", path.string(), drawing.trouble), {},
+                kind == ".svg" ? ""
+                               : fmt::format("a name that ends in .svg needs no other program: {}",
+                                             fs::path(path).replace_extension(".svg").string()));
   std::error_code failed;
   fs::rename(drawing.picture, path, failed);
   if (failed) throw file_error(path, failed.value());
@@ -123,8 +127,8 @@ bool is_result_file(const std::string& name) {
   static constexpr std::array names{
       "run.toml",        "data.h5",         "data.csv",      "events.csv",      "events_step.csv", "pieces.csv",
       "points.csv",      "groups.csv",      "cycles.csv",    "plot.gp",         "plot.dat",        "legs.csv",
-      "multipliers.csv", "eigenvalues.csv", "exponents.csv", "sensitivity.csv", "special.csv",     "attractors.csv",
-      "plot.svg",        "plot.png",        "plot.pdf"};
+      "multipliers.csv", "eigenvalues.csv", "exponents.csv", "sensitivity.csv", "periods.csv",     "interaction.csv",
+      "special.csv",     "attractors.csv",  "plot.svg",      "plot.png",        "plot.pdf"};
   if (std::find(names.begin(), names.end(), name) != names.end()) return true;
   // data-2.csv and events-2.csv of several runs, special-2.csv of several branches
   const size_t dash = name.find('-'), digits = name.find_first_not_of("0123456789", dash + 1);
@@ -194,7 +198,9 @@ Saved save(Results results, const ResultFolder& folder, const OutputOptions& out
   if (folder && output.plot) {
     attempt([&] {
       const Drawing drawing = draw(results.figure, results.tables, *folder);
-      if (!drawing.trouble.empty()) saved.trouble += drawing.trouble + "\n";
+      if (!drawing.trouble.empty())
+        saved.trouble += fmt::format("no picture: {}; the data are kept, and '{}' can be run again\n", drawing.trouble,
+                                     drawing.script.string());
       saved.files.push_back(drawing.picture.empty() ? "plot.gp" : drawing.picture.filename().string());
     });
   }

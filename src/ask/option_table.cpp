@@ -12,9 +12,10 @@
 namespace saltus {
 namespace {
 
-// Runs: one trajectory or many. Searches: orbits, branches, exponents, which are the event-driven engine's.
+// Runs: one trajectory or many. Searches: orbits, branches, exponents and what derivatives tell, which are the
+// event-driven engine's.
 #define SALTUS_RUNS "run section sweep basins"
-#define SALTUS_SEARCHES "orbit follow exponents"
+#define SALTUS_SEARCHES "orbit follow exponents phase"
 #define SALTUS_ALL SALTUS_RUNS " " SALTUS_SEARCHES
 
 using Range = std::pair<double, double>;
@@ -48,7 +49,8 @@ constexpr auto table = std::to_array<OptionFact>({
     {"skip", "--skip", "M", "400; 0 with --settle", "points left out before them", "sweep"},
     {"level", "--level", "VALUE", "0", "of a section on a formula: met where that has this value", "section"},
     {"settle", "--settle", "N", "", "go on until a period is found, but for N points at most", "sweep"},
-    {"section", "--section", "NAME", "", "which section, if there are several", "section sweep basins orbit follow"},
+    {"section", "--section", "NAME", "", "which section, if there are several",
+     "section sweep basins orbit follow phase"},
     {"section", "--section", "NAME", "", "a section of the model; exponents are per unit of time all the same",
      "exponents"},
     {"longest", "--longest", "P", "64", "longest period looked for", "sweep basins"},
@@ -66,20 +68,25 @@ constexpr auto table = std::to_array<OptionFact>({
     {"colour", "--colour", "none|start|sliding|period|exponent", "start, where there are several", "of the dots",
      "sweep"},
     {"period", "--period", "K", "1", "the map takes K points of the section", "basins"},
-    {"period", "--period", "N", "", "it closes after N returns to the section", "orbit follow"},
+    {"period", "--period", "N", "", "it closes after N returns to the section", "orbit follow phase"},
     {"at", "--at", "NAME=VALUE", "the middle", "with three axes or more: the plane shown", "basins"},
-    {"guess", "--guess", "", "", "the initial values are near the orbit: no run first", "orbit follow"},
-    {"time", "--time", "TIME", "", "with --guess: it closes after about this time", "orbit follow"},
-    {"backward", "--backward", "", "", "settle and close backward in time: unstable orbits", "orbit follow"},
+    {"guess", "--guess", "", "", "the initial values are near the orbit: no run first", "orbit follow phase"},
+    {"time", "--time", "TIME", "", "with --guess: it closes after about this time", "orbit follow phase"},
+    {"backward", "--backward", "", "", "settle and close backward in time: unstable orbits", "orbit follow phase"},
     {"equilibrium", "--equilibrium", "", "", "a point where the system rests instead", "orbit"},
     {"equilibrium", "--equilibrium", "", "", "equilibria instead of orbits", "follow"},
-    {"modulo", "--modulo", "NAME=NUMBER", "", "a state that grows by multiples of a number: th=2*pi", "orbit follow"},
+    {"modulo", "--modulo", "NAME=NUMBER", "", "a state that grows by multiples of a number: th=2*pi",
+     "orbit follow phase"},
     {"label", "--label", "LABEL", "", "start from this special point of the result given as MODEL", "follow"},
     {"seek", "--seek", "TYPE=VALUE", "", "", "follow"},
     {"of", "--of", "LABEL", "", "", "follow"},
     {"all", "--all", "", "", "every branch that begins at a special point as well", "follow"},
     {"step", "--step", "NUMBER", "0.02", "longest step, as a share of the range", "follow", Range{0, 1}},
     {"longest-time", "--longest-time", "TIME", "100 of the first", "a longer period counts as homoclinic", "follow"},
+    {"of", "--of", "STATES", "all", "the states whose response is shown", "phase"},
+    {"couple", "--couple", "STATE+=FORMULA", "",
+     "what two equal copies add to each other's rates: --couple \"v += g*(other.v - v)\"", "phase"},
+    {"per-cycle", "--per-cycle", "", "", "phases from 0 to 2 pi instead of times", "phase"},
     {"measure", "--measure", "NAME|max(NAME)|min(NAME)|period", "the first state", "ordinate of the picture", "follow"},
     {"over", "--over", "DIR", "", "draw it over this sweep", "follow"},
     {"over", "--over", "MODEL", "", "a further model, run alike and drawn into the same picture", "run"},
@@ -92,14 +99,15 @@ constexpr auto table = std::to_array<OptionFact>({
     {"from", "--from", "TIME", "0", "start time", SALTUS_ALL},
     {"until", "--until", "TIME", "", "end time; below the start runs backward", "run"},
     {"until", "--until", "TIME", "", "an upper limit", "section sweep basins"},
-    {"until", "--until", "TIME", "", "length of the run before a model without section gets one", "orbit follow"},
+    {"until", "--until", "TIME", "", "length of the run before a model without section gets one", "orbit follow phase"},
     {"until", "--until", "TIME", "until the errors are small", "end time", "exponents"},
     {"tolerance", "--tolerance", "NUMBER", "1e-10", "local error allowed", SALTUS_ALL, Range{1e-15, 0.1}},
     {"engine", "--engine", "event|step|both", "event", "event-driven, time-stepping, or both compared", "run"},
     {"engine", "--engine", "event|step", "event", "event-driven or time-stepping", "section sweep basins"},
     {"engine", "--engine", "event", "", "", SALTUS_SEARCHES},
     {"dt", "--dt", "NUMBER", "", "fixed step of the time-stepping engine", SALTUS_RUNS},
-    {"adaptive", "--adaptive", "", "", "time-stepping by --tolerance (so without --dt)", SALTUS_RUNS},
+    {"adaptive", "--adaptive", "", "", "time-stepping with steps by the tolerance, so without a fixed one",
+     SALTUS_RUNS},
     {"theta", "--theta", "NUMBER", "0.5", "time-stepping: 0.5 accurate, 1 backward Euler", SALTUS_RUNS, Range{0.5, 1}},
     {"threads", "-j", "N", "all cores", "threads", "sweep basins"},
     {"threads", "-j", "N", "all cores", "with --starts: threads", "orbit"},
@@ -109,6 +117,7 @@ constexpr auto table = std::to_array<OptionFact>({
     {"flow", "--flow", "auto|taylor|stiff", "auto", "smooth flow by Taylor series (auto too), or an implicit method",
      SALTUS_SEARCHES},
     {"leave", "--leave", "NAME=+1|-1|0", "", "side to leave a surface to where several are possible", SALTUS_ALL},
+    {"project", "--project", "", "", "move a start that does not satisfy the joints onto them", SALTUS_ALL},
     {"attract", "--attract", "NUMBER", "", "hold slid surfaces by the term -C h grad h instead of projection",
      SALTUS_RUNS, Range{0, 1e12}},
     {"native", "--native", "auto|on|off", "auto",
@@ -173,7 +182,7 @@ const OptionFact* find_option(std::string_view name, std::string_view command) {
 
 std::string commands_with(std::string_view flag) {
   constexpr auto known = std::to_array<std::string_view>(
-      {"check", "run", "section", "sweep", "basins", "orbit", "follow", "exponents", "again", "studio"});
+      {"check", "run", "section", "sweep", "basins", "orbit", "follow", "exponents", "phase", "again", "studio"});
   std::string out;
   for (const std::string_view command : known) {
     const bool takes = std::any_of(table.begin(), table.end(), [&](const OptionFact& o) {
@@ -182,6 +191,20 @@ std::string commands_with(std::string_view flag) {
     if (takes) out += fmt::format("{}{}", out.empty() ? "" : ", ", command);
   }
   return out;
+}
+
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words;
+  for (const OptionFact& o : table) {
+    if (o.name != name) continue;
+    for (std::string_view rest = o.type; !rest.empty();) {
+      const size_t end = std::min(rest.find('|'), rest.size());
+      const std::string word(rest.substr(0, end));
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return words;
 }
 
 void check_range(std::string_view name, double value) {

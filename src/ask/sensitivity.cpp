@@ -1,11 +1,6 @@
 #include "ask/sensitivity.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
+#include "ask/solve.hpp"
 #include "flow/parameter_directions.hpp"
 
 namespace saltus {
@@ -13,20 +8,9 @@ namespace {
 
 std::vector<int> find_parameters(const Model& model, const std::vector<std::string>& names) {
   std::vector<int> out;
-  const std::vector<std::string> known = model.parameter_names();
-  for (const std::string& name : names) {
-    const auto found = std::find(known.begin(), known.end(), name);
-    if (found != known.end()) {
-      out.push_back(static_cast<int>(found - known.begin()));
-      continue;
-    }
-    const std::string near = nearest_name(name, known);
-    throw Error(
-        ErrorKind::usage, fmt::format("`sensitivity`: there is no parameter '{}'", name), {},
-        near.empty() ? fmt::format("parameters: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
-  }
+  for (const std::string& name : names) out.push_back(find_parameter(model, name, "`sensitivity`"));
   if (out.empty()) {
-    for (size_t i = 0; i < known.size(); ++i) out.push_back(static_cast<int>(i));
+    for (size_t i = 0; i < model.parameters.size(); ++i) out.push_back(static_cast<int>(i));
   }
   return out;
 }

@@ -76,9 +76,13 @@ std::optional<Fate> Act::check_gaps(const Moment& now, const Transition& event, 
   const int m = program_.switches();
   std::vector<double> after;
   for (int j = 0; j < program_.constraints(); ++j) after.push_back(point_.value(program_.point(m + j, 0)));
+  if (program_.any_joint()) {
+    if (auto fate = check_joints(now, "a jump violates the joint '{}'")) return fate;
+  }
   bool looked = false;
   for (int j = 0; j < program_.constraints(); ++j) {
-    if (model_.form.gaps[at(j)].degree == 0 || lists(zeros, m + j) || !(after[at(j)] < 0)) continue;
+    if (model_.form.gaps[at(j)].degree == 0 || program_.joint(j) || lists(zeros, m + j) || !(after[at(j)] < 0))
+      continue;
     if (!looked) point_.evaluate(event.x_minus, now.t(), sigma_, now.counters, lambda_);
     looked = true;
     const double before = point_.value(program_.point(m + j, 0));
@@ -86,6 +90,23 @@ std::optional<Fate> Act::check_gaps(const Moment& now, const Transition& event, 
       return Fate{Why::inconsistent, fmt::format("a jump violates the gap of '{}': it is {:.6g}",
                                                  model_.constraints[at(j)].name, after[at(j)])};
     zeros.push_back({.unknown = m + j, .known = 1});
+  }
+  return std::nullopt;
+}
+
+/// A jump must leave joints as they are, in position and velocity.
+std::optional<Fate> Act::check_joints(const Moment& now, const char* what) {
+  double largest = 0;
+  for (const double x : now.x) largest = std::max(largest, std::abs(x));
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const int u = program_.switches() + j, degree = model_.form.gaps[at(j)].degree;
+    for (int k = 0; program_.joint(j) && k < degree; ++k) {
+      const double value = point_.value(program_.point(u, k));
+      if (std::abs(value) <= joint_left * largest || point_.sign(program_.point(u, k), rested_bounds) == 0) continue;
+      const std::string names = fmt::format(fmt::runtime(what), model_.constraints[at(j)].name);
+      return Fate{Why::inconsistent,
+                  fmt::format("{} at t = {}: its {} is {:.6g}", names, now.t(), k == 0 ? "value" : "rate", value)};
+    }
   }
   return std::nullopt;
 }
@@ -112,7 +133,8 @@ void Act::count(Moment& now, const Counter& counter, bool stays) {
 
 void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
   const int m = program_.switches();
-  // What rested before is likely to rest on: it may have drifted by more than the last bits.
+  // A surface that slid or contact that was closed is likely to stay so: it may have drifted by more than the last
+  // bits.
   const auto bounds = [&](int u) {
     const bool rested = u < m ? now.mode.switches[at(u)] == '0' : now.mode.constraints[at(u - m)] == 'c';
     return rested && !at_start ? rested_bounds : zero_bounds;
@@ -148,7 +170,9 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
   evaluate_point(now);  // with the signs just found
   for (int j = 0; j < program_.constraints(); ++j) {
     if (listed(m + j)) continue;
-    if (model_.form.gaps[at(j)].degree == 0) {
+    if (program_.joint(j)) {
+      zeros.push_back({.unknown = m + j, .known = rest_of(m + j), .fresh = false});
+    } else if (model_.form.gaps[at(j)].degree == 0) {
       zeros.push_back({.unknown = m + j, .known = 0});
     } else if (const int sign = point_.sign(program_.point(m + j, 0), bounds(m + j));
                sign == 0 || (at_start && sign < 0)) {
@@ -169,13 +193,15 @@ void Act::read_sigma(const Moment& now) {
 }
 
 bool Act::is_contact(int u) const {
-  return u >= program_.switches() && model_.form.gaps[at(u - program_.switches())].degree == 2;
+  if (u < program_.switches()) return false;
+  const Gap& gap = model_.form.gaps[at(u - program_.switches())];
+  return gap.degree == 2 && !gap.joint;
 }
 
 bool Act::approaching(const Moment& now, const std::vector<AtZero>& zeros) {
   const auto touches = [&](const AtZero& z) { return is_contact(z.unknown) && z.known < 2; };
   if (std::none_of(zeros.begin(), zeros.end(), touches)) return false;
-  // What the step has told of the only contact; where there are others, they must be looked at here.
+  // The arrival rate of the only contact is known from the step; with other contacts it must be computed here.
   if (program_.constraints() == 1 && is_contact(zeros[0].unknown) && now.arrival * direction_ < 0) return true;
   read_sigma(now);
   evaluate_point(now);
@@ -251,7 +277,8 @@ std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZ
   return std::nullopt;
 }
 
-/// What an impact of several contacts stops is in the corner where it stops: up to what time can tell of the way to it.
+/// Contacts stopped by an impact of several are put into the corner where they stop: up to the resolution in time of
+/// the way to it.
 void Act::stop_in_corner(Moment& now, std::span<const double> before) {
   const double resolution = same_time_bits * eps * std::max(std::abs(now.t()), scale() * same_time_share);
   std::vector<double> there = now.x, speed(now.x.size());
@@ -481,8 +508,8 @@ void Act::look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice) {
   }
 }
 
-/// What has left its surface is on the side where it is, and what depends on it (behind a wrap of mod) where that puts
-/// it.
+/// Items that have left their surface are given the side where they are, and surfaces that depend on them (behind a
+/// wrap of mod) the side that follows.
 void Act::leave_out_nonzero(Moment& now, std::vector<AtZero>& zeros) {
   std::vector<int> left;
   read_sigma(now);
@@ -584,7 +611,8 @@ std::vector<AtZero> Act::walls_that_moved(Moment& now) {
   const int m = program_.switches();
   for (int j = 0; j < program_.constraints(); ++j) {
     const Gap& gap = model_.form.gaps[at(j)];
-    if (now.mode.constraints[at(j)] != 'c' || gap.degree != 2 || !contains_kind(gap.gap, SymbolKind::sigma)) continue;
+    if (now.mode.constraints[at(j)] != 'c' || !is_contact(m + j) || !contains_kind(gap.gap, SymbolKind::sigma))
+      continue;
     read_sigma(now);
     evaluate_point(now);
     if (point_.sign(program_.point(m + j, 1), rested_bounds) == 0) continue;
@@ -602,7 +630,7 @@ bool Act::unmoved(const Moment& now, const Transition& event, const AtZero& z, d
   return event.impulse.empty() && parts_too_slowly(now, z.unknown - program_.switches());
 }
 
-/// Whether a contact that parts is back before its flight could be seen: a start that is at rest but for rounding.
+/// True if a contact that parts is back before its flight could be seen: a start that is at rest but for rounding.
 bool Act::parts_too_slowly(const Moment& now, int contact) {
   Mode open = now.mode;
   open.constraints[at(contact)] = 'o';
@@ -724,7 +752,7 @@ void Act::look_at_nested(Moment& now, std::vector<AtZero>& zeros) {
     evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), near_bounds);
     char& letter = now.mode.switches[at(i)];
-    // What is at zero is as it was just decided: what depends on it must not be counted with another side.
+    // Switches at zero have the state just decided: surfaces that depend on them must not be counted with another side.
     const int decided = letter == '+' ? 1 : letter == '-' ? -1 : model_.form.switches[at(i)].at_zero;
     if (sign == 0) {
       zeros.push_back({.unknown = i, .known = 1});

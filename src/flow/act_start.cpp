@@ -1,6 +1,8 @@
 // The mode at the start of a run: decided there, or known from a run before that began at the same time.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/copy.hpp"
 #include "base/index.hpp"
 #include "flow/act.hpp"
@@ -13,13 +15,14 @@ std::optional<Fate> Act::start(Moment& now, Transition& first) {
   std::optional<Fate> fate;
   if (!known) {
     now.mode.switches.assign(at(program_.switches()), '+');
-    now.mode.constraints.assign(at(program_.constraints()), 'o');
+    now.mode.constraints = program_.open_constraints();
     now.counters.assign(at(model_.form.counter_values), 0.0);
     now.known.assign(at(program_.unknowns()), 0);
     first.t = now.t();
+    if (program_.any_joint()) fate = project_start(now);
     first.x_minus = now.x;
     zeros_.clear();
-    fate = arrive(now, first, zeros_, true, true);
+    if (!fate) fate = arrive(now, first, zeros_, true, true);
     first.before = first.after = now.mode;
     first.x_plus = now.x;
     if (!fate) keep_start(now, first);
@@ -29,14 +32,37 @@ std::optional<Fate> Act::start(Moment& now, Transition& first) {
   return fate;
 }
 
-/// Whether the general way would come to this start: everything is on its side, as clearly as it asks for, but for one
+/// The start satisfies the joints but for the digits that were written, or is to be moved onto them.
+std::optional<Fate> Act::project_start(Moment& now) {
+  const std::vector<double> before = now.x;
+  series_.set_mode(now.mode);
+  constexpr int most = 50;
+  for (int round = 0; round < most; ++round) {
+    const std::vector<double> last = now.x;
+    series_.project_joints(now.x, now.t(), now.counters, false);
+    if (now.x == last) break;
+  }
+  evaluate_point(now);
+  if (auto fate = check_joints(now, "no start on the joint '{}' is found near the one given")) return fate;
+  std::string moved;
+  for (size_t i = 0; i < before.size(); ++i) {
+    constexpr double shown = 1e-9;
+    const double way = now.x[i] - before[i];
+    if (std::abs(way) > shown * (std::abs(before[i]) + std::abs(now.x[i])))
+      moved += fmt::format("{}{} by {:.6g}", moved.empty() ? "" : ", ", model_.states[i].name, way);
+  }
+  if (!moved.empty() && options_->project) say("the start was moved onto the joints: " + moved);
+  return std::nullopt;
+}
+
+/// True if the general way would come to this start: everything is on its side, as clearly as it asks for, but for one
 /// surface of time alone, which is where it was.
 bool Act::fits(const Start& start, const Moment& now) {
   point_.evaluate(now.x, now.t(), start.sigma, start.counters, lambda_);
   return on_their_sides(start.mode, start.zero, start.bounds);
 }
 
-/// Whether at the point last looked at all surfaces but one are clearly on their sides in this mode, where none rests,
+/// True if at the point last looked at all surfaces but one are clearly on their sides in this mode, where none rests,
 /// and all gaps are open. `bounds`: how clearly, per switch; without them as the general way looks.
 bool Act::on_their_sides(const Mode& mode, int except, std::span<const double> bounds) const {
   const int m = program_.switches();
@@ -98,7 +124,8 @@ void Act::keep_start(const Moment& now, const Transition& first) {
   for (int i = 0; i < program_.switches(); ++i) {
     if (point_.sign(program_.point(i, 0), zero_bounds) != 0) continue;
     if (start.zero >= 0 || !program_.timed(i) || program_.nested(i)) return;
-    // What depends on it has been looked at with the same side of it before it was decided, and with the same counters.
+    // Surfaces that depend on this one have been evaluated with the same side of it before it was decided, and with the
+    // same counters.
     const bool above = std::any_of(model_.form.counters.begin(), model_.form.counters.end(),
                                    [i](const Counter& c) { return c.above == i; });
     if (above || sigma_[at(i)] != model_.form.switches[at(i)].at_zero || program_.dependents(i).empty()) return;

@@ -63,7 +63,7 @@ void add_new(std::vector<Candidate>& out, std::vector<Candidate> proposed) {
   }
 }
 
-/// Whether the symmetric part is dominated by its diagonal, which is positive.
+/// True if the symmetric part is dominated by its diagonal, which is positive.
 bool is_dominated(const SparseMat& M) {
   Vec diagonal = Vec::Zero(M.rows()), others = Vec::Zero(M.rows());
   for (Index j = 0; j < M.cols(); ++j) {
@@ -130,7 +130,7 @@ bool Chooser::fits_ties(const std::vector<size_t>& group, const std::string& let
   return true;
 }
 
-/// Of a surface under the switches of a mode, what is slid on with the sigma it has there.
+/// The sign of a surface under the switches of a mode, where sliding surfaces have the sigma of that mode.
 int Chooser::sign_behind(const Mode& mode, int u) {
   series_.set_mode(mode);
   if (series_.evaluate(x_, t_, counters_) != SeriesStatus::ok) return 0;
@@ -188,6 +188,7 @@ Vec Chooser::bounds(const std::vector<int>& active, Vec& lo, Vec& hi) const {
   hi = Vec::Constant(n, HUGE_VAL);
   for (Index a = 0; a < n; ++a) {
     const int u = active[ux(a)];
+    if (is_joint(u)) lo[a] = -HUGE_VAL;
     if (u >= program_.switches()) continue;
     lo[a] = -series_.hold(u);
     hi[a] = series_.hold(u);
@@ -229,7 +230,7 @@ std::vector<Candidate> Chooser::by_solver(const std::vector<size_t>& group, std:
     const size_t a = static_cast<size_t>(row->second);
     const BoundState state = solution.state[a];
     const bool is_switch = u < program_.switches();
-    if (solution.degenerate[a]) unsure.push_back(i);
+    if (solution.degenerate[a] && !is_joint(u)) unsure.push_back(i);
     c.letters += state == BoundState::inside || solution.degenerate[a] ? (is_switch ? '0' : 'c')
                  : !is_switch                                          ? 'o'
                  : state == BoundState::upper                          ? '+'
@@ -281,6 +282,7 @@ std::vector<Candidate> Chooser::walk(const std::vector<size_t>& group) {
       const bool is_switch = u < program_.switches();
       const char now = c.letters[i];
       const double value = series_.unknown(u)[0];
+      if (is_joint(u)) continue;
       if (now == '0' && std::abs(value) - series_.hold(u) > worst) {
         worst = std::abs(value) - series_.hold(u);
         which = i;

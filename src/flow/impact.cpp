@@ -15,7 +15,7 @@
 namespace saltus {
 namespace {
 
-/// What the law needs of the model at the point.
+/// Data of the model at a point that the impact law needs.
 class Collision {
  public:
   Collision(Series& series, std::span<const int> contacts, std::vector<int> switches, size_t states)
@@ -44,6 +44,7 @@ class Collision {
     }
     directions_of_ = &form;
     states_ = states;
+    if (program_.any_joint()) find_joint_share();
   }
 
   /// D(sigma): a column per contact.
@@ -57,17 +58,44 @@ class Collision {
       for (size_t d = 0; d < direction.size(); ++d)
         D(direction[d].state, ix(a)) = actions.output(program_.direction(contacts_[a], static_cast<int>(d)))[0];
     }
-    return D;
+    return joint_share_.size() > 0 ? Mat(D - joint_share_ * D) : D;
   }
 
   Vec gap_rate, restitution, surface;
   Mat gap_gradient, surface_gradient;
   ImpulsePath* path = nullptr;  ///< where directions depend on what impulses change
 
+  void follow(ImpulsePath& bent) {
+    path = &bent;
+    if (joint_share_.size() > 0) bent.share_with_joints(joint_share_);
+  }
+
  private:
+  /// Joints take impulses of either sign, J Lambda_J = -J D Lambda: they are eliminated. With J the gradients of their
+  /// rates and D_J their directions, an impulse along d moves x by d - D_J (J D_J)^+ J d.
+  void find_joint_share() {
+    std::vector<int> joints;
+    for (int j = 0; j < program_.constraints(); ++j) {
+      if (program_.joint(j) && directions_of_->gaps[at(j)].degree > 0) joints.push_back(j);
+    }
+    if (joints.empty()) return;
+    const Jet<double>& manifold = series_.manifold();
+    const Jet<double>& actions = series_.actions();
+    Mat J = Mat::Zero(ix(joints.size()), ix(states_)), D = Mat::Zero(ix(states_), ix(joints.size()));
+    for (size_t a = 0; a < joints.size(); ++a) {
+      const ManifoldFunction& rate = series_.tape().manifolds[at(program_.switches() + joints[a])].back();
+      for (const auto& [i, output] : rate.gradient) J(ix(a), i) = manifold.output(at(output))[0];
+      const auto& direction = directions_of_->gaps[at(joints[a])].direction;
+      for (size_t d = 0; d < direction.size(); ++d)
+        D(direction[d].state, ix(a)) = actions.output(program_.direction(joints[a], static_cast<int>(d)))[0];
+    }
+    joint_share_ = D * Mat(Orthogonal(J * D, independent_column).pseudo_inverse() * J);
+  }
+
   Series& series_;
   const Program& program_;
   std::span<const int> contacts_;
+  Mat joint_share_;  // of what moves x, taken back by the joints
   std::vector<int> switches_;
   const Form* directions_of_ = nullptr;
   size_t states_ = 0;
@@ -396,8 +424,7 @@ std::vector<std::vector<size_t>> connected_contacts(Series& series, const Mode& 
   const std::vector<int> switches = direction > 0 ? switches_in(program, contacts) : std::vector<int>{};
   series.set_mode(open_mode(mode, switches));
   const std::vector<std::vector<ManifoldFunction>>& manifolds = series.tape().manifolds;
-  std::vector<size_t> parent(contacts.size());
-  std::iota(parent.begin(), parent.end(), size_t{0});
+  std::vector<size_t> parent;
   const auto root = [&](size_t a) {
     while (parent[a] != a) a = parent[a] = parent[parent[a]];
     return a;
@@ -407,8 +434,15 @@ std::vector<std::vector<size_t>> connected_contacts(Series& series, const Mode& 
     if (first < 0) first = static_cast<int>(a);
     parent[root(a)] = root(at(first));
   };
-  for (size_t a = 0; a < contacts.size(); ++a) {
-    for (const Assignment& d : program.model().form.gaps[at(contacts[a])].direction) join(mover[at(d.state)], a);
+  std::vector<int> members(contacts.begin(), contacts.end());  // joints carry impulses from one to the other
+  for (int j = 0; j < program.constraints(); ++j) {
+    if (program.joint(j) && program.model().form.gaps[at(j)].degree > 0) members.push_back(j);
+  }
+  parent.resize(members.size());
+  std::iota(parent.begin(), parent.end(), size_t{0});
+  for (size_t a = 0; a < members.size(); ++a) {
+    for (const Assignment& d : program.model().form.gaps[at(members[a])].direction) join(mover[at(d.state)], a);
+    if (a >= contacts.size()) continue;
     for (const int i : program.impact_switches(contacts[a])) join(user[at(i)], a);
   }
   const auto feels = [&](size_t a, const ManifoldFunction& f) {
@@ -416,14 +450,15 @@ std::vector<std::vector<size_t>> connected_contacts(Series& series, const Mode& 
       if (mover[at(i)] >= 0) parent[root(a)] = root(at(mover[at(i)]));
     }
   };
-  for (size_t a = 0; a < contacts.size(); ++a) {
-    feels(a, manifolds[at(m + contacts[a])][1]);
+  for (size_t a = 0; a < members.size(); ++a) {
+    feels(a, manifolds[at(m + members[a])].back());
+    if (a >= contacts.size()) continue;
     for (const int i : program.impact_switches(contacts[a])) {
       if (!manifolds[at(i)].empty()) feels(a, manifolds[at(i)][0]);
     }
   }
   std::vector<std::vector<size_t>> out;
-  std::vector<int> place(contacts.size(), -1);
+  std::vector<int> place(members.size(), -1);
   for (size_t a = 0; a < contacts.size(); ++a) {
     int& group = place[root(a)];
     if (group < 0) {
@@ -438,7 +473,8 @@ std::vector<std::vector<size_t>> connected_contacts(Series& series, const Mode& 
 std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double t,
                               std::span<const double> counters, double direction) {
   const Program& program = series.program();
-  if (program.bends(contact) || (direction > 0 && !program.impact_switches(contact).empty())) return std::nullopt;
+  if (program.any_joint() || program.bends(contact)) return std::nullopt;
+  if (direction > 0 && !program.impact_switches(contact).empty()) return std::nullopt;
   if (mode.constraints.find('c') == std::string::npos)
     series.set_mode(mode);
   else
@@ -486,10 +522,10 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   series.set_mode(result.mode);
   series.evaluate_with(x, t, counters, switches);
   Collision c(series, contacts, switches, x.size());
-  if (path) c.path = &*path;
+  if (path) c.follow(*path);
   if (special.plastic) c.restitution.setZero();
   const Vec measured = c.gap_rate;
-  // What rests has no rebound; an approach that is left of its last flight is taken from it.
+  // A resting contact has no rebound; the approach left from its last flight is removed.
   const auto rests = [&](size_t a) { return a < special.resting.size() && special.resting[a]; };
   for (size_t a = 0; a < n; ++a) {
     if (rests(a) && !(direction * c.gap_rate[ix(a)] < 0)) c.gap_rate[ix(a)] = 0;
@@ -662,7 +698,7 @@ std::optional<BentHit> repeat_bent(Series& series, const Hit& hit, std::span<con
   series.set_mode(out.path.mode());
   series.evaluate_with(x, t, hit.counters, switches);
   Collision c(series, hit.contacts, switches, x.size());
-  c.path = &out.path;
+  c.follow(out.path);
   Answer answer;
   if (!solve_assignment(c, repeated_aim(c, direction), assignment, answer)) return std::nullopt;
   out.impulse = answer.impulse;

@@ -48,6 +48,10 @@ ImpulsePath::ImpulsePath(const Program& program, std::span<const double> paramet
   for (const int j : contacts_) {
     for (const Assignment& a : program_.model().form.gaps[at(j)].direction) moved_.push_back(a.state);
   }
+  for (int j = 0; j < program_.constraints(); ++j) {
+    if (!program_.joint(j)) continue;
+    for (const Assignment& a : program_.model().form.gaps[at(j)].direction) moved_.push_back(a.state);
+  }
   std::sort(moved_.begin(), moved_.end());
   moved_.erase(std::unique(moved_.begin(), moved_.end()), moved_.end());
   before_.resize(ix(moved_.size()));
@@ -177,6 +181,11 @@ ImpulsePath::Rates ImpulsePath::rates(const Vec& y, bool all) {
     out.slope += p.share * (p.rows * (A - mean(p, [&](Piece& q) { return slope(q); }) * p.projection));
   }
   values(letters_, y);
+  if (free_.size() > 0) {
+    out.D = free_ * out.D;
+    out.slope = free_ * out.slope;
+    out.by_sigma = free_ * out.by_sigma;
+  }
   return out;
 }
 

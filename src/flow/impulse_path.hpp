@@ -33,6 +33,11 @@ class ImpulsePath {
   /// True if impulses move a state that the direction or the gap rate of one of these contacts depends on.
   static bool needed(const Program& program, std::span<const int> contacts);
 
+  /// What joints take back of impulses: x moves by (1 - share) D Lambda.
+  void share_with_joints(const Mat& share) {
+    free_ = Mat(Mat::Identity(share.rows(), share.cols()) - share).part(moved_);
+  }
+
   /// Switches in the directions at which these jump.
   const std::vector<int>& sets() const { return sets_; }
   /// The sets keep the letters of the mode: no sigma is sought for them.
@@ -129,6 +134,7 @@ class ImpulsePath {
   std::map<std::string, Piece> pieces_;
   Piece* standing_ = nullptr;
   Vec before_, impulse_;
+  Mat free_;                    ///< 1 - share; empty without joints
   std::vector<Mat> stands_in_;  ///< per set: diagonal of the rows of directions in which it stands
   bool lost_ = false, undecided_ = false;
 };

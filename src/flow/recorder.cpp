@@ -114,7 +114,7 @@ std::vector<Event> events_of(const Transition& transition, const Model& model) {
 
 namespace {
 
-/// What a transition was on, steps of floor and mod included: they are no events.
+/// Names of the items of a transition, steps of floor and mod included: they are no events.
 std::string names_of(const Transition& transition, const Model& model) {
   std::vector<std::string> names;
   for (const Event& event : events_of(transition, model)) names.insert(names.end(), event.on.begin(), event.on.end());
@@ -347,11 +347,26 @@ void Recorder::end_sliding(std::span<const int> active, bool slope_varies, const
   for (const int u : active) {
     if (u < program_.switches()) names += (names.empty() ? "'" : ", '") + model_.form.switches[at(u)].name + "'";
   }
+  if (names.empty() && program_.any_joint()) return end_at_joints(active, now);
   if (names.empty() || !slope_varies)
     return finish(Why::inconsistent, "the sliding equations have no solution any more", now);
   finish(Why::nonunique,
          fmt::format("sliding on {} stops being attractive at t = {}: the solution is not unique; `leave` chooses",
                      names, now.t()),
+         now);
+}
+
+/// No forces keep the joints here: they contradict each other, or stand where they cannot move on.
+void Recorder::end_at_joints(std::span<const int> active, const Moment& now) {
+  std::string names;
+  for (const int u : active) {
+    const int j = u - program_.switches();
+    if (j >= 0 && program_.joint(j)) names += (names.empty() ? "'" : ", '") + model_.constraints[at(j)].name + "'";
+  }
+  finish(Why::inconsistent,
+         fmt::format("no forces keep the joint{} {} at t = {}: a singular position (dead centre), or joints that "
+                     "contradict each other",
+                     active.size() > 1 ? "s" : "", names, now.t()),
          now);
 }
 
@@ -521,14 +536,14 @@ void Recorder::pass_those_due(const Moment& now, double resolution) {
   }
 }
 
-/// Whether a zero at t, with this sign after it along the run, is a new one in the direction of the section.
+/// True if a zero at t, with this sign after it along the run, is a new one in the direction of the section.
 bool Recorder::counts(int s, double t, int sign, double resolution) {
   if (has_told(s, t, resolution)) return false;
   section_seen_[at(s)] = t;
   return is_wanted(s, sign);
 }
 
-/// Whether the section has been met at this time, or the run starts here.
+/// True if the section has been met at this time, or the run starts here.
 bool Recorder::has_told(int s, double t, double resolution) const {
   return std::abs(t - section_seen_[at(s)]) <= 4 * resolution || std::abs(t - options_->from) <= 4 * resolution;
 }

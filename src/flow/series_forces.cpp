@@ -88,6 +88,14 @@ bool Series::form_band(Block& block) {
 
 Mat Series::inverse(const Block& block) { return block.banded ? BandSlope(*block.band).inverse() : block.inverse; }
 
+/// Redundant joints have one motion; their forces are those of least norm.
+bool Series::only_joints(const Block& block) const {
+  return std::all_of(block.members.begin(), block.members.end(), [this](int member) {
+    const int u = plan_->active[at(member)];
+    return is_joint(u) && tape_->degree[at(u)] > 0;
+  });
+}
+
 void Series::form_slope() {
   if (plan_->slope_known && tape_->slope_constant) return;
   Jet<double>& jet = work_->slope;
@@ -115,7 +123,7 @@ void Series::form_slope() {
     invert(block);
     if (!block.singular) {
       block.held.clear();
-    } else if (block.even) {
+    } else if (block.even || only_joints(block)) {
       const Vec scale = row_scales(block.slope);
       block.held.assign(block.members.size(), 0);
       block.inverse =
@@ -191,6 +199,8 @@ void Series::choose_basis(Block& block) {
   const size_t n = block.members.size();
   std::vector<int> order(n), columns, rows;
   std::iota(order.begin(), order.end(), 0);
+  std::stable_partition(order.begin(), order.end(),  // a joint has no bound to be held at
+                        [&](int i) { return is_joint(plan_->active[at(block.members[at(i)])]); });
   const Mat scaled = row_scales(block.slope).asDiagonal() * block.slope;
   independent_columns(scaled, order, columns, rows);
   block.held.assign(n, 1);
@@ -280,6 +290,7 @@ int Series::violated_bound(int u, double time_scale, double direction, int order
     return leading_coefficient(rest.data(), 1, order, time_scale, direction, sigma_rate_noise * size / time_scale)
                .sign < 0;
   };
+  if (is_joint(u)) return 0;
   if (u >= program_.switches()) return leaves(0.0, -1) ? -1 : 0;
   if (leaves(hold_[at(u)], 1)) return 1;
   return leaves(-hold_[at(u)], -1) ? -1 : 0;
@@ -312,7 +323,8 @@ bool Series::pivot(double time_scale, double direction, int order, bool& feasibl
         const double into = other >= m || block.held_at[j] < 0 ? 1 : -1;
         const double change = -into * row.dot(block.slope.col(static_cast<Index>(j)));
         const double size = row.cwiseAbs().dot(block.slope.col(static_cast<Index>(j)).cwiseAbs());
-        if (!(change * side < -independent_column * size) || size == 0) continue;
+        const double gain = is_joint(other) ? -std::abs(change) : change * side;
+        if (!(gain < -independent_column * size) || size == 0) continue;
         block.held[k] = 1;
         block.held_at[k] = u < m ? side * hold_[at(u)] : 0.0;
         block.held[j] = 0;
@@ -346,6 +358,16 @@ std::vector<std::pair<int, double>> Series::held_values() const {
   for (const int u : plan_->active) {
     if (held_[at(u)]) out.emplace_back(u, unknown(u)[0]);
   }
+  for (const Block& block : plan_->blocks) {
+    if (!block.singular || block.banded || !only_joints(block)) continue;
+    std::vector<int> order(block.members.size()), columns, rows;
+    std::iota(order.begin(), order.end(), 0);
+    independent_columns(row_scales(block.slope).asDiagonal() * block.slope, order, columns, rows);
+    for (const int i : order) {
+      const int u = plan_->active[at(block.members[at(i)])];
+      if (std::find(columns.begin(), columns.end(), i) == columns.end()) out.emplace_back(u, unknown(u)[0]);
+    }
+  }
   return out;
 }
 
@@ -368,6 +390,75 @@ void Series::hold_at(const std::vector<std::pair<int, double>>& values) {
     block.held_at = held_at;
     plan_->slope_known = false;
   }
+}
+
+namespace {
+
+/// Newton steps in one set of rows; `along`: columns that x moves along.
+struct JointRows {
+  Mat slopes, along;
+  Vec values;
+};
+
+/// x -= along (slopes along)^+ values.
+bool land_on_rows(const JointRows& rows, std::span<double> x) {
+  if (!rows.slopes.allFinite() || !rows.values.allFinite()) return false;
+  const Vec step = rows.along * Orthogonal(rows.slopes * rows.along, independent_column).solve(rows.values);
+  if (!step.allFinite()) return false;
+  for (size_t i = 0; i < x.size(); ++i) x[i] -= step[ix(i)];
+  return true;
+}
+
+}  // namespace
+
+/// Positions along their own gradients, then speeds along the directions in which multipliers move them (least kinetic
+/// energy), each by Newton's method: docs/method/joints.md
+double Series::project_joints(std::span<double> x, double t, std::span<const double> counters, bool contacts) {
+  std::vector<int> kept;
+  for (int j = 0; j < program_.constraints(); ++j) {
+    const bool closed = mode_.constraints[at(j)] == 'c' && (contacts || program_.joint(j));
+    if (closed && program_.model().form.gaps[at(j)].degree > 0) kept.push_back(j);
+  }
+  double found = 0;
+  if (kept.empty() || program_.attract() > 0) return found;
+  counters_.assign(counters.begin(), counters.end());
+  t_ = t;
+  const Index n = ix(x.size());
+  constexpr int most = 6;  // steps of Newton's method: from rounding one or two suffice
+  for (const bool speeds : {false, true}) {
+    double before = HUGE_VAL;
+    for (int step = 0; step < most; ++step) {
+      stand_at(x, t, counters);
+      const Jet<double>& jet = manifold();
+      const Jet<double>& acts = actions();
+      JointRows rows;
+      std::vector<int> use;
+      for (const int j : kept) {
+        const size_t functions = tape_->manifolds[at(program_.switches() + j)].size();
+        if (functions > 0 && (speeds || functions > 1)) use.push_back(j);
+      }
+      if (use.empty()) break;
+      rows.slopes = Mat::Zero(ix(use.size()), n);
+      rows.along = Mat::Zero(n, ix(use.size()));
+      rows.values = Vec::Zero(ix(use.size()));
+      for (size_t a = 0; a < use.size(); ++a) {
+        const std::vector<ManifoldFunction>& functions = tape_->manifolds[at(program_.switches() + use[a])];
+        const ManifoldFunction& f = speeds ? functions.back() : functions.front();
+        rows.values[ix(a)] = jet.output(at(f.value))[0];
+        for (const auto& [i, output] : f.gradient) rows.slopes(ix(a), i) = jet.output(at(output))[0];
+        const auto& direction = program_.model().form.gaps[at(use[a])].direction;
+        for (size_t d = 0; speeds && d < direction.size(); ++d)
+          rows.along(direction[d].state, ix(a)) = acts.output(program_.direction(use[a], static_cast<int>(d)))[0];
+      }
+      if (!speeds) rows.along = rows.slopes.transpose();
+      const double size = rows.values.max_abs();
+      found = std::max(found, step == 0 ? size : 0.0);
+      if (size == 0 || !(size < 0.5 * before)) break;
+      before = size;
+      if (!land_on_rows(rows, x)) return found;
+    }
+  }
+  return found;
 }
 
 void Series::project_together(std::span<double> x, double t, std::span<const double> counters) {

@@ -71,7 +71,7 @@ void check_values(const RunOptions& options, const Model& model) {
 
 void RunOptions::check(const Model& model) const {
   check_values(*this, model);
-  check_start(model, parameters, initial, from);
+  check_start(model, parameters, initial, from, project);
 }
 
 Trajectory simulate(const Program& program, const RunOptions& options) {
@@ -106,7 +106,8 @@ void Simulator::run(const RunOptions& options, Trajectory& result) {
   running_ = false;
   const Model& model = memory_->program.model();
   check_values(options, model);
-  if (!memory_->start_is_clear(options)) check_start(model, options.parameters, options.initial, options.from);
+  if (!memory_->start_is_clear(options))
+    check_start(model, options.parameters, options.initial, options.from, options.project);
   running_ = true;
   if (options.step) {
     simulate_time_stepping(*memory_, *steps_, options, result);

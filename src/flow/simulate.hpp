@@ -47,6 +47,7 @@ struct RunOptions {
   bool legs = true;                   ///< ordinary legs in a loop of their own; no result depends on it
   bool clusters = true;               ///< parts of a large model that nothing connects go on with clocks of their own
   std::map<std::string, char> leave;  ///< surface name -> '+', '-' or '0' where the solution is not unique
+  bool project = false;               ///< a start that does not satisfy the joints is moved onto them
   bool zeno_stop = false;             ///< end at an accumulation of events instead of completing it
   Native native = Native::automatic;  ///< machine code for the series; no result depends on it
   bool keep_pieces = false;           ///< keep the dense output
@@ -54,7 +55,8 @@ struct RunOptions {
   bool keep_transitions = false;      ///< keep what happened at each event as values
   bool to_the_end =
       true;  ///< a run that is too slow for `until` has stalled; otherwise `until` is no more than a bound
-  bool one_of_many = false;  ///< a short run among many with these parameters: what they share is made at the first step
+  bool one_of_many =
+      false;  ///< a short run among many with these parameters: what they share is made at the first step
   long max_steps = 1'000'000'000;
   long max_events = 100'000'000;
   long max_kept_events = 5'000'000;  ///< memory: later events are counted, not kept
@@ -88,9 +90,9 @@ class Simulator {
   ~Simulator();
   Simulator(Simulator&&) noexcept;
 
-  /// The same as `simulate`, bit by bit, whatever was run before.
+  /// The trajectory of `simulate`, bitwise equal, whatever was run before.
   Trajectory run(const RunOptions& options);
-  /// The same; whatever `result` held is forgotten, its memory used.
+  /// Runs into `result`, whose contents are overwritten and whose memory is reused.
   void run(const RunOptions& options, Trajectory& result);
   /// Leaves what it has set up to the program, for the next one: this one runs no more.
   void give_back();

@@ -9,7 +9,7 @@
 
 namespace saltus {
 
-/// What parameters add to rates and residuals, all orders.
+/// Adds the derivatives by parameters to rates and residuals, all orders.
 void Variation::add_parameters(int order) {
   const TangentSystem& system = plan_->system;
   const size_t n = system.states(), unknowns = system.unknowns(), d = ux(x_.cols());
@@ -104,6 +104,12 @@ void Variation::along(const Piece& piece, const Arc& arc, const std::function<vo
   if (!(last_arc_ == arc)) last_arc_ = arc;
 }
 
+void Variation::along(const Piece& piece, const Arc& arc, double from, double to) {
+  if (from == 0) forget(piece, arc);
+  move_along(piece, arc, to, {}, from);
+  if (!(last_arc_ == arc)) last_arc_ = arc;
+}
+
 Mat Variation::within(const Piece& piece, const Arc& arc, double tau) {
   move_along(piece, arc, 0);
   const Mat start = x_;
@@ -111,15 +117,16 @@ Mat Variation::within(const Piece& piece, const Arc& arc, double tau) {
   return std::exchange(x_, start);
 }
 
-/// The tangents from the start of a piece to tau.
-void Variation::move_along(const Piece& piece, const Arc& arc, double tau, const std::function<void()>& between) {
+/// The tangents from a place of a piece (its start) to tau.
+void Variation::move_along(const Piece& piece, const Arc& arc, double tau, const std::function<void()>& between,
+                           double from) {
   const int n = program_.states();
   point_.resize(at(n));
   if (std::exchange(first_, false)) {
-    Trajectory::evaluate(piece, n, 0, point_.data());
-    rest(arc, point_, piece.start);
+    Trajectory::evaluate(piece, n, from, point_.data());
+    rest(arc, point_, piece.start + from);
   }
-  double done = 0;
+  double done = from;
   bool begun = false;
   for (int step = 0; done != tau && step < 100'000; ++step) {
     int order = expand_along(piece, arc, done);
@@ -202,7 +209,7 @@ int Variation::expand_along(const Piece& piece, const Arc& arc, double done) {
   return order;
 }
 
-/// Whether the polynomials of a piece are the series of its states, as far as those of the tangents go: a step without
+/// True if the polynomials of a piece are the series of its states, as far as those of the tangents go: a step without
 /// series is a straight line.
 bool Variation::is_series(const Piece& piece) const {
   const size_t n = at(program_.states()), count = piece.coefficients.size() / n;

@@ -4,6 +4,7 @@
 
 #include "base/index.hpp"
 #include "flow/impact.hpp"
+#include "flow/thresholds.hpp"
 #include "flow/variation.hpp"
 
 namespace saltus {
@@ -47,14 +48,20 @@ void Variation::turn_through(const Hit& hit, std::span<const double> x_minus, st
     r.row(k) += rebound(impact, j, z, dt);
   }
   for (Index k = struck; k < all; ++k) demand(k, program_.event_surface(impact.stuck[ux(k - struck)]));
-  z = all > 0 ? Mat(moved - by_unknown * Lu(J).solve_columns(r)) : moved;
+  if (all == 0) {
+    z = moved;
+  } else if (program_.any_joint()) {  // which may be redundant
+    z = moved - by_unknown * Mat(Orthogonal(J, independent_column).pseudo_inverse() * r);
+  } else {
+    z = moved - by_unknown * Lu(J).solve_columns(r);
+  }
 }
 
 /// The same along a path that bends: tangents obey dZ/ds = sum_j Lambda_j dD_j, and so do those by Lambda and sigma.
 void Variation::turn_along(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t,
                            Mat& z, const Mat& dt) {
   std::optional<BentHit> bent = repeat_bent(*memory_.series, hit, x_minus, t, direction_);
-  if (!bent) {
+  if (!bent || program_.any_joint()) {  // how the share of joints turns with the position is not known here
     z.fill(std::nan(""));
     return;
   }
@@ -130,6 +137,9 @@ Variation::Impact Variation::impact_between(const Hit& hit, std::span<const doub
   for (size_t k = 0; k < hit.contacts.size(); ++k) {
     if (hit.impulse[k] != 0) out.struck.push_back(hit.contacts[k]);
   }
+  for (int j = 0; j < program_.constraints() && !out.struck.empty(); ++j) {
+    if (program_.joint(j) && model_.form.gaps[at(j)].degree > 0) out.struck.push_back(j);
+  }
 
   out.D = Mat::Zero(program_.states(), ix(out.struck.size()));
   for (size_t k = 0; k < out.struck.size(); ++k) {
@@ -201,11 +211,12 @@ Mat Variation::turn_by_sigma(const Impact& impact) const {
 }
 
 int Variation::gap_rate(const Impact& impact, int contact) const {
-  return impact.tape.rungs[at(program_.switches() + contact)][1];
+  return impact.tape.rungs[at(program_.switches() + contact)].back();  // of a joint of degree 1, its value
 }
 
 /// How r w(x-) of a contact moves: backward in time r is 1/restitution.
 Mat Variation::rebound(const Impact& impact, int contact, const Mat& z, const Mat& dt) const {
+  if (program_.joint(contact)) return Mat::Zero(1, z.cols());
   const int rate = gap_rate(impact, contact), factor = program_.event_restitution(contact);
   const double speed = value_of(impact.minus, rate), restitution = value_of(impact.minus, factor);
   // A contact that was about to open and is pressed by the others ends without velocity.

@@ -20,7 +20,8 @@ struct NamedText {
 
 struct ConstraintText {
   Fragment name;
-  Fragment gap;
+  Fragment gap;  ///< or what a joint keeps at zero
+  bool joint = false;
   std::optional<Fragment> restitution{};
   std::optional<Fragment> range{};  ///< "i = 1..N": as many constraints
 };

@@ -56,11 +56,15 @@ int relative_degree(const Model& model, size_t j, const Probe& probe) {
     return s.is_symbol(SymbolKind::state) && reached[static_cast<size_t>(s.symbol().index)];
   });
   if (moves) {
-    throw Error(ErrorKind::model, fmt::format("the gap of '{}' has a relative degree above 2", c.name), c.place,
-                fmt::format("'{}' must enter the gap, its first or its second time derivative", c.name));
+    const std::string name = fmt::format("{} '{}'", c.joint ? "joint" : "gap of", c.name);
+    throw Error(ErrorKind::model, fmt::format("the {} has a relative degree above 2", name), c.place,
+                fmt::format("'{}' must enter the {}, its first or its second time derivative", c.name,
+                            c.joint ? "formula of equals" : "gap"));
   }
-  throw Error(ErrorKind::model, fmt::format("the multiplier '{}' never moves its gap", c.name), c.place,
-              fmt::format("let '{}' act on the rate of a state that the gap depends on", c.name));
+  throw Error(
+      ErrorKind::model, fmt::format("the multiplier '{}' never moves its {}", c.name, c.joint ? "joint" : "gap"),
+      c.place,
+      fmt::format("let '{}' act on the rate of a state that the {} depends on", c.name, c.joint ? "joint" : "gap"));
 }
 
 }  // namespace
@@ -71,7 +75,7 @@ void find_degrees(Model& model, const Probe& probe) {
     const Constraint& c = model.constraints[j];
     Gap& gap = model.form.gaps[j];
     gap.degree = relative_degree(model, j, probe);
-    if (gap.degree == 2 && !gap.restitution) {
+    if (gap.degree == 2 && !gap.restitution && !c.joint) {
       throw Error(ErrorKind::model, fmt::format("the contact '{}' has no restitution", c.name), c.place,
                   "add restitution = 0 (no rebound) up to 1 (no loss) below the gap");
     }

@@ -84,6 +84,7 @@ class FlatRate {
           values[k] *= 0.7;  // inside: no side of a third switch hides a product
       }
       points_.push_back(std::move(values));
+      scales_.push_back(probe.scale(rate, point));
     }
   }
 
@@ -92,12 +93,13 @@ class FlatRate {
   /// True if the second difference of the rate over both switches is not zero.
   bool interact(int i, int j) {
     bool known = false;
-    for (std::vector<double>& values : points_) {
+    for (size_t point = 0; point < points_.size(); ++point) {
+      std::vector<double>& values = points_[point];
       const double old_i = values[sigma_.at(i)], old_j = values[sigma_.at(j)];
       const auto rate = [&](double si, double sj) {
         values[sigma_.at(i)] = si;
         values[sigma_.at(j)] = sj;
-        return evaluate_at(values);
+        return evaluate_at(values, scales_[point]);
       };
       const double pp = rate(1, 1), pm = rate(1, -1), mp = rate(-1, 1), mm = rate(-1, -1);
       values[sigma_.at(i)] = old_i;
@@ -111,13 +113,13 @@ class FlatRate {
   }
 
  private:
-  double evaluate_at(std::vector<double>& values) const {
+  double evaluate_at(std::vector<double>& values, double scale) const {
     std::array<double, 3> a{};
     for (size_t k = 0; k < nodes_.size(); ++k) {
       const size_t n = nodes_[k].size();
       if (n == 0) continue;
       for (size_t i = 0; i < n; ++i) a[i] = values[arguments_[k][i]];
-      values[k] = apply(nodes_[k].op(), a.data());
+      values[k] = apply_scaled(nodes_[k], a.data(), scale);
     }
     return values.back();
   }
@@ -126,6 +128,7 @@ class FlatRate {
   std::vector<std::array<size_t, 3>> arguments_;
   std::unordered_map<int, size_t> sigma_;
   std::vector<std::vector<double>> points_;
+  std::vector<double> scales_;  // of exponents, at each point
 };
 
 }  // namespace

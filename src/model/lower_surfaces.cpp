@@ -23,6 +23,9 @@ bool is_odd_power(const Expr& e) {
 /// The value of the switch on this surface: an existing one or a new one, with the sign that fits.
 Expr Lowering::sigma(const SurfaceUse& use) {
   const Expr surface = without_odd_power(expand(use.lowered));
+  if (contains_kind(surface, SymbolKind::rate))
+    fail(fmt::format("the surface '{}' depends on a rate that the balances give", print(use.written)),
+         "a switch may depend on states, time, parameters and other switches");
   if (contains_kind(surface, SymbolKind::lambda)) {
     fail(fmt::format("the surface '{}' depends on a multiplier", print(use.written)),
          "a switch may depend on states, time, parameters and other switches");

@@ -28,6 +28,7 @@ class Lowering {
 
   // ---- parts of the model (lower.cpp)
   void lower_equations();
+  void solve_rates(const std::vector<Expr>& balances);
   void lower_constraints();
   void lower_jumps();
   void lower_sections();

@@ -8,14 +8,44 @@
 
 namespace saltus {
 
-double magnitude(const Expr& root, const std::function<double(const Symbol&)>& lookup) {
+namespace {
+
+/// Arguments beyond which exp is next to nothing or everything, and tanh and 1/(1 + exp) one to nearly all digits.
+constexpr double far_exponent = 30, far_front = 12;
+/// What the largest of them becomes.
+constexpr double near_exponent = 8;
+constexpr int most_nested = 4;
+
+/// How much further than seen an argument goes, 1 or less if it does not.
+double excess(Op op, double argument) {
+  switch (op) {
+    case Op::exp:
+    case Op::expm1:
+    case Op::sinh:
+    case Op::cosh: return std::abs(argument) / far_exponent;
+    case Op::tanh: return std::abs(argument) / far_front;
+    default: return 0;
+  }
+}
+
+struct ValueAndSize {
+  double value = 0, size = 0;
+  double excess = 0;  ///< the largest of the formula
+};
+
+ValueAndSize evaluate_with_size(const Expr& root, const std::function<double(const Symbol&)>& lookup, double scale) {
   std::unordered_map<const Node*, std::pair<double, double>> done;  // value and size
   std::array<double, 3> a{};
+  double furthest = 0;
   for (const Expr& e : postorder(std::span(&root, 1))) {
     double value = 0, size = 0;
     const auto part = [&](size_t i) { return done.at(e.argument(i).node()); };
     for (size_t i = 0; i < e.size(); ++i) a[i] = part(i).first;
-    value = e.size() == 0 ? evaluate(e, lookup) : apply(e.op(), a.data());
+    if (const double far = e.size() == 1 ? excess(e.op(), a[0]) : 0; far > 0) {
+      if (std::isfinite(far)) furthest = std::max(furthest, far);
+      a[0] *= scale;
+    }
+    value = e.size() == 0 ? evaluate(e, lookup) : apply(e, a.data());
     switch (e.op()) {
       case Op::add:
       case Op::sub: size = part(0).second + part(1).second; break;
@@ -26,13 +56,40 @@ double magnitude(const Expr& root, const std::function<double(const Symbol&)>& l
     }
     done.emplace(e.node(), std::pair(value, size));
   }
-  return done.at(root.node()).second;
+  const auto& [value, size] = done.at(root.node());
+  return {value, size, furthest};
+}
+
+}  // namespace
+
+double magnitude(const Expr& root, const std::function<double(const Symbol&)>& lookup) {
+  return evaluate_with_size(root, lookup, 1).size;
+}
+
+double exponent_scale(const Expr& root, const std::function<double(const Symbol&)>& lookup) {
+  double scale = 1;
+  for (int nested = 0; nested < most_nested; ++nested) {
+    const double far = evaluate_with_size(root, lookup, scale).excess * scale;
+    if (far <= 1) break;
+    scale *= near_exponent / (far_exponent * far);
+  }
+  return scale;
+}
+
+double apply_scaled(const Expr& node, const double* a, double scale) {
+  if (scale == 1 || node.size() != 1 || excess(node.op(), 1) == 0) return apply(node, a);
+  const double scaled = a[0] * scale;
+  return apply(node, &scaled);
 }
 
 Probe::Probe(const Model& model) : parameters_(parameter_values(model)) {}
 
 double Probe::operator()(const Expr& e, unsigned point) const {
   return evaluate(e, [&](const Symbol& s) { return value(s, point); });
+}
+
+double Probe::scale(const Expr& e, unsigned point) const {
+  return exponent_scale(e, [&](const Symbol& s) { return value(s, point); });
 }
 
 bool Probe::is_zero(const Expr& e) const {
@@ -50,8 +107,13 @@ bool Probe::is_zero(const Expr& e) const {
       if (s.kind != SymbolKind::sigma || sigmas.size() > few) return value(s, point);
       return (point - 1) >> sigmas.at(s.index) & 1u ? -1.0 : 1.0;
     };
-    const double v = evaluate(e, lookup);
-    return std::isfinite(v) ? std::abs(v) <= 1e-13 * magnitude(e, lookup) : if_undefined;
+    const auto vanishes_at = [&](double scale) {
+      const ValueAndSize v = evaluate_with_size(e, lookup, scale);
+      return std::isfinite(v.value) ? std::abs(v.value) <= 1e-13 * v.size : if_undefined;
+    };
+    if (!vanishes_at(1)) return false;
+    const double scale = size == 1 ? exponent_scale(e, lookup) : 1;
+    return scale == 1 || vanishes_at(scale);
   };
   for (unsigned point = 1; point <= std::max(sides, 4u); ++point) {
     if (!vanishes(point, 1, false)) return false;

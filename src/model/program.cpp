@@ -170,7 +170,7 @@ Form specialised_form(const Model& model, const std::string& key) {
   Form out;
   for (const Expr& f : form.f) out.f.push_back(put(f));
   for (const Switch& s : form.switches) out.switches.push_back({.name = s.name, .surface = put(s.surface)});
-  for (const Gap& g : form.gaps) out.gaps.push_back({.gap = put(g.gap), .degree = g.degree});
+  for (const Gap& g : form.gaps) out.gaps.push_back({.gap = put(g.gap), .joint = g.joint, .degree = g.degree});
   for (const Counter& c : form.counters) out.counters.push_back({.phase = put(c.phase)});
   out.counter_values = form.counter_values;
   for (const LoweredJump& j : form.jumps) out.jumps.push_back({.on = put(j.on), .direction = j.direction});
@@ -254,6 +254,7 @@ Program::Program(Model model, double attract)
   points_ = build_tape(points, {n_, m_, q_, form.counter_values});
 
   for (const Gap& g : form.gaps) {
+    any_joint_ = any_joint_ || g.joint;
     std::vector<int>& inside = impact_switches_.emplace_back();
     for (const Assignment& a : g.direction) {
       for (const Expr& s : symbols_in(std::span(&a.value, 1))) {

@@ -117,6 +117,15 @@ class Program {
   size_t restitution(int j) const { return restitutions_ + at(j); }
   size_t direction(int j, int d) const { return directions_[static_cast<size_t>(j)] + at(d); }
 
+  /// True for a joint: its multiplier has either sign, and its letter is always 'c'.
+  bool joint(int j) const { return model().form.gaps[static_cast<size_t>(j)].joint; }
+  bool any_joint() const { return any_joint_; }
+  /// The letters of all constraints where no contact is closed.
+  std::string open_constraints() const {
+    std::string out;
+    for (const Gap& g : model().form.gaps) out += g.joint ? 'c' : 'o';
+    return out;
+  }
   /// Switches that stand in the direction of a constraint's multiplier (Coulomb friction).
   const std::vector<int>& impact_switches(int j) const { return impact_switches_[static_cast<size_t>(j)]; }
   /// True if impulses change the direction in which the multiplier of a constraint acts, or are felt by its gap rate or
@@ -220,7 +229,7 @@ class Program {
   std::vector<bool> open_;
   std::vector<bool> bends_{};   // per constraint; empty: none
   std::vector<bool> solvable_;  // the surface gives a state
-  bool any_nested_ = false;
+  bool any_nested_ = false, any_joint_ = false;
   std::vector<std::vector<int>> dependents_, impact_switches_, vanishing_, entering_;
   bool any_carried_ = false;
   std::vector<size_t> directions_;

@@ -156,20 +156,27 @@ class Reader {
   }
 
   void read_constraints(const TomlEntry& all, ModelText& text) const {
-    for (const TomlEntry& c : named_tables(all, "write [constraint.N] with gap = \"...\" below it")) {
+    for (const TomlEntry& c : named_tables(all, "write [constraint.N] with gap or equals = \"...\" below it")) {
       const std::string where = fmt::format("[constraint.{}]", c.key);
-      std::optional<Fragment> gap, restitution, range;
+      std::optional<Fragment> gap, equals, restitution, range;
       const auto entries = file_.entries(c);
-      allow(entries, {"gap", "restitution", "for"}, where);
+      allow(entries, {"gap", "equals", "restitution", "for"}, where);
       for (const TomlEntry& e : entries) {
         if (e.key == "gap") gap = formula(e);
+        if (e.key == "equals") equals = formula(e);
         if (e.key == "restitution") restitution = formula(e);
         if (e.key == "for") range = index_range(e);
+        if (gap && equals)
+          file_.fail(e, fmt::format("the constraint '{}' has a gap and equals", c.key),
+                     "a contact has a gap that may open, a joint equals zero: keep one of the two");
+        if (equals && restitution)
+          file_.fail(e, fmt::format("the joint '{}' cannot have a restitution", c.key),
+                     "remove the line: only contacts, which have a gap, rebound");
       }
-      if (!gap)
+      if (!gap && !equals)
         file_.fail(c, fmt::format("the constraint '{}' has no gap", c.key),
-                   fmt::format("add gap = \"...\" below {}", where));
-      text.constraints.push_back({file_.key_fragment(c), *gap, restitution, range});
+                   fmt::format("add gap = \"...\" below {}, or equals = \"...\" for a joint", where));
+      text.constraints.push_back({file_.key_fragment(c), gap ? *gap : *equals, !gap, restitution, range});
     }
   }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "expr/print.hpp"
+#include "model/derive.hpp"
 #include "model/probe.hpp"
 
 namespace saltus {
@@ -57,10 +58,30 @@ void settle_switches(const Form& form, StartValues& values) {
   }
 }
 
+/// A joint, and its rate where that is a matter of velocities, is zero at the start, but for the digits that people
+/// write.
+template <class Lookup>
+void check_joint(const Model& model, size_t j, const Lookup& lookup, double largest) {
+  constexpr double written = 1e-9;  // relative: the end of another run, printed, is a start
+  Expr y = model.form.gaps[j].gap;
+  for (int k = 0; k < model.form.gaps[j].degree; ++k) {
+    const double value = evaluate(y, lookup);
+    if (std::abs(value) > written * std::max({magnitude(y, lookup), largest, 1e-20})) {
+      throw Error(ErrorKind::model,
+                  fmt::format("the start does not satisfy the joint '{}': its {} is {}", model.constraints[j].name,
+                              k == 0 ? "value" : "rate", print_number(value)),
+                  model.constraints[j].place,
+                  k == 0 ? "choose initial values that make it zero, or let `project` move them"
+                         : "choose initial velocities along the joint, or let `project` move them");
+    }
+    if (k + 1 < model.form.gaps[j].degree) y = lie_derivative(y, model.form);
+  }
+}
+
 }  // namespace
 
 void check_start(const Model& model, const std::vector<double>& parameters, const std::vector<double>& initial,
-                 double t) {
+                 double t, bool project) {
   const Form& form = model.form;
   check_static_ratios(form, parameters);
   if (form.gaps.empty()) return;
@@ -71,7 +92,8 @@ void check_start(const Model& model, const std::vector<double>& parameters, cons
   double largest = 0;  // a gap is compared with the states: the end of another run is a start
   for (const double x : initial) largest = std::max(largest, std::abs(x));
   for (size_t j = 0; j < form.gaps.size(); ++j) {
-    if (form.gaps[j].degree == 0) continue;
+    if (form.gaps[j].joint && !project) check_joint(model, j, lookup, largest);
+    if (form.gaps[j].degree == 0 || form.gaps[j].joint) continue;
     const double gap = evaluate(form.gaps[j].gap, lookup);
     constexpr double no_length = 1e-30;  // in any unit: what is left where all states are zero
     if (!(gap < -std::max(1e-13 * std::max(magnitude(form.gaps[j].gap, lookup), largest), no_length))) continue;

@@ -7,8 +7,9 @@
 
 namespace saltus {
 
-/// Complains about parameter and initial values no run can start from: a static ratio below 1, a violated gap.
+/// Complains about parameter and initial values no run can start from: a static ratio below 1, a violated gap, a joint
+/// that is not satisfied (unless the engine is to `project` the start onto joints).
 void check_start(const Model& model, const std::vector<double>& parameters, const std::vector<double>& initial,
-                 double t);
+                 double t, bool project = false);
 
 }  // namespace saltus

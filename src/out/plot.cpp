@@ -186,6 +186,7 @@ std::string first_lines(const std::string& text, size_t most) {
 }
 
 const char* const no_gnuplot = "gnuplot is not installed";
+const char* const no_converter = "rsvg-convert is not installed";
 
 struct NoPicture {
   std::string why;
@@ -219,10 +220,8 @@ std::string run_gnuplot(const fs::path& path, const DrawOptions& options, Pictur
   });
 }
 
-/// For a gnuplot without cairo: by way of SVG.
-std::string convert_svg(const fs::path& path, const DrawOptions& options, Picture picture) {
-  const fs::path svg = fs::path(path).replace_extension(".svg");
-  if (const std::string trouble = run_gnuplot(svg, options, Picture::svg); !trouble.empty()) return trouble;
+/// For a gnuplot without cairo, and where there is none: by way of SVG.
+std::string convert_svg(const fs::path& svg, const fs::path& path, const DrawOptions& options, Picture picture) {
   return make_picture(path, options, [&](const std::string& output) {
     return std::vector<std::string>{"rsvg-convert",        "-z", "2",    "-f",
                                     picture_name(picture), "-o", output, "./" + svg.filename().string()};
@@ -262,21 +261,17 @@ Drawing draw(const Figure& figure, std::span<const Table> tables, const fs::path
   write_text(drawing.script, script.gnuplot);
 
   const fs::path picture = folder / fmt::format("{}.{}", options.stem, picture_name(options.picture));
-  std::string trouble = run_gnuplot(picture, options, options.picture);
-  if (trouble == no_gnuplot && options.picture == Picture::svg) {
-    write_text(picture, draw_svg(figure, tables));
-    trouble.clear();
+  drawing.trouble = run_gnuplot(picture, options, options.picture);
+  const fs::path svg = folder / (options.stem + ".svg");
+  if (drawing.trouble == no_gnuplot) {
+    write_text(svg, draw_svg(figure, tables));
+    drawing.trouble = options.picture == Picture::svg ? "" : convert_svg(svg, picture, options, options.picture);
+    if (drawing.trouble == no_converter) drawing.trouble = "gnuplot is not installed, nor is rsvg-convert";
+  } else if (!drawing.trouble.empty() && options.picture != Picture::svg) {
+    if (run_gnuplot(svg, options, Picture::svg).empty() && convert_svg(svg, picture, options, options.picture).empty())
+      drawing.trouble.clear();
   }
-  if (!trouble.empty() && options.picture != Picture::svg) {
-    const std::string second = convert_svg(picture, options, options.picture);
-    trouble = second.empty() ? "" : trouble;
-  }
-  if (trouble.empty()) {
-    drawing.picture = picture;
-  } else {
-    drawing.trouble =
-        fmt::format("no picture: {}; the data are kept, and '{}' can be run again", trouble, drawing.script.string());
-  }
+  if (drawing.trouble.empty()) drawing.picture = picture;
   return drawing;
 }
 

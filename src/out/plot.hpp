@@ -23,7 +23,7 @@ struct DrawOptions {
 struct Drawing {
   std::filesystem::path script;
   std::filesystem::path picture;  ///< empty if it was not made
-  std::string trouble;            ///< empty if all went well; else why there is no picture, and what to do
+  std::string trouble;            ///< empty if all went well; else why there is no picture
 };
 
 /// Draws the figure into an existing folder. Files that cannot be written and columns that do not exist are Errors; a

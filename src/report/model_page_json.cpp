@@ -38,7 +38,9 @@ void write_constraints(JsonWriter& json, const Model& model, const std::vector<d
   for (size_t j = 0; j < model.constraints.size(); ++j) {
     const Gap& gap = gaps[j];
     json.object().member("name", model.constraints[j].name);
-    json.member("gap", formula(gap.gap, model.constraints[j].gap)).member("degree", gap.degree).key("restitution");
+    json.member(gap.joint ? "equals" : "gap", formula(gap.gap, model.constraints[j].gap))
+        .member("degree", gap.degree)
+        .key("restitution");
     if (!gap.restitution) {
       json.null();
     } else if (is_number(*gap.restitution)) {

@@ -41,8 +41,12 @@ class LatexPage {
 
   std::string equations() {
     const Form& form = form_;
-    for (size_t i = 0; i < form.f.size(); ++i)
-      line(fmt::format("\\dot{{{}}} &= {}", name(model_.states[i].name), formula(form.f[i], model_.states[i].rate)));
+    for (size_t i = 0; i < form.f.size(); ++i) {
+      if (model_.states[i].speed >= 0 || !model_.states[i].has_line()) continue;
+      line(fmt::format("{} &= {}", name(model_.states[i].name + "'"), formula(form.f[i], model_.states[i].rate)));
+    }
+    for (const Balance& b : model_.balances)
+      line(fmt::format("{} &= {}", print_latex(simplify(b.left)), print_latex(simplify(b.right))));
     for (size_t i = 0; i < form.switches.size(); ++i) write_switch(i);
     for (size_t i = 0; i < form.counters.size(); ++i)
       line(fmt::format("\\mathrm{{wraps}}_{{{}}} &= \\left\\lfloor {} \\right\\rfloor", i + 1,
@@ -81,6 +85,7 @@ class LatexPage {
     const Constraint& c = model_.constraints[j];
     const Gap& gap = form_.gaps[j];
     const std::string g = formula(gap.gap, c.gap);
+    if (c.joint) return line(fmt::format("0 &= {} \\quad ({})", g, name(c.name)));
     line(fmt::format("0 &\\le {} \\perp {} \\ge 0", name(c.name), g));
     if (gap.restitution)
       line(fmt::format("\\dot{{g}}_{{{}}}^{{+}} &= -{} \\, \\dot{{g}}_{{{}}}^{{-}}", name(c.name),

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/numbers.hpp"
 #include "solve/active_set.hpp"
+#include "solve/equilibrate.hpp"
 #include "solve/lcp.hpp"
 #include "solve/lcp_methods.hpp"
 #include "solve/matrix.hpp"
@@ -248,7 +249,9 @@ bool lemke_steps(const BoxProblem& p, const BoxOptions& options, ActiveFactor& f
   const LcpSolution other = solve_lcp(r.lcp, {}, &workspace);
   if (other.status == SolveStatus::solved && accept(other.z, other.iterations)) return true;
   s.iterations += other.iterations;
-  if (other.status == SolveStatus::no_solution || other.status == SolveStatus::ray) s.status = other.status;
+  // Between finite bounds there always is a solution.
+  if (!r.compact && (other.status == SolveStatus::no_solution || other.status == SolveStatus::ray))
+    s.status = other.status;
   return s.status == SolveStatus::no_solution;
 }
 
@@ -259,7 +262,8 @@ void shorten(const BoxProblem& p, const BoxOptions& options, BoxSolution& s) {
   for (Index i = 0; i < p.q.size(); ++i)
     if (std::abs(s.w[i]) <= degenerate_below * scales.row[i] && p.lo[i] < p.hi[i]) still.push_back(i);
   if (still.empty()) return;
-  const Mat A = p.M.columns_at(still);
+  Mat A = p.M.columns_at(still);
+  for (Index i = 0; i < A.rows(); ++i) A.row(i) /= power_of_two(A.row(i).max_abs());  // the rank has no units
   const Mat N = null_space(A, 1e-12);
   const Index k = A.cols();
   if (N.cols() == 0) return;
@@ -289,16 +293,33 @@ void shorten(const BoxProblem& p, const BoxOptions& options, BoxSolution& s) {
 
 bool decided(const BoxSolution& s) { return s.status == SolveStatus::solved || s.status == SolveStatus::no_solution; }
 
+/// The problem with rows and columns equilibrated, so that rays, singular blocks and signs do not depend on units.
+/// Fills in what it found, in the units given.
+void solve_equilibrated(const BoxProblem& p, const BoxOptions& options, BoxSolution& s) {
+  const Equilibration e = equilibrate(p.M);
+  const Vec back = e.column.cwiseInverse();
+  const BoxProblem even{e.of(p.M), e.row.cwiseProduct(p.q), back.cwiseProduct(p.lo), back.cwiseProduct(p.hi)};
+  ActiveFactor factor;
+  BoxSolution t;
+  t.iterations = s.iterations;
+  if (s.x.size() > 0) set_point(even, back.cwiseProduct(s.x), t);
+  if (!block_steps(even, options, factor, t) && !lemke_steps(even, options, factor, t))
+    single_steps(even, options, factor, t);
+  if (t.x.size() > 0) set_point(p, e.column.cwiseProduct(t.x), s);
+  s.status = t.status;
+  s.iterations = t.iterations;
+}
+
 void choose(const BoxProblem& p, const BoxOptions& options, ActiveFactor& factor, BoxSolution& s) {
-  if (!block_steps(p, options, factor, s) && !lemke_steps(p, options, factor, s)) single_steps(p, options, factor, s);
+  if (!block_steps(p, options, factor, s)) solve_equilibrated(p, options, s);
   if (options.shortest && s.status == SolveStatus::solved) shorten(p, options, s);
 }
 
 void choose(const SparseBoxProblem& p, const BoxOptions& options, ActiveFactor& factor, BoxSolution& s) {
   if (block_steps(p, options, factor, s)) return;
   if (p.q.size() <= dense_up_to) {
-    const BoxProblem dense{Mat(p.M), p.q, p.lo, p.hi};
-    if (lemke_steps(dense, options, factor, s)) return;
+    solve_equilibrated({Mat(p.M), p.q, p.lo, p.hi}, options, s);
+    if (decided(s)) return;
   }
   single_steps(p, options, factor, s);
 }

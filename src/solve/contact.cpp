@@ -379,8 +379,12 @@ std::vector<Vec> all_contact_solutions(const ContactProblem& p) {
   for (const Vec& r : candidates) {
     if (r.size() == 0 || !r.allFinite() || residual_of(law, r) > 1e-9) continue;
     const Vec u = p.W * r + p.q;
-    const double scale = (p.q.cwiseAbs() + p.W.cwiseAbs() * r.cwiseAbs()).maxCoeff();
-    const auto same = [&](const Vec& other) { return (other - u).max_abs() <= 1e-7 * scale; };
+    const Vec met = law.q.cwiseAbs() + law.W.cwiseAbs() * r.cwiseAbs();
+    const auto same = [&](const Vec& other) {
+      for (int i = 0; i < law.contacts; ++i)
+        if ((law.block(other, i) - law.block(u, i)).max_abs() > 1e-7 * law.block(met, i).max_abs()) return false;
+      return true;
+    };
     if (std::any_of(velocities.begin(), velocities.end(), same)) continue;
     found.push_back(r);
     velocities.push_back(u);
@@ -400,8 +404,9 @@ SlidingSolution solve_sliding(const SlidingProblem& p) {
   }
   const LcpProblem lcp{p.W_nn - p.W_nt * p.mu.cwiseProduct(p.slip).asDiagonal(), p.q};
   if (n <= 12) {
-    s.all = all_lcp_solutions(lcp);
-    s.status = s.all.empty()      ? SolveStatus::no_solution
+    bool complete = false;
+    s.all = all_lcp_solutions(lcp, 1e-10, &complete);
+    s.status = s.all.empty()      ? complete ? SolveStatus::no_solution : SolveStatus::not_converged
                : s.all.size() > 1 ? SolveStatus::nonunique
                                   : SolveStatus::solved;
     if (s.status != SolveStatus::solved) return s;

@@ -9,6 +9,7 @@
 #include "base/numbers.hpp"
 #include "solve/active_set.hpp"
 #include "solve/lcp_methods.hpp"
+#include "solve/lcp_proof.hpp"
 #include "solve/matrix.hpp"
 
 namespace saltus {
@@ -16,9 +17,9 @@ namespace {
 
 constexpr double sharp = 1e-14;         // residual from which refinement cannot gain
 constexpr int lemke_first_up_to = 150;  // below this size Lemke is as fast as anything and decides the most
-constexpr int lemke_up_to = 2000;       // a sparse problem is made dense for Lemke only up to this size
-constexpr int enumerate_up_to = 10;     // after a ray, all active sets are looked at
+constexpr int list_up_to = 10;          // after a ray, all active sets are looked at
 constexpr int farkas_up_to = 150;       // after a ray, infeasibility is looked for by a second problem
+constexpr int lemke_up_to = 2000;       // a sparse problem is made dense for Lemke only up to this size
 
 Vec bounds_below(const Vec& q) { return Vec::Zero(q.size()); }
 Vec bounds_above(const Vec& q) { return Vec::Constant(q.size(), inf); }
@@ -46,16 +47,6 @@ void refine(const Matrix& M, const Vec& q, LcpSolution& s, ActiveFactor& factor)
   if (r.x.size() == q.size() && r.residual < s.residual) set_point(M, q, std::move(r.x), s);
 }
 
-/// y >= 0, M^T y <= 0 and q.y < 0: then y.(M z + q) < 0 for every z >= 0, so M z + q >= 0 is impossible.
-template <class Matrix>
-bool proves_infeasible(const Matrix& M, const Vec& q, const Vec& y) {
-  if (y.size() != q.size() || !y.allFinite() || !(y.minCoeff() >= 0) || !(y.maxCoeff() > 0)) return false;
-  const Vec pull = M.transpose() * y, size = M.cwiseAbs().transpose() * y;
-  for (Index i = 0; i < q.size(); ++i)
-    if (pull[i] > 1e-11 * size[i]) return false;
-  return q.dot(y) < -1e-10 * q.cwiseAbs().dot(y);
-}
-
 /// A row that is negative whatever z is; found at the price of looking at rows with q_i < 0 and no positive diagonal.
 template <class Matrix>
 int hopeless_row(const Matrix& M, const Vec& q) {
@@ -72,73 +63,12 @@ int hopeless_row(const Matrix& M, const Vec& q) {
   return found == hopeless.end() ? -1 : static_cast<int>(found - hopeless.begin());
 }
 
-/// The shortest z >= 0 with M z + q >= 0 as a complementarity problem of twice the size, positive semidefinite, so that
-/// Lemke decides it: a ray is a proof that there is none.
-LcpRun feasible_point(const Mat& M, const Vec& q) {
-  const Index m = M.rows(), n = M.cols();
-  Mat K = Mat::Zero(m + n, m + n);
-  K.topLeftCorner(n, n).setIdentity();
-  K.topRightCorner(n, m) = -M.transpose();
-  K.bottomLeftCorner(m, n) = M;
-  Vec k(m + n);
-  k << Vec::Zero(n), q;
-  Dictionary dictionary;
-  LcpRun run = lemke(K, k, Vec::Ones(m + n), static_cast<int>(100 * (m + n) + 1000), dictionary);
-  if (run.certificate.size() > 0) run.certificate = Vec(run.certificate.tail(m));
-  run.z = Vec(run.z.head(n));
-  return run;
-}
-
-/// After a ray: a proof that there is no solution, a solution found by looking at every case, or neither.
-void judge_ray(const LcpProblem& p, const LcpRun& run, LcpSolution& s) {
-  s.status = SolveStatus::ray;
-  if (proves_infeasible(p.M, p.q, run.certificate)) {
-    s.status = SolveStatus::no_solution;
-    s.certificate = run.certificate;
-    return;
-  }
-  if (p.q.size() <= enumerate_up_to) {
-    const std::vector<Vec> all = all_lcp_solutions(p);
-    s.status = all.empty() ? SolveStatus::no_solution : SolveStatus::solved;
-    if (!all.empty()) set_point(p.M, p.q, all.front(), s);
-  }
-  if (s.status != SolveStatus::solved && p.q.size() <= farkas_up_to) {
-    const LcpRun farkas = feasible_point(p.M, p.q);
-    if (!proves_infeasible(p.M, p.q, farkas.certificate)) return;
-    s.status = SolveStatus::no_solution;
-    s.certificate = farkas.certificate;
-  }
-}
-
 /// The largest number of pivots, some seconds of work: usual problems need about n, exponential examples all they can
 /// get.
 int pivot_limit(const LcpOptions& options, Index n) {
   if (options.max_iterations > 0) return options.max_iterations;
   const double size = static_cast<double>(n);
   return static_cast<int>(std::clamp(2e10 / (size * size), 20 * size + 1000, 1e6));
-}
-
-/// Rows and columns divided by the square roots of the diagonal, or of the largest entries around it.
-struct Equilibrated {
-  LcpProblem problem;
-  Vec row, column;
-};
-
-Equilibrated equilibrate(const LcpProblem& p) {
-  const Index n = p.q.size();
-  Equilibrated e{p, Vec::Ones(n), Vec::Ones(n)};
-  for (int sweep = 0; sweep < 4; ++sweep) {
-    for (Index i = 0; i < n; ++i) {
-      const double r = e.problem.M.row(i).max_abs(), c = e.problem.M.col(i).max_abs();
-      const double by_row = r > 0 ? 1 / std::sqrt(r) : 1, by_column = c > 0 ? 1 / std::sqrt(c) : 1;
-      e.problem.M.row(i) *= by_row, e.row[i] *= by_row;
-      e.problem.M.col(i) *= by_column, e.column[i] *= by_column;
-    }
-  }
-  e.problem.q = e.row.cwiseProduct(p.q);
-  const double size = e.problem.q.max_abs();
-  if (size > 0) e.problem.q /= size, e.column *= size;
-  return e;
 }
 
 // One method on one problem: fills point, status, iterations.
@@ -157,6 +87,42 @@ void finish(const Matrix& M, const Vec& q, LcpRun run, const LcpOptions& options
     s.status = SolveStatus::no_solution;
     s.certificate = run.certificate;
   }
+}
+
+/// Looks at every active set: a solution, the knowledge that there is none, or neither where rounding is too large.
+void list_cases(const LcpProblem& p, const LcpOptions& options, LcpSolution& s) {
+  bool complete = false;
+  const std::vector<Vec> all = all_lcp_solutions(p, options.tolerance, &complete);
+  if (!all.empty()) set_point(p.M, p.q, all.front(), s);
+  if (!all.empty() || complete) s.status = all.empty() ? SolveStatus::no_solution : SolveStatus::solved;
+}
+
+/// After Lemke's path did not decide: the equilibrated problem is asked, where rays, singular blocks and signs do not
+/// depend on units. It gives a solution, a proof that there is none, a solution found by looking at every case, or
+/// nothing.
+void judge(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
+  const Index n = p.q.size();
+  const EvenLcp even(p);
+  LcpRun run = lemke(even.problem.M, even.problem.q, Vec::Ones(n), pivot_limit(options, n), workspace.dictionary);
+  Vec proof = proof_near(even.problem.M, even.problem.q, run.certificate);
+  if (run.status == SolveStatus::ray) s.status = SolveStatus::ray;
+  if (run.status == SolveStatus::solved) {
+    LcpSolution other;
+    finish(even.problem.M, even.problem.q, std::move(run), options, workspace, other);
+    s.iterations += other.iterations;
+    if (other.residual < s.residual) set_point(p.M, p.q, even.size * even.column.cwiseProduct(other.z), s);
+    if (s.residual <= options.tolerance) {
+      s.status = SolveStatus::solved;
+      return;
+    }
+  }
+  if (proof.size() == 0 && n <= list_up_to) list_cases(p, options, s);
+  if (s.status == SolveStatus::solved) return;
+  if (proof.size() == 0 && n <= farkas_up_to && s.status != SolveStatus::not_converged)
+    proof = proof_near(even.problem.M, even.problem.q, feasible_point(even.problem.M, even.problem.q).certificate);
+  if (proof.size() == 0) return;
+  s.status = SolveStatus::no_solution;
+  s.certificate = even.row.cwiseProduct(proof);
 }
 
 template <class Matrix>
@@ -201,14 +167,8 @@ LcpRun block_pivoting_from_everywhere(const Matrix& M, const Vec& q, const LcpOp
 
 /// The methods that approach a solution step by step.
 template <class Matrix>
-LcpRun iterate(LcpMethod method, const Matrix& M, const Vec& q, LcpOptions options) {
-  options.method = method;
-  switch (method) {
-    case LcpMethod::gauss_seidel: return gauss_seidel(M, q, options);
-    case LcpMethod::projected_gradient: return projected_gradient(M, q, options);
-    case LcpMethod::latin: return latin(M, q, options);
-    default: return newton(M, q, options);
-  }
+LcpRun iterate(LcpMethod method, const Matrix& M, const Vec& q, const LcpOptions& options) {
+  return method == LcpMethod::projected_gradient ? projected_gradient(M, q, options) : newton(M, q, options);
 }
 
 void apply(LcpMethod method, const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
@@ -228,9 +188,11 @@ void apply(LcpMethod method, const LcpProblem& p, const LcpOptions& options, Lcp
     default: run = iterate(method, p.M, p.q, options);
   }
   const bool ray = run.status == SolveStatus::ray;
-  const LcpRun ended = run;
+  const bool too_long = run.iterations >= pivot_limit(options, p.q.size());
   finish(p.M, p.q, std::move(run), options, workspace, s);
-  if (ray) judge_ray(p, ended, s);
+  if (method != LcpMethod::lemke || s.status == SolveStatus::solved || too_long) return;
+  if (ray) s.status = SolveStatus::ray;
+  judge(p, options, workspace, s);
 }
 
 void apply(LcpMethod method, const SparseLcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace,
@@ -281,19 +243,6 @@ bool attempt_warm(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& 
   return decided(s);
 }
 
-bool attempt_equilibrated(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
-  const Equilibrated e = equilibrate(p);
-  LcpRun run =
-      lemke(e.problem.M, e.problem.q, Vec::Ones(p.q.size()), pivot_limit(options, p.q.size()), workspace.dictionary);
-  if (run.status != SolveStatus::solved) return false;
-  run.z = e.column.cwiseProduct(run.z);
-  LcpSolution other;
-  other.method = LcpMethod::lemke;
-  finish(p.M, p.q, std::move(run), options, workspace, other);
-  if (decided(other)) s = std::move(other);
-  return decided(s);
-}
-
 void choose(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& workspace, LcpSolution& s) {
   const Index n = p.q.size();
   if (options.z0.size() > 0 && attempt_warm(p, options, workspace, s)) return;
@@ -312,7 +261,6 @@ void choose(const LcpProblem& p, const LcpOptions& options, LcpWorkspace& worksp
   }
   const bool too_long = by_lemke.status == SolveStatus::not_converged && by_lemke.iterations >= pivot_limit(options, n);
   if (s.z.size() == 0 || by_lemke.status == SolveStatus::ray || by_lemke.residual < s.residual) s = std::move(by_lemke);
-  if (!too_long && attempt_equilibrated(p, options, workspace, s)) return;
   LcpOptions brief = options;
   if (n > 200 && options.max_iterations == 0) brief.max_iterations = 60;
   if (attempt(LcpMethod::newton_fischer, p, brief, workspace, s)) return;
@@ -370,10 +318,7 @@ std::string_view name(LcpMethod method) {
     case LcpMethod::automatic: return "automatic";
     case LcpMethod::lemke: return "lemke";
     case LcpMethod::principal_pivoting: return "principal_pivoting";
-    case LcpMethod::gauss_seidel: return "gauss_seidel";
     case LcpMethod::projected_gradient: return "projected_gradient";
-    case LcpMethod::latin: return "latin";
-    case LcpMethod::newton_min: return "newton_min";
     case LcpMethod::newton_fischer: return "newton_fischer";
   }
   return "";
@@ -385,8 +330,6 @@ void LcpOptions::check() const {
                 fmt::format("{} = {} of a complementarity solver: expected {}", what, value, expected));
   };
   if (!(tolerance > 0 && tolerance < 1)) refuse("tolerance", tolerance, "a number between 0 and 1");
-  if (!(relaxation > 0 && relaxation < 2)) refuse("relaxation", relaxation, "a number between 0 and 2");
-  if (!(search >= 0) || std::isinf(search)) refuse("search", search, "a positive number, or 0 to let it be chosen");
   if (max_iterations < 0) refuse("max_iterations", max_iterations, "a positive number, or 0 to let it be chosen");
 }
 
@@ -404,62 +347,6 @@ double lcp_residual(const LcpProblem& p, const Vec& z) {
 
 double lcp_residual(const SparseLcpProblem& p, const Vec& z) {
   return box_residual(box_scales(p.M, p.q, z), bounds_below(p.q), bounds_above(p.q), z, p.M * z + p.q);
-}
-
-namespace {
-
-/// One point with z_a >= 0, (M z + q)_a = 0, w >= 0 and z = 0 outside a: equations as two inequalities each.
-Vec point_of_face(const LcpProblem& p, const std::vector<int>& a) {
-  const Index n = p.q.size(), k = static_cast<Index>(a.size());
-  Mat A(n + k, k);
-  Vec c(n + k);
-  for (Index j = 0; j < k; ++j) A.col(j).head(n) = p.M.col(a[static_cast<size_t>(j)]);
-  c.head(n) = p.q;
-  for (Index i = 0; i < k; ++i) {
-    A.row(n + i) = -A.row(a[static_cast<size_t>(i)]);
-    c[n + i] = -p.q[a[static_cast<size_t>(i)]];
-  }
-  const LcpRun run = feasible_point(A, c);
-  if (run.status != SolveStatus::solved) return {};
-  Vec z = Vec::Zero(n);
-  for (Index i = 0; i < k; ++i) z[a[static_cast<size_t>(i)]] = run.z[i];
-  return z;
-}
-
-}  // namespace
-
-std::vector<Vec> all_lcp_solutions(const LcpProblem& p, double tolerance) {
-  const int n = static_cast<int>(p.q.size());
-  if (n > 16) throw Error(ErrorKind::usage, fmt::format("{} unknowns: all solutions can be listed up to 16", n));
-  if (n == 0) return {Vec()};
-  std::vector<Vec> found;
-  for (unsigned set = 0; set < (1u << n); ++set) {
-    std::vector<int> a;
-    for (int i = 0; i < n; ++i)
-      if (set >> i & 1u) a.push_back(i);
-    Vec z = Vec::Zero(n);
-    if (!a.empty()) {
-      const Mat part = p.M.part(a);
-      const Vec right = -p.q.entries_at(a);
-      const Lu lu(part);
-      if (lu.rcond() > 1e-13) {
-        Vec z_a = lu.solve(right);
-        z_a += lu.solve(right - part * z_a);
-        z.set_entries_at(a, z_a);
-      } else if (z = point_of_face(p, a); z.size() == 0) {
-        continue;
-      }
-    }
-    const BoxScales scales = box_scales(p.M, p.q, z);
-    const Vec bounded = z.cwiseMax(0);
-    if ((bounded - z).cwiseProduct(scales.effect).maxCoeff() > tolerance) continue;
-    if (lcp_residual(p, bounded) > tolerance) continue;
-    const auto same = [&](const Vec& other) {
-      return (other - bounded).max_abs() <= 1e-8 * std::max(1e-300, bounded.max_abs());
-    };
-    if (std::none_of(found.begin(), found.end(), same)) found.push_back(bounded);
-  }
-  return found;
 }
 
 bool is_p_matrix(const Mat& M) {

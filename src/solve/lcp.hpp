@@ -27,10 +27,7 @@ enum class LcpMethod {
   automatic,           ///< trivial cases, then pivoting by size and class, then whatever else can help
   lemke,               ///< complementary pivoting, lexicographic: any M; decides copositive-plus, P, PSD
   principal_pivoting,  ///< block steps, then least-index criss-cross: P and (dense) PSD
-  gauss_seidel,        ///< projected Gauss-Seidel, SOR with `relaxation`: symmetric PSD, diagonally dominant
   projected_gradient,  ///< conjugate projected gradient: symmetric PSD
-  latin,               ///< alternating directions: monotone M
-  newton_min,          ///< semismooth Newton on min(z, w) with line search
   newton_fischer,      ///< semismooth Newton on the Fischer-Burmeister function with line search
 };
 
@@ -41,8 +38,6 @@ struct LcpOptions {
   LcpMethod method = LcpMethod::automatic;
   double tolerance = 1e-12;  ///< of the scaled natural residual, see lcp_residual
   int max_iterations = 0;    ///< pivots, sweeps or Newton steps; 0: the method's own limit
-  double relaxation = 1;     ///< SOR factor in (0, 2)
-  double search = 0;         ///< search direction of latin, > 0, in units of the diagonal of M; 0: chosen
   Vec z0 = {};               ///< start; empty: none
   bool polish = true;        ///< after an iterative method, solve once more on the active set it found
 
@@ -76,8 +71,9 @@ double lcp_residual(const LcpProblem& problem, const Vec& z);
 double lcp_residual(const SparseLcpProblem& problem, const Vec& z);
 
 /// All solutions that are vertices of the solution set, by looking at all 2^n active sets; n up to 16.
-/// Where M_aa is singular one point of the face is given, if there is any: so an empty answer means no solution.
-std::vector<Vec> all_lcp_solutions(const LcpProblem& problem, double tolerance = 1e-10);
+/// Where M_aa is singular one point of the face is given, if there is any: so an empty answer means no solution, unless
+/// `complete` comes back false: then rounding left some active set undecided.
+std::vector<Vec> all_lcp_solutions(const LcpProblem& problem, double tolerance = 1e-10, bool* complete = nullptr);
 
 /// True if all principal minors are positive, so that every q has exactly one solution; O(2^n), n up to 20.
 bool is_p_matrix(const Mat& M);

@@ -57,30 +57,6 @@ SparseMat scaled_plus_diagonal(const Vec& rows, const SparseMat& M, const Vec& d
   return rows.asDiagonal() * M + diagonal_matrix(diagonal);
 }
 
-template <class Matrix>
-LcpRun run_gauss_seidel(const Matrix& M, const Vec& q, const LcpOptions& options) {
-  const Index n = q.size();
-  LcpRun run;
-  run.z = start_of(q, options);
-  const Vec diagonal = M.diagonal();
-  if (!(diagonal.minCoeff() > 0)) return run;
-  const Matrix rows = M.transpose();
-  const int sweeps = options.max_iterations > 0 ? options.max_iterations : 5000;
-  while (run.iterations < sweeps) {
-    ++run.iterations;
-    for (Index i = 0; i < n; ++i) {
-      const double w = column_dot(rows, i, run.z) + q[i];
-      run.z[i] = std::max(0.0, run.z[i] - options.relaxation * w / diagonal[i]);
-    }
-    if (run.iterations % 5 == 0 && residual_of(M, q, run.z) <= options.tolerance) {
-      run.status = SolveStatus::solved;
-      break;
-    }
-    if (!run.z.allFinite()) break;
-  }
-  return run;
-}
-
 /// Conjugate gradients on the free variables, gradient projections when a bound is met, and a step into the
 /// variables to be freed when their part of the gradient dominates (Dostal's MPRGP).
 template <class Matrix>
@@ -149,41 +125,13 @@ LcpRun run_projected_gradient(const Matrix& M, const Vec& q, const LcpOptions& o
   return run;
 }
 
-/// Two search directions alternate between the linear relation and the complementarity:
-///   local   z' = max(0, s/k), w' = max(0, -s)      global  (M + k) z = k z' + w' - q      s <- k z - w, averaged
-template <class Matrix>
-LcpRun run_latin(const Matrix& M, const Vec& q, const LcpOptions& options) {
-  constexpr double average = 0.8;  // below 1 the iteration converges for every monotone M
-  LcpRun run;
-  const Vec k = (options.search > 0 ? options.search : 1.0) * row_units(M);
-  const Matrix A = scaled_plus_diagonal(Vec::Ones(q.size()), M, k);
-  const std::vector<char> all(static_cast<size_t>(q.size()), 1);
-  ActiveFactor factor;
-  Vec z = start_of(q, options), w = M * z + q;
-  Vec s = k.cwiseProduct(z) - w;
-  const int limit = options.max_iterations > 0 ? options.max_iterations : 5000;
-  while (run.iterations < limit) {
-    ++run.iterations;
-    run.z = s.cwiseMax(0).cwiseQuotient(k);
-    const Vec right = s.cwiseAbs() - q;
-    if (factor.solve(A, all, right, z) == LinearFate::inconsistent) break;
-    w = M * z + q;
-    s = (1 - average) * s + average * (k.cwiseProduct(z) - w);
-    if (run.iterations % 10 == 0 && residual_of(M, q, run.z) <= options.tolerance) {
-      run.status = SolveStatus::solved;
-      break;
-    }
-  }
-  return run;
-}
-
 /// One nonsmooth equation phi(a, b) = 0 for a >= 0, b >= 0, ab = 0, with an element of its generalised derivative.
 struct Phi {
   double value, da, db;
 };
 
-Phi phi(LcpMethod method, double a, double b) {
-  if (method == LcpMethod::newton_min) return a <= b ? Phi{a, 1, 0} : Phi{b, 0, 1};
+/// The function of Fischer and Burmeister.
+Phi phi(double a, double b) {
   const double r = std::hypot(a, b);
   if (r == 0) return {0, 1 - std::sqrt(0.5), 1 - std::sqrt(0.5)};
   return {a + b - r, 1 - a / r, 1 - b / r};
@@ -202,7 +150,7 @@ LcpRun run_newton(const Matrix& M, const Vec& q, const LcpOptions& options) {
   const auto evaluate = [&](const Vec& at) {
     const Vec w = M * at + q;
     for (Index i = 0; i < n; ++i) {
-      const Phi p = phi(options.method, at[i], w[i] / units[i]);
+      const Phi p = phi(at[i], w[i] / units[i]);
       F[i] = p.value, da[i] = p.da, db[i] = p.db / units[i];
     }
     return 0.5 * F.squaredNorm();
@@ -223,9 +171,8 @@ LcpRun run_newton(const Matrix& M, const Vec& q, const LcpOptions& options) {
     const Vec gradient = J.transpose() * F;
     Vec step = Vec::Zero(n);
     const bool regular = factor.solve(J, all, -F, step) != LinearFate::inconsistent;
-    // For min(z, w) the full step is the block pivot, worth a try even where the merit has no slope along it.
     const bool descends = gradient.dot(step) < -1e-14 * gradient.norm() * step.norm();
-    if (!regular || (!descends && options.method == LcpMethod::newton_fischer)) step = -gradient;
+    if (!regular || !descends) step = -gradient;
     const double slope = std::min(gradient.dot(step), 0.0);
     bool accepted = false;
     for (double t = 1; t > 1e-10; t /= 2) {
@@ -242,14 +189,10 @@ LcpRun run_newton(const Matrix& M, const Vec& q, const LcpOptions& options) {
 
 }  // namespace
 
-LcpRun gauss_seidel(const Mat& M, const Vec& q, const LcpOptions& o) { return run_gauss_seidel(M, q, o); }
-LcpRun gauss_seidel(const SparseMat& M, const Vec& q, const LcpOptions& o) { return run_gauss_seidel(M, q, o); }
 LcpRun projected_gradient(const Mat& M, const Vec& q, const LcpOptions& o) { return run_projected_gradient(M, q, o); }
 LcpRun projected_gradient(const SparseMat& M, const Vec& q, const LcpOptions& o) {
   return run_projected_gradient(M, q, o);
 }
-LcpRun latin(const Mat& M, const Vec& q, const LcpOptions& o) { return run_latin(M, q, o); }
-LcpRun latin(const SparseMat& M, const Vec& q, const LcpOptions& o) { return run_latin(M, q, o); }
 LcpRun newton(const Mat& M, const Vec& q, const LcpOptions& o) { return run_newton(M, q, o); }
 LcpRun newton(const SparseMat& M, const Vec& q, const LcpOptions& o) { return run_newton(M, q, o); }
 

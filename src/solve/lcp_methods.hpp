@@ -24,12 +24,8 @@ LcpRun lemke(const Mat& M, const Vec& q, const Vec& d, int pivots, Dictionary& d
 ///   else with the first j of row k with a positive entry exchange (k, j) and (j, k); none: no solution
 LcpRun criss_cross(const Mat& M, const Vec& q, int pivots, Dictionary& dictionary);
 
-LcpRun gauss_seidel(const Mat& M, const Vec& q, const LcpOptions& options);
-LcpRun gauss_seidel(const SparseMat& M, const Vec& q, const LcpOptions& options);
 LcpRun projected_gradient(const Mat& M, const Vec& q, const LcpOptions& options);
 LcpRun projected_gradient(const SparseMat& M, const Vec& q, const LcpOptions& options);
-LcpRun latin(const Mat& M, const Vec& q, const LcpOptions& options);
-LcpRun latin(const SparseMat& M, const Vec& q, const LcpOptions& options);
 LcpRun newton(const Mat& M, const Vec& q, const LcpOptions& options);
 LcpRun newton(const SparseMat& M, const Vec& q, const LcpOptions& options);
 

@@ -488,6 +488,14 @@ struct Halves {
 
 }  // namespace
 
+double with_known_zeros(std::span<const double> c, int known_zeros, double at, double resolution) {
+  double left = 0;
+  for (int k = known_zeros; k-- > 0;) left = left * at + c[static_cast<std::size_t>(k)];
+  if (left == 0) return at;
+  const double step = left / evaluate_with_slope(c, at).slope;
+  return std::abs(step) <= std::min(resolution, 0.5 * std::abs(at)) ? at - step : at;
+}
+
 ValueAndSlope evaluate_with_slope(std::span<const double> c, double tau) {
   Halves there(tau);
   std::size_t k = c.size();

@@ -7,26 +7,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "branches.hpp"
 #include "model/read.hpp"
 #include "run_of.hpp"
 
 namespace saltus {
 namespace {
-
-std::vector<const SpecialPoint*> of_type(const Branch& branch, const std::string& type) {
-  std::vector<const SpecialPoint*> out;
-  for (const SpecialPoint& s : branch.special) {
-    if (s.type == type) out.push_back(&s);
-  }
-  return out;
-}
-
-/// The special point of a type nearest to a value; its distance must be small.
-void expect_special(const Branch& branch, const std::string& type, double value, double tolerance) {
-  double nearest = HUGE_VAL;
-  for (const SpecialPoint* s : of_type(branch, type)) nearest = std::min(nearest, std::abs(s->values[0] - value));
-  EXPECT_LE(nearest, tolerance) << type << " at " << value;
-}
 
 Branch equilibria(const std::string& text, double low, double high) {
   const Model model = read_model_text(text);
@@ -926,8 +912,9 @@ every = "2*pi/0.65"
   const Branch b =
       follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.7, .high = 1.05});
   ASSERT_TRUE(b.found) << b.message;
-  EXPECT_GE(of_type(b, "release").size(), 2u);
-  size_t without = 0, sticking = 0;  // turns
+  EXPECT_GE(of_type(b, "release").size(), 1u);
+  EXPECT_EQ(b.ends[0].why, "closed");  // on a symmetric orbit, beyond which lie the mirror images
+  size_t without = 0, sticking = 0;    // turns
   for (const BranchPoint& p : b.points) {
     if (!p.label.empty()) continue;
     EXPECT_LT(open_by(model, p), 1e-7) << p.values[0];
@@ -936,6 +923,40 @@ every = "2*pi/0.65"
   }
   EXPECT_GT(without, 0u);
   EXPECT_GT(sticking, 0u);
+}
+
+// x'' = 2.5 cos w t - 0.01 x' - x - friction (Leine 2000, sec. 6.8): an asymmetric orbit with one stick per period has
+// its pitchfork in the middle of its loop, which begins and ends between special points; the mirror images lie beyond.
+TEST(OrbitBranch, EndsAsClosedWhereItsMirrorImagesBegin) {
+  const Model model = read_model(SALTUS_SOURCE_DIR "/models/forced_static/model.toml");
+  OrbitOptions start{.run = run_of(model, 80), .section = 0};
+  BranchOptions range{.parameter = 6, .low = 0.3, .high = 0.9};
+  ASSERT_EQ(model.parameters[6].name, "w");
+  const Branch b = follow_orbit(model, start, range);
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_LT(b.points.size(), 130u);
+  ASSERT_EQ(b.ends.size(), 2u);
+  for (const BranchEnd& end : b.ends) EXPECT_EQ(end.why, "closed");
+  ASSERT_EQ(of_type(b, "branch").size(), 2u);
+  const SpecialPoint &first = *of_type(b, "branch")[0], &last = *of_type(b, "branch")[1];
+  EXPECT_NEAR(first.values[0], last.values[0], 1e-9);
+  // Both are the symmetric orbit, at its two phases.
+  RunOptions half = run_of(model);
+  half.parameters = parameter_values(model, std::vector<GivenParameter>{{6, first.values[0]}});
+  half.initial = first.state;
+  half.from = first.t;
+  half.until = first.t + first.period / 2;
+  const Trajectory run = simulate(Program(model), half);
+  for (size_t i = 0; i < first.state.size(); ++i) EXPECT_NEAR(run.end.state[i], -first.state[i], 1e-5);
+  // Where the multipliers of the symmetric orbits jump over the unit circle the same orbits begin, or their mirror
+  // images: that branch ends where it meets a known place.
+  const Branch symmetric = begun_at(first, model, start, range);
+  ASSERT_EQ(of_type(symmetric, "release").size(), 1u);
+  range.known = b.special;
+  const Branch mirrored = begun_at(*of_type(symmetric, "release")[0], model, start, range);
+  ASSERT_TRUE(mirrored.found) << mirrored.message;
+  EXPECT_LT(mirrored.points.size(), 40u);
+  for (const BranchEnd& end : mirrored.ends) EXPECT_EQ(end.why, "closed");
 }
 
 TEST(OrbitBranch, ThatComesBackThroughChangesOfItsSignatureIsClosed) {
@@ -1019,18 +1040,6 @@ every = "2*pi"
   EXPECT_EQ(b.special[0].type, "adding-sliding");
   EXPECT_NEAR(b.special[0].values[0], 0.945883467406182, 1e-9);
   EXPECT_EQ(b.special[0].persists, true);
-}
-
-/// The branch that begins at a special point, as `--label` follows it.
-Branch begun_at(const SpecialPoint& special, const Model& model, const OrbitOptions& start, BranchOptions range) {
-  OrbitOptions near = start;
-  near.run.parameters = parameter_values(model, std::vector<GivenParameter>{{range.parameter, special.near_values[0]}});
-  near.run.initial = special.near_state;
-  near.run.from = special.near_t;
-  near.guess = true;
-  near.time = special.near_period;
-  range.seek = {special.type, special.values[0]};
-  return follow_orbit(model, near, range);
 }
 
 // x = A cos(w t - phi) rises through zero with speed A w, A = 1/sqrt((1 - w^2)^2 + (0.2 w)^2). Of this symmetric orbit
@@ -1213,7 +1222,7 @@ every = "400e-6"
   const auto flips = of_type(single, "flip");
   ASSERT_EQ(flips.size(), 1u);
   const Branch doubled = begun_at(*flips[0], model, start, range);
-  expect_skipped(doubled, "grazing", 36.3532370640767662, {{-3.27136834994068395, 0}, {-0.141013063531503459, 0}},
+  expect_skipped(doubled, "corner", 36.3532370640767662, {{-3.27136834994068395, 0}, {-0.141013063531503459, 0}},
                  {{-3.00646010993597042, 0}, {-0.153438148552371741, 0}});
   EXPECT_EQ(doubled.points.back().values[0], 40);
 }

@@ -46,6 +46,37 @@ TEST(Orbit, OfTheFrictionOscillatorForgetsOneDirection) {  // Piiroinen & Kuznet
   EXPECT_LT(orbit.residual, 1e-12);
 }
 
+// A circle, and two states that decay beside it: multipliers exp((mu +- i w) 2 pi) and exp(-4 pi).
+TEST(Orbit, IsFoundBesideStatesThatHaveDecayedToNothing) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = x*(1 - x^2 - y^2) - y
+  y' = y*(1 - x^2 - y^2) + x
+  u' = mu*u - w*v - u*(u^2 + v^2) + 0.1*(x^2 + y^2 - 1)
+  v' = mu*v + w*u - v*(u^2 + v^2)
+"""
+[parameters]
+mu = -0.2
+w = 0.3
+[initial]
+x = 1
+y = 0
+u = 0
+v = 0.1
+)M");
+  for (const double v : {0.1, -0.1, 5.0}) {
+    OrbitOptions options{.run = run_of(model)};
+    options.run.initial[3] = v;
+    const Orbit orbit = find_orbit(model, options);
+    ASSERT_TRUE(orbit.found) << orbit.message;
+    EXPECT_NEAR(orbit.period, 2 * M_PI, 1e-9);
+    ASSERT_EQ(orbit.multipliers.size(), 3u);
+    const std::complex<double> mu = std::exp(2 * M_PI * std::complex<double>(-0.2, 0.3));
+    EXPECT_NEAR(std::abs(orbit.multipliers[0] - std::complex<double>(mu.real(), std::abs(mu.imag()))), 0, 1e-8);
+    EXPECT_NEAR(orbit.multipliers[2].real(), std::exp(-4 * M_PI), 1e-8);
+  }
+}
+
 TEST(Orbit, OfADrivenModelComesBackWithItsPhase) {  // all firings have u = 0: phase and multiplier by the exact map
   const Model model = read_model_text(R"M(
 equations = "u' = -0.5*u + 1.29 + 0.3*sin(2*pi*t)"

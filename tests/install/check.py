@@ -5,6 +5,7 @@ Usage: check.py BUILD_DIR SOURCE_DIR SALTUS
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,7 +24,8 @@ def run(*command, **more):
 
 with tempfile.TemporaryDirectory() as folder:
     prefix, project, work = (Path(folder) / name for name in ("prefix", "project", "work"))
-    run("cmake", "--install", build, "--prefix", prefix, "--component", "library")
+    run("cmake", "--install", build, "--prefix", prefix)
+    assert run(prefix / "bin/saltus", "--version").startswith("saltus "), "the program is not installed"
 
     # Only the standard library: what stands in <> has no folder and no .h.
     headers = list((prefix / "include").rglob("*.hpp"))
@@ -55,6 +57,11 @@ with tempfile.TemporaryDirectory() as folder:
     assert special, "nothing special to compare"
     lines = run(work / "branch").splitlines()
     assert [line.split() for line in lines] == [[s["label"], s["type"], f"{s['value']:.17g}"] for s in special], lines
+
+    compiled = run("sh", "-c", f"c++ $(pkg-config --cflags saltus) friction.cpp $(pkg-config --libs saltus) -Wl,-rpath,{prefix}/lib "
+                   f"-Wl,-rpath,{library.parent} -o by_hand && ./by_hand", cwd=project,
+                   env={**os.environ, "PKG_CONFIG_PATH": str(next(prefix.rglob("saltus.pc")).parent)})
+    assert compiled.splitlines() == printed, compiled
 
     # Versions of another minor number are refused.
     listing = (project / "CMakeLists.txt").read_text().replace("saltus 0.1", "saltus 0.2")

@@ -406,6 +406,18 @@ TEST(Plot, WithoutGnuplotSaysThatOtherPicturesNeedItAndKeepsTheScript) {
   EXPECT_TRUE(fs::exists(folder / "plot.gp"));
 }
 
+TEST(Plot, WithoutGnuplotOtherPicturesAreConvertedFromSvg) {
+  const fs::path folder = fresh_folder();
+  fs::create_symlink("/usr/bin/rsvg-convert", folder / "rsvg-convert");
+  const Path alone(folder.string());
+  const Drawing drawing = draw(stick_slip_figure(), stick_slip(), folder, {.picture = Picture::pdf});
+  EXPECT_EQ(drawing.trouble, "");
+  std::ifstream picture(drawing.picture);
+  std::string head(5, ' ');
+  picture.read(head.data(), 5);
+  EXPECT_EQ(head, "%PDF-");
+}
+
 TEST(Svg, HasALineAMarkAndARibbonForEach) {
   Table data("data"), marks("marks"), modes("modes");
   data.add_numbers("t", {0, 1, 2}).add_numbers("x", {0, 1, 0});

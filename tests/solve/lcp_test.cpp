@@ -301,9 +301,8 @@ TEST(Lcp, SolutionOnASingularFaceIsFound) {
 
 TEST(Lcp, AllMethodsAgreeOnPositiveDefiniteProblems) {
   Random random(12345);
-  const LcpMethod methods[] = {
-      LcpMethod::lemke, LcpMethod::principal_pivoting, LcpMethod::gauss_seidel,  LcpMethod::projected_gradient,
-      LcpMethod::latin, LcpMethod::newton_min,         LcpMethod::newton_fischer};
+  const LcpMethod methods[] = {LcpMethod::lemke, LcpMethod::principal_pivoting, LcpMethod::projected_gradient,
+                               LcpMethod::newton_fischer};
   for (const int n : {1, 3, 10, 40}) {
     for (int trial = 0; trial < 5; ++trial) {
       const Mat A = random.normals(n, n);
@@ -327,8 +326,7 @@ TEST(Lcp, IterativeMethodsConvergeWithoutHelp) {
   const int n = 30;
   const Mat A = random.normals(n, n);
   const LcpProblem p{A * A.transpose() / n + Mat::Identity(n, n), random.normals(n)};
-  for (const LcpMethod method :
-       {LcpMethod::gauss_seidel, LcpMethod::projected_gradient, LcpMethod::latin, LcpMethod::newton_fischer}) {
+  for (const LcpMethod method : {LcpMethod::projected_gradient, LcpMethod::newton_fischer}) {
     const LcpSolution s = solve_lcp(p, {.method = method, .tolerance = 1e-10, .polish = false});
     EXPECT_EQ(s.status, SolveStatus::solved) << name(method) << ' ' << s.residual;
     EXPECT_LT(natural_residual(p.M, p.q, s.z), 1e-9) << name(method);
@@ -447,12 +445,9 @@ TEST(Lcp, ColumnOfBeadsOpensWhereItIsThrownUp) {
   }
 }
 
-TEST(Lcp, SemismoothNewtonSolvesTheColumnWhereGaussSeidelDoesNot) {
+TEST(Lcp, SemismoothNewtonSolvesTheColumn) {
   const int n = 2000;
   const SparseLcpProblem p = bead_column(n, 1);
-  const LcpSolution plain = solve_lcp(p, {.method = LcpMethod::gauss_seidel, .max_iterations = 500, .polish = false});
-  EXPECT_EQ(plain.status, SolveStatus::not_converged);
-  EXPECT_LT(plain.z[0], 0.1 * n);
   const LcpSolution newton = solve_lcp(p, {.method = LcpMethod::newton_fischer});
   ASSERT_EQ(newton.status, SolveStatus::solved);
   EXPECT_NEAR(newton.z[0] / n, 1, 1e-9);
@@ -468,7 +463,7 @@ TEST(Lcp, BadInputIsAStatusAndBadOptionsAreAnError) {
   EXPECT_EQ(solve_lcp(LcpProblem{Mat::Identity(2, 2), -Vec::Ones(2)}, {.z0 = Vec::Ones(3)}).status,
             SolveStatus::bad_input);
   EXPECT_THROW(solve_lcp(LcpProblem{Mat::Identity(1, 1), Vec::Ones(1)}, {.tolerance = -1}), Error);
-  EXPECT_THROW(solve_lcp(LcpProblem{Mat::Identity(1, 1), Vec::Ones(1)}, {.relaxation = 2}), Error);
+  EXPECT_THROW(solve_lcp(LcpProblem{Mat::Identity(1, 1), Vec::Ones(1)}, {.max_iterations = -1}), Error);
   EXPECT_EQ(solve_lcp(LcpProblem{}).status, SolveStatus::solved);
 }
 

@@ -226,8 +226,26 @@ TEST(PageRequest, ReadsNumbersAndFormulas) {
   EXPECT_EQ(m.parameters[0].name, "b");
   EXPECT_EQ(m.parameters[0].value, "0.1");
   EXPECT_EQ(m.parameters[1].value, "1/3");
-  EXPECT_EQ(m.until, "60");
+  ASSERT_EQ(m.solve.size(), 1u);
+  EXPECT_EQ(m.solve[0].name + "=" + m.solve[0].value, "until=60");
   EXPECT_TRUE(m.drag);
+}
+
+TEST(PageRequest, TakesEveryOptionOfHowToCompute) {
+  for (const SolveOption& option : solve_options()) {
+    const std::string value = option.kind == "flag"       ? "true"
+                              : option.kind == "settings" ? R"({"v": "+1", "N": 0})"
+                              : option.kind == "count"    ? "3"
+                              : option.name == "theta"    ? "0.75"
+                                                          : R"("0.001")";
+    const PageRequest m = read_message(fmt::format(R"({{"do": "run", "{}": {}}})", option.name, value));
+    ASSERT_FALSE(m.solve.empty()) << option.name;
+    Solve solve;
+    for (const Setting& s : m.solve) solve.give(s.name, s.value);
+    const auto texts = solve.texts();
+    EXPECT_TRUE(std::any_of(texts.begin(), texts.end(), [&](const auto& t) { return t.first == option.name; }))
+        << option.name;
+  }
 }
 
 TEST(PageRequest, RefusesWhatIsNone) {

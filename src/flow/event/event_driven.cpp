@@ -15,6 +15,7 @@
 #include "flow/recorder.hpp"
 #include "flow/smooth.hpp"
 #include "flow/thresholds.hpp"
+#include "model/polynomial_form.hpp"
 #include "solve/polynomial.hpp"
 
 namespace saltus {
@@ -92,7 +93,7 @@ class EventEngine {
     events_.start(now_, [this] { return first_scale(); });
   }
 
-  /// Of the flow where the run starts, before anything is known of its mode.
+  /// The time scale of the flow where the run starts, before anything is known of its mode.
   double first_scale() {
     if (first_scale_ > 0) return first_scale_;
     first_scale_ = 1;
@@ -103,7 +104,7 @@ class EventEngine {
   Moment first_moment() const {
     Moment first{.x = options_->initial,
                  .counters = std::vector<double>(at(model_.form.counter_values), 0.0),
-                 .mode = {std::string(at(program_.switches()), '+'), std::string(at(program_.constraints()), 'o')}};
+                 .mode = {std::string(at(program_.switches()), '+'), program_.open_constraints()}};
     first.clock.set(options_->from);
     return first;
   }
@@ -111,8 +112,8 @@ class EventEngine {
   bool finished() const { return direction_ * now_.clock.until(options_->until) <= 0; }
 
   bool time_scale_known() const { return smooth_.time_scale() > 0 || first_scale_ > 0; }
-  /// Of the flow, or of its start as long as it shows none; where it is not known, the series are then those of the
-  /// start.
+  /// The time scale of the flow, or of its start as long as it shows none; where it is not known, the series are then
+  /// those of the start.
   double time_scale() { return smooth_.time_scale() > 0 ? smooth_.time_scale() : first_scale(); }
   double resolution() { return same_time_bits * eps * std::max(std::abs(now_.t()), time_scale() * same_time_share); }
 
@@ -147,7 +148,7 @@ class EventEngine {
       first = watches_.find_first(smooth_, events_.jumps(), direction_ * length, resolved, false);
       const double tau = first ? first->root : direction_ * length;
       smooth_.cut(now_, tau);
-      find_sections(tau, false);
+      find_sections(tau, false, first != nullptr);
       if (smooth_.trusts(now_, tau, watched)) break;
       smooth_.begin(now_);
       if (const double touch = watches_.find_touch(smooth_, tau, resolved); touch != 0) {
@@ -241,7 +242,7 @@ class EventEngine {
     if (first && ticks_ && ticks_after(tau, 4 * resolved)) return 0;
     const bool quiet = smooth_.is_quiet(tau);
     if (quiet && !smooth_.trusts_quietly(tau)) return 0;
-    if (recorder_.has_surface_sections()) find_sections(tau, false);
+    if (recorder_.has_surface_sections()) find_sections(tau, false, first != nullptr);
     smooth_.mark(now_, tau);
     leg_is_read_ = !crossings_.empty() || recorder_.is_due(now_, tau + 4 * resolved);
     if (leg_is_read_ || recorder_.wants_pieces()) smooth_.copy_piece();
@@ -270,7 +271,7 @@ class EventEngine {
     recorder_.has_grown(now_);
   }
 
-  /// What happens at the end of the leg, if rates tell it.
+  /// Makes the event at the end of the leg, if rates decide it.
   bool end_leg(const LegMode& mode, LegWatch& first) {
     begin_event();
     const double resolved = resolution();
@@ -405,7 +406,7 @@ class EventEngine {
     if (!(std::abs(begin) > 0) || !std::isfinite(begin)) return std::nullopt;
     const double side = begin > 0 ? 1 : -1,
                  at_once = balanced_at_once * std::max(measure(longest_natural_), std::abs(now_.t()));
-    // As far as it would get at once from zero, or comes from.
+    // The distance that the root would cover at once from zero, or from where it comes.
     double lo = 0, hi = std::max(std::abs(begin) * at_once, side * now_.x[i]);
     if (side * now_.x[i] < 0 || hi > at_once * std::max(std::abs(begin), std::abs(rate(now_.x[i]))))
       return std::nullopt;
@@ -484,7 +485,7 @@ class EventEngine {
     return std::min(horizon_, std::max(std::abs(now_.clock.until(options_->from)), longest_natural));
   }
 
-  /// As far as the end, the next tick of a clock, and not over more points of a section than memory should hold.
+  /// The distance to the end, the next tick of a clock, and not over more points of a section than memory should hold.
   double longest_step() const {
     double length = std::abs(now_.clock.until(options_->until));
     length = std::min(length, 1000 * recorder_.shortest_interval());
@@ -523,12 +524,12 @@ class EventEngine {
     if (events_.jumps().size() > 0) guards_ = events_.crossed(now_);
   }
 
-  /// Whether states may jump at an event that is no tick: sections by the clock then look after it.
+  /// True if states may jump at an event that is no tick: sections by the clock then look after it.
   bool may_leap() const {
     return events_.jumps().size() > 0 || std::any_of(model_.form.gaps.begin(), model_.form.gaps.end(),
                                                      [](const Gap& gap) { return gap.degree == 2; });
   }
-  /// Whether a clock ticks that much after now, up to `resolved`.
+  /// True if a clock ticks that much after now, up to `resolved`.
   bool ticks_after(double tau, double resolved) {
     return std::abs(now_.clock.until(events_.jumps().next_tick()) - tau) <= resolved;
   }
@@ -594,7 +595,7 @@ class EventEngine {
     recorder_.end_sliding(active, smooth_.series().slope_varies(), now_);
   }
 
-  /// Whether the user has chosen a side for a surface.
+  /// True if the user has chosen a side for a surface.
   bool is_wished(int u) const {
     return !options_->leave.empty() && u < model_.form.visible && smooth_.series().slope_varies() &&
            options_->leave.contains(model_.form.switches[at(u)].name);
@@ -636,7 +637,7 @@ class EventEngine {
 
   // ---- sections -----------------------------------------------------------------------------------------------------
 
-  /// Whether a function has just come back from infinity (1/u where u has passed zero): it falls as fast as it is
+  /// True if a function has just come back from infinity (1/u where u has passed zero): it falls as fast as it is
   /// large, in no time. One that has passed zero between two pieces rises.
   bool is_behind_a_pole(std::span<const double> c) {
     if (c.size() < 3 || !(c[0] * c[1] * direction_ < 0)) return false;
@@ -644,8 +645,9 @@ class EventEngine {
     return power > 0.4 && power < 1.1 && std::abs(c[0]) < soon_at_rest * time_scale() * std::abs(c[1]);
   }
 
-  /// Zeros of the functions of `on` sections along the piece.
-  void find_sections(double tau, bool samples) {
+  /// Zeros of the functions of `on` sections along the piece. Where an event ends it, a section that shares zeros with
+  /// the guard shares this one, too, whatever last bit their roots differ by.
+  void find_sections(double tau, bool samples, bool event = false) {
     crossings_.clear();
     next_sign_.resize(model_.sections.size());
     for (size_t s = 0; s < model_.sections.size(); ++s) {
@@ -662,14 +664,16 @@ class EventEngine {
       const int sign = recorder_.section_sign(s);
       if (sign != 0 && c[0] * sign < 0 && !is_behind_a_pole(c)) crossings_.push_back({number, 0.0, -sign});
       const int known = std::max(sign == 0 ? 1 : 0, shared.known(now_));
+      const double reach = event && known > 0 ? tau + direction_ * resolution() : tau;
       double from = 0;
       int after = 0;
       for (int found = 0; found < 1000; ++found) {
-        const Root root = from == 0 ? first_root(c.data(), c.size(), tau, known, 0)
-                                    : leftmost_root(c, {.h = tau, .from = from, .known_zeros = known});
+        const Root root = from == 0 ? first_root(c.data(), c.size(), reach, known, 0)
+                                    : leftmost_root(c, {.h = reach, .from = from, .known_zeros = known});
         if (root.kind == RootKind::none) break;
         if (root.kind == RootKind::crossing) {
-          crossings_.push_back({number, root.at, root.sign_after});
+          const double there = from == 0 ? with_known_zeros(c, known, root.at, resolution()) : root.at;
+          crossings_.push_back({number, std::abs(there) > std::abs(tau) ? tau : there, root.sign_after});
           after = root.sign_after;
         }
         if (root.last) break;
@@ -715,64 +719,31 @@ class EventEngine {
 
 namespace {
 
-/// All surfaces at a few points of very different sizes: with one size alone, (x/1e-8)^2 - 1 and + 1 are alike.
-std::vector<std::vector<double>> probe_surfaces(const Program& program, Rounding& point) {
-  std::vector<std::vector<double>> out;
-  std::vector<double> x(at(program.states())), sigma(at(program.switches()), 1.0);
-  std::vector<double> counters(at(program.model().form.counter_values));  // any, but no two alike
-  for (size_t c = 0; c < counters.size(); ++c) counters[c] = 0.7548 + 0.5698 * static_cast<double>(c);
-  double u = 0.318;
-  for (const auto& [of_states, of_time] : {std::pair{1.0, 1.0},
-                                           {1.0, 1e6},
-                                           {1e-3, 1e-3},
-                                           {1e-6, 1.0},
-                                           {1e-6, 1e9},
-                                           {1e-9, 1e-6},
-                                           {1e-9, 1e3},
-                                           {1e-12, 1.0},
-                                           {1e-15, 1e-9},
-                                           {1e6, 1.0}}) {
-    for (double& v : x) {
-      u = std::fmod(u * 997.13 + 0.6180339, 1.0);
-      v = (u * 2.3 - 0.9) * of_states;
-    }
-    point.evaluate(x, (0.377 + 1.19 * u) * of_time, sigma, counters);
-    std::vector<double>& row = out.emplace_back();
-    for (int i = 0; i < program.switches(); ++i) row.push_back(point.value(program.point(i, 0)));
-  }
-  return out;
-}
-
-/// Surfaces that are constant multiples of each other under these parameters (v and K*v).
-Series::Ties find_ties(const Program& program, Rounding& point) {
+/// Surfaces that are constant multiples of each other under these parameters (v and K*v): by their form, which holds
+/// everywhere; functions that are alike at some points (two fronts of one state) are not.
+Series::Ties find_ties(const Program& program, std::span<const double> parameters) {
   const Model& model = program.model();
-  const int m = program.switches();
   std::map<std::vector<int>, std::vector<int>> alike;  // by the states and times they depend on
-  for (int i = 0; i < m; ++i) {
+  for (int i = 0; i < program.switches(); ++i) {
+    if (!program.moves(i) || program.nested(i)) continue;
     std::vector<int> support;
     for (const Expr& s : symbols_in(std::span(&model.form.switches[at(i)].surface, 1))) {
       if (s.symbol().kind != SymbolKind::parameter)
         support.push_back(static_cast<int>(s.symbol().kind) * 1'000'000 + s.symbol().index);
     }
     std::sort(support.begin(), support.end());
-    if (program.moves(i) && !program.nested(i)) alike[support].push_back(i);
+    alike[support].push_back(i);
   }
   Series::Ties ties;
-  std::vector<std::vector<double>> values;  // of all surfaces at a few points, only if there is something to compare
   for (const auto& [support, members] : alike) {
     if (members.size() < 2) continue;
-    if (values.empty()) values = probe_surfaces(program, point);
+    std::vector<PolynomialForm> forms;
+    for (const int i : members) forms.push_back(polynomial_form(model.form.switches[at(i)].surface, parameters));
     for (size_t b = 1; b < members.size(); ++b) {
       for (size_t a = 0; a < b; ++a) {
-        const size_t i = at(members[a]), j = at(members[b]);
-        const double ratio = values[0][j] / values[0][i];
-        bool same = std::isfinite(ratio) && ratio != 0;
-        for (const auto& row : values) {  // where they overflow they tell nothing
-          const bool told = std::isfinite(row[i]) && std::isfinite(row[j]);
-          same = same && (!told || std::abs(row[j] - ratio * row[i]) <= 1e-12 * std::abs(row[j]));
-        }
-        if (!same) continue;
-        ties[members[b]] = {members[a], ratio > 0 ? 1 : -1};
+        const double factor = ratio(forms[b], forms[a]);
+        if (factor == 0) continue;
+        ties[members[b]] = {members[a], factor > 0 ? 1 : -1};
         break;
       }
     }
@@ -799,7 +770,7 @@ EngineMemory::EngineMemory(const Program& shared) : program(shared) {
 }
 
 bool EngineMemory::start_is_clear(const RunOptions& options) {
-  if (!point || !plain_gaps || parameters != options.parameters) return false;
+  if (!point || !plain_gaps || program.any_joint() || parameters != options.parameters) return false;
   point->evaluate(options.initial, options.from, {}, {});
   for (int j = 0; j < program.constraints(); ++j) {
     if (!(point->value(program.point(program.switches() + j, 0)) >= 0)) return false;
@@ -822,7 +793,7 @@ void EngineMemory::prepare(const RunOptions& options) {
   }
   if (new_parameters) {
     point.emplace(program.points(), parameters);
-    ties = find_ties(program, *point);
+    ties = find_ties(program, parameters);
   }
   series->tie(ties);
   series->reset();

@@ -100,7 +100,7 @@ void Judge::look_at_constraints(const Here& here, const Step& step, std::vector<
       const double start = here.tests[layout_.gap(j)];
       const bool wrong = start < 0 && program_.model().form.gaps[at(j)].degree == 0;  // it need not be zero
       if (g < 0) found.push_back({{GuardKind::gap, j, wrong ? 0 : 1}, start, g});
-    } else if (step.u1[m + j] < -bound_margin * strongest && !here.holds(m + j)) {
+    } else if (!program_.joint(j) && step.u1[m + j] < -bound_margin * strongest && !here.holds(m + j)) {
       found.push_back({{GuardKind::lambda, j, 1}, step.u0[m + j], step.u1[m + j]});
     }
   }

@@ -9,7 +9,7 @@
 namespace saltus {
 namespace {
 
-bool is_contact(const Gap& gap) { return gap.degree == 2; }
+bool is_contact(const Gap& gap) { return gap.degree == 2 && !gap.joint; }
 
 }  // namespace
 
@@ -64,7 +64,7 @@ ItemBounds UnknownMode::bounds(const Here& here, const Mode& key, const Findings
     out.hi[i] = fixed ? solver_.items()[i] : limit;
   }
   for (int j = 0; j < q_; ++j) {
-    out.lo[m_ + j] = 0;
+    out.lo[m_ + j] = program_.joint(j) ? -HUGE_VAL : 0.0;
     out.hi[m_ + j] = known.near[at(j)] ? HUGE_VAL : 0.0;
     out.offset[m_ + j] = push[at(j)];
   }
@@ -142,7 +142,7 @@ std::vector<double> UnknownMode::rebounds(const Here& here) {
   series_.evaluate_with(x, here.t(), here.moment.counters, {});
   for (int j = 0; j < q_; ++j) {
     const Gap& gap = model_.form.gaps[at(j)];
-    // What is closed does not approach: the rate of its gap is rounding.
+    // A closed contact does not approach: the rate of its gap is rounding.
     if (!is_contact(gap) || !gap.restitution || here.mode().constraints[at(j)] == 'c') continue;
     const double r = series_.actions().output(program_.restitution(j))[0];
     out[at(j)] = r * std::min(here.tests[judge_.layout().gap_rate(j)], 0.0);
@@ -151,6 +151,12 @@ std::vector<double> UnknownMode::rebounds(const Here& here) {
 }
 
 void UnknownMode::project(Here& here) {
+  if (program_.any_joint()) {
+    std::vector<double> x(here.x.begin(), here.x.end());
+    series_.set_mode(here.mode());
+    series_.project_joints(x, here.t(), here.moment.counters);
+    std::copy(x.begin(), x.end(), here.x.begin());
+  }
   if (!contacts_ || here.mode().constraints.find('c') == std::string::npos) return;
   const double least = 16 * eps * (1 + here.x.max_abs());
   solver_.set_mode(here.mode(), here.held);

@@ -1,0 +1,96 @@
+// Joints: equations g = 0 with multipliers of either sign, against minimal coordinates and closed forms.
+#include "physics.hpp"
+
+namespace saltus::physics {
+namespace {
+
+const char* const pendulum = "x' = vx\ny' = vy\nvx' = 2*x*rod\nvy' = -1 + 2*y*rod";
+
+System jointed(double angle, double speed = 0) {
+  const std::string start = fmt::format("x = {:.17g}\ny = {:.17g}\nvx = {:.17g}\nvy = {:.17g}", std::sin(angle),
+                                        -std::cos(angle), speed * std::cos(angle), speed * std::sin(angle));
+  return system(pendulum, start, "[constraint.rod]\nequals = \"x^2 + y^2 - 1\"");
+}
+
+/// 4 K(sin 1), by the arithmetic-geometric mean of 1 and cos 1.
+double period_of_two() {
+  double a = 1, b = std::cos(1.0);
+  for (int i = 0; i < 10; ++i) {
+    const double mean = (a + b) / 2;
+    b = std::sqrt(a * b);
+    a = mean;
+  }
+  return 2 * pi / a;
+}
+
+TEST(Joint, APendulumComesBackAfterAHundredPeriodsAndItsRodDoesNotDrift) {
+  const Trajectory done = jointed(2).run(100 * period_of_two(), 1e-13);
+  ASSERT_EQ(done.end.why, Why::time);
+  const auto& x = done.end.state;
+  EXPECT_NEAR(x[0], std::sin(2.0), 1e-9);
+  EXPECT_NEAR(x[1], -std::cos(2.0), 1e-9);
+  EXPECT_NEAR(x[0] * x[0] + x[1] * x[1], 1, 1e-15);
+  EXPECT_NEAR(x[0] * x[2] + x[1] * x[3], 0, 1e-15);
+}
+
+TEST(Joint, TheEnginesAgreeOnAPendulum) { jointed(2).run_both(3 * period_of_two()); }
+
+TEST(Joint, AStartOffTheJointIsAMistakeWithTheAmountAndMayBeProjected) {
+  System s = jointed(1);
+  s.start({{"x", 1.5}});
+  try {
+    s.run(1);
+    FAIL() << "no mistake";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("does not satisfy the joint 'rod': its value is"), std::string::npos);
+  }
+  RunOptions o = s.options(1);
+  o.project = true;
+  const Trajectory done = simulate(s.program, o);
+  ASSERT_EQ(done.end.why, Why::time);
+  EXPECT_NEAR(std::hypot(done.end.state[0], done.end.state[1]), 1, 1e-14);
+  ASSERT_FALSE(done.messages.empty());
+  EXPECT_NE(done.messages[0].find("moved onto the joints"), std::string::npos);
+}
+
+TEST(Joint, AStartWhoseVelocityLeavesTheJointIsAMistake) {
+  System s = jointed(1);
+  s.start({{"vx", 0.3}});
+  EXPECT_THROW(s.run(1), Error);
+}
+
+/// Two masses over a pulley fall with g/3 together; the floor sees (m1 + m2) at m1: it rebounds with r, and the rope
+/// stays taut. t1 = sqrt(2 h 3/g); afterwards flights of 2 r^k v1/(g/3).
+TEST(Joint, AnImpactGoesThroughARope) {
+  const System s = system("a' = u\nb' = w\nu' = -9 + (S + N)/2\nw' = -9 + S", "a = 0.5\nb = 1\nu = 0\nw = 0",
+                          "[constraint.S]\nequals = \"a + b - 1.5\"\n[constraint.N]\ngap = \"a\"\nrestitution = 0.5");
+  const Trajectory done = s.run_both(1.5);  // first hit at sqrt(2*0.5/3), speed sqrt(3)
+  ASSERT_EQ(done.end.why, Why::time);
+  ASSERT_GE(done.events.size(), 1U);
+  EXPECT_NEAR(done.events[0].t, std::sqrt(1.0 / 3), 1e-12);
+  EXPECT_NEAR(done.events[0].state[2], 0.5 * std::sqrt(3.0), 1e-12);
+  EXPECT_NEAR(done.events[0].state[3], -0.5 * std::sqrt(3.0), 1e-12);
+}
+
+TEST(Joint, TheSameRodTwiceHasTheMotionOfOne) {
+  const std::string start = fmt::format("x = {:.17g}\ny = {:.17g}\nvx = 0\nvy = 0", std::sin(1.2), -std::cos(1.2));
+  const System twice =
+      system("x' = vx\ny' = vy\nvx' = 2*x*(A + 3*B)\nvy' = -1 + 2*y*(A + 3*B)", start,
+             "[constraint.A]\nequals = \"x^2 + y^2 - 1\"\n[constraint.B]\nequals = \"3*(x^2 + y^2 - 1)\"");
+  const Trajectory a = twice.run_both(10, 1e-13), b = jointed(1.2).run(10, 1e-13);
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(a.end.state[i], b.end.state[i], 1e-11);
+}
+
+/// Degree 1: two capacitors in parallel share one current, u1' = i1, i1 + i2 = 1: u' = 1/2. Degree 0: i1 stands in g.
+TEST(Joint, DegreesOneAndZeroAreKept) {
+  const System one = system("u' = A\nw' = 1 - A", "u = 1\nw = 1", "[constraint.A]\nequals = \"u - w\"");
+  EXPECT_NEAR(one.run_both(2).end.state[0], 2, 1e-14);
+  const System zero = system("u' = A", "u = 1", "[constraint.A]\nequals = \"A + 2*u\"");
+  EXPECT_NEAR(zero.run(2).end.state[0], std::exp(-4.0), 1e-13);
+  RunOptions o = zero.options(2);
+  o.step = StepOptions{.dt = 0.01};
+  EXPECT_NEAR(zero.run(o).end.state[0], std::exp(-4.0), 1e-9);
+}
+
+}  // namespace
+}  // namespace saltus::physics
