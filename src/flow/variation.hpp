@@ -284,6 +284,8 @@ class Variation {
   bool pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt);
   void turn_through(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t, Mat& z,
                     const Mat& dt);
+  void turn_along(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t, Mat& z,
+                  const Mat& dt);
   Impact impact_between(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t);
   const Jet<double>& impact_point(std::unique_ptr<Jet<double>>& jet, const Hit& hit, const Tape& tape,
                                   std::span<const double> x, std::span<const double> sigma, double t) const;
