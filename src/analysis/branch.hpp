@@ -101,7 +101,8 @@ struct Branch {
 /// The letters of a label: "LP" for a fold.
 std::string label_letters(const std::string& type);
 
-/// Whether another branch may begin there: at points of some types, and where multipliers jump over the unit circle.
+/// True if another branch may begin at the point: at points of some types, and where multipliers jump over the unit
+/// circle.
 bool branches_at(const SpecialPoint& special);
 
 /// Where a cycle is born: an equilibrium, a direction in the plane of its pair of eigenvalues, the period.

@@ -14,12 +14,12 @@
 namespace saltus {
 namespace {
 
-/// What is told may turn by this share of how far a state moves on the orbits before a point is put between.
+/// Reported quantities may turn by this share of how far a state moves on the orbits before a point is put between.
 constexpr double bent = 1e-4;
 
 }  // namespace
 
-/// Whether time counts somewhere in the range.
+/// True if the model depends on time somewhere in the range.
 bool OrbitCurve::driven_somewhere() const {
   const auto driven = [&](const std::vector<GivenParameter>& given) {
     return time_counts(model_, parameter_values(model_, given));
@@ -72,7 +72,7 @@ Branch OrbitCurve::follow_cycles(const Birth& birth) {
     if (orbit.trajectory.end.why != Why::time) continue;
     const std::optional<Vec> z = prepare(orbit);
     if (!z) continue;
-    // As far from the equilibrium as it starts; the parameter is free.
+    // The radius at which the orbit starts around the equilibrium is kept; the parameter is free.
     CurvePoint from{.z = *z, .tangent = Vec::Zero(z->size())};
     const Vec size = problem_.shooting().size();
     for (Index i = 0; i < size.size(); ++i) from.tangent[i] = ((*z)[i] - birth.x[static_cast<size_t>(i)]) / size[i];
@@ -624,7 +624,7 @@ Branch follow_cycles(const Model& model, const OrbitOptions& start, const Birth&
 }
 
 Branch follow_orbit(const Model& model, const OrbitOptions& start, const BranchOptions& options) {
-  // What an orbit has shrunk onto is special on the branch of equilibria.
+  // The equilibrium onto which an orbit has shrunk is special on the branch of equilibria.
   if (options.seek && (options.seek->type == "hopf" || options.seek->type == "boundary-equilibrium"))
     return follow_equilibrium(model, {start.run}, options);
   return OrbitCurve(model, start, options).follow();

@@ -94,7 +94,7 @@ std::optional<Vec> OrbitCurve::without(const Vanishing& gone, const Located& l) 
     before = joined;
     legs.erase(legs.begin() + static_cast<long>(gone.first), legs.begin() + static_cast<long>(gone.last) + 2);
   } else {
-    // What is left of the events is the one of the letter that differs.
+    // One event remains: that of the switch whose state differs.
     const auto differs = [&](const Guard& g) {
       if (g.kind == GuardKind::surface || g.kind == GuardKind::sigma)
         return before.arc.mode.switches[at(g.item)] != after.arc.mode.switches[at(g.item)];
@@ -121,7 +121,7 @@ std::optional<Vec> OrbitCurve::without(const Vanishing& gone, const Located& l) 
   return problem_.take_legs(std::move(legs));
 }
 
-/// Whether a jump leaves the state where it is: an impact, written as one, that is met without speed.
+/// True if a jump leaves the state unchanged: an impact, written as a jump, that is met without speed.
 bool OrbitCurve::moves_nothing(const Shot::End& end) {
   constexpr double nothing = 1e-3;
   const Vec& size = problem_.shooting().size();

@@ -99,7 +99,7 @@ void OrbitProblem::measure(const Trajectory& orbit) {
   }
 }
 
-/// Of a state that may grow by multiples of a number: that number, whatever the state is by now.
+/// The modulus of a state that may grow by multiples of a number, whatever the value of the state.
 std::optional<double> OrbitProblem::modulus_of(Index state) const {
   for (const auto& [grows, modulus] : options_.modulo) {
     if (grows == static_cast<int>(state)) return modulus;

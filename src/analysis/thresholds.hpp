@@ -15,7 +15,7 @@ inline constexpr double singular_share = 1e-15;
 inline constexpr double much_nearer = 0.1;
 /// A divisor smaller than this share of its value at the start of Newton's method may be zero where that leads.
 inline constexpr double vanishing_divisor = 1e-3;
-/// It is if one more step changes it by more than this share of itself: iterates never arrive at 0/0.
+/// A divisor is moving if one more step changes it by more than this share of itself: iterates never arrive at 0/0.
 inline constexpr double moving_divisor = 1e-3;
 
 // ---- orbits --------------------------------------------------------------------------------------------------------
