@@ -13,7 +13,7 @@ py::dict run(const System& system, const py::dict& options, const std::optional<
              const std::optional<std::vector<std::string>>& sensitivity, const py::object& progress,
              const py::object& stop) {
   RunQuestion question{.system = system,
-                       .solve = solve_of(options, system.model()),
+                       .solve = solve_of(options),
                        .start = start,
                        .rows = rows,
                        .dense = dense,
@@ -42,7 +42,7 @@ py::dict section(const System& system, const py::dict& options, const std::optio
                  const std::string& name, long count, long skip, const std::string& level, const py::object& progress,
                  const py::object& stop) {
   SectionQuestion question{.system = system,
-                           .solve = solve_of(options, system.model()),
+                           .solve = solve_of(options),
                            .section = name,
                            .count = count,
                            .skip = skip,
@@ -63,7 +63,7 @@ py::dict section(const System& system, const py::dict& options, const std::optio
 
 py::dict exponents(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
                    const py::object& progress, const py::object& stop) {
-  const ExponentsQuestion question{.system = system, .solve = solve_of(options, system.model()), .start = start};
+  const ExponentsQuestion question{.system = system, .solve = solve_of(options), .start = start};
   Waiting waiting(progress, stop);
   Exponents answer = waiting([&](const Observer& observer) { return ask(question, observer); });
   py::dict d;

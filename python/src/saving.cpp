@@ -111,9 +111,8 @@ std::string run_record(const System& system, const std::string& name, const py::
   std::vector<Setting> initial;
   for (size_t i = 0; i < start.size(); ++i) initial.emplace_back(system.model().states[i].name, print_number(start[i]));
   const System begun = system.with({}, initial);
-  const SolveOptions words = said(options);
-  const RunPlan planned =
-      plan({.system = begun, .solve = saltus::solve_of(words, begun.model()), .sensitivity = sensitivity});
+  const Solve words = solve_of(options);
+  const RunPlan planned = plan({.system = begun, .solve = words, .sensitivity = sensitivity});
   Past past{.version = this_version(),
             .command = "run",
             .name = name,

@@ -40,7 +40,7 @@ RunPlan plan_of(const RunRequest& request, const System& system) {
   const Model& model = system.model();
   const bool folder = !request.output.json || !request.output.folder.empty();
   RunQuestion question{.system = system,
-                       .solve = solve_of(request.solve, model),
+                       .solve = request.solve,
                        .sample = read_sampling(request.sample, model),
                        .rows = folder || !request.output.picture.empty(),
                        .dense = folder && request.store == "pieces"};

@@ -151,7 +151,7 @@ Outcome run_over(const RunRequest& request, const Observer& observer) {
   for (const Variant& v : variants) {
     const System system = load_system(v.model, request.solve.from);
     plans.push_back(plan(RunQuestion{.system = system,
-                                     .solve = solve_of(request.solve, system.model()),
+                                     .solve = request.solve,
                                      .sample = read_sampling(request.sample, system.model()),
                                      .dense = false}));
   }

@@ -104,7 +104,7 @@ RunPlan plan(RunQuestion question) {
 RunAnswer ask(const RunPlan& plan, const Observer& observer) {
   const RunQuestion& question = plan.question;
   const Model& model = question.system.model();
-  const Program& program = question.system.program(question.solve.attract);
+  const Program& program = question.system.program(question.solve.attract.value_or(0));
   RunOptions options = plan.options;
   RunTables rows(program, options, question.sample);
   PieceStore pieces(model.states.size());
