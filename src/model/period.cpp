@@ -205,6 +205,8 @@ std::vector<Expr> formulas_that_move(const Model& model) {
   }
   for (const Constraint& c : model.constraints) {
     all.push_back(c.gap);
+    if (c.friction) all.push_back(*c.friction);
+    all.insert(all.end(), c.slip.begin(), c.slip.end());
     if (c.restitution) all.push_back(*c.restitution);
   }
   for (const Jump& j : model.jumps) {
