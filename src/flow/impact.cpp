@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/index.hpp"
+#include "flow/impact_path.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/lcp.hpp"
 
@@ -37,7 +38,10 @@ class Collision {
     surface.resize(ix(s));
     surface_gradient.setZero(ix(s), ix(states));
     for (size_t b = 0; b < s; ++b) {
-      surface[ix(b)] = series.surface(switches_[b])[0];
+      const std::optional<Expr>& rebound = form.switches[at(switches_[b])].rebound;
+      slip.push_back(series.surface(switches_[b])[0]);
+      // Tangential restitution e: the laws are those of h+ + e*h-.
+      surface[ix(b)] = slip.back() * (rebound ? 1 + constant_value(*rebound, series.parameters()) : 1);
       const std::vector<ManifoldFunction>& functions = series.tape().manifolds[at(switches_[b])];
       if (functions.empty()) continue;  // the surface does not feel forces
       for (const auto& [i, output] : functions[0].gradient) surface_gradient(ix(b), i) = manifold.output(at(output))[0];
@@ -58,11 +62,14 @@ class Collision {
       for (size_t d = 0; d < direction.size(); ++d)
         D(direction[d].state, ix(a)) = actions.output(program_.direction(contacts_[a], static_cast<int>(d)))[0];
     }
-    return joint_share_.size() > 0 ? Mat(D - joint_share_ * D) : D;
+    if (joint_share_.size() > 0) D = Mat(D - joint_share_ * D);
+    return correction.size() > 0 ? Mat(D + correction) : D;
   }
 
   Vec gap_rate, restitution, surface;
   Mat gap_gradient, surface_gradient;
+  std::vector<double> slip;  ///< surfaces before, as they are
+  Mat correction;            ///< of directions that depend on what the impact changes (flow/impact_path)
 
  private:
   /// Joints take impulses of either sign, J Lambda_J = -J D Lambda: they are eliminated. With J the gradients of their
@@ -320,7 +327,8 @@ double work(Collision& c, const Answer& answer) {
       const double coupling = c.surface_gradient.row(b).dot(D0.col(i));
       if (coupling == 0) continue;
       const double mu = -c.gap_gradient.row(i).dot(friction.col(i)) / coupling;
-      sum -= mu * answer.impulse[i] * answer.sigma[b] * (c.surface[b] + surface[b]) / 2;
+      const double slip = c.slip[static_cast<size_t>(b)];  // surface is h+ + e*h-
+      sum -= mu * answer.impulse[i] * answer.sigma[b] * (2 * slip + surface[b] - c.surface[b]) / 2;
     }
   }
   return sum;
@@ -392,7 +400,9 @@ std::vector<std::vector<size_t>> connected_contacts(Series& series, const Mode& 
 std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double t,
                               std::span<const double> counters, double direction) {
   const Program& program = series.program();
-  if (program.any_joint() || (direction > 0 && !program.impact_switches(contact).empty())) return std::nullopt;
+  if (program.any_joint() || program.model().form.gaps[at(contact)].direction_moves ||
+      (direction > 0 && !program.impact_switches(contact).empty()))
+    return std::nullopt;
   if (mode.constraints.find('c') == std::string::npos)
     series.set_mode(mode);
   else
@@ -423,8 +433,75 @@ std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std
   return OneHit{impulse, left <= 16 * eps * (std::abs(rate) + size * std::abs(impulse))};
 }
 
+namespace {
+
+/// The means of directions along the path of an impulse, less those at its start.
+Mat path_correction(Series& series, std::span<const int> contacts, const std::vector<int>& switches, const Vec& sigma,
+                    const Vec& impulse, std::span<const double> before, double t, std::span<const double> counters) {
+  const Program& program = series.program();
+  std::vector<int> moved;
+  for (const int j : contacts) {
+    for (const Assignment& a : program.model().form.gaps[at(j)].direction) moved.push_back(a.state);
+  }
+  std::sort(moved.begin(), moved.end());
+  moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
+  const Directions directions = [&](const Vec& x) {
+    series.evaluate_with(std::span(x.begin(), x.end()), t, counters, switches);
+    return Collision(series, contacts, switches, before.size()).directions(sigma);
+  };
+  Vec start(ix(before.size()));
+  std::copy(before.begin(), before.end(), start.begin());
+  return mean_directions(directions, start, moved, impulse) - directions(start);
+}
+
+/// An impact with directions as they are before it, but for the correction.
+Impact apply_straight(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
+                      std::span<const double> counters, double direction, const Special& special,
+                      const Mat& correction);
+
+}  // namespace
+
 Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
                     std::span<const double> counters, double direction, const Special& special) {
+  const Program& program = series.program();
+  const std::vector<double> before(x.begin(), x.end());
+  Mat correction;
+  Impact impact = apply_straight(series, mode, contacts, x, t, counters, direction, special, correction);
+  const bool moves = std::any_of(contacts.begin(), contacts.end(),
+                                 [&](int j) { return program.model().form.gaps[at(j)].direction_moves; });
+  if (!moves || direction < 0) return impact;
+  for (int round = 0; round < most_path_rounds && impact.solved; ++round) {
+    std::vector<int> switches;
+    for (const auto& [i, letter] : impact.switches) switches.push_back(i);
+    Vec sigma(ix(impact.sigma.size())), impulse(ix(impact.impulse.size()));
+    std::copy(impact.sigma.begin(), impact.sigma.end(), sigma.begin());
+    std::copy(impact.impulse.begin(), impact.impulse.end(), impulse.begin());
+    series.set_mode(impact.mode);
+    correction = path_correction(series, contacts, switches, sigma, impulse, before, t, counters);
+    if (!correction.allFinite()) {
+      impact.solved = false;
+      impact.message = "the direction of an impulse has no finite value on its path";
+      return impact;
+    }
+    std::copy(before.begin(), before.end(), x.begin());
+    Impact next = apply_straight(series, mode, contacts, x, t, counters, direction, special, correction);
+    double change = 0;
+    for (size_t a = 0; next.solved && a < next.impulse.size(); ++a)
+      change = std::max(change, std::abs(next.impulse[a] - impulse[ix(a)]));
+    impact = std::move(next);
+    if (round > 0 && change <= same_impulse * impulse.max_abs()) return impact;
+  }
+  if (!impact.solved) return impact;
+  impact.solved = false;
+  impact.message = "the impulses and their directions, which depend on each other, do not settle";
+  return impact;
+}
+
+namespace {
+
+Impact apply_straight(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
+                      std::span<const double> counters, double direction, const Special& special,
+                      const Mat& correction) {
   const Program& program = series.program();
   const size_t n = contacts.size();
   Impact result;
@@ -433,6 +510,7 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   series.set_mode(result.mode);
   series.evaluate_with(x, t, counters, switches);
   Collision c(series, contacts, switches, x.size());
+  c.correction = correction;
   if (special.plastic) c.restitution.setZero();
   const Vec measured = c.gap_rate;
   // A resting contact has no rebound; the approach left from its last flight is removed.
@@ -521,7 +599,12 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
       return result;
     }
     best = answers[0].second;
-    for (size_t b = 0; b < switches.size(); ++b) result.switches.emplace_back(switches[b], answers[0].first.letters[b]);
+    for (size_t b = 0; b < switches.size(); ++b) {
+      const char letter = answers[0].first.letters[b];
+      const double after = c.slip[b] - c.surface[ix(b)];  // of one that sticks: -e*h-
+      result.switches.emplace_back(switches[b], letter);
+      result.letters.push_back(letter != '0' || after == 0 ? letter : after > 0 ? '+' : '-');
+    }
     const double speed = c.gap_rate.max_abs();
     if (const double gained = work(c, best); gained > 1e-9 * speed * best.impulse.max_abs())
       result.note = fmt::format(
@@ -550,6 +633,8 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   return result;
 }
 
+}  // namespace
+
 bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t, double direction) {
   std::vector<int> switches;
   Hits assignment;
@@ -569,6 +654,15 @@ bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t
   }
   Answer answer;
   if (!solve_assignment(c, aim, assignment, answer)) return false;
+  const bool moves = std::any_of(hit.contacts.begin(), hit.contacts.end(),
+                                 [&](int j) { return series.program().model().form.gaps[at(j)].direction_moves; });
+  for (int round = 0; moves && direction > 0; ++round) {
+    const Vec impulse = answer.impulse;
+    c.correction = path_correction(series, hit.contacts, switches, answer.sigma, impulse, x, t, hit.counters);
+    if (round == most_path_rounds || !c.correction.allFinite()) return false;
+    if (!solve_assignment(c, aim, assignment, answer)) return false;
+    if (round > 0 && (answer.impulse - impulse).max_abs() <= same_impulse * impulse.max_abs()) break;
+  }
   for (size_t i = 0; i < x.size(); ++i) x[i] += answer.change[ix(i)];
   return true;
 }

@@ -17,6 +17,24 @@ inline constexpr double vanished_floor = 1e-290;
 /// The square of anything below this has lost digits, or all of them.
 inline constexpr double underflowing_square = 1e-150;
 
+// ---- balances ------------------------------------------------------------------------------------------------------
+
+/// A divisor of the rates below this share of its value at the start, where a run cannot go on, has vanished: steps
+/// shrink before they reach its zero.
+inline constexpr double vanished_divisor = 1e-6;
+
+// ---- impulses along a path ------------------------------------------------------------------------------------------
+
+/// Share of the largest mean direction to which one step along the path of an impulse is right: rounding, nearly.
+inline constexpr double path_accuracy = 1e-12;
+/// Steps shorter than this share of the path are taken as they are: the directions jump there.
+inline constexpr double shortest_path_step = 1e-13;
+inline constexpr int most_path_steps = 20'000;
+/// Impulses that change by less than this share are found; the laws are met to the same share.
+inline constexpr double same_impulse = 1e-12;
+/// Each round of laws and path shrinks the error by the coupling of tangent and normal; a few dozen are many.
+inline constexpr int most_path_rounds = 60;
+
 // ---- time ----------------------------------------------------------------------------------------------------------
 
 /// Share of the flow's time scale within which a coefficient must rule a series to count: far below what a step
