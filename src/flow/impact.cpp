@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "base/index.hpp"
-#include "flow/impact_path.hpp"
 #include "flow/thresholds.hpp"
 #include "solve/lcp.hpp"
 
@@ -62,14 +61,18 @@ class Collision {
       for (size_t d = 0; d < direction.size(); ++d)
         D(direction[d].state, ix(a)) = actions.output(program_.direction(contacts_[a], static_cast<int>(d)))[0];
     }
-    if (joint_share_.size() > 0) D = Mat(D - joint_share_ * D);
-    return correction.size() > 0 ? Mat(D + correction) : D;
+    return joint_share_.size() > 0 ? Mat(D - joint_share_ * D) : D;
   }
 
   Vec gap_rate, restitution, surface;
   Mat gap_gradient, surface_gradient;
-  std::vector<double> slip;  ///< surfaces before, as they are
-  Mat correction;            ///< of directions that depend on what the impact changes (flow/impact_path)
+  std::vector<double> slip;     ///< surfaces before, as they are
+  ImpulsePath* path = nullptr;  ///< where directions depend on what impulses change
+
+  void follow(ImpulsePath& bent) {
+    path = &bent;
+    if (joint_share_.size() > 0) bent.share_with_joints(joint_share_);
+  }
 
  private:
   /// Joints take impulses of either sign, J Lambda_J = -J D Lambda: they are eliminated. With J the gradients of their
@@ -105,6 +108,8 @@ class Collision {
 /// An answer to the laws.
 struct Answer {
   Vec impulse, sigma, change;
+  Vec gap_rate, surface;   ///< after the impact
+  double normal_work = 0;  ///< sum of the integrals of w_j dLambda_j, of a path that bends
 };
 
 /// Contacts hit and letters of switches: the unknowns are the impulses hit and the sigma of letters '0'.
@@ -157,7 +162,8 @@ std::vector<Shared> share(Collision& c, const std::vector<size_t>& slid) {
   return out;
 }
 
-bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) {
+/// With directions as they are before.
+bool solve_straight(Collision& c, const Vec& aim, const Hits& a, Answer& out) {
   const size_t n = a.hit.size(), s = a.letters.size();
   std::vector<size_t> hit, slid;
   for (size_t i = 0; i < n; ++i) {
@@ -224,10 +230,84 @@ bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) 
   return true;
 }
 
+/// Along a path that bends: Newton's method from where straight impulses lead.
+bool solve_bent(Collision& c, const Vec& aim, const Hits& a, Answer& out) {
+  std::vector<Index> hit, slid;
+  for (size_t i = 0; i < a.hit.size(); ++i) {
+    if (a.hit[i]) hit.push_back(ix(i));
+  }
+  for (size_t b = 0; b < a.letters.size(); ++b) {
+    if (a.letters[b] == '0') slid.push_back(ix(b));
+  }
+  const double speed = c.gap_rate.max_abs();
+  if (!solve_straight(c, aim, a, out)) {
+    out.sigma = Vec::Zero(ix(a.letters.size()));
+    for (size_t b = 0; b < a.letters.size(); ++b)
+      out.sigma[ix(b)] = a.letters[b] == '+' ? 1 : a.letters[b] == '-' ? -1 : 0;
+  }
+  for (const Index b : slid) out.sigma[b] = std::clamp(out.sigma[b], -1.0, 1.0);
+  out.impulse.setZero(ix(a.hit.size()));
+  for (const Index j : hit) {  // as if alone
+    const double own = c.gap_gradient.row(j).dot(c.directions(out.sigma).col(j));
+    out.impulse[j] = own > 0 ? (aim[j] - c.gap_rate[j]) / own : speed;
+    if (out.impulse[j] == 0) out.impulse[j] = speed;
+  }
+  const Index n = ix(hit.size()), size = n + ix(slid.size());
+  std::optional<ImpulsePath::End> end = c.path->follow(out.impulse, out.sigma);
+  for (int round = 0; end && size > 0 && round < 60; ++round) {
+    Vec r(size);
+    Mat J(size, size);
+    for (Index k = 0; k < n; ++k) {
+      r[k] = end->gap_rate[hit[ux(k)]] - aim[hit[ux(k)]];
+      for (Index l = 0; l < n; ++l) J(k, l) = end->gap_by_impulse(hit[ux(k)], hit[ux(l)]);
+      for (Index l = n; l < size; ++l) J(k, l) = end->gap_by_sigma(hit[ux(k)], slid[ux(l - n)]);
+    }
+    for (Index k = n; k < size; ++k) {
+      r[k] = end->surface[slid[ux(k - n)]];
+      for (Index l = 0; l < n; ++l) J(k, l) = end->surface_by_impulse(slid[ux(k - n)], hit[ux(l)]);
+      for (Index l = n; l < size; ++l) J(k, l) = end->surface_by_sigma(slid[ux(k - n)], slid[ux(l - n)]);
+    }
+    Vec step = -Orthogonal(J, independent_column).solve(r);
+    if (!step.allFinite() || (J * step + r).max_abs() > 1e-6 * r.max_abs()) return false;
+    double share = 1, change = 0;  // no step is larger than the impulses themselves, or a sigma's range
+    const double strongest = out.impulse.max_abs();
+    for (Index k = 0; k < n; ++k) share = std::min(share, 0.9 * strongest / std::abs(step[k]));
+    for (Index k = n; k < size; ++k) share = std::min(share, 1 / std::abs(step[k]));
+    const Answer last = out;
+    for (std::optional<ImpulsePath::End> next; share > 1e-3; share /= 2) {
+      out = last;
+      for (Index k = 0; k < n; ++k) out.impulse[hit[ux(k)]] += share * step[k];
+      for (Index k = n; k < size; ++k) out.sigma[slid[ux(k - n)]] += share * step[k];
+      next = c.path->follow(out.impulse, out.sigma);
+      if (!next) continue;
+      end = std::move(next);
+      break;
+    }
+    if (share <= 1e-3) return false;
+    for (Index k = 0; k < n; ++k) change = std::max(change, std::abs(step[k]) / strongest);
+    for (Index k = n; k < size; ++k) change = std::max(change, std::abs(step[k]));
+    if (change < impulse_path_error) break;
+    if (round == 59) return false;
+  }
+  if (!end) return false;
+  out.change = end->change;
+  out.gap_rate = end->gap_rate;
+  out.surface = end->surface;
+  out.normal_work = end->normal_work;
+  return true;
+}
+
+bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) {
+  if (c.path) return solve_bent(c, aim, a, out);
+  if (!solve_straight(c, aim, a, out)) return false;
+  out.gap_rate = c.gap_rate + c.gap_gradient * out.change;
+  out.surface = c.surface + c.surface_gradient * out.change;
+  return true;
+}
+
 bool fits_laws(const Collision& c, const Vec& aim, const Hits& a, const Answer& answer) {
   const double share = 1e-9;
-  const Vec after = c.gap_rate + c.gap_gradient * answer.change;
-  const Vec surface = c.surface + c.surface_gradient * answer.change;
+  const Vec &after = answer.gap_rate, &surface = answer.surface;
   const double speed = c.gap_rate.max_abs();
   const double strongest = answer.impulse.max_abs();
   for (size_t i = 0; i < a.hit.size(); ++i) {
@@ -268,8 +348,7 @@ bool follow_active_set(Collision& c, const Vec& aim, Hits& a, Answer& answer) {
   for (size_t round = 0; round < 20 * (n + s) + 100; ++round) {
     if (!solve_assignment(c, aim, a, answer)) return false;
     if (fits_laws(c, aim, a, answer)) return true;
-    const Vec after = c.gap_rate + c.gap_gradient * answer.change;
-    const Vec surface = c.surface + c.surface_gradient * answer.change;
+    const Vec &after = answer.gap_rate, &surface = answer.surface;
     bool changed = false;
     for (size_t i = 0; i < n && !changed; ++i) {
       const bool pulls = a.hit[i] && answer.impulse[ix(i)] < 0, sinks = !a.hit[i] && after[ix(i)] < aim[ix(i)];
@@ -313,8 +392,7 @@ std::vector<int> switches_in(const Program& program, std::span<const int> contac
 
 /// Work done by the impulses where the two directions of a contact are coupled: positive is more than nothing.
 double work(Collision& c, const Answer& answer) {
-  const Vec after = c.gap_rate + c.gap_gradient * answer.change;
-  const Vec surface = c.surface + c.surface_gradient * answer.change;
+  const Vec &after = answer.gap_rate, &surface = answer.surface;
   double sum = 0;
   for (Index i = 0; i < answer.impulse.size(); ++i) sum += answer.impulse[i] * (c.gap_rate[i] + after[i]) / 2;
   const Vec none = Vec::Zero(answer.sigma.size());
@@ -400,9 +478,8 @@ std::vector<std::vector<size_t>> connected_contacts(Series& series, const Mode& 
 std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double t,
                               std::span<const double> counters, double direction) {
   const Program& program = series.program();
-  if (program.any_joint() || program.model().form.gaps[at(contact)].direction_moves ||
-      (direction > 0 && !program.impact_switches(contact).empty()))
-    return std::nullopt;
+  if (program.any_joint() || program.bends(contact)) return std::nullopt;
+  if (direction > 0 && !program.impact_switches(contact).empty()) return std::nullopt;
   if (mode.constraints.find('c') == std::string::npos)
     series.set_mode(mode);
   else
@@ -433,84 +510,24 @@ std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std
   return OneHit{impulse, left <= 16 * eps * (std::abs(rate) + size * std::abs(impulse))};
 }
 
-namespace {
-
-/// The means of directions along the path of an impulse, less those at its start.
-Mat path_correction(Series& series, std::span<const int> contacts, const std::vector<int>& switches, const Vec& sigma,
-                    const Vec& impulse, std::span<const double> before, double t, std::span<const double> counters) {
-  const Program& program = series.program();
-  std::vector<int> moved;
-  for (const int j : contacts) {
-    for (const Assignment& a : program.model().form.gaps[at(j)].direction) moved.push_back(a.state);
-  }
-  std::sort(moved.begin(), moved.end());
-  moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
-  const Directions directions = [&](const Vec& x) {
-    series.evaluate_with(std::span(x.begin(), x.end()), t, counters, switches);
-    return Collision(series, contacts, switches, before.size()).directions(sigma);
-  };
-  Vec start(ix(before.size()));
-  std::copy(before.begin(), before.end(), start.begin());
-  return mean_directions(directions, start, moved, impulse) - directions(start);
-}
-
-/// An impact with directions as they are before it, but for the correction.
-Impact apply_straight(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
-                      std::span<const double> counters, double direction, const Special& special,
-                      const Mat& correction);
-
-}  // namespace
-
 Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
                     std::span<const double> counters, double direction, const Special& special) {
-  const Program& program = series.program();
-  const std::vector<double> before(x.begin(), x.end());
-  Mat correction;
-  Impact impact = apply_straight(series, mode, contacts, x, t, counters, direction, special, correction);
-  const bool moves = std::any_of(contacts.begin(), contacts.end(),
-                                 [&](int j) { return program.model().form.gaps[at(j)].direction_moves; });
-  if (!moves || direction < 0) return impact;
-  for (int round = 0; round < most_path_rounds && impact.solved; ++round) {
-    std::vector<int> switches;
-    for (const auto& [i, letter] : impact.switches) switches.push_back(i);
-    Vec sigma(ix(impact.sigma.size())), impulse(ix(impact.impulse.size()));
-    std::copy(impact.sigma.begin(), impact.sigma.end(), sigma.begin());
-    std::copy(impact.impulse.begin(), impact.impulse.end(), impulse.begin());
-    series.set_mode(impact.mode);
-    correction = path_correction(series, contacts, switches, sigma, impulse, before, t, counters);
-    if (!correction.allFinite()) {
-      impact.solved = false;
-      impact.message = "the direction of an impulse has no finite value on its path";
-      return impact;
-    }
-    std::copy(before.begin(), before.end(), x.begin());
-    Impact next = apply_straight(series, mode, contacts, x, t, counters, direction, special, correction);
-    double change = 0;
-    for (size_t a = 0; next.solved && a < next.impulse.size(); ++a)
-      change = std::max(change, std::abs(next.impulse[a] - impulse[ix(a)]));
-    impact = std::move(next);
-    if (round > 0 && change <= same_impulse * impulse.max_abs()) return impact;
-  }
-  if (!impact.solved) return impact;
-  impact.solved = false;
-  impact.message = "the impulses and their directions, which depend on each other, do not settle";
-  return impact;
-}
-
-namespace {
-
-Impact apply_straight(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
-                      std::span<const double> counters, double direction, const Special& special,
-                      const Mat& correction) {
   const Program& program = series.program();
   const size_t n = contacts.size();
   Impact result;
   std::vector<int> switches = direction > 0 ? switches_in(program, contacts) : std::vector<int>{};
   result.mode = open_mode(mode, switches);
+  std::optional<ImpulsePath> path;
+  if (ImpulsePath::needed(program, contacts)) {
+    path.emplace(program, series.parameters(), open_mode(mode, {}), contacts, x, t, counters);
+    if (direction < 0) path->keep_sets();
+    switches = path->sets();
+    result.mode = path->mode();
+  }
   series.set_mode(result.mode);
   series.evaluate_with(x, t, counters, switches);
   Collision c(series, contacts, switches, x.size());
-  c.correction = correction;
+  if (path) c.follow(*path);
   if (special.plastic) c.restitution.setZero();
   const Vec measured = c.gap_rate;
   // A resting contact has no rebound; the approach left from its last flight is removed.
@@ -536,7 +553,7 @@ Impact apply_straight(Series& series, const Mode& mode, std::span<const int> con
   }
 
   Answer best;
-  if (switches.empty()) {
+  if (switches.empty() && !path) {
     const Mat D = c.directions(Vec());
     const Mat W = c.gap_gradient * D;
     const Vec q = direction * (c.gap_rate - aim);
@@ -565,6 +582,7 @@ Impact apply_straight(Series& series, const Mode& mode, std::span<const int> con
     best.impulse *= direction;
     best.change = D * best.impulse;
     best.sigma = Vec();
+    best.gap_rate = c.gap_rate + c.gap_gradient * best.change;
     const Vec after = c.gap_rate + c.gap_gradient * best.change;
     const double gained = best.impulse.dot(c.gap_rate + after) / 2;
     const bool asked_for = direction < 0 || c.restitution.maxCoeff() > 1;
@@ -591,6 +609,21 @@ Impact apply_straight(Series& series, const Mode& mode, std::span<const int> con
       Hits a{std::vector<char>(n, 0), std::string(switches.size(), '0')};
       if (follow_active_set(c, aim, a, answer)) keep(a, answer);
     }
+    if (path && path->undecided()) {
+      result.message = fmt::format(
+          "impulses change the direction of '{}', which has a product of two signs in it: what such an impact does is "
+          "not decided; friction as a sum of signs is",
+          program.model().constraints[at(contacts[0])].name);
+      return result;
+    }
+    if (answers.empty() && path && path->lost()) {
+      result.message = fmt::format(
+          "the impulse of '{}' leads to where its direction has no value (0/0 where a slip ends): a divisor that stays "
+          "above "
+          "zero says how friction ends, as in u/max(hypot(u, v), 1e-6)",
+          program.model().constraints[at(contacts[0])].name);
+      return result;
+    }
     if (answers.size() != 1) {
       const Mat W = c.gap_gradient * c.directions(Vec::Zero(ix(switches.size())));
       result.message = fmt::format("the impact with friction has {}: {}",
@@ -606,14 +639,23 @@ Impact apply_straight(Series& series, const Mode& mode, std::span<const int> con
       result.letters.push_back(letter != '0' || after == 0 ? letter : after > 0 ? '+' : '-');
     }
     const double speed = c.gap_rate.max_abs();
-    if (const double gained = work(c, best); gained > 1e-9 * speed * best.impulse.max_abs())
+    const double gained = path ? best.normal_work : work(c, best);
+    const bool asked_for = path && (direction < 0 || c.restitution.maxCoeff() > 1);
+    if (!asked_for && gained > 1e-9 * speed * best.impulse.max_abs())
       result.note = fmt::format(
           "the impact at t = {} adds energy ({:.3g}): Newton's law with friction can do that where "
           "a body couples its directions",
           t, gained);
   }
   result.sigma.assign(best.sigma.begin(), best.sigma.end());
-  const Vec after = c.gap_rate + c.gap_gradient * best.change;
+  if (path) {
+    path->follow(best.impulse, best.sigma);
+    for (const auto& [i, letter] : path->kinks()) {
+      result.switches.emplace_back(i, letter);
+      result.sigma.push_back(letter == '+' ? 1 : letter == '-' ? -1 : 0);
+    }
+  }
+  const Vec& after = best.gap_rate;
   const Vec pushed = c.directions(best.sigma).cwiseAbs() * best.impulse.cwiseAbs();  // before impulses cancel
   for (size_t i = 0; i < x.size(); ++i) {  // what is left of speeds that cancel is zero: in a corner nothing moves
     const double before = std::exchange(x[i], x[i] + best.change[ix(i)]);
@@ -633,9 +675,54 @@ Impact apply_straight(Series& series, const Mode& mode, std::span<const int> con
   return result;
 }
 
+namespace {
+
+/// Gap rates after an impact that is repeated.
+Vec repeated_aim(const Collision& c, double direction) {
+  Vec aim(c.gap_rate.size());
+  for (Index a = 0; a < aim.size(); ++a) {
+    // One that parts is pressed by the others; alone it parts where an orbit is continued past its grazing.
+    const bool pressed = aim.size() > 1 && direction * c.gap_rate[a] > 0;
+    aim[a] = pressed ? 0.0 : -(direction > 0 ? c.restitution[a] : 1 / c.restitution[a]) * c.gap_rate[a];
+  }
+  return aim;
+}
+
 }  // namespace
 
+std::optional<BentHit> repeat_bent(Series& series, const Hit& hit, std::span<const double> x, double t,
+                                   double direction) {
+  BentHit out{.path = ImpulsePath(series.program(), series.parameters(), hit.mode, hit.contacts, x, t, hit.counters)};
+  if (direction < 0) out.path.keep_sets();
+  const std::vector<int>& switches = out.path.sets();
+  Hits assignment;
+  for (const double impulse : hit.impulse) assignment.hit.push_back(impulse != 0);
+  for (const int i : switches) {
+    const auto same =
+        std::find_if(hit.switches.begin(), hit.switches.end(), [&](const auto& s) { return s.first == i; });
+    assignment.letters += same == hit.switches.end() ? '0' : same->second;
+  }
+  for (size_t b = 0; b < switches.size(); ++b) {
+    if (assignment.letters[b] == '0') out.stuck.push_back(ix(b));
+  }
+  series.set_mode(out.path.mode());
+  series.evaluate_with(x, t, hit.counters, switches);
+  Collision c(series, hit.contacts, switches, x.size());
+  c.follow(out.path);
+  Answer answer;
+  if (!solve_assignment(c, repeated_aim(c, direction), assignment, answer)) return std::nullopt;
+  out.impulse = answer.impulse;
+  out.sigma = answer.sigma;
+  out.change = answer.change;
+  return out;
+}
+
 bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t, double direction) {
+  if (ImpulsePath::needed(series.program(), hit.contacts)) {
+    const std::optional<BentHit> bent = repeat_bent(series, hit, x, t, direction);
+    for (size_t i = 0; bent && i < x.size(); ++i) x[i] += bent->change[ix(i)];
+    return bent.has_value();
+  }
   std::vector<int> switches;
   Hits assignment;
   for (const double impulse : hit.impulse) assignment.hit.push_back(impulse != 0);
@@ -646,23 +733,8 @@ bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t
   series.set_mode(hit.mode);
   series.evaluate_with(x, t, hit.counters, switches);
   Collision c(series, hit.contacts, switches, x.size());
-  Vec aim(ix(hit.contacts.size()));
-  for (Index a = 0; a < aim.size(); ++a) {
-    // One that parts is pressed by the others; alone it parts where an orbit is continued past its grazing.
-    const bool pressed = aim.size() > 1 && direction * c.gap_rate[a] > 0;
-    aim[a] = pressed ? 0.0 : -(direction > 0 ? c.restitution[a] : 1 / c.restitution[a]) * c.gap_rate[a];
-  }
   Answer answer;
-  if (!solve_assignment(c, aim, assignment, answer)) return false;
-  const bool moves = std::any_of(hit.contacts.begin(), hit.contacts.end(),
-                                 [&](int j) { return series.program().model().form.gaps[at(j)].direction_moves; });
-  for (int round = 0; moves && direction > 0; ++round) {
-    const Vec impulse = answer.impulse;
-    c.correction = path_correction(series, hit.contacts, switches, answer.sigma, impulse, x, t, hit.counters);
-    if (round == most_path_rounds || !c.correction.allFinite()) return false;
-    if (!solve_assignment(c, aim, assignment, answer)) return false;
-    if (round > 0 && (answer.impulse - impulse).max_abs() <= same_impulse * impulse.max_abs()) break;
-  }
+  if (!solve_assignment(c, repeated_aim(c, direction), assignment, answer)) return false;
   for (size_t i = 0; i < x.size(); ++i) x[i] += answer.change[ix(i)];
   return true;
 }

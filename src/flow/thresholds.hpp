@@ -23,18 +23,6 @@ inline constexpr double underflowing_square = 1e-150;
 /// shrink before they reach its zero.
 inline constexpr double vanished_divisor = 1e-6;
 
-// ---- impulses along a path ------------------------------------------------------------------------------------------
-
-/// Share of the largest mean direction to which one step along the path of an impulse is right: rounding, nearly.
-inline constexpr double path_accuracy = 1e-12;
-/// Steps shorter than this share of the path are taken as they are: the directions jump there.
-inline constexpr double shortest_path_step = 1e-13;
-inline constexpr int most_path_steps = 20'000;
-/// Impulses that change by less than this share are found; the laws are met to the same share.
-inline constexpr double same_impulse = 1e-12;
-/// Each round of laws and path shrinks the error by the coupling of tangent and normal; a few dozen are many.
-inline constexpr int most_path_rounds = 60;
-
 // ---- time ----------------------------------------------------------------------------------------------------------
 
 /// Share of the flow's time scale within which a coefficient must rule a series to count: far below what a step
@@ -155,6 +143,10 @@ inline constexpr double unsolved_residual = 1e-9;
 inline constexpr double repelling_eigenvalue = 1e-9;
 /// Two solutions of the sliding equations closer than this are one.
 inline constexpr double same_solution = 1e-8;
+/// Error of an impulse along a path that bends, per step, relative to the speeds: far below what a run asks for.
+inline constexpr double impulse_path_error = 1e-12;
+/// Directions that differ by less than this share across a surface are continuous there: rounding of a point of it.
+inline constexpr double continuous_direction = 1e-9;
 
 /// Pivots of redundant forces at one instant before the mode is chosen anew.
 inline constexpr int most_distributions = 100;

@@ -108,7 +108,10 @@ size_t Builder::state_of(const Fragment& given, const std::string& name, std::st
          !again.empty() ? again : "a jump changes states; a discrete variable is a state with rate 0");
   const Names::Range* range = names_.find_indexed(name.substr(0, name.find('[')));
   fail(given, fmt::format("an initial value for '{}', which is no state", name),
-       range            ? fmt::format("the indices of {} are {} to {}", name.substr(0, name.find('[')), range->first[0],
+       range && range->dimensions == 2
+           ? fmt::format("{0} goes from {0}[{1},{2}] to {0}[{3},{4}]", name.substr(0, name.find('[')), range->first[0],
+                         range->first[1], range->last[0], range->last[1])
+       : range          ? fmt::format("the indices of {} are {} to {}", name.substr(0, name.find('[')), range->first[0],
                                       range->last[0])
        : !again.empty() ? again
        : names.size() < 9 ? fmt::format("the states are: {}", fmt::join(names, ", "))

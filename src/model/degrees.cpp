@@ -67,22 +67,6 @@ int relative_degree(const Model& model, size_t j, const Probe& probe) {
       fmt::format("let '{}' act on the rate of a state that the {} depends on", c.name, c.joint ? "joint" : "gap"));
 }
 
-void find_moving_directions(Form& form) {
-  std::vector<bool> moved(form.f.size(), false);
-  for (const Gap& gap : form.gaps) {
-    for (const Assignment& a : gap.direction)
-      moved[static_cast<size_t>(a.state)] = moved[static_cast<size_t>(a.state)] || gap.degree == 2;
-  }
-  for (Gap& gap : form.gaps) {
-    for (const Assignment& a : gap.direction) {
-      for (const Expr& s : symbols_in(std::span(&a.value, 1))) {
-        if (gap.degree == 2 && s.is_symbol(SymbolKind::state) && moved[static_cast<size_t>(s.symbol().index)])
-          gap.direction_moves = true;
-      }
-    }
-  }
-}
-
 }  // namespace
 
 void find_degrees(Model& model, const Probe& probe) {
@@ -109,7 +93,6 @@ void find_degrees(Model& model, const Probe& probe) {
       model.form.gaps[j].direction.push_back({static_cast<int>(i), std::move(d.value)});
     }
   }
-  find_moving_directions(model.form);
 }
 
 }  // namespace saltus

@@ -173,7 +173,6 @@ struct Gap {
   int degree = 0;      ///< 0: g contains a multiplier; 1, 2: lambda enters its first or second derivative
   std::optional<Expr> restitution{};
   std::vector<Assignment> direction{};  ///< df/dlambda: how the multiplier acts on each state's rate
-  bool direction_moves = false;         ///< the direction depends on states that impulses change: mu*N*tanh(v/eps)
 };
 
 /// floor(phase) = c + (sigma_below + sigma_above)/2 with the surfaces phase - c and phase - c - 1: the whole number c
