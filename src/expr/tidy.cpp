@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace saltus {
@@ -66,7 +69,90 @@ Expr product_of(const Factors& f) {
   return f.number < 0 ? -whole : whole;
 }
 
+constexpr size_t most_terms = 400;  ///< of a product that is multiplied out
+
+using Terms = std::vector<Factors>;
+
+Factors times(const Factors& a, const Factors& b) {
+  Factors out = a;
+  out.number *= b.number;
+  for (const auto& [e, power] : b.powers) out.add(e, power);
+  return out;
+}
+
+/// The terms of a node from those of its arguments; nothing where it is one term of its own.
+std::optional<Terms> combined(const Expr& e, std::span<const Terms* const> a) {
+  switch (e.op()) {
+    case Op::neg:
+    case Op::add:
+    case Op::sub: {
+      Terms out = *a[0];
+      if (e.op() == Op::neg) {
+        for (Factors& f : out) f.number = -f.number;
+        return out;
+      }
+      for (Factors f : *a[1]) {
+        if (e.op() == Op::sub) f.number = -f.number;
+        out.push_back(std::move(f));
+      }
+      return out;
+    }
+    case Op::mul: {
+      if (a[0]->size() * a[1]->size() > most_terms) return std::nullopt;
+      Terms out;
+      for (const Factors& f : *a[0]) {
+        for (const Factors& g : *a[1]) out.push_back(times(f, g));
+      }
+      return out;
+    }
+    case Op::div: {
+      const Factors under = factors_of(e.argument(1));
+      if (under.number == 0) return std::nullopt;
+      Factors inverse{1 / under.number, under.powers};
+      for (auto& [factor, power] : inverse.powers) power = -power;
+      Terms out;
+      for (const Factors& f : *a[0]) out.push_back(times(f, inverse));
+      return out;
+    }
+    default: return std::nullopt;
+  }
+}
+
+/// Terms with equal factors as one.
+Terms added_up(const Terms& terms) {
+  Terms out;
+  std::map<std::vector<std::pair<const Node*, double>>, size_t> known;
+  for (const Factors& f : terms) {
+    std::vector<std::pair<const Node*, double>> key;
+    for (const auto& [e, power] : f.powers) {
+      if (power != 0) key.emplace_back(e.node(), power);
+    }
+    std::sort(key.begin(), key.end());
+    const auto [it, fresh] = known.try_emplace(std::move(key), out.size());
+    if (fresh) {
+      out.push_back(f);
+    } else {
+      out[it->second].number += f.number;
+    }
+  }
+  std::erase_if(out, [](const Factors& f) { return f.number == 0; });
+  return out;
+}
+
 }  // namespace
+
+Expr collect_terms(const Expr& root) {
+  std::unordered_map<const Node*, Terms> terms;
+  for (const Expr& e : postorder(std::span(&root, 1))) {
+    std::vector<const Terms*> a;
+    for (size_t i = 0; i < e.size(); ++i) a.push_back(&terms.at(e.argument(i).node()));
+    std::optional<Terms> own = e.size() > 0 ? combined(e, a) : std::nullopt;
+    terms.emplace(e.node(), own ? added_up(*own) : Terms{factors_of(e)});
+  }
+  Expr sum = 0.0;
+  for (const Factors& f : terms.at(root.node())) sum = sum + product_of(f);
+  return sum;
+}
 
 Expr tidy(const Expr& root) {
   return Rebuild([](const Expr& node, std::span<const Expr> a) {

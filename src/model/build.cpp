@@ -54,7 +54,7 @@ Model Builder::run() {
 }
 
 void Builder::read_lines() {
-  lines_ = split_equations(text_.equations);
+  if (text_.equations.source) lines_ = split_equations(text_.equations);
   if (lines_.empty() && !text_.mechanics) {
     throw Error(ErrorKind::model, "there are no equations", text_.equations.source ? text_.equations.place(0) : Place{},
                 "write at least one rate, for example x' = -x");

@@ -13,6 +13,18 @@ namespace {
 
 constexpr std::array<std::string_view, 3> energies{"kinetic", "potential", "energy"};
 
+/// True if momenta are linear in the speeds.
+bool is_quadratic(const std::vector<std::pair<Expr, Expr>>& momenta, const ExprMap<Expr>& speeds) {
+  return std::all_of(momenta.begin(), momenta.end(), [&](const auto& m) {
+    const std::vector<Partial> slopes = gradient(m.second, SymbolKind::state);
+    return std::all_of(slopes.begin(), slopes.end(), [&](const Partial& p) {
+      const std::vector<Expr> used = symbols_in(std::span(&p.value, 1));
+      return !speeds.contains(p.symbol) ||
+             std::none_of(used.begin(), used.end(), [&](const Expr& s) { return speeds.contains(s); });
+    });
+  });
+}
+
 }  // namespace
 
 /// kinetic, potential and energy, where the model has no other use for these names.
@@ -76,7 +88,7 @@ void Builder::parse_forces() {
 
 Expr Builder::force_on(int coordinate, const Expr& dissipation) const {
   const int speed = model_.states[static_cast<size_t>(coordinate)].speed;
-  Expr force = -tidy(differentiate(dissipation, state_symbol(model_, speed)));
+  Expr force = collect_terms(-differentiate(dissipation, state_symbol(model_, speed)));
   for (const Assignment& a : model_.mechanics->forces) {
     if (a.state == coordinate) force = force.is_number(0) ? a.value : a.value + force;
   }
@@ -86,14 +98,17 @@ Expr Builder::force_on(int coordinate, const Expr& dissipation) const {
 /// Lagrange's equation of a coordinate with this momentum dL/dq'.
 Balance Builder::lagrange_equation(int coordinate, const Expr& momentum, const Expr& lagrangian,
                                    const Expr& dissipation) const {
-  Expr inertia = 0.0, left = tidy(differentiate(momentum, time_symbol()));
+  Expr inertia = 0.0, left = differentiate(momentum, time_symbol());
   for (const Partial& p : gradient(momentum, SymbolKind::state)) {
     const int i = p.symbol.symbol().index;
     const int speed = model_.states[static_cast<size_t>(i)].speed;  // positions move with their speeds
-    Expr& sum = speed >= 0 ? left : inertia;
-    sum = sum + tidy(p.value * (speed >= 0 ? state_symbol(model_, speed) : rate_symbol(model_, i)));
+    if (speed >= 0) {
+      left = left + p.value * state_symbol(model_, speed);
+    } else {
+      inertia = inertia + collect_terms(p.value) * rate_symbol(model_, i);
+    }
   }
-  left = inertia + left - tidy(differentiate(lagrangian, state_symbol(model_, coordinate)));
+  left = inertia + collect_terms(left - differentiate(lagrangian, state_symbol(model_, coordinate)));
   return {left, force_on(coordinate, dissipation), model_.mechanics->place, true};
 }
 
@@ -107,22 +122,29 @@ void Builder::parse_mechanics() {
   parse_forces();
   const Expr l = written_out(model_.mechanics->lagrangian);
   const Expr d = text.dissipation ? written_out(*model_.mechanics->dissipation) : Expr(0.0);
-  Expr energy = -l;
+  std::vector<std::pair<Expr, Expr>> momenta;  // by speed
   ExprMap<Expr> at_rest;
   for (size_t i = 0; i < model_.states.size(); ++i) {
     if (model_.states[i].speed < 0) continue;
     const Expr speed = state_symbol(model_, model_.states[i].speed);
-    const Expr momentum = tidy(differentiate(l, speed));
+    const Expr momentum = collect_terms(differentiate(l, speed));
     if (momentum.is_number(0)) continue;
-    energy = energy + speed * momentum;
+    momenta.emplace_back(speed, momentum);
     at_rest.emplace(speed, 0.0);
     model_.balances.push_back(lagrange_equation(static_cast<int>(i), momentum, l, d));
   }
-  const Expr potential = -substitute(l, at_rest);
+  // energy = sum q' p - L; where L is of second degree in the speeds, sum q' (p - p(0))/2 of it is kinetic.
+  const Expr potential = collect_terms(-substitute(l, at_rest));
+  Expr kinetic = 0.0, energy = -l;
+  for (const auto& [speed, momentum] : momenta) {
+    kinetic = kinetic + speed * (momentum - substitute(momentum, at_rest)) / Expr(2);
+    energy = energy + speed * momentum;
+  }
+  kinetic = collect_terms(is_quadratic(momenta, at_rest) ? kinetic : energy - potential);
   for (Definition& e : model_.definitions) {
     if (!e.made) continue;
     e.place = model_.mechanics->place;
-    e.value = tidy(e.name == "energy" ? energy : e.name == "potential" ? potential : energy - potential);
+    e.value = e.name == "kinetic" ? kinetic : e.name == "potential" ? potential : kinetic + potential;
   }
 }
 

@@ -74,6 +74,11 @@ TEST(Lagrangian, KeepsEnergyAndAngularMomentum) {
   EXPECT_NEAR((v * v + r * r * w * w) / 2 - 1 / r, (0.01 + 1.44) / 2 - 1, 1e-9);
 }
 
+TEST(Lagrangian, NeedsNoEquations) {
+  const System s(read_model_text("[mechanics]\nlagrangian = \"x'^2/2 - x^2/2\"\n[initial]\nx = 1\n\"x'\" = 0\n"));
+  expect_end(s.run(1), {std::cos(1.0), -std::sin(1.0)}, 1e-9);
+}
+
 TEST(Lagrangian, DampingAndForcesAreOnTheRightSide) {
   // x'' = -x - 0.4 x' + 2: x = 2 - 2 exp(-0.2 t) (cos(w t) + 0.2/w sin(w t)), w^2 = 1 - 0.04
   const System s =
