@@ -124,3 +124,14 @@ def test_keywords_are_the_options_of_the_command(command, call):
     known = {"random"} if command == "sweep" else {"section"} if command == "exponents" else set()
     assert lacking <= apart | known, lacking
     assert keywords <= expected, keywords - expected
+
+
+def test_a_joint_keeps_its_gap_at_zero():
+    pendulum = saltus.Model("""
+        x' = u
+        y' = v
+        u' = -x*L
+        v' = -1 - y*L
+    """, x=0.6, y=-0.8, constraints={"L": {"equals": "(x^2 + y^2 - 1)/2"}})
+    path = pendulum.run(until=5)
+    assert path.end.ok and np.abs(path.x**2 + path.y**2 - 1).max() < 1e-8
