@@ -13,7 +13,7 @@ namespace saltus {
 
 namespace {
 
-/// Whether an eigenvalue is zero beside the others.
+/// True if an eigenvalue is zero beside the size of the others.
 bool has_zero(const Spectrum& e) {
   double least = HUGE_VAL, largest = 0;
   for (const std::complex<double>& z : e)

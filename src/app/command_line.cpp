@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <new>
 #include <span>
@@ -15,6 +16,8 @@
 
 #include "analysis/work.hpp"
 #include "app/commands.hpp"
+#include "app/completion.hpp"
+#include "app/manual.hpp"
 #include "ask/gallery.hpp"
 #include "ask/option_table.hpp"
 #include "ask/past.hpp"
@@ -348,6 +351,15 @@ std::function<Outcome()> prepare_examples(Declare& d) {
   return [o] { return examples(*o); };
 }
 
+std::function<Outcome()> prepare_completion(Declare& d) {
+  const auto shell = std::make_shared<std::string>();
+  d.place("SHELL", *shell, "bash, zsh or fish");
+  return [shell]() -> Outcome {
+    if (const auto script = completion_script(*shell)) return {*script};
+    misuse(fmt::format("no completion for the shell '{}'", *shell), "there is one for bash, zsh and fish");
+  };
+}
+
 const std::vector<Command>& commands() {
   static const std::vector<Command> all{
       {"check", "MODEL", "what the model is: equations, switches, constraints, sections", prepare_check},
@@ -365,6 +377,8 @@ const std::vector<Command>& commands() {
       {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
       {"studio", "[MODEL]", "the same in a browser: type equations, drag parameters, watch", prepare_studio},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},
+      {"completion", "SHELL", "a script that completes commands, options, models and names: bash, zsh or fish",
+       prepare_completion},
   };
   return all;
 }
@@ -402,6 +416,50 @@ std::string command_help(const Command& command, const CLI::App& app) {
   }
   row(*app.get_help_ptr());
   return out;
+}
+
+/// A command as data, from what CLI11 has been told.
+KnownCommand known(const Command& command) {
+  CLI::App app;
+  app.set_help_flag("-h,--help", "this page");
+  Declare declare(app, command.name, std::cout);
+  command.prepare(declare);
+  KnownCommand k{command.name, command.arguments, command.summary, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    KnownOption o{.place = option->get_positional() ? option->get_name(true, false) : "",
+                  .type = option->get_type_name(),
+                  .sentence = option->get_description(),
+                  .values = option->get_items_expected_max(),
+                  .listed = !option->get_group().empty()};
+    for (const std::string& name : option->get_snames()) o.flags.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) o.flags.push_back("--" + name);
+    k.options.push_back(std::move(o));
+  }
+  return k;
+}
+
+std::vector<KnownCommand> known_commands() {
+  std::vector<KnownCommand> all;
+  for (const Command& c : commands()) all.push_back(known(c));
+  return all;
+}
+
+/// For scripts of shells: a candidate for the last word in each line, behind a tab what it means.
+std::string candidates_for(const std::vector<std::string>& words) {
+  std::string out;
+  for (const auto& [word, sentence] : candidates(known_commands(), words))
+    out += fmt::format("{}\t{}\n", word, sentence);
+  return out;
+}
+
+/// For the installation: manual pages and scripts of shells, in an existing folder.
+void write_pages(const std::filesystem::path& folder) {
+  const std::vector<KnownCommand> all = known_commands();
+  write_text(folder / "saltus.1", manual_page(all, SALTUS_VERSION));
+  for (const KnownCommand& c : all)
+    write_text(folder / fmt::format("saltus-{}.1", c.name), manual_page(c, SALTUS_VERSION));
+  for (const auto& [shell, name] : {std::pair{"bash", "saltus"}, {"zsh", "_saltus"}, {"fish", "saltus.fish"}})
+    write_text(folder / name, *completion_script(shell));
 }
 
 // ---- reading the line ----------------------------------------------------------------------------------------------
@@ -543,6 +601,10 @@ Outcome dispatch(std::vector<std::string> arguments, std::ostream& out) {
     if (arguments.size() == 1) return {general_help()};
     if (arguments[1] == "options") return {options_page()};
     arguments = {arguments[1], "--help"};
+  }
+  if (arguments[0] == "completion" && arguments.size() > 1) {
+    if (arguments[1] == "--of") return {candidates_for({arguments.begin() + 2, arguments.end()})};
+    if (arguments[1] == "--pages" && arguments.size() == 3) return write_pages(arguments[2]), Outcome{};
   }
   const Command& command = find_command(arguments[0]);
   return run_command(command, {arguments.begin() + 1, arguments.end()}, out);

@@ -15,7 +15,7 @@
 namespace saltus {
 namespace {
 
-/// What the law needs of the model at the point.
+/// Data of the model at a point that the impact law needs.
 class Collision {
  public:
   Collision(Series& series, std::span<const int> contacts, std::vector<int> switches, size_t states)
@@ -435,7 +435,7 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   Collision c(series, contacts, switches, x.size());
   if (special.plastic) c.restitution.setZero();
   const Vec measured = c.gap_rate;
-  // What rests has no rebound; an approach that is left of its last flight is taken from it.
+  // A resting contact has no rebound; the approach left from its last flight is removed.
   const auto rests = [&](size_t a) { return a < special.resting.size() && special.resting[a]; };
   for (size_t a = 0; a < n; ++a) {
     if (rests(a) && !(direction * c.gap_rate[ix(a)] < 0)) c.gap_rate[ix(a)] = 0;

@@ -45,7 +45,7 @@ struct OneHit {
 std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double t,
                               std::span<const double> counters, double direction);
 
-/// What is not as in the model.
+/// Deviations from the model.
 struct Special {
   bool plastic = false;         ///< no contact rebounds, whatever r is
   std::vector<char> resting{};  ///< per contact: its rate is zero, whatever rounding says; or nothing
@@ -55,8 +55,8 @@ struct Special {
 Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
                     std::span<const double> counters, double direction, const Special& special = {});
 
-/// The same with what was found fixed: the contacts with an impulse are hit, the switches have their letters. Changes
-/// x; false where these equations have no solution.
+/// Repeats an impact with its findings fixed: the contacts with an impulse are hit, the switches have their states.
+/// Changes x; false where these equations have no solution.
 bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t, double direction);
 
 }  // namespace saltus

@@ -50,8 +50,8 @@ double Smooth::natural(std::span<const WatchedSeries> watched) {
   return length;
 }
 
-/// What a step of the usual order would be: time scales must not depend on how short events cut the steps. States that
-/// are polynomials (a ball in flight) have no scale of their own; what they meet has.
+/// Notes the length of a step of the usual order: time scales must not depend on how short events cut the steps. States
+/// that are polynomials (a ball in flight) have no scale of their own; the surfaces they meet have.
 void Smooth::note_scale(double length) {
   const double own = std::isfinite(control_.state_step()) ? control_.state_step() : length;
   if (std::isfinite(own) && own > 0) scale_ = std::min(own * orders_->step_ratio[at(order_)], horizon_);
@@ -117,7 +117,7 @@ int Smooth::analytic_order() const {
   return k;
 }
 
-/// Whether steps along the series that are there move surfaces that were near by more than rounding: those near a root
+/// True if steps along the series that are there move surfaces that were near by more than rounding: those near a root
 /// are as long as a share of the way from it.
 bool Smooth::surfaces_are_clear(const Moment& now) {
   for (size_t i = 0; i < now.mode.switches.size(); ++i) {
@@ -333,7 +333,7 @@ bool Smooth::solves_at_peaks(const Moment& now) {
   return true;
 }
 
-/// Whether what is watched is what its series have promised. A series does not see where a root inside it turns
+/// True if what is watched is what its series have promised. A series does not see where a root inside it turns
 /// (hypot(x, y) on the way through the origin); what lies behind would be missed.
 bool Smooth::kept(double Promise::*point) {
   return std::none_of(promises_.begin(), promises_.end(), [&](const Promise& p) {
@@ -417,7 +417,7 @@ void Smooth::accept(double length, double natural, std::span<const WatchedSeries
   }
 }
 
-/// Of a step that nothing but its series, or its defect, has ended.
+/// Notes the length of a step that only its series, or its defect, has ended.
 void Smooth::note_length(double length) {
   const bool idle = control_.idle(
       series_, [this](size_t i) { return along(i).data(); }, length);

@@ -122,7 +122,8 @@ template <bool varying>
   }
 }
 
-// The same for the registers of every machine, and for wide ones. The sums are formed in one order: the bits are equal.
+// Instances for the registers of every machine, and for wide ones. The sums are formed in one order: the bits are
+// equal.
 void expand_plain(const TangentSystem& system, const Group& x, int order, bool varying) {
   varying ? expand_group<true>(system, x, order) : expand_group<false>(system, x, order);
 }

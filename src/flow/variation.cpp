@@ -110,7 +110,7 @@ void Variation::load(Jet<double>& jet, double t, std::span<const double> counter
   jet.set_time(t, order);
 }
 
-/// What events look at with its derivatives, all orders.
+/// Functions that events evaluate, with their derivatives, all orders.
 const Jet<double>& Variation::load_events(double t, const Arc& arc, int order) {
   Jet<double>& jet = jet_of(plan_->tape->event.tape, order).jet;
   load(jet, t, arc.counters, order);

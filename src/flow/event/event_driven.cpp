@@ -93,7 +93,7 @@ class EventEngine {
     events_.start(now_, [this] { return first_scale(); });
   }
 
-  /// Of the flow where the run starts, before anything is known of its mode.
+  /// The time scale of the flow where the run starts, before anything is known of its mode.
   double first_scale() {
     if (first_scale_ > 0) return first_scale_;
     first_scale_ = 1;
@@ -112,8 +112,8 @@ class EventEngine {
   bool finished() const { return direction_ * now_.clock.until(options_->until) <= 0; }
 
   bool time_scale_known() const { return smooth_.time_scale() > 0 || first_scale_ > 0; }
-  /// Of the flow, or of its start as long as it shows none; where it is not known, the series are then those of the
-  /// start.
+  /// The time scale of the flow, or of its start as long as it shows none; where it is not known, the series are then
+  /// those of the start.
   double time_scale() { return smooth_.time_scale() > 0 ? smooth_.time_scale() : first_scale(); }
   double resolution() { return same_time_bits * eps * std::max(std::abs(now_.t()), time_scale() * same_time_share); }
 
@@ -271,7 +271,7 @@ class EventEngine {
     recorder_.has_grown(now_);
   }
 
-  /// What happens at the end of the leg, if rates tell it.
+  /// Makes the event at the end of the leg, if rates decide it.
   bool end_leg(const LegMode& mode, LegWatch& first) {
     begin_event();
     const double resolved = resolution();
@@ -406,7 +406,7 @@ class EventEngine {
     if (!(std::abs(begin) > 0) || !std::isfinite(begin)) return std::nullopt;
     const double side = begin > 0 ? 1 : -1,
                  at_once = balanced_at_once * std::max(measure(longest_natural_), std::abs(now_.t()));
-    // As far as it would get at once from zero, or comes from.
+    // The distance that the root would cover at once from zero, or from where it comes.
     double lo = 0, hi = std::max(std::abs(begin) * at_once, side * now_.x[i]);
     if (side * now_.x[i] < 0 || hi > at_once * std::max(std::abs(begin), std::abs(rate(now_.x[i]))))
       return std::nullopt;
@@ -485,7 +485,7 @@ class EventEngine {
     return std::min(horizon_, std::max(std::abs(now_.clock.until(options_->from)), longest_natural));
   }
 
-  /// As far as the end, the next tick of a clock, and not over more points of a section than memory should hold.
+  /// The distance to the end, the next tick of a clock, and not over more points of a section than memory should hold.
   double longest_step() const {
     double length = std::abs(now_.clock.until(options_->until));
     length = std::min(length, 1000 * recorder_.shortest_interval());
@@ -524,12 +524,12 @@ class EventEngine {
     if (events_.jumps().size() > 0) guards_ = events_.crossed(now_);
   }
 
-  /// Whether states may jump at an event that is no tick: sections by the clock then look after it.
+  /// True if states may jump at an event that is no tick: sections by the clock then look after it.
   bool may_leap() const {
     return events_.jumps().size() > 0 || std::any_of(model_.form.gaps.begin(), model_.form.gaps.end(),
                                                      [](const Gap& gap) { return gap.degree == 2; });
   }
-  /// Whether a clock ticks that much after now, up to `resolved`.
+  /// True if a clock ticks that much after now, up to `resolved`.
   bool ticks_after(double tau, double resolved) {
     return std::abs(now_.clock.until(events_.jumps().next_tick()) - tau) <= resolved;
   }
@@ -595,7 +595,7 @@ class EventEngine {
     recorder_.end_sliding(active, smooth_.series().slope_varies(), now_);
   }
 
-  /// Whether the user has chosen a side for a surface.
+  /// True if the user has chosen a side for a surface.
   bool is_wished(int u) const {
     return !options_->leave.empty() && u < model_.form.visible && smooth_.series().slope_varies() &&
            options_->leave.contains(model_.form.switches[at(u)].name);
@@ -637,7 +637,7 @@ class EventEngine {
 
   // ---- sections -----------------------------------------------------------------------------------------------------
 
-  /// Whether a function has just come back from infinity (1/u where u has passed zero): it falls as fast as it is
+  /// True if a function has just come back from infinity (1/u where u has passed zero): it falls as fast as it is
   /// large, in no time. One that has passed zero between two pieces rises.
   bool is_behind_a_pole(std::span<const double> c) {
     if (c.size() < 3 || !(c[0] * c[1] * direction_ < 0)) return false;

@@ -12,7 +12,7 @@ namespace saltus {
 
 namespace {
 
-/// Whether an output is a straight line of time (a clock): its series ends at order 1.
+/// True if an output is a straight line of time (a clock): its series ends at order 1.
 bool is_line(const Tape& tape, int output) {
   if (output < 0) return false;
   const int slot = tape.outputs[at(output)];
@@ -85,7 +85,7 @@ bool find_alone(LegMode& mode, const Moment& now, const Jumps& jumps, int order,
     if (leg.unknown < 0 && !jumps.wanted(at(w.guard.item), root.sign_after)) return false;
     const double there = leg.solved ? root.at : with_known_zeros({c, count}, w.known, root.at, resolution);
     w.root = there > reach ? reach : there;
-    // Whether they are one event is for others to say.
+    // Zeros this near may be one event: the general way decides.
     if (first && std::abs(w.root - first->watch.root) <= resolution) return false;
     if (!first || w.root < first->watch.root) first = &leg;
     reach = std::min(reach, w.root);

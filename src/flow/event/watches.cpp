@@ -105,7 +105,7 @@ void Watches::polish(const Watch& found, const Moment& now, Smooth& smooth,
   watches_[index].root = smooth.polish(now, functions[index], found.offset, found.root);
 }
 
-/// Of the tape of the series; -1 for what the equations of a mode are solved for.
+/// The output of the tape that gives a watched function; -1 for an unknown of the equations of a mode.
 int Watches::output(const Watch& w) const {
   switch (w.guard.kind) {
     case GuardKind::surface: return static_cast<int>(program_.surface(w.guard.item));
@@ -134,7 +134,7 @@ const Watch* Watches::find_first(Smooth& smooth, const Jumps& jumps, double h, d
   return first;
 }
 
-/// Whether a surface or gap is zero at the beginning, although nobody has said so, and goes to the other side by more
+/// True if a surface or gap is zero at the beginning, although nobody has said so, and goes to the other side by more
 /// than rounding: it was reached just before, within its last digit.
 bool Watches::goes_over(const Watch& w, Smooth& smooth, double h) const {
   const double* c = w.c;
@@ -162,7 +162,7 @@ double Watches::blur(const Watch& w, Smooth& smooth) const {
 }
 
 void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution) {
-  // What is negligible in time is looked at together with the first event.
+  // Zeros within the resolution of time are examined together with the first event.
   const double reach = h + direction_ * resolution;
   std::span<const double> series(c, count);
   if (w.offset != 0) {
