@@ -42,11 +42,16 @@ System build(const std::string& name, const std::string& equations, const py::di
   for (const auto& [key, value] : constraints) {
     const std::string of = "constraint " + key.cast<std::string>();
     const auto table = value.cast<py::dict>();
-    const bool joint = table.contains("equals");
-    const auto gap = fragment(table, joint ? "equals" : "gap", of);
-    if (!gap) throw Error(ErrorKind::usage, of + " has no gap", {}, "write {\"gap\": \"q\", \"restitution\": 0.8}");
-    text.constraints.push_back({whole_text(of, key.cast<std::string>()), *gap, joint,
-                                fragment(table, "restitution", of), fragment(table, "for", of)});
+    const auto gap = fragment(table, "gap", of), equals = fragment(table, "equals", of);
+    if (!gap && !equals)
+      throw Error(ErrorKind::usage, of + " has no gap", {},
+                  "write {\"gap\": \"q\", \"restitution\": 0.8}, or {\"equals\": \"x^2 + y^2 - 1\"} for a joint");
+    if (gap && equals) throw Error(ErrorKind::usage, of + " has both gap and equals", {}, "leave one of them out");
+    text.constraints.push_back({.name = whole_text(of, key.cast<std::string>()),
+                                .gap = gap ? *gap : *equals,
+                                .joint = !gap,
+                                .restitution = fragment(table, "restitution", of),
+                                .range = fragment(table, "for", of)});
   }
   for (const auto& [key, value] : jumps) {
     const std::string of = "jump " + key.cast<std::string>();
