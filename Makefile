@@ -3,12 +3,11 @@ JOBS := $(shell nproc)
 BUILD := build/release
 SALTUS := $(BUILD)/saltus
 
-.PHONY: help program edit native fast python demo test test-slow site deb archive bench asan tsan fuzz clean
+.PHONY: help program edit native python demo test test-slow site deb archive bench asan tsan fuzz clean
 
 help:
 	@echo "make demo     build, run the friction model and draw it"
 	@echo "make native   build the program with the compiler of machine code for long runs (LLVM)"
-	@echo "make fast     build the program a second time, by what it was seen to do: a tenth to a seventh faster"
 	@echo "make python   build the Python package: build/python"
 	@echo "make test     build, and run all tests"
 	@echo "make test-slow  the tests that take minutes: installing from a clean copy, packages"
@@ -39,18 +38,6 @@ native:
 	@cmake/packages packages.txt native
 	@$(MAKE) --no-print-directory program
 	@echo "Long runs use machine code from now on; docs/method/native.md tells when."
-
-# The program compiled by a profile of itself at work (GCC).
-FAST := build/fast
-fast:
-	@cmake/packages packages.txt build draw native
-	@rm -rf $(FAST)
-	@cmake --preset release -B $(FAST) -DSALTUS_TESTS=OFF -DSALTUS_TRAIN=watch
-	@cmake --build $(FAST) -j $(JOBS) --target saltus_cli
-	@scripts/train.sh $(FAST)/saltus
-	@cmake --preset release -B $(FAST) -DSALTUS_TRAIN=use > $(FAST)/configure.log
-	@cmake --build $(FAST) -j $(JOBS) --target saltus_cli
-	@echo "$(FAST)/saltus is the program, with the same results."
 
 # The Python package; its module holds all of saltus, so it needs no other part.
 python:
