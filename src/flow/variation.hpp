@@ -40,8 +40,9 @@ class Variation {
   /// `options` of the run to be followed: parameters, tolerance, direction.
   Variation(const Program& program, const RunOptions& options);
 
-  /// The tangents from here on: a column per direction, rows by state and by parameter.
-  void begin(Mat x, Mat p = {});
+  /// The tangents from here on: a column per direction, rows by state and by parameter. Unless told otherwise they are
+  /// brought onto what is slid on where the next piece begins.
+  void begin(Mat x, Mat p = {}, bool rests = true);
   const Mat& tangents() const { return x_; }
   void set_tangents(Mat x) {
     x_ = std::move(x);
