@@ -3,7 +3,7 @@ JOBS := $(shell nproc)
 BUILD := build/release
 SALTUS := $(BUILD)/saltus
 
-.PHONY: help program edit native fast python demo test test-slow deb archive bench asan tsan fuzz clean
+.PHONY: help program edit native fast python demo test test-slow site deb archive bench asan tsan fuzz clean
 
 help:
 	@echo "make demo     build, run the friction model and draw it"
@@ -12,6 +12,7 @@ help:
 	@echo "make python   build the Python package: build/python"
 	@echo "make test     build, and run all tests"
 	@echo "make test-slow  the tests that take minutes: installing from a clean copy, packages"
+	@echo "make site     the documentation as pages with a search box: build/site/index.html"
 	@echo "make deb      Debian packages: build/deb/packages; make archive: a .tar.gz that runs from any place"
 	@echo "make bench    build, and run the benchmarks"
 	@echo "make edit     build the program quickly, in small batches, for those who change it: build/edit/saltus"
@@ -82,6 +83,10 @@ archive:
 	@cmake --preset release -B build/archive -DSALTUS_PORTABLE=ON -DSALTUS_TESTS=OFF > /dev/null
 	@cmake --build build/archive -j $(JOBS) --target saltus_cli
 	@cd build/archive && cpack -G TGZ
+
+# The documentation with search, gallery and API: build/site/index.html.
+site:
+	@python3 scripts/site/build.py . build/site
 
 # What takes minutes: installations from a clean copy, in the group `slow`.
 test-slow:

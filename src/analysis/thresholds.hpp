@@ -24,6 +24,8 @@ inline constexpr double moving_divisor = 1e-3;
 /// others.
 inline constexpr double beside_transient = 1e-4;
 
+/// On a leg shorter than this share of the period, before impacts have accumulated, gaps are rounding.
+inline constexpr double time_of_rounding = 1e-6;
 /// Special points whose parameters differ by less than this share of the range, and
 inline constexpr double same_value = 1e-9;
 /// whose orbits by less than this share of what states move by, are one: the branch has come round.

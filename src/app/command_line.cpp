@@ -308,6 +308,20 @@ std::function<Outcome()> prepare_phase(Declare& d) {
   };
 }
 
+std::function<Outcome()> prepare_response(Declare& d) {
+  const auto o = std::make_shared<ResponseRequest>();
+  declare(d, o->orbit.model);
+  declare_search(d, o->orbit);
+  d.list("input", o->inputs).list("output", o->outputs).value("loop", o->loop);
+  d.text("lowest", o->from).text("highest", o->to).value("points", o->points).value("sideband", o->sideband);
+  declare(d, o->orbit.solve);
+  declare(d, o->orbit.output);
+  return [o] {
+    Terminal terminal(o->orbit.output.quiet);
+    return response(*o, terminal.observer());
+  };
+}
+
 struct AgainOptions {
   std::string file;
   std::string folder;
@@ -369,6 +383,8 @@ const std::vector<Command>& commands() {
       {"exponents", "MODEL", "Lyapunov exponents, with their errors", prepare_exponents},
       {"phase", "MODEL", "phase response of an oscillation, derivatives of its period, locking of two copies",
        prepare_phase},
+      {"response", "MODEL", "small signals about an orbit or equilibrium: transfer functions, loop gain, means",
+       prepare_response},
       {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
       {"studio", "[MODEL]", "the same in a browser: type equations, drag parameters, watch", prepare_studio},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},

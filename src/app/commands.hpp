@@ -183,6 +183,20 @@ struct PhaseRequest {
 /// Phase response of an oscillation, derivatives of its period, interaction of two copies.
 Outcome phase(const PhaseRequest& request, const Observer& observer = {});
 
+/// `saltus response`. Frequencies are in cycles per unit of time.
+struct ResponseRequest {
+  OrbitRequest orbit;                ///< model, how to compute, where results go, and about what
+  std::vector<std::string> inputs;   ///< parameters, or named quantities to which a signal is added
+  std::vector<std::string> outputs;  ///< states, named quantities, multipliers, formulas
+  std::string loop;                  ///< a named quantity at which a loop is opened
+  std::optional<std::string> from, to;
+  int points = 200;
+  int sideband = 0;  ///< harmonic of the orbit
+};
+
+/// Responses to small signals about an orbit or an equilibrium.
+Outcome response(const ResponseRequest& request, const Observer& observer = {});
+
 struct ExamplesOptions {
   std::string name;  ///< empty: list all
 };

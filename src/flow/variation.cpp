@@ -54,10 +54,10 @@ Variation::OtherTangents Variation::all_directions(const Mat& P) {
   return {*this, std::move(x), std::move(p)};
 }
 
-void Variation::begin(Mat x, Mat p) {
+void Variation::begin(Mat x, Mat p, bool rests) {
   x_ = std::move(x);
   p_ = p.size() > 0 ? std::move(p) : Mat(Mat::Zero(ix(model_.parameters.size()), x_.cols()));
-  first_ = true;
+  first_ = rests;
   rested_.clear();
   last_shift_.setZero(1, x_.cols());
 }

@@ -40,8 +40,9 @@ class Variation {
   /// `options` of the run to be followed: parameters, tolerance, direction.
   Variation(const Program& program, const RunOptions& options);
 
-  /// The tangents from here on: a column per direction, rows by state and by parameter.
-  void begin(Mat x, Mat p = {});
+  /// The tangents from here on: a column per direction, rows by state and by parameter. Unless told otherwise they are
+  /// brought onto what is slid on where the next piece begins.
+  void begin(Mat x, Mat p = {}, bool rests = true);
   const Mat& tangents() const { return x_; }
   void set_tangents(Mat x) {
     x_ = std::move(x);
@@ -283,6 +284,8 @@ class Variation {
   bool pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt);
   void turn_through(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t, Mat& z,
                     const Mat& dt);
+  void turn_along(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t, Mat& z,
+                  const Mat& dt);
   Impact impact_between(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t);
   const Jet<double>& impact_point(std::unique_ptr<Jet<double>>& jet, const Hit& hit, const Tape& tape,
                                   std::span<const double> x, std::span<const double> sigma, double t) const;

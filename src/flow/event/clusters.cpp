@@ -87,6 +87,7 @@ bool Clusters::possible() const {
   for (int i = 0; i < m_; ++i) {
     if (!program_.open(i)) return false;
   }
+  if (program_.any_bends()) return false;
   return std::all_of(form.gaps.begin(), form.gaps.end(), [](const Gap& g) { return g.degree == 2; });
 }
 

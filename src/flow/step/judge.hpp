@@ -43,7 +43,8 @@ class Judge {
   bool may_happen(const Guard& guard) const;
   /// True if time stands in its formula.
   bool sees_time(const Guard& guard) const;
-  /// Jumps and the steps of floor are located under every theta: a counter moves by one step at a time.
+  /// Jumps and the steps of floor are located under every theta: a counter moves by one step at a time. So are impacts
+  /// whose impulses change their own direction: they are no part of a step's equations.
   bool must_locate(const Disagreement& d) const;
   /// The value of a disagreement at the end of another step from the same point.
   double value(const Disagreement& d, const Step& step) const;
