@@ -69,4 +69,10 @@ inline constexpr double open_response = 1e-6;
 /// Of a stretch between two events: values at its ends are taken so far inside.
 inline constexpr double inside_part = 1e-13;
 
+// Measures along a run.
+/// Kronrod's 15-point and Gauss's 7-point rule agree to this share of the integral of |q|: then the finer one, whose
+/// error goes with a much higher power of the length, is right to rounding.
+inline constexpr double rules_agree = 1e-9;
+inline constexpr int rule_halvings = 12;
+
 }  // namespace saltus

@@ -48,9 +48,11 @@ struct RunRequest {
   ModelOptions model;
   Solve solve;
   OutputOptions output;
-  std::string sample = "smooth";  ///< times of the rows: "smooth", "steps", or an interval
-  std::string store = "samples";  ///< "samples", or "pieces" for the dense output as well
-  std::vector<std::string> over;  ///< further models, run alike and drawn into the same picture
+  std::string sample = "smooth";      ///< times of the rows: "smooth", "steps", or an interval
+  std::string store = "samples";      ///< "samples", or "pieces" for the dense output as well
+  std::vector<std::string> measures;  ///< "mean(Pin)", ...
+  std::string window;                 ///< "A:B": what tables, pictures and measures show; empty: all
+  std::vector<std::string> over;      ///< further models, run alike and drawn into the same picture
   /// Derivatives of the end by the initial values and by these parameters (NAME,NAME; empty: all of them).
   std::optional<std::string> sensitivity;
 };
@@ -90,6 +92,7 @@ struct SweepRequest {
   std::vector<std::string> start;     ///< "random", or values of the states "1,2", or @FILE with a line of them each
   std::vector<std::string> box;       ///< NAME=a:b, for random starts
   std::optional<int> starts;          ///< random starts per value (1)
+  std::vector<std::string> measures;  ///< "mean(P)", ... of each run
   std::string direction = "no";       ///< start from the attractor before: "no", "up", "down", "both"
   std::string colour;  ///< "none", "start", "sliding", "period", "exponent"; empty: start where there are several
 };

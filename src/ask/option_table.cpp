@@ -97,6 +97,12 @@ constexpr auto table = std::to_array<OptionFact>({
     {"points", "-n,--points", "N", "200", "frequencies, spaced logarithmically", "response"},
     {"sideband", "--sideband", "K", "0", "harmonic of the orbit about which the output is looked at", "response"},
     {"measure", "--measure", "NAME|max(NAME)|min(NAME)|period", "the first state", "ordinate of the picture", "follow"},
+    {"measure", "--measure", "KIND(QUANTITY)", "",
+     "mean, rms, pp (peak to peak), min or max of a name or formula, or above(QUANTITY, LEVEL): time above", "run"},
+    {"measure", "--measure", "KIND(QUANTITY)", "",
+     "of each run: mean, rms, pp, min, max of a name or formula, over a period or over all points", "sweep"},
+    {"window", "--window", "A:B", "the whole run",
+     "the stretch of time that pictures, tables and measures show: 0.8:1, or 0.8: to the end", "run"},
     {"over", "--over", "DIR", "", "draw it over this sweep", "follow"},
     {"over", "--over", "MODEL", "", "a further model, run alike and drawn into the same picture", "run"},
     {"sample", "--sample", "DT|steps", "as dense as curves bend", "rows every DT, or at steps and events only", "run"},
@@ -105,7 +111,8 @@ constexpr auto table = std::to_array<OptionFact>({
      "derivatives of the end by initial values and by parameters: all, or F,omega", "run"},
 
     // How it is computed.
-    {"from", "--from", "TIME", "0", "start time", SALTUS_RUNS " orbit follow exponents phase"},
+    {"from", "--from", "TIME", "0", "start time (to show a later part of a run: --window)",
+     SALTUS_RUNS " orbit follow exponents phase"},
     {"until", "--until", "TIME", "", "end time; below the start runs backward", "run"},
     {"until", "--until", "TIME", "", "an upper limit", "section sweep basins"},
     {"until", "--until", "TIME", "", "length of the run before a model without section gets one",
