@@ -9,13 +9,12 @@
 
 #include "analysis/signature.hpp"
 #include "analysis/thresholds.hpp"
+#include "ask/quantity.hpp"
 #include "base/index.hpp"
 #include "expr/diff.hpp"
-#include "expr/parse.hpp"
 #include "expr/print.hpp"
 #include "flow/parameter_directions.hpp"
 #include "flow/variation.hpp"
-#include "model/build.hpp"
 #include "model/period.hpp"
 #include "model/program.hpp"
 
@@ -25,34 +24,6 @@ namespace {
 using Complex = std::complex<double>;
 /// Gain at an angular frequency, of every output.
 using Gains = std::function<std::vector<Complex>(double w, size_t input)>;
-
-/// All that a formula of a model may contain.
-Names quantity_names(const Model& model) {
-  Names names;
-  for (const PointTable& t : model.tables) names.add_function(t.name, table_function(t));
-  for (size_t i = 0; i < model.states.size(); ++i)
-    names.add(model.states[i].name, state_symbol(model, static_cast<int>(i)), "a state");
-  for (size_t i = 0; i < model.parameters.size(); ++i)
-    names.add(model.parameters[i].name, parameter_symbol(model, static_cast<int>(i)), "a parameter");
-  for (size_t i = 0; i < model.definitions.size(); ++i) {
-    const std::string& name = model.definitions[i].name;
-    names.add(name, Expr::symbol(SymbolKind::definition, static_cast<int>(i), name), "a name with an equation");
-  }
-  for (size_t i = 0; i < model.constraints.size(); ++i) {
-    const std::string& name = model.constraints[i].name;
-    names.add(name, Expr::symbol(SymbolKind::lambda, static_cast<int>(i), name), "a multiplier");
-  }
-  return names;
-}
-
-Expr read_quantity(const std::string& text, const Model& model) {
-  try {
-    return parse(whole_text("command line", text), quantity_names(model));
-  } catch (const Error& error) {
-    misuse(fmt::format("`output` {}: {}", text, error.message()),
-           error.hint().empty() ? "name a state, a named quantity, a multiplier, or a formula of them" : error.hint());
-  }
-}
 
 int find_definition(const Model& model, const std::string& name) {
   for (size_t i = 0; i < model.definitions.size(); ++i) {
@@ -332,7 +303,7 @@ ResponsePlan plan(const ResponseQuestion& question) {
     out.inputs = question.inputs;
     out.outputs = question.outputs;
     for (const std::string& name : question.inputs) out.ports.push_back(read_input(name, model));
-    for (const std::string& text : question.outputs) out.quantities.push_back(read_quantity(text, model));
+    for (const std::string& text : question.outputs) out.quantities.push_back(read_quantity(text, "`output`", model));
   }
   read_frequencies(question, model, out);
   out.points = question.points;

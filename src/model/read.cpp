@@ -38,7 +38,7 @@ class Reader {
     }
     allow(entries,
           {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "table",
-           "run"},
+           "data", "run"},
           "the model");
     for (const TomlEntry& e : entries) {
       if (e.key == "name") text.name = plain_string(e);
