@@ -104,6 +104,8 @@ Outcome fit(const FitRequest& request, const Observer& observer) {
   const ResultFolder folder = open_folder(request.output, past);
   begin(folder, past);
   const FitAnswer answer = ask(planned, observer);
+  const Past fitted = past_of(request, planned, answer.system);
+  begin(folder, fitted);
   const std::string words = words_of(answer);
   const Status status = answer.why == "converged"   ? Status::done
                         : answer.why == "cancelled" ? Status::interrupted
@@ -114,7 +116,7 @@ Outcome fit(const FitRequest& request, const Observer& observer) {
                   .json = [&] { return json_of(answer); },
                   .words = words,
                   .briefly = words},
-                 request.output, folder, past_of(request, planned, answer.system), system.model());
+                 request.output, folder, fitted, system.model());
 }
 
 }  // namespace saltus
