@@ -5,6 +5,7 @@
 #include "app/commands.hpp"
 #include "app/deliver.hpp"
 #include "app/engine.hpp"
+#include "app/range.hpp"
 #include "app/view.hpp"
 #include "ask/fit.hpp"
 #include "report/fit.hpp"
@@ -31,19 +32,6 @@ FreeValue read_free(const std::string& text, const Model& model) {
   return out;
 }
 
-/// Names separated by commas.
-std::vector<std::string> names_in(const std::vector<std::string>& texts) {
-  std::vector<std::string> out;
-  for (const std::string& text : texts) {
-    for (size_t from = 0; from <= text.size();) {
-      const size_t comma = std::min(text.find(',', from), text.size());
-      out.push_back(text.substr(from, comma - from));
-      from = comma + 1;
-    }
-  }
-  return out;
-}
-
 FitQuestion question_of(const FitRequest& request, const System& system) {
   const Model& model = system.model();
   FitQuestion out{.system = system,
@@ -60,7 +48,9 @@ FitQuestion question_of(const FitRequest& request, const System& system) {
       misuse(fmt::format("{} {}: this is not free", option, name), "name it among what is fitted");
     return *found;
   };
-  for (const std::string& name : names_in(request.log)) named(name, "--log").log = true;
+  for (const std::string& text : request.log) {
+    for (const std::string& name : split_list(text)) named(name, "--log").log = true;
+  }
   for (const Setting& s : request.begin) named(s.name, "--begin").start = read_number(s.value, "--begin", model);
   return out;
 }

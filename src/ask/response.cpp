@@ -60,10 +60,10 @@ void read_frequencies(const ResponseQuestion& question, const Model& model, Resp
     if (!(f > 0)) misuse(fmt::format("{} {} is no frequency", name, text->text), "give a positive one");
     return f;
   };
-  out.from = read(question.from, "`from`");
-  out.to = read(question.to, "`to`");
+  out.from = read(question.from, "`lowest`");
+  out.to = read(question.to, "`highest`");
   if (out.from && out.to && *out.to < *out.from)
-    misuse(fmt::format("`to` {} is below `from` {}", print_number(*out.to), print_number(*out.from)),
+    misuse(fmt::format("`highest` {} is below `lowest` {}", print_number(*out.to), print_number(*out.from)),
            "give the lowest frequency first");
   if (question.points < 1) misuse(fmt::format("`points` {}: no number of points", question.points), "give 1 or more");
 }
@@ -219,7 +219,7 @@ void respond_about_orbit(const ResponsePlan& plan, Observing& watch, ResponseAns
   const double fastest = 2 * M_PI * (to + std::abs(plan.sideband) / T);
   const double longest = std::min(T / 8, turn_of_panel / fastest);
   if (T / longest > most_panels)
-    misuse(fmt::format("`to` {}: more than {:.0f} turns in a period of {}", print_number(to), to * T, print_number(T)),
+    misuse(fmt::format("`highest` {}: more than {:.0f} turns in a period of {}", print_number(to), to * T, print_number(T)),
            "ask for lower frequencies");
   Ported ported(model, plan, answer.options);
   RunOptions lap = ported.options;
