@@ -20,9 +20,9 @@ from ._errors import Interrupted, usage
 from ._derivatives import Fit, Phase, Response
 from ._many import Basins, Exponents, Sweep
 from ._orbits import Branch, Equilibrium, Orbit, SpecialPoint
-from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, data_table, finish_progress, formula, keywords, mapping, number, once,
+from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, data_table, finish_progress, formula, keywords, mapping, measure_texts, number, once,
                        path_text, per_state, plain_text, progress_function, range_values, sampling, sensitivity_names, several_starts, solve_dict,
-                       sort_keywords, state_vector, takes_solve, texts, whole)
+                       sort_keywords, state_vector, takes_solve, texts, whole, window_text)
 from ._trajectory import Floats, Section, Trajectory, end_of
 
 Progress = Union[bool, Callable[[float], Any], None]
@@ -236,6 +236,7 @@ class Model:
     @takes_solve("run")
     def run(self, until: Optional[Value] = None, *, start: Any = None, dense: Optional[bool] = None,
             sample: Any = None, max_events: Optional[int] = None,
+            measure: Union[str, Sequence[str], None] = None, window: Union[str, tuple[Value, Value], None] = None,
             sensitivity: Union[bool, Sequence[str], None] = None, progress: Progress = None, stop: Any = None,
             values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None, **more: Any) -> Trajectory:
         """One trajectory.
@@ -245,6 +246,8 @@ class Model:
         dense        keep the dense output, for `path(t)` (True)
         sample       rows: "smooth", "steps", an interval, or an array of times ("smooth")
         max_events   the run ends there
+        measure      "mean(P)", or a list: mean, rms, pp, min, max of a name or formula, above(x, 0.5); see `.measures`
+        window       (0.8, 1) or "0.8:1": rows, events and measures of this stretch of time alone
         sensitivity  derivatives of the end: True, or the names of parameters
         progress     True: a bar on stderr; or a function of how much is done (0 to 1) that may return False to stop
         stop         a threading.Event that stops the run
@@ -264,7 +267,7 @@ class Model:
         start_state = state_vector(given.get("start"), model.states, model.initial)
         answer = self._wait(given, lambda watch, halt: _core.run(
             model._system, solve_dict(given), start_state, sampling(given.get("sample")), True, given.get("dense", True),
-            given.get("max_events"), names, watch, halt))
+            given.get("max_events"), names, measure_texts(given.get("measure")), window_text(given.get("window")), watch, halt))
         kept = {k: v for k, v in given.items() if k not in ("progress", "stop")}
         path = Trajectory(model, answer, kept)
         if answer["interrupted"]:
@@ -698,10 +701,10 @@ def _distance(text: str) -> float:
 
 
 # What a table of the model may say, which of it exactly one of must be there, and what must be there.
-_KEYS = {"constraint": ("gap", "restitution", "for"),
+_KEYS = {"constraint": ("gap", "equals", "restitution", "for"),
          "jump": ("on", "every", "phase", "when", "direction", "set", "for"),
          "section": ("every", "on", "direction", "stop", "for")}
-_ONE_OF = {"constraint": ("gap",), "jump": ("on", "every"), "section": ("on", "every")}
+_ONE_OF = {"constraint": ("gap", "equals"), "jump": ("on", "every"), "section": ("on", "every")}
 
 
 def _tables(kind: str, tables: Optional[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:

@@ -268,6 +268,27 @@ def data_table(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def measure_texts(measure: Union[str, Sequence[str], None]) -> list[str]:
+    """One measure, or several."""
+    several = [measure] if isinstance(measure, str) else list(measure or [])
+    for one in several:
+        if not isinstance(one, str):
+            raise usage(f"measure={one!r} is no measure", "write measure=\"mean(x)\"")
+        plain_text(one, "measure")
+    return several
+
+
+def window_text(window: Any) -> str:
+    """Two times, or text."""
+    if window is None:
+        return ""
+    if isinstance(window, str):
+        return plain_text(window, "window")
+    if np.shape(window) != (2,):
+        raise usage(f"window={window!r} is no stretch of time", "write window=(0.8, 1)")
+    return ":".join(formula(t, "window") for t in window)
+
+
 def side_text(side: Any) -> str:
     if isinstance(side, str):
         return side

@@ -93,7 +93,7 @@ py::dict facts_of(const System& system) {
   std::vector<std::string> formulas;
   for (const Parameter& p : model.parameters) formulas.push_back(print(p.value));
   facts["formulas"] = formulas;
-  facts["columns"] = row_columns(model);
+  facts["columns"] = quantity_names(model);
   facts["json"] = model_as_json(model);
   const auto period = period_in_time(model, parameters);
   facts["period"] = period ? py::object(py::float_(period->value)) : py::none();

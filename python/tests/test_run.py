@@ -295,3 +295,13 @@ def test_every_option_of_how_to_compute_is_a_keyword_and_is_recorded(friction, t
     path.save(tmp_path / "r")
     record = tomllib.loads((tmp_path / "r" / "run.toml").read_text())["options"]
     assert name.rstrip("_") in record
+
+
+def test_measures_and_window():
+    path = HARMONIC.run(until=10, measure=["mean(x)", "pp(v)"], window=(1, 3))
+    assert path.t[0] == 1 and path.t[-1] == 3
+    assert abs(path.measures["mean(x)"] - (np.sin(3) - np.sin(1)) / 2) < 1e-9
+    assert HARMONIC.run(until="2*pi", measure="rms(x)").measures["rms(x)"] == pytest.approx(np.sqrt(0.5), abs=1e-9)
+    for wrong in (dict(measure="x"), dict(measure=5), dict(window=3), dict(window="20:30"), dict(window=(1, 2, 3))):
+        with pytest.raises((saltus.UsageError, TypeError)):
+            HARMONIC.run(until=10, **wrong)

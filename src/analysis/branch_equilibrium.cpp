@@ -304,6 +304,7 @@ std::string label_letters(const std::string& type) {
                                                               {"adding-sliding", "AS"},
                                                               {"corner", "CO"},
                                                               {"impact-grazing", "IG"},
+                                                              {"blocking", "BK"},
                                                               {"release", "RL"},
                                                               {"boundary-equilibrium", "BE"},
                                                               {"pseudo-saddle-node", "PS"},

@@ -310,7 +310,12 @@ std::vector<Test> OrbitCurve::signature_tests(const OrbitView& v) const {
   std::vector<Test> out;
   for (size_t i = 0; i < v.legs.size(); ++i)
     out.push_back({fmt::format("time {}", i), v.legs[i].length * problem_.direction(), true});
-  for (const Monitor& m : v.monitors) out.push_back({m.name, m.lowest.value, true});
+  for (const Monitor& m : v.monitors) {
+    // A gap goes with the square of the time between two impacts: on the shortest legs it is rounding.
+    const bool rounding =
+        m.guard.guard.kind == GuardKind::gap && std::abs(v.legs[m.leg].length) < time_of_rounding * v.period;
+    if (!rounding || v.legs[m.leg].event.resting.empty()) out.push_back({m.name, m.lowest.value, true});
+  }
   return out;
 }
 

@@ -144,6 +144,8 @@ class OrbitCurve {
   };
   Vanishing vanishing(const OrbitView& v, const std::string& test) const;
   static bool met(const Transition& event, int item);
+  /// A gap that comes down to zero: of a body an impact without speed, of a diode, whose gap is a current, it blocks.
+  std::string touch_of(size_t constraint) const;
   /// The type of a point where legs vanish, from the switch states before, on and after them.
   std::string type_of_vanishing(const OrbitView& v, const Vanishing& gone);
   /// True if the field behind a surface pushes back where the orbit touches the surface.

@@ -242,7 +242,7 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
                     std::span<const Guard> watched) {
   begin_tangents(tangents);
   land(leg, t, x);
-  if (leg.length == 0) {
+  if (t + leg.length == t) {  // no length at all, or none beside the time
     first_rates_ = variation_.rates(leg.arc, x, t);
   } else {
     smooth_for(t, leg.length);

@@ -24,6 +24,8 @@ inline constexpr double moving_divisor = 1e-3;
 /// others.
 inline constexpr double beside_transient = 1e-4;
 
+/// On a leg shorter than this share of the period, before impacts have accumulated, gaps are rounding.
+inline constexpr double time_of_rounding = 1e-6;
 /// Special points whose parameters differ by less than this share of the range, and
 inline constexpr double same_value = 1e-9;
 /// whose orbits by less than this share of what states move by, are one: the branch has come round.
@@ -53,5 +55,11 @@ inline constexpr double beside_locked = 1e-5;
 inline constexpr double open_response = 1e-6;
 /// Of a stretch between two events: values at its ends are taken so far inside.
 inline constexpr double inside_part = 1e-13;
+
+// Measures along a run.
+/// Kronrod's 15-point and Gauss's 7-point rule agree to this share of the integral of |q|: then the finer one, whose
+/// error goes with a much higher power of the length, is right to rounding.
+inline constexpr double rules_agree = 1e-9;
+inline constexpr int rule_halvings = 12;
 
 }  // namespace saltus

@@ -198,7 +198,12 @@ std::function<Outcome()> prepare_run(Declare& d) {
   const auto o = std::make_shared<RunRequest>();
   declare(d, o->model);
   declare(d, o->solve);
-  d.value("sample", o->sample).value("store", o->store).list("over", o->over).names("sensitivity", o->sensitivity);
+  d.list("measure", o->measures)
+      .value("window", o->window)
+      .value("sample", o->sample)
+      .value("store", o->store)
+      .list("over", o->over)
+      .names("sensitivity", o->sensitivity);
   declare(d, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);

@@ -48,9 +48,11 @@ struct RunRequest {
   ModelOptions model;
   Solve solve;
   OutputOptions output;
-  std::string sample = "smooth";  ///< times of the rows: "smooth", "steps", or an interval
-  std::string store = "samples";  ///< "samples", or "pieces" for the dense output as well
-  std::vector<std::string> over;  ///< further models, run alike and drawn into the same picture
+  std::string sample = "smooth";      ///< times of the rows: "smooth", "steps", or an interval
+  std::string store = "samples";      ///< "samples", or "pieces" for the dense output as well
+  std::vector<std::string> measures;  ///< "mean(Pin)", ...
+  std::string window;                 ///< "A:B": what tables, pictures and measures show; empty: all
+  std::vector<std::string> over;      ///< further models, run alike and drawn into the same picture
   /// Derivatives of the end by the initial values and by these parameters (NAME,NAME; empty: all of them).
   std::optional<std::string> sensitivity;
 };

@@ -104,6 +104,10 @@ constexpr auto table = std::to_array<OptionFact>({
     {"profile", "--profile", "", "", "the least sum of squares over each free value, and its interval", "fit"},
     {"robust", "--robust", "", "", "data that lie far off count less (Huber)", "fit"},
     {"measure", "--measure", "NAME|max(NAME)|min(NAME)|period", "the first state", "ordinate of the picture", "follow"},
+    {"measure", "--measure", "KIND(QUANTITY)", "",
+     "mean, rms, pp (peak to peak), min or max of a name or formula, or above(QUANTITY, LEVEL): time above", "run"},
+    {"window", "--window", "A:B", "the whole run",
+     "the stretch of time that pictures, tables and measures show: 0.8:1, or 0.8: to the end", "run"},
     {"over", "--over", "DIR", "", "draw it over this sweep", "follow"},
     {"over", "--over", "MODEL", "", "a further model, run alike and drawn into the same picture", "run"},
     {"sample", "--sample", "DT|steps", "as dense as curves bend", "rows every DT, or at steps and events only", "run"},
@@ -112,7 +116,8 @@ constexpr auto table = std::to_array<OptionFact>({
      "derivatives of the end by initial values and by parameters: all, or F,omega", "run"},
 
     // How it is computed.
-    {"from", "--from", "TIME", "0", "start time", SALTUS_RUNS " orbit follow exponents phase fit"},
+    {"from", "--from", "TIME", "0", "start time (to show a later part of a run: --window)",
+     SALTUS_RUNS " orbit follow exponents phase fit"},
     {"until", "--until", "TIME", "", "end time; below the start runs backward", "run"},
     {"until", "--until", "TIME", "", "an upper limit", "section sweep basins"},
     {"until", "--until", "TIME", "", "length of the run before a model without section gets one",

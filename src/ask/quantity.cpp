@@ -10,7 +10,7 @@ namespace saltus {
 namespace {
 
 /// All that a formula of a model may contain.
-Names quantity_names(const Model& model) {
+Names names_of_output(const Model& model) {
   Names names;
   for (const PointTable& t : model.tables) names.add_function(t.name, table_function(t));
   for (size_t i = 0; i < model.states.size(); ++i)
@@ -32,7 +32,7 @@ Names quantity_names(const Model& model) {
 
 Expr read_quantity(const std::string& text, const std::string& option, const Model& model) {
   try {
-    return parse(whole_text("command line", text), quantity_names(model));
+    return parse(whole_text("command line", text), names_of_output(model));
   } catch (const Error& error) {
     misuse(fmt::format("{} {}: {}", option, text, error.message()),
            error.hint().empty() ? "name a state, a named quantity, a multiplier, or a formula of them" : error.hint());

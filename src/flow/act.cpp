@@ -210,9 +210,9 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   }
   add_neighbours(now, zeros_);
   if (!series_.ties().empty()) add_ties(zeros_);
-  const bool anew = !due.empty();
-  if (anew) {
-    zeros_.clear();
+  const bool jumps = !due.empty(), anew = std::exchange(leapt, false) || jumps;
+  if (anew) zeros_.clear();
+  if (jumps) {
     // Sliding surfaces are met exactly after this projection: jumps can then be told apart from them.
     series_.set_mode(now.mode);
     series_.project(now.x, now.t(), now.counters);

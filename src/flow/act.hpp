@@ -99,6 +99,8 @@ class Act {
   double time_scale = 1;  ///< in which the flow changes: set by the engine
   std::function<double()>
       first_scale;      ///< asked where that is 0, as before the first step, and something depends on it
+  /// The surfaces of the next event have changed their signs without being zero (a pole, a cut): all are looked at anew.
+  bool leapt = false;
   bool simply = false;  ///< decide only what rates tell; anything else ends as `inconsistent`
 
   /// The time scale; the series may be those of another point after it.

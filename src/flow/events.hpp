@@ -40,6 +40,8 @@ class Events {
   bool is_near(const Moment& now, std::span<const double> x, double t, int surface) {
     return act_.is_near(now, x, t, surface);
   }
+  /// The surfaces of the next event have changed their signs without being zero.
+  void note_leap() { act_.leapt = true; }
   /// Puts the state on the surfaces of these guards.
   void land(Moment& now, std::span<const Guard> guards) { act_.land(now, guards); }
   /// True if ordinary legs may look after jumps: their conditions are functions of states and time alone.

@@ -479,38 +479,55 @@ double Recorder::take_due(Every& e) {
 
 void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution, bool happens) {
   if (crossings.empty() && !is_due(now, std::abs(piece.length) + 4 * resolution)) return;
-  std::vector<Point>& points = points_;
-  points.clear();
-  for (const Crossing& c : crossings) points.push_back({c.section, c.tau, c.sign});
-  const double length = std::abs(piece.length);
-  for (size_t i = 0; i < every_.size(); ++i) {
-    for (long k = every_[i].next;; ++k) {
-      const double due = direction_ * now.clock.until(time_of(every_[i], k));
-      if (due > length + 4 * resolution || (happens && due >= length - 4 * resolution)) break;
-      points.push_back({every_[i].section, direction_ * std::clamp(due, 0.0, length), 0, static_cast<int>(i)});
-    }
-  }
-  if (points.size() > 1)
-    std::stable_sort(points.begin(), points.end(),
-                     [](const Point& a, const Point& b) { return std::abs(a.tau) < std::abs(b.tau); });
+  if (const Every* fast = too_fast(resolution)) return end_too_fast(*fast, now);
+  std::stable_sort(crossings.begin(), crossings.end(),
+                   [](const Crossing& a, const Crossing& b) { return std::abs(a.tau) < std::abs(b.tau); });
+  const double length = std::abs(piece.length), late = 4 * resolution;
   std::vector<double>& x = x_;
   x.resize(now.x.size());
-  for (const Point& p : points) {
+  constexpr size_t points_between_looks = 1024;
+  for (size_t passed = 0, looks = 1;; ++looks) {  // crossings and clocks in the order of time
+    Point p{.section = -1, .tau = HUGE_VAL};
+    if (passed < crossings.size()) p = {crossings[passed].section, crossings[passed].tau, crossings[passed].sign};
+    for (size_t i = 0; i < every_.size(); ++i) {
+      const double due = direction_ * now.clock.until(every_[i].due);
+      if (due > length + late || (happens && due >= length - late)) continue;
+      if (const double tau = std::clamp(due, 0.0, length); tau < std::abs(p.tau))
+        p = {every_[i].section, direction_ * tau, 0, static_cast<int>(i)};
+    }
+    if (p.section < 0) return;
     double t = piece.start + p.tau;
     if (p.every >= 0) {
-      Every& e = every_[at(p.every)];
-      t = take_due(e);
-    } else if (!counts(p.section, t, p.sign, resolution)) {
-      continue;
+      t = take_due(every_[at(p.every)]);
+    } else {
+      ++passed;
+      if (!counts(p.section, t, p.sign, resolution)) continue;
     }
     Trajectory::evaluate(piece, program_.states(), p.tau, x.data());
-    if (!point(p.section, t, x, now.mode, now.counters)) continue;
+    const bool ends = point(p.section, t, x, now.mode, now.counters);
+    const bool stops = looks % points_between_looks == 0 && options_->stop && options_->stop();
+    if (!ends && !stops) continue;
     piece.length = p.tau;
     keep(piece, now);
     now.x = x;
     now.clock.set(t);
-    return end_at(p.section, now);
+    return ends ? end_at(p.section, now) : finish(Why::cancelled, "interrupted", now);
   }
+}
+
+/// A clock of a section whose points time cannot tell apart; or null.
+const Recorder::Every* Recorder::too_fast(double resolution) const {
+  for (const Every& e : every_) {
+    if (!(e.interval > resolution)) return &e;
+  }
+  return nullptr;
+}
+
+void Recorder::end_too_fast(const Every& e, const Moment& now) {
+  finish(Why::stalled,
+         fmt::format("the section '{}' is every {:.3g}: time cannot tell its points apart",
+                     model_.sections[at(e.section)].name, e.interval),
+         now);
 }
 
 void Recorder::wait_for_event(std::vector<Crossing>& crossings, double tau, double resolution) {
@@ -528,6 +545,7 @@ void Recorder::touch(int s, const Moment& now) {
 }
 
 void Recorder::pass_those_due(const Moment& now, double resolution) {
+  if (const Every* fast = too_fast(resolution)) return end_too_fast(*fast, now);
   for (Every& e : every_) {
     while (!ended_ && direction_ * now.clock.until(e.due) <= 4 * resolution) {
       const double t = take_due(e);

@@ -171,6 +171,8 @@ class Recorder {
   bool tells_events() const { return options_->keep_events || options_->on_event; }
   double time_of(const Every& e, long k) const;
   double take_due(Every& e);
+  const Every* too_fast(double resolution) const;
+  void end_too_fast(const Every& e, const Moment& now);
   void pass_those_due(const Moment& now, double resolution);
 
   const Program& program_;
@@ -195,7 +197,6 @@ class Recorder {
   std::vector<double> section_seen_;
   EventList told_;                 // of the last transition or section
   Arc after_;                      // what is constant after it
-  std::vector<Point> points_;      // of sections on one piece
   std::vector<double> x_;          // at one of them
   std::vector<Crossing> waiting_;  // at the end of the last piece
 };

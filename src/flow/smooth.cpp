@@ -47,6 +47,7 @@ double Smooth::natural(std::span<const WatchedSeries> watched) {
     }
   }
   note_scale(length);
+  natural_ = length;
   return length;
 }
 
@@ -130,6 +131,10 @@ bool Smooth::surfaces_are_clear(const Moment& now) {
   return true;
 }
 
+double Smooth::least_step(double t) const {
+  return tangent_bits * eps * std::max(std::abs(t), 1e-3 * horizon_ * tolerance_);
+}
+
 double Smooth::tangent_length(const Moment& now, double longest, double direction) {
   const size_t n = now.x.size();
   find_peaks(direction * longest);  // not over a pulse that is zero to all digits here, and whose flanks overflow
@@ -156,8 +161,7 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
     const double unseen = eps * std::abs(now.t() * rate[i]);  // what the last digit of time makes of it
     return change * length <= tolerance_ * (whole > 0 ? whole : 1) + unseen;
   };
-  const double shortest =
-      std::min(longest, tangent_bits * eps * std::max(std::abs(now.t()), 1e-3 * horizon_ * tolerance_));
+  const double shortest = std::min(longest, least_step(now.t()));
   double length = std::min(longest, horizon_);
   while (length > shortest && !changes(length, [&](size_t i, double change) {
            return change <= tangent_share * std::abs(rate[i]) || (rate[i] == 0 && negligible(i, change, length));
@@ -233,6 +237,7 @@ void Smooth::cut_rough(const Moment& now, double tau) {
 }
 
 bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched) {
+  broken_promise_ = false;
   if (is_quiet(tau)) return control_.last_term_small(series_, tau, order_);
   const Tape& tape = series_.tape().flow;
   const bool polynomial = !tape.may_hide && tape.timed.empty();
@@ -336,10 +341,11 @@ bool Smooth::solves_at_peaks(const Moment& now) {
 /// True if what is watched is what its series have promised. A series does not see where a root inside it turns
 /// (hypot(x, y) on the way through the origin); what lies behind would be missed.
 bool Smooth::kept(double Promise::*point) {
-  return std::none_of(promises_.begin(), promises_.end(), [&](const Promise& p) {
+  broken_promise_ = std::any_of(promises_.begin(), promises_.end(), [&](const Promise& p) {
     const double off = std::abs(*p.value - p.*point);
-    return off > broken_promise * p.size && off > 16 * series_.noise(at(p.output));
+    return !(off <= broken_promise * p.size) && !(off <= 16 * series_.noise(at(p.output)));
   });
+  return !broken_promise_;
 }
 
 void Smooth::Point::move(double to, size_t states) {

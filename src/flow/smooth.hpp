@@ -56,6 +56,14 @@ class Smooth {
   /// small share of itself, or changes its state by less than the tolerance over what time can see. 0: not at all.
   double tangent_length(const Moment& now, double longest, double direction);
 
+  /// Whether the states alone would carry a step of this length, and what is watched has made the last one shorter: by
+  /// its last terms, or by values that its series do not foretell (a pole, a cut, the end of its domain).
+  bool carries_states(double length) const {
+    return control_.state_step() >= length && (natural_ < length || broken_promise_);
+  }
+  /// The least time after which a singularity has been left.
+  double least_step(double t) const;
+
   void cut(const Moment& now, double tau);
   /// Marks a piece without its coefficients, as long as the series are those of `now`; `copy_piece` gives them.
   void mark(const Moment& now, double tau);
@@ -146,6 +154,8 @@ class Smooth {
   std::vector<Promise> promises_;
   std::vector<double> peaks_;  // on the step, and beside each of them
   double scale_ = 0;
+  double natural_ = 0;           // length of the last step that its series carry
+  bool broken_promise_ = false;  // the last step was refused because of what is watched
   struct {
     double last, scale;
   } given_up_{};  // as they were before `begin_leg`

@@ -59,6 +59,8 @@ inline constexpr size_t most_peaks = 8;
 inline constexpr double beside_peak = 1.0 / 64;
 /// A tangent ends after this share of the way to a peak.
 inline constexpr double short_of_peak = 0.9;
+/// Steps in a row over a singularity of what is watched; one is enough for a pole.
+inline constexpr int most_singular_watches = 100, few_singular_watches = 2;
 /// A step along the tangent is long enough for time to see the series that follows.
 inline constexpr double tangent_bits = 512;
 /// A state that has been no more than that makes of it begins, if it is no more than this share of the others then.

@@ -16,7 +16,7 @@
 namespace saltus {
 namespace {
 
-constexpr unsigned points = 4;  ///< at which coefficients are looked at: none of them is special
+constexpr unsigned probed_points = 4;  ///< at which coefficients are looked at: none of them is special
 
 /// The values of many formulas at a point near the start; what they share is worked out once.
 class NearStart {
@@ -83,7 +83,7 @@ class Balances {
 
   std::vector<Expr> run() {
     collect();
-    for (unsigned k = 1; k <= points; ++k) numbers_.push_back(numbers_at(k, false));
+    for (unsigned k = 1; k <= probed_points; ++k) numbers_.push_back(numbers_at(k, false));
     row_of_ = match_rows(largest_numbers(numbers_), count());
     if (const auto free = std::find(row_of_.begin(), row_of_.end(), -1); free != row_of_.end()) fail_unmatched();
     for (const std::vector<int>& block : triangular_blocks(rows_, row_of_)) solve(block);
@@ -286,7 +286,7 @@ class Balances {
     };
     if (!all_singular(blocks)) return;
     std::vector<Block> others;
-    for (unsigned k = 1; k <= points; ++k) others.push_back(block_of(columns, numbers_at(k, true)));
+    for (unsigned k = 1; k <= probed_points; ++k) others.push_back(block_of(columns, numbers_at(k, true)));
     if (!all_singular(others)) return;
     const std::vector<double> free = null_vector(blocks.front());
     std::vector<int> undetermined;

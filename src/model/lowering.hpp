@@ -61,6 +61,11 @@ class Lowering {
     bool hidden = false;
   };
   Expr sigma(const SurfaceUse& use);
+  static SurfaceUse with_surface(SurfaceUse use, const Expr& surface) {
+    use.lowered = surface;
+    return use;
+  }
+  std::optional<Expr> sigma_at_poles(const SurfaceUse& use, const Expr& surface);
   static Expr without_odd_power(Expr surface);
   Switch& add_switch(Switch s, const LinearForm& shape);
   bool changes_at_events_only(const Expr& surface) const;

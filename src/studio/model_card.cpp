@@ -56,7 +56,7 @@ void write_model_card(JsonWriter& json, const Model& model) {
     json.member("whole", std::find(structural.begin(), structural.end(), static_cast<int>(i)) != structural.end());
     json.end();
   }
-  json.end().key("columns").value(std::span<const std::string>(row_columns(model)));
+  json.end().key("columns").value(std::span<const std::string>(quantity_names(model)));
   json.key("definitions").array();
   for (const Definition& d : model.definitions) json.value(d.name);
   json.end().key("switches").array();

@@ -29,5 +29,6 @@ highlight default link saltusOperator Operator
 highlight default link saltusFormula String
 highlight default link saltusPlain String
 
+syntax sync fromstart
 setlocal commentstring=#\ %s
 let b:current_syntax = "saltus"

@@ -77,7 +77,7 @@ class EventEngine {
     guards_.clear();
     next_sign_.clear();
     first_scale_ = 0;
-    blind_steps_ = rough_steps_ = short_steps_ = 0;
+    blind_steps_ = rough_steps_ = short_steps_ = singular_watches_ = 0;
     longest_natural_ = rest_scale_ = 0;
     balanced_at_ = std::nan("");
     after_event_ = true;
@@ -127,6 +127,7 @@ class EventEngine {
     if (status != SeriesStatus::ok) return fail(status);
     read_determinants(determinants_);
     watches_.list(now_, smooth_, events_.jumps(), true);
+    if (end_where_undefined()) return;
     std::span<const WatchedSeries> watched = watches_.series(smooth_);
     const double natural = smooth_.natural(watched);
     if (!time_scale_known()) {
@@ -147,6 +148,8 @@ class EventEngine {
     for (;;) {
       first = watches_.find_first(smooth_, events_.jumps(), direction_ * length, resolved, false);
       const double tau = first ? first->root : direction_ * length;
+      if (first && first->late && watches_.is_at_pole(*first, smooth_, resolved) && step_over(few_singular_watches))
+        return;
       smooth_.cut(now_, tau);
       find_sections(tau, false, first != nullptr);
       if (smooth_.trusts(now_, tau, watched)) break;
@@ -166,7 +169,7 @@ class EventEngine {
       watched = expand_again();
       if (length < shortest) return rough_step(length, watched);
     }
-    rough_steps_ = 0;
+    rough_steps_ = singular_watches_ = 0;
     blind_steps_ = length < blind_share * std::min(natural, longest) ? blind_steps_ + 1 : 0;
     const double short_step = std::max(short_of_run * measure(longest_natural_), short_of_longest * longest_natural_);
     short_steps_ = length < short_step ? short_steps_ + 1 : 0;
@@ -251,7 +254,7 @@ class EventEngine {
 
   /// To the end of the leg.
   void take_leg(LegMode& mode, double tau, double natural, const LegWatch* first) {
-    rough_steps_ = blind_steps_ = 0;
+    rough_steps_ = blind_steps_ = singular_watches_ = 0;
     short_steps_ = leg_is_short_ ? short_steps_ + 1 : 0;
     longest_natural_ = std::max(longest_natural_, std::min(natural, horizon_));
     if (first && !crossings_.empty()) recorder_.wait_for_event(crossings_, tau, resolution());
@@ -308,7 +311,7 @@ class EventEngine {
   /// The series carry less than time can see: along the tangent out of a singularity (a square root at zero), or into
   /// what is about to happen.
   void rough_step(double carried, std::span<const WatchedSeries> watched) {
-    if (come_to_rest()) return;
+    if (come_to_rest() || pass_singular_watch()) return;
     const double unit = eps * std::abs(now_.t());
     if (smooth_.analytic_order() >= 1) {
       const double rough = smooth_.tangent_length(now_, longest_step(), direction_);
@@ -322,6 +325,39 @@ class EventEngine {
     if (watches_.arrive_within(64 * unit)) return found_here();
     if (drop_underflows()) return;
     stall(carried);
+  }
+
+  /// What is watched has no series here (a pole, a cut, the end of its domain), but the states have: they go on over
+  /// it, and its value behind it tells what has happened.
+  bool pass_singular_watch() {
+    if (!smooth_.carries_states(std::min(smooth_.least_step(now_.t()), longest_step()))) return false;
+    return step_over(most_singular_watches);
+  }
+
+  bool step_over(int most_in_a_row) {
+    if (++singular_watches_ > most_in_a_row) return false;
+    const double length = std::min(smooth_.least_step(now_.t()), longest_step());
+    smooth_.cut(now_, direction_ * length);
+    find_sections(direction_ * length, false);
+    advance(nullptr, 0, {});
+    return true;
+  }
+
+  /// A surface or gap that has no value here, nor has had any since a singularity was passed: nobody could say on which
+  /// side it is.
+  bool end_where_undefined() {
+    for (const Watch& w : watches_.all()) {
+      if (!std::isnan(w.c[0])) continue;
+      const bool surface = w.guard.kind == GuardKind::surface;
+      if (!surface && w.guard.kind != GuardKind::gap) continue;
+      recorder_.finish(
+          Why::undefined,
+          surface ? fmt::format("the surface '{}' has no value here", model_.form.switches[at(w.guard.item)].name)
+                  : fmt::format("the gap of '{}' has no value here", model_.constraints[at(w.guard.item)].name),
+          now_);
+      return true;
+    }
+    return false;
   }
 
   /// States whose squares underflow leave series without digits (hypot(u, v) of speeds that have died out): instead of
@@ -513,6 +549,7 @@ class EventEngine {
     after_event_ = false;
     const double resolved = resolution();
     if (first) watches_.found_at(tau, resolved, guards_);
+    if (first && first->late && watches_.has_leapt(*first, smooth_)) events_.note_leap();
     const bool by_series = natural > 0;  // not along a stiff step, whose functions are sampled
     now_.arrival = first && by_series && guards_.size() == 1 ? watches_.arrival(*first, smooth_, tau) : std::nan("");
     if (ticks_) add_ticks();
@@ -704,6 +741,7 @@ class EventEngine {
   int blind_steps_ = 0;                   // in a row: the defect allows but a small share of what the series promises
   int short_steps_ = 0;                   // in a row: no share of the run
   int rough_steps_ = 0;                   // made without a series since the last one that had one
+  int singular_watches_ = 0;              // steps in a row over what is watched and has no series
   double horizon_ = 0, longest_leg_ = 0;  // as far as the end; over no more points of a section than memory should hold
   bool leaps_ = false;                    // may_leap()
   bool leg_is_short_ = false;             // no share of the run

@@ -191,6 +191,16 @@ void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps
   }
 }
 
+bool Watches::has_leapt(const Watch& w, Smooth& smooth) const {
+  if (w.guard.kind != GuardKind::surface || w.known != 0) return false;
+  return std::abs(w.c[0]) > rested_bounds * smooth.series().noise(at(output(w)));
+}
+
+bool Watches::is_at_pole(const Watch& w, Smooth& smooth, double resolution) const {
+  if (w.guard.kind != GuardKind::surface || w.known != 0 || has_leapt(w, smooth)) return false;
+  return std::abs(w.c[0]) > clear_motion * resolution * std::abs(w.c[1]);
+}
+
 double Watches::find_touch(const Smooth& smooth, double h, double resolution) {
   touched_ = nullptr;
   for (Watch& w : watches_) {
