@@ -176,6 +176,20 @@ bool Series::linear_system(std::span<const double> x, double t, std::span<const 
   return finite;
 }
 
+bool Series::residuals_at(std::span<const double> x, double t, std::span<const double> counters,
+                          std::span<const double> unknowns, Vec& r, Mat& slope) {
+  t_ = t;
+  counters_.assign(counters.begin(), counters.end());
+  load(x, t, counters, 0);
+  for (const int u : plan_->active) unknown_slot(u)[0] = unknowns[at(u)];
+  extend_free(0);
+  read_residual(0);
+  slope_whole();
+  r = residual_;
+  slope = whole_;
+  return r.allFinite() && slope.allFinite();
+}
+
 bool Series::linear_system(std::span<const double> x, double t, std::span<const double> counters, Mat& A, Vec& r) {
   stand_unsolved(x, t, counters, r);
   const Index n = static_cast<Index>(plan_->active.size());

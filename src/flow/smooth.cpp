@@ -25,7 +25,7 @@ void Smooth::begin_run(int most_order, const OrderTable& orders, const RunOption
   run_tolerance_ = options.tolerance;
   direction_ = options.until < options.from ? -1.0 : 1.0;
   stiff_.reset();
-  turning_.begin_run(options.stiff, options.turns_stiff && series_.program().states() <= most_implicit_states);
+  turning_.begin_run(options.stiff, options.turns_stiff && series_.program().vectors() == 0 && series_.program().states() <= most_implicit_states);
   if (turning_.always()) stiff_.emplace(series_.program(), run_tolerance_, direction_, most_order_);
   end_.tau = scale_ = 0;
   idle_steps_ = full_steps_ = 0;
