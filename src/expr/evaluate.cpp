@@ -16,12 +16,12 @@ struct OpInfo {
 };
 
 constexpr std::array<OpInfo, 47> op_table{{
-    {"number", 0}, {"symbol", 0}, {"+", 2},     {"-", 2},    {"*", 2},     {"/", 2},     {"^", 2},     {"-", 1},
-    {"sin", 1},    {"cos", 1},    {"tan", 1},   {"asin", 1}, {"acos", 1},  {"atan", 1},  {"atan2", 2}, {"sinh", 1},
-    {"cosh", 1},   {"tanh", 1},   {"exp", 1},   {"log", 1},  {"sqrt", 1},  {"cbrt", 1},  {"hypot", 2}, {"log10", 1},
-    {"log2", 1},   {"expm1", 1},  {"log1p", 1}, {"sign", 1}, {"sign", 2},  {"unit", 3},  {"components", 2},  {"abs", 1},   {"min", 2},   {"max", 2},
-    {"sat", 3},    {"step", 1},   {"if", 3},    {"mod", 2},  {"floor", 1}, {"table", 2}, {"<", 2},     {">", 2},
-    {"<=", 2},     {">=", 2},     {"and", 2},   {"or", 2},   {"not", 1},
+    {"number", 0}, {"symbol", 0}, {"+", 2},     {"-", 2},    {"*", 2},    {"/", 2},    {"^", 2},          {"-", 1},
+    {"sin", 1},    {"cos", 1},    {"tan", 1},   {"asin", 1}, {"acos", 1}, {"atan", 1}, {"atan2", 2},      {"sinh", 1},
+    {"cosh", 1},   {"tanh", 1},   {"exp", 1},   {"log", 1},  {"sqrt", 1}, {"cbrt", 1}, {"hypot", 2},      {"log10", 1},
+    {"log2", 1},   {"expm1", 1},  {"log1p", 1}, {"sign", 1}, {"sign", 2}, {"unit", 3}, {"components", 2}, {"abs", 1},
+    {"min", 2},    {"max", 2},    {"sat", 3},   {"step", 1}, {"if", 3},   {"mod", 2},  {"floor", 1},      {"table", 2},
+    {"<", 2},      {">", 2},      {"<=", 2},    {">=", 2},   {"and", 2},  {"or", 2},   {"not", 1},
 }};
 
 }  // namespace

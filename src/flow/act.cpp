@@ -231,7 +231,9 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
     }
   }
   if (!anew) add_low_flights(now, zeros_);
+  const bool redistributed = !released_.empty() && released_.size() == event.guards.size();
   std::optional<Fate> fate = arrive(now, event, zeros_, anew, false);
+  if (redistributed && !fate && now.mode == event.before) event.silent = true;
   // Sliding may come to rest where its sigma has no influence any more. Anything else is a branching: both fields are
   // tangent there, and sliding may go on, repelled, beside what leaves; unless another surface changes them.
   const auto leaves = [&](int u) { return now.mode.switches[at(u)] == '+' || now.mode.switches[at(u)] == '-'; };

@@ -180,6 +180,7 @@ class Act {
                     VectorRates& out);
   bool solve_vectors(const Moment& now, std::span<const int> resting, const std::vector<double>& bound,
                      std::vector<double>& unknowns, VectorRates& rates, Vec& y);
+  void spread_in_discs(VectorRates& rates, std::vector<double>& unknowns);
   bool outgrows(const Moment& now, int v, double bound);
   /// Which of the vector switches at zero rest, and where to the others leave.
   std::optional<Fate> settle_vectors(Moment& now);

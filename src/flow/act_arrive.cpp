@@ -334,7 +334,7 @@ std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vecto
     if (!impact.note.empty()) say(impact.note);
     for (size_t a = 0; a < contacts_.size(); ++a) hit(contacts_[a], impact.impulse[a], impact.closed[a]);
     for (const auto& [i, letter] : impact.switches) {
-      if (letter == '0') {
+      if (letter == '0' && program_.vector_of(i) < 0) {
         zeros.push_back({.unknown = i, .known = 1});
       } else {
         now.mode.switches[at(i)] = letter;

@@ -150,9 +150,29 @@ bool Act::outgrows(const Moment& now, int v, double bound) {
     }
   }
   room[0] = 0;
-  return leading_coefficient(room.data(), 1, order - 1, scale(), direction_,
-                             sigma_rate_noise * bound * bound / scale())
+  return leading_coefficient(room.data(), 1, order - 1, scale(), direction_, sigma_rate_noise * bound * bound / scale())
              .sign < 0;
+}
+
+/// Redundant forces (feet) at rest: of all distributions the one that uses the least common share of the discs.
+void Act::spread_in_discs(VectorRates& rates, std::vector<double>& unknowns) {
+  DiscProblem problem = rates.discs;
+  if (Orthogonal(problem.A, independent_column).rank() == problem.A.rows()) return;
+  const std::vector<double> bound = problem.bound;
+  const double size = problem.w.max_abs() + problem.A.max_abs();
+  Vec best;
+  double low = 0, high = 1;
+  constexpr int halvings = 40;
+  for (int i = 0; i < halvings; ++i) {
+    const double share = i == 0 ? 1.0 : 0.5 * (low + high);
+    for (size_t k = 0; k < bound.size(); ++k) problem.bound[k] = share * bound[k];
+    const DiscSolution found = solve_discs(problem);
+    const bool rests = found.solved && found.y.max_abs() <= clear_leave * size;
+    if (rests) best = found.s;
+    (rests ? high : low) = share;
+    if (i == 0 && !rests) return;
+  }
+  for (size_t i = 0; i < rates.rest.size(); ++i) unknowns[at(series_.active()[at(rates.rest[i])])] = best[ix(i)];
 }
 
 std::optional<Fate> Act::settle_vectors(Moment& now) {
@@ -197,12 +217,15 @@ std::optional<Fate> Act::settle_vectors(Moment& now) {
     }
     if (!anew) break;
   }
+  if (std::find(leaves.begin(), leaves.end(), 1) == leaves.end() && rates.other.empty())
+    spread_in_discs(rates, unknowns);
+  series_.guess(unknowns);
   for (size_t k = 0; k < resting.size(); ++k) {
     if (leaves[k]) continue;
     double length = 0;
     for (const int part : program_.parts(resting[k])) length = std::hypot(length, unknowns[at(part)]);
     if (length < bound[k] * (1 - bound_margin)) continue;
-    leaves[k] = is_released(resting[k]) || outgrows(now, resting[k], bound[k]);
+    leaves[k] = outgrows(now, resting[k], bound[k]);
   }
   for (size_t k = 0; k < resting.size(); ++k) {
     if (leaves[k]) set_vector(now, resting[k], '^');

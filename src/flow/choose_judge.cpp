@@ -309,7 +309,8 @@ bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, c
   }
   // Surfaces slid on outside the group must stay in range too.
   for (const int u : series_.active()) {
-    if (u < program_.switches() && !is_part(u) && std::abs(series_.unknown(u)[0]) > series_.hold(u) + 1e-9 && !in_group(group, u))
+    if (u < program_.switches() && !is_part(u) && std::abs(series_.unknown(u)[0]) > series_.hold(u) + 1e-9 &&
+        !in_group(group, u))
       return false;
   }
   return true;

@@ -431,7 +431,7 @@ bool Series::any_singular() const {
 /// Sigma and lambda at the point: one linear solve if the mode is affine in them, Newton's method otherwise.
 SeriesStatus Series::solve_start() {
   const std::vector<int>& active = plan_->active;
-  const bool use_guess = !tape_->slope_affine && guess_.size() == at(program_.unknowns());
+  const bool use_guess = (!tape_->slope_affine || program_.vectors() > 0) && guess_.size() == at(program_.unknowns());
   if (any_held_) held_.assign(at(program_.unknowns()), false);
   any_held_ = false;
   if (!plan_->departs.empty()) return start_departure();
@@ -494,8 +494,8 @@ bool Series::residual_is_rounding() const {
   return true;
 }
 
-/// The directions of what leaves rest are given (the guess), or those of h where it has left; the other unknowns follow,
-/// and r' = e.h' (docs/method/vector_friction.md).
+/// The directions of what leaves rest are given (the guess), or those of h where it has left; the other unknowns
+/// follow, and r' = e.h' (docs/method/vector_friction.md).
 SeriesStatus Series::start_departure() {
   const std::vector<int>& active = plan_->active;
   std::vector<char> given(active.size(), 0);
@@ -547,8 +547,7 @@ void Series::slope_whole() {
   for (const Single& single : plan_->singles) whole_(single.member, single.member) = single.slope;
   for (const Block& block : plan_->blocks) {
     for (const SlopeEntry& e : block.entries)
-      whole_(block.members[at(e.row)], block.members[at(e.column)]) +=
-          e.factor * work_->slope.output(at(e.output))[0];
+      whole_(block.members[at(e.row)], block.members[at(e.column)]) += e.factor * work_->slope.output(at(e.output))[0];
   }
 }
 
@@ -577,7 +576,8 @@ bool Series::solve_beside(const std::vector<char>& given) {
 }
 
 /// Order k of a departure h = r e, |e| = 1, with r_0 = 0:
-///   W_k + S e_k = (k+1) (r_{k+1} e_0 + r_1 e_k + sum_{j=2..k} r_j e_{k+1-j}),    e_0.e_k = -1/2 sum_{j=1..k-1} e_j.e_{k-j}
+///   W_k + S e_k = (k+1) (r_{k+1} e_0 + r_1 e_k + sum_{j=2..k} r_j e_{k+1-j}),    e_0.e_k = -1/2 sum_{j=1..k-1}
+///   e_j.e_{k-j}
 /// beside the equations of the other unknowns.
 void Series::solve_departure(int k) {
   const std::vector<int>& active = plan_->active;

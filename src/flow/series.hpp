@@ -173,6 +173,8 @@ class Series {
   bool keeps_all() const { return plan_->keeps_all; }
   /// Whether vector switches leave rest in the current mode (letter '^'): their directions are the guess.
   bool departs() const { return !plan_->departs.empty(); }
+  /// Where a mode has several solutions, or directions are given.
+  bool keeps_guess() const { return !tape_->slope_affine || departs() || shares_in_discs(); }
   /// The residuals of the active unknowns, in the order of `active`, and their slopes, at a point and at any values of
   /// all unknowns. False where they are not finite.
   bool residuals_at(std::span<const double> x, double t, std::span<const double> counters,
@@ -181,13 +183,13 @@ class Series {
   void guess(std::span<const double> unknowns) { guess_.assign(unknowns.begin(), unknowns.end()); }
   /// As they are now: from where they go on, which a mode with several solutions is followed by.
   void guess_present() {
-    if ((tape_->slope_affine && !departs()) || guess_.size() != static_cast<size_t>(program_.unknowns())) return;
+    if (!keeps_guess() || guess_.size() != static_cast<size_t>(program_.unknowns())) return;
     for (const int u : plan_->active) guess_[static_cast<size_t>(u)] = unknown(u)[0];
   }
   /// Those of the current mode; none where it is affine.
   void read_guess(std::vector<double>& out) const {
     out.clear();
-    if (!tape_->slope_affine || departs()) out = guess_;
+    if (keeps_guess()) out = guess_;
   }
 
   /// Unknowns that depend on each other, with d residual / d unknown among them at the last point.
@@ -286,12 +288,12 @@ class Series {
     const ModeTape* tape = nullptr;
     Work* work = nullptr;
     std::vector<std::vector<int>> departs{};  ///< positions in `active` of the components that leave rest
-    size_t number = 0;            ///< among all plans that were made
-    std::vector<int> active;      ///< unknowns to be solved for
-    std::vector<int> position;    ///< per unknown, among the active ones; -1: none
-    std::vector<int> still{};     ///< switches whose surfaces stay zero by themselves
-    std::vector<int> rows;        ///< the residual each of them is solved from
-    std::vector<size_t> outputs;  ///< where those residuals are in the flow tape
+    size_t number = 0;                        ///< among all plans that were made
+    std::vector<int> active;                  ///< unknowns to be solved for
+    std::vector<int> position;                ///< per unknown, among the active ones; -1: none
+    std::vector<int> still{};                 ///< switches whose surfaces stay zero by themselves
+    std::vector<int> rows;                    ///< the residual each of them is solved from
+    std::vector<size_t> outputs;              ///< where those residuals are in the flow tape
     std::vector<Follower> followers;
     std::vector<Block> blocks;
     std::vector<Single> singles;
@@ -383,6 +385,8 @@ class Series {
   void form_slope();
   bool form_band(Block& block);
   bool only_joints(const Block& block) const;
+  bool has_parts(const Block& block) const;
+  bool shares_in_discs() const;
   void stand_unsolved(std::span<const double> x, double t, std::span<const double> counters, Vec& r);
   void read_residual(int k);
   void note_rates(int k);

@@ -61,7 +61,8 @@ Series::Plan Series::make_plan(const Mode& mode) {
   const int m = program_.switches(), all = program_.unknowns();
   std::vector<int> position(at(all), -1);
   for (int u = 0; u < all; ++u) {
-    const bool slid = u < m ? mode.switches[at(u)] == '0' || mode.switches[at(u)] == '^' : mode.constraints[at(u - m)] == 'c';
+    const bool slid =
+        u < m ? mode.switches[at(u)] == '0' || mode.switches[at(u)] == '^' : mode.constraints[at(u - m)] == 'c';
     const bool by_itself = u < m && (mode.switches[at(u)] == '=' || (slid && tape.degree[at(u)] < 0));
     if (by_itself) plan.still.push_back(u);
     if (!slid || tape.degree[at(u)] < 0) continue;
@@ -276,7 +277,8 @@ void Series::make_schedule(Plan& plan) {
 /// the unknowns, then what depends on them (`outputs`).
 void Series::make_formula(Plan& plan, std::span<const size_t> outputs, std::span<const int> varying) const {
   const ModeTape& tape = *plan.tape;
-  const bool alone = plan.departs.empty() && plan.blocks.empty() && plan.followers.empty() && plan.bound_rates.empty() && !plan.singles.empty();
+  const bool alone = plan.departs.empty() && plan.blocks.empty() && plan.followers.empty() &&
+                     plan.bound_rates.empty() && !plan.singles.empty();
   if (!alone || !plan.slope_rests || !tape.slope_affine) return;
   Jet<double>& jet = plan.work->flow;
   const int stride = jet.order() + 1, zero = (tape.spare + program_.unknowns()) * stride;

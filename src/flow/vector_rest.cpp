@@ -68,8 +68,7 @@ class FrozenFlow {
       out[ix(i)] = pace * r[place];
       rate = std::max(rate, std::abs(r[place]));
     }
-    for (size_t i = 0; i < now_.x.size(); ++i)
-      out[ix(parts_.size() + i)] = pace * series_.rate(static_cast<int>(i))[0];
+    for (size_t i = 0; i < now_.x.size(); ++i) out[ix(parts_.size() + i)] = pace * series_.rate(static_cast<int>(i))[0];
     out[out.size() - 1] = pace;
     return out.allFinite();
   }
@@ -114,6 +113,18 @@ bool step_on(FrozenFlow& flow, Vec& z, double ds) {
   return z.allFinite();
 }
 
+/// The only switch near rest falls along a direction that does not turn any more.
+bool settled(FrozenFlow& flow, size_t near, const Vec& z) {
+  constexpr double turning = 1e-9;
+  Vec slope;
+  double rate = 0;
+  if (near != 1 || !flow.slope(z, slope, rate)) return false;
+  const Index d = ix(flow.components());
+  const Vec h = z.segment(0, d), change = slope.segment(0, d);
+  const double falls = h.dot(change) / h.squaredNorm();
+  return falls < 0 && (change - falls * h).norm() <= turning * std::abs(falls) * h.norm();
+}
+
 }  // namespace
 
 std::optional<FrozenEnd> follow_to_rest(Series& series, const Moment& now, std::span<const int> near,
@@ -141,7 +152,7 @@ std::optional<FrozenEnd> follow_to_rest(Series& series, const Moment& now, std::
     for (size_t k = 0; k < near.size(); ++k) {
       if (flow.length(z, k) / first[k] < flow.length(z, nearest) / first[nearest]) nearest = k;
     }
-    const bool rests = flow.length(z, nearest) < arrived * first[nearest];
+    const bool rests = flow.length(z, nearest) < arrived * first[nearest] || settled(flow, near.size(), z);
     if (!rests && !(r > before && r >= begin)) continue;
     if (rests) {  // what is left, at the pace of now
       if (!flow.slope(z, slope, rate)) return std::nullopt;

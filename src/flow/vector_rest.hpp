@@ -18,12 +18,12 @@ namespace saltus {
 struct FrozenEnd {
   double time = 0;          ///< until then
   std::vector<double> x{};  ///< states there
-  std::vector<int> rests{};  ///< vector switches whose h is zero there; none: they have passed, and are as far as before
+  std::vector<int>
+      rests{};  ///< vector switches whose h is zero there; none: they have passed, and are as far as before
 };
 
 /// From here, with the vector switches `near` slipping towards rest; nothing where the equations have no value, or
 /// nothing comes of it in many steps.
-std::optional<FrozenEnd> follow_to_rest(Series& series, const Moment& now, std::span<const int> near,
-                                        double direction);
+std::optional<FrozenEnd> follow_to_rest(Series& series, const Moment& now, std::span<const int> near, double direction);
 
 }  // namespace saltus

@@ -55,10 +55,13 @@ void Lowering::check_vectors() {
       if (!is_part(s)) continue;
       place_ = &place;
       if (rate && differentiate(differentiate(e, s), s).is_number(0)) continue;
-      fail(fmt::format("unit of '{}' does not enter linearly", form_.switches[static_cast<size_t>(
-                                                                   form_.vectors[static_cast<size_t>(
-                                                                       form_.switches[static_cast<size_t>(
-                                                                           s.symbol().index)].vector)].parts[0])].name),
+      fail(fmt::format(
+               "unit of '{}' does not enter linearly",
+               form_
+                   .switches[static_cast<size_t>(
+                       form_.vectors[static_cast<size_t>(form_.switches[static_cast<size_t>(s.symbol().index)].vector)]
+                           .parts[0])]
+                   .name),
            "unit is a direction of a force: it stands in rates, times anything that does not contain it");
     }
   };

@@ -49,8 +49,8 @@ Expr Lowering::lower_node(const Expr& e, std::span<const Expr> a) {
 /// A function of switches alone (two of three relays, a saturated one) has no surface of its own: its values on the
 /// sides of those switches, interpolated.
 std::optional<Expr> Lowering::lower_of_switches(const Expr& e, std::span<const Expr> a) {
-  if (e.op() < Op::sign || e.op() == Op::hold_sign || e.op() == Op::unit || e.op() == Op::components || e.op() == Op::both || e.op() == Op::either ||
-      e.op() == Op::negation || e.op() == Op::select)
+  if (e.op() < Op::sign || e.op() == Op::hold_sign || e.op() == Op::unit || e.op() == Op::components ||
+      e.op() == Op::both || e.op() == Op::either || e.op() == Op::negation || e.op() == Op::select)
     return std::nullopt;
   std::vector<Expr> arguments;
   for (const Expr& argument : a) arguments.push_back(expand(argument));
@@ -157,7 +157,8 @@ Expr Lowering::lower_unit(const Expr& e, std::span<const Expr> a) {
     int first = -1, sign = 0;
     bool fits = left.size() == shapes.size();
     for (size_t i = 0; fits && i < shapes.size(); ++i) {
-      const auto found = std::find_if(left.begin(), left.end(), [&](int part) { return sign_of(shapes[i], part) != 0; });
+      const auto found =
+          std::find_if(left.begin(), left.end(), [&](int part) { return sign_of(shapes[i], part) != 0; });
       fits = found != left.end();
       if (fits && i == 0) first = *found, sign = sign_of(shapes[0], *found);
       if (fits) left.erase(found);
@@ -168,19 +169,20 @@ Expr Lowering::lower_unit(const Expr& e, std::span<const Expr> a) {
            "holding belongs to the vector: give every unit of it the same ratio behind the semicolon");
     return sign > 0 ? sigma_symbol(form_, first) : -sigma_symbol(form_, first);
   }
-  std::string name;
-  for (const Expr& w : written) name += (name.empty() ? "(" : ", ") + print(simplify(w));
-  name += ")";
+  const auto name_from = [&](size_t first) {  // that component before the others
+    std::string name = "(" + print(simplify(written[first]));
+    for (size_t i = 0; i < written.size(); ++i) {
+      if (i != first) name += ", " + print(simplify(written[i]));
+    }
+    return name + ")";
+  };
   VectorSwitch v;
   const int index = static_cast<int>(form_.vectors.size());
   for (size_t i = 0; i < surfaces.size(); ++i) {
     v.parts.push_back(static_cast<int>(form_.switches.size()));
-    Switch& s = add_switch({.name = i == 0 ? name : fmt::format("{}[{}]", name, i + 1),
-                            .surface = surfaces[i],
-                            .vector = index,
-                            .hidden = i > 0},
-                           shapes[i]);
-    s.discrete = s.may_be_zero = false;
+    Switch& s = add_switch({.name = name_from(i), .surface = surfaces[i], .vector = index, .hidden = i > 0}, shapes[i]);
+    s.discrete = false;
+    s.may_be_zero = true;  // its square is not one
     s.hold = hold;
     s.holds = i == 0 && !hold.is_number(1);
     s.hold_place = *place_;

@@ -114,7 +114,7 @@ struct Switch {
   std::string name;  ///< the surface as first written
   Expr surface;      ///< h; depends on no switch but those earlier in Form::order
   Expr hold = 1.0;   ///< static over dynamic ratio s: on h = 0 it stays while |sigma| <= s
-  int vector = -1;           ///< it is a component of this vector switch (Form::vectors)
+  int vector = -1;   ///< it is a component of this vector switch (Form::vectors)
   bool holds = false;
   Place hold_place{};        ///< of the formula that says so
   bool selects = false;      ///< it chooses between formulas, so the formula not chosen must not be evaluated
@@ -168,8 +168,8 @@ struct Form {
   std::vector<Switch> switches;  ///< the visible ones first
   int visible = 0;               ///< how many of them have a letter in modes
   std::vector<VectorSwitch> vectors{};
-  std::vector<int> order;        ///< switches such that each surface depends on earlier ones only
-  std::vector<Gap> gaps;         ///< one per constraint
+  std::vector<int> order;  ///< switches such that each surface depends on earlier ones only
+  std::vector<Gap> gaps;   ///< one per constraint
   std::vector<Counter> counters;
   int counter_values = 0;  ///< numbers that all counters have together
   std::vector<LoweredJump> jumps;

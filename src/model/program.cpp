@@ -68,7 +68,8 @@ class Specialisation {
       Rebuild rebuild(put);
       lengths_.emplace_back(v.parts[0], length_of(form, v, rebuild));
       for (const int part : v.parts)
-        directions_.emplace_back(part, rebuild(form.switches[static_cast<size_t>(part)].surface) / lengths_.back().second);
+        directions_.emplace_back(part,
+                                 rebuild(form.switches[static_cast<size_t>(part)].surface) / lengths_.back().second);
     }
     for (const auto& [part, direction] : directions_) fixed_.emplace(sigma_symbol(form, part), direction);
     put_.emplace(put);

@@ -1,6 +1,7 @@
 // Unit vectors that may be anything in a ball where their argument stays zero: Coulomb's disc.
 //
-//   y = w - A s,     s_k = pi_k(s_k + gamma_k y_k)   for each block k         pi_k: projection on the ball of radius b_k
+//   y = w - A s,     s_k = pi_k(s_k + gamma_k y_k)   for each block k         pi_k: projection on the ball of radius
+//   b_k
 //
 // so that y_k = 0 with |s_k| <= b_k, or y_k = rho_k s_k with rho_k > 0 and |s_k| = b_k. Sweeps of Gauss-Seidel, each
 // block exactly, then semismooth Newton steps. docs/method/vector_friction.md

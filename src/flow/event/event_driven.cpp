@@ -82,7 +82,8 @@ class EventEngine {
     longest_natural_ = rest_scale_ = 0;
     balanced_at_ = std::nan("");
     after_event_ = true;
-    may_be_ordinary_ = options.legs && direction_ > 0 && program_.vectors() == 0 && events_.jumps_are_plain() && !options.stiff && !clusters_;
+    may_be_ordinary_ = options.legs && direction_ > 0 && program_.vectors() == 0 && events_.jumps_are_plain() &&
+                       !options.stiff && !clusters_;
     ticks_ = std::isfinite(events_.jumps().next_tick());
     horizon_ = std::abs(options.until - options.from);
     longest_leg_ = 1000 * recorder_.shortest_interval();
@@ -173,7 +174,9 @@ class EventEngine {
     const double short_step = std::max(short_of_run * measure(longest_natural_), short_of_longest * longest_natural_);
     short_steps_ = length < short_step ? short_steps_ + 1 : 0;
     const bool creeps = short_steps_ > 0 && short_steps_ % few_blind_steps == 0;
-    if (program_.vectors() == 0 && determinants_.empty() && (creeps || blind_steps_ > few_blind_steps) && come_to_rest()) return;
+    if (program_.vectors() == 0 && determinants_.empty() && (creeps || blind_steps_ > few_blind_steps) &&
+        come_to_rest())
+      return;
     if (!first && length < std::min(natural, longest)) smooth_.note_cut(length);
     if (blind_steps_ > most_blind_steps) return stall(length);
     if (!determinants_.empty()) {
@@ -190,7 +193,8 @@ class EventEngine {
     return advance(first, natural, watched);
   }
 
-  // ---- vector switches near rest --------------------------------------------------------------------------------------
+  // ---- vector switches near rest
+  // --------------------------------------------------------------------------------------
 
   /// Vector switches that will be at rest in no time, or pass it as nearly, go there with frozen forces. The series are
   /// those of now.
@@ -349,7 +353,7 @@ class EventEngine {
   /// The series carry less than time can see: along the tangent out of a singularity (a square root at zero), or into
   /// what is about to happen.
   void rough_step(double carried, std::span<const WatchedSeries> watched) {
-    if (come_to_rest()) return;
+    if (program_.vectors() == 0 && come_to_rest()) return;
     const double unit = eps * std::abs(now_.t());
     if (smooth_.analytic_order() >= 1) {
       const double rough = smooth_.tangent_length(now_, longest_step(), direction_);

@@ -90,8 +90,7 @@ void Watches::watch_vector(int lead, char letter, const Smooth& smooth) {
   }
   const bool at_bound = room[0] < bound_margin;  // it comes from there, inward or along it
   if (at_bound) room[0] = 0;
-  watches_.push_back(
-      {.guard = {GuardKind::sigma, lead, 1}, .c = room.data(), .known = at_bound ? 1 : 0, .sign = 1});
+  watches_.push_back({.guard = {GuardKind::sigma, lead, 1}, .c = room.data(), .known = at_bound ? 1 : 0, .sign = 1});
 }
 
 std::span<const WatchedSeries> Watches::series(const Smooth& smooth) {
