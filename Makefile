@@ -3,7 +3,7 @@ JOBS := $(shell nproc)
 BUILD := build/release
 SALTUS := $(BUILD)/saltus
 
-.PHONY: help program edit native fast python demo test bench asan tsan fuzz clean
+.PHONY: help program edit native fast python demo test test-slow site deb archive bench asan tsan fuzz clean
 
 help:
 	@echo "make demo     build, run the friction model and draw it"
@@ -11,6 +11,9 @@ help:
 	@echo "make fast     build the program a second time, by what it was seen to do: a tenth to a seventh faster"
 	@echo "make python   build the Python package: build/python"
 	@echo "make test     build, and run all tests"
+	@echo "make test-slow  the tests that take minutes: installing from a clean copy, packages"
+	@echo "make site     the documentation as pages with a search box: build/site/index.html"
+	@echo "make deb      Debian packages: build/deb/packages; make archive: a .tar.gz that runs from any place"
 	@echo "make bench    build, and run the benchmarks"
 	@echo "make edit     build the program quickly, in small batches, for those who change it: build/edit/saltus"
 	@echo "make asan     build with sanitizers, and run all tests"
@@ -66,6 +69,28 @@ test:
 	@cmake --preset release -DSALTUS_TESTS=ON -DSALTUS_PYTHON=ON $(if $(wildcard $(BUILD)/build.ninja),> $(BUILD)/configure.log)
 	@cmake --build --preset release -j $(JOBS)
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+
+# Debian packages in build/deb/packages, and an archive of the program that runs from any place.
+deb:
+	@cmake/packages packages.txt build native ranks python
+	@cmake --preset release -B build/deb -DCMAKE_INSTALL_PREFIX=/usr -DSALTUS_DEBIAN=ON -DSALTUS_PYTHON=ON -DSALTUS_TESTS=OFF \
+	  -Dsite=lib/python3/dist-packages > /dev/null
+	@cmake --build build/deb -j $(JOBS)
+	@cd build/deb && cpack -G DEB
+
+archive:
+	@cmake/packages packages.txt build
+	@cmake --preset release -B build/archive -DSALTUS_PORTABLE=ON -DSALTUS_TESTS=OFF > /dev/null
+	@cmake --build build/archive -j $(JOBS) --target saltus_cli
+	@cd build/archive && cpack -G TGZ
+
+# The documentation with search, gallery and API: build/site/index.html.
+site:
+	@python3 scripts/site/build.py . build/site
+
+# What takes minutes: installations from a clean copy, in the group `slow`.
+test-slow:
+	@cd $(BUILD) && ctest -C Slow -L slow --output-on-failure
 
 bench:
 	@cmake/packages packages.txt build native bench

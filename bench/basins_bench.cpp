@@ -11,7 +11,7 @@ namespace {
 void find(benchmark::State& state, std::size_t n, const BasinsOptions& options) {
   const Model model = load_model({"buck", {{"Vin", "13.4"}}, {}});
   const Program program(model);
-  const SectionMap map{.program = program, .run = run_options(SolveOptions{}, model, 1e12)};
+  const SectionMap map{.program = program, .run = run_options(Solve{}, model, 1e12)};
   const Mesh mesh({uniform_axis(0, 0.4, 0.7, n), uniform_axis(1, 11.5, 12.3, n)});
   for (auto _ : state) {
     const Basins basins = find_basins(map, mesh, options);

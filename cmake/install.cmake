@@ -1,6 +1,7 @@
 # Where things are installed. Components: program, library, development, python. What was not built is left out, so that
 # `cmake --install` works after any command of the Makefile.
 include(GNUInstallDirs)
+option(SALTUS_DEBIAN "Files as Debian's policy wants them: for make deb" OFF)
 
 # The install rules of a folder that follow are for those who have built this target.
 macro(if_built target)

@@ -54,15 +54,19 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/gallery_data.cpp
 target_sources(saltus_ask PRIVATE ${CMAKE_BINARY_DIR}/gallery_data.cpp)
 find_library(SLEEF sleef REQUIRED)
 target_link_libraries(saltus_code PRIVATE ${SLEEF})
-# The files that are compiled for wider registers; the machine is asked before they are used.
+# The files that are compiled for longer registers; the machine is asked before they are used (base/simd.hpp).
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(avx2 -mavx2)
+  set(fma -mfma)
+endif()
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/jet_fours.cpp PROPERTIES
-  COMPILE_OPTIONS "-mavx2" SKIP_PRECOMPILE_HEADERS ON)
+  COMPILE_OPTIONS "${avx2}" SKIP_PRECOMPILE_HEADERS ON)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/columns_wide.cpp PROPERTIES
-  COMPILE_OPTIONS "-mavx2" SKIP_PRECOMPILE_HEADERS ON)
+  COMPILE_OPTIONS "${avx2}" SKIP_PRECOMPILE_HEADERS ON)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/jet_lanes.cpp PROPERTIES
-  COMPILE_OPTIONS "-mavx2;-mfma" SKIP_PRECOMPILE_HEADERS ON)
+  COMPILE_OPTIONS "${avx2};${fma}" SKIP_PRECOMPILE_HEADERS ON)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/solve/one_box_wide.cpp PROPERTIES
-  COMPILE_OPTIONS "-mavx2;-mfma;-ffp-contract=fast" SKIP_PRECOMPILE_HEADERS ON)
+  COMPILE_OPTIONS "${avx2};${fma};-ffp-contract=fast" SKIP_PRECOMPILE_HEADERS ON)
 
 # Rooms whose time is spent elsewhere: more optimisation takes half of their compiling and gains nothing.
 if(CMAKE_BUILD_TYPE STREQUAL Release AND SALTUS_OPTIMISE STREQUAL "-O3")

@@ -28,5 +28,6 @@ std::span<const Asset> assets() {
 
 }  // namespace saltus
 ")
-set_source_files_properties(${CMAKE_BINARY_DIR}/web_data.cpp PROPERTIES OBJECT_DEPENDS "${web_files}")
+set_source_files_properties(${CMAKE_BINARY_DIR}/web_data.cpp PROPERTIES OBJECT_DEPENDS "${web_files}"
+  SKIP_UNITY_BUILD_INCLUSION ON)  # in a batch it would not be compiled anew where a page changes
 target_sources(saltus_studio PRIVATE ${CMAKE_BINARY_DIR}/web_data.cpp)

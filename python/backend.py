@@ -5,6 +5,7 @@ import base64
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -99,7 +100,7 @@ def compile_program():
     prefixes = os.pathsep.join([sys.prefix, os.environ.get("CMAKE_PREFIX_PATH", "")]).strip(os.pathsep)
     subprocess.run(["cmake", "-S", SOURCE, "-B", build, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DSALTUS_PYTHON=ON",
                     "-DSALTUS_PORTABLE=ON", "-DSALTUS_TESTS=OFF", f"-DPython3_EXECUTABLE={sys.executable}",
-                    f"-DCMAKE_INCLUDE_PATH={';'.join(include_folders())}"],
+                    f"-DCMAKE_INCLUDE_PATH={';'.join(include_folders())}", *shlex.split(os.environ.get("CMAKE_ARGS", ""))],
                    check=True, env={**os.environ, "CMAKE_PREFIX_PATH": prefixes})
     subprocess.run(["cmake", "--build", build, "--target", "saltus_python", "saltus_cli", "-j", jobs], check=True)
     return build

@@ -196,12 +196,51 @@ export function setEnd(until, drag) {
   tell('values', { drag });
 }
 
-for (const id of ['from', 'until', 'tolerance', 'engine', 'flow']) {
-  element(id).addEventListener('change', () => {
-    const text = element(id).value.trim(), wrong = id === 'tolerance' && text !== '' && !(Number(text) > 0);
-    element(id).classList.toggle('wrong', wrong);
-    if (wrong) { toast(`tolerance ${text}: give a number such as 1e-10`); return; }
-    /** @type {any} */ (state.solve)[id] = text;
-    tell('values', { drag: false });
-  });
+// ---- how to compute: a control for every option that the program describes ---------------------------------------------
+
+/** So many at once; the others are folded away. */
+const FIRST = 4;
+
+/** @param {any} o */
+function optionControl(o) {
+  const without = String(state.model.run[o.name] ?? o.fallback), title = o.sentence, id = o.name;
+  if (o.kind === 'flag') return make('input', { type: 'checkbox', id, title });
+  if (o.kind !== 'word') return make('input', { type: 'text', id, title, spellcheck: false, autocomplete: 'off', placeholder: without || o.type });
+  const others = o.words.filter((/** @type {string} */ word) => word !== without);
+  return make('select', { id, title }, make('option', { value: '' }, without),
+    ...others.map((/** @type {string} */ word) => make('option', { value: word }, word)));
 }
+
+/** @param {any} o @param {any} control */
+function takeOption(o, control) {
+  const value = o.kind === 'flag' ? control.checked : control.value.trim();
+  control.classList.remove('wrong');
+  if (value) state.solve[o.name] = value;
+  else delete state.solve[o.name];
+  tell('values', { drag: false });
+}
+
+/** After a model was opened or edited. */
+export function makeOptions() {
+  const rows = state.model.options.map((/** @type {any} */ o) => {
+    const control = optionControl(o);
+    control.addEventListener('change', () => takeOption(o, control));
+    return make('label', { title: o.sentence }, o.name, control);
+  });
+  element('solve').replaceChildren(...rows.slice(0, FIRST));
+  element('more').querySelector('.options').replaceChildren(...rows.slice(FIRST));
+  showOptions();
+}
+
+/** What was given, in the controls. */
+export function showOptions() {
+  for (const o of state.model.options) {
+    if (o.kind === 'flag') element(o.name).checked = Boolean(state.solve[o.name]);
+    else element(o.name).value = state.solve[o.name] ?? '';
+  }
+}
+
+on('refused', (/** @type {any} */ error) => {
+  for (const o of state.model.options) element(o.name).classList.toggle('wrong', error.message.startsWith(`${o.name} `));
+});
+on('run', () => { for (const o of state.model.options) element(o.name).classList.remove('wrong'); });

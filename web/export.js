@@ -5,7 +5,7 @@ import { equations } from './latex.js';
 import { ink } from './plot.js';
 import * as plane from './plane.js';
 import * as series from './series.js';
-import { settings, state, toast } from './state.js';
+import { givenOptions, readSettings, state, toast } from './state.js';
 import { SvgContext } from './svg.js';
 
 /** @param {string} word */
@@ -18,12 +18,13 @@ export function commandLine(command = 'run', more = []) {
   for (const [name, value] of Object.entries(state.p)) words.push('-p', `${name}=${value}`);
   for (const [name, value] of Object.entries(state.x)) words.push('-x', `${name}=${value}`);
   words.push(...more);
-  const { from, until, tolerance, engine, flow } = settings();
-  if (from) words.push('--from', from);
-  if (until && (command === 'run' || command === 'orbit' || command === 'follow')) words.push('--until', until);
-  if (tolerance) words.push('--tolerance', String(tolerance));
-  if (engine) words.push('--engine', engine);
-  if (flow) words.push('--flow', flow);
+  const counted = command === 'section' || command === 'sweep' || command === 'basins';  // points end these, no time
+  for (const o of givenOptions(command)) {
+    if (counted && o.name === 'until') continue;
+    const text = state.solve[o.name];
+    if (o.kind === 'settings') for (const [name, value] of Object.entries(readSettings(text))) words.push(o.flag, `${name}=${value}`);
+    else words.push(o.flag, ...(o.kind === 'flag' ? [] : [text]));
+  }
   return words.map(quoted).join(' ');
 }
 

@@ -1,6 +1,7 @@
 // @ts-check
 // What the three views of long computations share: a form, Go and Stop, a bar, a canvas with a frame to click and zoom.
 
+import { showOptions } from './controls.js';
 import { Frame, ink, packing, prepare, short } from './plot.js';
 import { dark, element, make, on, settings, state, tell, toast } from './state.js';
 
@@ -83,7 +84,7 @@ export class JobView {
     this.halt.disabled = false;
     this.word.textContent = '';
     this.bar.value = 0;
-    this.id = this.link.ask({ ...settings(), until: undefined, ...message }, (answer) => this.take(answer));
+    this.id = this.link.ask({ ...settings(message.do === 'branch' ? 'follow' : message.do), until: undefined, ...message }, (answer) => this.take(answer));
     this.schedule();
   }
 
@@ -188,8 +189,7 @@ export function showRun(p, x) {
 /** One period of an orbit in Run, or the stay at a point of rest. @param {[string, number][]} p @param {number[]} at @param {number} t @param {number} period */
 export function showPeriod(p, at, t, period) {
   Object.assign(state.solve, { from: String(t), ...(period > 0 ? { until: String(t + period) } : {}) });
-  element('from').value = state.solve.from;
-  element('until').value = state.solve.until;
+  showOptions();
   showRun(p, stateNames().map((/** @type {string} */ name, /** @type {number} */ i) => [name, at[i]]));
 }
 

@@ -190,7 +190,7 @@ export class SectionView extends JobView {
     this.wanted = null;
     this.flying = performance.now();
     let fresh = true;
-    this.id = this.link.ask({ ...settings(), until: undefined, ...this.message(), level: undefined, through, points: Math.min(FEW, Number(this.points.value)) }, (answer) => {
+    this.id = this.link.ask({ ...settings('section'), until: undefined, ...this.message(), level: undefined, through, points: Math.min(FEW, Number(this.points.value)) }, (answer) => {
       if (answer.kind === 'points') {
         if (fresh) this.clear();
         fresh = false;

@@ -18,7 +18,8 @@ export const state = {
   p: byName(),
   /** @type {Record<string, string>} */
   x: byName(),
-  solve: { from: '', until: '', tolerance: '', engine: '', flow: 'auto' },
+  /** Options of how to compute that were given, name -> text, or true. @type {Record<string, any>} */
+  solve: byName(),
   /** The last run. @type {any} */
   run: null,
   /** Time cursors; the second one is for differences. */
@@ -42,16 +43,22 @@ export function tell(what, detail) {
   for (const listener of listeners.get(what) ?? []) listener(detail);
 }
 
-/** What every request that computes has. */
-export function settings() {
+/** The options of how to compute that were given and that a command takes. @param {string} command @returns {any[]} */
+export function givenOptions(command) {
+  return state.model.options.filter((/** @type {any} */ o) => state.solve[o.name] && o.commands.includes(command));
+}
+
+/** "v=+1, N=0" by names. @param {string} text */
+export function readSettings(text) {
+  const pairs = text.split(',').map((part) => part.split('=').map((side) => side.trim()));
+  return Object.fromEntries(pairs.map(([name, ...value]) => [name, value.join('=')]));
+}
+
+/** What every request that computes has. @param {string} [command] */
+export function settings(command = 'run') {
   /** @type {any} */
   const message = { p: state.p, x: state.x };
-  const { from, until, tolerance, engine, flow } = state.solve;
-  if (from) message.from = from;
-  if (until) message.until = until;
-  if (Number(tolerance) > 0) message.tolerance = Number(tolerance);
-  if (engine) message.engine = engine;
-  if (flow !== 'auto') message.flow = flow;
+  for (const o of givenOptions(command)) message[o.name] = o.kind === 'settings' ? readSettings(state.solve[o.name]) : state.solve[o.name];
   return message;
 }
 

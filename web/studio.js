@@ -47,14 +47,8 @@ function onModel(answer) {
   if (answer.kind === 'error') { showMistake(answer.error); toast(answer.error.report); return; }
   Object.assign(state, { model: answer, call: answer.call, file: answer.file, text: answer.text, opened: answer.text, p: byName(), x: byName(), run: null, cursor: 0, second: NaN });
   state.axes = { x: '', y: '' };
-  state.solve = { from: '', until: answer.run.until ?? '', tolerance: '', engine: '', flow: 'auto' };
-  element('from').value = '';
-  element('from').placeholder = answer.run.from ?? '0';
-  element('until').value = state.solve.until;
-  element('tolerance').value = '';
-  element('tolerance').placeholder = String(answer.run.tolerance ?? '1e-10');
-  element('engine').value = '';
-  element('flow').value = 'auto';
+  state.solve = byName();
+  controls.makeOptions();
   fillGallery(answer);
   setText(answer.text);
   series.reset();
@@ -97,8 +91,9 @@ on('text', () => {
       return;
     }
     showMistake(null);
-    const gallery = state.model.gallery;
-    takeModel({ ...answer, gallery });
+    const { gallery, options } = state.model;
+    takeModel({ ...answer, gallery, options });
+    controls.makeOptions();
     runner.request(false);
     tell('edited');
   });

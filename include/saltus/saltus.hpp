@@ -4,7 +4,7 @@
 //     ask           RunQuestion -> RunAnswer, SectionQuestion -> SectionAnswer, SweepQuestion -> SweepAnswer,
 //                   BasinsQuestion -> BasinsAnswer, ExponentsQuestion -> Exponents, OrbitQuestion -> OrbitAnswer,
 //                   EquilibriumQuestion -> EquilibriumAnswer, FollowQuestion -> FollowAnswer,
-//                   PhaseQuestion -> PhaseAnswer
+//                   PhaseQuestion -> PhaseAnswer, ResponseQuestion -> ResponseAnswer
 //     rates         of the states, at many points
 //     Observer      who watches: progress, pieces, events, points of branches, a stop token
 //     Error         wrong input: what, where, and what to do; the fate of a run is a value instead (Trajectory::end)
@@ -17,6 +17,7 @@
 #include "ask/orbit.hpp"
 #include "ask/phase.hpp"
 #include "ask/rates.hpp"
+#include "ask/response.hpp"
 #include "ask/run.hpp"
 #include "ask/section.hpp"
 #include "base/error.hpp"

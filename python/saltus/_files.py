@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Union
 
 from . import _core
 from ._errors import FileError, usage
-from ._options import sampling, sensitivity_names, solve_dict, state_vector
+from ._options import measure_texts, sampling, sensitivity_names, solve_dict, state_vector, window_text
 
 if TYPE_CHECKING:
     from ._trajectory import Trajectory
@@ -58,7 +58,8 @@ def record(path: "Trajectory") -> str:
     sample = sampling(given.get("sample"))
     name = re.sub(r"[^A-Za-z0-9_]+", "_", model.name).strip("_").lower() or "model"
     return _core.run_record(model._system, name, solve_dict(given), start, sample if isinstance(sample, str) else "smooth",
-                            sensitivity_names(given.get("sensitivity")))
+                            sensitivity_names(given.get("sensitivity")), measure_texts(given.get("measure")),
+                            window_text(given.get("window")))
 
 
 def _write(file: Path, text: str) -> None:

@@ -19,9 +19,9 @@ from . import _core
 from ._errors import Interrupted, usage
 from ._many import Basins, Exponents, Sweep
 from ._orbits import Branch, Equilibrium, Orbit, SpecialPoint
-from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, finish_progress, formula, keywords, mapping, number, once,
+from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, finish_progress, formula, keywords, mapping, measure_texts, number, once,
                        path_text, per_state, plain_text, progress_function, range_values, sampling, sensitivity_names, several_starts, solve_dict,
-                       sort_keywords, state_vector, texts, whole)
+                       sort_keywords, state_vector, takes_solve, texts, whole, window_text)
 from ._trajectory import Floats, Section, Trajectory, end_of
 
 Progress = Union[bool, Callable[[float], Any], None]
@@ -232,31 +232,21 @@ class Model:
 
     # ---- questions ---------------------------------------------------------------------------------------------------
 
-    def run(self, until: Optional[Value] = None, *, start: Any = None, from_: Optional[Value] = None,
-            tolerance: Optional[float] = None, engine: Optional[str] = None, dt: Optional[float] = None,
-            adaptive: Optional[bool] = None, theta: Optional[float] = None, flow: Optional[str] = None,
-            leave: Optional[Mapping[str, Any]] = None, attract: Optional[float] = None, zeno: Optional[str] = None,
-            native: Optional[str] = None,
-            dense: Optional[bool] = None, sample: Any = None, max_events: Optional[int] = None,
+    @takes_solve("run")
+    def run(self, until: Optional[Value] = None, *, start: Any = None, dense: Optional[bool] = None,
+            sample: Any = None, max_events: Optional[int] = None,
+            measure: Union[str, Sequence[str], None] = None, window: Union[str, tuple[Value, Value], None] = None,
             sensitivity: Union[bool, Sequence[str], None] = None, progress: Progress = None, stop: Any = None,
-            values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
-            **more: Value) -> Trajectory:
+            values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None, **more: Any) -> Trajectory:
         """One trajectory.
 
-        until        end time, a number or a formula in parameters; below `from_` runs backward (the model's)
+        until        end time, a number or a formula in parameters (the model's)
         start        a state: mapping, sequence, or a Trajectory to go on from its end, time included (the model's)
-        from_        start time (the model's, or 0)
-        tolerance    local error per step, 1e-15 to 0.1 (1e-10)
-        engine       "event" or "step" ("event")
-        dt, theta    of the engine "step": fixed step (adaptive), 0.5 accurate to 1 backward Euler (0.5)
-        flow         of the engine "event": "taylor", "stiff", or "auto": stiff where it is ("auto")
-        leave        {"v": +1}: the side to leave a surface to where several are possible
-        attract      hold slid surfaces by the term -C h grad h instead of projection
-        zeno         where events accumulate: "complete" or "stop" ("complete")
-        native       machine code: "auto" (in long runs), "on" or "off"; the results are the same ("auto")
         dense        keep the dense output, for `path(t)` (True)
         sample       rows: "smooth", "steps", an interval, or an array of times ("smooth")
         max_events   the run ends there
+        measure      "mean(P)", or a list: mean, rms, pp, min, max of a name or formula, above(x, 0.5); see `.measures`
+        window       (0.8, 1) or "0.8:1": rows, events and measures of this stretch of time alone
         sensitivity  derivatives of the end: True, or the names of parameters
         progress     True: a bar on stderr; or a function of how much is done (0 to 1) that may return False to stop
         stop         a threading.Event that stops the run
@@ -265,7 +255,7 @@ class Model:
 
         Never raises for what the system does: see `.end`.
         """
-        named = keywords(locals())
+        named = keywords(locals(), Model.run)
         given, settings = sort_keywords(self._names, named, values, options, more, "run")
         model = self._with(settings, "run")
         if isinstance(given.get("start"), Trajectory):
@@ -276,30 +266,25 @@ class Model:
         start_state = state_vector(given.get("start"), model.states, model.initial)
         answer = self._wait(given, lambda watch, halt: _core.run(
             model._system, solve_dict(given), start_state, sampling(given.get("sample")), True, given.get("dense", True),
-            given.get("max_events"), names, watch, halt))
+            given.get("max_events"), names, measure_texts(given.get("measure")), window_text(given.get("window")), watch, halt))
         kept = {k: v for k, v in given.items() if k not in ("progress", "stop")}
         path = Trajectory(model, answer, kept)
         if answer["interrupted"]:
             raise Interrupted(path)
         return path
 
-    def section(self, count: int = 1000, *, section: Optional[str] = None, skip: int = 0, level: Optional[Value] = None,
-                until: Optional[Value] = None, start: Any = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
-                engine: Optional[str] = None, dt: Optional[float] = None, adaptive: Optional[bool] = None,
-                theta: Optional[float] = None, flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None,
-                attract: Optional[float] = None, zeno: Optional[str] = None,
-                native: Optional[str] = None, progress: Progress = None,
-                stop: Any = None, values: Optional[Mapping[str, Value]] = None,
-                options: Optional[Mapping[str, Any]] = None, **more: Value) -> Section:
+    @takes_solve("section")
+    def section(self, count: int = 1000, *, section: Optional[str] = None, skip: int = 0,
+                level: Optional[Value] = None, start: Any = None, progress: Progress = None, stop: Any = None,
+                values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None, **more: Any) -> Section:
         """Points of a Poincaré or stroboscopic map.
 
         count    points wanted
         section  its name (the only one)
         skip     points left out before them
         level    of a section `on` a formula: met where that has this value (0)
-        until    an upper limit; the other options are those of `run`
         """
-        named = keywords(locals(), "count", "skip")
+        named = keywords(locals(), Model.section, "count", "skip")
         given, settings = sort_keywords(self._names, named, values, options, more, "section")
         model = self._with(settings, "section")
         start_state = state_vector(given.get("start"), model.states, model.initial)
@@ -311,18 +296,13 @@ class Model:
             raise Interrupted(points)
         return points
 
+    @takes_solve("sweep")
     def sweep(self, vary: Mapping[str, Any], *, count: Optional[int] = None, skip: Optional[int] = None,
               settle: Optional[int] = None, longest: Optional[int] = None, start: Any = None,
               starts: Optional[int] = None, box: Optional[Mapping[str, tuple[float, float]]] = None,
               continue_: Optional[str] = None, exponent: Optional[bool] = None, near: Any = None,
-              section: Optional[str] = None, seed: Optional[int] = None, threads: Optional[int] = None,
-              until: Optional[Value] = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
-              engine: Optional[str] = None, dt: Optional[float] = None, adaptive: Optional[bool] = None,
-              theta: Optional[float] = None, flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None,
-              attract: Optional[float] = None, zeno: Optional[str] = None,
-              native: Optional[str] = None, progress: Progress = None, stop: Any = None,
-              values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
-              **more: Value) -> Sweep:
+              section: Optional[str] = None, seed: Optional[int] = None, progress: Progress = None, stop: Any = None,
+              values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None, **more: Any) -> Sweep:
         """Attractors against one parameter, or periods against two.
 
         vary       {"omega": np.linspace(.15, 2, 400)} or {"1/omega": (0.3, 7, 200)}, a formula of one parameter and
@@ -336,9 +316,8 @@ class Model:
         continue_  start where the run of the value before ended: "up", "down", "both"
         exponent   the largest Lyapunov exponent of each run as well
         near       how near points of one phase are: a number, or {"v": 1e-4} (a millionth)
-        threads    (all cores); the other options are those of `run`, `until` is an upper limit
         """
-        named = keywords(locals(), "vary")
+        named = keywords(locals(), Model.sweep, "vary")
         given, settings = sort_keywords(self._names, named, values, options, more, "sweep")
         model = self._with(settings, "sweep")
         axes = [(name, range_values(name, wanted)) for name, wanted in mapping(vary, "vary").items()]
@@ -363,17 +342,12 @@ class Model:
             raise Interrupted(result)
         return result
 
+    @takes_solve("basins")
     def basins(self, axes: Mapping[str, Any], *, method: Optional[str] = None, join: Optional[str] = None,
                refine: Optional[bool] = None, section: Optional[str] = None, period: Optional[int] = None,
                random: Optional[int] = None, seed: Optional[int] = None, points: Optional[int] = None,
-               longest: Optional[int] = None, near: Any = None, threads: Optional[int] = None,
-               until: Optional[Value] = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
-               engine: Optional[str] = None, dt: Optional[float] = None, adaptive: Optional[bool] = None,
-               theta: Optional[float] = None, flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None,
-               attract: Optional[float] = None, zeno: Optional[str] = None,
-               native: Optional[str] = None, progress: Progress = None, stop: Any = None,
-               values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
-               **more: Value) -> Basins:
+               longest: Optional[int] = None, near: Any = None, progress: Progress = None, stop: Any = None,
+               values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None, **more: Any) -> Basins:
         """Which initial states go to which attractor.
 
         axes       {"u": (0, 5, 400), "v": (-5, 5, 400)}: from, to, cells; or the edges of the cells as an array
@@ -384,9 +358,8 @@ class Model:
         random     so many random points instead of a grid, by `seed`
         points     of a direct run at most (5000); `longest` period looked for (64)
         near       how near points of one phase are: a number, or {"v": 1e-4}
-        threads    (all cores); the other options are those of `run`, `until` is an upper limit
         """
-        named = keywords(locals(), "axes")
+        named = keywords(locals(), Model.basins, "axes")
         given, settings = sort_keywords(self._names, named, values, options, more, "basins")
         model = self._with(settings, "basins")
         edges = {name: cell_edges(name, wanted, model.states, "random" in given)
@@ -415,19 +388,15 @@ class Model:
             raise Interrupted(result)
         return result
 
-    def exponents(self, until: Optional[Value] = None, *, start: Any = None, from_: Optional[Value] = None,
-                  tolerance: Optional[float] = None, flow: Optional[str] = None,
-                  leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None,
-                  native: Optional[str] = None, progress: Progress = None, stop: Any = None,
-                  values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
-                  **more: Value) -> Exponents:
+    @takes_solve("exponents")
+    def exponents(self, until: Optional[Value] = None, *, start: Any = None, progress: Progress = None,
+                  stop: Any = None, values: Optional[Mapping[str, Value]] = None,
+                  options: Optional[Mapping[str, Any]] = None, **more: Any) -> Exponents:
         """All Lyapunov exponents of one run, exactly differentiated through every event.
 
         until   how long; without it until the errors are small. The first tenth is transient.
-
-        The other options are those of `run` that belong to the event-driven engine.
         """
-        named = keywords(locals())
+        named = keywords(locals(), Model.exponents)
         given, settings = sort_keywords(self._names, named, values, options, more, "exponents")
         model = self._with(settings, "exponents")
         start_state = state_vector(given.get("start"), model.states, model.initial)
@@ -439,13 +408,12 @@ class Model:
             raise Interrupted(result)
         return result
 
+    @takes_solve("orbit", without=("threads",))
     def orbit(self, *, section: Optional[str] = None, guess: Optional[bool] = None, period: Optional[int] = None,
               time: Optional[Value] = None, backward: Optional[bool] = None,
-              modulo: Optional[Mapping[str, Value]] = None, start: Any = None, until: Optional[Value] = None,
-              from_: Optional[Value] = None, tolerance: Optional[float] = None, flow: Optional[str] = None,
-              leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None, native: Optional[str] = None,
-              progress: Progress = None, stop: Any = None, values: Optional[Mapping[str, Value]] = None,
-              options: Optional[Mapping[str, Any]] = None, **more: Value) -> Orbit:
+              modulo: Optional[Mapping[str, Value]] = None, start: Any = None, progress: Progress = None,
+              stop: Any = None, values: Optional[Mapping[str, Value]] = None,
+              options: Optional[Mapping[str, Any]] = None, **more: Any) -> Orbit:
         """A periodic orbit: the one on which the run from the initial values settles, or one near a guess.
 
         section   which section, if there are several
@@ -454,11 +422,11 @@ class Model:
         time      or, with a guess, after about this time
         backward  settle and close backward in time: unstable orbits
         modulo    {"th": "2*pi"}: a state that may grow by multiples of a number
-        start     a state (the model's); the other options are those of `run`
+        start     a state (the model's)
 
         Never raises where there is none: see `.found` and `.message`.
         """
-        named = keywords(locals())
+        named = keywords(locals(), Model.orbit)
         given, settings = sort_keywords(self._names, named, values, options, more, "orbit")
         model = self._with(settings, "orbit")
         start_state = state_vector(given.get("start"), model.states, model.initial)
@@ -469,20 +437,18 @@ class Model:
             raise Interrupted(result)
         return result
 
+    @takes_solve("orbit")
     def orbits(self, starts: int, box: Mapping[str, tuple[float, float]], *, seed: Optional[int] = None,
-               threads: Optional[int] = None, section: Optional[str] = None, guess: Optional[bool] = None, period: Optional[int] = None,
+               section: Optional[str] = None, guess: Optional[bool] = None, period: Optional[int] = None,
                time: Optional[Value] = None, backward: Optional[bool] = None,
-               modulo: Optional[Mapping[str, Value]] = None, until: Optional[Value] = None,
-               from_: Optional[Value] = None, tolerance: Optional[float] = None, flow: Optional[str] = None,
-               leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None, native: Optional[str] = None,
-               progress: Progress = None, stop: Any = None, values: Optional[Mapping[str, Value]] = None,
-               options: Optional[Mapping[str, Any]] = None, **more: Value) -> list[Orbit]:
+               modulo: Optional[Mapping[str, Value]] = None, progress: Progress = None, stop: Any = None,
+               values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None, **more: Any) -> list[Orbit]:
         """The distinct orbits, stable or not, near random starts in a box, by their period.
 
         starts  how many, in `box` {"y": (-2, 2), ...}, by `seed`
-        threads (all cores); the other options are those of `orbit`
+        The other options are those of `orbit`.
         """
-        named = keywords(locals(), "starts", "box")
+        named = keywords(locals(), Model.orbits, "starts", "box")
         given, settings = sort_keywords(self._names, named, values, options, more, "orbits")
         model = self._with(settings, "orbits")
         where = box_of(mapping(box, "box"), model.states)
@@ -497,18 +463,16 @@ class Model:
             raise Interrupted(result)
         return result
 
-    def equilibrium(self, *, start: Any = None, until: Optional[Value] = None, from_: Optional[Value] = None,
-                    tolerance: Optional[float] = None, flow: Optional[str] = None,
-                    leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None, native: Optional[str] = None,
-              progress: Progress = None,
-                    stop: Any = None, values: Optional[Mapping[str, Value]] = None,
-                    options: Optional[Mapping[str, Any]] = None, **more: Value) -> Equilibrium:
+    @takes_solve("orbit", without=("threads",))
+    def equilibrium(self, *, start: Any = None, progress: Progress = None, stop: Any = None,
+                    values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
+                    **more: Any) -> Equilibrium:
         """A point where the system rests: in the mode of the initial values, in neighbouring and sliding ones, or at the
         end of a run. Pseudo-equilibria, contacts at rest and sets of equilibria are told as such.
 
-        start   a state near it (the model's); the other options are those of `run`
+        start   a state near it (the model's)
         """
-        named = keywords(locals())
+        named = keywords(locals(), Model.equilibrium)
         given, settings = sort_keywords(self._names, named, values, options, more, "equilibrium")
         model = self._with(settings, "equilibrium")
         start_state = state_vector(given.get("start"), model.states, model.initial)
@@ -519,15 +483,14 @@ class Model:
             raise Interrupted(result)
         return result
 
+    @takes_solve("follow")
     def follow(self, ranges: Mapping[str, tuple[Value, Value]], *, at: Optional[SpecialPoint] = None,
                equilibrium: Optional[bool] = None, all: Optional[bool] = None, points: Optional[int] = None,
                step: Optional[float] = None, longest_time: Optional[Value] = None, section: Optional[str] = None,
                guess: Optional[bool] = None, period: Optional[int] = None, time: Optional[Value] = None,
                backward: Optional[bool] = None, modulo: Optional[Mapping[str, Value]] = None, start: Any = None,
-               until: Optional[Value] = None, from_: Optional[Value] = None, tolerance: Optional[float] = None,
-               flow: Optional[str] = None, leave: Optional[Mapping[str, Any]] = None, zeno: Optional[str] = None,
-               native: Optional[str] = None, progress: Progress = None, stop: Any = None,
-               values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None, **more: Value) -> Branch:
+               progress: Progress = None, stop: Any = None, values: Optional[Mapping[str, Value]] = None,
+               options: Optional[Mapping[str, Any]] = None, **more: Any) -> Branch:
         """The branch of an orbit or equilibrium in a parameter, and its bifurcations, smooth and discontinuous.
 
         ranges        {"omega": (0.5, 3)}: a parameter, or a formula of one, and where it goes; it starts at the present
@@ -541,7 +504,7 @@ class Model:
 
         The other options are those of `orbit`. Never raises where there is nothing to follow: see `.found`, `.message`.
         """
-        named = keywords(locals(), "ranges")
+        named = keywords(locals(), Model.follow, "ranges")
         given, settings = sort_keywords(self._names, named, values, options, more, "follow")
         model = self._with(settings, "follow")
         ends = [(name, *_range_ends(name, wanted)) for name, wanted in mapping(ranges, "ranges").items()]
@@ -631,10 +594,10 @@ def _distance(text: str) -> float:
 
 
 # What a table of the model may say, which of it exactly one of must be there, and what must be there.
-_KEYS = {"constraint": ("gap", "restitution", "for"),
+_KEYS = {"constraint": ("gap", "equals", "restitution", "for"),
          "jump": ("on", "every", "phase", "when", "direction", "set", "for"),
          "section": ("every", "on", "direction", "stop", "for")}
-_ONE_OF = {"constraint": ("gap",), "jump": ("on", "every"), "section": ("on", "every")}
+_ONE_OF = {"constraint": ("gap", "equals"), "jump": ("on", "every"), "section": ("on", "every")}
 
 
 def _tables(kind: str, tables: Optional[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import keyword
 import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional, TypeVar, Union, cast
 
 import numpy as np
 
@@ -17,9 +20,13 @@ MOST_VALUES, MOST_CELLS = 10_000_000, 100_000_000
 
 Value = Union[float, int, str, np.number]
 
-# What every question takes, under its name in Python.
-SOLVE = ("until", "from_", "tolerance", "engine", "dt", "adaptive", "theta", "flow", "leave", "project", "attract", "zeno", "native",
-         "threads")
+# How to compute: every option of the core under its name in Python, with its kind ("formula", "number", "word", "flag",
+# "count", "settings").
+SOLVE: dict[str, str] = {}
+_CORE_NAME: dict[str, str] = {}
+for _name, _kind in _core.solve_options():
+    _python = _name.replace("-", "_") + ("_" if keyword.iskeyword(_name) else "")
+    SOLVE[_python], _CORE_NAME[_python] = _kind, _name
 
 
 def too_large(name: str) -> Exception:
@@ -94,10 +101,12 @@ def mapping(value: Any, name: str) -> Mapping[Any, Any]:
 # What options are, but for those that are formulas or have a form of their own.
 WHOLE = {"count", "skip", "settle", "longest", "period", "points"}
 COUNTED = {"starts", "random", "max_events"}  # at least one
-WORDS = {"engine", "flow", "zeno", "native", "section", "method", "join", "continue_"}
-FLAGS = {"adaptive", "dense", "refine", "exponent", "guess", "backward", "equilibrium", "all"}
-NUMBERS = {"tolerance", "dt", "theta", "attract", "step"}
-MAPPINGS = {"leave", "modulo", "box"}
+WORDS = {"section", "method", "join", "continue_"} | {name for name, kind in SOLVE.items() if kind == "word"}
+FLAGS = {"dense", "refine", "exponent", "guess", "backward", "equilibrium", "all"} | \
+    {name for name, kind in SOLVE.items() if kind == "flag"}
+NUMBERS = {"step"} | {name for name, kind in SOLVE.items() if kind == "number"}
+MAPPINGS = {"modulo", "box"} | {name for name, kind in SOLVE.items() if kind == "settings"}
+NATURAL = {"seed"} | {name for name, kind in SOLVE.items() if kind == "count"}  # or zero
 
 
 def check_kind(name: str, value: Any) -> None:
@@ -108,7 +117,7 @@ def check_kind(name: str, value: Any) -> None:
         whole(value, name)
     elif name in COUNTED:
         whole(value, name, 1)
-    elif name in ("seed", "threads"):
+    elif name in NATURAL:
         whole(value, name, 0)
     elif name in WORDS and not isinstance(value, str):
         raise usage(f"{name}={value!r} is no word", f"write {name}=\"...\"")
@@ -131,10 +140,48 @@ def texts(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: formula(value, name) for name, value in values.items()}
 
 
-def keywords(scope: Mapping[str, Any], *apart: str) -> dict[str, Any]:
-    """The options among the arguments of a question, which begins with `keywords(locals(), ...)`; `apart`: those of its
-    arguments that are no options."""
-    return {name: value for name, value in scope.items() if name not in ("self", "values", "options", "more", *apart)}
+_TYPES = {"formula": Optional[Value], "number": Optional[float], "word": Optional[str], "flag": Optional[bool],
+          "count": Optional[int], "settings": Optional[Mapping[str, Any]]}
+
+
+Question = TypeVar("Question", bound=Callable[..., Any])
+
+
+def takes_solve(command: str, without: Sequence[str] = ()) -> Callable[[Question], Question]:
+    """Gives a question the options of how to compute that `saltus COMMAND` takes: they come in by `more`, and stand in
+    its signature and at the end of its text."""
+    rows = {name: f"{words}: {kind}" if "|" in kind and "=" not in kind else words
+            for name, kind, words, commands in _core.option_table() if command in commands.split()}
+    names = [name for name in SOLVE if _CORE_NAME[name] in rows and name not in without]
+
+    def dress(question: Question) -> Question:
+        plain = inspect.signature(question)
+        own = [p for p in plain.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        more = [p for p in plain.parameters.values() if p.kind is inspect.Parameter.VAR_KEYWORD]
+        added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_TYPES[SOLVE[name]])
+                 for name in names if name not in plain.parameters]
+
+        @functools.wraps(question)
+        def ask(*given: Any, **named: Any) -> Any:
+            return question(*given, **named)
+        ask.__signature__ = plain.replace(parameters=own + added + more)  # type: ignore[attr-defined]
+        width = max(len(name) for name in names) + 2
+        lines = [f"{name:{width}}{rows[_CORE_NAME[name]]}" for name in names]
+        ask.__doc__ = inspect.cleandoc(question.__doc__ or "") + "\n\nHow it is computed:\n\n" + \
+            "\n".join(lines) + "\n"
+        return cast(Question, ask)
+    return dress
+
+
+def keywords(scope: Mapping[str, Any], command: Callable[..., Any], *apart: str) -> dict[str, Any]:
+    """The options among the arguments of a question, which begins with `keywords(locals(), Model.run, ...)`: its own,
+    and those of how to compute among `more`. `apart`: those of its arguments that are no options."""
+    skipped = ("self", "values", "options", "more", *apart)
+    named = {name: value for name, value in scope.items() if name not in skipped}
+    for name in inspect.signature(command).parameters:
+        if name not in scope and name not in skipped:
+            named[name] = scope["more"].pop(name, None)
+    return named
 
 
 def sort_keywords(model_names: Sequence[str], named: Mapping[str, Any], values: Optional[Mapping[str, Any]],
@@ -162,24 +209,43 @@ def sort_keywords(model_names: Sequence[str], named: Mapping[str, Any], values: 
 
 
 def solve_dict(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the engines as the core takes them."""
+    """Options of how to compute as the core takes them: texts."""
     out: dict[str, Any] = {}
-    for name in SOLVE:
+    for name, kind in SOLVE.items():
         if name not in given:
             continue
-        value, key = given[name], name.rstrip("_")
-        if key in ("from", "until"):
-            value = formula(value, name)
-        elif key == "leave":
-            value = {surface: side_text(side) for surface, side in value.items()}
-        elif key == "adaptive":
-            value = bool(value)
-        elif key in ("tolerance", "dt", "theta", "attract"):
-            value = float(value)
-        elif key == "threads":
-            value = int(value)
-        out[key] = value
+        value, key = given[name], _CORE_NAME[name]
+        if kind == "settings":
+            out[key] = {surface: side_text(side) for surface, side in value.items()}
+        elif kind == "flag":
+            out[key] = "true" if value else "false"
+        elif kind == "count":
+            if value:
+                out[key] = str(int(value))
+        else:
+            out[key] = formula(value, name)
     return out
+
+
+def measure_texts(measure: Union[str, Sequence[str], None]) -> list[str]:
+    """One measure, or several."""
+    several = [measure] if isinstance(measure, str) else list(measure or [])
+    for one in several:
+        if not isinstance(one, str):
+            raise usage(f"measure={one!r} is no measure", "write measure=\"mean(x)\"")
+        plain_text(one, "measure")
+    return several
+
+
+def window_text(window: Any) -> str:
+    """Two times, or text."""
+    if window is None:
+        return ""
+    if isinstance(window, str):
+        return plain_text(window, "window")
+    if np.shape(window) != (2,):
+        raise usage(f"window={window!r} is no stretch of time", "write window=(0.8, 1)")
+    return ":".join(formula(t, "window") for t in window)
 
 
 def side_text(side: Any) -> str:

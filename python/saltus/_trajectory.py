@@ -259,6 +259,7 @@ class Trajectory(ByName):
     sliding: Mapping[str, Sliding]
     pieces: Optional[Pieces]
     sensitivity: Optional[Sensitivity]
+    measures: Mapping[str, float]
 
     def __init__(self, model: "Model", answer: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         self.model = model
@@ -273,6 +274,7 @@ class Trajectory(ByName):
         self.sliding = {name: Sliding(*record) for name, record in answer["sliding"].items()}
         p = answer.get("pieces")
         self.pieces = Pieces(p["start"], p["length"], p["coefficients"], np.array(p["mode"], dtype=str)) if p else None
+        self.measures = answer.get("measures", {})
         s = answer.get("sensitivity")
         self.sensitivity = Sensitivity(tuple(s[0]), np.array(s[1]), np.array(s[2])) if s else None
         begin, until, mode = answer["ribbon"]

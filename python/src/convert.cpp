@@ -20,26 +20,18 @@ std::vector<Setting> settings(const py::dict& values) {
   return list;
 }
 
-SolveOptions said(const py::dict& options) {
-  SolveOptions o;
-  take(options, "from", o.from);
-  take(options, "until", o.until);
-  take(options, "tolerance", o.tolerance);
-  take(options, "engine", o.engine);
-  take(options, "dt", o.dt);
-  take(options, "theta", o.theta);
-  take(options, "adaptive", o.adaptive);
-  take(options, "threads", o.threads);
-  take(options, "flow", o.flow);
-  take(options, "attract", o.attract);
-  take(options, "project", o.project);
-  take(options, "zeno", o.zeno);
-  take(options, "native", o.native);
-  if (options.contains("leave")) o.leave = settings(options["leave"].cast<py::dict>());
-  return o;
+Solve solve_of(const py::dict& options) {
+  Solve solve;
+  for (const auto& [key, value] : options) {
+    const std::string name = key.cast<std::string>();
+    if (py::isinstance<py::dict>(value)) {
+      for (const Setting& s : settings(value.cast<py::dict>())) solve.give(name, s.name + "=" + s.value);
+    } else {
+      solve.give(name, value.cast<std::string>());
+    }
+  }
+  return solve;
 }
-
-Solve solve_of(const py::dict& options, const Model& model) { return saltus::solve_of(said(options), model); }
 
 py::dict end_of(const End& end) {
   py::dict d;

@@ -10,8 +10,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "ask/options.hpp"
 #include "ask/run.hpp"
+#include "ask/solve.hpp"
 
 namespace saltus::python {
 
@@ -44,8 +44,8 @@ void take(const py::dict& options, const char* name, std::optional<T>& value) {
 }
 
 std::vector<Setting> settings(const py::dict& values);
-SolveOptions said(const py::dict& options);
-Solve solve_of(const py::dict& options, const Model& model);
+/// Options by name: texts, and settings as dictionaries of texts.
+Solve solve_of(const py::dict& options);
 
 py::dict end_of(const End& end);
 void add_run(py::dict& d, const Trajectory& run, const Model& model);

@@ -4,6 +4,7 @@
 // Arrays own what the answer has computed: nothing is copied.
 #include "ask/option_table.hpp"
 #include "ask/past.hpp"
+#include "ask/solve.hpp"
 #include "convert.hpp"
 #include "expr/print.hpp"
 
@@ -40,6 +41,11 @@ PYBIND11_MODULE(_core, m) {
         rows.append(py::make_tuple(std::string(o.name), std::string(o.type), o.words(), std::string(o.commands)));
     }
     return rows;
+  });
+  m.def("solve_options", [] {
+    py::list options;
+    for (const SolveOption& o : solve_options()) options.append(py::make_tuple(o.name, std::string(o.kind)));
+    return options;
   });
   m.def("nearest",
         [](const std::string& word, const std::vector<std::string>& known) { return nearest_name(word, known); });

@@ -12,7 +12,7 @@ namespace {
 py::dict sweep(const System& system, const py::dict& options,
                const std::vector<std::pair<std::string, std::vector<double>>>& vary, const py::dict& how,
                const py::object& progress, const py::object& stop) {
-  SweepQuestion question{.system = system, .vary = {}, .solve = solve_of(options, system.model())};
+  SweepQuestion question{.system = system, .vary = {}, .solve = solve_of(options)};
   for (const auto& [name, values] : vary) question.vary.push_back({name, values});
   take(how, "section", question.section);
   take(how, "skip", question.skip);
@@ -112,7 +112,7 @@ py::dict basins(const System& system, const py::dict& options,
   take(how, "seed", seed);
   BasinsQuestion question{.system = system,
                           .mesh = random ? Mesh(list, *random, seed) : Mesh(list),
-                          .solve = solve_of(options, system.model()),
+                          .solve = solve_of(options),
                           .options = o};
   take(how, "section", question.section);
   take(how, "period", question.period);

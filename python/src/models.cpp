@@ -42,10 +42,16 @@ System build(const std::string& name, const std::string& equations, const py::di
   for (const auto& [key, value] : constraints) {
     const std::string of = "constraint " + key.cast<std::string>();
     const auto table = value.cast<py::dict>();
-    const auto gap = fragment(table, "gap", of);
-    if (!gap) throw Error(ErrorKind::usage, of + " has no gap", {}, "write {\"gap\": \"q\", \"restitution\": 0.8}");
-    text.constraints.push_back({whole_text(of, key.cast<std::string>()), *gap, fragment(table, "restitution", of),
-                                fragment(table, "for", of)});
+    const auto gap = fragment(table, "gap", of), equals = fragment(table, "equals", of);
+    if (!gap && !equals)
+      throw Error(ErrorKind::usage, of + " has no gap", {},
+                  "write {\"gap\": \"q\", \"restitution\": 0.8}, or {\"equals\": \"x^2 + y^2 - 1\"} for a joint");
+    if (gap && equals) throw Error(ErrorKind::usage, of + " has both gap and equals", {}, "leave one of them out");
+    text.constraints.push_back({.name = whole_text(of, key.cast<std::string>()),
+                                .gap = gap ? *gap : *equals,
+                                .joint = !gap,
+                                .restitution = fragment(table, "restitution", of),
+                                .range = fragment(table, "for", of)});
   }
   for (const auto& [key, value] : jumps) {
     const std::string of = "jump " + key.cast<std::string>();
@@ -87,7 +93,7 @@ py::dict facts_of(const System& system) {
   std::vector<std::string> formulas;
   for (const Parameter& p : model.parameters) formulas.push_back(print(p.value));
   facts["formulas"] = formulas;
-  facts["columns"] = row_columns(model);
+  facts["columns"] = quantity_names(model);
   facts["json"] = model_as_json(model);
   const auto period = period_in_time(model, parameters);
   facts["period"] = period ? py::object(py::float_(period->value)) : py::none();

@@ -12,7 +12,7 @@ namespace {
 
 OrbitQuestion orbit_question(const System& system, const py::dict& options,
                              const std::optional<std::vector<double>>& start, const py::dict& how) {
-  OrbitQuestion question{.system = system, .solve = solve_of(options, system.model()), .start = start};
+  OrbitQuestion question{.system = system, .solve = solve_of(options), .start = start};
   take(how, "section", question.section);
   take(how, "guess", question.guess);
   take(how, "period", question.period);
@@ -90,7 +90,7 @@ py::dict orbits(const System& system, const py::dict& options, const std::option
 
 py::dict equilibrium(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
                      const py::object& progress, const py::object& stop) {
-  const EquilibriumQuestion question{.system = system, .solve = solve_of(options, system.model()), .start = start};
+  const EquilibriumQuestion question{.system = system, .solve = solve_of(options), .start = start};
   Waiting waiting(progress, stop);
   const EquilibriumAnswer answer = waiting([&](const Observer& observer) { return ask(question, observer); });
   const Equilibrium& rest = answer.equilibrium;

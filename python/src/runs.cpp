@@ -10,11 +10,13 @@ namespace {
 
 py::dict run(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
              const py::object& sample, bool rows, bool dense, std::optional<long> max_events,
-             const std::optional<std::vector<std::string>>& sensitivity, const py::object& progress,
-             const py::object& stop) {
+             const std::optional<std::vector<std::string>>& sensitivity, const std::vector<std::string>& measures,
+             const std::string& window, const py::object& progress, const py::object& stop) {
   RunQuestion question{.system = system,
-                       .solve = solve_of(options, system.model()),
+                       .solve = solve_of(options),
                        .start = start,
+                       .measures = measures,
+                       .window = window,
                        .rows = rows,
                        .dense = dense,
                        .sensitivity = sensitivity};
@@ -30,6 +32,9 @@ py::dict run(const System& system, const py::dict& options, const std::optional<
   py::dict d = path_of(answer.trajectory, answer.notes, model);
   if (rows) add_rows(d, answer.rows);
   if (dense) d["pieces"] = pieces_of(answer.trajectory, model);
+  py::dict measured;
+  for (const auto& [name, number] : answer.measures) measured[py::str(name)] = number;
+  d["measures"] = measured;
   if (answer.sensitivity) {
     const Sensitivity& s = *answer.sensitivity;
     d["sensitivity"] = py::make_tuple(s.parameters, s.by_state, s.by_parameter);
@@ -42,7 +47,7 @@ py::dict section(const System& system, const py::dict& options, const std::optio
                  const std::string& name, long count, long skip, const std::string& level, const py::object& progress,
                  const py::object& stop) {
   SectionQuestion question{.system = system,
-                           .solve = solve_of(options, system.model()),
+                           .solve = solve_of(options),
                            .section = name,
                            .count = count,
                            .skip = skip,
@@ -63,7 +68,7 @@ py::dict section(const System& system, const py::dict& options, const std::optio
 
 py::dict exponents(const System& system, const py::dict& options, const std::optional<std::vector<double>>& start,
                    const py::object& progress, const py::object& stop) {
-  const ExponentsQuestion question{.system = system, .solve = solve_of(options, system.model()), .start = start};
+  const ExponentsQuestion question{.system = system, .solve = solve_of(options), .start = start};
   Waiting waiting(progress, stop);
   Exponents answer = waiting([&](const Observer& observer) { return ask(question, observer); });
   py::dict d;

@@ -55,7 +55,7 @@ std::vector<Event> events_from(const py::dict& kept, size_t states) {
 /// Rows with the stretches of time in a mode; marks at the events, unless there are too many to be seen.
 Rows rows_from(const Model& model, const py::dict& kept, const std::vector<Event>& events) {
   constexpr size_t most_marks = 2000;
-  Rows rows{.columns = row_columns(model)};
+  Rows rows{.columns = quantity_names(model)};
   const auto cells = kept["cells"].cast<Columns>();
   rows.cells.assign(cells.data(), cells.data() + cells.size());
   const auto from = kept["from"].cast<std::vector<double>>(), to = kept["to"].cast<std::vector<double>>();
@@ -107,13 +107,13 @@ void write_run(const System& system, const py::dict& kept, const py::dict& kept_
 /// The run.toml from which `saltus again` repeats a run that began at `start`.
 std::string run_record(const System& system, const std::string& name, const py::dict& options,
                        const std::vector<double>& start, const std::string& sample,
-                       const std::optional<std::vector<std::string>>& sensitivity) {
+                       const std::optional<std::vector<std::string>>& sensitivity,
+                       const std::vector<std::string>& measures, const std::string& window) {
   std::vector<Setting> initial;
   for (size_t i = 0; i < start.size(); ++i) initial.emplace_back(system.model().states[i].name, print_number(start[i]));
   const System begun = system.with({}, initial);
-  const SolveOptions words = said(options);
-  const RunPlan planned =
-      plan({.system = begun, .solve = saltus::solve_of(words, begun.model()), .sensitivity = sensitivity});
+  const Solve words = solve_of(options);
+  const RunPlan planned = plan({.system = begun, .solve = words, .sensitivity = sensitivity});
   Past past{.version = this_version(),
             .command = "run",
             .name = name,
@@ -125,6 +125,8 @@ std::string run_record(const System& system, const std::string& name, const py::
     past.options.push_back({"sensitivity", sensitivity->empty()
                                                ? std::vector<std::string>{}
                                                : std::vector{fmt::format("{}", fmt::join(*sensitivity, ","))}});
+  if (!measures.empty()) past.options.push_back({"measure", measures});
+  if (!window.empty()) past.options.push_back({"window", {window}});
   return write_past(past);
 }
 

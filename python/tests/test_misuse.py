@@ -26,7 +26,7 @@ def test_models_that_are_none(arguments, values):
     ({"sections": {"a": {"every": 1, "on": "x"}}}, "needs on or every"), ({"sections": {"a": {"evry": 1}}}, "did you mean 'every'"),
     ({"sections": {"a": {"every": -1}}}, "positive"), ({"sections": {"a": {"on": "x", "stop": "yes"}}}, "neither True nor False"),
     ({"sections": {"a": {"on": "x", "direction": "sideways"}}}, "direction"), ({"sections": {5: {"on": "x"}}}, "no name"),
-    ({"constraints": {"N": {}}}, "needs gap"), ({"constraints": {"N": {"gap": "x", "bounce": 1}}}, "it may say"),
+    ({"constraints": {"N": {}}}, "needs gap or equals"), ({"constraints": {"N": {"gap": "x", "bounce": 1}}}, "it may say"),
     ({"jumps": {"j": {"on": "x"}}}, "sets nothing"), ({"jumps": {"j": {"on": "x", "set": 5}}}, "no mapping"),
     ({"jumps": {"j": {"set": {"x": 0}}}}, "needs on or every")])
 def test_tables_that_say_nothing(table, says):

@@ -105,7 +105,7 @@ RENAMED = {"from": "from_", "continue": "continue_", "period-tolerance": "near",
 OWN = {"start", "values", "options", "more", "progress", "stop", "dense", "max_events", "exponent", "self"}
 ELSEWHERE = {"parameter", "initial",                                   # by their own names
              "folder", "force", "format", "no-plot", "plot", "show", "range", "equal", "log-x", "log-y", "json", "quiet",
-             "store", "over", "colour", "measure", "log", "at"}        # files and pictures
+             "store", "over", "colour", "log", "at"}        # files and pictures
 
 
 @pytest.mark.parametrize("command, call", [("run", "run"), ("section", "section"), ("sweep", "sweep"), ("basins", "basins"),
@@ -120,7 +120,18 @@ def test_keywords_are_the_options_of_the_command(command, call):
         expected |= {"at"}
     keywords = set(inspect.signature(getattr(saltus.Model, call)).parameters) - OWN
     lacking = expected - keywords - OWN
-    apart = {"equilibrium", "starts", "box", "seed", "threads"} if call == "orbit" else {"equilibrium"} if call == "orbits" else set()
+    apart = {"measure"} if call == "follow" else {"equilibrium", "starts", "box", "seed", "threads"} if call == "orbit" else {"equilibrium"} if call == "orbits" else set()
     known = {"random"} if command == "sweep" else {"section"} if command == "exponents" else set()
     assert lacking <= apart | known, lacking
     assert keywords <= expected, keywords - expected
+
+
+def test_a_joint_keeps_its_gap_at_zero():
+    pendulum = saltus.Model("""
+        x' = u
+        y' = v
+        u' = -x*L
+        v' = -1 - y*L
+    """, x=0.6, y=-0.8, u=0, v=0, constraints={"L": {"equals": "(x^2 + y^2 - 1)/2"}})
+    path = pendulum.run(until=5)
+    assert path.end.ok and np.abs(path.x**2 + path.y**2 - 1).max() < 1e-8

@@ -1,4 +1,5 @@
 import gc
+import inspect
 import json
 import multiprocessing
 import os
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 import xml.etree.ElementTree
 
 import numpy as np
@@ -273,3 +275,33 @@ def test_import_needs_numpy_alone():
     code = "import sys, saltus; print([m for m in ('pandas', 'matplotlib', 'scipy', 'IPython') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("name, kind", saltus._options.SOLVE.items())
+def test_every_option_of_how_to_compute_is_a_keyword_and_is_recorded(friction, tmp_path, name, kind):
+    questions = ("run", "section", "sweep", "basins", "orbit", "orbits", "equilibrium", "follow", "exponents")
+    taken = [q for q in questions if name in inspect.signature(getattr(saltus.Model, q)).parameters]
+    assert taken and all(name in getattr(saltus.Model, q).__doc__ for q in taken)
+    value = {"formula": "2*pi/3", "number": 1e-3, "flag": True, "count": 2, "settings": {"v": 1}}.get(kind)
+    value = {"theta": 0.75, "engine": "step", "flow": "stiff", "native": "on", "zeno": "stop"}.get(name, value)
+    if "run" not in taken:
+        assert friction.sweep({"F": [0.1, 0.2]}, count=3, skip=1, **{name: value}).period.size == 2
+        return
+    try:
+        path = friction.run(**{"until": 5, name: value})
+    except saltus.UsageError as error:
+        assert "belongs to the engine 'step'" in error.message
+        path = friction.run(**{"until": 5, "engine": "step", name: value})
+    path.save(tmp_path / "r")
+    record = tomllib.loads((tmp_path / "r" / "run.toml").read_text())["options"]
+    assert name.rstrip("_") in record
+
+
+def test_measures_and_window():
+    path = HARMONIC.run(until=10, measure=["mean(x)", "pp(v)"], window=(1, 3))
+    assert path.t[0] == 1 and path.t[-1] == 3
+    assert abs(path.measures["mean(x)"] - (np.sin(3) - np.sin(1)) / 2) < 1e-9
+    assert HARMONIC.run(until="2*pi", measure="rms(x)").measures["rms(x)"] == pytest.approx(np.sqrt(0.5), abs=1e-9)
+    for wrong in (dict(measure="x"), dict(measure=5), dict(window=3), dict(window="20:30"), dict(window=(1, 2, 3))):
+        with pytest.raises((saltus.UsageError, TypeError)):
+            HARMONIC.run(until=10, **wrong)

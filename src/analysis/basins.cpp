@@ -16,7 +16,8 @@ namespace saltus {
 namespace {
 
 constexpr std::size_t cells_per_item = 512;  ///< of the cell mapping: a few milliseconds
-/// Of runs until they settle, as many as there are of them allow: what is not finished is lost where it is interrupted.
+/// Runs until they settle: an item has at most 32 of them and as few as 1/512 of all, since an unfinished item is lost
+/// when interrupted.
 constexpr std::size_t most_settled_per_item = 32, settled_items = 512;
 constexpr std::size_t first_runs = 256;  ///< from which the known attractors come
 constexpr std::size_t most_attractors = 256;
@@ -70,7 +71,7 @@ class Shooter {
   Shooter(const Shooter&) = delete;
   Shooter& operator=(const Shooter&) = delete;
 
-  /// What later runs ask now and then; one that is told to stop throws Stopped.
+  /// Later runs call this function now and then; a run that is asked to stop throws Stopped.
   void ask(std::function<bool()> asks_to_stop) {
     asks_to_stop_ = std::move(asks_to_stop);
     stopped_ = false;
@@ -121,7 +122,7 @@ class Shooter {
   }
 
  private:
-  /// Nothing if the run ended because it was told to.
+  /// Empty if the run ended because it was asked to stop.
   std::optional<CellFate> run(std::size_t cell) {
     mesh_.centre(cell, values_);
     if (!start_state(map_, mesh_, values_, run_.initial)) return CellFate{Kind::no_start};
@@ -185,7 +186,7 @@ class Shooter {
 
 // ---- many runs -----------------------------------------------------------------------------------------------------
 
-/// What the stages of one computation share.
+/// Inputs and results that the stages of one computation share.
 struct Study {
   const SectionMap& map;
   const Mesh& mesh;
@@ -203,7 +204,7 @@ std::filesystem::path stage_file(const std::filesystem::path& folder, int stage)
   return folder / fmt::format("{}", stage);
 }
 
-/// What is computed of a stretch of cells, and how it becomes bytes.
+/// Results of a stretch of cells, and their encoding as bytes.
 template <class Value>
 struct Stage {
   std::string_view name;
@@ -445,7 +446,7 @@ double distance_to(const Study& study, const CellCycle& cycle, const std::vector
   return sum / static_cast<double>(cycle.period());
 }
 
-/// What most runs from cells of a cycle come to: an attractor by its place in study.found, or the sink.
+/// The attractor, by its place in study.found, that most runs from the cells of a cycle reach, or the sink.
 std::vector<CellFate> run_cycles(Study& study, const std::vector<CellCycle>& cycles) {
   const std::size_t each = std::clamp<std::size_t>(600 / std::max<std::size_t>(1, cycles.size()), 1, 8);
   std::vector<CellIndex> cells;
@@ -704,7 +705,7 @@ class Refinement {
     return result_.wrong == 0;
   }
 
-  /// What was only filled in is not known before the end.
+  /// Filled-in cells are decided again: their fate is final only at the end.
   void forget() {
     for (std::size_t i = 0; i < result_.was_run.size(); ++i) {
       if (result_.was_run[i] == 0) result_.fate[i] = {};

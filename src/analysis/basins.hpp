@@ -50,7 +50,7 @@ struct SectionMap {
   long patience = 200'000;
 };
 
-/// What becomes of a cell.
+/// The fate of a cell: where runs from it go.
 struct CellFate {
   enum class Kind : std::int8_t {
     sink,          ///< it leaves the box (cell mapping)

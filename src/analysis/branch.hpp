@@ -37,6 +37,7 @@ struct BranchOptions {
     int other = 0;  ///< which of the branches that begin there, where there are several
   };
   std::optional<Seek> seek;
+  std::vector<struct SpecialPoint> known;  ///< of branches followed before: what comes to one of them ends there
   std::map<std::string, int> labels;  ///< how many there are already of each kind, by letters: numbers go on from there
   /// Called at each point; false: enough.
   std::function<bool(const struct BranchPoint&)> on_point;
@@ -100,7 +101,8 @@ struct Branch {
 /// The letters of a label: "LP" for a fold.
 std::string label_letters(const std::string& type);
 
-/// Whether another branch may begin there: at points of some types, and where multipliers jump over the unit circle.
+/// True if another branch may begin at the point: at points of some types, and where multipliers jump over the unit
+/// circle.
 bool branches_at(const SpecialPoint& special);
 
 /// Where a cycle is born: an equilibrium, a direction in the plane of its pair of eigenvalues, the period.

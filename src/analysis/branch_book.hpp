@@ -1,4 +1,4 @@
-// What is written down of a branch while it is followed: points and special points in order, labels, why it ends.
+// The record of a branch while it is followed: points and special points in order, labels, the reason of its end.
 //
 // A walk is what lies on one side of the start. Walks that a past computation finished are taken from its log and not
 // walked again: a branch that was interrupted becomes the same branch as one that was not.
@@ -52,7 +52,7 @@ class BranchBook {
   void take_back();
   /// Forgets points and special points: what is followed from here on is another branch.
   void clear();
-  /// Nothing is known.
+  /// Records a search without a result, with its reason.
   void not_found(std::string why, std::string message);
 
   using Walker = std::function<BranchEnd()>;
@@ -61,7 +61,7 @@ class BranchBook {
   void both_ways(const BranchPoint& start, const Walker& down, const Walker& up);
   /// From a start near a special point, away from it.
   void one_way(const BranchPoint& start, const Walker& up);
-  /// What a walker finds, or found in the past.
+  /// The points that a walker finds, or found in the past.
   BranchEnd walked(const Walker& walker);
   void begin_at(const BranchPoint& start);
   void turn_round();

@@ -13,7 +13,7 @@ namespace saltus {
 
 namespace {
 
-/// Whether an eigenvalue is zero beside the others.
+/// True if an eigenvalue is zero beside the size of the others.
 bool has_zero(const Spectrum& e) {
   double least = HUGE_VAL, largest = 0;
   for (const std::complex<double>& z : e)
@@ -304,6 +304,7 @@ std::string label_letters(const std::string& type) {
                                                               {"adding-sliding", "AS"},
                                                               {"corner", "CO"},
                                                               {"impact-grazing", "IG"},
+                                                              {"blocking", "BK"},
                                                               {"release", "RL"},
                                                               {"boundary-equilibrium", "BE"},
                                                               {"pseudo-saddle-node", "PS"},

@@ -28,7 +28,7 @@ double second_zero(const Spectrum& e) {
   return product.real() * least;
 }
 
-/// Of the two eigenvalues that add up to zero: w^2, which vanishes where both are zero.
+/// w^2 of the two eigenvalues +-iw that add up to zero; vanishes where both are zero.
 double product_of_pair(const Spectrum& e) {
   double least = HUGE_VAL, product = 0;
   for (size_t i = 0; i < e.size(); ++i) {

@@ -7,18 +7,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/thresholds.hpp"
 #include "base/index.hpp"
 #include "model/period.hpp"
 
 namespace saltus {
 namespace {
 
-/// What is told may turn by this share of how far a state moves on the orbits before a point is put between.
+/// Reported quantities may turn by this share of how far a state moves on the orbits before a point is put between.
 constexpr double bent = 1e-4;
 
 }  // namespace
 
-/// Whether time counts somewhere in the range.
+/// True if the model depends on time somewhere in the range.
 bool OrbitCurve::driven_somewhere() const {
   const auto driven = [&](const std::vector<GivenParameter>& given) {
     return time_counts(model_, parameter_values(model_, given));
@@ -71,7 +72,7 @@ Branch OrbitCurve::follow_cycles(const Birth& birth) {
     if (orbit.trajectory.end.why != Why::time) continue;
     const std::optional<Vec> z = prepare(orbit);
     if (!z) continue;
-    // As far from the equilibrium as it starts; the parameter is free.
+    // The radius at which the orbit starts around the equilibrium is kept; the parameter is free.
     CurvePoint from{.z = *z, .tangent = Vec::Zero(z->size())};
     const Vec size = problem_.shooting().size();
     for (Index i = 0; i < size.size(); ++i) from.tangent[i] = ((*z)[i] - birth.x[static_cast<size_t>(i)]) / size[i];
@@ -230,6 +231,7 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
   slope_sign_ = 0;
   walk_begin_ = book_.branch.points.size();
   walk_specials_ = book_.branch.special.size();
+  passed_.clear();
   extent_ = Vec::Zero(problem_.program().states());
   begun_ = told(from);
   slowest_ = {};
@@ -308,7 +310,12 @@ std::vector<Test> OrbitCurve::signature_tests(const OrbitView& v) const {
   std::vector<Test> out;
   for (size_t i = 0; i < v.legs.size(); ++i)
     out.push_back({fmt::format("time {}", i), v.legs[i].length * problem_.direction(), true});
-  for (const Monitor& m : v.monitors) out.push_back({m.name, m.lowest.value, true});
+  for (const Monitor& m : v.monitors) {
+    // A gap goes with the square of the time between two impacts: on the shortest legs it is rounding.
+    const bool rounding =
+        m.guard.guard.kind == GuardKind::gap && std::abs(v.legs[m.leg].length) < time_of_rounding * v.period;
+    if (!rounding || v.legs[m.leg].event.resting.empty()) out.push_back({m.name, m.lowest.value, true});
+  }
   return out;
 }
 
@@ -332,7 +339,8 @@ bool OrbitCurve::point(const CurvePoint& p) {
     const double on_orbit = now.highest[i] - now.lowest[i];
     extent = std::max(extent, on_orbit > 0 ? on_orbit : std::abs(now.state[i] - begun_.state[i]));
   }
-  const bool connected = last_ && last_->specials == specials && last_->point.z.size() == p.z.size();
+  const bool same_unknowns = last_ && last_->point.z.size() == p.z.size();
+  const bool connected = same_unknowns && last_->specials == specials;
   Vec slope;
   if (connected) {
     const double step = length_between(last_->point, p);
@@ -340,7 +348,7 @@ bool OrbitCurve::point(const CurvePoint& p) {
     const bool turns = last_->slope.size() == 0 || exceeds((slope - last_->slope) * step, 4 * bent);
     if (turns) fill(last_->point, last_->told, p, now, 0);
   }
-  if (connected && comes_round(p, now)) return false;
+  if (same_unknowns && comes_round(p, now)) return false;
   last_ = Last{p, now, slope, specials};
   const bool goes_on = book_.point(now);
   problem_.resize(now.lowest, now.highest, now.period);
@@ -351,7 +359,7 @@ bool OrbitCurve::point(const CurvePoint& p) {
 bool OrbitCurve::comes_round(const CurvePoint& p, const BranchPoint& now) {
   const double value = begun_.values[0], from = last_->told.values[0] - value, to = now.values[0] - value;
   const bool one_parameter = kept_.empty();
-  if (walked() < 4 || (one_parameter && book_.branch.special.size() == walk_specials_) || from * to >= 0) return false;
+  if (walked() < 4 || from * to >= 0) return false;
   const double share = from / (from - to);
   const auto near = [&](const std::vector<double>& x, const std::vector<double>& there, double close) {
     Vec moved = column_of(x) - column_of(there);
@@ -386,6 +394,50 @@ bool OrbitCurve::comes_round(const CurvePoint& p, const BranchPoint& now) {
   if (!by_numbers && (!at_one_phase || !near(again.state, begun_.state, same))) return false;
   book_.point(again);
   stop_ = {.why = "closed"};
+  return true;
+}
+
+bool OrbitCurve::is_known(const SpecialPoint& s) const {
+  const auto alike = [](const Spectrum& a, const Spectrum& b) {
+    const auto near = [](const std::complex<double>& p, const std::complex<double>& q) {
+      return p == q || std::abs(p - q) < same_multipliers * (1 + std::abs(q));
+    };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), near);
+  };
+  return std::any_of(options_.known.begin(), options_.known.end(), [&](const SpecialPoint& k) {
+    return k.type == s.type && std::abs(k.values[0] - s.values[0]) < same_value * (options_.high - options_.low) &&
+           std::abs(k.period - s.period) < same_orbit * s.period &&
+           (alike(k.spectrum, s.spectrum) || (k.after && alike(*k.after, s.spectrum)));
+  });
+}
+
+bool OrbitCurve::passes_again(const SpecialPoint& s, const BranchPoint& here) {
+  const std::string& type = s.type;
+  if (type != "branch" && kept_.empty() && is_known(s)) {
+    stop_ = {.why = "closed", .detail = "from here on lie orbits of a branch already followed, or their mirror images"};
+    return true;
+  }
+  const auto is_same = [&](const Passed& p, const Passed& q) {
+    const double range = options_.high - options_.low;
+    if (p.type != q.type || std::abs(p.there.values[0] - q.there.values[0]) > same_value * range) return false;
+    if (std::abs(p.there.period - q.there.period) > same_orbit * q.there.period) return false;
+    const auto near = [&](const std::vector<double>& a, const std::vector<double>& b) {
+      return !exceeds(column_of(a) - column_of(b), same_orbit);
+    };
+    return near(p.there.lowest, q.there.lowest) && near(p.there.highest, q.there.highest);
+  };
+  const Passed now{type, here, s.values[0] > s.near_values[0]};
+  const auto again = std::find_if(passed_.begin(), passed_.end(), [&](const Passed& p) { return is_same(p, now); });
+  if (again == passed_.end() || type == "branch") {
+    passed_.push_back(now);
+    return false;
+  }
+  // A curve that goes round comes to the first one first, the same way.
+  const bool closes = again == passed_.begin() && (type == "fold" || again->rises == now.rises);
+  if (closes)
+    stop_ = {.why = "closed"};
+  else
+    stop_ = {.why = "failed", .detail = "the branch comes back on itself: how it goes on is lost in rounding"};
   return true;
 }
 
@@ -550,6 +602,13 @@ bool OrbitCurve::special(const Located& l) {
     if (last.type == "branch" && std::abs(last.values[0] - s.values[0]) < 1e-6 * (options_.high - options_.low))
       return true;
   }
+  if (passes_again(s, told(l.point))) return false;
+  if (type == "branch" && problem_.is_own_image(l.point.z) && !problem_.is_own_image(l.before.z)) {
+    s.detail = "pitchfork";
+    stop_ = {.why = "closed", .detail = "beyond lie the mirror images of the same orbits"};
+    add(std::move(s), l.point);
+    return false;
+  }
   if (type == "branch" && problem_.repeats(v)) {
     s.detail = "an orbit of half the period, counted twice, flips here";
     s.counted_twice = true;
@@ -565,7 +624,7 @@ Branch follow_cycles(const Model& model, const OrbitOptions& start, const Birth&
 }
 
 Branch follow_orbit(const Model& model, const OrbitOptions& start, const BranchOptions& options) {
-  // What an orbit has shrunk onto is special on the branch of equilibria.
+  // The equilibrium onto which an orbit has shrunk is special on the branch of equilibria.
   if (options.seek && (options.seek->type == "hopf" || options.seek->type == "boundary-equilibrium"))
     return follow_equilibrium(model, {start.run}, options);
   return OrbitCurve(model, start, options).follow();

@@ -94,7 +94,7 @@ std::optional<Vec> OrbitCurve::without(const Vanishing& gone, const Located& l) 
     before = joined;
     legs.erase(legs.begin() + static_cast<long>(gone.first), legs.begin() + static_cast<long>(gone.last) + 2);
   } else {
-    // What is left of the events is the one of the letter that differs.
+    // One event remains: that of the switch whose state differs.
     const auto differs = [&](const Guard& g) {
       if (g.kind == GuardKind::surface || g.kind == GuardKind::sigma)
         return before.arc.mode.switches[at(g.item)] != after.arc.mode.switches[at(g.item)];
@@ -121,7 +121,7 @@ std::optional<Vec> OrbitCurve::without(const Vanishing& gone, const Located& l) 
   return problem_.take_legs(std::move(legs));
 }
 
-/// Whether a jump leaves the state where it is: an impact, written as one, that is met without speed.
+/// True if a jump leaves the state unchanged: an impact, written as a jump, that is met without speed.
 bool OrbitCurve::moves_nothing(const Shot::End& end) {
   constexpr double nothing = 1e-3;
   const Vec& size = problem_.shooting().size();
@@ -387,6 +387,8 @@ std::optional<Passage> OrbitCurve::past_the_cut(const Located& l) {
 }
 
 Passage OrbitCurve::pass(const Located& l) {
+  if (looking_ == 0 && last_ && last_->point.z.size() == l.point.z.size() && comes_round(l.point, told(l.point)))
+    return {.why = stop_->why};
   last_.reset();
   slope_sign_ = 0;
   const double value = l.point.z[l.point.z.size() - 1];
@@ -413,6 +415,7 @@ Passage OrbitCurve::pass(const Located& l) {
     return {.why = "failed", .detail = "the orbit comes too near to rest where it is cut"};
   if (nothing && on) return {.goes_on = true, .z = on->z, .along = on->side};
   s.spectrum = before.multipliers;
+  if (looking_ == 0 && passes_again(s, here)) return {.why = stop_->why, .detail = stop_->detail};
   const bool squared = problem_.symmetry().has_value();
   if (const int times = on ? times_of(*on) : 1; times > 1) {
     s.after = matrix_after(*on, value).multipliers;

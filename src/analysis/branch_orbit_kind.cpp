@@ -53,6 +53,10 @@ bool OrbitCurve::met(const Transition& event, int item) {
   });
 }
 
+std::string OrbitCurve::touch_of(size_t constraint) const {
+  return model_.form.gaps[constraint].degree < 2 ? "blocking" : "impact-grazing";
+}
+
 std::string OrbitCurve::type_of_vanishing(const OrbitView& v, const Vanishing& gone) {
   const Leg &a = v.legs[gone.first - 1], &b = v.legs[gone.last];
   if (!a.happens || !b.happens) return "";
@@ -60,7 +64,7 @@ std::string OrbitCurve::type_of_vanishing(const OrbitView& v, const Vanishing& g
   for (size_t j = 0; j < before.constraints.size(); ++j) {
     for (size_t k = gone.first; k <= gone.last; ++k) {
       const char q = v.legs[k].arc.mode.constraints[j];
-      if (q != before.constraints[j] && q != after.constraints[j]) return q == 'c' ? "impact-grazing" : "release";
+      if (q != before.constraints[j] && q != after.constraints[j]) return q == 'c' ? touch_of(j) : "release";
     }
   }
   double t = v.t0;
@@ -125,7 +129,7 @@ std::string OrbitCurve::type_of_monitor(const OrbitView& v, const Monitor& m, co
   const bool holds = (m.guard.guard.kind == GuardKind::sigma || m.guard.guard.kind == GuardKind::surface) &&
                      model_.form.switches[at(m.guard.guard.item)].holds;
   switch (m.guard.guard.kind) {
-    case GuardKind::gap: return "impact-grazing";
+    case GuardKind::gap: return touch_of(at(m.guard.guard.item));
     case GuardKind::lambda: return "release";
     case GuardKind::jump: return m.jump && m.jump->what == JumpWatch::What::touch ? "grazing" : "corner";
     case GuardKind::sigma:

@@ -83,7 +83,7 @@ bool OrbitCurve::follow_crossing(const Located& l, const Vec& direction) {
   for (const double distance : {3e-3, 1e-3, 1e-4}) {
     const std::optional<CurvePoint> there = on_it(distance), back = on_it(-distance);
     if (!there && !back) continue;
-    // Of a pitchfork both ends are alike.
+    // The two ends of a pitchfork are mirror images.
     const bool pitchfork = std::abs(direction[direction.size() - 1]) < 1e-4;
     if (!there || !back || pitchfork) {
       one_way(there ? *there : *back);

@@ -61,7 +61,7 @@ std::string version_of(std::string_view start) {
   return end == rest.npos || end > 20 ? "" : std::string(rest.substr(0, end));
 }
 
-/// Whether the whole header is there. Throws if another one is.
+/// True if the whole header is there. Throws if another one is.
 bool read_header(int fd, const Bytes& header, const std::filesystem::path& path) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) trouble(path, errno);

@@ -94,7 +94,8 @@ std::optional<CurvePoint> Continuation::newton(Vec z, const Vec& border, double 
     if (size > 0.5 || (iteration > 2 && size > 2 * last && size > 1e-9)) return std::nullopt;
     z += step;
     contracts = size < 0.01 * last;
-    // What is left after a step: its square for Newton's method, with the matrix of the step before as much less again.
+    // The residual after a step is its square for Newton's method, and smaller by the same factor again with the old
+    // matrix.
     const bool done =
         size < 1e-13 || (last < 1e-6 && size < 1e-11) ||
         (chord ? contracts && size * (size / last) < 1e-13
@@ -353,7 +354,7 @@ CurveEnd Continuation::walk(CurvePoint from) {
         last = false;
       }
     }
-    // What happens on the way, in order.
+    // Events on the way, in order.
     std::vector<Test> then = followed_.tests(*next);
     Lost lost;
     std::vector<Located> found = zeros_between(from, *next, made, tests, then, lost);

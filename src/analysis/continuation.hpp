@@ -35,7 +35,7 @@ struct CurvePoint {
                            ///< where curves meet
   int iterations = 0;
 
-  /// The same point, walked through the other way.
+  /// This point, walked through in the other direction.
   CurvePoint reversed() const { return {z, -tangent, -orientation, iterations}; }
   double last() const { return z[z.size() - 1]; }
   /// How the last unknown changes along the curve.
@@ -67,22 +67,22 @@ struct LargeSlopes {
   std::function<double(const Vec& border)> orientation;
 };
 
-/// What is followed. All functions see the problem as it stands: `pass` may change it.
+/// A zero problem to follow. All functions see the problem as it stands: `pass` may change it.
 struct Followed {
   /// F and F_z; false where they are not to be had.
   std::function<bool(const Vec& z, Vec& r, Mat& J)> equations;
-  /// Whether F_z is too large to be one matrix now; may be left out.
+  /// True if F_z is too large to be one dense matrix now; may be left out.
   std::function<bool()> large{};
   /// Then F, and F_z as it is; false where they are not to be had.
   std::function<bool(const Vec& z, Vec& r, LargeSlopes& slopes)> large_equations{};
-  /// Whether F_z is made of differences: what a step leaves undone is then more than its square.
+  /// True if F_z is made of differences: the residual after a step is then more than its square.
   bool slopes_differ = false;
   /// F alone, in the units of the last F_z, where that is less work; may be left out.
   std::function<bool(const Vec& z, Vec& r)> residual{};
   /// The size of each unknown; it may change from step to step.
   std::function<Vec()> scale;
   std::function<std::vector<Test>(const CurvePoint&)> tests;
-  /// Whether a corrected point is near enough to the last one for the problem as it stands; else the step is shortened.
+  /// True if a corrected point is near enough to the last one for the problem as it stands; else the step is shortened.
   std::function<bool(const CurvePoint&)> near;
   /// A new point has been accepted. False: enough.
   std::function<bool(const CurvePoint&)> point;
@@ -90,7 +90,8 @@ struct Followed {
   std::function<bool(const Located&)> special;
   /// A zero of one that does.
   std::function<Passage(const Located&)> pass;
-  /// The same where it means nothing: the start of the step in other unknowns, from which it is made again. Or nothing.
+  /// Where the signature is meaningless: the start of the step in other unknowns, from which the step is made again, or
+  /// nothing.
   std::function<std::optional<Passage>(const Located&)> anew{};
   /// Where no step can be made any more: what has vanished there but for rounding. Or nothing.
   std::function<std::optional<Located>(const CurvePoint&)> lost{};
@@ -129,7 +130,7 @@ class Continuation {
   void refresh_scale() { scale_ = followed_.scale(); }
   /// z with t.(z - from) = s, near a guess.
   std::optional<CurvePoint> correct(const CurvePoint& from, double s, Vec guess, bool rough = false) const;
-  /// The same with one unknown kept.
+  /// The corrected point with one unknown kept.
   std::optional<CurvePoint> correct_at(const CurvePoint& along, Vec guess, Index kept) const;
 
  private:

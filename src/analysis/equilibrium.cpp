@@ -45,7 +45,7 @@ class Search {
   }
 
  private:
-  /// What is found at one instant of a model with a clock, or driven by time, as long as it stays where it is.
+  /// The equilibrium at one instant of a model with a clock or driven by time, if the state stays there.
   Equilibrium rest_of(Equilibrium found) {
     if (model_.autonomous()) return found;
     RunOptions o = options_;
@@ -144,7 +144,7 @@ class Search {
       left = residual;
     }
     if (!mode) return false;
-    // What Newton's method leaves of a zero is zero.
+    // A component below the residue of Newton's method is zero.
     double size = 0;
     for (size_t i = 0; i < x.size(); ++i) size = std::max({size, std::abs(x[i]), std::abs(state[i])});
     for (double& v : state) v = std::abs(v) < 1e-30 * size ? 0.0 : v;
@@ -214,7 +214,7 @@ class Search {
     return residual < 1e-10;
   }
 
-  /// Whether the rates are 0/0 where Newton's method leads from a start; then a message says why.
+  /// True if the rates are 0/0 where Newton's method leads from a start; a message then says why.
   bool is_undefined(const Arc& arc, const std::vector<double>& start, const std::vector<double>& x) {
     Vec r;
     Mat J;

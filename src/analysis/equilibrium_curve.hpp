@@ -89,7 +89,7 @@ class EquilibriumCurve {
   // ---- from a special point -----------------------------------------------------------------------------------------
 
   void begin_at_special(const CurvePoint& first);
-  /// Whether this is the point sought; if so it is kept and the walk ends.
+  /// True if this is the point sought, which is then kept and ends the walk.
   bool is_sought(const Located& l, const std::string& type);
   void follow_other(const Located& l);
   /// A cycle that is born where an equilibrium meets a boundary: one that runs settle on, forward or backward, and
@@ -121,7 +121,7 @@ class EquilibriumCurve {
   bool admissible(const Arc& arc, const std::vector<double>& x);
   std::vector<Guard> zero_guards(const Located& l);
   Boundary boundary_at(const Located& l);
-  /// Nothing but letters changes: a surface that does nothing near by.
+  /// True if only switch states change: the surface has no effect near the point.
   bool passes_unnoticed(const Located& l, const Boundary& boundary);
   SpecialPoint boundary_point(const Located& l, const Boundary& boundary);
   Passage pass(const Located& l);

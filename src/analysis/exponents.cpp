@@ -14,7 +14,7 @@ namespace {
 constexpr size_t most_blocks = 64;
 /// Pieces that are the transient of a run without an end.
 constexpr long open_transient = 200;
-/// Of a run: the shortest stretch over which it is looked at in its transient.
+/// The shortest interval over which a run is examined in its transient.
 constexpr double first_block = 1e-9;
 
 /// Sums of logarithms over blocks of equal time; when there are too many, two become one.
@@ -128,7 +128,7 @@ class RunningSpectrum {
     blocks_ ? count() : count_early();
   }
 
-  /// Whether an open run has seen enough: by the largest exponent where that is clearly above zero, as it is in chaos,
+  /// True if an open run is long enough: judged by the largest exponent where that is clearly above zero, as in chaos,
   /// else by the largest modulus.
   bool enough() const {
     if (!options_.open || !blocks_) return false;
@@ -169,7 +169,7 @@ class RunningSpectrum {
  private:
   double elapsed() const { return std::abs(now_ - options_.run.from); }
 
-  /// What the logarithms have grown by since they were last counted.
+  /// The growth of the logarithms since they were last counted.
   std::vector<double> take_grown() {
     std::vector<double> grown = stretching_.logs();
     for (size_t k = 0; k < grown.size(); ++k) {
@@ -184,7 +184,7 @@ class RunningSpectrum {
     if (early_) early_->add(now_, take_grown());
   }
 
-  /// Of a run that has ended in its transient the first tenth is left out.
+  /// The first tenth is left out of a run that has ended in its transient.
   void end_early() {
     if (!early_ || !(elapsed() > 0)) return;
     const double length = early_->length();
@@ -205,7 +205,7 @@ class RunningSpectrum {
     blocks_ = std::move(early_);
   }
 
-  /// What has grown until now is left out.
+  /// The growth until now is left out.
   void begin() {
     sums_ = stretching_.logs();
     begin_ = now_;

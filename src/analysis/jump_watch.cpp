@@ -230,7 +230,7 @@ class Watcher {
     if (std::isfinite(least.value)) add(k, What::condition, least);
   }
 
-  /// Whether the leg ends where this `on` is zero.
+  /// True if the leg ends where this `on` is zero.
   bool ends_leg(int k) const {
     if (!flown_.leg.happens) return false;
     const std::vector<Guard>& guards = flown_.leg.event.guards;
@@ -238,7 +238,7 @@ class Watcher {
       return g.kind == GuardKind::jump && (g.item == k || jumps_[at(g.item)].on == jumps_[at(k)].on);
     });
   }
-  /// Whether it is zero where the leg begins, because the jump that happened there has left it so.
+  /// True if this `on` is zero where the leg begins, because the jump that happened there has left it so.
   bool begins_leg(int k) const {
     if (!flown_.before) return false;
     const bool was_zero = std::any_of(flown_.before->guards.begin(), flown_.before->guards.end(), [&](const Guard& g) {
@@ -293,7 +293,7 @@ class Watcher {
            total());
   }
 
-  /// What the jumps at the end of the leg have decided.
+  /// Jumps at the end of the leg have happened: their effects are recorded.
   void happened() {
     for (const Variation::JumpRoom& room :
          variation_.jump_room(flown_.leg.event, flown_.leg.arc, flown_.end.x_minus, flown_.end.t)) {

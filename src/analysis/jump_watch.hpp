@@ -36,7 +36,7 @@ struct FlownLeg {
 };
 std::vector<JumpWatch> watch_jumps(const Program& program, Variation& variation, const FlownLeg& flown);
 
-/// Whether legs differ in choices alone that lead to the same formulas.
+/// True if legs differ only in choices that lead to the same formulas.
 bool jumps_alike(const Program& program, const std::vector<Leg>& a, const std::vector<Leg>& b);
 
 /// Keeps what jumps choose, and on which side of zero each `on` begins a leg.

@@ -22,7 +22,7 @@ class LegChain {
  public:
   static constexpr double small_row = 1e-3;  ///< in units of the states and times: rows below it keep their length
 
-  /// Whether each leg has to do with the next one alone, and there are enough for this to be less work than one matrix.
+  /// True if each leg depends on the next one alone, and there are enough for this to be less work than one matrix.
   static bool fits(const std::vector<Leg>& legs);
   /// `unknowns`: what legs and parameters are measured by; rows are, at least, by a part of `rows`. `start_by`: how the
   /// time of the start moves with each parameter followed.

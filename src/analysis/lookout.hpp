@@ -1,5 +1,5 @@
-// Whether a run that waits for its section will ever meet it again. It may have come to rest, or go round a cycle that
-// passes the section by; then there is no point in going on.
+// Decides if a run that waits for its section will ever meet it again. It may have come to rest, or go round a cycle
+// that passes the section by; then there is no point in going on.
 //
 //   rest    over windows of steps that grow, what the state still moves shrinks to half or less, within the tolerance
 //   cycle   the points in which it crosses a plane through itself have settled (analysis/settle)
@@ -21,7 +21,7 @@ class Lookout {
   /// `section` of the model is waited for, under the parameters of `options`.
   Lookout(const Model& model, const RunOptions& options, int section);
 
-  /// Whether anything must be watched: a section by the clock is always met.
+  /// True if anything must be watched: a section by the clock is always met.
   bool watches() const { return watches_; }
   /// The section has been met.
   void met();

@@ -117,7 +117,7 @@ void OrbitSearch::solve(Begin begin, Orbit& orbit) {
   tell(begin, now, orbit);
 }
 
-/// What each state is measured by: how large it is on the orbit. One that is zero there but for what is left of the
+/// The unit of each state: its size on the orbit. A state that is zero there but for the residue of the
 /// search is measured by what it was on the way, or by the others.
 std::vector<double> OrbitSearch::sizes_of(const Lap& lap) const {
   constexpr double nothing = beside_transient;

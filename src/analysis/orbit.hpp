@@ -71,7 +71,7 @@ std::optional<Transition> event_at_end(const Trajectory& run);
 /// need not make again.
 Orbit find_orbit(const Program& program, const OrbitOptions& options);
 Orbit find_orbit(const Model& model, const OrbitOptions& options);
-/// The same from values that nobody gave: not found where no run can start from them.
+/// The orbit from starting values that the user did not give: not found where no run can start from them.
 Orbit try_orbit(const Program& program, const OrbitOptions& options);
 Orbit try_orbit(const Model& model, const OrbitOptions& options);
 

@@ -138,7 +138,8 @@ OrbitSearch::Begin OrbitSearch::take_guess() {
   return begin;
 }
 
-/// Whether a point lies near the section and passes it the right way; of sections that are events nobody can tell.
+/// True if a point lies near the section and passes it in the right direction; always true for sections that are
+/// events.
 bool OrbitSearch::is_on_section(const Begin& begin) {
   constexpr double near = 1e-2;  // of the size of the state
   const Section& section = model().sections[at(section_)];
@@ -152,8 +153,8 @@ bool OrbitSearch::is_on_section(const Begin& begin) {
   return std::abs(slope.value) <= near * slope.by_state.norm() * x.norm();
 }
 
-/// Whether a return to the section is no zero of its function: a jump, an impact or a wrap has carried that over. Such
-/// a section ends no leg.
+/// True if a return to the section is no zero of its function: a jump, an impact or a wrap has carried the run over it.
+/// Such a section ends no leg.
 bool OrbitSearch::leaps_over_section(const Begin& begin) {
   constexpr double far = 1e-6;  // of the size of the state
   if (section_ < 0 || model().sections[at(section_)].kind != Section::Kind::on) return false;
@@ -162,7 +163,7 @@ bool OrbitSearch::leaps_over_section(const Begin& begin) {
   return std::abs(slope.value) > far * slope.by_state.norm() * x.norm();
 }
 
-/// Of the returns of one period the first that is a zero of the section's function; the given one if there is none.
+/// The first return of one period that is a zero of the section's function; the given one if there is none.
 OrbitSearch::Begin OrbitSearch::off_leaps(const Begin& begin) {
   if (forced_ || begin.returns < 2 || !leaps_over_section(begin)) return begin;
   for (const Begin& later : returns_from(begin, begin.returns - 1, 0)) {
@@ -171,7 +172,7 @@ OrbitSearch::Begin OrbitSearch::off_leaps(const Begin& begin) {
   return begin;
 }
 
-/// What is constant where a run begins.
+/// The mode, clocks and constants of the arc where a run begins.
 Arc OrbitSearch::arc_at(const Begin& begin) {
   RunOptions still = base(begin.t, 0);
   still.initial = begin.x;
@@ -247,7 +248,7 @@ OrbitSearch::Returns OrbitSearch::returns_by_clock(const Begin& begin) {
 /// One run, watched for coming to rest and for never returning.
 OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
   Returns out{.size = std::vector<double>(model().states.size(), 0.0), .last = begin.x};
-  // As good as for ever, but not so long that beside it a flight of a ball is no time at all.
+  // A time that is practically infinite, but not so long that the flight of a ball is lost beside it in rounding.
   const double forever = 1e7 * std::max(std::abs(options_.run.until - options_.run.from), 1e-6);
   RunOptions o = base(begin.t, forced_ ? clock_ * (static_cast<double>(options_.most_returns) + 0.5) : forever);
   o.initial = begin.x;
@@ -290,8 +291,8 @@ OrbitSearch::Returns OrbitSearch::returns_to_section(const Begin& begin) {
   return out;
 }
 
-/// Whether to go on. What repeats is judged on the scale of the first returns; where time matters and no clock ticks on
-/// the section, so must the phase; a state that may grow by multiples of a number is an angle.
+/// True if the search needs more returns. Repetition is judged on the scale of the first returns; where time matters
+/// and no clock ticks on the section, so must the phase; a state that may grow by multiples of a number is an angle.
 bool OrbitSearch::add_return(Returns& returns, double t, std::span<const double> place) const {
   constexpr size_t enough = 8;
   returns.last.assign(place.begin(), place.end());

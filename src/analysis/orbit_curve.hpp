@@ -42,7 +42,7 @@ class OrbitCurve {
   /// Newton's method on the hyperplane through a point across its direction; that direction is the way to go.
   std::optional<CurvePoint> kept_apart(const CurvePoint& from);
   Followed functions();
-  /// Whether a step has led to an orbit of a part of the period, counted several times: another branch, close by.
+  /// The orbit, counted once, if a step has led to an orbit of a fraction of the period: another branch, close by.
   std::optional<Located> nearly_vanished(const CurvePoint& p);
   bool falls_back(const CurvePoint& p);
   /// Ends in terms of the first parameter.
@@ -55,10 +55,14 @@ class OrbitCurve {
   bool point(const CurvePoint& p);
   /// Points between two, where what is told turns: it may do so where the unknowns hardly move.
   void fill(const CurvePoint& a, const BranchPoint& from, const CurvePoint& b, const BranchPoint& to, int depth);
-  /// Whether the curve has come back to where the walk began, through changes of its signature.
+  /// True if the curve has come back to where the walk began, through changes of its signature.
   bool comes_round(const CurvePoint& p, const BranchPoint& now);
+  /// True if the walk has passed this special point before: the curve goes round, or back on itself. Then it stops.
+  bool passes_again(const SpecialPoint& s, const BranchPoint& here);
+  /// True for a special point of a branch followed before, or of its mirror image.
+  bool is_known(const SpecialPoint& s) const;
   double length_between(const CurvePoint& a, const CurvePoint& b);
-  /// Whether a state moves by more than a share of how far it does on the orbits.
+  /// True if a state moves by more than a share of its range on the orbits.
   bool exceeds(const Vec& moved, double share) const;
   /// Points of the walk that goes on.
   int walked() const { return static_cast<int>(book_.branch.points.size() - walk_begin_); }
@@ -76,17 +80,17 @@ class OrbitCurve {
   };
   Slowest slowest_on(const OrbitView& v);
   void explain_loss();
-  /// Whether states go as far as at the last point: near a homoclinic orbit time passes beside the equilibrium, along a
+  /// True if states go as far as at the last point: near a homoclinic orbit time passes beside the equilibrium, along a
   /// canard on the way.
   bool keeps_its_shape(const BranchPoint& p) const;
-  /// What an orbit that has shrunk to a point has shrunk onto: the special point of equilibria there.
+  /// Adds the special equilibrium onto which an orbit has shrunk.
   void add_equilibrium(const BranchPoint& p);
   SpecialPoint place(const std::string& type, const Located& l);
   bool add(SpecialPoint s, const CurvePoint& at_point);
   /// The determinant of equations and parameter apart, by multipliers: its sign is that of the parameter's slope, or
   /// always the other one.
   double turning(const CurvePoint& p);
-  /// Whether it changes sign where the slope does.
+  /// True if the test changes sign where the slope does.
   bool turns(const Located& l);
   /// How the parameter changes along the curve; where that is rounding (a canard), what multipliers say of it.
   double slope(const CurvePoint& p);
@@ -95,7 +99,7 @@ class OrbitCurve {
   // ---- from a special point -----------------------------------------------------------------------------------------
 
   void begin_at_special(const CurvePoint& first);
-  /// Whether this is the point sought; if so it is kept and the walk ends.
+  /// True if this is the point sought, which is then kept and ends the walk.
   bool is_sought(const Located& l, const std::string& type);
   void follow_other(const Located& l);
   /// The other branch where two cross: both ways, away from there. False if none is found.
@@ -104,9 +108,9 @@ class OrbitCurve {
   std::optional<CurvePoint> unfolded(const Located& l, bool twice);
   /// An orbit of it, so far away in the direction that is turned round.
   std::optional<CurvePoint> moved_by(double share, const Vec& direction, const Located& l, bool twice);
-  /// Whether that lies where it should, is one of the model, and no orbit counted twice.
+  /// True if the first point lies where expected, satisfies the model, and is no orbit counted twice.
   bool begins_here(const CurvePoint& first, const Located& l, const Vec& direction, double share);
-  /// Of an orbit counted twice: once.
+  /// The orbit, counted once, of an orbit counted twice.
   OrbitOptions half_of(const Located& l);
   /// Where multipliers jump over the unit circle: another orbit that runs settle on close by, of a multiple of the
   /// period or without the symmetry.
@@ -115,7 +119,7 @@ class OrbitCurve {
   OrbitOptions settling_from(const Located& l, double value);
   /// The curve of the special point in two parameters.
   void follow_special(const Located& l);
-  /// Of an impact that is met without speed: the orbit without it, whose gap is what is kept. Where it happens, its
+  /// The orbit without an impact that is met without speed; the gap of that impact is kept. Where it happens, its
   /// time goes with a square root.
   std::optional<Vec> without_kept_impact(const Located& l);
   double kept_value(const Vec& z);
@@ -140,16 +144,18 @@ class OrbitCurve {
   };
   Vanishing vanishing(const OrbitView& v, const std::string& test) const;
   static bool met(const Transition& event, int item);
-  /// What legs that vanish mean, from the letters before, on and after them.
+  /// A gap that comes down to zero: of a body an impact without speed, of a diode, whose gap is a current, it blocks.
+  std::string touch_of(size_t constraint) const;
+  /// The type of a point where legs vanish, from the switch states before, on and after them.
   std::string type_of_vanishing(const OrbitView& v, const Vanishing& gone);
-  /// Whether the field behind a surface pushes back where the orbit touches it.
+  /// True if the field behind a surface pushes back where the orbit touches the surface.
   bool pushes_back(const OrbitView& v, const Monitor& m, const std::vector<double>& x, double t);
-  /// Whether a surface is met without speed, in a mode.
+  /// True if a surface is met with zero speed in a mode.
   bool without_speed(const Arc& arc, int item, const std::vector<double>& x, double t, double period);
-  /// Whether a guard is nearest to zero where the orbit is cut.
+  /// True if a guard is nearest to zero where the orbit is cut.
   static bool at_cut(const Monitor& m, size_t legs);
   std::string type_of_monitor(const OrbitView& v, const Monitor& m, const std::vector<double>& x, double t);
-  /// What the zero of a breaking test means; empty: nothing that matters.
+  /// The type of the zero of a breaking test; empty if the zero is of no consequence.
   std::string type_of(const Located& l);
   bool admissible(const OrbitView& v) const;
 
@@ -182,9 +188,9 @@ class OrbitCurve {
   std::optional<Vec> without_impact(size_t leg, const Located& l);
   /// How many times an orbit beside a change counts one of a part of its period.
   int times_of(const Side& side);
-  /// Of an impact that vanishes and leaves an orbit counted several times: that orbit, once.
+  /// The orbit, counted once, when an impact vanishes and leaves an orbit counted several times.
   std::optional<OrbitOptions> orbit_without_impact(const Located& l);
-  /// Whether an orbit found near a special point comes as near as one likes to the one there, with a square root at
+  /// True if an orbit found near a special point converges to the orbit there, with a square root at
   /// least: where what happens jumps, another orbit may lie beside it.
   bool begins_at(const Side& side, double value, double eps, const Located& l);
   /// From the orbit at a special point, at the cut, in units of the sizes.
@@ -200,11 +206,11 @@ class OrbitCurve {
     double eps = 0;
   };
   Beyond run_beyond(const Located& l, double reach, const OrbitProblem::Frozen& old);
-  /// What a run settles on close by, where that is an orbit of the same period: an orbit that touches a surface with
+  /// The orbit of the same period on which a run settles close by: an orbit that touches a surface with
   /// its whole length has another signature than a run that starts on it.
   std::optional<Side> settled_side(const Located& l, double incoming);
   OneSided matrix_after(const Side& side, double value);
-  /// Whether an orbit that exists backward in time only ends at the same place.
+  /// True if an orbit that exists only backward in time ends at this place.
   bool meets_backward(const BranchPoint& p, double value);
   bool meets_cut(const Located& l);
   /// Where an event meets the cut, which means nothing: the orbit cut elsewhere, before that.
@@ -240,9 +246,15 @@ class OrbitCurve {
     Vec slope;  ///< of what is told, along the curve
     size_t specials = 0;
   };
-  std::optional<Last> last_;       ///< the point before, on the same curve
-  Vec extent_;                     ///< how far each state moves on the orbits so far
-  BranchPoint begun_;              ///< where the walk began
+  std::optional<Last> last_;  ///< the point before, on the same curve
+  Vec extent_;                ///< how far each state moves on the orbits so far
+  BranchPoint begun_;         ///< where the walk began
+  struct Passed {
+    std::string type;
+    BranchPoint there;
+    bool rises = false;  ///< the parameter, on the way there
+  };
+  std::vector<Passed> passed_;     ///< special points of the walk, in order
   std::array<bool, 2> repeats_{};  ///< whether that is counted twice, or three times
   OrbitView view_;
   Vec seen_;

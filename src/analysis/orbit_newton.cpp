@@ -74,7 +74,7 @@ OrbitSearch::Lap OrbitSearch::lap(const Begin& begin, bool tangents, int passing
   return out;
 }
 
-/// As a run with its tangents, from where Newton's method has led.
+/// The lap of a run with its tangents, from the point to which Newton's method has led.
 OrbitSearch::Lap OrbitSearch::lap_of_solved(const Begin& begin) {
   Lap out = solved_lap_ ? *std::exchange(solved_lap_, std::nullopt) : lap(begin, false);
   if (!tangents_of_legs(out)) out = lap(begin, true);
@@ -156,7 +156,7 @@ bool OrbitSearch::equations(Descent& of, double t0) {
   return shooting_->equations(of.legs, closing(), t0, section_, of.r, of.slopes, &of.shot);
 }
 
-/// As they stand in the equations. A leg ends where the next one begins, the last one where the first does.
+/// Legs as they stand in the equations. A leg ends where the next one begins, the last one where the first does.
 void OrbitSearch::Units::set(const std::vector<Leg>& legs, const Shooting& shooting) {
   const Index n = state.size();
   of_unknowns.resize((n + 1) * ix(legs.size()));
@@ -208,7 +208,7 @@ bool OrbitSearch::newton(std::vector<Leg>& legs, Begin& begin, const Lap& lap, O
   return solved;
 }
 
-/// Whether a run could take the place of the legs: switches change one at a time, and nothing grows much.
+/// True if a run could take the place of the legs: switches change one at a time, and nothing grows much.
 bool OrbitSearch::may_be_run(const std::vector<Leg>& legs) const {
   const auto plain = [](const Leg& leg) {
     return leg.happens ? changes_one_switch(leg) : leg.end != Leg::End::part && leg.end != Leg::End::section;
@@ -325,8 +325,8 @@ bool OrbitSearch::move_legs(std::vector<Leg>& legs, const std::vector<Leg>& from
   return sane;
 }
 
-/// As much of a step as leads nearer; false where nothing does. `next` is room for it. Where the orbit is near and
-/// `regular`, a second step follows with the matrix of the first.
+/// The largest part of a step that reduces the residual; false where no part does. `next` is work space. Where the
+/// orbit is near and `regular`, a second step follows with the matrix of the first.
 bool OrbitSearch::descend(Descent& now, Descent& next, const Vec& step, const Linear& at, bool regular) {
   const Units& units = at.units;
   const double moves = units.size_of_step(step);

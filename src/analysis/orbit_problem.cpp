@@ -133,7 +133,7 @@ void OrbitProblem::set_scale() {
   for (Index k = 0; k < d; ++k) scale_[scale_.size() - d + k] = ranges_[ux(k)];
 }
 
-/// What follows from the signature: known zeros, ticks of clocks, the last leg's end.
+/// Derives from the signature: leading zeros, ticks of clocks, the end of the last leg.
 void OrbitProblem::prepare_legs() {
   shooting_->set_size(size_, period_);
   legs_ = with_nodes(std::move(legs_), *shooting_, t0_, most_);

@@ -58,7 +58,7 @@ class OrbitProblem {
   std::optional<Vec> take_near(const Orbit& orbit, const std::vector<double>& parameters, double t);
   /// Takes the signature of a run from a point: the unknowns, or nothing if the run does not close in time.
   std::optional<Vec> take_run(std::vector<double> x, double t, double duration, const std::vector<double>& values);
-  /// Of a map near -1, or of the half map: the direction in states that it turns round, of unit length in their sizes.
+  /// The direction in states, of unit length in their sizes, that a map near -1 or the half map turns round.
   Vec unfold(const Mat& matrix);
   /// The orbit at which a branch begins, moved: counted twice (a flip), or as a whole (a symmetry broken).
   std::optional<Vec> take_other(const Vec& move, bool twice);
@@ -69,10 +69,10 @@ class OrbitProblem {
   /// Cuts the orbit elsewhere: in the middle of its longest leg.
   std::optional<Vec> cut_anew(const Vec& z);
   bool needs_cut(const Vec& z) const;
-  /// Whether tangents grow so much on a leg that it should be in more parts: `take_legs` of what there is.
+  /// True if tangents grow so much on a leg that it should be in more parts: `take_legs` of those that exist.
   bool needs_nodes(const OrbitView& view) const;
-  /// Of an autonomous orbit that no longer passes straight through the plane of its phase: the plane put anew, through
-  /// the point where it is, across the flow. Whether that was needed.
+  /// Puts the plane of the phase anew, through its point and across the flow, when an autonomous orbit no longer passes
+  /// straight through it. Returns if that was needed.
   bool renew_phase(const Vec& z);
   /// The cosine of the angle between that plane's normal and the flow; 1 where there is none.
   double straightness(const Vec& z);
@@ -92,7 +92,7 @@ class OrbitProblem {
   void restore(const Frozen& frozen);
 
   bool equations(const Vec& z, Vec& r, Mat& J);
-  /// Whether legs are so many that they are eliminated one after the other, and the equations for that.
+  /// True if legs are so many that they are eliminated one after the other; followed by the equations for that.
   bool large() const { return followed_.size() == 1 && LegChain::fits(legs_); }
   bool large_equations(const Vec& z, Vec& r, LargeSlopes& slopes);
   /// The residual alone, in the units of the last equations.
@@ -118,9 +118,11 @@ class OrbitProblem {
   double direction() const { return direction_; }
   const std::vector<double>& parameters() const { return values_; }
 
-  /// Whether it is an orbit of a part of the period, counted so many times. `same`: how near states are that are one;
-  /// at a place where two orbits meet they do so with a square root.
+  /// True if this is an orbit of a fraction of the period, counted `times` times. `same`: the distance of states taken
+  /// as equal; at a place where two orbits meet they do so with a square root.
   bool repeats(const OrbitView& view, int times = 2, double same = 1e-4) const;
+  /// True if the orbit, followed as a whole, is its own image by a sign change of states that the model has.
+  bool is_own_image(const Vec& z);
   /// The state on the model's section, near the one told last; where there is none, at the cut.
   std::vector<double> told_state(const OrbitView& view, double& t);
   /// Lowest and highest value of each state.
@@ -130,7 +132,8 @@ class OrbitProblem {
   void resize(const std::vector<double>& low, const std::vector<double>& high, double period);
   /// Modes in the order they are met, as users see them.
   std::vector<std::string> signature() const;
-  /// Whether a switch changes anything near a point: the rates of modes that differ in it, or in what is zero there.
+  /// True if a switch changes the equations near a point: the rates of the modes that differ in it, or the constraints
+  /// there.
   bool acts(const Arc& arc, const std::vector<double>& x, double t, int item);
 
  private:

@@ -69,6 +69,20 @@ std::optional<Vec> OrbitProblem::take(const Orbit& orbit) {
   return cut_run(orbit.trajectory(t), t, orbit.period * (symmetry_ ? 0.5 : 1.0), followed_of(values_));
 }
 
+bool OrbitProblem::is_own_image(const Vec& z) {
+  if (symmetry_ || !model_.form.jumps.empty()) return false;
+  put(z);
+  RunOptions o = options_.run;
+  o.parameters = values_;
+  o.initial.assign(legs_[0].x.begin(), legs_[0].x.end());
+  shooting_->land_at_start(legs_, t0_, o.initial);
+  const double period = period_of(z);
+  const std::optional<Trajectory> run = run_for(o, t0_, period);
+  const std::vector<double> shift(closing_.shift.begin(), closing_.shift.end());
+  return run &&
+         find_symmetry(program_, shooting_->variation(), {&*run, direction_ * period, closing_.free, shift, size_});
+}
+
 /// The sizes of the states on an orbit: as large as they become, or as they would move on a piece.
 void OrbitProblem::measure(const Trajectory& orbit) {
   const Index n = program_.states();
@@ -85,7 +99,7 @@ void OrbitProblem::measure(const Trajectory& orbit) {
   }
 }
 
-/// Of a state that may grow by multiples of a number: that number, whatever the state is by now.
+/// The modulus of a state that may grow by multiples of a number, whatever the value of the state.
 std::optional<double> OrbitProblem::modulus_of(Index state) const {
   for (const auto& [grows, modulus] : options_.modulo) {
     if (grows == static_cast<int>(state)) return modulus;

@@ -1,4 +1,4 @@
-// What is told of an orbit: a state on its section, extremes, modes, sizes.
+// Reported quantities of an orbit: a state on its section, extremes, modes, sizes.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -225,7 +225,7 @@ Mode OrbitProblem::mirrored(const Mode& mode) const {
   return out;
 }
 
-/// Whether a share of the period is whole periods of the model's own time.
+/// True if a fraction of the period is a whole number of periods of the model's own time.
 bool OrbitProblem::is_clocked(double share) const {
   const std::optional<Period> clock = forced_ ? period_in_time(model_, values_) : std::nullopt;
   if (!clock) return true;

@@ -1,4 +1,4 @@
-// What a solution is like: multipliers, guards that come near, what acts.
+// Diagnostics of a solution: multipliers, guards that come near, active constraints.
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -30,7 +30,7 @@ class OrbitSearch {
     std::string why, message;
     double residual = 0;
   };
-  /// What a run has come back to, until it repeats.
+  /// Returns of a run to its section, until they repeat.
   struct Returns {
     std::vector<double> size;  ///< of the states on the way
     std::vector<double> times;

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <optional>
 
+#include "analysis/thresholds.hpp"
 #include "base/index.hpp"
 #include "flow/variation.hpp"
 #include "model/program.hpp"
@@ -15,6 +16,21 @@ namespace {
 
 /// Events before the end of a chatter from whose tangents its limit is taken.
 constexpr int before_chatter = 24;
+/// A panel whose flow takes more digits than this off its inverse is cut in two, so many times.
+constexpr double most_forgotten = 1e4;
+constexpr int most_cuts = 12;
+
+/// Digits that X^-1 X has lost at worst, whatever the units of the states: the largest diagonal entry of |X^-1| |X|.
+double forgotten_by(const Mat& X) {
+  const Mat inverse = Lu(X).inverse();
+  double worst = 1;
+  for (Index i = 0; i < X.rows(); ++i) {
+    double sum = 0;
+    for (Index k = 0; k < X.rows(); ++k) sum += std::abs(inverse(i, k) * X(k, i));
+    if (!(sum <= worst)) worst = sum;
+  }
+  return std::isfinite(worst) ? worst : HUGE_VAL;
+}
 
 using PanelNumbers = std::array<double, panel_order + 1>;
 
@@ -49,14 +65,15 @@ struct Item {
 /// Walks along an orbit and writes down its nodes and links.
 class Walk {
  public:
-  Walk(const Program& program, const RunOptions& options, const Orbit& orbit, const Mat& P, double longest)
-      : run_(orbit.trajectory), variation_(program, options), longest_(longest) {
-    out_.states = program.states();
+  using Link = OrbitTangents::Link;
+
+  Walk(const Program& program, const RunOptions& options, const Trajectory& run, const Mat& P, double longest)
+      : run_(run), variation_(program, options), n_(program.states()), longest_(longest) {
+    out_.states = n_;
     out_.directions = P.cols();
-    X_ = Mat::Zero(out_.states, out_.states + P.cols());
-    X_.leftCols(out_.states).setIdentity();
-    P_ = Mat::Zero(ix(options.parameters.size()), out_.states + P.cols());
-    if (P.cols() > 0) P_.rightCols(P.cols()) = P;
+    directions_ = P.cols() > 0 ? P : Mat(Mat::Zero(ix(options.parameters.size()), 0));
+    P_ = Mat::Zero(ix(options.parameters.size()), n_ + P.cols());
+    P_.rightCols(P.cols()) = directions_;
     at_end_ = event_at_end(run_);
   }
 
@@ -71,8 +88,8 @@ class Walk {
       } else {
         begin();
         through(items[k]);
-        end_link(OrbitTangents::Link::Kind::event, items[k]);
-        add_node(transition(items[k].first + items[k].count - 1).x_plus, next_arc(items, k), now_);
+        add_node(transition(items[k].first + items[k].count - 1).x_plus, now_);
+        end_link(Link::Kind::event, out_.nodes.size() - 2, items[k]);
       }
     }
     out_.notes = variation_.notes();
@@ -118,7 +135,11 @@ class Walk {
     return out;
   }
 
-  void begin() { variation_.begin(X_, P_); }
+  void begin() {
+    Mat X = Mat::Zero(n_, P_.cols());
+    X.leftCols(n_).setIdentity();
+    variation_.begin(std::move(X), P_);
+  }
 
   void through(const Item& item) {
     for (int i = item.first; i < item.first + item.count; ++i) {
@@ -127,68 +148,112 @@ class Walk {
     }
   }
 
-  void add_node(std::vector<double> x, int arc, double t) {
-    Vec rates = variation_.rates(run_.arcs[at(arc)], x, t);
-    out_.nodes.push_back({t, std::move(x), arc, std::move(rates)});
-  }
+  void add_node(std::vector<double> x, double t) { out_.nodes.push_back({t, std::move(x)}); }
 
-  void end_link(OrbitTangents::Link::Kind kind, const Item& item = {}) {
+  /// From a node to the last one, by the tangents as they are.
+  void end_link(Link::Kind kind, size_t from, const Item& item = {}) {
     const Mat& x = variation_.tangents();
-    OrbitTangents::Link link{.kind = kind, .X = x.leftCols(out_.states), .P = x.rightCols(out_.directions)};
-    if (kind != OrbitTangents::Link::Kind::flow) {
-      link.shift = variation_.last_shift();
-      link.first = item.first;
-      link.count = item.count;
-    }
+    Link link{.kind = kind, .from = from, .to = out_.nodes.size() - 1};
+    link.X = x.leftCols(n_);
+    link.P = x.rightCols(out_.directions);
+    link.shift = variation_.last_shift();
+    link.first = item.first;
+    link.count = item.count;
     out_.links.push_back(std::move(link));
   }
 
-  /// The arc behind an item: that of the next piece, or of the first one.
-  int next_arc(const std::vector<Item>& items, size_t k) const {
-    for (size_t j = k + 1; j < items.size(); ++j) {
-      if (items[j].piece) return items[j].piece->arc;
-    }
-    return run_.pieces.front().arc;
+  std::vector<double> state_at(const Piece& piece, double tau) const {
+    std::vector<double> x(at(run_.states));
+    Trajectory::evaluate(piece, run_.states, tau, x.data());
+    return x;
   }
 
   void begin_with(const Piece& piece) {
     if (!out_.nodes.empty()) return;
-    std::vector<double> x(at(run_.states));
-    Trajectory::evaluate(piece, run_.states, 0, x.data());
-    add_node(std::move(x), piece.arc, piece.start);
+    add_node(state_at(piece, 0), piece.start);
+    out_.start_rates = variation_.rates(run_.arcs[at(piece.arc)], out_.nodes.front().x, piece.start);
   }
 
   void go_along(const Piece& piece) {
     begin_with(piece);
     const int parts = std::max(1, static_cast<int>(std::ceil(std::abs(piece.length) / longest_ - 1e-9)));
-    const Arc& arc = run_.arcs[at(piece.arc)];
-    const std::span<const double> nodes = panel_nodes();
     for (int part = 0; part < parts; ++part) {
-      const double from = piece.length * part / parts;
       const double to = part + 1 == parts ? piece.length : piece.length * (part + 1) / parts;
-      out_.panels.push_back({out_.nodes.size() - 1, to - from});
-      double done = from;
-      for (size_t j = 1; j <= panel_order; ++j) {
-        const double tau = j == panel_order ? to : from + nodes[j] * (to - from);
-        begin();
-        variation_.along(piece, arc, done, tau);
-        end_link(OrbitTangents::Link::Kind::flow);
-        std::vector<double> x(at(run_.states));
-        Trajectory::evaluate(piece, run_.states, tau, x.data());
-        add_node(std::move(x), piece.arc, piece.start + tau);
-        done = tau;
-      }
+      add_panel(piece, piece.length * part / parts, to, 0);
     }
     now_ = piece.start + piece.length;
+  }
+
+  static bool rests(const Arc& arc) {
+    return arc.mode.switches.find('0') != std::string::npos || arc.mode.constraints.find('c') != std::string::npos;
+  }
+
+  /// Directions of states and of parameters at a point, brought onto what is slid on and closed there.
+  Mat rested(Mat x, const Mat& p, const Arc& arc, std::span<const double> state, double t) {
+    variation_.begin(std::move(x), p);
+    variation_.rest(arc, state, t);
+    return variation_.tangents();
+  }
+
+  void add_panel(const Piece& piece, double from, double to, int cuts) {
+    const Arc& arc = run_.arcs[at(piece.arc)];
+    const bool resting = rests(arc);
+    const Index d = out_.directions;
+    OrbitTangents::Panel panel{.first = out_.nodes.size() - 1, .length = to - from};
+    Mat X = Mat::Zero(n_, n_ + d);
+    X.leftCols(n_).setIdentity();
+    if (resting && d > 0)
+      X.rightCols(d) = rested(Mat::Zero(n_, d), directions_, arc, out_.nodes.back().x, piece.start + from);
+    variation_.begin(X, P_, false);
+    panel.X.push_back(X.leftCols(n_));
+    panel.P.push_back(X.rightCols(d));
+    std::vector<OrbitTangents::Node> nodes;
+    double done = from;
+    for (size_t j = 1; j <= panel_order; ++j) {
+      const double tau = j == panel_order ? to : from + panel_nodes()[j] * (to - from);
+      variation_.along(piece, arc, done, tau);
+      panel.X.push_back(variation_.tangents().leftCols(n_));
+      panel.P.push_back(variation_.tangents().rightCols(d));
+      nodes.push_back({piece.start + tau, state_at(piece, tau)});
+      done = tau;
+    }
+    const bool known = forgotten_by(panel.X.back()) <= most_forgotten;
+    if (!known && cuts < most_cuts) {
+      add_panel(piece, from, 0.5 * (from + to), cuts + 1);
+      return add_panel(piece, 0.5 * (from + to), to, cuts + 1);
+    }
+    if (resting) {
+      panel.onto.push_back(onto(arc, out_.nodes.back()));
+      for (const OrbitTangents::Node& node : nodes) panel.onto.push_back(onto(arc, node));
+    }
+    close_panel(std::move(panel), std::move(nodes), known);
+  }
+
+  Mat onto(const Arc& arc, const OrbitTangents::Node& node) {
+    return rested(Mat::Identity(n_, n_), {}, arc, node.x, node.t);
+  }
+
+  void close_panel(OrbitTangents::Panel panel, std::vector<OrbitTangents::Node> nodes, bool known) {
+    Link link{.kind = known ? Link::Kind::panel : Link::Kind::span,
+              .from = panel.first,
+              .to = panel.first + (known ? panel_order : 1),
+              .panel = out_.panels.size()};
+    link.X = panel.onto.empty() ? panel.X.back() : Mat(panel.X.back() * panel.onto.front());
+    link.P = panel.P.back();
+    if (!known) nodes.erase(nodes.begin(), nodes.end() - 1);
+    for (OrbitTangents::Node& node : nodes) out_.nodes.push_back(std::move(node));
+    if (known) out_.panels.push_back(std::move(panel));
+    out_.links.push_back(std::move(link));
   }
 
   /// Returns the last item of the span.
   size_t pass_span(const std::vector<Item>& items, const std::vector<bool>& accumulating, size_t k) {
     Item all;
+    if (const Piece* piece = items[k].piece) begin_with(*piece);
+    const size_t from = out_.nodes.empty() ? 0 : out_.nodes.size() - 1;
     begin();
     for (;; ++k) {
       if (const Piece* piece = items[k].piece) {
-        begin_with(*piece);
         variation_.along(*piece, run_.arcs[at(piece->arc)]);
         now_ = piece->start + piece->length;
       } else {
@@ -199,15 +264,16 @@ class Walk {
       const bool ends = !items[k].piece && !transition(items[k].first + items[k].count - 1).resting.empty();
       if (ends || k + 1 == items.size() || !accumulating[k + 1]) break;
     }
-    end_link(OrbitTangents::Link::Kind::span, all);
-    add_node(transition(all.first + all.count - 1).x_plus, next_arc(items, k), now_);
+    add_node(transition(all.first + all.count - 1).x_plus, now_);
+    end_link(Link::Kind::span, from, all);
     return k;
   }
 
   const Trajectory& run_;
   Variation variation_;
+  Index n_;
   double longest_;
-  Mat X_, P_;
+  Mat P_, directions_;
   std::optional<Transition> at_end_;
   double now_ = 0;
   OrbitTangents out_;
@@ -250,12 +316,51 @@ Mat OrbitTangents::by_parameters() const {
   return out;
 }
 
-OrbitTangents tangents_along(const Program& program, const RunOptions& options, const Orbit& orbit, const Mat& P,
+OrbitTangents tangents_along(const Program& program, const RunOptions& options, const Trajectory& run, const Mat& P,
                              double longest) {
   RunOptions same_way = options;
-  same_way.until = orbit.trajectory.end.t;
-  same_way.from = orbit.trajectory.start_time;
-  return Walk(program, same_way, orbit, P, longest).go();
+  same_way.until = run.end.t;
+  same_way.from = run.start_time;
+  return Walk(program, same_way, run, P, longest).go();
+}
+
+std::vector<Index> closing_states(const Orbit& found) {
+  std::vector<Index> out;
+  for (size_t i = 0; i < found.free.size(); ++i) {
+    if (!found.free[i]) out.push_back(ix(i));
+  }
+  return out;
+}
+
+Mat moved_start(const Mat& M, const Mat& by, const Vec& rates, const std::vector<double>& period_by,
+                const std::vector<Index>& kept, const Vec& scale) {
+  const Vec s = scale.entries_at(kept);
+  const Mat A = s.cwiseInverse().asDiagonal() * M.part(kept) * s.asDiagonal() - Mat::Identity(s.size(), s.size());
+  const Orthogonal solver(A, left_vector_share);
+  Mat out = Mat::Zero(scale.size(), by.cols());
+  for (Index c = 0; c < by.cols(); ++c) {
+    const Vec b = -(by.col(c) + rates * period_by[ux(c)]);
+    Vec column = Vec::Zero(scale.size());
+    column.set_entries_at(kept, solver.solve(b.entries_at(kept).cwiseQuotient(s)).cwiseProduct(s));
+    out.col(c) = column;
+  }
+  return out;
+}
+
+std::vector<double> moved_period(const Mat& M, const Mat& by, const Vec& rates, const std::vector<Index>& kept,
+                                 const Vec& scale, double period) {
+  const Vec s = scale.entries_at(kept);
+  Mat A = Mat::Zero(s.size(), s.size() + 1);
+  A.leftCols(s.size()) =
+      s.cwiseInverse().asDiagonal() * M.part(kept) * s.asDiagonal() - Mat::Identity(s.size(), s.size());
+  A.col(s.size()) = rates.entries_at(kept).cwiseQuotient(s) * period;
+  const Orthogonal solver(A);
+  std::vector<double> out;
+  for (Index c = 0; c < by.cols(); ++c) {
+    const Vec b = by.col(c);
+    out.push_back(-solver.solve(b.entries_at(kept).cwiseQuotient(s))[s.size()] * period);
+  }
+  return out;
 }
 
 }  // namespace saltus

@@ -1,11 +1,11 @@
 // An orbit as a chain of linear maps: how small deviations of the state and of parameters go from node to node, along
 // it and through its events. A periodic orbit in; nodes and the links between them out.
 //
-//     x_{k+1} = X_k x_k + P_k p        along a stretch, and through an event (saltation)
+//     x_{k+1} = X_k x_k + P_k p        along a panel, through an event (saltation), or over a span
 //
 // Stretches without events are cut into panels with nodes at Chebyshev's points, so that what varies along the orbit is
-// a polynomial on each. Where a mode slides or rests on a contact at the node a link begins with, X forgets what leads
-// off. docs/method/phase.md
+// a polynomial on each. Inside a panel tangents are those of the smooth flow, which can be inverted; what a sliding
+// mode or a closed contact forgets is taken off at its beginning. docs/method/phase.md
 #pragma once
 
 #include <span>
@@ -23,31 +23,35 @@ struct OrbitTangents {
   struct Node {
     double t = 0;
     std::vector<double> x;
-    int arc = 0;  ///< of the orbit's trajectory; after an event the one that follows
-    Vec rates;    ///< of the states there
   };
-  struct Link {
-    enum class Kind {
-      flow,   ///< between nodes of a panel
-      event,  ///< no time passes: one event, or several at one instant
-      span,   ///< a stretch in which events accumulate, as a whole
-    };
-    Kind kind = Kind::flow;
-    Mat X;                     ///< the state at the next node by that at this one
-    Mat P;                     ///< and by each direction of the parameters
-    Mat shift;                 ///< of an event: how its time moves with both, one row
-    int first = 0, count = 0;  ///< transitions of the trajectory; one past the last: the event at its end
-  };
-  /// A stretch of smooth motion: nodes first .. first + panel_order.
+  /// A stretch of smooth motion with the nodes first .. first + panel_order.
   struct Panel {
     size_t first = 0;
     double length = 0;
+    std::vector<Mat> X;  ///< at each node: the state by that at the beginning, along the smooth flow
+    std::vector<Mat> P;  ///< and by each direction of the parameters since the beginning
+    /// Onto what is slid on and closed at each node, along the forces that keep it there; empty: nothing is.
+    std::vector<Mat> onto;
+  };
+  struct Link {
+    enum class Kind {
+      panel,
+      event,  ///< no time passes: one event, or several at one instant
+      span,   ///< a stretch that is known as a whole only: events accumulate, or the flow forgets too much
+    };
+    Kind kind = Kind::panel;
+    size_t from = 0, to = 0;   ///< nodes
+    size_t panel = 0;          ///< of a panel
+    Mat X, P;                  ///< the state at its end by that at its beginning, and by each direction
+    Mat shift;                 ///< of an event: how its time moves with both, one row
+    int first = 0, count = 0;  ///< of an event: transitions of the trajectory; one past the last: that at its end
   };
 
   Index states = 0, directions = 0;
-  std::vector<Node> nodes;    ///< the last one closes the orbit
-  std::vector<Link> links;    ///< from node k to node k + 1
-  std::vector<Panel> panels;  ///< in order
+  std::vector<Node> nodes;  ///< the last one closes the orbit
+  std::vector<Panel> panels;
+  std::vector<Link> links;  ///< in order
+  Vec start_rates;          ///< of the states at the first node
   std::vector<std::string> notes;
 
   /// The monodromy, and how the end moves with parameters at a fixed time and start.
@@ -63,9 +67,18 @@ std::span<const double> panel_weights();
 /// formula.
 double panel_value(const double* values, size_t stride, double place);
 
-/// Of an orbit that was found with these options (parameters, tolerance); a column of P for each direction of the
-/// parameters. Panels are no longer than `longest`.
-OrbitTangents tangents_along(const Program& program, const RunOptions& options, const Orbit& orbit, const Mat& P,
+/// Along a dense run over one period with these options (parameters, tolerance); a column of P for each direction of
+/// the parameters. Panels are no longer than `longest`.
+OrbitTangents tangents_along(const Program& program, const RunOptions& options, const Trajectory& run, const Mat& P,
                              double longest);
+
+/// The states of an orbit that have to come back.
+std::vector<Index> closing_states(const Orbit& found);
+/// dx0/dp at fixed phase: (M - 1) dx0 = -x_p - f dT/dp, the shortest solution; a column for each direction.
+Mat moved_start(const Mat& M, const Mat& by, const Vec& rates, const std::vector<double>& period_by,
+                const std::vector<Index>& kept, const Vec& scale);
+/// dT/dp of an autonomous orbit, from the same equation.
+std::vector<double> moved_period(const Mat& M, const Mat& by, const Vec& rates, const std::vector<Index>& kept,
+                                 const Vec& scale, double period);
 
 }  // namespace saltus

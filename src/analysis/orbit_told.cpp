@@ -1,4 +1,4 @@
-// What is told of an orbit that has been found: period, legs, multipliers.
+// Reported quantities of an orbit that has been found: period, legs, multipliers.
 #include <algorithm>
 #include <cmath>
 

@@ -21,14 +21,6 @@ PhaseResponse none(std::string why, std::string message) {
   return out;
 }
 
-std::vector<Index> kept_states(const Orbit& found) {
-  std::vector<Index> out;
-  for (size_t i = 0; i < found.free.size(); ++i) {
-    if (!found.free[i]) out.push_back(ix(i));
-  }
-  return out;
-}
-
 /// The left vector of the multiplier 1 with f.Z = 1, states on their own scales.
 Vec left_vector(const Mat& M, const Vec& rates, const std::vector<Index>& kept, const Vec& scale) {
   const Index n = ix(kept.size());
@@ -47,20 +39,16 @@ Vec left_vector(const Mat& M, const Vec& rates, const std::vector<Index>& kept, 
   return out;
 }
 
-/// dx0/dp at fixed phase: (M - 1) dx0 = -x_p - f dT/dp, the shortest solution.
-Mat start_by(const Mat& M, const Mat& by, const Vec& rates, const std::vector<double>& period_by,
-             const std::vector<Index>& kept, const Vec& scale) {
-  const Vec s = scale.entries_at(kept);
-  const Mat A = s.cwiseInverse().asDiagonal() * M.part(kept) * s.asDiagonal() - Mat::Identity(s.size(), s.size());
-  const Orthogonal solver(A, left_vector_share);
-  Mat out = Mat::Zero(scale.size(), by.cols());
-  for (Index c = 0; c < by.cols(); ++c) {
-    const Vec b = -(by.col(c) + rates * period_by[ux(c)]);
-    Vec column = Vec::Zero(scale.size());
-    column.set_entries_at(kept, solver.solve(b.entries_at(kept).cwiseQuotient(s)).cwiseProduct(s));
-    out.col(c) = column;
+/// Z at the nodes of a link but its last, by that at its last: on a panel (X(s)^-1)^T X^T Z, onto what is slid on.
+void carry_back(const OrbitTangents& orbit, const Link& link, std::vector<Vec>& z) {
+  z[link.from] = link.X.transpose() * z[link.to];
+  if (link.kind != Link::Kind::panel) return;
+  const OrbitTangents::Panel& panel = orbit.panels[link.panel];
+  const Vec whole = panel.X.back().transpose() * z[link.to];
+  for (size_t j = 1; j < panel_order; ++j) {
+    const Vec here = Lu(panel.X[j].transpose()).solve(whole);
+    z[link.from + j] = panel.onto.empty() ? here : Vec(panel.onto[j].transpose() * here);
   }
-  return out;
 }
 
 /// How each event moves with parameters, measured from the first one, so that no section enters.
@@ -96,19 +84,19 @@ PhaseResponse phase_response(const OrbitTangents& orbit, const Orbit& found, std
   }
   const Mat M = orbit.monodromy();
   if (!M.allFinite()) return none("grazing", "an event is met without speed: derivatives are infinite");
-  const std::vector<Index> kept = kept_states(found);
+  const std::vector<Index> kept = closing_states(found);
   Vec scale(ix(size.size()));
   for (size_t i = 0; i < size.size(); ++i) scale[ix(i)] = size[i];
-  const Vec& f = orbit.nodes.front().rates;
+  const Vec& f = orbit.start_rates;
   PhaseResponse out{.found = true};
   out.z.assign(orbit.nodes.size(), Vec());
   out.z.back() = left_vector(M, f, kept, scale);
-  for (size_t k = orbit.links.size(); k-- > 0;) out.z[k] = orbit.links[k].X.transpose() * out.z[k + 1];
+  for (size_t k = orbit.links.size(); k-- > 0;) carry_back(orbit, orbit.links[k], out.z);
   const Vec open = (out.z.front() - out.z.back()).cwiseProduct(scale), whole = out.z.back().cwiseProduct(scale);
   out.error = open.norm() / whole.norm();
   const Mat by = orbit.by_parameters();
   for (Index c = 0; c < orbit.directions; ++c) out.period_by.push_back(-out.z.back().dot(by.col(c)));
-  out.event_by = events_by(orbit, start_by(M, by, f, out.period_by, kept, scale));
+  out.event_by = events_by(orbit, moved_start(M, by, f, out.period_by, kept, scale));
   return out;
 }
 
@@ -127,8 +115,8 @@ class Drift {
         rates_(ux(orbit.states)),
         own_(ux(orbit.states)) {
     for (const Vec& z : phase.z) z_.insert(z_.end(), z.begin(), z.end());
-    for (size_t k = 0; k < orbit.links.size(); ++k) {
-      if (orbit.links[k].kind == Link::Kind::event) breaks_.push_back(orbit.nodes[k].t - found.trajectory.start_time);
+    for (const Link& link : orbit.links) {
+      if (link.kind == Link::Kind::event) breaks_.push_back(orbit.nodes[link.from].t - found.trajectory.start_time);
     }
     breaks_.push_back(0);
   }

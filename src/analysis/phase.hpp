@@ -1,9 +1,9 @@
 // Phase response of an autonomous orbit: the orbit with its tangents in; out Z(t), by which a small kick k at time t
 // moves all later times, dphase = Z.k, with its jumps at events, and how period and events move with parameters.
 //
-//   Z_k = X_k^T Z_{k+1}              backward along the orbit and through saltation, so that Z.f = 1 everywhere
-//   Z(T) = Z(0):  M^T Z = Z,  f.Z = 1
-//   dT/dp = -Z.x_p(T)                x_p: by the parameter at fixed start and time
+//   Z_k = X_k^T Z_{k+1}              link by link backward along the orbit and through saltation, so that Z.f = 1
+//   everywhere Z(T) = Z(0):  M^T Z = Z,  f.Z = 1 dT/dp = -Z.x_p(T)                x_p: by the parameter at fixed start
+//   and time
 //
 // docs/method/phase.md
 #pragma once

@@ -179,7 +179,7 @@ class Painter {
     ends.insert(ends.end(), {a.x, a.y, b.x, b.y});
   }
 
-  /// What the flow does at a point of the line from a to b: the rates of h a little to both sides of it.
+  /// The kind of flow at a point of the line from a to b, by the rates of h a little to both sides of it.
   PlaneKind kind(size_t f, Point p, Point a, Point b) {
     const int i = functions_[f].of_switch;
     if (i < 0) return functions_[f].kind;

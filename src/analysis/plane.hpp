@@ -1,5 +1,5 @@
-// What a plane of two states shows of a model at one time, the other states held: each surface, divided by what the
-// flow does there, and where gaps are negative.
+// The picture of a model in a plane of two states at one time, the other states fixed: each surface, divided by the
+// kind of flow at it, and the regions where gaps are negative.
 //
 //   on a grid: signs of all h and g
 //   in every cell that a surface passes: its line from edge to edge

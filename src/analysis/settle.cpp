@@ -120,7 +120,8 @@ double Settling::between_cycles(int period, int cycle) const {
   return largest;
 }
 
-/// Nothing moves but for rounding: with a multiplier up to 0.9999 less than a tolerance is left.
+/// True if the points move by rounding only: with a multiplier up to 0.9999 the remaining distance is below the
+/// tolerance.
 bool Settling::stands_still(int period) const {
   for (int cycle = 0; cycle < 3; ++cycle) {
     if (between_cycles(period, cycle) > 1e-4) return false;
@@ -248,7 +249,7 @@ int Settling::heading() const {
       const double way = distance_in(tolerance_, of(i), latest(i));
       told = ratios.agree() && std::isfinite(way) && distance_in(tolerance_, of(i), again) <= 0.5 + 0.02 * way;
     }
-    /// Whether limits `shift` places apart differ by more than a share of what their points do.
+    /// True if limits `shift` places apart differ by more than a share of how far their points move.
     const auto differ = [&](int shift, double share) {
       for (int i = shift; i < 2 * p; ++i) {
         if (distance_in(tolerance_, of(i), of(i - shift)) >
@@ -325,7 +326,7 @@ bool phases_stand(std::span<const double> points, std::span<const double> tolera
   return g < 1 && d2 * g <= left * (1 - g);
 }
 
-/// Whether points of one phase go on and on in one direction, by less and less: every component that moves at all, at
+/// True if points of one phase go on and on in one direction, by less and less: every component that moves at all, at
 /// every phase. What merely grows, at a constant rate, does not converge; what turns back may be anything.
 bool creeps(std::span<const double> points, std::span<const double> tolerance, size_t period) {
   constexpr size_t enough = 8;      // differences of one phase

@@ -1,5 +1,5 @@
-// Whether a sequence of points has settled, and with what period: the one answer for sweeps, basins and orbits. Points
-// of a section go in one by one until they have settled, or a record of them is judged as a whole.
+// Decides if a sequence of points has settled, and with what period: the one answer for sweeps, basins and orbits.
+// Points of a section go in one by one until they have settled, or a record of them is judged as a whole.
 //
 // A point that comes back within the tolerance is not enough: a sequence that converges slowly comes back every time.
 // So the distances from cycle to cycle must shrink like a geometric sequence, and either what that sequence still has
@@ -15,7 +15,7 @@
 
 namespace saltus {
 
-/// What a trajectory settles on, seen on a section.
+/// The limit set of a trajectory, seen on a section.
 struct Attractor {
   int period = 0;              ///< in points of the section; 0: none was found
   std::vector<double> points;  ///< [point * states + state]: those of one period, or a sample where there is none
@@ -29,7 +29,7 @@ struct Attractor {
 /// The largest difference of two points in units of the tolerance; infinite tolerances do not count.
 double distance_in(std::span<const double> tolerance, std::span<const double> a, std::span<const double> b);
 
-/// Whether two cycles are one within ten tolerances: every point of each is near one of the other. Two samples without
+/// True if two cycles are one within ten tolerances: every point of each is near one of the other. Two samples without
 /// a period are one if each covers the other to a tenth of their common extent.
 bool same_attractor(const Attractor& a, const Attractor& b, std::span<const double> tolerance);
 
@@ -56,7 +56,8 @@ class Settling {
   std::span<const double> tolerance() const { return tolerance_; }
 
  private:
-  /// Of differences. Where one real multiplier is slower than all others, they are the same for all states and points.
+  /// Ratios of successive differences. Where one real multiplier is slower than all others, they are the same for all
+  /// states and points.
   struct Ratios {
     double lowest = std::numeric_limits<double>::max(), highest = 0;
     bool agree() const { return lowest > 0 && highest < 0.99 && highest <= 1.1 * lowest; }

@@ -17,7 +17,7 @@ namespace {
 constexpr double short_leg = 0.02;
 /// A frozen leg that takes a state so much farther than any is on the orbit leads nowhere.
 constexpr double blown_up = 1e8;
-/// Of a leg: a stiff one has short ones.
+/// Most steps of one leg: a stiff leg has short ones.
 constexpr long most_steps = 5'000'000;
 
 /// A polynomial, its rate and the rate of that.
@@ -60,7 +60,7 @@ GuardFunction guard_function(const Program& program, const Series& series, const
   return {};
 }
 
-/// What a step must resolve besides the states where it is looked at: a distance has a shorter reach than coordinates.
+/// Functions that a step must resolve besides the states when watched: a distance has a shorter reach than coordinates.
 std::vector<WatchedSeries> series_seen(const Program& program, const Smooth& smooth, std::span<const Guard> watched) {
   const Series& series = smooth.series();
   std::vector<WatchedSeries> out;
@@ -158,7 +158,7 @@ void Shooting::begin_tangents(bool wanted) {
   variation_.begin(std::move(X), std::move(P));
 }
 
-/// What takes the steps of a leg of this length.
+/// The stepper for a leg of this length.
 Smooth& Shooting::smooth_for(double t, double length) {
   flight_.from = t;
   flight_.until = t + (length > 0 ? 1 : -1) * std::max(std::abs(length), 1e-12);
@@ -183,7 +183,7 @@ bool Shooting::expand(const Leg& leg, const Moment& now, bool first) {
   return true;
 }
 
-/// What guards and sections are on the step that begins here.
+/// Values of guards and sections on the step that begins here.
 LegTrace::Stretch Shooting::watch(std::span<const Guard> watched) const {
   LegTrace::Stretch stretch;
   const Series& series = smooth_->series();
@@ -242,7 +242,7 @@ bool Shooting::flow(const Leg& leg, double t, std::vector<double>& x, Mat* tange
                     std::span<const Guard> watched) {
   begin_tangents(tangents);
   land(leg, t, x);
-  if (leg.length == 0) {
+  if (t + leg.length == t) {  // no length at all, or none beside the time
     first_rates_ = variation_.rates(leg.arc, x, t);
   } else {
     smooth_for(t, leg.length);
@@ -359,7 +359,7 @@ double Shooting::touch(std::span<const double> h, double& ahead) const {
   return std::abs(curve(h, tau).value) <= zero * std::abs(h[0]) ? tau : 0;
 }
 
-/// As flow(), as far as the root goes, and from there along the rates of its rest.
+/// The flow as far as the root goes, and from there along the rates of its rest (see flow()).
 bool Shooting::flow_to_root(const Leg& leg, double t, std::vector<double>& x, Mat* tangents, Arrival& arrival,
                             LegTrace* trace, std::span<const Guard> watched) {
   constexpr double longest = 8;     // times the leg, until its end must be seen
@@ -425,7 +425,7 @@ bool Shooting::flow_to_root(const Leg& leg, double t, std::vector<double>& x, Ma
   return arrival.rates.allFinite();
 }
 
-/// What ends a short leg with zeros of its guard at its start, by x_i, by T_i, by the start time, by parameters.
+/// The row of what ends a short leg whose guard is zero at its start, by x_i, by T_i, by the start time, by parameters.
 void Shooting::start_row(const Leg& leg, double t, const Vec& f0, double& value, Mat& row) {
   // sum of c_j T^(j - known): zero with the guard, and regular where the leg vanishes.
   const Index n = program_.states(), d = directions_.cols();
@@ -460,7 +460,8 @@ Variation::GuardSlope Shooting::guard_of(const Leg& leg, std::span<const double>
                                       : variation_.guard(leg.guard, leg.arc, x, end, directions_);
 }
 
-/// What ends a leg, with its slopes along the columns of z: by x_i, by T_i, by the start time, by parameters.
+/// The row of the condition that ends a leg, with its slopes along the columns of z: by x_i, by T_i, by the start time,
+/// by parameters.
 void Shooting::end_row(const Leg& leg, const Variation::GuardSlope& slope, const Mat& z, const Mat& dt, double& value,
                        Mat& row) const {
   const Index n = program_.states(), d = directions_.cols();
@@ -482,7 +483,7 @@ double Shooting::end_value(const Leg& leg, std::span<const double> x, double end
   return leg.known > 0 ? value / std::pow(leg.length, leg.known) : value;
 }
 
-/// That of a leg whose root ends it, by the same columns: its length is that of the root.
+/// The row of a leg that the end of a root ends, by the columns of end_row: its length is that of the root.
 void Shooting::arrival_row(const Leg& leg, const Flight& flight, bool slopes, double& value, Mat& row) const {
   const Index n = program_.states(), d = directions_.cols();
   value = leg.length - flight.arrival.length;
@@ -558,7 +559,7 @@ void Shooting::take_flights(const std::vector<Leg>& legs, double t0, const Traje
       length += run.pieces[piece++].length;
     const std::span<const Piece> pieces = std::span(run.pieces).subspan(first, piece - first);
     const auto in_its_mode = [&](const Piece& p) { return run.arcs[at(p.arc)] == leg.arc; };
-    // What is not all of the leg, as where legs were joined or a root ends, is flown when it is needed.
+    // Pieces that do not make the whole leg, as where legs were joined or a root ends, are flown when they are needed.
     const bool whole = leg.end != Leg::End::time && !pieces.empty() &&
                        std::all_of(pieces.begin(), pieces.end(), in_its_mode) &&
                        std::abs(length - leg.length) <= 1e-13 * std::abs(end - t0);
@@ -597,7 +598,7 @@ bool Shooting::residual(const std::vector<Leg>& legs, const Closing& closing, do
   return unit_.size() == legs.size() && form(legs, closing, t0, section, r, nullptr, nullptr);
 }
 
-/// What ends a leg and the state it leads to, `x`; with slopes if they are wanted.
+/// The condition that ends a leg, and `x`, the state it leads to; with slopes if they are wanted.
 bool Shooting::form_leg(const std::vector<Leg>& legs, size_t i, double t, Flight& flight, int section,
                         LegSlopes* slopes, double& value, std::vector<double>& x) {
   const Leg& leg = legs[i];

@@ -48,7 +48,7 @@ struct Closing {
   Vec normal, through;  ///< phase: normal.(x_0 - through) = 0
 };
 
-/// What a leg looks like inside: dense, with the guards watched on it.
+/// The inside of a leg: dense output, with the guards watched on it.
 struct LegTrace {
   struct Stretch {
     Piece piece;
@@ -59,7 +59,7 @@ struct LegTrace {
   std::vector<Stretch> stretches;
 };
 
-/// Whether all that happens at the end of a leg is one switch changing.
+/// True if one switch changing is all that happens at the end of a leg.
 bool changes_one_switch(const Leg& leg);
 
 /// How the equations of a leg move: by x_i, by T_i, by the time at which it starts, by the parameters followed.
@@ -106,7 +106,7 @@ class Shooting {
   /// Residual and its derivative; `start_by`: how the time of the start moves with each parameter followed.
   bool equations(const std::vector<Leg>& legs, const Closing& closing, double t0, const Vec& start_by, int section,
                  Vec& r, Mat& J, Shot* shot = nullptr);
-  /// The same leg by leg, for those who need no matrix of all; nothing is followed.
+  /// Equations leg by leg, without a matrix of all; nothing is followed.
   bool equations(const std::vector<Leg>& legs, const Closing& closing, double t0, int section, Vec& r,
                  std::vector<LegSlopes>& slopes, Shot* shot = nullptr);
   /// The matrix of such slopes: rows and columns leg by leg, then columns of the parameters followed.
@@ -130,7 +130,7 @@ class Shooting {
 
   /// Per leg, the surfaces of roots that have ended before it and not begun again.
   std::vector<std::vector<Guard>> roots_at_rest(const std::vector<Leg>& legs);
-  /// Whether what ends a leg is the end of a root.
+  /// True if a leg ends with the end of a root.
   bool ends_root(const Leg& leg);
   /// Moves x, where the first leg begins, onto what is slid on and closed there, and where roots rest.
   void land_at_start(const std::vector<Leg>& legs, double t, std::vector<double>& x);

@@ -18,11 +18,11 @@ class ShootingStep {
   ShootingStep(const Shooting& shooting, const std::vector<Leg>& legs, const Closing& closing,
                const std::vector<LegSlopes>& slopes, const Vec& unknowns, const Vec& rows);
 
-  /// Whether no step is the only one: orbits come in families (a centre).
+  /// True if the step is not unique: orbits come in families (a centre).
   bool family() const { return family_; }
   /// The unknowns, in their units, whose change would make up for residuals r; in a family the least change.
   Vec solve(const Vec& r) const;
-  /// As if there were no family.
+  /// The step as if there were no family.
   Vec solve_regular(const Vec& r) const;
 
  private:

@@ -220,11 +220,25 @@ std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0
   return out;
 }
 
+namespace {
+
+/// True for a gap that closes without an impact: behind others, it is where their speed has become rounding.
+bool lands_softly(const Leg& leg) {
+  const Guard& g = leg.guard;
+  return leg.happens && leg.end == Leg::End::guard && g.kind == GuardKind::gap && leg.event.hits.empty() &&
+         leg.event.before.constraints[at(g.item)] == 'o' && leg.event.after.constraints[at(g.item)] == 'c';
+}
+
+}  // namespace
+
 std::vector<Leg> without_accumulation(const std::vector<Leg>& legs) {
   std::vector<Leg> out;
   for (const Leg& leg : without_nodes(legs)) {
-    while (!leg.event.resting.empty() && !out.empty() && precedes(out.back(), leg)) out.pop_back();
+    const bool limit = !leg.event.resting.empty();
+    const bool rounding = !limit && lands_softly(leg) && !out.empty() && precedes(out.back(), leg);
+    while ((limit || rounding) && !out.empty() && precedes(out.back(), leg)) out.pop_back();
     out.push_back(leg);
+    if (rounding) out.back().end = Leg::End::time;
   }
   return out;
 }
@@ -302,8 +316,14 @@ int known_zeros(const Model& model, const Series& series, const Transition& befo
     return was_zero && jump_leaves_zero(model.form.jumps, guard.item, before) ? 1 : 0;
   }
   if (guard.kind == GuardKind::gap) {
-    if (before.before.constraints[at(guard.item)] == 'c' && before.after.constraints[at(guard.item)] == 'o')
-      return model.form.gaps[at(guard.item)].degree + 1;
+    if (before.before.constraints[at(guard.item)] == 'c' && before.after.constraints[at(guard.item)] == 'o') {
+      // Opened as its multiplier vanishes, the derivative of the gap that this decides is zero as well; opened because
+      // something else jumped (a switch, a clock), it is not.
+      const bool released = std::any_of(before.guards.begin(), before.guards.end(), [&](const Guard& g) {
+        return g.kind == GuardKind::lambda && g.item == guard.item;
+      });
+      return model.form.gaps[at(guard.item)].degree + (released ? 1 : 0);
+    }
     for (const Hit& hit : before.hits) {
       for (size_t k = 0; k < hit.contacts.size(); ++k) {
         if (hit.contacts[k] == guard.item && hit.impulse[k] != 0) return 1;

@@ -26,10 +26,10 @@ std::vector<Leg> with_nodes(std::vector<Leg> legs, Shooting& shooting, double t0
 /// Each stretch in one piece.
 std::vector<Leg> without_nodes(const std::vector<Leg>& legs);
 
-/// Whether modes, guards and what happens are the same, in however many parts.
+/// True if modes, guards and events are the same, however the legs are divided.
 bool same_signature(const std::vector<Leg>& a, const std::vector<Leg>& b);
 
-/// Whether a leg ends in one of the impacts whose limit ends another.
+/// True if a leg ends in one of the impacts whose limit ends another.
 bool precedes(const Leg& leg, const Leg& rest);
 
 /// Without parts, and without the impacts that accumulate before a limit: how many are told means nothing.
@@ -44,13 +44,13 @@ struct LegGuard {
   bool rested = false;  ///< it leaves a rest on its surface: how many zeros it has at the start, its series show
 };
 
-/// What is watched on a leg; `before`: the event at its start, if there is one.
+/// The guards watched on a leg; `before`: the event at its start, if there is one.
 std::vector<LegGuard> leg_guards(const Program& program, Series& series, const Leg& leg, const Transition* before);
 
 /// How many zeros a guard has at the start of a leg that follows an event.
 int known_zeros(const Model& model, const Series& series, const Transition& before, const Guard& guard);
 
-/// Whether the `on` of a jump that was zero when others happened is still so after them: they set nothing it contains,
+/// True if the `on` of a jump that was zero when others happened is zero after them: they set nothing it contains,
 /// or values that leave it zero, as where the legs of a walker change places (a multiple of `on`, or zero, as it is
 /// written).
 bool jump_leaves_zero(const std::vector<LoweredJump>& jumps, int jump, const Transition& event);
@@ -62,7 +62,8 @@ struct Lowest {
   double time = 0;   ///< since the start of the leg
   Where where = Where::inside;
   double first_slope = 0, last_slope = 0;  ///< of the guard in time, over the length of the leg, at both ends
-  /// Positive where it lies inside or at the other end, negative at that end; zero where it moves from one to the other.
+  /// Positive where it lies inside or at the other end, negative at that end; zero where it moves from one to the
+  /// other.
   double off_start() const;
   double off_end() const;
 };

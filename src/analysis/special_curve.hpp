@@ -16,14 +16,14 @@ namespace saltus {
 /// it looked for, as `finds` says.
 bool seek_both_ways(const CurvePoint& first, double value, const std::function<bool(const CurvePoint& from)>& finds);
 
-/// Of the two directions in which F(z) = 0 can be followed at a branch point the one that is not the tangent, in units
+/// The direction other than the tangent in which F(z) = 0 can be followed at a branch point, in units
 /// of the scale.
 std::optional<Vec> other_direction(const Followed& followed, const Located& l);
 
 /// Rows of length 1; rows of zeros stay.
 Mat unit_rows(Mat A);
 
-/// What is followed in two parameters where a special point is kept: `branch` with the equations of the point, tests of
+/// The problem of a special point followed in two parameters: `branch` with the equations of the point, tests of
 /// its own, and an end where another guard is zero. `add` notes a special point of a type; false: enough.
 Followed special_curve(Followed branch, KeptTest equations, std::function<std::vector<Test>(const CurvePoint&)> tests,
                        std::function<bool(const std::string& type, const Located&)> add);

@@ -13,14 +13,14 @@ using Spectrum = std::vector<std::complex<double>>;
 
 /// By modulus, largest first; conjugates side by side, the one with positive imaginary part first.
 void sort_multipliers(Spectrum& multipliers);
-/// Those of an orbit followed backward, as they are forward.
+/// Multipliers of an orbit followed backward, turned into those forward in time.
 void turn_back(Spectrum& multipliers);
-/// Whether all lie inside the unit circle.
+/// True if all lie inside the unit circle.
 bool inside_circle(const Spectrum& multipliers);
 /// By real part, largest first.
 void sort_eigenvalues(Spectrum& eigenvalues);
 Spectrum spectrum_of(const Mat& A);
-/// Of the product of square matrices, the first applied first: each eigenvalue to its own size where their moduli
+/// Eigenvalues of the product of square matrices, the first applied first: each to its own size where their moduli
 /// differ, which the product itself would lose. By orthogonal iteration through the factors (periodic QR); a direction
 /// that a factor forgets has the eigenvalue 0.
 Spectrum spectrum_of_product(const std::vector<Mat>& factors);
@@ -33,7 +33,7 @@ std::vector<Mat> across(const std::vector<Mat>& factors, const std::vector<Vec>&
 
 /// Vanishes where two eigenvalues add up to zero: Hopf points and neutral saddles.
 double hopf_test(const Spectrum& eigenvalues);
-/// Whether a complex pair lies on the imaginary axis, up to rounding and the place's uncertainty.
+/// True if a complex pair lies on the imaginary axis, up to rounding and the place's uncertainty.
 bool on_axis(const Spectrum& eigenvalues);
 /// Vanishes where a multiplier is at a real place.
 double passes_test(const Spectrum& multipliers, double place);
@@ -42,7 +42,7 @@ double passes_test(const Spectrum& multipliers, double place);
 double second_passes_test(const Spectrum& multipliers, double place);
 /// Vanishes where a multiplier is -1.
 double flip_test(const Spectrum& multipliers);
-/// Of the pair whose product is 1: the cosine of its angle on the circle. Beyond 1 and -1 the pair is real.
+/// The cosine of the angle on the circle of the pair whose product is 1. Beyond 1 and -1 the pair is real.
 double cosine_of_pair(const Spectrum& multipliers);
 /// Vanishes where two multipliers have the product 1: torus points and neutral saddles.
 double torus_test(const Spectrum& multipliers);

@@ -168,7 +168,7 @@ class Sweeper {
  private:
   void set_values(RunOptions& options, std::size_t run) const {
     std::size_t cell = run / plan_.starts_per_value();
-    // What the plan's own parameters say differently from the model is given too; the varied ones win.
+    // Parameters of the plan that differ from the model are given too; the varied ones take precedence.
     std::vector<GivenParameter> given;
     const Numbers own = parameter_values(model_);
     for (std::size_t i = 0; i < own.size() && i < options.parameters.size(); ++i) {

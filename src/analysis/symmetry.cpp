@@ -13,7 +13,8 @@ constexpr double equal = 1e-6;  ///< relative difference of what a symmetry make
 
 bool alike(double a, double b) { return std::abs(a - b) <= equal * (std::abs(a) + std::abs(b) + 1e-9); }
 
-/// What each of several functions may become: those of the same value, or of the opposite one, at every point seen.
+/// Candidates of each of several functions under the symmetry: functions of equal or opposite value at every point
+/// seen.
 class Pairing {
  public:
   Pairing(int count, bool both_signs) : possible_(at(count)) {
@@ -57,7 +58,7 @@ void look(const Program& program, Variation& variation, const Arc& arc, const st
     out.jumps.push_back(jumps[k].every ? 0 : series.jump(static_cast<int>(k))[0]);
 }
 
-/// Whether surfaces, gaps, jumps and rates agree, at points off the orbit, and on it where it slides or something is
+/// True if surfaces, gaps, jumps and rates agree, at points off the orbit, and on it where it slides or a contact is
 /// closed; fills in what switches become.
 bool model_has(Symmetry& symmetry, const Program& program, Variation& variation, const Closed& orbit) {
   const Trajectory& run = *orbit.run;

@@ -15,7 +15,7 @@
 namespace saltus {
 namespace {
 
-/// Whether this process was started as one of several: mpirun of Open MPI, MPICH and its like, srun.
+/// True if this process was started as one of several: mpirun of Open MPI, MPICH and its like, srun.
 bool started_by_mpi() {
   const auto above_one = [](const char* name) {
     const char* text = std::getenv(name);

@@ -15,7 +15,7 @@ inline constexpr double singular_share = 1e-15;
 inline constexpr double much_nearer = 0.1;
 /// A divisor smaller than this share of its value at the start of Newton's method may be zero where that leads.
 inline constexpr double vanishing_divisor = 1e-3;
-/// It is if one more step changes it by more than this share of itself: iterates never arrive at 0/0.
+/// A divisor is moving if one more step changes it by more than this share of itself: iterates never arrive at 0/0.
 inline constexpr double moving_divisor = 1e-3;
 
 // ---- orbits --------------------------------------------------------------------------------------------------------
@@ -23,6 +23,15 @@ inline constexpr double moving_divisor = 1e-3;
 /// A state that decays to zero on the way to an orbit is measured by this share of what it was: less is rounding of the
 /// others.
 inline constexpr double beside_transient = 1e-4;
+
+/// On a leg shorter than this share of the period, before impacts have accumulated, gaps are rounding.
+inline constexpr double time_of_rounding = 1e-6;
+/// Special points whose parameters differ by less than this share of the range, and
+inline constexpr double same_value = 1e-9;
+/// whose orbits by less than this share of what states move by, are one: the branch has come round.
+inline constexpr double same_orbit = 1e-6;
+/// Of special points on two branches, whose states may be mirror images: multipliers that differ by less are one.
+inline constexpr double same_multipliers = 1e-5;
 
 // ---- boundary equilibria -------------------------------------------------------------------------------------------
 
@@ -46,5 +55,11 @@ inline constexpr double beside_locked = 1e-5;
 inline constexpr double open_response = 1e-6;
 /// Of a stretch between two events: values at its ends are taken so far inside.
 inline constexpr double inside_part = 1e-13;
+
+// Measures along a run.
+/// Kronrod's 15-point and Gauss's 7-point rule agree to this share of the integral of |q|: then the finer one, whose
+/// error goes with a much higher power of the length, is right to rounding.
+inline constexpr double rules_agree = 1e-9;
+inline constexpr int rule_halvings = 12;
 
 }  // namespace saltus

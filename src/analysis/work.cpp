@@ -71,7 +71,7 @@ class Crew {
     task_there_.notify_one();
   }
 
-  /// What has finished since the last call; waits at most `longest_wait` for something.
+  /// Items finished since the last call; waits at most `longest_wait` for one.
   std::vector<Finished> collect(Clock::duration longest_wait) {
     if (threads_.empty() && !waiting_.empty()) {
       waiting_.front().end = compute(waiting_.front().task, own_);
@@ -106,7 +106,7 @@ class Crew {
     Task task;
     Finished end = {};
   };
-  /// What one thread keeps.
+  /// The data of one thread.
   struct Own {
     Worker worker;
     bool begun = false;

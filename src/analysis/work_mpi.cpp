@@ -9,7 +9,7 @@
 namespace saltus {
 namespace {
 
-/// What was sent stays in memory until it has arrived: a blocking send could wait for a receiver that itself sends.
+/// A sent message stays in memory until it has arrived: a blocking send could wait for a receiver that itself sends.
 struct Sending {
   std::string bytes;
   MPI_Request request;

@@ -312,7 +312,7 @@ Outcome basins(const BasinsRequest& request, const Observer& observer) {
   read_join(request.join.value_or("nearest"), options);
   const BasinsQuestion question{.system = system,
                                 .mesh = mesh,
-                                .solve = solve_of(request.solve, model),
+                                .solve = request.solve,
                                 .section = request.section,
                                 .period = request.period,
                                 .dependent = read_dependent(initial.dependent, model, axes),

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <new>
 #include <span>
@@ -15,6 +16,8 @@
 
 #include "analysis/work.hpp"
 #include "app/commands.hpp"
+#include "app/completion.hpp"
+#include "app/manual.hpp"
 #include "ask/gallery.hpp"
 #include "ask/option_table.hpp"
 #include "ask/past.hpp"
@@ -24,15 +27,6 @@ namespace saltus {
 namespace {
 
 // ---- options -------------------------------------------------------------------------------------------------------
-
-int read_threads(const std::string& text) {
-  int threads = 0;
-  const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  if (trouble != std::errc() || end != text.data() + text.size() || threads < 1)
-    throw Error(ErrorKind::usage, fmt::format("-j {}: no number of threads", text.empty() ? "''" : text), {},
-                "give 1 or more; without -j all cores are used");
-  return threads;
-}
 
 /// Declares options of a command as the table describes them; one that the command does not take is left out.
 class Declare {
@@ -98,8 +92,20 @@ class Declare {
     });
     return *this;
   }
-  Declare& threads(int& value) {
-    return function("threads", [&value](const std::string& text) { value = read_threads(text); });
+  /// One of how to compute.
+  Declare& solve(const std::string& name, Solve& solve) {
+    add(name, [&](const OptionFact& o) -> CLI::Option* {
+      const std::string flags(o.flags);
+      if (o.type.empty())
+        return app_.add_flag_callback(
+            flags, [&solve, name] { solve.give(name, ""); }, o.words());
+      const auto give = [&solve, name](const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) solve.give(name, text);
+      };
+      CLI::Option* option = app_.add_option_function<std::vector<std::string>>(flags, give, o.words());
+      return o.repeats() ? option->allow_extra_args(false) : option->expected(1);
+    });
+    return *this;
   }
   /// One whose value may be left out.
   Declare& names(std::string_view name, std::optional<std::string>& value) {
@@ -151,14 +157,8 @@ void declare(Declare& d, ModelOptions& o) {
   d.settings("parameter", o.parameters).settings("initial", o.initial);
 }
 
-void declare(Declare& d, SolveOptions& o) {
-  d.text("from", o.from).text("until", o.until).number("tolerance", o.tolerance).text("engine", o.engine);
-  d.number("dt", o.dt).flag("adaptive", o.adaptive).number("theta", o.theta).threads(o.threads).value("flow", o.flow);
-  d.settings("leave", o.leave)
-      .flag("project", o.project)
-      .number("attract", o.attract)
-      .value("native", o.native)
-      .value("zeno", o.zeno);
+void declare(Declare& d, Solve& o) {
+  for (const SolveOption& option : solve_options()) d.solve(option.name, o);
 }
 
 void declare(Declare& d, OutputOptions& o) {
@@ -198,7 +198,12 @@ std::function<Outcome()> prepare_run(Declare& d) {
   const auto o = std::make_shared<RunRequest>();
   declare(d, o->model);
   declare(d, o->solve);
-  d.value("sample", o->sample).value("store", o->store).list("over", o->over).names("sensitivity", o->sensitivity);
+  d.list("measure", o->measures)
+      .value("window", o->window)
+      .value("sample", o->sample)
+      .value("store", o->store)
+      .list("over", o->over)
+      .names("sensitivity", o->sensitivity);
   declare(d, o->output);
   return [o] {
     Terminal terminal(o->output.quiet);
@@ -308,6 +313,20 @@ std::function<Outcome()> prepare_phase(Declare& d) {
   };
 }
 
+std::function<Outcome()> prepare_response(Declare& d) {
+  const auto o = std::make_shared<ResponseRequest>();
+  declare(d, o->orbit.model);
+  declare_search(d, o->orbit);
+  d.list("input", o->inputs).list("output", o->outputs).value("loop", o->loop);
+  d.text("lowest", o->from).text("highest", o->to).value("points", o->points).value("sideband", o->sideband);
+  declare(d, o->orbit.solve);
+  declare(d, o->orbit.output);
+  return [o] {
+    Terminal terminal(o->orbit.output.quiet);
+    return response(*o, terminal.observer());
+  };
+}
+
 struct AgainOptions {
   std::string file;
   std::string folder;
@@ -332,7 +351,7 @@ Studio& given_studio() {
 std::function<Outcome()> prepare_studio(Declare& d) {
   const auto o = std::make_shared<StudioOptions>();
   d.place("MODEL", o->model, "model file, or name of a gallery model (dry_friction)", false);
-  d.value("port", o->port).flag("no-browser", o->browser, false).threads(o->threads);
+  d.value("port", o->port).flag("no-browser", o->browser, false).solve("threads", o->solve);
   return [o] {
     check_range("port", o->port);
     if (!given_studio()) throw Error(ErrorKind::usage, "this program was built without the studio");
@@ -344,6 +363,15 @@ std::function<Outcome()> prepare_examples(Declare& d) {
   const auto o = std::make_shared<ExamplesOptions>();
   d.place("NAME", o->name, "the model to print; without it, all are listed", false);
   return [o] { return examples(*o); };
+}
+
+std::function<Outcome()> prepare_completion(Declare& d) {
+  const auto shell = std::make_shared<std::string>();
+  d.place("SHELL", *shell, "bash, zsh or fish");
+  return [shell]() -> Outcome {
+    if (const auto script = completion_script(*shell)) return {*script};
+    misuse(fmt::format("no completion for the shell '{}'", *shell), "there is one for bash, zsh and fish");
+  };
 }
 
 const std::vector<Command>& commands() {
@@ -360,9 +388,13 @@ const std::vector<Command>& commands() {
       {"exponents", "MODEL", "Lyapunov exponents, with their errors", prepare_exponents},
       {"phase", "MODEL", "phase response of an oscillation, derivatives of its period, locking of two copies",
        prepare_phase},
+      {"response", "MODEL", "small signals about an orbit or equilibrium: transfer functions, loop gain, means",
+       prepare_response},
       {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
       {"studio", "[MODEL]", "the same in a browser: type equations, drag parameters, watch", prepare_studio},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},
+      {"completion", "SHELL", "a script that completes commands, options, models and names: bash, zsh or fish",
+       prepare_completion},
   };
   return all;
 }
@@ -400,6 +432,50 @@ std::string command_help(const Command& command, const CLI::App& app) {
   }
   row(*app.get_help_ptr());
   return out;
+}
+
+/// A command as data, from what CLI11 has been told.
+KnownCommand known(const Command& command) {
+  CLI::App app;
+  app.set_help_flag("-h,--help", "this page");
+  Declare declare(app, command.name, std::cout);
+  command.prepare(declare);
+  KnownCommand k{command.name, command.arguments, command.summary, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    KnownOption o{.place = option->get_positional() ? option->get_name(true, false) : "",
+                  .type = option->get_type_name(),
+                  .sentence = option->get_description(),
+                  .values = option->get_items_expected_max(),
+                  .listed = !option->get_group().empty()};
+    for (const std::string& name : option->get_snames()) o.flags.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) o.flags.push_back("--" + name);
+    k.options.push_back(std::move(o));
+  }
+  return k;
+}
+
+std::vector<KnownCommand> known_commands() {
+  std::vector<KnownCommand> all;
+  for (const Command& c : commands()) all.push_back(known(c));
+  return all;
+}
+
+/// For scripts of shells: a candidate for the last word in each line, behind a tab what it means.
+std::string candidates_for(const std::vector<std::string>& words) {
+  std::string out;
+  for (const auto& [word, sentence] : candidates(known_commands(), words))
+    out += fmt::format("{}\t{}\n", word, sentence);
+  return out;
+}
+
+/// For the installation: manual pages and scripts of shells, in an existing folder.
+void write_pages(const std::filesystem::path& folder) {
+  const std::vector<KnownCommand> all = known_commands();
+  write_text(folder / "saltus.1", manual_page(all, SALTUS_VERSION));
+  for (const KnownCommand& c : all)
+    write_text(folder / fmt::format("saltus-{}.1", c.name), manual_page(c, SALTUS_VERSION));
+  for (const auto& [shell, name] : {std::pair{"bash", "saltus"}, {"zsh", "_saltus"}, {"fish", "saltus.fish"}})
+    write_text(folder / name, *completion_script(shell));
 }
 
 // ---- reading the line ----------------------------------------------------------------------------------------------
@@ -541,6 +617,10 @@ Outcome dispatch(std::vector<std::string> arguments, std::ostream& out) {
     if (arguments.size() == 1) return {general_help()};
     if (arguments[1] == "options") return {options_page()};
     arguments = {arguments[1], "--help"};
+  }
+  if (arguments[0] == "completion" && arguments.size() > 1) {
+    if (arguments[1] == "--of") return {candidates_for({arguments.begin() + 2, arguments.end()})};
+    if (arguments[1] == "--pages" && arguments.size() == 3) return write_pages(arguments[2]), Outcome{};
   }
   const Command& command = find_command(arguments[0]);
   return run_command(command, {arguments.begin() + 1, arguments.end()}, out);

@@ -46,11 +46,13 @@ Outcome check(const CheckOptions& options);
 /// `saltus run`. (RunOptions are those of the engine.)
 struct RunRequest {
   ModelOptions model;
-  SolveOptions solve;
+  Solve solve;
   OutputOptions output;
-  std::string sample = "smooth";  ///< times of the rows: "smooth", "steps", or an interval
-  std::string store = "samples";  ///< "samples", or "pieces" for the dense output as well
-  std::vector<std::string> over;  ///< further models, run alike and drawn into the same picture
+  std::string sample = "smooth";      ///< times of the rows: "smooth", "steps", or an interval
+  std::string store = "samples";      ///< "samples", or "pieces" for the dense output as well
+  std::vector<std::string> measures;  ///< "mean(Pin)", ...
+  std::string window;                 ///< "A:B": what tables, pictures and measures show; empty: all
+  std::vector<std::string> over;      ///< further models, run alike and drawn into the same picture
   /// Derivatives of the end by the initial values and by these parameters (NAME,NAME; empty: all of them).
   std::optional<std::string> sensitivity;
 };
@@ -61,7 +63,7 @@ Outcome run(const RunRequest& request, const Observer& observer = {});
 /// `saltus section`.
 struct SectionRequest {
   ModelOptions model;
-  SolveOptions solve;  ///< `until` is an upper limit
+  Solve solve;  ///< `until` is an upper limit
   OutputOptions output;
   long count = 1000;                 ///< points wanted
   long skip = 0;                     ///< points left out before them
@@ -75,7 +77,7 @@ Outcome section(const SectionRequest& request, const Observer& observer = {});
 /// `saltus sweep`. What is not given has the default of the command.
 struct SweepRequest {
   ModelOptions model;
-  SolveOptions solve;  ///< `until` is an upper limit
+  Solve solve;  ///< `until` is an upper limit
   OutputOptions output;
   std::vector<std::string> vary;      ///< one or two of NAME=a:b:n, NAME=v1,v2,..., NAME=@FILE; NAME may be a formula
   bool log = false;                   ///< equal ratios
@@ -100,7 +102,7 @@ Outcome sweep(const SweepRequest& request, const Observer& observer = {});
 /// `saltus basins`. What is not given has the default of the command.
 struct BasinsRequest {
   ModelOptions model;  ///< initial values may use the varied states
-  SolveOptions solve;  ///< `until` is an upper limit
+  Solve solve;         ///< `until` is an upper limit
   OutputOptions output;
   std::vector<std::string> axes;      ///< NAME=a:b:n, NAME=@FILE or NAME=e0,e1,... (edges); NAME=a:b with `random`
   std::string method = "cells";       ///< "cells" or "direct"
@@ -122,7 +124,7 @@ Outcome basins(const BasinsRequest& request, const Observer& observer = {});
 /// `saltus orbit`.
 struct OrbitRequest {
   ModelOptions model;
-  SolveOptions solve;  ///< `until`: length of the first run of a model without section
+  Solve solve;  ///< `until`: length of the first run of a model without section
   OutputOptions output;
   std::string section;                ///< its name; empty: the only one, or none
   bool guess = false;                 ///< the initial values are near the orbit: no run first
@@ -164,7 +166,7 @@ Outcome follow(const FollowRequest& request, const Observer& observer = {}, cons
 /// `saltus exponents`.
 struct ExponentsRequest {
   ModelOptions model;
-  SolveOptions solve;  ///< without `until`, and none in the model: until the errors are small
+  Solve solve;  ///< without `until`, and none in the model: until the errors are small
   OutputOptions output;
   std::string section;  ///< accepted: exponents are per unit of time, whatever the section
 };
@@ -183,6 +185,20 @@ struct PhaseRequest {
 /// Phase response of an oscillation, derivatives of its period, interaction of two copies.
 Outcome phase(const PhaseRequest& request, const Observer& observer = {});
 
+/// `saltus response`. Frequencies are in cycles per unit of time.
+struct ResponseRequest {
+  OrbitRequest orbit;                ///< model, how to compute, where results go, and about what
+  std::vector<std::string> inputs;   ///< parameters, or named quantities to which a signal is added
+  std::vector<std::string> outputs;  ///< states, named quantities, multipliers, formulas
+  std::string loop;                  ///< a named quantity at which a loop is opened
+  std::optional<std::string> from, to;
+  int points = 200;
+  int sideband = 0;  ///< harmonic of the orbit
+};
+
+/// Responses to small signals about an orbit or an equilibrium.
+Outcome response(const ResponseRequest& request, const Observer& observer = {});
+
 struct ExamplesOptions {
   std::string name;  ///< empty: list all
 };
@@ -195,7 +211,7 @@ struct StudioOptions {
   std::string model = "dry_friction";  ///< a path, or a gallery model
   int port = 0;                        ///< 0: any free one
   bool browser = true;                 ///< open one
-  int threads = 0;                     ///< of sweeps and basins; 0: all cores but one
+  Solve solve;                         ///< `threads` of sweeps and basins; 0: all cores but one
 };
 
 }  // namespace saltus

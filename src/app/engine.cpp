@@ -4,11 +4,7 @@
 
 namespace saltus {
 
-RunOptions run_options(const SolveOptions& solve, const Model& model, std::optional<double> until) {
-  return run_options(solve_of(solve, model), model, until);
-}
-
-SolveOptions event_driven(const SolveOptions& solve, const std::string& what) {
+Solve event_driven(const Solve& solve, const std::string& what) {
   if (solve.engine && *solve.engine != "event")
     throw Error(ErrorKind::usage, fmt::format("{} come from the engine 'event', not '{}'", what, *solve.engine), {},
                 "leave out --engine");
@@ -23,7 +19,7 @@ SolveOptions event_driven(const SolveOptions& solve, const std::string& what) {
   if (solve.attract)
     throw Error(ErrorKind::usage, fmt::format("--attract does not go with {}: they slide exactly", what), {},
                 "leave it out, or use it with 'run'");
-  SolveOptions out = solve;
+  Solve out = solve;
   out.engine = "event";
   return out;
 }

@@ -12,12 +12,9 @@
 
 namespace saltus {
 
-/// `until`, if given, stands in for what the model says; where nothing says how long, that is an Error(usage).
-RunOptions run_options(const SolveOptions& solve, const Model& model, std::optional<double> until = {});
-
 /// The options of a command that only the event-driven engine serves, whatever the model's [run] says; `what` it finds,
 /// for the Error(usage) about options that do not go with that.
-SolveOptions event_driven(const SolveOptions& solve, const std::string& what);
+Solve event_driven(const Solve& solve, const std::string& what);
 
 /// Output options as they are typed, for the record in run.toml.
 std::vector<Past::Option> recorded(const OutputOptions& output);

@@ -58,8 +58,8 @@ Outcome exponents(const ExponentsRequest& request, const Observer& observer) {
   const System system = load_system(request.model, request.solve.from);
   if (!request.section.empty()) find_section(system.model(), request.section);
   check_view(request.output, system.model());
-  const SolveOptions solve = event_driven(request.solve, "exponents");
-  const ExponentsPlan planned = plan(ExponentsQuestion{.system = system, .solve = solve_of(solve, system.model())});
+  const Solve solve = event_driven(request.solve, "exponents");
+  const ExponentsPlan planned = plan(ExponentsQuestion{.system = system, .solve = solve});
   const Model& model = planned.model;
   Past past{.version = this_version(),
             .command = "exponents",

@@ -53,11 +53,11 @@ void OutputOptions::check() const {
     misuse(fmt::format("--plot {}: unknown kind of picture", picture), "name a file .svg, .png or .pdf");
 }
 
-Model load_model(const ModelOptions& options, const std::optional<std::string>& from) {
+Model load_model(const ModelOptions& options, const std::optional<Formula>& from) {
   return make_model(find_model(options.model), {options.parameters, options.initial, options.as_given, from});
 }
 
-System load_system(const ModelOptions& options, const std::optional<std::string>& from) {
+System load_system(const ModelOptions& options, const std::optional<Formula>& from) {
   return System(find_model(options.model), {options.parameters, options.initial, options.as_given, from},
                 short_name(options.model));
 }

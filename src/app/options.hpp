@@ -1,7 +1,7 @@
 // Options that every command takes, as plain data, and the model that follows from them.
 //
 // The command line, Python and the studio fill the same structs. A command takes those it needs:
-// struct RunOptions { ModelOptions model; SolveOptions solve; OutputOptions output; ... }.
+// struct RunOptions { ModelOptions model; Solve solve; OutputOptions output; ... }.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ask/options.hpp"
 #include "ask/past.hpp"
+#include "ask/solve.hpp"
 #include "ask/system.hpp"
 #include "ask/value.hpp"
 #include "model/model.hpp"
@@ -48,10 +48,10 @@ ModelSource find_model(const std::string& name);
 
 /// Reads the model, applies -p and -x, lowers it, and checks that a run can start from it; `from`: at which time, a
 /// formula in parameters, if not at that of the model's [run].
-Model load_model(const ModelOptions& options, const std::optional<std::string>& from = {});
+Model load_model(const ModelOptions& options, const std::optional<Formula>& from = {});
 
 /// The system of a model file with the given values; a model without a name is called as its results.
-System load_system(const ModelOptions& options, const std::optional<std::string>& from = {});
+System load_system(const ModelOptions& options, const std::optional<Formula>& from = {});
 
 /// A message of what is below the command line, with options and commands as a person types them: --dt for `dt`.
 std::string as_flags(std::string_view message);

@@ -152,7 +152,7 @@ void check_applies(const OrbitRequest& request) {
 
 OrbitQuestion orbit_question(const OrbitRequest& request, const System& system, const std::string& what) {
   OrbitQuestion question{.system = system,
-                         .solve = solve_of(event_driven(request.solve, what), system.model()),
+                         .solve = event_driven(request.solve, what),
                          .section = request.section,
                          .guess = request.guess,
                          .period = request.period.value_or(0),
@@ -172,8 +172,8 @@ Outcome orbit(const OrbitRequest& request, const Observer& observer) {
   given.as_given = true;  // `again` repeats the search
   const System system = load_system(given, request.solve.from);
   if (request.equilibrium) {
-    const EquilibriumPlan planned = plan(EquilibriumQuestion{
-        .system = system, .solve = solve_of(event_driven(request.solve, "equilibria"), system.model())});
+    const EquilibriumPlan planned =
+        plan(EquilibriumQuestion{.system = system, .solve = event_driven(request.solve, "equilibria")});
     return answer_to(request, planned, system, planned.options.run, observer);
   }
   const OrbitQuestion question = orbit_question(request, system, "orbits");

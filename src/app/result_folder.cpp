@@ -125,10 +125,11 @@ ResultFolder open_folder(const OutputOptions& output, const Past& past) {
 
 bool is_result_file(const std::string& name) {
   static constexpr std::array names{
-      "run.toml",        "data.h5",         "data.csv",      "events.csv",      "events_step.csv", "pieces.csv",
-      "points.csv",      "groups.csv",      "cycles.csv",    "plot.gp",         "plot.dat",        "legs.csv",
-      "multipliers.csv", "eigenvalues.csv", "exponents.csv", "sensitivity.csv", "periods.csv",     "interaction.csv",
-      "special.csv",     "attractors.csv",  "plot.svg",      "plot.png",        "plot.pdf"};
+      "run.toml",        "data.h5",         "data.csv",        "events.csv",      "events_step.csv", "pieces.csv",
+      "points.csv",      "groups.csv",      "cycles.csv",      "plot.gp",         "plot.dat",        "legs.csv",
+      "multipliers.csv", "eigenvalues.csv", "exponents.csv",   "sensitivity.csv", "periods.csv",     "means.csv",
+      "fit.csv",         "profile.csv",     "interaction.csv", "special.csv",     "attractors.csv",  "plot.svg",
+      "plot.png",        "plot.pdf"};
   if (std::find(names.begin(), names.end(), name) != names.end()) return true;
   // data-2.csv and events-2.csv of several runs, special-2.csv of several branches
   const size_t dash = name.find('-'), digits = name.find_first_not_of("0123456789", dash + 1);

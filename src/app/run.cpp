@@ -28,6 +28,7 @@ Past past_of(const RunRequest& request, const RunPlan& plan) {
   past.options.push_back(
       {"sample", {sample.kind == Sampling::Kind::every ? print_number(sample.interval) : request.sample}});
   past.options.push_back({"store", {request.store}});
+  for (Past::Option& option : recorded_view(request)) past.options.push_back(std::move(option));
   if (request.sensitivity)
     past.options.push_back({"sensitivity", request.sensitivity->empty()
                                                ? std::vector<std::string>{}
@@ -40,10 +41,12 @@ RunPlan plan_of(const RunRequest& request, const System& system) {
   const Model& model = system.model();
   const bool folder = !request.output.json || !request.output.folder.empty();
   RunQuestion question{.system = system,
-                       .solve = solve_of(request.solve, model),
+                       .solve = request.solve,
                        .sample = read_sampling(request.sample, model),
                        .rows = folder || !request.output.picture.empty(),
                        .dense = folder && request.store == "pieces"};
+  question.measures = request.measures;
+  question.window = request.window;
   if (request.sensitivity) {
     question.sensitivity.emplace();
     for (std::string name : split_list(*request.sensitivity)) {
@@ -66,10 +69,13 @@ Outcome run(const RunRequest& request, const Observer& observer) {
     if (request.sensitivity)
       throw Error(ErrorKind::usage, "--sensitivity goes with one engine, not with both", {},
                   "choose --engine event or step");
+    if (!request.measures.empty() || !request.window.empty())
+      throw Error(ErrorKind::usage, "--measure and --window go with one engine, not with both", {},
+                  "choose --engine event or step");
     return run_both(request, model, observer);
   }
   const RunPlan planned = plan_of(request, system);
-  const std::vector<Shown> shown = find_shown(request.output.show, row_columns(model));
+  const std::vector<Shown> shown = find_shown(request.output.show, quantity_names(model));
   check_view(request.output, model);
   const Past past = past_of(request, planned);
   const ResultFolder folder = open_folder(request.output, past);
@@ -95,8 +101,12 @@ Outcome run(const RunRequest& request, const Observer& observer) {
 
   Outcome outcome = conclude(
       status_of(trajectory.end), request.output, saved,
-      {.json = [&] { return run_as_json(model, answer.options, trajectory, answer.notes, answer.sensitivity); },
+      {.json =
+           [&] {
+             return run_as_json(model, answer.options, trajectory, answer.notes, answer.sensitivity, answer.measures);
+           },
        .words = end_line(model, trajectory.end) + events_line(answer.rows.counts) + sliding_line(model, trajectory) +
+                measure_lines(answer.measures) +
                 (answer.sensitivity ? sensitivity_line(model, *answer.sensitivity) : "") + note_lines(answer.notes) +
                 cost_line(trajectory.cost),
        .briefly = end_line(model, trajectory.end),

@@ -134,7 +134,7 @@ std::string difference_line(const Model& model, const Difference& d) {
   return fmt::format("difference at most {}; largest at t = {:.6g}\n", fmt::join(items, ", "), d.t);
 }
 
-Past past_of(const RunRequest& request, const SolveOptions& as_step, const RunOptions& step, const Model& model) {
+Past past_of(const RunRequest& request, const Solve& as_step, const RunOptions& step, const Model& model) {
   Past past{.version = this_version(),
             .command = "run",
             .name = short_name(request.model.model),
@@ -152,7 +152,7 @@ Past past_of(const RunRequest& request, const SolveOptions& as_step, const RunOp
 }  // namespace
 
 Outcome run_both(const RunRequest& request, const Model& model, const Observer& observer) {
-  SolveOptions as_event = request.solve, as_step = request.solve;
+  Solve as_event = request.solve, as_step = request.solve;
   as_event.engine = "event";
   as_event.dt.reset();
   as_event.theta.reset();

@@ -103,6 +103,13 @@ Figure picture(const std::string& title, const std::vector<Shown>& shown, const 
 
 }  // namespace
 
+std::vector<Past::Option> recorded_view(const RunRequest& request) {
+  std::vector<Past::Option> list;
+  if (!request.measures.empty()) list.push_back({"measure", request.measures});
+  if (!request.window.empty()) list.push_back({"window", {request.window}});
+  return list;
+}
+
 bool asks_for_several(const RunRequest& request) {
   return !request.over.empty() || std::any_of(request.model.parameters.begin(), request.model.parameters.end(),
                                               [](const Setting& s) { return split_list(s.value).size() > 1; });
@@ -128,6 +135,7 @@ Past past_of(const RunRequest& request, const Model& model) {
   }
   if (!others.empty()) past.options.push_back({"over", others});
   past.options.push_back({"sample", {request.sample}});
+  for (Past::Option& option : recorded_view(request)) past.options.push_back(std::move(option));
   for (Past::Option& option : recorded(request.output)) past.options.push_back(std::move(option));
   return past;
 }
@@ -151,12 +159,14 @@ Outcome run_over(const RunRequest& request, const Observer& observer) {
   for (const Variant& v : variants) {
     const System system = load_system(v.model, request.solve.from);
     plans.push_back(plan(RunQuestion{.system = system,
-                                     .solve = solve_of(request.solve, system.model()),
+                                     .solve = request.solve,
                                      .sample = read_sampling(request.sample, system.model()),
+                                     .measures = request.measures,
+                                     .window = request.window,
                                      .dense = false}));
   }
   const Model& first = plans.front().question.system.model();
-  const std::vector<Shown> shown = shown_of(request, first, row_columns(first));
+  const std::vector<Shown> shown = shown_of(request, first, quantity_names(first));
   check_view(request.output, first);
   Results results{.past = past_of(request, first)};
   const ResultFolder folder = open_folder(request.output, results.past);
@@ -174,11 +184,12 @@ Outcome run_over(const RunRequest& request, const Observer& observer) {
     results.tables.push_back(events_table(model, trajectory.events, fmt::format("events-{}", i + 1)));
     outcome.status = std::max(outcome.status, status_of(trajectory.end));
     if (request.output.json) {
-      documents.push_back(run_as_json(model, answer.options, trajectory, trajectory.messages));
+      documents.push_back(run_as_json(model, answer.options, trajectory, trajectory.messages, {}, answer.measures));
       while (documents.back().ends_with('\n')) documents.back().pop_back();
     } else if (!request.output.quiet) {
       outcome.text += fmt::format("run {:<6} {}\n", i + 1, variants[i].label) + end_line(model, trajectory.end) +
-                      events_line(answer.rows.counts) + note_lines(trajectory.messages);
+                      events_line(answer.rows.counts) + measure_lines(answer.measures) +
+                      note_lines(trajectory.messages);
     }
     if (trajectory.end.why == Why::cancelled) break;
   }

@@ -4,8 +4,12 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "ask/past.hpp"
 
 namespace saltus {
+
+/// What is measured, and the window, as they are recorded.
+std::vector<Past::Option> recorded_view(const RunRequest& request);
 
 /// True if several runs are asked for.
 bool asks_for_several(const RunRequest& request);

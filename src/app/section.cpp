@@ -34,7 +34,7 @@ Outcome section(const SectionRequest& request, const Observer& observer) {
   const System system = load_system(request.model, request.solve.from);
   const Model& model = system.model();
   const SectionPlan planned = plan(SectionQuestion{.system = system,
-                                                   .solve = solve_of(request.solve, model),
+                                                   .solve = request.solve,
                                                    .section = request.section,
                                                    .count = request.count,
                                                    .skip = request.skip,

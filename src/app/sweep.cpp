@@ -103,7 +103,7 @@ SweepQuestion question_of(const SweepRequest& request, const System& system, std
   const Model& model = system.model();
   SweepQuestion question{.system = system,
                          .vary = std::move(vary),
-                         .solve = solve_of(request.solve, model),
+                         .solve = request.solve,
                          .section = request.section,
                          .skip = request.skip,
                          .count = request.count,

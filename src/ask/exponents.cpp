@@ -5,12 +5,12 @@
 namespace saltus {
 
 ExponentsPlan plan(const ExponentsQuestion& question) {
-  if (question.solve.engine && !std::holds_alternative<EventDriven>(*question.solve.engine))
+  if (question.solve.engine && *question.solve.engine != "event")
     throw Error(ErrorKind::usage, "exponents come from the engine 'event', not 'step'", {}, "leave out `engine`");
-  ExponentsPlan plan{.model = question.system.model(), .attract = question.solve.attract};
+  ExponentsPlan plan{.model = question.system.model(), .attract = question.solve.attract.value_or(0)};
   for (Section& s : plan.model.sections) s.stop = false;
   Solve solve = question.solve;
-  if (!solve.engine) solve.engine = EventDriven{};
+  if (!solve.engine) solve.engine = "event";
   plan.options.open = !solve.until;
   plan.options.run = run_options(solve, plan.model, solve.until ? std::optional<double>() : 1e12);
   plan.options.run.turns_stiff = false;

@@ -41,6 +41,12 @@ std::map<std::string, int> labels_of(const std::vector<Branch>& branches) {
   return out;
 }
 
+std::vector<SpecialPoint> specials_of(const std::vector<Branch>& branches) {
+  std::vector<SpecialPoint> out;
+  for (const Branch& branch : branches) out.insert(out.end(), branch.special.begin(), branch.special.end());
+  return out;
+}
+
 /// Every branch that begins at a special point of those found so far.
 void follow_all(const Model& model, const OrbitOptions& start, const BranchOptions& options, Observing& watch,
                 std::vector<Branch>& found) {
@@ -84,6 +90,7 @@ void follow_all(const Model& model, const OrbitOptions& start, const BranchOptio
       for (int other = 0; other < most_here && found.size() < most; ++other) {
         begin.seek = {s.type, s.values[0], other};
         begin.labels = labels_of(found);
+        begin.known = specials_of(found);
         Branch next =
             from.equilibria ? follow_equilibrium(model, {there.run}, begin) : follow_orbit(model, there, begin);
         if (!next.found) break;

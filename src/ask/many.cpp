@@ -69,7 +69,8 @@ SweepAnswer ask(const System& system, const Solve& solve, SweepPlan planned, con
                 const Keep& checkpoint) {
   const auto start = std::chrono::steady_clock::now();
   SweepAnswer answer{.system = system, .plan = std::move(planned)};
-  const SweepJob job = sweep_job(system.program(solve.attract), answer.plan, checkpoint.identity, observer.on_run);
+  const SweepJob job =
+      sweep_job(system.program(solve.attract.value_or(0)), answer.plan, checkpoint.identity, observer.on_run);
   const double runs_per_item = static_cast<double>(answer.plan.runs()) / static_cast<double>(job.count);
   const auto in_runs = [&](size_t items) { return static_cast<double>(items) * runs_per_item; };
   WorkResult<SweepRuns> result =
@@ -98,7 +99,7 @@ SectionMap plan(const BasinsQuestion& question) {
   at_least_one("longest", question.options.most_period);
   RunOptions run = run_options(question.solve, model, std::numeric_limits<double>::max());
   if (!question.solve.until) run.until = run.from + 1e12;
-  return {.program = question.system.program(question.solve.attract),
+  return {.program = question.system.program(question.solve.attract.value_or(0)),
           .run = std::move(run),
           .dependent = question.dependent,
           .section = find_section(model, question.section),

@@ -15,7 +15,7 @@ namespace {
 // Runs: one trajectory or many. Searches: orbits, branches, exponents and what derivatives tell, which are the
 // event-driven engine's.
 #define SALTUS_RUNS "run section sweep basins"
-#define SALTUS_SEARCHES "orbit follow exponents phase"
+#define SALTUS_SEARCHES "orbit follow exponents phase response"
 #define SALTUS_ALL SALTUS_RUNS " " SALTUS_SEARCHES
 
 using Range = std::pair<double, double>;
@@ -50,7 +50,7 @@ constexpr auto table = std::to_array<OptionFact>({
     {"level", "--level", "VALUE", "0", "of a section on a formula: met where that has this value", "section"},
     {"settle", "--settle", "N", "", "go on until a period is found, but for N points at most", "sweep"},
     {"section", "--section", "NAME", "", "which section, if there are several",
-     "section sweep basins orbit follow phase"},
+     "section sweep basins orbit follow phase response"},
     {"section", "--section", "NAME", "", "a section of the model; exponents are per unit of time all the same",
      "exponents"},
     {"longest", "--longest", "P", "64", "longest period looked for", "sweep basins"},
@@ -68,15 +68,15 @@ constexpr auto table = std::to_array<OptionFact>({
     {"colour", "--colour", "none|start|sliding|period|exponent", "start, where there are several", "of the dots",
      "sweep"},
     {"period", "--period", "K", "1", "the map takes K points of the section", "basins"},
-    {"period", "--period", "N", "", "it closes after N returns to the section", "orbit follow phase"},
+    {"period", "--period", "N", "", "it closes after N returns to the section", "orbit follow phase response"},
     {"at", "--at", "NAME=VALUE", "the middle", "with three axes or more: the plane shown", "basins"},
-    {"guess", "--guess", "", "", "the initial values are near the orbit: no run first", "orbit follow phase"},
-    {"time", "--time", "TIME", "", "with --guess: it closes after about this time", "orbit follow phase"},
+    {"guess", "--guess", "", "", "the initial values are near the orbit: no run first", "orbit follow phase response"},
+    {"time", "--time", "TIME", "", "with --guess: it closes after about this time", "orbit follow phase response"},
     {"backward", "--backward", "", "", "settle and close backward in time: unstable orbits", "orbit follow phase"},
-    {"equilibrium", "--equilibrium", "", "", "a point where the system rests instead", "orbit"},
+    {"equilibrium", "--equilibrium", "", "", "a point where the system rests instead", "orbit response"},
     {"equilibrium", "--equilibrium", "", "", "equilibria instead of orbits", "follow"},
     {"modulo", "--modulo", "NAME=NUMBER", "", "a state that grows by multiples of a number: th=2*pi",
-     "orbit follow phase"},
+     "orbit follow phase response"},
     {"label", "--label", "LABEL", "", "start from this special point of the result given as MODEL", "follow"},
     {"seek", "--seek", "TYPE=VALUE", "", "", "follow"},
     {"of", "--of", "LABEL", "", "", "follow"},
@@ -87,7 +87,20 @@ constexpr auto table = std::to_array<OptionFact>({
     {"couple", "--couple", "STATE+=FORMULA", "",
      "what two equal copies add to each other's rates: --couple \"v += g*(other.v - v)\"", "phase"},
     {"per-cycle", "--per-cycle", "", "", "phases from 0 to 2 pi instead of times", "phase"},
+    {"input", "--input", "NAME", "", "a parameter that is moved, or a named quantity to which a signal is added",
+     "response"},
+    {"output", "--output", "NAME", "", "a state, a named quantity, a multiplier or a formula of them", "response"},
+    {"loop", "--loop", "NAME", "", "the loop gain where the loop is opened at this named quantity", "response"},
+    {"lowest", "--from", "FREQUENCY", "0.01 of the orbit's", "lowest frequency, in cycles per unit of time",
+     "response"},
+    {"highest", "--to", "FREQUENCY", "10 times the orbit's", "highest frequency", "response"},
+    {"points", "-n,--points", "N", "200", "frequencies, spaced logarithmically", "response"},
+    {"sideband", "--sideband", "K", "0", "harmonic of the orbit about which the output is looked at", "response"},
     {"measure", "--measure", "NAME|max(NAME)|min(NAME)|period", "the first state", "ordinate of the picture", "follow"},
+    {"measure", "--measure", "KIND(QUANTITY)", "",
+     "mean, rms, pp (peak to peak), min or max of a name or formula, or above(QUANTITY, LEVEL): time above", "run"},
+    {"window", "--window", "A:B", "the whole run",
+     "the stretch of time that pictures, tables and measures show: 0.8:1, or 0.8: to the end", "run"},
     {"over", "--over", "DIR", "", "draw it over this sweep", "follow"},
     {"over", "--over", "MODEL", "", "a further model, run alike and drawn into the same picture", "run"},
     {"sample", "--sample", "DT|steps", "as dense as curves bend", "rows every DT, or at steps and events only", "run"},
@@ -96,17 +109,20 @@ constexpr auto table = std::to_array<OptionFact>({
      "derivatives of the end by initial values and by parameters: all, or F,omega", "run"},
 
     // How it is computed.
-    {"from", "--from", "TIME", "0", "start time", SALTUS_ALL},
+    {"from", "--from", "TIME", "0", "start time (to show a later part of a run: --window)",
+     SALTUS_RUNS " orbit follow exponents phase"},
     {"until", "--until", "TIME", "", "end time; below the start runs backward", "run"},
     {"until", "--until", "TIME", "", "an upper limit", "section sweep basins"},
-    {"until", "--until", "TIME", "", "length of the run before a model without section gets one", "orbit follow phase"},
+    {"until", "--until", "TIME", "", "length of the run before a model without section gets one",
+     "orbit follow phase response"},
     {"until", "--until", "TIME", "until the errors are small", "end time", "exponents"},
     {"tolerance", "--tolerance", "NUMBER", "1e-10", "local error allowed", SALTUS_ALL, Range{1e-15, 0.1}},
     {"engine", "--engine", "event|step|both", "event", "event-driven, time-stepping, or both compared", "run"},
     {"engine", "--engine", "event|step", "event", "event-driven or time-stepping", "section sweep basins"},
     {"engine", "--engine", "event", "", "", SALTUS_SEARCHES},
     {"dt", "--dt", "NUMBER", "", "fixed step of the time-stepping engine", SALTUS_RUNS},
-    {"adaptive", "--adaptive", "", "", "time-stepping by --tolerance (so without --dt)", SALTUS_RUNS},
+    {"adaptive", "--adaptive", "", "", "time-stepping with steps by the tolerance, so without a fixed one",
+     SALTUS_RUNS},
     {"theta", "--theta", "NUMBER", "0.5", "time-stepping: 0.5 accurate, 1 backward Euler", SALTUS_RUNS, Range{0.5, 1}},
     {"threads", "-j", "N", "all cores", "threads", "sweep basins"},
     {"threads", "-j", "N", "all cores", "with --starts: threads", "orbit"},
@@ -180,8 +196,9 @@ const OptionFact* find_option(std::string_view name, std::string_view command) {
 }
 
 std::string commands_with(std::string_view flag) {
-  constexpr auto known = std::to_array<std::string_view>(
-      {"check", "run", "section", "sweep", "basins", "orbit", "follow", "exponents", "phase", "again", "studio"});
+  constexpr auto known =
+      std::to_array<std::string_view>({"check", "run", "section", "sweep", "basins", "orbit", "follow", "exponents",
+                                       "phase", "response", "again", "studio"});
   std::string out;
   for (const std::string_view command : known) {
     const bool takes = std::any_of(table.begin(), table.end(), [&](const OptionFact& o) {
@@ -190,6 +207,20 @@ std::string commands_with(std::string_view flag) {
     if (takes) out += fmt::format("{}{}", out.empty() ? "" : ", ", command);
   }
   return out;
+}
+
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words;
+  for (const OptionFact& o : table) {
+    if (o.name != name) continue;
+    for (std::string_view rest = o.type; !rest.empty();) {
+      const size_t end = std::min(rest.find('|'), rest.size());
+      const std::string word(rest.substr(0, end));
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return words;
 }
 
 void check_range(std::string_view name, double value) {

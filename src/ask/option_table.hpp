@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace saltus {
 
@@ -21,6 +22,8 @@ struct OptionFact {
   std::optional<std::pair<double, double>> range = {};  ///< of a number
 
   bool applies_to(std::string_view command) const;
+  /// True if it may be given several times: NAME=VALUE.
+  bool repeats() const { return type.starts_with("NAME="); }
   /// The first flag: "-n".
   std::string flag() const;
   /// "start time (0)"
@@ -34,6 +37,9 @@ const OptionFact* find_option(std::string_view name, std::string_view command);
 
 /// The commands that take an option given as typed: "run, section"; empty: there is no such option.
 std::string commands_with(std::string_view flag);
+
+/// The words that an option may be, from its type: "auto|taylor|stiff".
+std::vector<std::string> words_of(std::string_view name);
 
 /// Complains (usage) about a number outside the range of the option.
 void check_range(std::string_view name, double value);

@@ -130,12 +130,12 @@ Job<MetNear> starts_job(const OrbitsPlan& plan, const std::vector<std::vector<do
 
 RunOptions search_options(const Solve& solve, const Model& model, const std::optional<std::vector<double>>& start,
                           const std::string& what) {
-  if (solve.engine && !std::holds_alternative<EventDriven>(*solve.engine))
+  if (solve.engine && *solve.engine != "event")
     misuse(fmt::format("{} by the engine 'event', not 'step'", what), "leave out `engine`");
-  if (solve.attract != 0)
+  if (solve.attract.value_or(0) != 0)
     misuse(fmt::format("{} with slid surfaces held exactly: `attract` is for runs", what), "leave out `attract`");
   Solve own = solve;
-  if (!own.engine) own.engine = EventDriven{};
+  if (!own.engine) own.engine = "event";
   RunOptions run = run_options(own, model, model.run.until ? std::optional<double>() : std::optional<double>(100.0));
   run.turns_stiff = false;
   if (start) {

@@ -62,25 +62,8 @@ std::string toml_numbers(const std::vector<double>& values) {
 
 }  // namespace
 
-std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& options) {
-  std::vector<Past::Option> list{{"from", {print_number(options.from)}},
-                                 {"until", {print_number(options.until)}},
-                                 {"tolerance", {print_number(options.tolerance)}},
-                                 {"engine", {options.step ? "step" : "event"}},
-                                 {"flow", {solve.flow}},
-                                 {"zeno", {solve.zeno}}};
-  if (!options.step) list.push_back({"native", {solve.native}});
-  if (options.step) {
-    list.push_back({"theta", {print_number(options.step->theta)}});
-    if (options.step->dt > 0) list.push_back({"dt", {print_number(options.step->dt)}});
-    if (options.step->dt == 0) list.push_back({"adaptive", {}});
-  }
-  if (options.project) list.push_back({"project", {}});
-  Past::Option leave{"leave", {}};
-  for (const Setting& s : solve.leave) leave.second.push_back(s.name + "=" + s.value);
-  if (!leave.second.empty()) list.push_back(leave);
-  if (solve.attract) list.push_back({"attract", {print_number(*solve.attract)}});
-  return list;
+std::vector<Past::Option> recorded(const Solve& solve, const RunOptions& options) {
+  return resolved(solve, options).texts();
 }
 
 std::string write_past(const Past& past) {

@@ -27,7 +27,7 @@
 #include <utility>
 #include <vector>
 
-#include "ask/options.hpp"
+#include "ask/solve.hpp"
 #include "flow/simulate.hpp"
 #include "model/model.hpp"
 
@@ -66,7 +66,7 @@ struct Past {
 std::string write_past(const Past& past);
 
 /// How something was computed, as options of a command line: what was said, and what the engine was told.
-std::vector<Past::Option> recorded(const SolveOptions& solve, const RunOptions& options);
+std::vector<Past::Option> recorded(const Solve& solve, const RunOptions& options);
 
 /// The files that the tables of a model were read from, as Past keeps them.
 std::vector<std::pair<std::string, std::string>> table_files(const Model& model);

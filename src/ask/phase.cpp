@@ -118,18 +118,18 @@ bool is_same(const PhasePoint& a, const PhasePoint& b) {
 
 /// Points along the orbit in order of their phase, jumps apart.
 void tell_points(const OrbitTangents& along, const std::vector<Vec>& z, const Scale& scale, PhaseAnswer& answer) {
-  bool jumped = false;
+  std::vector<char> apart(along.nodes.size(), 0);  // at an event: told with the jump, or by the node behind it
+  for (const OrbitTangents::Link& link : along.links) {
+    if (link.kind == OrbitTangents::Link::Kind::panel) continue;
+    const PhasePoint before = scale.point(along.nodes[link.from], z[link.from]);
+    const PhasePoint after = scale.point(along.nodes[link.to], z[link.to]);
+    if (link.kind == OrbitTangents::Link::Kind::event) apart[link.from] = 1;
+    if (is_same(before, after)) continue;
+    if (link.kind == OrbitTangents::Link::Kind::event) apart[link.to] = 1;
+    answer.jumps.push_back({before, after});
+  }
   for (size_t k = 0; k < along.nodes.size(); ++k) {
-    const PhasePoint point = scale.point(along.nodes[k], z[k]);
-    const bool at_event = k < along.links.size() && along.links[k].kind != OrbitTangents::Link::Kind::flow;
-    bool jumps = false;
-    if (at_event) {
-      const PhasePoint next = scale.point(along.nodes[k + 1], z[k + 1]);
-      jumps = !is_same(point, next);
-      if (jumps) answer.jumps.push_back({point, next});
-    }
-    if (!at_event && !jumped) answer.points.push_back(point);
-    jumped = jumps;
+    if (!apart[k]) answer.points.push_back(scale.point(along.nodes[k], z[k]));
   }
   if (!answer.orbit.orbit.backward) return;
   std::reverse(answer.points.begin(), answer.points.end());
@@ -174,7 +174,7 @@ PhaseAnswer ask(const PhasePlan& plan, const Observer& observer) {
   answer.parameters = model.parameter_names();
   const Mat P = parameter_directions(model, options.parameters, parameters).p;
   const OrbitTangents along =
-      tangents_along(answer.orbit.system.program(), options, orbit, P, std::abs(orbit.period) / 8);
+      tangents_along(answer.orbit.system.program(), options, orbit.trajectory, P, std::abs(orbit.period) / 8);
   answer.notes = orbit.notes;
   for (const std::string& note : along.notes) {
     if (std::find(answer.notes.begin(), answer.notes.end(), note) == answer.notes.end()) answer.notes.push_back(note);

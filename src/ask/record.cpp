@@ -31,17 +31,19 @@ void set_time(std::vector<double>& row, double t) {
 
 }  // namespace
 
-RunTables::RunTables(const Program& program, const RunOptions& options, const Sampling& sampling)
+RunTables::RunTables(const Program& program, const RunOptions& options, const Sampling& sampling,
+                     std::optional<double> begin)
     : program_(program),
       from_(options.from),
       direction_(options.until < options.from ? -1 : 1),
       sampling_(sampling),
-      series_(program, options.parameters, 1),
-      columns_(row_columns(program.model())),
+      quantities_(program, options),
+      columns_(quantity_names(program.model())),
       width_(columns_.size()),
       most_rows_(std::max<size_t>(1000, most_entries / width_)) {
-  series_.use_native(options.native);
   most_rows_ = samples() ? std::numeric_limits<size_t>::max() : std::min(most_rows_, most_smooth_rows);
+  if (sampling.kind == Sampling::Kind::every)
+    next_sample_ = std::lround(std::ceil(direction_ * (begin.value_or(from_) - from_) / sampling.interval - 1e-9));
   lowest_.assign(width_, HUGE_VAL);
   highest_.assign(width_, -HUGE_VAL);
   const double expected = sampling.kind == Sampling::Kind::times   ? static_cast<double>(sampling.times.size())
@@ -53,34 +55,10 @@ RunTables::RunTables(const Program& program, const RunOptions& options, const Sa
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-/// Everything the columns show at a point, in the current mode.
 RunTables::Row RunTables::row_at(double t, const std::vector<double>& x) {
-  const Model& model = program_.model();
-  Row row(width_, nan);
-  row[0] = t;
-  std::copy(x.begin(), x.end(), row.begin() + 1);
-  size_t k = 1 + x.size();
-  if (k == width_) return row;
-  series_.guess(guess_);
-  if (series_.evaluate(x, t, arc_.counters) != SeriesStatus::ok) return row;
-  if (!model.definitions.empty()) {
-    const Jet<double>& values = series_.actions();
-    for (size_t d = 0; d < model.definitions.size(); ++d)
-      row[k++] = values.output(program_.definition(static_cast<int>(d)))[0];
-  }
-  guess_.resize(at(program_.unknowns()));
-  for (int u = 0; u < program_.unknowns(); ++u) {
-    guess_[at(u)] = series_.unknown(u)[0];
-    if (u < model.form.visible || u >= program_.switches()) row[k++] = guess_[at(u)];
-  }
+  Row row;
+  quantities_.read(t, x, row);
   return row;
-}
-
-void RunTables::enter(const Arc& arc) {
-  arc_ = arc;
-  series_.set_mode(arc.mode);
-  series_.hold_at(arc.held);
-  guess_ = arc.guess;
 }
 
 void RunTables::widen(const Row& row) {
@@ -94,9 +72,9 @@ void RunTables::piece(const Piece& piece, const Arc& arc) {
   const int n = program_.states();
   const std::vector<double> middle = state_at(piece, n, 0.5 * piece.length);
   const double t_middle = piece.start + 0.5 * piece.length, t_end = piece.start + piece.length;
-  const bool changed = !begun_ || !(arc == arc_) || jumped_;
+  const bool changed = !begun_ || !(arc == quantities_.arc()) || jumped_;
   stay(piece.start, t_end, visible_mode(arc.mode, program_.model().form.visible));
-  if (changed) enter(arc);
+  if (changed) quantities_.enter(arc);
   Row first = row_at(piece.start, state_at(piece, n, 0));  // from where sigma is followed along the piece
   Row last = row_at(t_end, state_at(piece, n, piece.length));
   if (samples()) {
@@ -203,25 +181,25 @@ void RunTables::event(const Event& event, const Arc& after) {
     return;
   }
   // Values at the event are those after it; the rows go on in their own mode.
-  const Arc arc = arc_;
-  const std::vector<double> guess = guess_;
-  enter(after);
+  const Arc arc = quantities_.arc();
+  std::vector<double> guess = quantities_.guess();
+  quantities_.enter(after);
   const Row row = row_at(event.t, event.state);
   mark_cells_.insert(mark_cells_.end(), row.begin(), row.end());
   mark_kinds_.emplace_back(kind_name(event.kind));
-  if (begun_) enter(arc);
-  guess_ = guess;
+  if (begun_) quantities_.enter(arc);
+  quantities_.set_guess(std::move(guess));
 }
 
 void RunTables::finish(const Trajectory& trajectory) {
-  if (!begun_) {  // a run of no length
-    enter(trajectory.last);
-    add(row_at(trajectory.start_time, trajectory.end.state));
+  if (!begun_) {  // a run of no length, or that ended before its window
+    quantities_.enter(trajectory.last);
+    add(row_at(trajectory.end.t, trajectory.end.state));
     return;
   }
   if (samples()) {
     const double t = next_time(), near = sampling_.kind == Sampling::Kind::every ? 1e-9 * sampling_.interval : 0;
-    if (end_ && std::abs(t - trajectory.end.t) <= near) {
+    if (end_ && std::abs(t - (*end_)[0]) <= near) {
       (*end_)[0] = t;
       stride_ = 1;
       add(*end_);
@@ -233,7 +211,7 @@ void RunTables::finish(const Trajectory& trajectory) {
   add(*end_);
   if (!jumped_) return;
   const Row gap(width_, nan);
-  enter(trajectory.last);
+  quantities_.enter(trajectory.last);
   const Row after = row_at(trajectory.end.t, trajectory.end.state);
   add_unit({&gap, &after});
 }

@@ -12,14 +12,15 @@
 
 #include "ask/rows.hpp"
 #include "base/table.hpp"
-#include "flow/series.hpp"
 #include "flow/simulate.hpp"
 
 namespace saltus {
 
 class RunTables {
  public:
-  RunTables(const Program& program, const RunOptions& options, const Sampling& sampling);
+  /// `begin`: rows stand from this time on.
+  RunTables(const Program& program, const RunOptions& options, const Sampling& sampling,
+            std::optional<double> begin = {});
 
   /// Names of the columns: t, states, named quantities, sigma(SURFACE) of each switch, each multiplier.
   const std::vector<std::string>& columns() const { return columns_; }
@@ -35,7 +36,6 @@ class RunTables {
   using Row = std::vector<double>;
 
   Row row_at(double t, const std::vector<double>& x);
-  void enter(const Arc& arc);
   void begin_piece(const Row& first, bool changed);
   void refine(const Piece& piece, const Row& from, const Row& to, int depth);
   void sample(const Piece& piece);
@@ -53,7 +53,7 @@ class RunTables {
   const Program& program_;
   double from_, direction_;
   Sampling sampling_;
-  Series series_;
+  Quantities quantities_;
   std::vector<std::string> columns_;
   size_t width_;
   size_t most_rows_;
@@ -63,8 +63,6 @@ class RunTables {
   size_t stride_ = 1, offered_ = 0;
   bool thinned_ = false;
 
-  Arc arc_;
-  std::vector<double> guess_;
   std::vector<double> lowest_, highest_;  // of each column so far: bends are judged against the range
   bool begun_ = false;
   bool jumped_ = false;

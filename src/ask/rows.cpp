@@ -21,16 +21,6 @@ Sampling read_sampling(const std::string& text, const Model& model) {
   return {.kind = Sampling::Kind::every, .interval = interval};
 }
 
-std::vector<std::string> row_columns(const Model& model) {
-  std::vector<std::string> names{"t"};
-  for (const State& s : model.states) names.push_back(s.name);
-  for (const Definition& d : model.definitions) names.push_back(d.name);
-  for (int i = 0; i < model.form.visible; ++i)
-    names.push_back(fmt::format("sigma({})", model.form.switches[at(i)].name));
-  for (const Constraint& c : model.constraints) names.push_back(c.name);
-  return names;
-}
-
 Table data_table(const Model& model, const Rows& rows) {
   Table table("data", "the trajectory, row by row; a row of nan is a jump");
   const size_t width = rows.columns.size(), count = rows.count(), states = model.states.size(),

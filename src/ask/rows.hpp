@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/quantities.hpp"
 #include "base/table.hpp"
 #include "flow/trajectory.hpp"
 #include "model/model.hpp"
@@ -49,9 +50,6 @@ struct Rows {
 
   size_t count() const { return columns.empty() ? 0 : cells.size() / columns.size(); }
 };
-
-/// The names of the columns.
-std::vector<std::string> row_columns(const Model& model);
 
 /// The rows as a table "data".
 Table data_table(const Model& model, const Rows& rows);

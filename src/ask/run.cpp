@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ask/measures.hpp"
 #include "ask/record.hpp"
 #include "ask/sensitivity.hpp"
 #include "expr/print.hpp"
@@ -54,7 +55,7 @@ class PieceStore {
 void check_sampling(const Sampling& sample, const Model& model, const RunOptions& options) {
   if (sample.kind == Sampling::Kind::every) {
     const double rows = std::abs(options.until - options.from) / sample.interval;
-    const double most = 1e8 / static_cast<double>(row_columns(model).size());
+    const double most = 1e8 / static_cast<double>(quantity_names(model).size());
     if (rows > most)
       throw Error(ErrorKind::usage, fmt::format("`sample` {} asks for {:.3g} rows", sample.interval, rows), {},
                   fmt::format("at most {:.2g} fit: choose a longer interval", most));
@@ -72,6 +73,43 @@ void check_sampling(const Sampling& sample, const Model& model, const RunOptions
                   "give the times in the order of the run");
     last = t;
   }
+}
+
+/// The window as two times in the order of the run.
+std::pair<double, double> read_window(const std::string& text, const Model& model, const RunOptions& options) {
+  std::pair window(options.from, options.until);
+  if (text.empty()) return window;
+  const std::string given = fmt::format("`window` {}", text);
+  const size_t colon = text.find(':');
+  if (colon == text.npos || text.find(':', colon + 1) != text.npos)
+    misuse(fmt::format("{}: this is no stretch of time", given), "write `window` 0.8:1, 0.8: or :1");
+  const auto blank = [](const std::string& s) { return s.find_first_not_of(' ') == s.npos; };
+  const std::string first = text.substr(0, colon), second = text.substr(colon + 1);
+  if (!blank(first)) window.first = read_number(first, given + ":", model);
+  if (!blank(second)) window.second = read_number(second, given + ":", model);
+  const bool backward = options.until < options.from;
+  if (backward ? window.first < window.second : window.second < window.first) std::swap(window.first, window.second);
+  const auto [low, high] = std::minmax(options.from, options.until);
+  window = {std::clamp(window.first, low, high), std::clamp(window.second, low, high)};
+  if (window.first == window.second && low != high)
+    misuse(fmt::format("{} shows nothing of the run", given),
+           fmt::format("the run goes from {} to {}", print_number(options.from), print_number(options.until)));
+  return window;
+}
+
+/// The part of a piece from tau = a to tau = b, as a piece of its own.
+Piece part_of(const Piece& piece, size_t states, double a, double b) {
+  Piece part = piece;
+  part.start = piece.start + a;
+  part.length = b - a;
+  const size_t powers = piece.coefficients.size() / states;
+  for (size_t i = 0; i < states && a != 0; ++i) {  // p(a + tau): synthetic division by tau - a, again and again
+    double* c = part.coefficients.data() + i * powers;
+    for (size_t k = 0; k + 1 < powers; ++k) {
+      for (size_t j = powers - 1; j-- > k;) c[j] += a * c[j + 1];
+    }
+  }
+  return part;
 }
 
 /// Both are told, in this order.
@@ -98,23 +136,45 @@ RunPlan plan(RunQuestion question) {
   check_sampling(question.sample, model, options);
   options.max_kept_events = question.max_kept_events;
   options.max_events = question.max_events;
-  return {std::move(question), std::move(options)};
+  std::vector<Measure> measures = read_measures(question.measures, model);
+  const std::pair<double, double> window = read_window(question.window, model, options);
+  return {std::move(question), std::move(options), std::move(measures), window};
 }
 
 RunAnswer ask(const RunPlan& plan, const Observer& observer) {
   const RunQuestion& question = plan.question;
   const Model& model = question.system.model();
-  const Program& program = question.system.program(question.solve.attract);
+  const Program& program = question.system.program(question.solve.attract.value_or(0));
   RunOptions options = plan.options;
-  RunTables rows(program, options, question.sample);
+  RunTables rows(program, options, question.sample, plan.window.first);
   PieceStore pieces(model.states.size());
-  if (question.rows || question.dense) {
+  Meter meter(program, options, plan.measures);
+  const auto [low, high] = std::minmax(plan.window.first, plan.window.second);
+  const auto seen = [&](double t) { return question.window.empty() || (t >= low && t <= high); };
+  if (question.rows || question.dense || !plan.measures.empty()) {
     options.on_piece = [&](const Piece& piece, const Arc& arc) {
-      if (question.rows) rows.piece(piece, arc);
       if (question.dense) pieces.add(piece, arc);
+      double a = 0, b = piece.length;
+      if (!question.window.empty()) {
+        const auto [first, last] = std::minmax(0.0, piece.length);
+        a = std::clamp(plan.window.first - piece.start, first, last);
+        b = std::clamp(plan.window.second - piece.start, first, last);
+        if (a == b) return;
+      }
+      meter.stretch(piece, arc, a, b);
+      if (!question.rows) return;
+      if (a == 0 && b == piece.length) {
+        rows.piece(piece, arc);
+      } else {
+        rows.piece(part_of(piece, model.states.size(), a, b), arc);
+      }
     };
   }
-  if (question.rows) options.on_event = [&](const Event& event, const Arc& after) { rows.event(event, after); };
+  if (question.rows) {
+    options.on_event = [&](const Event& event, const Arc& after) {
+      if (seen(event.t)) rows.event(event, after);
+    };
+  }
   options.on_piece = both(options.on_piece, observer.on_piece);
   options.on_event = both(options.on_event, observer.on_event);
   options.on_transition = observer.on_transition;
@@ -133,6 +193,13 @@ RunAnswer ask(const RunPlan& plan, const Observer& observer) {
     answer.notes.insert(answer.notes.end(), more.begin(), more.end());
   };
   note(answer.trajectory.messages);
+  std::erase_if(answer.trajectory.events, [&](const Event& event) { return !seen(event.t); });
+  const Gathered gathered = meter.take();
+  for (size_t m = 0; m < plan.measures.size(); ++m)
+    answer.measures.emplace_back(plan.measures[m].name, value(plan.measures[m], m, gathered));
+  if (!question.window.empty() && !seen(answer.trajectory.end.t) &&
+      std::abs(answer.trajectory.end.t - options.from) < std::abs(plan.window.first - options.from))
+    note({"the run ended before the window"});
   if (tangents) {
     answer.sensitivity = tangents->result();
     note(tangents->notes());

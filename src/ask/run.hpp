@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/meter.hpp"
 #include "ask/ask.hpp"
 #include "ask/rows.hpp"
 #include "ask/solve.hpp"
@@ -20,8 +21,10 @@ struct RunQuestion {
   Solve solve = {};
   std::optional<std::vector<double>> start = {};  ///< a state per name, instead of the model's initial values
   Sampling sample = {};
-  bool rows = true;                  ///< of time, states, named quantities, sigma, multipliers
-  bool dense = true;                 ///< pieces: the state at any time
+  std::vector<std::string> measures = {};  ///< "mean(Pin)": numbers of the run, or of its window
+  std::string window = {};  ///< "A:B": rows, events and measures of this stretch of time alone; "A:", ":B" to an end
+  bool rows = true;         ///< of time, states, named quantities, sigma, multipliers
+  bool dense = true;        ///< pieces: the state at any time
   long max_kept_events = 1'000'000;  ///< later ones are counted
   long max_events = 100'000'000;     ///< the run ends there
   /// Derivatives of the end by the initial values and by these parameters (empty: by all of them).
@@ -42,12 +45,15 @@ struct RunAnswer {
   Trajectory trajectory;  ///< with its pieces, where the dense output was asked for
   Rows rows;
   std::optional<Sensitivity> sensitivity;
+  std::vector<std::pair<std::string, double>> measures = {};  ///< by name, in the order in which they were asked for
   std::vector<std::string> notes;  ///< what a person should know, the messages of the run included
 };
 
 struct RunPlan {
   RunQuestion question;
   RunOptions options;
+  std::vector<Measure> measures = {};
+  std::pair<double, double> window{};  ///< of time, in the order of the run
 };
 
 /// Throws Error for what cannot be asked.

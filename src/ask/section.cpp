@@ -74,10 +74,10 @@ SectionAnswer ask(const SectionPlan& plan, const Observer& observer) {
   RunOptions options = plan.options;
   long seen = 0;
   const Model* model = &question.system.model();
-  const Program* program = &question.system.program(question.solve.attract);
+  const Program* program = &question.system.program(question.solve.attract.value_or(0));
   std::optional<Program> moved;
   if (plan.level != 0) {
-    moved.emplace(with_level(*model, options.section, plan.level), question.solve.attract);
+    moved.emplace(with_level(*model, options.section, plan.level), question.solve.attract.value_or(0));
     program = &*moved;
     model = &program->model();
   }

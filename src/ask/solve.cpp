@@ -1,6 +1,9 @@
 #include "ask/solve.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +13,91 @@
 
 namespace saltus {
 namespace {
+
+std::string in_quotes(std::string_view name) { return fmt::format("`{}`", name); }
+
+// ---- a field from text ---------------------------------------------------------------------------------------------
+
+void give_field(std::string_view, std::optional<Formula>& field, const std::string& text) { field = Formula(text); }
+
+void give_field(std::string_view name, std::optional<double>& field, const std::string& text) {
+  const double value = read_number(text, in_quotes(name));
+  check_range(name, value);
+  field = value;
+}
+
+void give_field(std::string_view, std::optional<std::string>& field, const std::string& text) { field = text; }
+void give_field(std::string_view, std::string& field, const std::string& text) { field = text; }
+
+void give_field(std::string_view name, bool& field, const std::string& text) {
+  if (!text.empty()) check_word(text, {"true", "false"}, fmt::format("choice for `{}`", name));
+  field = text != "false";
+}
+
+void give_field(std::string_view name, int& field, const std::string& text) {
+  int count = 0;
+  const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (trouble != std::errc() || end != text.data() + text.size() || count < 1)
+    misuse(fmt::format("`{}` {}: no number of {}", name, text.empty() ? "''" : text, name),
+           "give 1 or more; without it all cores are used");
+  field = count;
+}
+
+void give_field(std::string_view name, std::vector<Setting>& field, const std::string& text) {
+  field.push_back(read_setting(text, in_quotes(name)));
+}
+
+// ---- a field as text: nothing where it has none --------------------------------------------------------------------
+
+using OptionTexts = std::optional<std::vector<std::string>>;
+
+OptionTexts texts_of(const std::optional<Formula>& field) { return field ? OptionTexts({field->text}) : OptionTexts(); }
+OptionTexts texts_of(const std::optional<double>& field) {
+  return field ? OptionTexts({print_number(*field)}) : OptionTexts();
+}
+OptionTexts texts_of(const std::optional<std::string>& field) { return field ? OptionTexts({*field}) : OptionTexts(); }
+OptionTexts texts_of(const std::string& field) { return OptionTexts({field}); }
+OptionTexts texts_of(bool field) { return field ? OptionTexts(std::in_place) : OptionTexts(); }
+OptionTexts texts_of(int field) { return field != 0 ? OptionTexts({std::to_string(field)}) : OptionTexts(); }
+OptionTexts texts_of(const std::vector<Setting>& field) {
+  std::vector<std::string> texts;
+  for (const Setting& s : field) texts.push_back(fmt::format("{}={}", s.name, s.value));
+  return texts.empty() ? OptionTexts() : OptionTexts(std::move(texts));
+}
+
+constexpr std::string_view kind_of(const std::optional<Formula>&) { return "formula"; }
+constexpr std::string_view kind_of(const std::optional<double>&) { return "number"; }
+constexpr std::string_view kind_of(const std::optional<std::string>&) { return "word"; }
+constexpr std::string_view kind_of(const std::string&) { return "word"; }
+constexpr std::string_view kind_of(bool) { return "flag"; }
+constexpr std::string_view kind_of(int) { return "count"; }
+constexpr std::string_view kind_of(const std::vector<Setting>&) { return "settings"; }
+
+// ---- checks --------------------------------------------------------------------------------------------------------
+
+void check_field(std::string_view, const std::optional<Formula>&) {}
+void check_field(std::string_view, bool) {}
+
+void check_field(std::string_view name, const std::optional<double>& field) {
+  if (field) check_range(name, *field);
+}
+void check_field(std::string_view name, const std::string& field) {
+  check_word(field, words_of(name), fmt::format("choice for `{}`", name));
+}
+void check_field(std::string_view name, const std::optional<std::string>& field) {
+  if (field) check_field(name, *field);
+}
+void check_field(std::string_view name, int field) {
+  if (field < 0) misuse(fmt::format("`{0}` {1} is no number of {0}", name, field), "give 1 or more");
+}
+void check_field(std::string_view name, const std::vector<Setting>& field) {
+  for (const Setting& s : field) {
+    if (s.value != "+1" && s.value != "1" && s.value != "-1" && s.value != "0")
+      misuse(fmt::format("`{}` {}={}: there is no such side", name, s.name, s.value), "sides: +1, -1, 0 (stay)");
+  }
+}
+
+// ---- what engines are told -----------------------------------------------------------------------------------------
 
 /// The surface that was meant; spaces do not count.
 std::string surface_name(const Model& model, const std::string& given) {
@@ -23,33 +111,80 @@ std::string surface_name(const Model& model, const std::string& given) {
   return given;  // the engine's check complains
 }
 
-char side_of(const Setting& s) {
-  if (s.value != "+1" && s.value != "1" && s.value != "-1" && s.value != "0")
-    throw Error(ErrorKind::usage, fmt::format("`leave` {}={}: there is no such side", s.name, s.value), {},
-                "sides: +1, -1, 0 (stay)");
-  return s.value == "1" ? '+' : s.value[0];
-}
-
-Engine engine_of(const Solve& solve, const RunDefaults& file) {
-  if (solve.engine) return *solve.engine;
-  if (file.engine == "step") return TimeStepping();
-  return EventDriven();
+/// Complains about options that belong to the other engine.
+void check_engine(const Solve& solve, const std::string& engine) {
+  if (engine == "event" && (solve.dt || solve.theta || solve.adaptive))
+    misuse(fmt::format("{} belongs to the engine 'step'", solve.dt      ? "`dt`"
+                                                          : solve.theta ? "`theta`"
+                                                                        : "`adaptive`"),
+           "add `engine` step");
+  if (engine == "step" && solve.flow == "stiff")
+    misuse("`flow` stiff belongs to the engine 'event'", "leave out `flow`, or `engine` step");
+  if (engine == "both")
+    misuse("`engine` both compares single trajectories", "use it with `run`, or choose `engine` event or step");
 }
 
 }  // namespace
 
+void Solve::give(std::string_view name, const std::string& text) {
+  bool known = false;
+  visit(*this, [&](std::string_view option, auto& field) {
+    if (option != name) return;
+    known = true;
+    give_field(name, field, text);
+  });
+  if (known) return;
+  std::vector<std::string> names;
+  for (const SolveOption& option : solve_options()) names.push_back(option.name);
+  const std::string near = nearest_name(std::string(name), names);
+  misuse(fmt::format("there is no option '{}'", name), near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+}
+
+std::vector<std::pair<std::string, std::vector<std::string>>> Solve::texts() const {
+  std::vector<std::pair<std::string, std::vector<std::string>>> list;
+  visit(*this, [&](std::string_view name, const auto& field) {
+    if (OptionTexts texts = texts_of(field)) list.emplace_back(name, std::move(*texts));
+  });
+  return list;
+}
+
+void Solve::check() const {
+  if (dt && !(*dt > 0 && std::isfinite(*dt)))
+    misuse(fmt::format("`dt` {} is no step", print_number(*dt)), "give a positive time");
+  if (dt && adaptive)
+    misuse("`dt` and `adaptive` exclude each other", "give a fixed step, or let the engine choose it");
+  visit(*this, [](std::string_view name, const auto& field) { check_field(name, field); });
+}
+
+const std::vector<SolveOption>& solve_options() {
+  static const std::vector<SolveOption> all = [] {
+    std::vector<SolveOption> list;
+    const Solve any;
+    Solve::visit(any, [&](std::string_view name, const auto& field) {
+      list.push_back({std::string(name), kind_of(field)});
+    });
+    return list;
+  }();
+  return all;
+}
+
+std::string engine_of(const Solve& solve, const Model& model) {
+  return solve.engine.value_or(model.run.engine.value_or("event"));
+}
+
 RunOptions run_options(const Solve& solve, const Model& model, std::optional<double> until) {
+  solve.check();
   const RunDefaults& file = model.run;
   RunOptions o;
-  const Engine engine = engine_of(solve, file);
-  if (const auto* step = std::get_if<TimeStepping>(&engine)) {
-    o.step = StepOptions{.dt = step->dt ? *step->dt : file.dt.value_or(0.0), .theta = step->theta};
+  const std::string engine = engine_of(solve, model);
+  check_engine(solve, engine);
+  if (engine == "step") {
+    const double dt = solve.adaptive ? 0.0 : solve.dt.value_or(file.dt.value_or(0.0));
+    o.step = StepOptions{.dt = dt, .theta = solve.theta.value_or(0.5)};
   } else {
-    const EventDriven& events = std::get<EventDriven>(engine);
-    o.stiff = events.stiff;
-    o.turns_stiff = events.automatic && !events.stiff;
+    o.stiff = solve.flow == "stiff";
+    o.turns_stiff = solve.flow == "auto";
   }
-  check_range("attract", solve.attract);
   o.parameters = parameter_values(model);
   o.initial = initial_values(model, o.parameters);
   o.from = solve.from  ? read_number(solve.from->text, "`from`", model)
@@ -67,11 +202,26 @@ RunOptions run_options(const Solve& solve, const Model& model, std::optional<dou
   }
   o.tolerance = solve.tolerance.value_or(file.tolerance.value_or(o.tolerance));
   o.project = solve.project;
-  o.zeno_stop = solve.zeno_stop;
-  o.native = solve.native;
-  for (const Setting& s : solve.leave) o.leave[surface_name(model, s.name)] = side_of(s);
+  o.zeno_stop = solve.zeno == "stop";
+  o.native = solve.native == "on" ? Native::on : solve.native == "off" ? Native::off : Native::automatic;
+  for (const Setting& s : solve.leave) o.leave[surface_name(model, s.name)] = s.value == "1" ? '+' : s.value[0];
   o.check(model);
   return o;
+}
+
+Solve resolved(const Solve& solve, const RunOptions& options) {
+  Solve all = solve;
+  all.from = options.from;
+  all.until = options.until;
+  all.tolerance = options.tolerance;
+  all.engine = options.step ? "step" : "event";
+  if (options.step) {
+    all.adaptive = options.step->dt == 0;
+    all.dt = all.adaptive ? std::optional<double>() : options.step->dt;
+    all.theta = options.step->theta;
+  }
+  all.threads = 0;  // of the machine: no result depends on it
+  return all;
 }
 
 std::vector<std::string> notes_on(const Model& model) {

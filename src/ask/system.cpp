@@ -135,7 +135,7 @@ Model make_model(const ModelSource& source, const ModelSettings& settings) {
     if (!settings.parameters.empty()) lower(model);  // degrees and interactions may depend on values
   }
   const auto parameters = parameter_values(model);
-  const double t = settings.from    ? read_number(*settings.from, "`from`", model)
+  const double t = settings.from    ? read_number(settings.from->text, "`from`", model)
                    : model.run.from ? constant_value(*model.run.from, parameters)
                                     : 0.0;
   const bool joints_later = true;  // a run may project them
@@ -183,7 +183,7 @@ System System::with(const std::vector<Setting>& parameters, const std::vector<Se
   ModelSettings settings = content_->settings;
   add_settings(settings.parameters, parameters);
   add_settings(settings.initial, initial);
-  if (from) settings.from = from->text;
+  if (from) settings.from = from;
   return System(content_->source, std::move(settings), content_->name);
 }
 

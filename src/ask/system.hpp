@@ -27,10 +27,10 @@ struct ModelSource {
 
 /// Values that differ from the source.
 struct ModelSettings {
-  std::vector<Setting> parameters;       ///< in constants and other parameters
-  std::vector<Setting> initial;          ///< may use parameters
-  bool as_given = false;                 ///< not from the orbit that a past search has found
-  std::optional<std::string> from = {};  ///< when runs start, if not at the time of the model's [run]
+  std::vector<Setting> parameters;   ///< in constants and other parameters
+  std::vector<Setting> initial;      ///< may use parameters
+  bool as_given = false;             ///< not from the orbit that a past search has found
+  std::optional<Formula> from = {};  ///< when runs start, if not at the time of the model's [run]
 };
 
 /// Reads the model, puts the settings in, lowers it, and checks that a run can start from it. Throws Error.

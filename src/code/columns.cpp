@@ -16,10 +16,7 @@ extern template void find_clearance<Four>(const Columns& columns, double h, doub
 extern template LastTerms judge_last<Four>(const Columns& columns, double reach, const double* least, double* scale);
 
 namespace {
-bool wide() {
-  static const bool supported = __builtin_cpu_supports("avx2");
-  return supported;
-}
+bool wide() { return has_four(); }
 }  // namespace
 }  // namespace columns
 

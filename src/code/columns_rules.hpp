@@ -2,33 +2,12 @@
 // everything here depends on V, so that no machine runs the code of the other.
 #pragma once
 
-#include <bit>
-#include <cstring>
-
+#include "base/simd.hpp"
 #include "code/columns.hpp"
 
 namespace saltus::columns {
 
-using Two = double __attribute__((vector_size(16)));
-using Four = double __attribute__((vector_size(32)));
-template <class V>
-using Flags = decltype(V{} < V{});
-
-template <class V>
-constexpr size_t width = sizeof(V) / sizeof(double);
-
-template <class V>
-inline void load(const double* from, V& v) {
-  std::memcpy(&v, from, sizeof(v));
-}
-template <class V>
-inline void put(double* to, const V& v) {
-  std::memcpy(to, &v, sizeof(v));
-}
-template <class V>
-inline void take_size(V& v) {
-  v = std::bit_cast<V>(std::bit_cast<Flags<V>>(v) & ~(1ll << 63));
-}
+using namespace simd;
 
 /// The product of D diagonals with a row.
 template <class V, int D, bool begins>
@@ -52,7 +31,7 @@ void multiply(const double* const* diagonals, const int* offsets, size_t columns
         sum += weight * x;
       }
     }
-    put(out + k, V(sum * factor));
+    store(out + k, V(sum * factor));
   }
 }
 
@@ -109,7 +88,7 @@ void evaluate_some(const Columns& columns, size_t k, double tau, double* out) {
       sum[r] = sum[r] * tau + term;
     }
   }
-  for (size_t r = 0; r < R; ++r) put(out + k + r * width<V>, sum[r]);
+  for (size_t r = 0; r < R; ++r) store(out + k + r * width<V>, sum[r]);
 }
 
 template <class V>
@@ -152,7 +131,7 @@ void find_clearance(const Columns& columns, double h, double* out) {
       high = b > high ? b : high;
     }
     const V above = low, below = -high;
-    put(out + k, V((above > below ? above : below) - rest - 1e-13 * size));
+    store(out + k, V((above > below ? above : below) - rest - 1e-13 * size));
   }
 }
 
@@ -172,7 +151,7 @@ LastTerms judge_last(const Columns& columns, double reach, const double* least, 
     load(least + k, largest);
     for (const V& other : {size_at(x0 + k), V(size_at(x1 + k) * reach), V(size_at(x2 + k) * (reach * reach))})
       largest = other > largest ? other : largest;
-    put(scale + k, largest);
+    store(scale + k, largest);
     const V zero{}, unit = largest > zero ? V(1.0 / largest) : zero;
     const V a = size_at(y0 + k) * unit, b = size_at(y1 + k) * unit;
     last = a > last ? a : last;

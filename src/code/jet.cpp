@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/simd.hpp"
 #include "code/jet_rules.hpp"
 
 namespace saltus {
@@ -35,11 +36,7 @@ struct rules::Elementary<double> {
 
 namespace {
 
-#ifdef __x86_64__
-const bool has_fours = __builtin_cpu_supports("avx2");
-#else
-constexpr bool has_fours = false;
-#endif
+const bool has_fours = simd::has_four();
 
 [[gnu::noinline]] void next_product_by_ones(const Operation& o, double* series, size_t stride, int k) {
   if (!rules::next_product_of<double*>(o, series, stride, k)) rules::next_function(o, series, stride, k);
@@ -105,7 +102,7 @@ const NativeFunctions& native_functions() {
 // In code/jet_lanes.cpp, which is compiled for machines that have the registers.
 extern template struct rules::Interpreter<Lanes4>;
 
-bool lanes_supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool lanes_supported() { return simd::has_four() && simd::has_fma(); }
 
 template <class V>
 Jet<V>::Jet(const Tape& tape, int order)

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "base/simd.hpp"
+
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -91,7 +93,7 @@ inline double sum_of_products(ByFours a, ByFours b, int k, int first, int last) 
   return add_by_fours<1>({{a.series + first}}, {{b.series + (k - first)}}, last - first + 1).sum[0];
 }
 
-using Two = double __attribute__((vector_size(16)));
+using simd::Two;
 
 /// Two series side by side.
 struct TwoByFours {

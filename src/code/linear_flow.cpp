@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/index.hpp"
+#include "base/simd.hpp"
 #include "code/jet.hpp"
 
 namespace saltus {
@@ -24,7 +25,7 @@ constexpr auto numbers = [] {
   return table;
 }();
 
-using Four = double __attribute__((vector_size(32)));
+using simd::Four;
 
 /// The order of the first of four: the last four orders may overlap those before.
 int begin_of(int four, int highest) { return std::min(first_made + 4 * four, highest - 3); }
@@ -94,12 +95,10 @@ using Number = std::integral_constant<size_t, n>;
   }
 }
 
-#ifdef __x86_64__
-[[gnu::target("avx2")]] void expand_in_long_registers(const LinearFlow& flow, double* series, int first, int order) {
+SALTUS_AVX2 void expand_in_long_registers(const LinearFlow& flow, double* series, int first, int order) {
   expand_flow(flow, series, first, order);
 }
-const bool has_long_registers = __builtin_cpu_supports("avx2");
-#endif
+const bool has_long_registers = simd::has_four();
 
 bool is_sine(const Operation& o) { return o.instr == Instr::sin_cos_t; }
 
@@ -362,9 +361,7 @@ class Packer {
 }  // namespace
 
 void LinearFlow::expand(double* series, int first, int order) const {
-#ifdef __x86_64__
   if (has_long_registers) return expand_in_long_registers(*this, series, first, order);
-#endif
   expand_flow(*this, series, first, order);
 }
 

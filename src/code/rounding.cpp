@@ -168,7 +168,11 @@ void Rounding::run(const std::vector<Operation>& operations) {
         break;
       case Instr::log1p: v = std::log1p(a), e = ea / std::abs(b); break;
       case Instr::integral: __builtin_unreachable();  // no tape has it
-      case Instr::atan: v = std::atan(a), e = ea; break;
+      case Instr::atan: {
+        const double nearest = std::max(std::abs(a) - ea, 0.0);
+        v = std::atan(a), e = ea / (1 + nearest * nearest);
+        break;
+      }
       case Instr::asin: v = std::asin(a), e = ea / std::abs(b); break;
       case Instr::acos: v = std::acos(a), e = ea / std::abs(b); break;
       case Instr::atan2: {

@@ -77,7 +77,8 @@ class Builder {
       }
       case SymbolKind::definition:
       case SymbolKind::table:
-      case SymbolKind::argument: break;
+      case SymbolKind::argument:
+      case SymbolKind::rate: break;
     }
     assert(false && "names are substituted before a tape is built");
     return 0;

@@ -79,6 +79,7 @@ enum class SymbolKind : uint8_t {
   constant,    ///< pi, e
   argument,    ///< of a user's function, in its body only
   table,       ///< a function given by points
+  rate,        ///< the derivative of a state (of its index) as an unknown of the equations: x''
 };
 
 struct Symbol {

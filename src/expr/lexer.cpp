@@ -39,6 +39,12 @@ std::optional<std::pair<size_t, size_t>> Lexer::index() {
   return std::pair(open + 1, close);
 }
 
+size_t Lexer::primes() {
+  const size_t begin = at_;
+  while (at_ < text_.size() && text_[at_] == '\'') ++at_;
+  return at_ - begin;
+}
+
 void Lexer::fail(size_t begin, size_t end, std::string message, std::string hint) const {
   throw Error(ErrorKind::model, std::move(message), formula_.place(begin, end - begin), std::move(hint));
 }
@@ -125,8 +131,7 @@ void Lexer::refuse_mark() const {
     case '!': fail(begin, begin + 1, "'!' is not an operator", "write 'not'");
     case '=': fail(begin, begin + 1, "'=' inside a formula", "an equation has one '='; compare with '<' or '>'");
     case '\'':
-      fail(begin, begin + 1, "a rate cannot be used inside a formula",
-           "give its right side a name (name = ...) and use the name in both places");
+      fail(begin, begin + 1, "a prime stands behind a name only", "the rate of x is x', that of x[i] is x[i]'");
     case '[':
     case ']':
       fail(begin, begin + 1, fmt::format("'{}' stands only after a name", c),

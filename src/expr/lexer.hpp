@@ -28,6 +28,9 @@ class Lexer {
   /// The places between [ and ] if that is what follows.
   std::optional<std::pair<size_t, size_t>> index();
 
+  /// Takes the primes that follow without a space: 2 after x in x''.
+  size_t primes();
+
   size_t at() const { return at_; }
   void go_to(size_t at) { at_ = at; }
 

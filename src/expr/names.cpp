@@ -105,4 +105,12 @@ std::string Names::suggestion(std::string_view wrong) const {
   return fmt::format("did you mean '{}' ({})?", near, find(near)->role);
 }
 
+std::string Names::hint_for_primes(const std::string& name, size_t primes) const {
+  if (primes > 2) return "derivatives go up to the second: give x'' a state of its own, a = x'' and a' = ...";
+  if (find(name + "'"))
+    return fmt::format("{0}' has an equation, {0}'' has none: write the balance of forces with {0}''", name);
+  if (find(name)) return fmt::format("only states have rates: give {} an equation with {}' or {}''", name, name, name);
+  return fmt::format("give it an equation: {}{} = ...", name, std::string(primes, '\''));
+}
+
 }  // namespace saltus

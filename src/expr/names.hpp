@@ -43,6 +43,10 @@ class Names {
   const UserFunction* find_function(const std::string& name) const;
   std::vector<std::string> function_names() const;
 
+  /// Every unknown name is a symbol of kind `argument`: formulas are read to see which names are in them.
+  void accept_all() { accepts_all_ = true; }
+  bool accepts_all() const { return accepts_all_; }
+
   /// A number that may stand in an index and in the ends of its range.
   void add_whole(std::string_view name, double value);
   const double* find_whole(const std::string& name) const;
@@ -59,6 +63,8 @@ class Names {
   void explain(std::string_view hint) { hint_ = hint; }
   /// "did you mean ...?", or how to make the name known.
   std::string suggestion(std::string_view wrong) const;
+  /// How to give the name so many primes, where it does not have them.
+  std::string hint_for_primes(const std::string& name, size_t primes) const;
 
  private:
   std::unordered_map<std::string, Entry> entries_;
@@ -72,6 +78,7 @@ class Names {
   const Names* base_ = nullptr;
   const Names* others_ = nullptr;
   std::string_view why_not_others_;
+  bool accepts_all_ = false;
   std::string hint_ = "define it: a parameter, a state (with ') or a name with its own equation";
 };
 

@@ -76,6 +76,7 @@ class Parser {
   std::optional<double> whole_number(const std::string& text) const;
   [[noreturn]] void unknown_name(const Token& token, const std::string& text) const;
   bool indexed(const Token& token, size_t begin, size_t end);
+  Value primed(size_t begin, size_t end, const std::string& name, size_t primes) const;
   std::shared_ptr<const Error> unknown_index(const Token& token, size_t end, const std::string& stem,
                                              const std::string& text) const;
 

@@ -7,6 +7,11 @@ namespace saltus {
 
 bool Parser::name(const Token& token) {
   if (const auto inside = lexer_.index()) return indexed(token, inside->first, inside->second);
+  if (const size_t primes = lexer_.primes(); primes > 0) {
+    token_ = lexer_.next();
+    values_.push_back(primed(token.begin, token.end + primes, std::string(token.text), primes));
+    return false;
+  }
   const std::string text(token.text);
   const Token following = lexer_.next();
   if (following.kind == TokenKind::open) return open_call(token, text, following);
@@ -16,11 +21,35 @@ bool Parser::name(const Token& token) {
     return false;
   }
   const Names::Entry* entry = names_.find(text);
+  if (!entry && names_.accepts_all() && context_.wanted != Wanted::index) {
+    values_.push_back({Expr::symbol(SymbolKind::argument, 0, text), token.begin, token.end});
+    return false;
+  }
   if (!entry || context_.wanted == Wanted::index) unknown_name(token, text);
   if (!entry->forbidden.empty())
     lexer_.fail(token.begin, token.end, fmt::format("'{}' cannot be used here", token.text), entry->forbidden);
   values_.push_back({entry->meaning, token.begin, token.end});
   return false;
+}
+
+/// x' or x[3]'': the speed or rate of a state. Complains later about an index that an `if` may leave out.
+Parser::Value Parser::primed(size_t begin, size_t end, const std::string& name, size_t primes) const {
+  const std::string text = name + std::string(primes, '\'');
+  Value value{Expr(0.0), begin, end};
+  const Names::Entry* entry = context_.wanted == Wanted::index ? nullptr : names_.find(text);
+  if (entry && !entry->forbidden.empty())
+    lexer_.fail(begin, end, fmt::format("'{}' cannot be used here", text), entry->forbidden);
+  if (entry) {
+    value.expr = entry->meaning;
+  } else if (names_.accepts_all()) {
+    value.expr = Expr::symbol(SymbolKind::argument, static_cast<int>(primes), text);
+  } else {
+    const Error error(ErrorKind::model, fmt::format("there is no {}", text), formula_.place(begin, end - begin),
+                      names_.hint_for_primes(name, primes));
+    if (name.find('[') == name.npos) throw error;
+    value.trouble = std::make_shared<const Error>(error);
+  }
+  return value;
 }
 
 /// The number that an index name stands for; in an index also a parameter that is a whole number.
@@ -52,13 +81,20 @@ void Parser::unknown_name(const Token& token, const std::string& text) const {
 bool Parser::indexed(const Token& token, size_t begin, size_t end) {
   const size_t close = end + 1;
   const std::string stem(token.text);
+  const size_t primes = lexer_.primes();
   token_ = lexer_.next();
   const std::string text = fmt::format("{}[{}]", stem, index_value(formula_, begin, end, context_));
+  if (primes > 0) {
+    values_.push_back(primed(token.begin, close + primes, text, primes));
+    return false;
+  }
   Value value{Expr(0.0), token.begin, close};
   if (const Names::Entry* entry = context_.wanted == Wanted::index ? nullptr : names_.find(text)) {
     if (!entry->forbidden.empty())
       lexer_.fail(token.begin, close, fmt::format("'{}' cannot be used here", text), entry->forbidden);
     value.expr = entry->meaning;
+  } else if (names_.accepts_all() && context_.wanted != Wanted::index) {
+    value.expr = Expr::symbol(SymbolKind::argument, 0, text);
   } else {
     value.trouble = unknown_index(token, close, stem, text);
   }

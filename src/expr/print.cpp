@@ -244,6 +244,10 @@ std::string print(const Expr& e) { return print_with(e, {plain_parts, plain_bind
 std::string print_latex(const Expr& e) { return print_with(e, {latex_parts, latex_binding, "\\left(", "\\right)"}); }
 
 std::string latex_name(const std::string& name) {
+  if (name.ends_with('\'')) {
+    const size_t stem = name.find('\'');
+    return fmt::format("\\{}{{{}}}", name.size() - stem == 1 ? "dot" : "ddot", latex_name(name.substr(0, stem)));
+  }
   static const std::unordered_map<std::string, std::string> greek = [] {
     std::unordered_map<std::string, std::string> map;
     for (const char* g : {"alpha", "beta",  "gamma", "delta", "epsilon", "zeta",  "eta", "theta", "kappa", "lambda",

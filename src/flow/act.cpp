@@ -84,7 +84,7 @@ bool Act::is_alone(const Moment& now, const Guard& guard) {
   return series_.blocks().empty();  // otherwise forces may be redundant
 }
 
-/// Whether a surface is a step in time that needs no more than its dependents to be looked at.
+/// True if a surface is a step in time that needs no more than its dependents to be looked at.
 bool Act::steps_in_time(const Guard& guard, bool line) const {
   constexpr size_t most_dependents = 4;  // each side of each of them has a change of its own
   const std::vector<int>& dependents = program_.dependents(guard.item);
@@ -148,7 +148,7 @@ bool Act::may_fly_low(double t) const {
                      [&](double hit) { return std::abs(t - hit) <= low_flight_share * time_scale; });
 }
 
-/// What the guard of a surface says of it.
+/// The switch of a surface as an item at zero, as its guard describes it.
 AtZero Act::at_zero(const Guard& g) const {
   const char beyond = g.side > 0 ? '+' : g.side < 0 ? '-' : '\0';
   switch (g.kind) {
@@ -216,10 +216,10 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   }
   add_neighbours(now, zeros_);
   if (!series_.ties().empty()) add_ties(zeros_);
-  const bool anew = !due.empty();
-  if (anew) {
-    zeros_.clear();
-    // What rests is put where it rests, to the last digit: the jumps are then told apart from it.
+  const bool jumps = !due.empty(), anew = std::exchange(leapt, false) || jumps;
+  if (anew) zeros_.clear();
+  if (jumps) {
+    // Sliding surfaces are met exactly after this projection: jumps can then be told apart from them.
     series_.set_mode(now.mode);
     series_.project(now.x, now.t(), now.counters);
     if (auto fate = do_jumps(now, event, std::move(due))) return fate;
@@ -263,7 +263,7 @@ bool Act::leaves_as_wished(Moment& now, int u) {
   return true;
 }
 
-/// Whether a switch inside the condition of a jump is at zero with it: only the mode that follows tells a crossing from
+/// True if a switch inside the condition of a jump is at zero with it: only the mode that follows tells a crossing from
 /// the touch of a kink.
 bool Act::turns_with(int jump, const std::vector<Guard>& guards) const {
   return std::any_of(guards.begin(), guards.end(), [&](const Guard& g) {

@@ -1,4 +1,4 @@
-// What an event does: x-, the guards that are zero there -> jumps, impacts, the mode that follows, x+. Both engines.
+// The map of an event: x-, the guards that are zero there -> jumps, impacts, the mode that follows, x+. Both engines.
 //
 //   jumps     the set that is due is fixed; each happens in the order of the file, with the values just before it;
 //             those they cause form the next set
@@ -39,21 +39,21 @@ class Act {
 
   /// The mode at the start of a run; contacts that approach are hit at once.
   std::optional<Fate> start(Moment& now, Transition& first);
-  /// What happens where the guards of `event` are zero; fills the rest of it and moves `now`.
+  /// Applies the event where the guards of `event` are zero; fills the rest of `event` and moves `now`.
   std::optional<Fate> happen(Moment& now, Transition& event);
-  /// Whether the event of a guard can be decided by rates alone in the mode of `now`, where nothing else is known to be
+  /// True if the event of a guard can be decided by rates alone in the mode of `now`, where nothing else is known to be
   /// zero; `lone` is filled with what decides. `line`: its function is constant + constant*t.
   bool decides_alone(const Moment& now, const Guard& guard, bool line, LoneGuard& lone);
   /// The sides on which the dependents of a step in time are just behind it, a bit each, 1 for +. Nothing where one of
   /// them is near zero.
   std::optional<size_t> sides_behind(const Moment& now, LoneGuard& lone);
-  /// Whether a surface is zero but for what many steps leave, at x and t in the mode of `now`.
+  /// True if a surface is zero but for what many steps leave, at x and t in the mode of `now`.
   bool is_near(const Moment& now, std::span<const double> x, double t, int surface);
-  /// Whether a contact has been hit so lately that it may rest when something else happens.
+  /// True if a contact has been hit so lately that it may rest when something else happens.
   bool may_fly_low(double t) const;
   /// The event has been decided without `happen`: it has caused nothing.
   void note_nothing_caused() { caused_.clear(); }
-  /// The same of a contact that was hit.
+  /// Notes the time at which a contact was hit.
   void note_hit(int contact, double t) {
     last_hit_[static_cast<size_t>(contact)] = t;
     caused_.clear();
@@ -75,12 +75,12 @@ class Act {
   /// crossed after all.
   std::vector<int> note_signs(const Moment& now);
 
-  /// Whether the conditions of all jumps are functions of states and time, and of no surface or gap.
+  /// True if the conditions of all jumps are functions of states and time, and of no surface or gap.
   bool jumps_are_plain() const { return plain_jumps_; }
-  /// What `note_signs` comes to where all those conditions are clearly on the side on which they were: false, with
+  /// Does the work of `note_signs` where all those conditions are clearly on their last side: false, with
   /// nothing changed, elsewhere.
   bool note_clear_signs(const Moment& now);
-  /// Whether nothing in the mode of `now` rests, so that a jump need not change it.
+  /// True if nothing in the mode of `now` rests, so that a jump need not change it.
   bool is_free(const Moment& now);
   /// The jump of a guard that nobody shares the instant with, in a mode that is free: where its condition holds and it
   /// carries nothing over a zero, nor near one. Fills `event`; false, with nothing changed, elsewhere.
@@ -99,6 +99,8 @@ class Act {
   double time_scale = 1;  ///< in which the flow changes: set by the engine
   std::function<double()>
       first_scale;      ///< asked where that is 0, as before the first step, and something depends on it
+  /// The surfaces of the next event have changed their signs without being zero (a pole, a cut): all are looked at anew.
+  bool leapt = false;
   bool simply = false;  ///< decide only what rates tell; anything else ends as `inconsistent`
 
   /// The time scale; the series may be those of another point after it.
@@ -107,7 +109,7 @@ class Act {
   int rest_of(int u) const;
 
  private:
-  /// What was decided at the start of a run.
+  /// The decisions made at the start of a run.
   struct Start {
     double t = 0, direction = 1;
     Mode mode;

@@ -133,7 +133,8 @@ void Act::count(Moment& now, const Counter& counter, bool stays) {
 
 void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
   const int m = program_.switches();
-  // What rested before is likely to rest on: it may have drifted by more than the last bits.
+  // A surface that slid or contact that was closed is likely to stay so: it may have drifted by more than the last
+  // bits.
   const auto bounds = [&](int u) {
     const bool rested = u < m ? now.mode.switches[at(u)] == '0' : now.mode.constraints[at(u - m)] == 'c';
     return rested && !at_start ? rested_bounds : zero_bounds;
@@ -204,7 +205,7 @@ bool Act::is_contact(int u) const {
 bool Act::approaching(const Moment& now, const std::vector<AtZero>& zeros) {
   const auto touches = [&](const AtZero& z) { return is_contact(z.unknown) && z.known < 2; };
   if (std::none_of(zeros.begin(), zeros.end(), touches)) return false;
-  // What the step has told of the only contact; where there are others, they must be looked at here.
+  // The arrival rate of the only contact is known from the step; with other contacts it must be computed here.
   if (program_.constraints() == 1 && is_contact(zeros[0].unknown) && now.arrival * direction_ < 0) return true;
   read_sigma(now);
   evaluate_point(now);
@@ -280,7 +281,8 @@ std::optional<Fate> Act::rebound(Moment& now, Transition& event, std::vector<AtZ
   return std::nullopt;
 }
 
-/// What an impact of several contacts stops is in the corner where it stops: up to what time can tell of the way to it.
+/// Contacts stopped by an impact of several are put into the corner where they stop: up to the resolution in time of
+/// the way to it.
 void Act::stop_in_corner(Moment& now, std::span<const double> before) {
   const double resolution = same_time_bits * eps * std::max(std::abs(now.t()), scale() * same_time_share);
   std::vector<double> there = now.x, speed(now.x.size());
@@ -513,8 +515,8 @@ void Act::look_later(Moment& now, std::vector<AtZero> zeros, Choice& choice) {
   }
 }
 
-/// What has left its surface is on the side where it is, and what depends on it (behind a wrap of mod) where that puts
-/// it.
+/// Items that have left their surface are given the side where they are, and surfaces that depend on them (behind a
+/// wrap of mod) the side that follows.
 void Act::leave_out_nonzero(Moment& now, std::vector<AtZero>& zeros) {
   std::vector<int> left;
   read_sigma(now);
@@ -635,7 +637,7 @@ bool Act::unmoved(const Moment& now, const Transition& event, const AtZero& z, d
   return event.impulse.empty() && parts_too_slowly(now, z.unknown - program_.switches());
 }
 
-/// Whether a contact that parts is back before its flight could be seen: a start that is at rest but for rounding.
+/// True if a contact that parts is back before its flight could be seen: a start that is at rest but for rounding.
 bool Act::parts_too_slowly(const Moment& now, int contact) {
   Mode open = now.mode;
   open.constraints[at(contact)] = 'o';
@@ -757,7 +759,7 @@ void Act::look_at_nested(Moment& now, std::vector<AtZero>& zeros) {
     evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), near_bounds);
     char& letter = now.mode.switches[at(i)];
-    // What is at zero is as it was just decided: what depends on it must not be counted with another side.
+    // Switches at zero have the state just decided: surfaces that depend on them must not be counted with another side.
     const int decided = letter == '+' ? 1 : letter == '-' ? -1 : model_.form.switches[at(i)].at_zero;
     if (sign == 0) {
       zeros.push_back({.unknown = i, .known = 1});

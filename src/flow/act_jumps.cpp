@@ -44,7 +44,7 @@ int Act::sign_of_jump(size_t k) const {
   return point_.sign(output, zero_bounds);
 }
 
-/// Whether the surface or gap that `on` is is at zero in the mode of `now`.
+/// True if the surface or gap that `on` is is at zero in the mode of `now`.
 bool Act::shares_zero(size_t k, const Moment& now) const {
   return jumps_.shared(k).rests(now.mode) || jumps_.shared(k).known(now) > 0;
 }
@@ -144,7 +144,7 @@ std::optional<Fate> Act::do_jumps(Moment& now, Transition& event, std::vector<in
       note_sections(event.jumps.back());
       for (size_t j = 0; j < jumps_.size(); ++j) {
         const int sign = sign_of_jump(j);
-        // What has been carried to zero is judged when the mode is known.
+        // Conditions that a jump has carried to zero are judged when the mode is known.
         if (sign != 0 && jumps_.note(j, sign, 0)) next.push_back(static_cast<int>(j));
       }
     }
@@ -191,7 +191,7 @@ void Act::note_jumps(const Moment& now) {
   }
 }
 
-/// Whether all conditions but one are clearly on the side on which they were.
+/// True if all conditions but one are clearly on the side on which they were.
 bool Act::are_armed(const Moment& now, size_t except) {
   if (conditions_for_ != series_.binding()) {
     conditions_for_ = series_.binding();

@@ -55,14 +55,14 @@ std::optional<Fate> Act::project_start(Moment& now) {
   return std::nullopt;
 }
 
-/// Whether the general way would come to this start: everything is on its side, as clearly as it asks for, but for one
+/// True if the general way would come to this start: everything is on its side, as clearly as it asks for, but for one
 /// surface of time alone, which is where it was.
 bool Act::fits(const Start& start, const Moment& now) {
   point_.evaluate(now.x, now.t(), start.sigma, start.counters, lambda_);
   return on_their_sides(start.mode, start.zero, start.bounds);
 }
 
-/// Whether at the point last looked at all surfaces but one are clearly on their sides in this mode, where none rests,
+/// True if at the point last looked at all surfaces but one are clearly on their sides in this mode, where none rests,
 /// and all gaps are open. `bounds`: how clearly, per switch; without them as the general way looks.
 bool Act::on_their_sides(const Mode& mode, int except, std::span<const double> bounds) const {
   const int m = program_.switches();
@@ -124,7 +124,8 @@ void Act::keep_start(const Moment& now, const Transition& first) {
   for (int i = 0; i < program_.switches(); ++i) {
     if (point_.sign(program_.point(i, 0), zero_bounds) != 0) continue;
     if (start.zero >= 0 || !program_.timed(i) || program_.nested(i)) return;
-    // What depends on it has been looked at with the same side of it before it was decided, and with the same counters.
+    // Surfaces that depend on this one have been evaluated with the same side of it before it was decided, and with the
+    // same counters.
     const bool above = std::any_of(model_.form.counters.begin(), model_.form.counters.end(),
                                    [i](const Counter& c) { return c.above == i; });
     if (above || sigma_[at(i)] != model_.form.switches[at(i)].at_zero || program_.dependents(i).empty()) return;

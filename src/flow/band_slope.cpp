@@ -50,7 +50,7 @@ bool BandSlope::factor(std::span<const double> values) {
   return factor_.take(scaled, widest_slope) && factor_.factor(std::vector<char>(at(n), 1)) && is_regular(scaled);
 }
 
-/// What an arbitrary right side grows to bounds the inverse from below, and nearly always closely.
+/// The growth of an arbitrary right side bounds the inverse from below, and nearly always closely.
 bool BandSlope::is_regular(const SparseMat& scaled) {
   const int n = static_cast<int>(position_.size());
   ordered_.resize(n);

@@ -24,7 +24,7 @@ class BandSlope {
   void solve(const Vec& b, Vec& x);
   /// sum_j |slope_ij| weight_j, per row.
   void absolute_product(const Vec& weight, Vec& out) const;
-  /// Of the determinant.
+  /// The sign of the determinant.
   int sign() const { return factor_.sign(); }
   Mat inverse();
 

@@ -90,7 +90,7 @@ void Chatter::clear() {
   limit_error_ = HUGE_VAL;
 }
 
-/// Whether the last `times` periods were like the one before each of them.
+/// True if the last `times` periods were like the one before each of them.
 bool Chatter::repeats(size_t period, size_t times) const {
   for (size_t i = 0; i < times * period; ++i) {
     if (key(i) != key(i + period) || mark(i).touched.empty()) return false;
@@ -98,7 +98,7 @@ bool Chatter::repeats(size_t period, size_t times) const {
   return true;
 }
 
-/// Of a period of events, `back` periods ago.
+/// The blur of a period of events, `back` periods ago.
 double Chatter::blur_of(size_t period, size_t back, const Blur& blur) const {
   double widest = 0;
   for (size_t i = back * period; i < (back + 1) * period; ++i)
@@ -106,7 +106,7 @@ double Chatter::blur_of(size_t period, size_t back, const Blur& blur) const {
   return widest;
 }
 
-/// Whether what is left, or the last period, is too short for what is touched to tell its events apart. Their speeds,
+/// True if what is left, or the last period, is too short for what is touched to tell its events apart. Their speeds,
 /// by which rounding is divided, shrink like their intervals: two hits that follow each other soon are no sequence.
 bool Chatter::is_blurred(size_t period, double interval, double ratio, const Blur& blur) const {
   const double last = blur_of(period, 0, blur);

@@ -35,16 +35,16 @@ class Chatter {
  public:
   /// Part of the event that is about to be added: its guards with their sides, its modes, what was hit.
   void note(const Transition& part);
-  /// The same of an event that is nothing but this guard, in this mode.
+  /// Notes an event that consists of this guard alone, in this mode.
   void note(const Guard& guard, const Mode& before);
-  /// What `note` makes of such an event.
+  /// The key that `note` gives to such an event.
   static uint64_t key_of(const Guard& guard, const Mode& before, std::optional<int> hit = {});
   /// An event of which that is all, on one surface or contact.
   void add(double t, int touched, std::span<const double> x, uint64_t key) {
     key_ = key;
     add(t, std::span(&touched, 1), x);
   }
-  /// Whether the last event is no part of a sequence that shrinks: `find` would find nothing.
+  /// True if the last event is no part of a sequence that shrinks: `find` would find nothing.
   bool is_steady(double resolution);
   /// The event: it touched these surfaces, contacts or jumps and left the state x.
   void add(double t, std::span<const int> touched, std::span<const double> x);
@@ -57,13 +57,13 @@ class Chatter {
   std::optional<Accumulation> find(double resolution, double time_scale, double tolerance, const Blur& blur,
                                    const Blur& lowest);
 
-  /// What the last period of events touched, each once.
+  /// The items touched by the last period of events, each once.
   std::vector<int> members(const Accumulation& a) const;
   /// The limit of state i, if its sequence is to be seen above rounding.
   std::optional<double> limit(const Accumulation& a, size_t i) const { return limit_seen(a, i, 0); }
   /// How far it is from what it was a period before, as a share of which it may still be off.
   double limit_moved(const Accumulation& a, size_t i) const;
-  /// Whether state i has none: it grows from period to period by a steady factor (a ball between walls that throw it).
+  /// True if state i has none: it grows from period to period by a steady factor (a ball between walls that throw it).
   bool grows(const Accumulation& a, size_t i) const;
 
  private:

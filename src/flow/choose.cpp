@@ -67,7 +67,7 @@ Choice Chooser::run() {
   decide_together(undecided);
   close_together(undecided);
   conduct_together(undecided);
-  // What rests at a kink is moved by whatever else changes: it is decided last, and again until nothing changes.
+  // A surface that rests at a kink is moved by any other change: it is decided last, and again until nothing changes.
   const auto kinks = std::stable_partition(undecided.begin(), undecided.end(),
                                            [&](const std::vector<size_t>& group) { return !has_kink(group); });
   std::for_each(undecided.begin(), kinks, [&](const std::vector<size_t>& group) { decide(group); });
@@ -80,8 +80,8 @@ Choice Chooser::run() {
   return std::move(choice_);
 }
 
-/// What was slid on and keeps its letter, but has no influence on its surface any more, now that others have changed
-/// (the flow beside a kink).
+/// Surfaces that slid and keep their switch state, but have no influence on their function any more, now that others
+/// have changed (the flow beside a kink).
 std::vector<size_t> Chooser::without_grip() {
   std::vector<size_t> out;
   const auto kept = [&](const AtZero& z) {
@@ -377,7 +377,7 @@ void Chooser::decide(const std::vector<size_t>& group) {
   describe_contacts(group);
 }
 
-/// Whether one of the candidates fits: it is taken.
+/// True if one of the candidates fits: it is taken.
 bool Chooser::settle_among(const std::vector<size_t>& group, std::vector<Candidate>& candidates) {
   // A coefficient counts by those that follow it: the acceleration of a gap by the next one.
   const bool contacts = std::any_of(group.begin(), group.end(), [&](size_t z) {
@@ -628,7 +628,7 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
   if (u >= series.program().switches()) return choose_open(series, x, t, counters, current, zero, options);
   const auto coefficient = [&](char letter, int k) {
     series.set_mode(current, u, letter);
-    // What it leaves for is what follows, as a rule: the next step has its series already.
+    // The switch state left for is as a rule the one that follows: the next step has its series already.
     const int order = letter == zero.leaving ? std::max(k, series.order_at_once()) : k;
     if (series.expand(x, t, counters, order) != SeriesStatus::ok) return std::nan("");
     return series.surface(u)[k];
@@ -659,7 +659,7 @@ std::optional<SimpleChoice> choose_simply(Series& series, std::span<const double
   } else {
     above = coefficient('+', 1) * options.direction;
     below = coefficient('-', 1) * options.direction;
-    // What rests may be set in motion by something that is zero as well, but for rounding (an inflow that sets in).
+    // An item at rest may be set in motion by another one that is zero up to rounding (an inflow that sets in).
     const auto rules = [&](char letter, double rate) {
       const double bend = coefficient(letter, 2);
       return !std::isfinite(bend) || std::abs(rate) > clear_rate * std::abs(bend) * options.time_scale;

@@ -35,8 +35,9 @@ namespace saltus {
 struct AtZero {
   int unknown = 0;
   int known = 1;  ///< h (or g) and its derivatives that no unknown enters: so many of them are known to be zero
-  /// It slid (or was closed) and has reached the bound of its sigma (or lambda), or was open and its algebraic gap has
-  /// come to zero: the letter it leaves to. As long as nothing else changes it is zero, whatever rounding says.
+  /// The switch state left for by a surface that slid (or was closed) and has reached the bound of its sigma (or
+  /// lambda), or by an open algebraic gap that has come to zero. As long as nothing else changes the item is zero,
+  /// whatever rounding gives.
   char leaving = 0;
   bool released = false;  ///< leaving, it had been held: its rate jumps
   bool fresh = true;      ///< it takes part in the event; otherwise it has been slid on before and goes on
@@ -75,13 +76,13 @@ struct SimpleChoice {
   char letter = '+';
   int leading = 0;  ///< leading zero coefficients of what is watched
 };
-/// What the rates of h on both sides of a single surface tell, if they are clear: through it, or along it. The sigma
-/// that would keep it is (above + below)/(below - above); one that holds stays up to |sigma| = hold.
+/// The choice that the rates of h on both sides of a single surface imply, if they are clear: through it, or along it.
+/// The sigma that would keep it is (above + below)/(below - above); one that holds stays up to |sigma| = hold.
 std::optional<SimpleChoice> by_sides(double above, double below, double hold);
-/// What a surface that held is let go with: its rate towards the side it leaves for, if that is clear beside the jump
+/// The release of a surface that slid: its rate towards the side it leaves for, if that is clear beside the jump
 /// of it.
 std::optional<SimpleChoice> by_release(double rate, double jump, int side);
-/// Whether rates that are known to a share of `clear_arrival` decide.
+/// True if rates that are known to a share of `clear_arrival` decide.
 bool far_from_a_change(double above, double below, double hold);
 /// The ordinary cases of one surface alone, by the signs of h' on both sides, and of a contact that moves apart;
 /// nothing if more must be looked at.

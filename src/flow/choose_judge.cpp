@@ -77,7 +77,7 @@ std::vector<Candidate> Chooser::judge(const std::vector<size_t>& group, std::vec
       if (std::isfinite(f[1])) steepest[i] = std::max(steepest[i], std::abs(f[1]));
       if (series_.tape().degree[at(zeros_[group[i]].unknown)] == 1)  // what cancels where all of them stick
         steepest[i] = std::max(steepest[i], reaches[at(zeros_[group[i]].unknown)]);
-      // What only accelerates has its rounding from there.
+      // An item that only accelerates takes its rounding from the acceleration.
       if (zeros_[group[i]].known >= 2 && std::isfinite(f[2]))
         steepest[i] = std::max(steepest[i], std::abs(f[2]) * options_.time_scale);
     }
@@ -198,7 +198,7 @@ bool Chooser::start_nonlinear(const std::vector<size_t>& group, Candidate& c, in
   std::vector<double> guess = previous_;
   if (all_old) attempt(guess);
   if (found.empty()) {
-    // What belongs to other groups has been found.
+    // Switch states of other groups have been found.
     std::vector<int> active = series_.active();
     std::erase_if(active, [&](int u) { return !in_group(group, u); });
     for (const size_t z : group) guess[at(zeros_[z].unknown)] = 0;
@@ -272,7 +272,7 @@ bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, c
       c.leading[i] = {0, 1};
       continue;
     }
-    // Whether it stays at rest nobody knows without a series.
+    // Rest cannot be judged without a series.
     const bool rests = letter == '0' || is_flat(c, z.unknown);
     if (rests && z.unknown < program_.switches() && !std::isfinite(function(z.unknown)[order])) return false;
     const bool zero_here = !nested(z.unknown) || vanishes(z.unknown, c, steepest[i]);
@@ -363,7 +363,7 @@ bool Chooser::rate_is_kept(const std::vector<size_t>& group, const Candidate& c,
     const auto leaves = [&](size_t z) { return zeros_[z].unknown == s && zeros_[z].leaving == now; };
     return before == '0' && !(series_.hold(s) > 1) && std::any_of(group.begin(), group.end(), leaves);
   };
-  // Those that are still slid on have their rates for equations; so have the sigma in them.
+  // The rates of surfaces that still slide are equations; so are the sigma in them.
   std::vector<int> rows{u};
   for (size_t r = 0; r < rows.size(); ++r) {
     if (program_.entering(rows[r]).empty()) return false;  // its equation is not known

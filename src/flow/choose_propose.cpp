@@ -63,7 +63,7 @@ void add_new(std::vector<Candidate>& out, std::vector<Candidate> proposed) {
   }
 }
 
-/// Whether the symmetric part is dominated by its diagonal, which is positive.
+/// True if the symmetric part is dominated by its diagonal, which is positive.
 bool is_dominated(const SparseMat& M) {
   Vec diagonal = Vec::Zero(M.rows()), others = Vec::Zero(M.rows());
   for (Index j = 0; j < M.cols(); ++j) {
@@ -130,7 +130,7 @@ bool Chooser::fits_ties(const std::vector<size_t>& group, const std::string& let
   return true;
 }
 
-/// Of a surface under the switches of a mode, what is slid on with the sigma it has there.
+/// The sign of a surface under the switches of a mode, where sliding surfaces have the sigma of that mode.
 int Chooser::sign_behind(const Mode& mode, int u) {
   series_.set_mode(mode);
   if (series_.evaluate(x_, t_, counters_) != SeriesStatus::ok) return 0;

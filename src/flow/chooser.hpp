@@ -47,11 +47,11 @@ class Chooser {
   /// Many surfaces that do not influence each other (blocks at rest at the start): their h' on both sides come from two
   /// series, one with all above and one with all below. What that settles is taken off the list.
   void decide_together(std::vector<std::vector<size_t>>& undecided);
-  /// The same for contacts at rest that do not feel each other (balls on a floor): those that press in the mode in
+  /// Closes contacts at rest that do not influence each other (balls on a floor): those that press in the mode in
   /// which all are closed are closed.
   void close_together(std::vector<std::vector<size_t>>& undecided);
-  /// The same for diodes with a resistance of their own, whatever they feel of others: each conducts, or has a voltage
-  /// against it.
+  /// Decides diodes with a resistance of their own, whatever influence others have on them: each conducts, or has a
+  /// voltage against it.
   void conduct_together(std::vector<std::vector<size_t>>& undecided);
   bool has_kink(const std::vector<size_t>& group) const;
   void decide(const std::vector<size_t>& group);
@@ -60,8 +60,8 @@ class Chooser {
   /// switches have on their surfaces, an equilibrium of the states they depend on.
   std::vector<size_t> without_flat(const std::vector<size_t>& group, int order);
   bool rests_by_itself(const std::vector<size_t>& group);
-  /// The same, but for those of the mask `kept`, whose sigma keeps them there (a disturbance that terminal sliding
-  /// withstands).
+  /// True if the group rests except for those of the mask `kept`, whose sigma keeps them there (a disturbance that
+  /// terminal sliding withstands).
   bool rests_with(const std::vector<size_t>& group, size_t kept);
   bool settle_among(const std::vector<size_t>& group, std::vector<Candidate>& candidates);
   void settle(const std::vector<size_t>& group, std::vector<Candidate>& kept);
@@ -88,7 +88,7 @@ class Chooser {
 
   // ---- proposals
 
-  /// What changes at events only has no choice where it is zero.
+  /// Switch states to try for an item at zero; an item that changes at events only has no choice there.
   std::string letters_of(const AtZero& z) const {
     if (is_joint(z.unknown)) return "c";
     if (is_part(z.unknown)) return {choice_.mode.switches[at(z.unknown)]};
@@ -104,7 +104,7 @@ class Chooser {
   double value_of(int i, char letter) const;
   /// Many surfaces at once: only those of the event change, or what the solver finds. `only`: all of one motion.
   std::vector<Candidate> few(const std::vector<size_t>& group, bool& only);
-  /// What the solver finds a little later, what each does alone, whatever the walk finds.
+  /// Adds the candidates that the solver finds a little later and those of each item alone, whatever the walk finds.
   void add_many(const std::vector<size_t>& group, std::vector<Candidate>& out);
   /// Surfaces that are multiples of each other switch together.
   bool fits_ties(const std::vector<size_t>& group, const std::string& letters, int u, char letter) const;
@@ -116,7 +116,7 @@ class Chooser {
   /// that makes a switch push its surface back. Degenerate members (at a bound with no rate) may stay or go. `only`:
   /// its matrix is dominated by its diagonal, so that all solutions have the same rates.
   std::vector<Candidate> by_solver(const std::vector<size_t>& group, std::span<const double> x, double t, bool& only);
-  /// Of the unknowns of that problem; returns the signs of its rows.
+  /// Bounds of the unknowns of that problem; returns the signs of its rows.
   Vec bounds(const std::vector<int>& active, Vec& lo, Vec& hi) const;
   /// Where the mode before would have gone.
   std::vector<double> state_after(double tau);
@@ -129,12 +129,12 @@ class Chooser {
   /// Makes the candidate's mode current. A surface that no unknown of the mode can move stays zero by itself or not at
   /// all: '='.
   void enter(const std::vector<size_t>& group, Candidate& c);
-  /// Whether a nested surface is zero under the other letters, whatever its own is: on the flat piece of a table.
+  /// True if a nested surface is zero under the other letters, whatever its own is: on the flat piece of a table.
   bool is_zero_on_both_sides(const Candidate& c, int u);
   bool is_flat(const Candidate& c, int u) const;
   /// Candidates whose flow stays where they claim to be, seen with series up to `order`.
   std::vector<Candidate> judge(const std::vector<size_t>& group, std::vector<Candidate>& candidates, int order);
-  /// What stays zero whatever its sigma is has the letter of neither side.
+  /// Drops the sides of surfaces that stay zero whatever their sigma is.
   void drop_sides_of_rest(const std::vector<size_t>& group, std::vector<Candidate>& kept) const;
   const double* function(int u) const {
     return u < program_.switches() ? series_.surface(u) : series_.gap(u - program_.switches());
@@ -145,14 +145,14 @@ class Chooser {
   bool start(const std::vector<size_t>& group, Candidate& c, int order);
   bool in_range(const std::vector<double>& unknowns) const;
   bool start_nonlinear(const std::vector<size_t>& group, Candidate& c, int order);
-  /// Whether the surfaces that are to stay zero by themselves do so at first.
+  /// True if the surfaces that are to stay zero by themselves do so at first.
   bool keeps_flat(const std::vector<size_t>& group, const Candidate& c) const;
-  /// Whether a small departure from the slid set grows: an eigenvalue of the slope with positive real part.
+  /// True if a small departure from the slid set grows: an eigenvalue of the slope with positive real part.
   bool repels() const;
   void note_slopes(Candidate& c) const { c.repels = !series_.active().empty() && repels(); }
   bool stays(const std::vector<size_t>& group, Candidate& c, int order, const std::vector<double>& steepest);
   bool nested(int u) const { return u < program_.switches() && program_.nested(u); }
-  /// Whether a nested surface is zero under the switches of a candidate.
+  /// True if a nested surface is zero under the switches of a candidate.
   bool vanishes(int u, const Candidate& c, double steepest);
   /// How h starts in the current series.
   Leading start_of(const AtZero& z, int order, double steepest) const;
@@ -162,14 +162,14 @@ class Chooser {
   /// Leading coefficients of h known to vanish: one that leaves does so tangentially; one that holds is let go with a
   /// jump of its rate.
   int known(const std::vector<size_t>& group, const Candidate& c, size_t i) const;
-  /// Whether a surface that was slid on by the sigma of others still has the rate zero that they gave it: they have
+  /// True if a surface that was slid on by the sigma of others still has the rate zero that they gave it: they have
   /// left at their bounds, or have not changed.
   bool rate_is_kept(const std::vector<size_t>& group, const Candidate& c, size_t i) const;
-  /// Whether the derivatives of h that are to stay zero vanish here, beside those known to: putting the states where
+  /// True if the derivatives of h that are to stay zero vanish here, beside those known to: putting the states where
   /// they do moves none of them.
   bool lower_vanish(const std::vector<size_t>& group, const Candidate& c, size_t i);
   char before_letter(int u) const;
-  /// Whether a slid sigma (or closed lambda) that stands alone cannot influence its surface.
+  /// True if a slid sigma (or closed lambda) that stands alone cannot influence its surface.
   bool powerless(int u) const;
   bool in_group(const std::vector<size_t>& group, int u) const;
   /// How lambda starts.

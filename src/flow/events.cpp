@@ -87,8 +87,8 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
   return seen;
 }
 
-/// What was zero at the last event of this instant is zero still, whatever rounding left of it: as long as it goes the
-/// way of its letter.
+/// A surface that was zero at the last event of this instant is zero still, whatever rounding left of it: as long as it
+/// moves to the side of its switch state.
 void Events::keep_known(Moment& now) {
   const int m = program_.switches();
   bool expanded = false;
@@ -120,7 +120,8 @@ void Events::tell_messages() {
   for (const std::string& message : act_.take_messages()) recorder_.say(message);
 }
 
-/// What an event touched, for the recognition of sequences: guards with their sides, and whether contacts were hit.
+/// Marks the items touched by an event, for the recognition of sequences: guards with their sides, and if contacts were
+/// hit.
 void Events::mark(const Transition& event) {
   const int m = program_.switches(), unknowns = program_.unknowns();
   for (const Guard& g : event.guards) {
@@ -172,7 +173,7 @@ bool count_step(const Counter& counter, bool up, Moment& now) {
   return true;
 }
 
-/// What is known to be zero behind the guard: the step it has come by is the lower or the upper one of its counter now.
+/// Leading zeros behind the guard: the step it has come by is the lower or the upper one of its counter now.
 int known_behind(const LoneGuard& lone) {
   if (!lone.counter) return lone.guard.item;
   return lone.guard.item == lone.counter->above ? lone.counter->below : lone.counter->above;
@@ -227,7 +228,7 @@ bool Events::happen(Moment& now, LoneGuard& lone, double time_scale, double reso
     if (!sides) return false;
     choice = *sides;
   }
-  // What begins to slide is put on its surface, and conditions of jumps with it.
+  // A surface that begins to slide is projected, and conditions of jumps with it.
   if (act_.jumps().size() > 0 && (choice.letter == '0' || !act_.note_clear_signs(now))) return false;
   Change* const change = find_change(now, lone, lone.change(choice.letter), choice.letter, 0);
   if (!change) return false;
@@ -327,7 +328,7 @@ bool Events::jump_alone(Moment& now, const Guard& guard, double time_scale, doub
   return true;
 }
 
-/// What follows an event that one surface or contact has had alone.
+/// Ends an event of one surface or contact alone.
 void Events::end_lone(Moment& now, int unknown, uint64_t key, double time_scale, double resolution) {
   note_sections(now, resolution);
   recorder_.pass_due(now, resolution);
@@ -377,7 +378,7 @@ void Events::pass_sections(const Moment& now, std::span<const Guard> guards, dou
   }
 }
 
-/// Whether the mode that follows turns the function of a section back where it comes to zero together with surfaces: a
+/// True if the mode that follows turns the function of a section back where it comes to zero together with surfaces: a
 /// touch is no crossing, of a section as of a jump.
 bool Events::turns_back(const Crossing& crossing, const Moment& now, std::span<const Guard> guards) {
   const size_t s = at(crossing.section);

@@ -23,26 +23,28 @@ class Events {
   /// The mode at the start, with what happens there at once. `first_scale` tells the time in which the flow changes,
   /// and is asked where something depends on it.
   void start(Moment& now, std::function<double()> first_scale);
-  /// What happens where the guards are zero, and all that follows at the same time. Whether anything has changed.
-  /// `time_scale`: in which the flow changes; `resolution`: what time can tell apart. `may_step`: where no mode is
-  /// consistent nothing happens, and the caller makes a step without one; otherwise that ends the run.
+  /// Makes the event where the guards are zero, and all that follows at the same time. Returns if anything has changed.
+  /// `time_scale`: the time in which the flow changes; `resolution`: the resolution of time. `may_step`: where no mode
+  /// is consistent nothing happens, and the caller makes a step without one; otherwise that ends the run.
   bool happen(Moment& now, std::span<const Guard> guards, double time_scale, double resolution, bool may_step = false);
-  /// The same for a guard that nobody shares the instant with; false, with nothing changed, where more must be looked
-  /// at than its rates.
+  /// Makes the event of a guard that is alone at its instant; false, with nothing changed, where more must be examined
+  /// than its rates.
   bool happen(Moment& now, LoneGuard& lone, double time_scale, double resolution);
-  /// The same for the jump of a guard; `is_free` must say so of the mode.
+  /// Makes the jump of a guard that is alone at its instant; requires `is_free` of the mode.
   bool jump_alone(Moment& now, const Guard& guard, double time_scale, double resolution);
-  /// Whether jumps may leave the mode of `now`, whose series are there, as it is.
+  /// True if jumps may leave the mode of `now`, whose series are there, as it is.
   bool is_free(const Moment& now) { return act_.is_free(now) && series_.simple(); }
-  /// What is to be known of a guard in the mode of `now`. `line`: its function is constant + constant*t.
+  /// Facts about a guard in the mode of `now`. `line`: its function is constant + constant*t.
   LoneGuard lone_guard(const Moment& now, const Guard& guard, bool line);
-  /// Whether a surface is zero but for what many steps leave, at x and t in the mode of `now`.
+  /// True if a surface is zero but for what many steps leave, at x and t in the mode of `now`.
   bool is_near(const Moment& now, std::span<const double> x, double t, int surface) {
     return act_.is_near(now, x, t, surface);
   }
+  /// The surfaces of the next event have changed their signs without being zero.
+  void note_leap() { act_.leapt = true; }
   /// Puts the state on the surfaces of these guards.
   void land(Moment& now, std::span<const Guard> guards) { act_.land(now, guards); }
-  /// Whether ordinary legs may look after jumps: their conditions are functions of states and time alone.
+  /// True if ordinary legs may look after jumps: their conditions are functions of states and time alone.
   bool jumps_are_plain() const { return act_.jumps_are_plain(); }
   /// After a step without event, where all conditions of jumps are clearly on their sides; false: `crossed` says more.
   bool passes_no_jump(const Moment& now) { return act_.jumps().size() == 0 || act_.note_clear_signs(now); }

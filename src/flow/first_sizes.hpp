@@ -1,4 +1,4 @@
-// What states are measured by before they have been anything: one that is zero where a flow begins has no size of its
+// Sizes of states at the start of a run: a state that is zero where a flow begins has no size of its
 // own (the last of a chain of lags), and a relative error of its first step no shorter step makes smaller.
 #pragma once
 

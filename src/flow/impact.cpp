@@ -16,7 +16,7 @@
 namespace saltus {
 namespace {
 
-/// What the law needs of the model at the point.
+/// Data of the model at a point that the impact law needs.
 class Collision {
  public:
   Collision(Series& series, std::span<const int> contacts, std::vector<int> switches, size_t states)
@@ -64,6 +64,12 @@ class Collision {
 
   Vec gap_rate, restitution, surface;
   Mat gap_gradient, surface_gradient;
+  ImpulsePath* path = nullptr;  ///< where directions depend on what impulses change
+
+  void follow(ImpulsePath& bent) {
+    path = &bent;
+    if (joint_share_.size() > 0) bent.share_with_joints(joint_share_);
+  }
 
  private:
   /// Joints take impulses of either sign, J Lambda_J = -J D Lambda: they are eliminated. With J the gradients of their
@@ -99,6 +105,8 @@ class Collision {
 /// An answer to the laws.
 struct Answer {
   Vec impulse, sigma, change;
+  Vec gap_rate, surface;   ///< after the impact
+  double normal_work = 0;  ///< sum of the integrals of w_j dLambda_j, of a path that bends
 };
 
 /// Contacts hit and letters of switches: the unknowns are the impulses hit and the sigma of letters '0'.
@@ -151,7 +159,8 @@ std::vector<Shared> share(Collision& c, const std::vector<size_t>& slid) {
   return out;
 }
 
-bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) {
+/// With directions as they are before.
+bool solve_straight(Collision& c, const Vec& aim, const Hits& a, Answer& out) {
   const size_t n = a.hit.size(), s = a.letters.size();
   std::vector<size_t> hit, slid;
   for (size_t i = 0; i < n; ++i) {
@@ -218,10 +227,84 @@ bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) 
   return true;
 }
 
+/// Along a path that bends: Newton's method from where straight impulses lead.
+bool solve_bent(Collision& c, const Vec& aim, const Hits& a, Answer& out) {
+  std::vector<Index> hit, slid;
+  for (size_t i = 0; i < a.hit.size(); ++i) {
+    if (a.hit[i]) hit.push_back(ix(i));
+  }
+  for (size_t b = 0; b < a.letters.size(); ++b) {
+    if (a.letters[b] == '0') slid.push_back(ix(b));
+  }
+  const double speed = c.gap_rate.max_abs();
+  if (!solve_straight(c, aim, a, out)) {
+    out.sigma = Vec::Zero(ix(a.letters.size()));
+    for (size_t b = 0; b < a.letters.size(); ++b)
+      out.sigma[ix(b)] = a.letters[b] == '+' ? 1 : a.letters[b] == '-' ? -1 : 0;
+  }
+  for (const Index b : slid) out.sigma[b] = std::clamp(out.sigma[b], -1.0, 1.0);
+  out.impulse.setZero(ix(a.hit.size()));
+  for (const Index j : hit) {  // as if alone
+    const double own = c.gap_gradient.row(j).dot(c.directions(out.sigma).col(j));
+    out.impulse[j] = own > 0 ? (aim[j] - c.gap_rate[j]) / own : speed;
+    if (out.impulse[j] == 0) out.impulse[j] = speed;
+  }
+  const Index n = ix(hit.size()), size = n + ix(slid.size());
+  std::optional<ImpulsePath::End> end = c.path->follow(out.impulse, out.sigma);
+  for (int round = 0; end && size > 0 && round < 60; ++round) {
+    Vec r(size);
+    Mat J(size, size);
+    for (Index k = 0; k < n; ++k) {
+      r[k] = end->gap_rate[hit[ux(k)]] - aim[hit[ux(k)]];
+      for (Index l = 0; l < n; ++l) J(k, l) = end->gap_by_impulse(hit[ux(k)], hit[ux(l)]);
+      for (Index l = n; l < size; ++l) J(k, l) = end->gap_by_sigma(hit[ux(k)], slid[ux(l - n)]);
+    }
+    for (Index k = n; k < size; ++k) {
+      r[k] = end->surface[slid[ux(k - n)]];
+      for (Index l = 0; l < n; ++l) J(k, l) = end->surface_by_impulse(slid[ux(k - n)], hit[ux(l)]);
+      for (Index l = n; l < size; ++l) J(k, l) = end->surface_by_sigma(slid[ux(k - n)], slid[ux(l - n)]);
+    }
+    Vec step = -Orthogonal(J, independent_column).solve(r);
+    if (!step.allFinite() || (J * step + r).max_abs() > 1e-6 * r.max_abs()) return false;
+    double share = 1, change = 0;  // no step is larger than the impulses themselves, or a sigma's range
+    const double strongest = out.impulse.max_abs();
+    for (Index k = 0; k < n; ++k) share = std::min(share, 0.9 * strongest / std::abs(step[k]));
+    for (Index k = n; k < size; ++k) share = std::min(share, 1 / std::abs(step[k]));
+    const Answer last = out;
+    for (std::optional<ImpulsePath::End> next; share > 1e-3; share /= 2) {
+      out = last;
+      for (Index k = 0; k < n; ++k) out.impulse[hit[ux(k)]] += share * step[k];
+      for (Index k = n; k < size; ++k) out.sigma[slid[ux(k - n)]] += share * step[k];
+      next = c.path->follow(out.impulse, out.sigma);
+      if (!next) continue;
+      end = std::move(next);
+      break;
+    }
+    if (share <= 1e-3) return false;
+    for (Index k = 0; k < n; ++k) change = std::max(change, std::abs(step[k]) / strongest);
+    for (Index k = n; k < size; ++k) change = std::max(change, std::abs(step[k]));
+    if (change < impulse_path_error) break;
+    if (round == 59) return false;
+  }
+  if (!end) return false;
+  out.change = end->change;
+  out.gap_rate = end->gap_rate;
+  out.surface = end->surface;
+  out.normal_work = end->normal_work;
+  return true;
+}
+
+bool solve_assignment(Collision& c, const Vec& aim, const Hits& a, Answer& out) {
+  if (c.path) return solve_bent(c, aim, a, out);
+  if (!solve_straight(c, aim, a, out)) return false;
+  out.gap_rate = c.gap_rate + c.gap_gradient * out.change;
+  out.surface = c.surface + c.surface_gradient * out.change;
+  return true;
+}
+
 bool fits_laws(const Collision& c, const Vec& aim, const Hits& a, const Answer& answer) {
   const double share = 1e-9;
-  const Vec after = c.gap_rate + c.gap_gradient * answer.change;
-  const Vec surface = c.surface + c.surface_gradient * answer.change;
+  const Vec &after = answer.gap_rate, &surface = answer.surface;
   const double speed = c.gap_rate.max_abs();
   const double strongest = answer.impulse.max_abs();
   for (size_t i = 0; i < a.hit.size(); ++i) {
@@ -262,8 +345,7 @@ bool follow_active_set(Collision& c, const Vec& aim, Hits& a, Answer& answer) {
   for (size_t round = 0; round < 20 * (n + s) + 100; ++round) {
     if (!solve_assignment(c, aim, a, answer)) return false;
     if (fits_laws(c, aim, a, answer)) return true;
-    const Vec after = c.gap_rate + c.gap_gradient * answer.change;
-    const Vec surface = c.surface + c.surface_gradient * answer.change;
+    const Vec &after = answer.gap_rate, &surface = answer.surface;
     bool changed = false;
     for (size_t i = 0; i < n && !changed; ++i) {
       const bool pulls = a.hit[i] && answer.impulse[ix(i)] < 0, sinks = !a.hit[i] && after[ix(i)] < aim[ix(i)];
@@ -384,8 +466,7 @@ std::vector<int> switches_in(const Program& program, std::span<const int> contac
 
 /// Work done by the impulses where the two directions of a contact are coupled: positive is more than nothing.
 double work(Collision& c, const Answer& answer) {
-  const Vec after = c.gap_rate + c.gap_gradient * answer.change;
-  const Vec surface = c.surface + c.surface_gradient * answer.change;
+  const Vec &after = answer.gap_rate, &surface = answer.surface;
   double sum = 0;
   for (Index i = 0; i < answer.impulse.size(); ++i) sum += answer.impulse[i] * (c.gap_rate[i] + after[i]) / 2;
   const Vec none = Vec::Zero(answer.sigma.size());
@@ -470,7 +551,8 @@ std::vector<std::vector<size_t>> connected_contacts(Series& series, const Mode& 
 std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double t,
                               std::span<const double> counters, double direction) {
   const Program& program = series.program();
-  if (program.any_joint() || (direction > 0 && !program.impact_switches(contact).empty())) return std::nullopt;
+  if (program.any_joint() || program.bends(contact)) return std::nullopt;
+  if (direction > 0 && !program.impact_switches(contact).empty()) return std::nullopt;
   if (mode.constraints.find('c') == std::string::npos)
     series.set_mode(mode);
   else
@@ -508,12 +590,20 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   Impact result;
   std::vector<int> switches = direction > 0 ? switches_in(program, contacts) : std::vector<int>{};
   result.mode = open_mode(mode, switches);
+  std::optional<ImpulsePath> path;
+  if (ImpulsePath::needed(program, contacts)) {
+    path.emplace(program, series.parameters(), open_mode(mode, {}), contacts, x, t, counters);
+    if (direction < 0) path->keep_sets();
+    switches = path->sets();
+    result.mode = path->mode();
+  }
   series.set_mode(result.mode);
   series.evaluate_with(x, t, counters, switches);
   Collision c(series, contacts, switches, x.size());
+  if (path) c.follow(*path);
   if (special.plastic) c.restitution.setZero();
   const Vec measured = c.gap_rate;
-  // What rests has no rebound; an approach that is left of its last flight is taken from it.
+  // A resting contact has no rebound; the approach left from its last flight is removed.
   const auto rests = [&](size_t a) { return a < special.resting.size() && special.resting[a]; };
   for (size_t a = 0; a < n; ++a) {
     if (rests(a) && !(direction * c.gap_rate[ix(a)] < 0)) c.gap_rate[ix(a)] = 0;
@@ -546,7 +636,8 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
       return result;
     }
     for (size_t b = 0; b < switches.size(); ++b) result.switches.emplace_back(switches[b], letters[b]);
-    const Vec after = c.gap_rate + c.gap_gradient * best.change;
+    best.gap_rate = c.gap_rate + c.gap_gradient * best.change;
+    const Vec& after = best.gap_rate;
     const Vec slip = c.surface + c.surface_gradient * best.change;
     const double gained = work_in_discs(c, best, after, slip);
     if (gained > 1e-9 * c.gap_rate.max_abs() * best.impulse.max_abs())
@@ -554,7 +645,7 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
           "the impact at t = {} adds energy ({:.3g}): Newton's law with friction can do that where a body couples its "
           "directions",
           t, gained);
-  } else if (switches.empty()) {
+  } else if (switches.empty() && !path) {
     const Mat D = c.directions(Vec());
     const Mat W = c.gap_gradient * D;
     const Vec q = direction * (c.gap_rate - aim);
@@ -583,6 +674,7 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
     best.impulse *= direction;
     best.change = D * best.impulse;
     best.sigma = Vec();
+    best.gap_rate = c.gap_rate + c.gap_gradient * best.change;
     const Vec after = c.gap_rate + c.gap_gradient * best.change;
     const double gained = best.impulse.dot(c.gap_rate + after) / 2;
     const bool asked_for = direction < 0 || c.restitution.maxCoeff() > 1;
@@ -609,6 +701,21 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
       Hits a{std::vector<char>(n, 0), std::string(switches.size(), '0')};
       if (follow_active_set(c, aim, a, answer)) keep(a, answer);
     }
+    if (path && path->undecided()) {
+      result.message = fmt::format(
+          "impulses change the direction of '{}', which has a product of two signs in it: what such an impact does is "
+          "not decided; friction as a sum of signs is",
+          program.model().constraints[at(contacts[0])].name);
+      return result;
+    }
+    if (answers.empty() && path && path->lost()) {
+      result.message = fmt::format(
+          "the impulse of '{}' leads to where its direction has no value (0/0 where a slip ends): a divisor that stays "
+          "above "
+          "zero says how friction ends, as in u/max(hypot(u, v), 1e-6)",
+          program.model().constraints[at(contacts[0])].name);
+      return result;
+    }
     if (answers.size() != 1) {
       const Mat W = c.gap_gradient * c.directions(Vec::Zero(ix(switches.size())));
       result.message = fmt::format("the impact with friction has {}: {}",
@@ -619,7 +726,9 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
     best = answers[0].second;
     for (size_t b = 0; b < switches.size(); ++b) result.switches.emplace_back(switches[b], answers[0].first.letters[b]);
     const double speed = c.gap_rate.max_abs();
-    if (const double gained = work(c, best); gained > 1e-9 * speed * best.impulse.max_abs())
+    const double gained = path ? best.normal_work : work(c, best);
+    const bool asked_for = path && (direction < 0 || c.restitution.maxCoeff() > 1);
+    if (!asked_for && gained > 1e-9 * speed * best.impulse.max_abs())
       result.note = fmt::format(
           "the impact at t = {} adds energy ({:.3g}): Newton's law with friction can do that where "
           "a body couples its directions",
@@ -630,7 +739,14 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
     return result;
   }
   result.sigma.assign(best.sigma.begin(), best.sigma.end());
-  const Vec after = c.gap_rate + c.gap_gradient * best.change;
+  if (path) {
+    path->follow(best.impulse, best.sigma);
+    for (const auto& [i, letter] : path->kinks()) {
+      result.switches.emplace_back(i, letter);
+      result.sigma.push_back(letter == '+' ? 1 : letter == '-' ? -1 : 0);
+    }
+  }
+  const Vec& after = best.gap_rate;
   const Vec pushed = c.directions(best.sigma).cwiseAbs() * best.impulse.cwiseAbs();  // before impulses cancel
   for (size_t i = 0; i < x.size(); ++i) {  // what is left of speeds that cancel is zero: in a corner nothing moves
     const double before = std::exchange(x[i], x[i] + best.change[ix(i)]);
@@ -650,7 +766,54 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   return result;
 }
 
+namespace {
+
+/// Gap rates after an impact that is repeated.
+Vec repeated_aim(const Collision& c, double direction) {
+  Vec aim(c.gap_rate.size());
+  for (Index a = 0; a < aim.size(); ++a) {
+    // One that parts is pressed by the others; alone it parts where an orbit is continued past its grazing.
+    const bool pressed = aim.size() > 1 && direction * c.gap_rate[a] > 0;
+    aim[a] = pressed ? 0.0 : -(direction > 0 ? c.restitution[a] : 1 / c.restitution[a]) * c.gap_rate[a];
+  }
+  return aim;
+}
+
+}  // namespace
+
+std::optional<BentHit> repeat_bent(Series& series, const Hit& hit, std::span<const double> x, double t,
+                                   double direction) {
+  BentHit out{.path = ImpulsePath(series.program(), series.parameters(), hit.mode, hit.contacts, x, t, hit.counters)};
+  if (direction < 0) out.path.keep_sets();
+  const std::vector<int>& switches = out.path.sets();
+  Hits assignment;
+  for (const double impulse : hit.impulse) assignment.hit.push_back(impulse != 0);
+  for (const int i : switches) {
+    const auto same =
+        std::find_if(hit.switches.begin(), hit.switches.end(), [&](const auto& s) { return s.first == i; });
+    assignment.letters += same == hit.switches.end() ? '0' : same->second;
+  }
+  for (size_t b = 0; b < switches.size(); ++b) {
+    if (assignment.letters[b] == '0') out.stuck.push_back(ix(b));
+  }
+  series.set_mode(out.path.mode());
+  series.evaluate_with(x, t, hit.counters, switches);
+  Collision c(series, hit.contacts, switches, x.size());
+  c.follow(out.path);
+  Answer answer;
+  if (!solve_assignment(c, repeated_aim(c, direction), assignment, answer)) return std::nullopt;
+  out.impulse = answer.impulse;
+  out.sigma = answer.sigma;
+  out.change = answer.change;
+  return out;
+}
+
 bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t, double direction) {
+  if (ImpulsePath::needed(series.program(), hit.contacts)) {
+    const std::optional<BentHit> bent = repeat_bent(series, hit, x, t, direction);
+    for (size_t i = 0; bent && i < x.size(); ++i) x[i] += bent->change[ix(i)];
+    return bent.has_value();
+  }
   std::vector<int> switches;
   Hits assignment;
   for (const double impulse : hit.impulse) assignment.hit.push_back(impulse != 0);
@@ -661,14 +824,8 @@ bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t
   series.set_mode(hit.mode);
   series.evaluate_with(x, t, hit.counters, switches);
   Collision c(series, hit.contacts, switches, x.size());
-  Vec aim(ix(hit.contacts.size()));
-  for (Index a = 0; a < aim.size(); ++a) {
-    // One that parts is pressed by the others; alone it parts where an orbit is continued past its grazing.
-    const bool pressed = aim.size() > 1 && direction * c.gap_rate[a] > 0;
-    aim[a] = pressed ? 0.0 : -(direction > 0 ? c.restitution[a] : 1 / c.restitution[a]) * c.gap_rate[a];
-  }
   Answer answer;
-  if (!solve_assignment(c, aim, assignment, answer)) return false;
+  if (!solve_assignment(c, repeated_aim(c, direction), assignment, answer)) return false;
   for (size_t i = 0; i < x.size(); ++i) x[i] += answer.change[ix(i)];
   return true;
 }

@@ -4,6 +4,7 @@
 //   0 <= Lambda_j  perp  w_j+ + r_j min(w_j-, 0) >= 0          w: gap rates
 //   sigma_i in Sgn h_i(x+)                                     for every switch in some D_j
 //
+// Where impulses change their own directions (mu*N*tanh(v)), x+ is the end of a path instead (flow/impulse_path).
 // With switches all assignments of (hit or not) and (+ - 0) are tried, each by Newton's method: it is affine for given
 // sigma and at most bilinear otherwise. Beyond a few thousand of them an active set is followed.
 // docs/method/impacts.md
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "flow/impulse_path.hpp"
 #include "flow/series.hpp"
 
 namespace saltus {
@@ -45,7 +47,7 @@ struct OneHit {
 std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std::span<double> x, double t,
                               std::span<const double> counters, double direction);
 
-/// What is not as in the model.
+/// Deviations from the model.
 struct Special {
   bool plastic = false;         ///< no contact rebounds, whatever r is
   std::vector<char> resting{};  ///< per contact: its rate is zero, whatever rounding says; or nothing
@@ -55,8 +57,17 @@ struct Special {
 Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
                     std::span<const double> counters, double direction, const Special& special = {});
 
-/// The same with what was found fixed: the contacts with an impulse are hit, the switches have their letters. Changes
-/// x; false where these equations have no solution.
+/// Repeats an impact with its findings fixed: the contacts with an impulse are hit, the switches have their states.
+/// Changes x; false where these equations have no solution.
 bool repeat_impact(Series& series, const Hit& hit, std::span<double> x, double t, double direction);
+
+/// An impact along a path that bends, with everything fixed that was decided in it.
+struct BentHit {
+  ImpulsePath path;
+  Vec impulse{}, sigma{}, change{};  ///< per contact, per set of the path, per state
+  std::vector<Index> stuck{};        ///< places of the sets that end on their surfaces
+};
+std::optional<BentHit> repeat_bent(Series& series, const Hit& hit, std::span<const double> x, double t,
+                                   double direction);
 
 }  // namespace saltus

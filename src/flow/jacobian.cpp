@@ -19,7 +19,7 @@ void load(Jet<double>& jet, const Series& series, double t, std::span<const doub
   jet.bound(0);
 }
 
-/// What stands for unknown u in active(): its position there and a sign, which is 0 if u is fixed.
+/// The representative of unknown u in active(): its position there and a sign, which is 0 if u is fixed.
 struct Stand {
   int position = 0;
   double sign = 0;
@@ -92,7 +92,7 @@ const Mat& RateJacobian::at(const Series& series, double t, std::span<const doub
     add_product(j_, columns, rows, -1);
     add_product(size_, columns.cwiseAbs(), rows.cwiseAbs());
   }
-  // What slides does not move with any state: rounding there would set a state at rest in motion.
+  // Sliding surfaces do not move with any state: rounding there would set a state at rest in motion.
   constexpr double rounding = 64 * 2.2e-16;
   for (Index j = 0; j < j_.cols(); ++j)
     for (Index i = 0; i < j_.rows(); ++i)

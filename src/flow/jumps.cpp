@@ -91,7 +91,7 @@ void Jumps::apply(size_t k, const PlainInputs& inputs, std::span<double> x) {
   jumps_[k].arm.side = 0;
 }
 
-/// What the formulas of the whole see.
+/// Inputs as the formulas of the full system read them.
 PlainInputs Jumps::spread(const PlainInputs& inputs) const {
   for (size_t i = 0; i < whole_.states.size(); ++i) whole_.x[static_cast<size_t>(whole_.states[i])] = inputs.states[i];
   return {.parameters = whole_.parameters, .states = whole_.x, .t = inputs.t};

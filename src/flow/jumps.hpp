@@ -16,7 +16,7 @@
 
 namespace saltus {
 
-/// What is known of the condition of a jump.
+/// The condition of a jump as far as it is known.
 struct Arm {
   int side = 0;  ///< last strict sign; 0 since the jump has happened or before there was one
   int lead = 0;  ///< at zero: the sign that follows
@@ -33,13 +33,13 @@ class Jumps {
   bool has_clock(size_t k) const { return jumps_[k].every > 0; }
   /// The sign from which `on` starts along the flow: the last strict one, or, at zero, the one it is about to have.
   int side(size_t k) const { return jumps_[k].arm.at_zero ? jumps_[k].arm.lead : jumps_[k].arm.side; }
-  /// Whether `on` is zero here, so that the zero at the start of a step is none of its own.
+  /// True if `on` is zero here, so that the zero at the start of a step is none of its own.
   bool at_zero(size_t k) const { return jumps_[k].arm.at_zero; }
   const Arm& arm(size_t k) const { return jumps_[k].arm; }
   void set_arm(size_t k, const Arm& arm) { jumps_[k].arm = arm; }
   /// The surface or gap that `on` is.
   const SharedZero& shared(size_t k) const { return jumps_[k].shared; }
-  /// Whether a crossing to this sign triggers the jump.
+  /// True if a crossing to this sign triggers the jump.
   bool wanted(size_t k, int sign_after) const;
 
   /// The next tick of any clock after what has ticked; infinite without clocks.
@@ -53,7 +53,7 @@ class Jumps {
   /// The jump happens, or would if its condition held: what follows is a new approach.
   void fire(size_t k, double t);
 
-  /// Whether its condition holds.
+  /// True if its condition holds.
   bool holds(size_t k, const PlainInputs& inputs);
   /// The state after the jump, written to x.
   void apply(size_t k, const PlainInputs& inputs, std::span<double> x);

@@ -70,7 +70,7 @@ double Limit::lowest(double t, std::span<const int> touched, std::span<const dou
   return shortest < HUGE_VAL ? shortest : 0;
 }
 
-/// Whether each state is where its sequence will still take it, to a small part of the tolerance: hits of several
+/// True if each state is where its sequence will still take it, to a small part of the tolerance: hits of several
 /// contacts approach their common ratio by and by.
 bool Limit::is_seen(const Accumulation& found, const Chatter& chatter, const Moment& now) {
   series_.set_mode(now.mode);
@@ -83,7 +83,7 @@ bool Limit::is_seen(const Accumulation& found, const Chatter& chatter, const Mom
   return true;
 }
 
-/// What chattered has come to rest; everything else went on as in the mode in which it rests.
+/// Chattering items have come to rest; everything else went on as in the mode in which they rest.
 Limit::Reached Limit::go_to(const Accumulation& found, Chatter& chatter, Moment& now, Transition& event) {
   for (size_t i = 0; i < now.x.size(); ++i) {
     if (!chatter.grows(found, i)) continue;
@@ -160,7 +160,7 @@ Limit::Reached Limit::hit_in_turn(const std::vector<int>& contacts, double rest,
   return out;
 }
 
-/// Whether impulses of these contacts, or these jumps, change a state.
+/// True if impulses of these contacts, or these jumps, change a state.
 bool Limit::is_pushed(const std::vector<int>& members, int state) const {
   const int m = program_.switches();
   return std::any_of(members.begin(), members.end(), [&](int u) {
@@ -199,7 +199,7 @@ bool Limit::extrapolate(const Accumulation& found, const Chatter& chatter, const
   for (size_t i = 0; i < n; ++i) {
     const double* c = series_.state(static_cast<int>(i));
     const double rate = solved ? series_.rate(static_cast<int>(i))[0] : flying[i][0];
-    // What goes on alike with and without the chatter is no part of it: its own sequence would be off by its bend.
+    // Motion that is alike with and without the chatter is no part of it: its own sequence would be off by its bend.
     const auto alike = [&](double a, double b) { return std::abs(a - b) <= clear_rate * (std::abs(a) + std::abs(b)); };
     const bool apart =
         expanded && !is_pushed(resting, static_cast<int>(i)) && alike(flying[i][0], c[1]) && alike(flying[i][1], c[2]);

@@ -27,7 +27,7 @@ class Limit {
   /// that time, in the direction of the run, is left for later.
   Reached look(Chatter& chatter, Moment& now, Transition& event, double time_scale, double resolution,
                double latest = HUGE_VAL);
-  /// The same; adds the event, which touched these.
+  /// Looks for a limit after an event that touched these, and adds the event.
   Reached look(Chatter& chatter, std::span<const int> touched, Moment& now, Transition& event, double time_scale,
                double resolution, double latest = HUGE_VAL);
 

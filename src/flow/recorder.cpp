@@ -114,7 +114,7 @@ std::vector<Event> events_of(const Transition& transition, const Model& model) {
 
 namespace {
 
-/// What a transition was on, steps of floor and mod included: they are no events.
+/// Names of the items of a transition, steps of floor and mod included: they are no events.
 std::string names_of(const Transition& transition, const Model& model) {
   std::vector<std::string> names;
   for (const Event& event : events_of(transition, model)) names.insert(names.end(), event.on.begin(), event.on.end());
@@ -536,14 +536,14 @@ void Recorder::pass_those_due(const Moment& now, double resolution) {
   }
 }
 
-/// Whether a zero at t, with this sign after it along the run, is a new one in the direction of the section.
+/// True if a zero at t, with this sign after it along the run, is a new one in the direction of the section.
 bool Recorder::counts(int s, double t, int sign, double resolution) {
   if (has_told(s, t, resolution)) return false;
   section_seen_[at(s)] = t;
   return is_wanted(s, sign);
 }
 
-/// Whether the section has been met at this time, or the run starts here.
+/// True if the section has been met at this time, or the run starts here.
 bool Recorder::has_told(int s, double t, double resolution) const {
   return std::abs(t - section_seen_[at(s)]) <= 4 * resolution || std::abs(t - options_->from) <= 4 * resolution;
 }

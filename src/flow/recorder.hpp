@@ -1,5 +1,5 @@
-// What is kept and told of a run: pieces, transitions as events, section points, sliding, messages, limits, the end.
-// Written once, told by both engines.
+// The record of a run and its reports: pieces, transitions as events, section points, sliding, messages, limits, the
+// end. Written once, told by both engines.
 #pragma once
 
 #include <functional>
@@ -58,19 +58,19 @@ class Recorder {
   void count_step() { ++result_->cost.steps; }
   /// A transition has happened; it is counted, told and kept, and sections on its contacts and jumps are passed.
   void happened(const Transition& transition, const Moment& now);
-  /// The same of a change of switches that `describe` has filled, where nobody wants a transition.
+  /// Records a change of switches that `describe` has filled, where no transition is wanted.
   void happened_alone(Change& change, const Moment& now);
-  /// What is told of the change of switches from this mode to that of `now`.
+  /// Describes the change of switches from this mode to that of `now`.
   void describe(const Mode& before, const Moment& now, Change& change) const;
-  /// The same for the rebound of a contact, alone, from this state.
+  /// Describes the rebound of a contact, alone, from this state.
   void describe_hit(int contact, const Moment& now, Change& change) const;
   void hit_alone(Change& change, int contact, std::span<const double> before, const Moment& now);
-  /// Whether somebody reads all that happens at the next event, or it may be the last.
+  /// True if somebody reads all that happens at the next event, or it may be the last.
   bool wants_transition(double t) const {
     return reads_transitions_ || result_->cost.events + 1 >= options_->max_events ||
            (t == last_event_ && at_once_ >= most_events_at_once);
   }
-  /// Whether a transition is told to anybody or may be the last; otherwise it is enough to `count` it.
+  /// True if a transition is told to anybody or may be the last; otherwise it is enough to `count` it.
   bool tells(double t) const { return tells_events() || wants_transition(t); }
   void count(double t, long slides);
   void say(const std::string& message);
@@ -93,7 +93,7 @@ class Recorder {
 
   // ---- pieces -------------------------------------------------------------------------------------------------------
 
-  /// Whether pieces are of any use.
+  /// True if pieces are of any use.
   bool wants_pieces() const { return options_->keep_pieces || options_->on_piece; }
   void keep(Piece& piece, const Moment& now, std::vector<std::pair<int, double>> held = {});
   /// Sliding went on for so long.
@@ -116,7 +116,7 @@ class Recorder {
   /// them ends the run, the piece is cut there and `now` moved. `happens`: at the end of the piece something does, and
   /// points of `every` sections at that time wait for it.
   void pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution, bool happens = false);
-  /// Whether an `every` section has a point within this time.
+  /// True if an `every` section has a point within this time.
   bool is_due(const Moment& now, double length) const {
     for (const Every& e : every_) {
       if (!(direction_ * now.clock.until(e.due) > length)) return true;
@@ -126,7 +126,7 @@ class Recorder {
   /// Crossings at the end of a piece at which something happens wait for it: it may turn them back.
   void wait_for_event(std::vector<Crossing>& crossings, double tau, double resolution);
   bool has_waiting() const { return !waiting_.empty(); }
-  /// Those that have waited, for the last time.
+  /// Takes the crossings that have waited.
   std::vector<Crossing> take_waiting() { return std::exchange(waiting_, {}); }
   /// The function of an `on` section touches zero here and turns back: nothing is met.
   void touch(int section, const Moment& now);

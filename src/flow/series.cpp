@@ -14,7 +14,7 @@
 namespace saltus {
 namespace {
 
-/// Whoever keeps what he knows of a series does not take another one for it that stands in its place.
+/// A number that identifies a binding: series kept for one are not mistaken for those of another in its place.
 long next_binding() {
   static std::atomic<long> last = 0;
   return ++last;
@@ -139,7 +139,7 @@ double Series::raised_value(int u) {
   return manifold().output(at(function.value))[0];
 }
 
-/// Whether a plan is that of the mode, or of one that it shares its plan with.
+/// True if a plan is that of the mode, or of one that it shares its plan with.
 bool Series::serves(const Plan& plan, const Mode& mode) const {
   if (!shares_sides_) return plan.mode == mode;
   const auto is_side = [](char c) { return c == '+' || c == '-'; };
@@ -280,7 +280,7 @@ void Series::consider_native() {
   if (now == some && !shares_sides_) compile(true);
 }
 
-/// What the schedule takes for constant has no series but those that the last mode with these formulas left.
+/// Quantities that the schedule takes for constant have only the series that the last mode with these formulas left.
 void Series::enter_schedule(const Plan* last) {
   if (!last || !last->scheduled) return work_->flow.enter(plan_->schedule);
   for (const auto& [before, slots] : plan_->left_by) {
@@ -351,7 +351,7 @@ void Series::load(std::span<const double> x, double t, std::span<const double> c
   for (size_t i = 0; i < x.size(); ++i) work_->states[i][0] = x[i];
 }
 
-/// Whether the flow jet holds the series of this point.
+/// True if the flow jet holds the series of this point.
 bool Series::stands_at(std::span<const double> x, double t, std::span<const double> counters) const {
   const auto same = [](double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); };
   if (work_->flow.time() != t) return false;
@@ -464,7 +464,7 @@ SeriesStatus Series::solve_start() {
   return residual_is_rounding() ? SeriesStatus::ok : SeriesStatus::unsolved;
 }
 
-/// Whether what is left of the residual is small against what the unknowns can change; otherwise there is no solution.
+/// True if what is left of the residual is small against what the unknowns can change; otherwise there is no solution.
 bool Series::residual_is_rounding() const {
   for (const Single& single : plan_->singles) {
     const double left = std::abs(residual_[single.member]);
@@ -670,7 +670,7 @@ bool Series::is_ready() const {
   return plan_->scheduled && !shares_sides_ && (plan_->active.empty() || solved);
 }
 
-/// What `expand` comes to in a plan that is ready.
+/// `expand` in a plan that is ready.
 SeriesStatus Series::expand_ready(std::span<const double> x, double t, std::span<const double> counters, int order) {
   note_use(order);
   t_ = t;

@@ -48,7 +48,7 @@ class Series {
   const ModeTape& tape() const { return *tape_; }
 
   void set_mode(const Mode& mode);
-  /// The same mode but for the letter of one switch.
+  /// Sets the mode that differs in the state of one switch.
   void set_mode(const Mode& mode, int u, char letter);
   /// Other parameters; everything learnt from a past run is forgotten.
   void bind(std::span<const double> parameters);
@@ -64,7 +64,7 @@ class Series {
   void note_step() { ++plan_->run_steps; }
   /// How many expansions machine code did so far.
   long native_expansions() const { return native_expansions_; }
-  /// As new, with the same parameters.
+  /// Restores the initial condition with the same parameters.
   void reset();
   /// About how many numbers it holds, for all modes met so far.
   size_t size() const;
@@ -93,20 +93,20 @@ class Series {
   const double* unknown(int u) const { return work_->unknowns[static_cast<size_t>(u)]; }
   /// Unknowns that stand at a bound because others suffice to keep the mode (redundant forces): they are not watched.
   bool held(int u) const { return held_[static_cast<size_t>(u)]; }
-  /// Whether no unknown of the current mode enters the equation that would keep the surface of switch u.
+  /// True if no unknown of the current mode enters the equation that would keep the surface of switch u.
   bool idle(int u) const;
   /// How much the unknowns of the mode change the residual of each of them within their bounds, after expand or
   /// evaluate; 0 for the others.
   std::vector<double> reaches() const;
-  /// Whether forces are redundant in the current mode at the last point.
+  /// True if forces are redundant in the current mode at the last point.
   bool redundant() const { return any_held_; }
-  /// The same, as far as the slope at the last point tells, also where no distribution was found.
+  /// True if forces are redundant as far as the slope at the last point shows, also where no distribution was found.
   bool redundant_mode() const;
-  /// As expand, and where forces are redundant a distribution of them that stays inside its bounds just after the point
-  /// is found: a vertex of {u in bounds : A u = b(t)}, by pivots. `unsolved` if there is none.
+  /// Expands, and where forces are redundant finds a distribution of them that stays inside its bounds just after the
+  /// point: a vertex of {u in bounds : A u = b(t)}, by pivots. `unsolved` if there is none.
   SeriesStatus distribute(std::span<const double> x, double t, std::span<const double> counters, int order,
                           double time_scale, double direction);
-  /// Whether an unknown of the current mode stays inside its bounds just after the point of the last expand.
+  /// True if an unknown of the current mode stays inside its bounds just after the point of the last expand.
   bool stays_inside(int u, int order, double time_scale, double direction) const {
     return violated_bound(u, time_scale, direction, order) == 0;
   }
@@ -126,7 +126,7 @@ class Series {
   /// d h' / d sigma of a switch alone, where that is a number in the formulas of the current mode and sigma moves h'.
   std::optional<double> side_slope(int u);
 
-  /// Whether the flow is linear, driven by polynomials, sines and cosines of time.
+  /// True if the flow is linear, driven by polynomials, sines and cosines of time.
   bool linear() const { return plan_->linear; }
   /// The highest frequency of those, after an expand.
   double turning() const;
@@ -155,21 +155,21 @@ class Series {
     mode_ = mode;
     if (!stays) enter(third->order);
   }
-  /// Whether nothing but its letters and what it slides on has to be known to go on in the current mode.
+  /// True if nothing but its letters and what it slides on has to be known to go on in the current mode.
   bool simple() const { return plain() && plan_->keeps_all && tape_->slope_affine && plan_->blocks.empty(); }
   /// A number of the current mode, of its own as long as this exists, and of the parameters that are bound.
   size_t mode_number() const { return plan_->number; }
   long binding() const { return binding_; }
-  /// Whether the series of the current mode are those of a plain jet: nothing is solved for, or all of it by formulas.
+  /// True if the series of the current mode are those of a plain jet: nothing is solved for, or all of it by formulas.
   bool plain() const {
     return plan_->scheduled && !shares_sides_ && plan_->followers.empty() &&
            (plan_->active.empty() || plan_->has_formula);
   }
-  /// Whether the last expand was one of a plain jet, as far as its order.
+  /// True if the last expand was one of a plain jet, as far as its order.
   bool expanded_plainly(int order) const { return work_->reached >= order; }
 
   const std::vector<int>& active() const { return plan_->active; }
-  /// Whether the sigma of every switch that is slid on enters an equation that is kept.
+  /// True if the sigma of every switch that is slid on enters an equation that is kept.
   bool keeps_all() const { return plan_->keeps_all; }
   /// Whether vector switches leave rest in the current mode (letter '^'): their directions are the guess.
   bool departs() const { return !plan_->departs.empty(); }
@@ -181,12 +181,12 @@ class Series {
                     std::span<const double> unknowns, Vec& r, Mat& slope);
   /// Starting values for the unknowns of a mode that is not affine in them.
   void guess(std::span<const double> unknowns) { guess_.assign(unknowns.begin(), unknowns.end()); }
-  /// As they are now: from where they go on, which a mode with several solutions is followed by.
+  /// Takes the present unknowns as the guess from which a mode with several solutions is continued.
   void guess_present() {
     if (!keeps_guess() || guess_.size() != static_cast<size_t>(program_.unknowns())) return;
     for (const int u : plan_->active) guess_[static_cast<size_t>(u)] = unknown(u)[0];
   }
-  /// Those of the current mode; none where it is affine.
+  /// The guesses of the current mode; none where it is affine.
   void read_guess(std::vector<double>& out) const {
     out.clear();
     if (keeps_guess()) out = guess_;
@@ -214,10 +214,10 @@ class Series {
     double slope = 0, inverse = 0;
   };
   const std::vector<Block>& blocks() const { return plan_->blocks; }
-  /// Of the slope of a block, or of its basis; also of a large one, which nobody else needs.
+  /// The inverse of the slope of a block, or of its basis; also of a large one, which nobody else needs.
   static Mat inverse(const Block& block);
   const std::vector<Single>& singles() const { return plan_->singles; }
-  /// Whether the slope varies along a trajectory; then its determinant is worth watching.
+  /// True if the slope varies along a trajectory; then its determinant is worth watching.
   bool slope_varies() const { return !plan_->slope_rests && !plan_->active.empty(); }
   /// Series of the slope after an expand: fills what `slope_series` reads.
   void expand_slope(int order);
@@ -225,7 +225,7 @@ class Series {
 
   /// Moves x onto what the mode slides on; returns the largest |h| found before. `depth`: how many of h, h', ... count.
   double project(std::span<double> x, double t, std::span<const double> counters, size_t depth = 9);
-  /// The same for what may be far off, or at small angles to each other: by least squares.
+  /// Projects a state that may be far off, or onto surfaces at small angles to each other: by least squares.
   void project_together(std::span<double> x, double t, std::span<const double> counters);
   /// Puts x onto the joints and closed contacts of the mode, positions before speeds, by Newton's method; the largest
   /// |g| or |g'| before. With `contacts` false joints alone.
@@ -234,7 +234,7 @@ class Series {
   /// Values of definitions, jump right sides, restitutions and impact directions at (x, t), after expand or evaluate
   /// there.
   const Jet<double>& actions();
-  /// The same with other values of some switches: (switch, sigma).
+  /// Actions with other values of some switches: (switch, sigma).
   const Jet<double>& actions(std::span<const std::pair<int, double>> sigma);
   /// (x, t) for `manifold` and `actions` alone: nothing else has a value there.
   void stand_at(std::span<const double> x, double t, std::span<const double> counters);
@@ -244,7 +244,7 @@ class Series {
   /// Gradients of the functions an unknown keeps at zero (rows: h, h', ...), after evaluate at (x, t).
   const Jet<double>& manifold();
 
-  /// Whether an active constraint is kept by the rate of its gap because no multiplier in the gap is active.
+  /// True if an active constraint is kept by the rate of its gap because no multiplier in the gap is active.
   bool raised(int u) const;
   /// The gap without multipliers that a raised constraint keeps at zero.
   double raised_value(int u);
@@ -282,7 +282,7 @@ class Series {
   };
 
  public:
-  /// What depends on the mode only; others know no more of it than which it is.
+  /// Data that depends on the mode only; elsewhere a mode is known by its identity alone.
   struct Plan {
     Mode mode;
     const ModeTape* tape = nullptr;

@@ -1,4 +1,4 @@
-// What the series of a mode need, found once: unknowns and the residuals they are solved from, what depends on them,
+// The plan of the series of a mode, made once: unknowns and the residuals they are solved from, what depends on them,
 // which operations matter.
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ void spread(const std::vector<Operation>& operations, std::vector<bool>& marked)
   }
 }
 
-/// Whether the result may be affine in an unknown that one of the arguments is affine in.
+/// True if the result may be affine in an unknown that one of the arguments is affine in.
 bool may_be_affine(const Operation& o) {
   return o.instr <= Instr::mul || o.instr == Instr::div || o.instr == Instr::div_c;
 }
@@ -217,7 +217,7 @@ std::vector<int> Series::held_states(const Plan& plan) const {
   return out;
 }
 
-/// Whether the slopes of the unknowns read nothing that moves in the mode: on each of its steps they are numbers. The
+/// True if the slopes of the unknowns read nothing that moves in the mode: on each of its steps they are numbers. The
 /// friction of a block that sticks may depend on its velocity.
 bool Series::slope_rests(const Plan& plan) const {
   const Tape& tape = plan.tape->slope;
@@ -240,7 +240,7 @@ bool Series::slope_rests(const Plan& plan) const {
          });
 }
 
-/// What a mode that comes back needs of the tape: rates, what is watched, and the residuals it solves.
+/// The schedule of the tape for a mode that comes back: rates, watched functions, and the residuals it solves.
 void Series::make_schedule(Plan& plan) {
   const Model& model = program_.model();
   std::vector<size_t> outputs = plan.outputs;

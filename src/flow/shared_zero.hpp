@@ -13,7 +13,7 @@ struct SharedZero {
   int unknown = -1;  ///< the switch, or number of switches + constraint, or number of unknowns + jump; -1: none
   int side = 1;      ///< the sign of what shares the zero where the surface, gap or condition is positive
 
-  /// Whether it stays zero in this mode: the surface slides, the gap is closed.
+  /// True if it stays zero in this mode: the surface slides, the gap is closed.
   bool rests(const Mode& mode) const;
   /// How many coefficients of it are known to be zero here while it does not rest.
   int known(const Moment& now) const;
@@ -24,9 +24,9 @@ struct SharedZero {
   char letter(const Mode& mode) const;
 };
 
-/// What each `on` of a jump shares its zero with: a surface, else a gap.
+/// The zero that each `on` of a jump shares: of a surface, else of a gap.
 std::vector<SharedZero> zeros_of_jumps(const Form& form);
-/// What each function of an `on` section shares its zero with: a surface, else a gap, else the condition of a jump.
+/// The zero that each function of an `on` section shares: of a surface, else of a gap, else of the condition of a jump.
 std::vector<SharedZero> zeros_of_sections(const Model& model);
 
 }  // namespace saltus

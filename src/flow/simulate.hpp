@@ -90,9 +90,9 @@ class Simulator {
   ~Simulator();
   Simulator(Simulator&&) noexcept;
 
-  /// The same as `simulate`, bit by bit, whatever was run before.
+  /// The trajectory of `simulate`, bitwise equal, whatever was run before.
   Trajectory run(const RunOptions& options);
-  /// The same; whatever `result` held is forgotten, its memory used.
+  /// Runs into `result`, whose contents are overwritten and whose memory is reused.
   void run(const RunOptions& options, Trajectory& result);
   /// Leaves what it has set up to the program, for the next one: this one runs no more.
   void give_back();

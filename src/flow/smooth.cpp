@@ -48,11 +48,12 @@ double Smooth::natural(std::span<const WatchedSeries> watched) {
     }
   }
   note_scale(length);
+  natural_ = length;
   return length;
 }
 
-/// What a step of the usual order would be: time scales must not depend on how short events cut the steps. States that
-/// are polynomials (a ball in flight) have no scale of their own; what they meet has.
+/// Notes the length of a step of the usual order: time scales must not depend on how short events cut the steps. States
+/// that are polynomials (a ball in flight) have no scale of their own; the surfaces they meet have.
 void Smooth::note_scale(double length) {
   const double own = std::isfinite(control_.state_step()) ? control_.state_step() : length;
   if (std::isfinite(own) && own > 0) scale_ = std::min(own * orders_->step_ratio[at(order_)], horizon_);
@@ -118,7 +119,7 @@ int Smooth::analytic_order() const {
   return k;
 }
 
-/// Whether steps along the series that are there move surfaces that were near by more than rounding: those near a root
+/// True if steps along the series that are there move surfaces that were near by more than rounding: those near a root
 /// are as long as a share of the way from it.
 bool Smooth::surfaces_are_clear(const Moment& now) {
   for (size_t i = 0; i < now.mode.switches.size(); ++i) {
@@ -129,6 +130,10 @@ bool Smooth::surfaces_are_clear(const Moment& now) {
     if (h[1] != 0 && std::abs(h[0]) <= clear_bounds * series_.noise(series_.program().surface(number))) return false;
   }
   return true;
+}
+
+double Smooth::least_step(double t) const {
+  return tangent_bits * eps * std::max(std::abs(t), 1e-3 * horizon_ * tolerance_);
 }
 
 double Smooth::tangent_length(const Moment& now, double longest, double direction) {
@@ -157,8 +162,7 @@ double Smooth::tangent_length(const Moment& now, double longest, double directio
     const double unseen = eps * std::abs(now.t() * rate[i]);  // what the last digit of time makes of it
     return change * length <= tolerance_ * (whole > 0 ? whole : 1) + unseen;
   };
-  const double shortest =
-      std::min(longest, tangent_bits * eps * std::max(std::abs(now.t()), 1e-3 * horizon_ * tolerance_));
+  const double shortest = std::min(longest, least_step(now.t()));
   double length = std::min(longest, horizon_);
   while (length > shortest && !changes(length, [&](size_t i, double change) {
            return change <= tangent_share * std::abs(rate[i]) || (rate[i] == 0 && negligible(i, change, length));
@@ -234,6 +238,7 @@ void Smooth::cut_rough(const Moment& now, double tau) {
 }
 
 bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched) {
+  broken_promise_ = false;
   // The series of a departure diverges: no sum of last terms tells where it is good.
   if (!series_.departs() && is_quiet(tau)) return control_.last_term_small(series_, tau, order_);
   const Tape& tape = series_.tape().flow;
@@ -335,13 +340,14 @@ bool Smooth::solves_at_peaks(const Moment& now) {
   return true;
 }
 
-/// Whether what is watched is what its series have promised. A series does not see where a root inside it turns
+/// True if what is watched is what its series have promised. A series does not see where a root inside it turns
 /// (hypot(x, y) on the way through the origin); what lies behind would be missed.
 bool Smooth::kept(double Promise::*point) {
-  return std::none_of(promises_.begin(), promises_.end(), [&](const Promise& p) {
+  broken_promise_ = std::any_of(promises_.begin(), promises_.end(), [&](const Promise& p) {
     const double off = std::abs(*p.value - p.*point);
-    return off > broken_promise * p.size && off > 16 * series_.noise(at(p.output));
+    return !(off <= broken_promise * p.size) && !(off <= 16 * series_.noise(at(p.output)));
   });
+  return !broken_promise_;
 }
 
 void Smooth::Point::move(double to, size_t states) {
@@ -419,7 +425,7 @@ void Smooth::accept(double length, double natural, std::span<const WatchedSeries
   }
 }
 
-/// Of a step that nothing but its series, or its defect, has ended.
+/// Notes the length of a step that only its series, or its defect, has ended.
 void Smooth::note_length(double length) {
   const bool idle = control_.idle(
       series_, [this](size_t i) { return along(i).data(); }, length);

@@ -44,7 +44,7 @@ class Smooth {
   void give_up();
   /// The time in which the flow changes, after `natural`; 0 if that is not to be seen.
   double time_scale() const { return scale_; }
-  /// The same at a moment from which no step has been made yet.
+  /// The time scale at a moment from which no step has been made yet.
   /// States that are polynomials have the scale of their terms, which shrinks with the flights of a ball that comes to
   /// rest: `of_polynomials` instead, where that is not meant.
   double estimate_scale(const Moment& now, std::optional<double> of_polynomials = {});
@@ -56,13 +56,21 @@ class Smooth {
   /// small share of itself, or changes its state by less than the tolerance over what time can see. 0: not at all.
   double tangent_length(const Moment& now, double longest, double direction);
 
+  /// Whether the states alone would carry a step of this length, and what is watched has made the last one shorter: by
+  /// its last terms, or by values that its series do not foretell (a pole, a cut, the end of its domain).
+  bool carries_states(double length) const {
+    return control_.state_step() >= length && (natural_ < length || broken_promise_);
+  }
+  /// The least time after which a singularity has been left.
+  double least_step(double t) const;
+
   void cut(const Moment& now, double tau);
-  /// The same without its coefficients, as long as the series are those of `now`; `copy_piece` gives them.
+  /// Marks a piece without its coefficients, as long as the series are those of `now`; `copy_piece` gives them.
   void mark(const Moment& now, double tau);
   void copy_piece();
   /// `watched` are the series of `now`; afterwards those of another point.
   bool trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched);
-  /// Whether the last terms of the series of a linear flow are all that is left undone on such a step.
+  /// True if the last terms of the series of a linear flow are all that is left undone on such a step.
   bool is_quiet(double tau) const {
     return series_.linear() && series_.turning() * std::abs(tau) <= orders_->quiet_turns[static_cast<size_t>(order_)];
   }
@@ -76,7 +84,7 @@ class Smooth {
   /// The step has been made; `length` of `natural`. Lower orders where events cut the only step between them short,
   /// higher ones elsewhere: what lies between two events should be one step.
   void accept(double length, double natural, std::span<const WatchedSeries> watched);
-  /// The same where no event, but the defect has cut the step: steps that are short for stability may be so by either.
+  /// Notes a step that the defect has cut and no event: steps that are short for stability may be so by either.
   void note_cut(double length);
   /// The largest |x_i| of the run so far.
   double largest(size_t i) const { return control_.largest(i); }
@@ -85,7 +93,7 @@ class Smooth {
 
   // ---- stiff --------------------------------------------------------------------------------------------------------
 
-  /// Whether the next step is to be implicit: always, or because the last steps were short for stability alone.
+  /// True if the next step is to be implicit: always, or because the last steps were short for stability alone.
   bool stiff() const { return stiff_.has_value() && turning_.implicit(); }
   /// After an event.
   void restart();
@@ -93,10 +101,10 @@ class Smooth {
   void leave_stiff();
   /// The next steps are implicit, where they may be without being told. Whether they are.
   bool turn_now();
-  /// Whether steps turn implicit by themselves.
+  /// True if steps turn implicit by themselves.
   bool may_turn_stiff() const { return turning_.may(); }
   StiffStatus stiff_step(const Moment& now, double longest);
-  /// What is watched along the piece as polynomials: `sample(i)` after it.
+  /// Samples functions along the piece as polynomials: `sample(i)` after it.
   StiffStatus sample(const Moment& now, std::span<const SampledFunction> functions);
   /// The zero near `root` of one of them less `offset`, by its true values.
   double polish(const Moment& now, const SampledFunction& function, double offset, double root) {
@@ -107,7 +115,7 @@ class Smooth {
   }
 
  private:
-  /// What a watched series says of two points of a step, and the size of its terms there.
+  /// Values that a watched series predicts at two points of a step, and the size of its terms there.
   struct Promise {
     const double* value = nullptr;  // where the value itself is found
     int output = 0;                 // of the tape
@@ -146,6 +154,8 @@ class Smooth {
   std::vector<Promise> promises_;
   std::vector<double> peaks_;  // on the step, and beside each of them
   double scale_ = 0;
+  double natural_ = 0;           // length of the last step that its series carry
+  bool broken_promise_ = false;  // the last step was refused because of what is watched
   struct {
     double last, scale;
   } given_up_{};  // as they were before `begin_leg`

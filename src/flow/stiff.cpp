@@ -74,12 +74,12 @@ std::vector<double> chebyshev_points(int degree) {
 
 }  // namespace
 
-/// What a step works with.
+/// Work space of a step.
 struct StiffFlow::Solver {
   Solver(size_t n, double tolerance_, double direction_, int stages)
       : step(stages, n), tolerance(tolerance_), direction(direction_), largest(n, 0.0), unit(n) {}
 
-  /// Of state i of the states at `x`.
+  /// The scale of state i of the states at `x`.
   double scale(size_t i, const double* x) const {
     const auto value = [x](int j) { return x[j]; };
     const auto so_far = [this](int j) { return largest[at(j)]; };
@@ -88,7 +88,7 @@ struct StiffFlow::Solver {
     return size > 0 ? size : 1;
   }
   double time(double s) const { return origin + direction * s; }
-  /// Whether the rates exist there.
+  /// True if the rates exist there.
   bool evaluate(double s, const double* x) {
     const SeriesStatus status = series->evaluate({x, largest.size()}, time(s), counters);
     if (status != SeriesStatus::ok) failure = status;
@@ -115,7 +115,7 @@ struct StiffFlow::Solver {
   double next = 0;              // length of the next step
   bool stale = true;            // the Jacobian is that of another place, and too far from it
   RateJacobian rate_jacobian;
-  // Of the step at work:
+  // The step at work:
   Series* series = nullptr;
   std::vector<double> counters;
   double origin = 0;
@@ -161,7 +161,7 @@ StiffStatus StiffFlow::step(Series& series, std::span<const double> x, double t,
   return StiffStatus::ok;
 }
 
-/// Whether x is where the last piece ended, up to projection.
+/// True if x is where the last piece ended, up to projection.
 bool StiffFlow::continues(std::span<const double> x) const {
   constexpr double slack = 100;
   const size_t width = solver_->step.degree() + 1;

@@ -86,7 +86,7 @@ class StiffFlow {
   int order_;
   std::unique_ptr<Solver> solver_;
   bool fresh_ = true;
-  // Of the last internal step, in s = direction*(t - its start).
+  // The last internal step, in s = direction*(t - its start):
   double length_ = 0;
   double piece_from_ = 0, here_ = 0;  // start of the last piece, end of what was handed out
   std::vector<double> points_;        // of sample, on [0, 1]

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "base/simd.hpp"
 #include "code/jet.hpp"
 
 namespace saltus {
@@ -122,23 +123,22 @@ template <bool varying>
   }
 }
 
-// The same for the registers of every machine, and for wide ones. The sums are formed in one order: the bits are equal.
+// Instances for the registers of every machine, and for wide ones. The sums are formed in one order: the bits are
+// equal.
 void expand_plain(const TangentSystem& system, const Group& x, int order, bool varying) {
   varying ? expand_group<true>(system, x, order) : expand_group<false>(system, x, order);
 }
-[[gnu::target("avx2")]] void expand_wide(const TangentSystem& system, const Group& x, int order, bool varying) {
+SALTUS_AVX2 void expand_wide(const TangentSystem& system, const Group& x, int order, bool varying) {
   varying ? expand_group<true>(system, x, order) : expand_group<false>(system, x, order);
 }
 bool converged_plain(const Group& x, size_t states, int order, double tau, double tolerance) {
   return group_has_converged(x, states, order, tau, tolerance);
 }
-[[gnu::target("avx2")]] bool converged_wide(const Group& x, size_t states, int order, double tau, double tolerance) {
+SALTUS_AVX2 bool converged_wide(const Group& x, size_t states, int order, double tau, double tolerance) {
   return group_has_converged(x, states, order, tau, tolerance);
 }
 void move_plain(const Group& x, size_t states, int order, double tau) { move_group(x, states, order, tau); }
-[[gnu::target("avx2")]] void move_wide(const Group& x, size_t states, int order, double tau) {
-  move_group(x, states, order, tau);
-}
+SALTUS_AVX2 void move_wide(const Group& x, size_t states, int order, double tau) { move_group(x, states, order, tau); }
 
 }  // namespace
 

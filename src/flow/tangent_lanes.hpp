@@ -74,7 +74,7 @@ struct TangentSystem {
 /// Coefficients 1..order of X and 0..order-1 (at least 0) of U from coefficient 0 of X, and f and g if they are given.
 /// All machines give the same bits.
 void expand(const TangentSystem& system, TangentRows& tangents, int order);
-/// Whether the last two terms of every row of X are at most `tolerance` times the largest of its first three, at tau.
+/// True if the last two terms of every row of X are at most `tolerance` times the largest of its first three, at tau.
 bool has_converged(TangentRows& tangents, size_t states, int order, double tau, double tolerance);
 /// X at tau becomes coefficient 0.
 void move_to(TangentRows& tangents, size_t states, int order, double tau);

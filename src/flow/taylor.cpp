@@ -84,7 +84,7 @@ void StepControl::begin_run(double tolerance, double horizon) {
 
 namespace {
 
-/// Of a positive number, to a tenth.
+/// log2 of a positive number, to a tenth.
 double rough_log2(double v) { return static_cast<double>(std::bit_cast<int64_t>(v)) * 0x1p-52 - 1023; }
 
 /// To a thousandth, and the same everywhere: roots of some order want no more of a logarithm that is right to a tenth.

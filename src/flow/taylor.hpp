@@ -19,11 +19,11 @@ namespace saltus {
 
 /// The order that makes steps cheapest where all cost is products of series: about -ln(tolerance)/2 + 1.
 int taylor_order(double tolerance);
-/// The same for a given tape, with what a step costs besides: never lower. A step of order N is as long as
+/// The cheapest order for a given tape, with the fixed costs of a step: never lower. A step of order N is as long as
 /// tolerance^(1/N), and costs a + b N + c N^2.
 int cheapest_order(double tolerance, const Tape& tape);
 
-/// What depends on the order of a step, by order.
+/// Constants of a step that depend on its order, by order.
 struct OrderTable {
   std::vector<double> step_ratio;  ///< a step of the usual order against one of this order
   /// How far sines and cosines may turn on a step of a linear flow so that its last term is all it leaves undone: what
@@ -52,12 +52,12 @@ class StepControl {
 
   /// Length of the step from the current series, infinite if the series ends before order-1.
   double step(const Series& series, int order, std::span<const WatchedSeries> watched);
-  /// The same by the states alone: the time in which the flow changes, whatever is watched.
+  /// The step by the states alone: the time in which the flow changes, whatever is watched.
   double state_step() const { return state_step_; }
   /// The order, `least` or above, that would have been enough for a step of this length, after `step` with the same
   /// series.
   int enough(const Series& series, int order, std::span<const WatchedSeries> watched, double length, int least) const;
-  /// Whether the states hardly bend on a step of this length: stability, not accuracy, makes it short.
+  /// True if the states hardly bend on a step of this length: stability, not accuracy, makes it short.
   /// `along(i)`: the series of state i.
   template <class Along>
   bool idle(const Series& series, const Along& along, double length) const {
@@ -70,14 +70,15 @@ class StepControl {
   }
   /// The largest |x_i| seen so far.
   double largest(size_t i) const { return largest_[i]; }
-  /// Whether polynomials with these slopes at tau solve the equations there; `series` holds the rates,
+  /// True if polynomials with these slopes at tau solve the equations there; `series` holds the rates,
   /// and `start` the states where the step begins.
   bool defect_small(std::span<const double> start, std::span<const double> slopes, Series& series, double tau,
                     int order) const;
-  /// The same for a linear flow (Series::linear), where the last terms of the rates are all that is left.
+  /// True if the last term of a linear flow (Series::linear) is small: the last terms of its rates are its whole
+  /// defect.
   bool last_term_small(const Series& series, double tau, int order) const;
   void see(std::span<const double> x);
-  /// What the next `step` takes from those before: to be put back where one is not made after all.
+  /// The memory that the next `step` takes from those before: to be put back where a step is not made after all.
   double last() const { return last_; }
   void set_last(double last) { last_ = last; }
 

@@ -50,7 +50,7 @@ inline constexpr double blind_rise = 20, blind_distance = 10;
 inline constexpr double near_reach = 10;
 /// Adaptive time steps are not shortened below this part of the run for functions of time that seem to swing inside.
 inline constexpr double shortest_told_share = 1e-7;
-/// Of a piece on which slopes are infinite where it begins: so much of it is left out of the tangents.
+/// Share of a piece left out of the tangents where slopes are infinite at its beginning.
 inline constexpr double infinite_slope_share = 1e-12;
 /// Points of a step that tell how far an argument goes, within a factor of two.
 inline constexpr int range_looks = 8;
@@ -59,6 +59,8 @@ inline constexpr size_t most_peaks = 8;
 inline constexpr double beside_peak = 1.0 / 64;
 /// A tangent ends after this share of the way to a peak.
 inline constexpr double short_of_peak = 0.9;
+/// Steps in a row over a singularity of what is watched; one is enough for a pole.
+inline constexpr int most_singular_watches = 100, few_singular_watches = 2;
 /// A step along the tangent is long enough for time to see the series that follows.
 inline constexpr double tangent_bits = 512;
 /// A state that has been no more than that makes of it begins, if it is no more than this share of the others then.
@@ -73,13 +75,13 @@ inline constexpr double clear_arrival = 1e-2;
 /// A surface whose rate is less than this share of the states' is met without speed, if it is met together with
 /// another.
 inline constexpr double without_speed = 1e-9;
-/// What arrives within so many steps of the present length is looked at for its last digit, where these are shorter
+/// A zero within so many steps of the present length is located to its last digit, where these are shorter
 /// than this share of the longest of the run: steps shrink with the distance from where a root ends.
 inline constexpr double few_steps = 4, shrunk_share = 1e-2;
 /// The highest p of h' = -h^p that is told from 1, with which h never ends, and the lowest that is told from 0, with
 /// which it passes.
 inline constexpr double steepest_power = 0.9, flattest_power = 0.1;
-/// What moves by this many times its rounding over a step moves.
+/// A quantity that changes by this many times its rounding over a step moves.
 inline constexpr double clear_motion = 1e4;
 /// A step is blind where the defect allows less than this share of the length its series promises.
 inline constexpr double blind_share = 1e-3;
@@ -98,12 +100,12 @@ inline constexpr int most_implicit_states = 64;
 inline constexpr int most_blind_steps = 1000;
 /// After so many it is looked whether something comes to rest at the edge of a root.
 inline constexpr int few_blind_steps = 16;
-/// The same after so many steps that are shorter than this share of the run, or of its longest step.
+/// A stall is also reported after so many steps that are shorter than this share of the run, or of its longest step.
 inline constexpr double short_of_run = 1e-8, short_of_longest = 1e-6;
 /// A state has all but vanished at this share of its largest size, and is soon at rest if at its rate it takes less
 /// than this share of the time scale of the start.
 inline constexpr double vanished_share = 1e-12, soon_at_rest = 1e-5;
-/// What comes into balance within this share of the run is there at once.
+/// Forces that come into balance within this share of the run are in balance at once.
 inline constexpr double balanced_at_once = 1e-15;
 /// Steps over which the pace of a run is measured.
 inline constexpr long pace_steps = 32768;
@@ -130,12 +132,17 @@ inline constexpr double sigma_rate_noise = 1e-13;
 inline constexpr double singular_rcond = 1e-12;
 /// A column is independent of others if what is left of it is larger than this.
 inline constexpr double independent_column = 1e-11;
-/// What may be left of an equation of sliding, in units of what the unknowns can change: otherwise it has no solution.
+/// The allowed residual of an equation of sliding, in units of what the unknowns can change: otherwise it has no
+/// solution.
 inline constexpr double unsolved_residual = 1e-9;
 /// An eigenvalue of the scaled slope with a real part above this repels: rounding of a product of well-scaled matrices.
 inline constexpr double repelling_eigenvalue = 1e-9;
 /// Two solutions of the sliding equations closer than this are one.
 inline constexpr double same_solution = 1e-8;
+/// Error of an impulse along a path that bends, per step, relative to the speeds: far below what a run asks for.
+inline constexpr double impulse_path_error = 1e-12;
+/// Directions that differ by less than this share across a surface are continuous there: rounding of a point of it.
+inline constexpr double continuous_direction = 1e-9;
 
 /// Pivots of redundant forces at one instant before the mode is chosen anew.
 inline constexpr int most_distributions = 100;
@@ -144,9 +151,9 @@ inline constexpr int most_distributions = 100;
 
 /// A value within this many of its rounding bounds is zero.
 inline constexpr double zero_bounds = 4;
-/// The same for what rested on its surface until now: it has drifted by what many steps leave.
+/// The bound for a surface that slid until now: it has drifted by the rounding of many steps.
 inline constexpr double rested_bounds = 1e6;
-/// The same for a surface that depends on switches at an event: it is off by the error of the event's root.
+/// The bound for a surface that depends on switches at an event: it is off by the error of the event's root.
 inline constexpr double near_bounds = 1e3;
 /// A surface that has been left along a tangent by so many of its rounding bounds is moved by the next step.
 inline constexpr double clear_bounds = 4;
@@ -175,7 +182,8 @@ inline constexpr double steady_ratio = 0.02;
 inline constexpr double steady_growth = 1e-3;
 /// A sequence is completed when what is left of it is this share of its length or of the flow's time scale.
 inline constexpr double short_rest = 1e-7;
-/// What is left is looked at for rounding of what is touched below this share: heights of a last digit take some 1e-8.
+/// The remainder of a sequence is checked for rounding of its members below this share: heights of a last digit take
+/// some 1e-8.
 inline constexpr double blurred_rest = 1e-4;
 /// Share of the tolerance that the place of a limit may be off.
 inline constexpr double limit_error = 0.01;

@@ -86,7 +86,8 @@ struct JumpDone {
   std::vector<double> before, after;
   /// Where the jump is frozen: what the nonsmooth functions in each value that is set have chosen (code/sides).
   std::vector<std::vector<double>> sides{};
-  /// Of the functions of `on` sections just after it; 0: zero up to rounding, or none. Empty without such sections.
+  /// Signs of the functions of `on` sections just after it; 0: zero up to rounding, or none. Empty without such
+  /// sections.
   std::vector<int> section_signs{};
 };
 
@@ -101,7 +102,7 @@ struct Hit {
   std::vector<double> before, after;           ///< states
 };
 
-/// What happened at one instant: guards became zero, jumps changed the state, contacts their velocities, then a mode
+/// All changes at one instant: guards became zero, jumps changed the state, contacts their velocities, then a mode
 /// followed. Events are printed from it.
 struct Transition {
   double t = 0;
@@ -117,7 +118,7 @@ struct Transition {
   bool silent = false;          ///< nothing has changed that a user could see
   std::vector<double> guess{};  ///< as Arc::guess, of the mode after it
 
-  /// Nothing has happened yet; memory is kept.
+  /// Clears the transition; memory is kept.
   void reset() {
     guards.clear();
     impulse.clear();
@@ -151,7 +152,7 @@ struct End {
   Mode mode;
 };
 
-/// What is constant on a piece besides its polynomials: enough to evaluate sigma, lambda and named quantities on it.
+/// Constants of a piece besides its polynomials: enough to evaluate sigma, lambda and named quantities on it.
 struct Arc {
   Mode mode;                                   ///< all switches, hidden ones included
   std::vector<double> counters;                ///< whole numbers of mod and floor
@@ -198,7 +199,7 @@ class Trajectory {
   Arc last;  ///< what is constant at the end
   Cost cost;
 
-  /// As new; memory is kept.
+  /// Clears the trajectory; memory is kept.
   void clear();
   bool dense() const { return !pieces.empty(); }
   /// The piece that holds time t, found in O(log n); between two pieces the later one.

@@ -61,10 +61,10 @@ Variation::OtherTangents Variation::all_directions(const Mat& P) {
   return {*this, std::move(x), std::move(p)};
 }
 
-void Variation::begin(Mat x, Mat p) {
+void Variation::begin(Mat x, Mat p, bool rests) {
   x_ = std::move(x);
   p_ = p.size() > 0 ? std::move(p) : Mat(Mat::Zero(ix(model_.parameters.size()), x_.cols()));
-  first_ = true;
+  first_ = rests;
   rested_.clear();
   last_shift_.setZero(1, x_.cols());
 }
@@ -117,7 +117,7 @@ void Variation::load(Jet<double>& jet, double t, std::span<const double> counter
   jet.set_time(t, order);
 }
 
-/// What events look at with its derivatives, all orders.
+/// Functions that events evaluate, with their derivatives, all orders.
 const Jet<double>& Variation::load_events(double t, const Arc& arc, int order) {
   Jet<double>& jet = jet_of(plan_->tape->event.tape, order).jet;
   load(jet, t, arc.counters, order);

@@ -40,14 +40,15 @@ class Variation {
   /// `options` of the run to be followed: parameters, tolerance, direction.
   Variation(const Program& program, const RunOptions& options);
 
-  /// The tangents from here on: a column per direction, rows by state and by parameter.
-  void begin(Mat x, Mat p = {});
+  /// The tangents from here on: a column per direction, rows by state and by parameter. Unless told otherwise they are
+  /// brought onto what is slid on where the next piece begins.
+  void begin(Mat x, Mat p = {}, bool rests = true);
   const Mat& tangents() const { return x_; }
   void set_tangents(Mat x) {
     x_ = std::move(x);
     passages_.clear();
   }
-  /// What was met on the way so far counts no more: another run begins.
+  /// Forgets the events met so far: another run begins.
   void forget_events();
   /// The tangents moved by others along a stretch, with the same events to come.
   void carry(Mat x) { x_ = std::move(x); }
@@ -123,7 +124,7 @@ class Variation {
     Vec direction;     ///< D, along which rates change with h; h_x D = 1
     Mat off;           ///< h_x X + h_p P
   };
-  /// That of an event at a point, if it is one.
+  /// The root that an event at a point ends, if it ends one.
   std::optional<RootEnd> root_end(const Transition& event, const Arc& before, std::span<const double> x, double t);
   /// Onto a surface where a root has ended, on the side of the guard: beyond it the field has no values. While it rests
   /// there, h' = 0 as well.
@@ -140,7 +141,8 @@ class Variation {
   /// How far the `when` of a jump is from its contrary: positive where it holds; infinite where there is none. The
   /// state is the one that the jumps of the event before it leave.
   double condition(int jump, const Transition* event, const Arc& arc, std::span<const double> x, double t);
-  /// What must stay zero on what is slid on and closed, with its rates, and its slopes by state, then by parameter.
+  /// The functions of sliding surfaces and closed contacts, which must stay zero, with their rates and slopes by state,
+  /// then by parameter.
   void manifold(const Arc& arc, std::span<const double> x, double t, Vec& values, Mat& slopes, const Mat& P = {});
   /// Moves x onto what is slid on and closed, and the tangents with it.
   void land(const Arc& arc, std::span<double> x, double t);
@@ -282,6 +284,8 @@ class Variation {
   bool pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, const Mat& dt);
   void turn_through(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t, Mat& z,
                     const Mat& dt);
+  void turn_along(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t, Mat& z,
+                  const Mat& dt);
   Impact impact_between(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t);
   const Jet<double>& impact_point(std::unique_ptr<Jet<double>>& jet, const Hit& hit, const Tape& tape,
                                   std::span<const double> x, std::span<const double> sigma, double t) const;
@@ -300,7 +304,7 @@ class Variation {
   void keep_at_zero(const Vec& slope, double value, bool tangents, std::span<double> x);
   void rest(const Ground& g);
 
-  /// What was made for modes met before, by this one and by others before it.
+  /// Data of the modes met before, by this variation and by earlier ones.
   struct Memory {
     explicit Memory(const Program& program) : engine(program) {}
     /// Makes it fit a run.
@@ -312,7 +316,7 @@ class Variation {
     EngineMemory engine;
     std::vector<std::unique_ptr<Plan>> plans{};
     std::unordered_map<const Tape*, std::unique_ptr<TangentJet>> jets{};
-    /// Of the tapes of events, before and after an impact.
+    /// Jets of the tapes of events, before and after an impact.
     std::unordered_map<const Tape*, std::pair<std::unique_ptr<Jet<double>>, std::unique_ptr<Jet<double>>>>
         impact_jets{};
     std::vector<std::list<JumpFormulas>> jump_formulas{};  ///< by jump, a set for each choice of sides

@@ -9,7 +9,7 @@
 
 namespace saltus {
 
-/// What parameters add to rates and residuals, all orders.
+/// Adds the derivatives by parameters to rates and residuals, all orders.
 void Variation::add_parameters(int order) {
   const TangentSystem& system = plan_->system;
   const size_t n = system.states(), unknowns = system.unknowns(), d = ux(x_.cols());
@@ -209,7 +209,7 @@ int Variation::expand_along(const Piece& piece, const Arc& arc, double done) {
   return order;
 }
 
-/// Whether the polynomials of a piece are the series of its states, as far as those of the tangents go: a step without
+/// True if the polynomials of a piece are the series of its states, as far as those of the tangents go: a step without
 /// series is a straight line.
 bool Variation::is_series(const Piece& piece) const {
   const size_t n = at(program_.states()), count = piece.coefficients.size() / n;

@@ -84,7 +84,7 @@ void Variation::start_to_slide(const Transition& event, const Arc& after) {
   last_shift_.setZero(1, x_.cols());
 }
 
-/// Whether all that happens is that one surface is met and stayed on, whatever its letter.
+/// True if all that happens is that one surface is met and stayed on, whatever its letter.
 bool Variation::only_meets_rest(const Transition& event) const {
   if (event.guards.size() != 1 || event.guards[0].kind != GuardKind::surface) return false;
   const size_t u = at(event.guards[0].item);
@@ -123,7 +123,7 @@ std::optional<Variation::RootEnd> Variation::root_end(const Transition& event, c
   return out;
 }
 
-/// Whether all that changes at an event is one switch, which begins to slide.
+/// True if all that changes at an event is one switch, which begins to slide.
 bool Variation::only_starts_to_slide(const Transition& event) const {
   int changed = -1;
   for (size_t i = 0; i < event.before.switches.size(); ++i) {
@@ -135,7 +135,7 @@ bool Variation::only_starts_to_slide(const Transition& event) const {
          event.guards[0] == Guard{GuardKind::surface, changed, event.guards[0].side};
 }
 
-/// What was constant before an event: as on the last piece, if there was one.
+/// Constants before an event: those of the last piece, if there was one.
 Arc Variation::arc_before(const Transition& event) const {
   if (last_arc_.mode == event.before && last_arc_.counters == event.counters_before) return last_arc_;
   return {event.before, event.counters_before};

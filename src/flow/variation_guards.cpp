@@ -1,4 +1,4 @@
-// What events look at, and how it moves with the tangents.
+// Functions that events evaluate, and how they move with the tangents.
 #include <algorithm>
 #include <cmath>
 
@@ -212,7 +212,7 @@ Mat Variation::formula_shift(const Expr& e) const {
 Mat Variation::shift_of(const Guard& g, double t) {
   if (g.kind == GuardKind::slope) return Mat::Zero(1, x_.cols());
   if (g.kind == GuardKind::clock) return tick_shift(model_.form.jumps[at(g.item)], t);
-  // What another event carried over the condition of a jump happens with that event.
+  // A condition that another event has carried over zero triggers its jump with that event.
   if (g.kind == GuardKind::jump && g.side == 0 && t == last_time_) return last_shift_;
   // So does a surface that lay on one that was slid on, and is left with it without speed.
   const double rate = watched(g).series[1];
@@ -222,7 +222,7 @@ Mat Variation::shift_of(const Guard& g, double t) {
   return -guard_tangent(g) / rate;
 }
 
-/// Of a tick: t = phase + k every.
+/// The shift of a tick: t = phase + k every.
 Mat Variation::tick_shift(const LoweredJump& jump, double t) const {
   const double every = constant_value(*jump.every, options_.parameters);
   const double phase = jump.phase ? constant_value(*jump.phase, options_.parameters) : 0.0;

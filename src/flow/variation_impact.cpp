@@ -1,4 +1,7 @@
 // Tangents through an impact: Newton's and Coulomb's laws linearised.
+#include <algorithm>
+#include <cmath>
+
 #include "base/index.hpp"
 #include "flow/impact.hpp"
 #include "flow/thresholds.hpp"
@@ -28,6 +31,7 @@ bool Variation::pass_hit(const Hit& hit, std::span<double> x, double t, Mat& z, 
 /// Z through an impact between two states.
 void Variation::turn_through(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t,
                              Mat& z, const Mat& dt) {
+  if (ImpulsePath::needed(program_, hit.contacts)) return turn_along(hit, x_minus, x_plus, t, z, dt);
   const Impact impact = impact_between(hit, x_minus, x_plus, t);
   const Index struck = ix(impact.struck.size()), all = struck + ix(impact.stuck.size());
 
@@ -51,6 +55,63 @@ void Variation::turn_through(const Hit& hit, std::span<const double> x_minus, st
   } else {
     z = moved - by_unknown * Lu(J).solve_columns(r);
   }
+}
+
+/// The same along a path that bends: tangents obey dZ/ds = sum_j Lambda_j dD_j, and so do those by Lambda and sigma.
+void Variation::turn_along(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t,
+                           Mat& z, const Mat& dt) {
+  std::optional<BentHit> bent = repeat_bent(*memory_.series, hit, x_minus, t, direction_);
+  if (!bent || program_.any_joint()) {  // how the share of joints turns with the position is not known here
+    z.fill(std::nan(""));
+    return;
+  }
+  const Impact impact = impact_between(hit, x_minus, x_plus, t);
+  const Mat before = z;
+  ImpulsePath& path = bent->path;
+  const std::optional<ImpulsePath::End> end = path.follow(bent->impulse, bent->sigma);
+  Mat own(ix(path.moved().size()), z.cols()), others = z;
+  for (size_t a = 0; a < path.moved().size(); ++a) {
+    own.row(ix(a)) = z.row(path.moved()[a]);
+    others.row(path.moved()[a]).setZero();
+  }
+  const auto place = [&](int i) {
+    return std::lower_bound(path.moved().begin(), path.moved().end(), i) - path.moved().begin();
+  };
+  const auto forcing = [&](const Jet<double>& jet, const TangentTape& tape) {
+    Mat B = Mat::Zero(own.rows(), own.cols());
+    for (size_t k = 0; k < hit.contacts.size(); ++k) {
+      const auto& direction = model_.form.gaps[at(hit.contacts[k])].direction;
+      for (size_t q = 0; q < direction.size(); ++q) {
+        const int row = program_.event_direction(hit.contacts[k], static_cast<int>(q));
+        B.row(place(direction[q].state)) += bent->impulse[ix(k)] * row_tangent(row, jet, tape, others, &dt);
+      }
+    }
+    return B;
+  };
+  if (!end || !path.carry(own, forcing)) {
+    z.fill(std::nan(""));
+    return;
+  }
+  std::vector<Index> unknowns;
+  for (size_t k = 0; k < hit.contacts.size(); ++k) {
+    if (hit.impulse[k] != 0) unknowns.push_back(ix(k));
+  }
+  const Index struck = ix(unknowns.size()), all = struck + ix(bent->stuck.size());
+  for (const Index b : bent->stuck) unknowns.push_back(ix(hit.contacts.size()) + b);
+  Mat by_unknown = Mat::Zero(program_.states(), all), J(all, all), r(all, z.cols());
+  for (size_t a = 0; a < path.moved().size(); ++a) {
+    z.row(path.moved()[a]) = own.row(ix(a));
+    for (Index k = 0; k < all; ++k) by_unknown(path.moved()[a], k) = end->by_unknown(ix(a), unknowns[ux(k)]);
+  }
+  for (Index k = 0; k < all; ++k) {
+    const bool contact = k < struck;
+    const int item = contact ? hit.contacts[ux(unknowns[ux(k)])] : path.sets()[ux(bent->stuck[ux(k - struck)])];
+    const int row = contact ? path.tape().rungs[at(program_.switches() + item)][1] : program_.event_surface(item);
+    J.row(k) = row_slope(row, path.jet(), path.tape()) * by_unknown;
+    r.row(k) = row_tangent(row, path.jet(), path.tape(), z, &dt);
+    if (contact) r.row(k) += rebound(impact, item, before, dt);
+  }
+  if (all > 0) z -= by_unknown * Lu(J).solve_columns(r);
 }
 
 Variation::Impact Variation::impact_between(const Hit& hit, std::span<const double> x_minus,

@@ -38,14 +38,14 @@ Variation::Multipliers Variation::multipliers(const Arc& arc, std::span<const do
   return out;
 }
 
-/// Of the constraints, at a point.
+/// Multipliers of the constraints at a point.
 std::vector<double> Variation::lambdas(const Arc& arc, std::span<const double> x, double t) {
   std::vector<double> out;
   for (int j = 0; j < program_.constraints(); ++j) out.push_back(guard({GuardKind::lambda, j, 0}, arc, x, t).value);
   return out;
 }
 
-/// What a jump assigns, and its derivatives, made when it first happens so.
+/// The assignments of a jump and their derivatives, made when it first happens in this way.
 Variation::JumpFormulas& Variation::jump_formulas(const JumpDone& jump) {
   std::list<JumpFormulas>& known = lent_->jump_formulas[at(jump.jump)];
   for (JumpFormulas& formulas : known) {
@@ -94,7 +94,7 @@ std::vector<Variation::JumpRoom> Variation::jump_room(const Transition& event, c
   return out;
 }
 
-/// Of the `when` of a jump; none if it has none.
+/// The margin of the `when` of a jump; none if it has none.
 Plain* Variation::margin_of(int jump) {
   std::optional<Plain>& made = lent_->conditions[at(jump)];
   const std::optional<Expr>& when = model_.form.jumps[at(jump)].when;

@@ -1,4 +1,5 @@
-// What tangents need in a mode, found once: which derivatives count, where they are added, what stands for an unknown.
+// The plan of tangents in a mode, made once: which derivatives count, where they are added, the representatives of
+// unknowns.
 #include <algorithm>
 
 #include "base/index.hpp"
@@ -6,7 +7,7 @@
 
 namespace saltus {
 
-/// That of the mode of the series at its last point.
+/// The plan of the mode of the series at its last point.
 Variation::Plan& Variation::plan_of(const Arc& arc) {
   const Series& series = *memory_.series;
   std::vector<int> held;
@@ -53,7 +54,7 @@ void Variation::make_plan(Plan& plan) {
   sort_terms(plan);
 }
 
-/// What stands for each unknown: its position among the active ones, its own or that of a multiple.
+/// Finds the representative of each unknown: its position among the active ones, its own or that of a multiple.
 void Variation::find_standing(Plan& plan) const {
   const Series& series = *memory_.series;
   const std::string& switches = plan.mode.switches;
@@ -132,7 +133,7 @@ std::vector<int> Variation::varying_slots(const Tape& tape) const {
   return slots;
 }
 
-/// What parameters that move add to rates and residuals.
+/// Sorts the terms that parameters add to rates and residuals.
 void Variation::sort_parameters(Plan& plan) {
   std::vector<int> moving;
   for (Index q = 0; q < p_.rows(); ++q) {

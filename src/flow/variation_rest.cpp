@@ -1,4 +1,4 @@
-// What is slid on and closed: tangents and states brought onto it, and what orbits demand of it.
+// Sliding surfaces and closed contacts: tangents and states projected onto them, and their conditions on orbits.
 #include <cmath>
 
 #include "base/index.hpp"
@@ -15,7 +15,8 @@ Mat least_squares(const Mat& A, const Mat& b) {
 
 }  // namespace
 
-/// What is slid on and closed at a point: its functions, and the directions in which forces bring a state back to them.
+/// The functions of sliding surfaces and closed contacts at a point, and the directions in which forces bring a state
+/// back to them.
 Variation::Ground Variation::ground(const Arc& arc, std::span<const double> x, double t) {
   const int n = program_.states();
   Ground out;

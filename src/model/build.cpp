@@ -32,7 +32,7 @@ Model Builder::run() {
   add_tables();
   parse_parameters();
   collect_names();
-  parse_functions();
+  parse_functions(names_);
   parse_equations();
   order_definitions();
   parse_initial();
@@ -138,6 +138,7 @@ void Builder::find_structural() {
 /// Lists names that no formula uses. An indexed name counts as used if one index is.
 void Builder::find_unused() {
   for (const State& s : model_.states) used_.push_back(s.rate);
+  for (const Balance& b : model_.balances) used_.insert(used_.end(), {b.left, b.right});
   for (const Definition& d : model_.definitions) used_.push_back(d.value);
   for (const Parameter& p : model_.parameters) used_.push_back(p.value);
   const auto stem = [](const std::string& name) { return name.substr(0, name.find('[')); };

@@ -10,7 +10,7 @@
 namespace saltus {
 
 /// Functions may call each other, but not in a circle; those called come first.
-void Builder::parse_functions() {
+void Builder::parse_functions(Names& all) {
   std::unordered_map<std::string, int> number;
   for (size_t i = 0; i < functions_.size(); ++i) number.emplace(lines_[functions_[i]].left.text, static_cast<int>(i));
   std::vector<std::vector<int>> uses(functions_.size());
@@ -27,12 +27,12 @@ void Builder::parse_functions() {
     fail(first.right, fmt::format("'{}' calls itself: {}{}", first.left.text, circle, first.left.text),
          "a function cannot be recursive");
   }
-  for (const int i : order.sequence) parse_function(lines_[functions_[static_cast<size_t>(i)]]);
+  for (const int i : order.sequence) parse_function(lines_[functions_[static_cast<size_t>(i)]], all);
 }
 
-void Builder::parse_function(const EquationLine& line) {
+void Builder::parse_function(const EquationLine& line, Names& all) {
   Names names;
-  names.build_on(names_);
+  names.build_on(all);
   UserFunction function;
   for (const Fragment& a : line.arguments) {
     if (!is_name(a.text))
@@ -51,7 +51,7 @@ void Builder::parse_function(const EquationLine& line) {
   }
   function.body = parse(line.right, names);
   used_.push_back(function.body);
-  names_.add_function(line.left.text, std::move(function));
+  all.add_function(line.left.text, std::move(function));
 }
 
 void Builder::parse_equations() {
@@ -67,14 +67,21 @@ void Builder::parse_equations() {
       indices[0].first = line.index;
     }
     indices[0].second = equations_[i].index;
-    const Expr right = parse(line.right, names_, line.range ? indices : none);
-    const auto [is_rate, index] = model_.order[i];
-    if (is_rate) {
-      model_.states[static_cast<size_t>(index)].rate = right;
-      model_.states[static_cast<size_t>(index)].place = place;
-    } else {
-      model_.definitions[static_cast<size_t>(index)].value = right;
-      model_.definitions[static_cast<size_t>(index)].place = place;
+    const Indices& all = line.range ? indices : none;
+    const Expr right = parse(line.right, names_, all);
+    const auto [kind, index] = model_.order[i];
+    switch (kind) {
+      case WrittenLine::rate:
+        model_.states[static_cast<size_t>(index)].rate = right;
+        model_.states[static_cast<size_t>(index)].place = place;
+        break;
+      case WrittenLine::name:
+        model_.definitions[static_cast<size_t>(index)].value = right;
+        model_.definitions[static_cast<size_t>(index)].place = place;
+        break;
+      case WrittenLine::balance:
+        model_.balances[static_cast<size_t>(index)] = {parse(line.left, names_, all), right, place_of(line.left)};
+        break;
     }
   }
 }
@@ -158,6 +165,8 @@ Expr Builder::formula(const Fragment& text, const Indices& indices) {
 
 Expr Builder::without_multiplier(const Expr& e, const Fragment& text) {
   used_.push_back(e);
+  if (contains_kind(e, SymbolKind::rate))
+    fail(text, "this depends on a rate that the balances give", "use states, speeds and names without it here");
   if (contains_kind(e, SymbolKind::lambda)) fail(text, "this depends on a multiplier", std::string(no_multiplier_hint));
   return e;
 }

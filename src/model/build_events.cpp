@@ -20,6 +20,9 @@ void Builder::parse_constraints() {
       constraint.joint = c.joint;
       constraint.place = place_of(c.gap);
       used_.push_back(constraint.gap);
+      if (contains_kind(constraint.gap, SymbolKind::rate))
+        fail(c.gap, "this gap depends on a rate that the balances give",
+             "a gap depends on states, time and multipliers");
       if (!c.restitution) return;
       constraint.restitution = formula(*c.restitution, indices);
       constraint.restitution_place = place_of(*c.restitution);

@@ -25,15 +25,15 @@ void Builder::parse_initial() {
       });
     }
   }
-  for (size_t e = 0; e < equations_.size(); ++e) {
-    const auto [is_rate, i] = model_.order[e];
-    if (!is_rate || given[static_cast<size_t>(i)]) continue;
-    const std::string& name = model_.states[static_cast<size_t>(i)].name;
-    const size_t open = name.find('[');
-    fail(lines_[equations_[e].line].left, fmt::format("the state '{}' has no initial value", name),
-         open == name.npos
-             ? fmt::format("add {} = 0 (or another number) below [initial]", name)
-             : fmt::format("add \"{}[i]\" = 0 (for all), or \"{}\" = 0, below [initial]", name.substr(0, open), name));
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i]) continue;
+    const std::string& name = model_.states[i].name;
+    const size_t open = name.find('['), close = name.find(']');
+    const std::string_view quote = name.ends_with('\'') ? "\"" : "";
+    fail(*given_[i], fmt::format("the state '{}' has no initial value", name),
+         open == name.npos ? fmt::format("add {0}{1}{0} = 0 (or another number) below [initial]", quote, name)
+                           : fmt::format("add \"{}[i]{}\" = 0 (for all), or \"{}\" = 0, below [initial]",
+                                         name.substr(0, open), name.substr(close + 1), name));
   }
 }
 
@@ -41,10 +41,11 @@ void Builder::parse_initial() {
 void Builder::for_each_state(const Fragment& key, const Indices& indices, bool single, std::string_view what,
                              const ForState& action) const {
   const size_t open = key.text.find('['), close = key.text.find(']');
-  if (open == std::string::npos || close + 1 != key.text.size()) {
+  if (open == std::string::npos || key.text.find_first_not_of('\'', close + 1) != std::string::npos) {
     if (single) action(state_of(key, key.text, what), indices);
     return;
   }
+  const std::string primes = key.text.substr(close + 1);
   const Fragment stem = trimmed(key.part(0, open)), inside = trimmed(key.part(open + 1, close - open - 1));
   const Names::Range* range = names_.find_indexed(stem.text);
   const bool known =
@@ -52,14 +53,14 @@ void Builder::for_each_state(const Fragment& key, const Indices& indices, bool s
   const bool all = range && is_name(inside.text) && !known && !names_.find(inside.text);
   if (all == single) return;
   if (single) {
-    const auto name = parse_indexed_name(key, names_, indices);
-    return action(state_of(key, name ? name->text() : key.text, what), indices);
+    const auto name = parse_indexed_name(key.part(0, close + 1), names_, indices);
+    return action(state_of(key, name ? name->text() + primes : key.text, what), indices);
   }
   Indices each = indices;
   each.emplace_back(inside.text, 0);
   for (long k = range->first; k <= range->last; ++k) {
     each.back().second = k;
-    action(state_of(key, fmt::format("{}[{}]", stem.text, k), what), each);
+    action(state_of(key, fmt::format("{}[{}]{}", stem.text, k, primes), what), each);
   }
 }
 

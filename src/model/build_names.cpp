@@ -8,12 +8,6 @@
 namespace saltus {
 namespace {
 
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // slow builds that look for other things
-constexpr size_t most_equations = 10'000;
-#else
-constexpr size_t most_equations = 1'000'000;  // some 2 GB
-#endif
-
 std::string_view role_of(EquationLine::Kind kind) {
   return kind == EquationLine::rate       ? "a state"
          : kind == EquationLine::function ? "a function"
@@ -28,7 +22,13 @@ void check_plain(const EquationLine& line) {
 }  // namespace
 
 void Builder::collect_names() {
+  find_coordinates();
   for (size_t i = 0; i < lines_.size(); ++i) collect_line(i);
+  for (size_t i = 0; i < lines_.size(); ++i) {
+    if (lines_[i].kind == EquationLine::balance) collect_balances(i);
+  }
+  sort_equations();
+  check_balances();
   for (const auto& [stem, family] : families_) check_family(stem, family);
   if (model_.states.empty()) {
     std::string_view name = lines_[0].left.text;
@@ -58,6 +58,7 @@ void Builder::collect_names() {
 
 void Builder::collect_line(size_t number) {
   const EquationLine& line = lines_[number];
+  if (line.kind == EquationLine::balance) return;  // after all others: it may have unknowns of theirs
   if (line.kind == EquationLine::function) {
     if (line.range) fail(*line.range, "a function has no range", "remove 'for'; give the index as an argument");
     registry_.claim(line.left, role_of(line.kind));
@@ -123,18 +124,52 @@ void Builder::fail_too_many(size_t number) const {
 
 void Builder::add_equation(const std::string& name, size_t number, long index) {
   if (equations_.size() >= most_equations) fail_too_many(number);
-  const bool is_rate = lines_[number].kind == EquationLine::rate;
-  const int i = static_cast<int>(is_rate ? model_.states.size() : model_.definitions.size());
-  model_.order.emplace_back(is_rate, i);
+  if (lines_[number].kind == EquationLine::rate) return add_rate(name, number, index);
+  const int i = static_cast<int>(model_.definitions.size());
+  model_.order.push_back({WrittenLine::name, i});
   equations_.push_back({number, index});
-  if (is_rate) {
-    names_.add(name, Expr::symbol(SymbolKind::state, i, name), "a state");
-    states_.emplace(name, i);
-    model_.states.push_back({.name = name});
-  } else {
-    names_.add(name, Expr::symbol(SymbolKind::definition, i, name), "a name with an equation");
-    model_.definitions.push_back({.name = name});
+  names_.add(name, Expr::symbol(SymbolKind::definition, i, name), "a name with an equation");
+  model_.definitions.push_back({.name = name});
+}
+
+/// The rate of a state, or with two primes that of the speed of a coordinate.
+void Builder::add_rate(const std::string& name, size_t number, long index) {
+  const EquationLine& line = lines_[number];
+  const bool coordinate = line.primes == 2;
+  if (!coordinate && is_coordinate(name))
+    fail(line.left, fmt::format("'{}' stands with two primes elsewhere, so {}' is its speed", name, name),
+         fmt::format("leave this line out: {}' is known; or give the speed a name and write no {}''", name, name));
+  add_state(name, coordinate, line.left);
+  int state = states_.at(name);
+  has_rate_[static_cast<size_t>(state)] = true;
+  if (coordinate) state = model_.states[static_cast<size_t>(state)].speed;
+  has_rate_[static_cast<size_t>(state)] = true;
+  model_.order.push_back({WrittenLine::rate, state});
+  equations_.push_back({number, index});
+}
+
+/// A state, with its speed if it is a coordinate; the names for them and for the unknown rate.
+void Builder::add_state(const std::string& name, bool coordinate, const Fragment& given) {
+  const int i = static_cast<int>(model_.states.size());
+  const auto add = [&](const std::string& text, std::string_view role) {
+    const int state = static_cast<int>(model_.states.size());
+    names_.add(text, Expr::symbol(SymbolKind::state, state, text), role);
+    states_.emplace(text, state);
+    model_.states.push_back({.name = text});
+    given_.push_back(&given);
+    has_rate_.push_back(false);
+  };
+  add(name, "a state");
+  if (coordinate) {
+    add(name + "'", "a speed");
+    State& position = model_.states[static_cast<size_t>(i)];
+    position.speed = i + 1;
+    position.rate = state_symbol(model_, i + 1);
+    has_rate_[static_cast<size_t>(i)] = true;
   }
+  if (!primes_in_formulas_) return;
+  const int last = i + (coordinate ? 1 : 0);
+  names_.add(model_.states[static_cast<size_t>(last)].name + "'", rate_symbol(model_, last), "a rate");
 }
 
 void Builder::collect_constraint(const ConstraintText& c) {

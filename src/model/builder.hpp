@@ -1,9 +1,11 @@
 // The work of build_model(): names first, then formulas with names resolved.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,14 +51,23 @@ class Builder {
   void collect_line(size_t number);
   void collect_range(size_t number);
   void add_member(const IndexedName& name, size_t number, long index);
+  void find_coordinates();
+  void collect_balances(size_t number);
+  void collect_unknowns(const Expr& side, size_t number);
+  void add_unknown(const std::string& name, bool coordinate, size_t number);
+  void add_state(const std::string& name, bool coordinate, const Fragment& given);
+  void sort_equations();
+  void check_balances();
+  bool is_coordinate(const std::string& name) const { return coordinates_.contains(name.substr(0, name.find('['))); }
   void check_family(const std::string& stem, const Family& family);
   [[noreturn]] void fail_too_many(size_t number) const;
   void add_equation(const std::string& name, size_t number, long index);
+  void add_rate(const std::string& name, size_t number, long index);
   void collect_constraint(const ConstraintText& c);
 
   // ---- equations and functions (build_equations.cpp)
-  void parse_functions();
-  void parse_function(const EquationLine& line);
+  void parse_functions(Names& all);
+  void parse_function(const EquationLine& line, Names& all);
   void parse_equations();
   void order_definitions();
   [[noreturn]] void report_circle(const std::vector<int>& circle) const;
@@ -96,6 +107,11 @@ class Builder {
     }
   }
 
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // slow builds that look for other things
+  static constexpr size_t most_equations = 10'000;
+#else
+  static constexpr size_t most_equations = 1'000'000;  // some 2 GB
+#endif
   static constexpr std::string_view only_parameters_hint =
       "numbers, parameters and names that depend on parameters only can be used here";
   static constexpr std::string_view no_multiplier_hint = "a multiplier acts in rates and gaps only";
@@ -103,8 +119,14 @@ class Builder {
   const ModelText& text_;
   Model model_;
   std::vector<EquationLine> lines_;
-  std::vector<Equation> equations_;  ///< one per entry of model_.order
-  std::vector<size_t> functions_;    ///< their lines
+  std::vector<Equation> equations_;                 ///< one per entry of model_.order
+  std::vector<size_t> functions_;                   ///< their lines
+  std::set<std::string, std::less<>> coordinates_;  ///< names (without index) that stand somewhere with two primes
+  std::vector<const Fragment*> given_;              ///< per state: where its name stands first
+  std::vector<bool> has_rate_;                      ///< per state: a line of its own gives its rate
+  std::deque<Fragment> places_;                     ///< of names in balances
+  bool primes_in_formulas_ = false;
+  Names anything_;  ///< to see which names are in a formula, before they are known
   std::unordered_map<std::string, Family> families_;
   NameRegistry registry_, jumps_, sections_;
   Names names_, tables_, parameters_only_, without_multipliers_;

@@ -48,15 +48,22 @@ std::vector<Fragment> logical_lines(const Fragment& block) {
   return lines;
 }
 
+/// The '=' of an equation: the first outside of brackets (a sum has one of its own), or else the first.
 size_t equal_sign(std::string_view line) {
+  size_t inside = std::string_view::npos;
+  int depth = 0;
   for (size_t i = 0; i < line.size(); ++i) {
+    depth += line[i] == '(' ? 1 : line[i] == ')' ? -1 : 0;
     if (line[i] != '=') continue;
     if (i > 0 && std::string_view("<>!=~").find(line[i - 1]) != std::string_view::npos) continue;
     if (i + 1 < line.size() && line[i + 1] == '=') continue;
-    return i;
+    if (depth <= 0) return i;
+    inside = std::min(inside, i);
   }
-  return std::string_view::npos;
+  return inside;
 }
+
+bool has_primes(std::string_view text) { return text.find('\'') != text.npos; }
 
 /// `f(u, w)` apart; false if this is no head of a function.
 bool split_function(EquationLine& line) {
@@ -64,6 +71,7 @@ bool split_function(EquationLine& line) {
   const size_t open = left.find('(');
   if (open == left.npos || open == 0 || !left.ends_with(')') || left.find_first_of("()", open + 1) + 1 != left.size())
     return false;
+  if (has_primes(left)) return false;
   const Fragment head = trimmed(line.left.part(0, open)), inside = line.left.part(open + 1, left.size() - open - 2);
   if (!is_name(head.text)) return false;
   for (size_t at = 0; at <= inside.text.size();) {
@@ -94,6 +102,36 @@ void check_left(const EquationLine& line) {
   fail(line.left, fmt::format("'{}' is not a name", left), hint);
 }
 
+/// True for x or x[i+1].
+bool is_plain_name(const Fragment& text) {
+  const size_t open = text.text.find('[');
+  return is_name(trimmed(text.part(0, open)).text) &&
+         (open == text.text.npos || text.text.find(']') + 1 == text.text.size());
+}
+
+/// The kind of an equation by its left side: x' and x'' are rates, f(u) is a function, x a name; else it is a balance.
+void split_left(EquationLine& line) {
+  const std::string& left = line.left.text;
+  size_t stem = left.size();
+  while (stem > 0 && left[stem - 1] == '\'') --stem;
+  line.primes = static_cast<int>(left.size() - stem);
+  if (line.primes > 2)
+    fail(line.left, fmt::format("'{}' is a derivative of order {}", left, line.primes),
+         "derivatives go up to the second: give the acceleration a state of its own");
+  const Fragment name = trimmed(line.left.part(0, stem));
+  if (line.primes > 0 && is_plain_name(name)) {
+    line.kind = EquationLine::rate;
+    line.left = name;
+  } else if (split_function(line)) {
+    return;
+  } else if (!is_plain_name(line.left) && (has_primes(left) || has_primes(line.right.text))) {
+    line.kind = EquationLine::balance;
+    line.primes = 0;
+    return;
+  }
+  check_left(line);
+}
+
 EquationLine split_equation(const Fragment& text) {
   const size_t equals = equal_sign(text.text);
   if (equals == std::string::npos) {
@@ -110,19 +148,7 @@ EquationLine split_equation(const Fragment& text) {
   }
   if (line.right.text.empty())
     fail(text.part(equals, 1), "nothing follows '='", "write the right side of the equation");
-  const std::string& name = line.left.text;
-  if (name.ends_with("''") || name.ends_with("\"")) {
-    const std::string stem = name.substr(0, name.find_first_of("'\""));
-    fail(line.left, fmt::format("second derivative of '{}'", stem),
-         fmt::format("give the velocity a name: {}' = v and v' = ...", stem));
-  }
-  if (name.ends_with('\'')) {
-    line.kind = EquationLine::rate;
-    line.left = trimmed(line.left.part(0, name.size() - 1));
-  } else if (split_function(line)) {
-    return line;
-  }
-  check_left(line);
+  split_left(line);
   return line;
 }
 
@@ -135,6 +161,29 @@ void check_line_end(const Fragment& line) {
 }
 
 }  // namespace
+
+std::vector<std::string> primed_names(std::string_view formula, size_t primes) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < formula.size();) {
+    if (!is_name_start(formula[i])) {
+      ++i;
+      continue;
+    }
+    const size_t begin = i;
+    while (i < formula.size() && is_name_part(formula[i])) ++i;
+    size_t end = i;
+    while (end < formula.size() && formula[end] == ' ') ++end;
+    if (end < formula.size() && formula[end] == '[') {
+      end = formula.find(']', end);
+      end = end == formula.npos ? formula.size() : end + 1;
+    } else {
+      end = i;
+    }
+    const size_t last = std::min(formula.find_first_not_of('\'', end), formula.size());
+    if (last - end == primes) names.emplace_back(formula.substr(begin, i - begin));
+  }
+  return names;
+}
 
 Fragment trimmed(const Fragment& f) {
   size_t begin = 0, end = f.text.size();

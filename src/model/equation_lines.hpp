@@ -12,8 +12,14 @@ namespace saltus {
 
 /// A line of the equations: a rate, a name for a formula, or a function; for one index or a range of them.
 struct EquationLine {
-  enum Kind { rate, name, function } kind = name;
-  Fragment left;   ///< without the prime, with its index if it has one
+  enum Kind {
+    rate,
+    name,
+    function,
+    balance
+  } kind = name;   ///< balance: linear in rates, one of which need not stand alone
+  int primes = 0;  ///< of a rate: 1, or 2 for x'' = ...
+  Fragment left;   ///< of a rate without its primes, with its index if it has one
   Fragment right;  ///< without the range
   std::optional<Fragment> range{};
   std::string index{};                ///< the name of the range's index
@@ -23,6 +29,9 @@ struct EquationLine {
 /// All lines of a block; those that start with an operator belong to the line above. Throws Error(model) at a line that
 /// is no equation.
 std::vector<EquationLine> split_equations(const Fragment& block);
+
+/// Names that stand in a formula with so many primes, without their indices.
+std::vector<std::string> primed_names(std::string_view formula, size_t primes);
 
 Fragment trimmed(const Fragment& f);
 inline Place place_of(const Fragment& f) { return f.place(0, f.text.size()); }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "expr/diff.hpp"
+#include "model/balances.hpp"
 #include "model/degrees.hpp"
 #include "model/interactions.hpp"
 #include "model/lowering.hpp"
@@ -89,18 +90,54 @@ void Lowering::forget() {
 /// In the order in which they are written, so that switches are numbered as a reader meets them.
 void Lowering::lower_equations() {
   lowered_.resize(model_.definitions.size());
-  std::vector<Expr> rates(model_.states.size());
-  for (const auto& [is_rate, i] : model_.order) {
+  std::vector<Expr> rates, balances(model_.balances.size());
+  for (const State& s : model_.states) rates.push_back(s.rate);
+  for (const auto& [kind, i] : model_.order) {
     const size_t index = static_cast<size_t>(i);
-    if (is_rate) {
-      place_ = &model_.states[index].place;
-      rates[index] = rebuild_(model_.states[index].rate);
-    } else {
-      lower_definition(index);
+    switch (kind) {
+      case WrittenLine::rate:
+        place_ = &model_.states[index].place;
+        rates[index] = rebuild_(model_.states[index].rate);
+        break;
+      case WrittenLine::name: lower_definition(index); break;
+      case WrittenLine::balance:
+        place_ = &model_.balances[index].place;
+        balances[index] = rebuild_(model_.balances[index].left) - rebuild_(model_.balances[index].right);
+        break;
     }
   }
   for (const Expr& rate : rates) form_.f.push_back(expand(rate));
+  for (Expr& balance : balances) balance = expand(balance);
   for (const auto& definition : lowered_) form_.definitions.push_back(expand(*definition));
+  solve_rates(balances);
+}
+
+/// Rates that stand in formulas: those with a line of their own are put in, the others solved for.
+void Lowering::solve_rates(const std::vector<Expr>& balances) {
+  std::vector<RateEquation> equations;
+  std::vector<Expr> unknowns;
+  ExprMap<Expr> known;
+  for (size_t i = 0; i < form_.f.size(); ++i) {
+    const Expr own = rate_symbol(model_, static_cast<int>(i));
+    if (!contains_kind(form_.f[i], SymbolKind::rate)) {
+      known.emplace(own, form_.f[i]);
+      continue;
+    }
+    unknowns.push_back(own);
+    if (!(form_.f[i] == own)) equations.push_back({own - form_.f[i], model_.states[i].place});
+  }
+  for (size_t k = 0; k < balances.size(); ++k) equations.push_back({balances[k], model_.balances[k].place});
+  if (!unknowns.empty()) {
+    for (RateEquation& e : equations) e.residual = substitute(e.residual, known);
+    const std::vector<Expr> rates = solve_balances(model_, form_, equations, unknowns);
+    for (size_t k = 0; k < unknowns.size(); ++k) {
+      form_.f[static_cast<size_t>(unknowns[k].symbol().index)] = rates[k];
+      known.emplace(unknowns[k], rates[k]);
+    }
+  }
+  for (Expr& d : form_.definitions) {
+    if (contains_kind(d, SymbolKind::rate)) d = substitute(d, known);
+  }
 }
 
 void Lowering::lower_constraints() {

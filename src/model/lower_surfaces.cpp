@@ -8,6 +8,7 @@
 #include "expr/print.hpp"
 #include "model/derive.hpp"
 #include "model/lowering.hpp"
+#include "model/quotient.hpp"
 
 namespace saltus {
 namespace {
@@ -23,23 +24,60 @@ bool is_odd_power(const Expr& e) {
 /// The value of the switch on this surface: an existing one or a new one, with the sign that fits.
 Expr Lowering::sigma(const SurfaceUse& use) {
   const Expr surface = without_odd_power(expand(use.lowered));
+  if (contains_kind(surface, SymbolKind::rate))
+    fail(fmt::format("the surface '{}' depends on a rate that the balances give", print(use.written)),
+         "a switch may depend on states, time, parameters and other switches");
   if (contains_kind(surface, SymbolKind::lambda)) {
     fail(fmt::format("the surface '{}' depends on a multiplier", print(use.written)),
          "a switch may depend on states, time, parameters and other switches");
   }
+  if (const std::optional<Expr> value = sigma_at_poles(use, surface)) return *value;
   const LinearForm shape = linear_form(surface);
   if (shape.terms.empty()) return shape.constant > 0 ? 1.0 : shape.constant < 0 ? -1.0 : 0.0;
   size_t key = 0;
   for (const auto& [atom, c] : shape.terms) key = key * 31 + std::hash<const void*>{}(atom.node());
   for (const int i : by_shape_[key]) {
     const double c = ratio(shape, shapes_[static_cast<size_t>(i)]);
-    if (c != 0) return value_of_use(i, use, c > 0 ? 1 : -1);
+    if (c == 0) continue;
+    Switch& known = form_.switches[static_cast<size_t>(i)];
+    if (!hiding_ && !use.hidden && known.hidden) {  // so far it was the sign of a divisor only
+      known.hidden = false;
+      known.name = print(simplify(use.written));
+    }
+    return value_of_use(i, use, c > 0 ? 1 : -1);
   }
   const int index = static_cast<int>(form_.switches.size());
   by_shape_[key].push_back(index);
   add_switch({.name = print(simplify(use.written)), .surface = surface, .kink = true, .hidden = hiding_ || use.hidden},
              shape);
   return value_of_use(index, use, 1);
+}
+
+/// The value of the switch of a surface that changes its sign through poles or cuts; nothing if it has none.
+std::optional<Expr> Lowering::sigma_at_poles(const SurfaceUse& use, const Expr& surface) {
+  const std::vector<Expr> cuts = cuts_of(surface);
+  const Quotient q = quotient_of(surface);
+  if (cuts.empty() && q.numerator == surface) return std::nullopt;
+  const auto sign_of = [this](const Expr& e) {
+    return sigma({.written = e, .lowered = e, .fixes_ratio = true, .rank = 2, .hidden = true});
+  };
+  if (!cuts.empty()) {
+    if (surface.op() == Op::atan2) return sigma(with_surface(use, cuts[0]));
+    std::vector<Expr> signs;
+    for (const Expr& cut : cuts) signs.push_back(sign_of(cut));
+    return sigma(with_surface(use, without_cuts(surface, cuts, signs)));
+  }
+  const LinearForm shape = linear_form(q.numerator);
+  Expr out = 1.0;
+  size_t first = 0;
+  if (shape.terms.empty() && shape.constant != 0 && !q.divisors.empty()) {  // a/d has no zeros: the switch is that of d
+    out = sigma(with_surface(use, shape.constant > 0 ? q.divisors[0] : -q.divisors[0]));
+    first = 1;
+  } else {
+    out = sigma(with_surface(use, q.numerator));
+  }
+  for (size_t i = first; i < q.divisors.size(); ++i) out = out * sign_of(q.divisors[i]);
+  return out;
 }
 
 Switch& Lowering::add_switch(Switch s, const LinearForm& shape) {

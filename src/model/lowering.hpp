@@ -28,6 +28,7 @@ class Lowering {
 
   // ---- parts of the model (lower.cpp)
   void lower_equations();
+  void solve_rates(const std::vector<Expr>& balances);
   void lower_constraints();
   void lower_jumps();
   void lower_sections();
@@ -61,6 +62,11 @@ class Lowering {
     bool hidden = false;
   };
   Expr sigma(const SurfaceUse& use);
+  static SurfaceUse with_surface(SurfaceUse use, const Expr& surface) {
+    use.lowered = surface;
+    return use;
+  }
+  std::optional<Expr> sigma_at_poles(const SurfaceUse& use, const Expr& surface);
   static Expr without_odd_power(Expr surface);
   Switch& add_switch(Switch s, const LinearForm& shape);
   bool changes_at_events_only(const Expr& surface) const;

@@ -56,6 +56,9 @@ Expr state_symbol(const Model& model, int i) {
 Expr parameter_symbol(const Model& model, int i) {
   return Expr::symbol(SymbolKind::parameter, i, model.parameters[static_cast<size_t>(i)].name);
 }
+Expr rate_symbol(const Model& model, int i) {
+  return Expr::symbol(SymbolKind::rate, i, model.states[static_cast<size_t>(i)].name + "'");
+}
 Expr sigma_symbol(const Form& form, int i) {
   const Switch& s = form.switches[static_cast<size_t>(i)];
   return Expr::symbol(SymbolKind::sigma, i, s.vector >= 0 ? "unit" + s.name : "sgn(" + s.name + ")", s.may_be_zero);
@@ -183,6 +186,8 @@ bool same_list(const std::vector<T>& a, const std::vector<T>& b, Same same) {
 bool same_model(const Model& a, const Model& b) {
   const auto named = [](const auto& x, const auto& y) { return x.name == y.name && x.value == y.value; };
   return a.name == b.name && a.ref == b.ref && a.order == b.order &&
+         same_list(a.balances, b.balances,
+                   [](const Balance& x, const Balance& y) { return x.left == y.left && x.right == y.right; }) &&
          same_list(a.states, b.states,
                    [](const State& x, const State& y) {
                      return x.name == y.name && x.rate == y.rate && x.initial == y.initial;

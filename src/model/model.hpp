@@ -30,10 +30,27 @@ std::string_view direction_name(Direction direction);
 // ---- as written -------------------------------------------------------------------------------------------------
 
 struct State {
-  std::string name;
-  Expr rate;
+  std::string name;  ///< the speed of a coordinate x is called x'
+  Expr rate;         ///< where balances give it: its own symbol, rate_symbol()
   Expr initial;
   Place place{};
+  int speed = -1;  ///< of a coordinate: the state that is its speed, and its rate
+
+  /// False if balances give the rate.
+  bool has_line() const { return !rate.is_symbol(SymbolKind::rate); }
+};
+
+/// An equation linear in rates that need not stand alone: (m1 + m2)*x'' + m2*l*cos(th)*th'' = F.
+struct Balance {
+  Expr left, right;
+  Place place{};
+};
+
+/// An equation as it stands in the file: a rate of a state, a name for a formula, or a balance.
+struct WrittenLine {
+  enum Kind { rate, name, balance } kind = rate;
+  int index = 0;
+  friend bool operator==(const WrittenLine&, const WrittenLine&) = default;
 };
 
 struct Parameter {
@@ -190,7 +207,8 @@ struct Model {
   std::vector<Section> sections;
   std::vector<PointTable> tables;
   RunDefaults run;
-  std::vector<std::pair<bool, int>> order;  ///< equations as they stand in the file: (is a rate, index)
+  std::vector<Balance> balances;
+  std::vector<WrittenLine> order;  ///< equations as they stand in the file
   std::vector<Label> labels;
   std::vector<std::string> unused;  ///< parameters and names with an equation that nothing uses
   std::vector<int> structural;      ///< parameters that decide which equations there are: N of x[i] for i = 1..N
@@ -205,6 +223,8 @@ struct Model {
 
 Expr state_symbol(const Model& model, int i);
 Expr parameter_symbol(const Model& model, int i);
+/// The rate of a state as an unknown of the balances, x'' for the state x'.
+Expr rate_symbol(const Model& model, int i);
 Expr sigma_symbol(const Form& form, int i);
 /// Numbers of the present piece of a table, as they stand behind its counter; polynomials have four.
 enum class TableValue { from = 0, to = 1, origin = 2, value = 3, below = 7, above = 11 };

@@ -199,6 +199,10 @@ std::optional<Period> common_period(const std::vector<Expr>& periods, const std:
 std::vector<Expr> formulas_that_move(const Model& model) {
   std::vector<Expr> all;
   for (const State& s : model.states) all.push_back(s.rate);
+  for (const Balance& b : model.balances) {
+    all.push_back(b.left);
+    all.push_back(b.right);
+  }
   for (const Constraint& c : model.constraints) {
     all.push_back(c.gap);
     if (c.restitution) all.push_back(*c.restitution);

@@ -77,9 +77,9 @@ std::optional<Polynomial> whole_power(const Polynomial& p, double power) {
   return out;
 }
 
-class Builder {
+class SumBuilder {
  public:
-  Builder(std::span<const double> parameters, std::vector<Expr>& atoms) : parameters_(parameters), atoms_(atoms) {}
+  SumBuilder(std::span<const double> parameters, std::vector<Expr>& atoms) : parameters_(parameters), atoms_(atoms) {}
 
   Polynomial run(const Expr& root) {
     for (const Expr& e : postorder(std::span(&root, 1))) {
@@ -153,7 +153,7 @@ class Builder {
 
 PolynomialForm polynomial_form(const Expr& formula, std::span<const double> parameters) {
   PolynomialForm out;
-  const Polynomial p = Builder(parameters, out.formulas).run(formula);
+  const Polynomial p = SumBuilder(parameters, out.formulas).run(formula);
   for (const auto& [monomial, c] : p) {
     if (!is_rounding(c)) out.terms.push_back({monomial, c.value, c.size});
   }

@@ -267,7 +267,12 @@ Program::Program(Model model, double attract)
     add_point(surface, ladder);
     if (ladder.degree > 0 && !nested_[at(i)]) note_entering(i, ladder.residual);
   }
-  for (const Gap& g : form.gaps) add_point(g.gap, climb_gap(g.gap, form, g.degree));
+  std::vector<Expr> gap_rates;
+  for (const Gap& g : form.gaps) {
+    const Ladder ladder = climb_gap(g.gap, form, g.degree);
+    add_point(g.gap, ladder);
+    gap_rates.push_back(g.degree == 2 && ladder.rungs.size() > 1 ? ladder.rungs[1] : Expr(0.0));
+  }
   point_jumps_ = points.size();
   for (const LoweredJump& j : form.jumps) points.push_back(j.on);
   for (const Expr& s : form.sections) points.push_back(s);
@@ -284,9 +289,39 @@ Program::Program(Model model, double attract)
   }
   dependents_.resize(form.switches.size());
   if (any_nested_) find_dependents();
+  find_bends(gap_rates);
   open_ = plain_;
   if (!any_carried_ && attract_ == 0) open_where_many(all);
   number_actions();
+}
+
+/// Impulses move the states of all directions of contacts; a function that is not linear in them changes on the way.
+void Program::find_bends(std::span<const Expr> gap_rates) {
+  const Form& form = model_->form;
+  std::vector<char> moved(form.f.size(), 0);
+  for (const Gap& g : form.gaps) {
+    for (const Assignment& a : g.direction) moved[at(a.state)] = g.degree == 2;
+  }
+  const auto feels = [&](const Expr& e) {
+    const std::vector<Expr> symbols = symbols_in(std::span(&e, 1));
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [&](const Expr& s) { return s.is_symbol(SymbolKind::state) && moved[at(s.symbol().index)]; });
+  };
+  const auto curved = [&](const Expr& e) {
+    const std::vector<Expr> symbols = symbols_in(std::span(&e, 1));
+    return std::any_of(symbols.begin(), symbols.end(), [&](const Expr& s) {
+      return s.is_symbol(SymbolKind::state) && moved[at(s.symbol().index)] && feels(differentiate(e, s));
+    });
+  };
+  std::vector<bool> out(form.gaps.size(), false);
+  for (size_t j = 0; j < out.size(); ++j) {
+    const Gap& g = form.gaps[j];
+    if (g.degree != 2) continue;
+    out[j] = curved(gap_rates[j]);
+    for (const Assignment& a : g.direction) out[j] = out[j] || feels(a.value);
+    for (const int i : impact_switches_[j]) out[j] = out[j] || curved(form.switches[at(i)].surface);
+  }
+  if (std::count(out.begin(), out.end(), true) > 0) bends_ = std::move(out);
 }
 
 /// Modes of many switches are too many to be compiled one by one. One that enters nonlinearly, but linearly on its own

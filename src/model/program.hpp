@@ -133,6 +133,10 @@ class Program {
   }
   /// Switches that stand in the direction of a constraint's multiplier (Coulomb friction).
   const std::vector<int>& impact_switches(int j) const { return impact_switches_[static_cast<size_t>(j)]; }
+  /// True if impulses change the direction in which the multiplier of a constraint acts, or are felt by its gap rate or
+  /// by the surfaces in its direction otherwise than linearly (flow/impulse_path).
+  bool bends(int j) const { return !bends_.empty() && bends_[static_cast<size_t>(j)]; }
+  bool any_bends() const { return !bends_.empty(); }
 
   double attract() const { return attract_; }
   /// States that vanish with state i, itself among them (model/vanishing); if it is the only one it keeps its sign.
@@ -212,6 +216,7 @@ class Program {
   static size_t at(int i) { return static_cast<size_t>(i); }
   void number_actions();
   void find_dependents();
+  void find_bends(std::span<const Expr> gap_rates);
   void note_entering(int i, const Expr& residual);
   void open_where_many(std::span<const Expr> formulas);
   /// True if the first derivatives of what is slid on have a sigma for each of them, as far as their structure tells.
@@ -227,6 +232,7 @@ class Program {
   int n_, m_, q_, jumps_, sections_, counters_;
   std::vector<bool> plain_, moves_, nested_, timed_;
   std::vector<bool> open_;
+  std::vector<bool> bends_{};   // per constraint; empty: none
   std::vector<bool> solvable_;  // the surface gives a state
   bool any_nested_ = false, any_joint_ = false;
   std::vector<std::vector<int>> dependents_, impact_switches_, vanishing_, entering_;

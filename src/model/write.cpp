@@ -32,8 +32,9 @@ std::string in_quotes(std::string_view text) {
 
 /// A name as a TOML key: only plain letters stand without quotes.
 std::string key_text(const std::string& name) {
-  const bool bare = std::all_of(name.begin(), name.end(),
-                                [](char c) { return static_cast<unsigned char>(c) < 0x80 && c != '[' && c != ']'; });
+  const bool bare = std::all_of(name.begin(), name.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x80 && c != '[' && c != ']' && c != '\'';
+  });
   return bare ? name : in_quotes(name);
 }
 
@@ -66,12 +67,16 @@ void write_table(const PointTable& table, std::string& out) {
 void write_equations(const Model& model, std::string& out) {
   const auto line = [&](const std::string& text) { out += text + "\n"; };
   line("\nequations = \"\"\"");
-  for (const auto& [is_rate, i] : model.order) {
+  for (const auto& [kind, i] : model.order) {
     const size_t k = static_cast<size_t>(i);
-    if (is_rate) {
-      line(fmt::format("  {}' = {}", model.states[k].name, print(model.states[k].rate)));
-    } else {
-      line(fmt::format("  {} = {}", model.definitions[k].name, print(model.definitions[k].value)));
+    switch (kind) {
+      case WrittenLine::rate: line(fmt::format("  {}' = {}", model.states[k].name, print(model.states[k].rate))); break;
+      case WrittenLine::name:
+        line(fmt::format("  {} = {}", model.definitions[k].name, print(model.definitions[k].value)));
+        break;
+      case WrittenLine::balance:
+        line(fmt::format("  {} = {}", print(model.balances[k].left), print(model.balances[k].right)));
+        break;
     }
   }
   line("\"\"\"");

@@ -15,12 +15,12 @@ namespace saltus {
 namespace {
 
 /// "max(x)" apart: what, and of which state; state -1 for the period.
-struct Measure {
+struct BranchOrdinate {
   std::string what;
   int state = -1;
 };
 
-Measure read_measure(const std::string& text, const Model& model) {
+BranchOrdinate read_measure(const std::string& text, const Model& model) {
   if (text.empty()) return {"", 0};
   if (text == "period") return {"period", -1};
   std::string name = text, what;
@@ -38,7 +38,7 @@ Measure read_measure(const std::string& text, const Model& model) {
   return {what, static_cast<int>(found - names.begin())};
 }
 
-double measured(const Measure& m, const BranchPoint& p) {
+double measured(const BranchOrdinate& m, const BranchPoint& p) {
   if (m.state < 0) return p.period;
   const size_t i = static_cast<size_t>(m.state);
   if (m.what == "max" && !p.highest.empty()) return p.highest[i];
@@ -58,11 +58,11 @@ class BranchView {
   }
   double x(const BranchPoint& p) const { return value(0, p.values[0]); }
   double y(const BranchPoint& p) const { return p.values.size() > 1 ? value(1, p.values[1]) : measured(measure_, p); }
-  const Measure& measure() const { return measure_; }
+  const BranchOrdinate& measure() const { return measure_; }
 
  private:
   const FollowAnswer& answer_;
-  Measure measure_;
+  BranchOrdinate measure_;
 };
 
 Table points_table(const FollowAnswer& answer, const Branch& branch, const std::string& called) {
@@ -229,7 +229,7 @@ std::string count_words(const Branch& branch) {
 }  // namespace
 
 void check_measure(const std::string& measure, const Model& model, bool equilibria) {
-  const Measure m = read_measure(measure, model);
+  const BranchOrdinate m = read_measure(measure, model);
   if (equilibria && m.state < 0) misuse("`measure` period: equilibria have none", "choose a state");
 }
 

@@ -41,8 +41,12 @@ class LatexPage {
 
   std::string equations() {
     const Form& form = form_;
-    for (size_t i = 0; i < form.f.size(); ++i)
-      line(fmt::format("\\dot{{{}}} &= {}", name(model_.states[i].name), formula(form.f[i], model_.states[i].rate)));
+    for (size_t i = 0; i < form.f.size(); ++i) {
+      if (model_.states[i].speed >= 0 || !model_.states[i].has_line()) continue;
+      line(fmt::format("{} &= {}", name(model_.states[i].name + "'"), formula(form.f[i], model_.states[i].rate)));
+    }
+    for (const Balance& b : model_.balances)
+      line(fmt::format("{} &= {}", print_latex(simplify(b.left)), print_latex(simplify(b.right))));
     for (size_t i = 0; i < form.switches.size(); ++i) write_switch(i);
     for (size_t i = 0; i < form.counters.size(); ++i)
       line(fmt::format("\\mathrm{{wraps}}_{{{}}} &= \\left\\lfloor {} \\right\\rfloor", i + 1,

@@ -149,9 +149,19 @@ class TextPage {
 
   void write_equations() {
     line("\nequations");
-    for (size_t i = 0; i < shown_of(form_.f.size()); ++i)
-      write_formula(model_.states[i].name + "'", 0, form_.f[i], model_.states[i].rate);
-    if (form_.f.size() > most_items) line("  " + more(form_.f.size() - shown_of(form_.f.size())));
+    std::vector<size_t> own;  // states whose rates have lines of their own
+    for (size_t i = 0; i < form_.f.size(); ++i) {
+      if (model_.states[i].speed < 0 && model_.states[i].has_line()) own.push_back(i);
+    }
+    for (size_t k = 0; k < shown_of(own.size()); ++k)
+      write_formula(model_.states[own[k]].name + "'", 0, form_.f[own[k]], model_.states[own[k]].rate);
+    if (own.size() > most_items) line("  " + more(own.size() - shown_of(own.size())));
+    const size_t balances = shown_of(model_.balances.size());
+    for (size_t k = 0; k < balances; ++k) {
+      const Expr left = simplify(model_.balances[k].left), right = simplify(model_.balances[k].right);
+      line("  " + folded(fmt::format("{} = {}", print(left), print(right)), 4));
+    }
+    if (balances < model_.balances.size()) line("  " + more(model_.balances.size() - balances));
     for (size_t i = 0; i < shown_of(form_.counters.size()); ++i)
       line(fmt::format("  wraps{} = floor({})", i + 1,
                        printed_size(form_.counters[i].phase) <= 300 ? print(form_.counters[i].phase) : "..."));

@@ -56,7 +56,8 @@ void write_event(JsonWriter& json, const Model& model, const Event& e) {
 }
 
 std::string run_as_json(const Model& model, const RunOptions& options, const Trajectory& trajectory,
-                        const std::vector<std::string>& notes, const std::optional<Sensitivity>& sensitivity) {
+                        const std::vector<std::string>& notes, const std::optional<Sensitivity>& sensitivity,
+                        const std::vector<std::pair<std::string, double>>& measures) {
   std::ostringstream text;
   JsonWriter json(text);
   json.object().member("model", model.name).key("parameters").object();
@@ -78,6 +79,11 @@ std::string run_as_json(const Model& model, const RunOptions& options, const Tra
   json.end().key("cost").object().member("steps", trajectory.cost.steps).member("events", trajectory.cost.events);
   json.member("seconds", trajectory.cost.seconds).member("native", trajectory.cost.native).end();
   if (sensitivity) write_sensitivity(json, *sensitivity);
+  if (!measures.empty()) {
+    json.key("measures").object();
+    for (const auto& [name, value] : measures) json.member(name, value);
+    json.end();
+  }
   json.end().flush();
   return text.str();
 }

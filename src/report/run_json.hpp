@@ -11,7 +11,8 @@
 namespace saltus {
 
 std::string run_as_json(const Model& model, const RunOptions& options, const Trajectory& trajectory,
-                        const std::vector<std::string>& notes, const std::optional<Sensitivity>& sensitivity = {});
+                        const std::vector<std::string>& notes, const std::optional<Sensitivity>& sensitivity = {},
+                        const std::vector<std::pair<std::string, double>>& measures = {});
 
 /// A state as an object by names; the member "end"; one event as an object.
 void write_state(JsonWriter& json, const Model& model, const std::vector<double>& x);

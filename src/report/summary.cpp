@@ -89,6 +89,12 @@ std::string sensitivity_line(const Model& model, const Sensitivity& s) {
   return out + "\n";
 }
 
+std::string measure_lines(const std::vector<std::pair<std::string, double>>& measures) {
+  std::string out;
+  for (const auto& [name, value] : measures) out += fmt::format("measure    {} = {}\n", name, number(value));
+  return out;
+}
+
 std::string note_lines(const std::vector<std::string>& notes) {
   constexpr size_t most = 5;
   std::string out;

@@ -18,6 +18,8 @@ std::string sliding_line(const Model& model, const Trajectory& trajectory);
 std::string cost_line(const Cost& cost);
 /// The line of derivatives: the largest of them.
 std::string sensitivity_line(const Model& model, const Sensitivity& sensitivity);
+/// "measure    mean(Pin) = 3.2, rms(i) = 0.4"; empty without measures.
+std::string measure_lines(const std::vector<std::pair<std::string, double>>& measures);
 std::string note_lines(const std::vector<std::string>& notes);
 
 }  // namespace saltus

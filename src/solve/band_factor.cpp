@@ -5,11 +5,12 @@
 
 #include "base/index.hpp"
 #include "base/numbers.hpp"
+#include "base/simd.hpp"
 
 namespace saltus {
 namespace {
 
-using Pair = double __attribute__((vector_size(16)));
+using Pair = simd::Two;
 
 }  // namespace
 

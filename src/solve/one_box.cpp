@@ -8,7 +8,7 @@ extern template Root settle<Four>(std::span<const double> c, double h, double no
 }  // namespace one_box
 
 Root settle_in_one_box(std::span<const double> c, double h, double noise) {
-  static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool wide = simd::has_four() && simd::has_fma();
   return wide ? one_box::settle<one_box::Four>(c, h, noise) : one_box::settle<one_box::Two>(c, h, noise);
 }
 

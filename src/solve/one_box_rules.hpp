@@ -4,35 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "base/numbers.hpp"
+#include "base/simd.hpp"
 #include "solve/one_box.hpp"
 
 namespace saltus::one_box {
 
 constexpr size_t most_terms = (max_degree / 4 + 1) * 4;
 
-using Two = double __attribute__((vector_size(16)));
-using Four = double __attribute__((vector_size(32)));
-template <class V>
-using Flags = decltype(V{} < V{});
-
-template <class V>
-constexpr size_t width = sizeof(V) / sizeof(double);
-
-template <class V>
-inline void load(const double* from, V& v) {
-  std::memcpy(&v, from, sizeof(v));
-}
-template <class V>
-inline double total(const V& v) {
-  double sum = v[0];
-  for (size_t i = 1; i < width<V>; ++i) sum += v[i];
-  return sum;
-}
+using namespace simd;
 
 /// Four numbers that follow each other.
 template <class V>
@@ -58,17 +40,17 @@ struct Group {
     return out;
   }
   void put(double* to) const {
-    for (size_t p = 0; p < parts; ++p) std::memcpy(to + p * width<V>, &v[p], sizeof(V));
+    for (size_t p = 0; p < parts; ++p) store(to + p * width<V>, v[p]);
   }
   Group size() const {
-    Group out;
-    for (size_t p = 0; p < parts; ++p) out.v[p] = std::bit_cast<V>(std::bit_cast<Flags<V>>(v[p]) & ~(1ll << 63));
+    Group out = *this;
+    for (size_t p = 0; p < parts; ++p) take_size(out.v[p]);
     return out;
   }
   double sum() const {
     V all = v[0];
     for (size_t p = 1; p < parts; ++p) all += v[p];
-    return total(all);
+    return simd::sum(all);
   }
   friend Group operator*(const Group& a, const Group& b) {
     Group out;

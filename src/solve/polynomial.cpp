@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "base/numbers.hpp"
+#include "base/simd.hpp"
 #include "solve/one_box.hpp"
 
 namespace saltus {
@@ -21,17 +21,17 @@ constexpr double rounding = 4 * eps;  // N = noise + rounding * sum |c_k s^k|
 using Coefficients = std::array<double, max_degree + 1>;
 
 /// c_k and c_(k+1), side by side: p = E(s^2) + s O(s^2), the even and the odd part in one register.
-using EvenOdd = double __attribute__((vector_size(16)));
+using EvenOdd = simd::Two;
 
 EvenOdd pair_at(std::span<const double> c, std::size_t k) {
   EvenOdd out;
-  std::memcpy(&out, &c[k], sizeof(out));
+  simd::load(&c[k], out);
   return out;
 }
 
-EvenOdd sizes(const EvenOdd& c) {
-  using Bits = decltype(c < c);
-  return std::bit_cast<EvenOdd>(std::bit_cast<Bits>(c) & ~(1ll << 63));
+EvenOdd sizes(EvenOdd c) {
+  simd::take_size(c);
+  return c;
 }
 
 constexpr auto inverse_binomial = [] {
@@ -449,21 +449,15 @@ namespace {
   return sum + (sum_error + odd_error + correction[0] + tau * correction[1]);
 }
 
-#ifdef __x86_64__
-[[gnu::target("fma")]] double compensated_at_once(std::span<const double> c, double tau) { return compensated(c, tau); }
-const bool multiplies_and_adds = __builtin_cpu_supports("fma");
-#endif
+SALTUS_FMA double compensated_at_once(std::span<const double> c, double tau) { return compensated(c, tau); }
+const bool multiplies_and_adds = simd::has_fma();
 
 }  // namespace
 
 double evaluate(std::span<const double> c, double tau) {
   if (c.empty()) return 0;
   if (constexpr double large = 1e120; std::abs(tau) < large && std::abs(tau) > 1 / large) {  // tau^2 has all its digits
-#ifdef __x86_64__
     const double result = multiplies_and_adds ? compensated_at_once(c, tau) : compensated(c, tau);
-#else
-    const double result = compensated(c, tau);
-#endif
     if (std::isfinite(result)) return result;
   }
   double value = c.back();
@@ -487,6 +481,14 @@ struct Halves {
 };
 
 }  // namespace
+
+double with_known_zeros(std::span<const double> c, int known_zeros, double at, double resolution) {
+  double left = 0;
+  for (int k = known_zeros; k-- > 0;) left = left * at + c[static_cast<std::size_t>(k)];
+  if (left == 0) return at;
+  const double step = left / evaluate_with_slope(c, at).slope;
+  return std::abs(step) <= std::min(resolution, 0.5 * std::abs(at)) ? at - step : at;
+}
 
 ValueAndSlope evaluate_with_slope(std::span<const double> c, double tau) {
   Halves there(tau);

@@ -54,6 +54,11 @@ Root leftmost_root(std::span<const double> c, const RootSearch& search);
 /// The first root on (0, h], the most frequent call.
 Root first_root(const double* c, std::size_t count, double h, int known_zeros, double noise);
 
+/// A root of the whole polynomial beside one that was found without its known zeros: these are what rounding has left
+/// of an earlier root, and taken for zero they would never go. One step of Newton's method, where that is not longer
+/// than `resolution`; otherwise `at`.
+double with_known_zeros(std::span<const double> c, int known_zeros, double at, double resolution);
+
 /// p(tau), as if computed in twice the precision and then rounded.
 double evaluate(std::span<const double> c, double tau);
 

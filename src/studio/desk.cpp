@@ -168,6 +168,7 @@ void Desk::open(const PageRequest& m) {
                     [&](JsonWriter& json) {
                       json.member("call", name).member("file", file).member("text", text);
                       write_model_card(json, system.model());
+                      write_options(json);
                       write_gallery(json);
                     }),
        false);
@@ -182,28 +183,26 @@ void Desk::check(const PageRequest& m) {
 }
 
 System Desk::system_of(const PageRequest& m) const {
-  return make_system(now(), {m.parameters, m.initial, false, m.from});
+  return make_system(now(), {m.parameters, m.initial, false, solve_of(m).from});
 }
 
-SolveOptions Desk::solve_options(const PageRequest& m) const {
-  return {.from = m.from,
-          .until = m.until,
-          .tolerance = m.tolerance,
-          .engine = m.engine,
-          .threads = threads_,
-          .flow = m.flow.value_or("auto")};
+Solve Desk::solve_of(const PageRequest& m) const {
+  Solve solve;
+  for (const Setting& option : m.solve) solve.give(option.name, option.value);
+  if (solve.threads == 0) solve.threads = threads_;
+  return solve;
 }
 
-Solve Desk::solve_without_end(const PageRequest& m, const Model& model) const {
-  SolveOptions options = solve_options(m);
-  options.until.reset();
-  return saltus::solve_of(options, model);
+Solve Desk::solve_without_end(const PageRequest& m) const {
+  Solve solve = solve_of(m);
+  solve.until.reset();
+  return solve;
 }
 
-Solve Desk::search_solve(const PageRequest& m, const Model& model) const {
-  SolveOptions options = solve_options(m);
-  if (!options.engine) options.engine = "event";
-  return saltus::solve_of(options, model);
+Solve Desk::search_solve(const PageRequest& m) const {
+  Solve solve = solve_of(m);
+  if (!solve.engine) solve.engine = "event";
+  return solve;
 }
 
 // ---- a run ---------------------------------------------------------------------------------------------------------
@@ -212,10 +211,8 @@ void Desk::run(const PageRequest& m, const std::stop_token& stop) {
   const Clock::time_point begin = Clock::now();
   const auto patience = m.drag ? std::chrono::milliseconds(25) : std::chrono::milliseconds(20'000);
   const System system = system_of(m);
-  RunPlan planned = plan(RunQuestion{.system = system,
-                                     .solve = saltus::solve_of(solve_options(m), system.model()),
-                                     .dense = false,
-                                     .max_kept_events = 200'000});
+  RunPlan planned =
+      plan(RunQuestion{.system = system, .solve = solve_of(m), .dense = false, .max_kept_events = 200'000});
   RunOptions& options = planned.options;
   const double until = options.until, span = until - options.from;
   if (m.drag) options.until = options.from + std::min(1.0, most_drag_seconds / seconds_per_run_) * span;
@@ -239,7 +236,7 @@ void Desk::run(const PageRequest& m, const std::stop_token& stop) {
 void Desk::window(const PageRequest& m, const std::stop_token& stop) {
   constexpr int rows = 2000;
   const System system = system_of(m);
-  RunQuestion question{.system = system, .solve = saltus::solve_of(solve_options(m), system.model()), .dense = false};
+  RunQuestion question{.system = system, .solve = solve_of(m), .dense = false};
   const RunOptions whole = plan(question).options;
   if (m.window.size() != 2) throw Error(ErrorKind::usage, "a stretch of time has two ends");
   const auto [low, high] = std::minmax(whole.from, whole.until);
@@ -303,7 +300,7 @@ void Desk::section(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
   const Model& model = system.model();
   SectionQuestion question{.system = system,
-                           .solve = solve_without_end(m, model),
+                           .solve = solve_without_end(m),
                            .section = m.section,
                            .count = std::clamp(m.points.value_or(1000), 1L, 200'000L),
                            .skip = std::clamp(m.skip.value_or(0), 0L, 10'000'000L)};
@@ -353,7 +350,7 @@ void Desk::export_as(const PageRequest& m) {
   if (!last_) throw Error(ErrorKind::usage, "there is no run to take along yet");
   std::string text;
   if (m.what == "toml") {
-    text = write_past(past_of(*last_, recorded(solve_options(last_asked_), last_->options), now().name));
+    text = write_past(past_of(*last_, recorded(solve_of(last_asked_), last_->options), now().name));
   } else if (m.what == "data") {
     text = csv_text(data_table(last_->system.model(), last_->rows));
   } else if (m.what == "events") {

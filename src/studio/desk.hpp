@@ -50,11 +50,11 @@ class Desk {
   void take(StudioModel model);
   /// The model with the values of the request.
   System system_of(const PageRequest& message) const;
-  SolveOptions solve_options(const PageRequest& message) const;
+  Solve solve_of(const PageRequest& message) const;
   /// Settings without an end time: the number of points asked for ends the run.
-  Solve solve_without_end(const PageRequest& message, const Model& model) const;
+  Solve solve_without_end(const PageRequest& message) const;
   /// Settings of searches, which use the event-driven engine.
-  Solve search_solve(const PageRequest& message, const Model& model) const;
+  Solve search_solve(const PageRequest& message) const;
   Report progress_to(long id) const;
   /// The last message of a job.
   void finish(long id, const std::stop_token& stop, const std::string& why, const std::string& message) const;

@@ -201,7 +201,7 @@ std::string cells_frame(long id, const Model& model, const Mesh& mesh, const Bas
 
 void Desk::sweep(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
-  const Solve solve = solve_without_end(m, system.model());
+  const Solve solve = solve_without_end(m);
   SweepPlan planned = sweep_plan(m, system, solve);
   RunDots dots(planned, system.model());
   const auto send_dots = [&] {
@@ -254,7 +254,7 @@ void Desk::basins(const PageRequest& m, const std::stop_token& stop) {
     const BasinsAnswer answer =
         ask(BasinsQuestion{.system = system,
                            .mesh = Mesh({across, up}),
-                           .solve = solve_without_end(m, model),
+                           .solve = solve_without_end(m),
                            .section = m.section,
                            .options = {.method = direct ? BasinsOptions::Method::direct : BasinsOptions::Method::cells,
                                        .refine = direct}},

@@ -57,6 +57,16 @@ class Reader {
     if (numbers.size() != 4) refuse_key(key);
     to = {numbers[0], numbers[1], numbers[2], numbers[3]};
   }
+  /// One option: a text, a number, a flag, or settings as an object.
+  void read_option(const char* key, std::vector<Setting>& to) const {
+    const Json* v = find(key);
+    if (!v) return;
+    if (v->is_object()) {
+      for (const auto& [name, value] : v->items()) to.push_back({key, fmt::format("{}={}", name, formula(key, value))});
+    } else {
+      to.push_back({key, v->is_boolean() ? (v->get<bool>() ? "true" : "false") : formula(key, *v)});
+    }
+  }
   void read(const char* key, std::vector<Setting>& to) const {
     const Json* object = find(key);
     if (!object) return;
@@ -110,11 +120,7 @@ PageRequest read_message(std::string_view text) {
   reader.read("force", m.force);
   reader.read("p", m.parameters);
   reader.read("x", m.initial);
-  reader.read("from", m.from);
-  reader.read("until", m.until);
-  reader.read("engine", m.engine);
-  reader.read("flow", m.flow);
-  reader.read("tolerance", m.tolerance);
+  for (const SolveOption& option : solve_options()) reader.read_option(option.name.c_str(), m.solve);
   reader.read("drag", m.drag);
   reader.read("window", m.window);
   reader.read("axes", m.axes);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ask/value.hpp"
+#include "ask/solve.hpp"
 
 namespace saltus {
 
@@ -23,8 +23,7 @@ struct PageRequest {
 
   // How to compute: all that compute.
   std::vector<Setting> parameters, initial;
-  std::optional<std::string> from, until, engine, flow;
-  std::optional<double> tolerance;
+  std::vector<Setting> solve;  ///< options as text, under their names
 
   bool drag = false;           ///< run: something is being dragged, be quick
   std::vector<double> window;  ///< window: a stretch of time, to be seen closely

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "ask/gallery.hpp"
+#include "ask/option_table.hpp"
 #include "ask/rows.hpp"
+#include "ask/solve.hpp"
 #include "expr/print.hpp"
 #include "report/model_page.hpp"
 
@@ -23,6 +25,14 @@ void write_sections(JsonWriter& json, const Model& model) {
     if (s.kind == Section::Kind::on) json.value(s.name);
   }
   json.end();
+}
+
+/// What a page may choose among: not what compares two runs.
+std::vector<std::string> words_of_page(const SolveOption& option) {
+  if (option.kind != "word") return {};
+  std::vector<std::string> words = words_of(option.name);
+  std::erase(words, "both");
+  return words;
 }
 
 }  // namespace
@@ -46,7 +56,7 @@ void write_model_card(JsonWriter& json, const Model& model) {
     json.member("whole", std::find(structural.begin(), structural.end(), static_cast<int>(i)) != structural.end());
     json.end();
   }
-  json.end().key("columns").value(std::span<const std::string>(row_columns(model)));
+  json.end().key("columns").value(std::span<const std::string>(quantity_names(model)));
   json.key("definitions").array();
   for (const Definition& d : model.definitions) json.value(d.name);
   json.end().key("switches").array();
@@ -59,8 +69,28 @@ void write_model_card(JsonWriter& json, const Model& model) {
   if (model.run.from) json.member("from", print(*model.run.from));
   if (model.run.until) json.member("until", print(*model.run.until));
   if (model.run.tolerance) json.member("tolerance", *model.run.tolerance);
-  json.member("engine", model.run.engine.value_or("event")).end();
+  if (model.run.dt) json.member("dt", *model.run.dt);
+  if (model.run.engine) json.member("engine", *model.run.engine);
+  json.end();
   json.member("autonomous", model.autonomous()).member("latex", model_as_latex(model));
+}
+
+void write_options(JsonWriter& json) {
+  json.key("options").array();
+  for (const SolveOption& option : solve_options()) {
+    const auto& table = option_table();
+    const auto fact = std::find_if(table.begin(), table.end(),
+                                   [&](const OptionFact& o) { return o.name == option.name && !o.sentence.empty(); });
+    json.object().member("name", option.name).member("kind", option.kind).member("sentence", fact->sentence);
+    json.member("type", fact->type).member("fallback", fact->fallback).member("flag", fact->flag());
+    json.key("words").value(std::span<const std::string>(words_of_page(option)));
+    json.key("commands").array();
+    for (const std::string_view command : {"run", "section", "sweep", "basins", "orbit", "follow"}) {
+      if (const OptionFact* row = find_option(option.name, command); row && !row->sentence.empty()) json.value(command);
+    }
+    json.end().end();
+  }
+  json.end();
 }
 
 void write_gallery(JsonWriter& json) {

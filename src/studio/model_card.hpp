@@ -9,6 +9,9 @@ namespace saltus {
 /// Members of an open object.
 void write_model_card(JsonWriter& json, const Model& model);
 
+/// The options of how to compute, as a member: what the page makes controls of.
+void write_options(JsonWriter& json);
+
 /// The gallery, as a member.
 void write_gallery(JsonWriter& json);
 

@@ -163,7 +163,7 @@ FollowRange read_ends(const std::string& text) {
 
 void Desk::orbit(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
-  const Solve solve = search_solve(m, system.model());
+  const Solve solve = search_solve(m);
   const Observer observer{.progress = progress_to(m.id), .stop = stop};
   if (m.method == "equilibrium") {
     send(rest_frame(m.id, ask(EquilibriumQuestion{.system = system, .solve = solve}, observer)));
@@ -175,7 +175,7 @@ void Desk::orbit(const PageRequest& m, const std::stop_token& stop) {
 
 void Desk::branch(const PageRequest& m, const std::stop_token& stop) {
   const System system = system_of(m);
-  FollowQuestion question{.start = orbit_question(m, system, search_solve(m, system.model())),
+  FollowQuestion question{.start = orbit_question(m, system, search_solve(m)),
                           .equilibrium = m.method == "equilibrium",
                           .ranges = {},
                           .points = 2000};

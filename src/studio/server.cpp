@@ -242,7 +242,7 @@ class Connection {
     asked_ = false;
     try {
       while (const auto message = reader_.next()) {
-        if (message->code == SocketCode::close) return close(CloseReason::going);
+        if (message->code == SocketCode::close) return close(answer_to_close(message->bytes));
         if (message->code == SocketCode::ping) out_.push_back({socket_frame(SocketCode::pong, message->bytes), 0});
         if (message->code == SocketCode::text) guest_->receive(message->bytes);
       }

@@ -38,7 +38,7 @@ StudioModel find_studio_model(const std::string& name) {
 
 Outcome studio(const StudioOptions& options) {
   const StudioModel model = find_studio_model(options.model);
-  const int threads = options.threads > 0 ? options.threads : std::max(1, default_threads() - 1);
+  const int threads = options.solve.threads > 0 ? options.solve.threads : std::max(1, default_threads() - 1);
   const std::string token = make_token();
   Server server(options.port, token, [&](Outbox outbox) -> std::unique_ptr<Guest> {
     return std::make_unique<Session>(model, threads, std::move(outbox));

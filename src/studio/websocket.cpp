@@ -69,6 +69,17 @@ std::string close_frame(CloseReason reason) {
   return socket_frame(SocketCode::close, std::string{static_cast<char>(code >> 8), static_cast<char>(code & 255)});
 }
 
+CloseReason answer_to_close(std::string_view content) {
+  if (content.empty()) return CloseReason::going;
+  if (content.size() == 1) return CloseReason::wrong_protocol;
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(content[i]); };
+  const unsigned code = byte(0) * 256u + byte(1);
+  const bool defined = (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014);
+  if (!defined && (code < 3000 || code > 4999)) return CloseReason::wrong_protocol;
+  const std::string reason(content.substr(2));
+  return valid_utf8(reason) == reason ? static_cast<CloseReason>(code) : CloseReason::not_text;
+}
+
 std::optional<MessageReader::Message> MessageReader::next() {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes_[i]); };
   while (bytes_.size() >= 2) {
@@ -83,6 +94,8 @@ std::optional<MessageReader::Message> MessageReader::next() {
     if (bytes_.size() < head) return {};
     std::uint64_t length = longer == 0 ? short_length : 0;
     for (size_t i = 0; i < longer; ++i) length = length << 8 | byte(2 + i);
+    if ((longer == 2 && length < 126) || (longer == 8 && (length < 65536 || length >> 63)))
+      throw CloseReason::wrong_protocol;  // the shortest form only
     if (length > longest_ || (!control && begun_.size() + length > longest_)) throw CloseReason::too_long;
     if (bytes_.size() < head + length) return {};
     std::string content = bytes_.substr(head, length);

@@ -912,8 +912,9 @@ every = "2*pi/0.65"
   const Branch b =
       follow_orbit(model, {.run = run_of(model), .section = 0}, {.parameter = 0, .low = 0.7, .high = 1.05});
   ASSERT_TRUE(b.found) << b.message;
-  EXPECT_GE(of_type(b, "release").size(), 2u);
-  size_t without = 0, sticking = 0;  // turns
+  EXPECT_GE(of_type(b, "release").size(), 1u);
+  EXPECT_EQ(b.ends[0].why, "closed");  // on a symmetric orbit, beyond which lie the mirror images
+  size_t without = 0, sticking = 0;    // turns
   for (const BranchPoint& p : b.points) {
     if (!p.label.empty()) continue;
     EXPECT_LT(open_by(model, p), 1e-7) << p.values[0];
@@ -922,6 +923,40 @@ every = "2*pi/0.65"
   }
   EXPECT_GT(without, 0u);
   EXPECT_GT(sticking, 0u);
+}
+
+// x'' = 2.5 cos w t - 0.01 x' - x - friction (Leine 2000, sec. 6.8): an asymmetric orbit with one stick per period has
+// its pitchfork in the middle of its loop, which begins and ends between special points; the mirror images lie beyond.
+TEST(OrbitBranch, EndsAsClosedWhereItsMirrorImagesBegin) {
+  const Model model = read_model(SALTUS_SOURCE_DIR "/models/forced_static/model.toml");
+  OrbitOptions start{.run = run_of(model, 80), .section = 0};
+  BranchOptions range{.parameter = 6, .low = 0.3, .high = 0.9};
+  ASSERT_EQ(model.parameters[6].name, "w");
+  const Branch b = follow_orbit(model, start, range);
+  ASSERT_TRUE(b.found) << b.message;
+  EXPECT_LT(b.points.size(), 130u);
+  ASSERT_EQ(b.ends.size(), 2u);
+  for (const BranchEnd& end : b.ends) EXPECT_EQ(end.why, "closed");
+  ASSERT_EQ(of_type(b, "branch").size(), 2u);
+  const SpecialPoint &first = *of_type(b, "branch")[0], &last = *of_type(b, "branch")[1];
+  EXPECT_NEAR(first.values[0], last.values[0], 1e-9);
+  // Both are the symmetric orbit, at its two phases.
+  RunOptions half = run_of(model);
+  half.parameters = parameter_values(model, std::vector<GivenParameter>{{6, first.values[0]}});
+  half.initial = first.state;
+  half.from = first.t;
+  half.until = first.t + first.period / 2;
+  const Trajectory run = simulate(Program(model), half);
+  for (size_t i = 0; i < first.state.size(); ++i) EXPECT_NEAR(run.end.state[i], -first.state[i], 1e-5);
+  // Where the multipliers of the symmetric orbits jump over the unit circle the same orbits begin, or their mirror
+  // images: that branch ends where it meets a known place.
+  const Branch symmetric = begun_at(first, model, start, range);
+  ASSERT_EQ(of_type(symmetric, "release").size(), 1u);
+  range.known = b.special;
+  const Branch mirrored = begun_at(*of_type(symmetric, "release")[0], model, start, range);
+  ASSERT_TRUE(mirrored.found) << mirrored.message;
+  EXPECT_LT(mirrored.points.size(), 40u);
+  for (const BranchEnd& end : mirrored.ends) EXPECT_EQ(end.why, "closed");
 }
 
 TEST(OrbitBranch, ThatComesBackThroughChangesOfItsSignatureIsClosed) {

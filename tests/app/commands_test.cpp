@@ -1,14 +1,18 @@
 #include "app/commands.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "../folder.hpp"
 #include "app/command_line.hpp"
 #include "ask/gallery.hpp"
+#include "ask/option_table.hpp"
+#include "ask/solve.hpp"
 
 namespace saltus {
 namespace {
@@ -42,6 +46,59 @@ TEST(CommandLine, HelpOfACommandListsItsOptions) {
   EXPECT_EQ(r.out, saltus_line({"check", "--help"}).out);
   for (const char* option : {"MODEL", "-p NAME=VALUE", "-x NAME=VALUE", "--json", "--latex"})
     EXPECT_TRUE(contains(r.out, option)) << option;
+}
+
+/// A value that the option may have, as it is typed.
+std::string example_of(const SolveOption& option) {
+  if (option.kind == "word") return words_of(option.name)[1];
+  if (option.kind == "number") {
+    const auto range = find_option(option.name, "run")->range.value_or(std::pair(0.0, 1.0));
+    return fmt::format("{}", std::clamp(0.001, range.first, range.second));
+  }
+  return option.kind == "settings" ? "v=+1" : option.kind == "count" ? "2" : option.kind == "flag" ? "" : "2*pi/3";
+}
+
+TEST(SolveOptions, AreTakenShownAndRecordedByTheCommandLine) {
+  const ScratchFolder scratch;
+  for (const SolveOption& option : solve_options()) {
+    const bool runs = find_option(option.name, "run");
+    const std::string command = runs ? "run" : "sweep", text = example_of(option);
+    const OptionFact& fact = *find_option(option.name, command);
+    EXPECT_TRUE(contains(saltus_line({"help", command}).out, std::string(fact.sentence))) << option.name;
+    EXPECT_TRUE(contains(saltus_line({"help", "options"}).out, std::string(fact.sentence))) << option.name;
+    const std::string folder = (scratch.path / option.name).string();
+    std::vector<std::string> line{command, "dry_friction", "-q", "-o", folder, fact.flag()};
+    if (option.kind != "flag") line.push_back(text);
+    if (!runs) line.insert(line.begin() + 2, {"F=0.1,0.2", "-n", "3", "--skip", "1"});
+    Ran ran = saltus_line(line);
+    if (contains(ran.talk, "add --engine step")) {
+      line.insert(line.end(), {"--engine", "step"});
+      ran = saltus_line(line);
+    }
+    ASSERT_EQ(ran.status, 0) << option.name << ": " << ran.talk;
+    const auto past = read_past(folder + "/run.toml");
+    ASSERT_TRUE(past) << option.name;
+    const auto kept = std::find_if(past->options.begin(), past->options.end(),
+                                   [&](const Past::Option& o) { return o.first == option.name; });
+    if (option.name == "threads") {
+      EXPECT_EQ(kept, past->options.end());  // of the machine, not of the result
+      continue;
+    }
+    ASSERT_NE(kept, past->options.end()) << option.name;
+    if (option.kind == "flag") continue;
+    const std::string again = kept->second.at(0);
+    EXPECT_TRUE(again == text || read_number(again, "") == read_number(text, "")) << option.name << " " << again;
+  }
+}
+
+TEST(SolveOptions, ThatDoNotExistNameTheNearest) {
+  Solve solve;
+  try {
+    solve.give("tolerence", "1");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.hint(), "did you mean 'tolerance'?");
+  }
 }
 
 TEST(CommandLine, EveryMistakeIsOneMessageWithStatus2) {

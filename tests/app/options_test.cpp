@@ -108,12 +108,12 @@ TEST(ShortName, IsTheStemOrTheFolder) {
   EXPECT_EQ(short_name("buck"), "buck");
 }
 
-TEST(SolveOptions, AreChecked) {
-  EXPECT_NO_THROW((SolveOptions{.tolerance = 1e-9, .engine = "step", .dt = 1e-3}.check()));
-  EXPECT_THROW((SolveOptions{.tolerance = 0.0}.check()), Error);
-  EXPECT_THROW((SolveOptions{.dt = -1.0}.check()), Error);
-  EXPECT_THROW((SolveOptions{.threads = -1}.check()), Error);
-  EXPECT_EQ(error_of([] { SolveOptions{.engine = "evnt"}.check(); }).hint(), "did you mean 'event'?");
+TEST(Solve, AreChecked) {
+  EXPECT_NO_THROW((Solve{.tolerance = 1e-9, .engine = "step", .dt = 1e-3}.check()));
+  EXPECT_THROW((Solve{.tolerance = 0.0}.check()), Error);
+  EXPECT_THROW((Solve{.dt = -1.0}.check()), Error);
+  EXPECT_THROW((Solve{.threads = -1}.check()), Error);
+  EXPECT_EQ(error_of([] { Solve{.engine = "evnt"}.check(); }).hint(), "did you mean 'event'?");
 }
 
 TEST(OutputOptions, AreChecked) {

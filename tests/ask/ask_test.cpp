@@ -157,8 +157,8 @@ TEST(AskRun, RowsStandAtTheTimesGiven) {
 }
 
 TEST(AskRun, BothEnginesAreToldByOneVariant) {
-  const RunAnswer event = ask(RunQuestion{.system = ball(), .solve = {.until = 1, .engine = EventDriven{}}});
-  const RunAnswer step = ask(RunQuestion{.system = ball(), .solve = {.until = 1, .engine = TimeStepping{.dt = 1e-3}}});
+  const RunAnswer event = ask(RunQuestion{.system = ball(), .solve = {.until = 1, .engine = "event"}});
+  const RunAnswer step = ask(RunQuestion{.system = ball(), .solve = {.until = 1, .engine = "step", .dt = 1e-3}});
   ASSERT_TRUE(step.options.step.has_value());
   EXPECT_NEAR(event.trajectory.events.front().t, std::sqrt(2 / 9.81), 1e-12);
   EXPECT_NEAR(step.trajectory.end.state[0], event.trajectory.end.state[0], 1e-6);
@@ -272,7 +272,7 @@ TEST(AskExponents, AreTheRatesOfALinearFlow) {
   ASSERT_EQ(found.exponents.size(), 2U);
   EXPECT_NEAR(found.exponents[0], 1, 1e-8);
   EXPECT_NEAR(found.exponents[1], -2, 1e-8);
-  EXPECT_THROW(plan(ExponentsQuestion{.system = saddle, .solve = {.until = 40, .engine = TimeStepping{}}}), Error);
+  EXPECT_THROW(plan(ExponentsQuestion{.system = saddle, .solve = {.until = 40, .engine = "step"}}), Error);
 }
 
 }  // namespace

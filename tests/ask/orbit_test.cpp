@@ -73,7 +73,7 @@ TEST(OrbitQuestion, IsStoppedByItsToken) {
 }
 
 TEST(OrbitQuestion, RefusesWhatSearchesDoNotTake) {
-  EXPECT_EQ(complaint_of([] { plan(OrbitQuestion{.system = cycles(), .solve = {.engine = TimeStepping{}}}); }),
+  EXPECT_EQ(complaint_of([] { plan(OrbitQuestion{.system = cycles(), .solve = {.engine = "step"}}); }),
             "orbits are found by the engine 'event', not 'step'");
   EXPECT_EQ(complaint_of([] { plan(OrbitQuestion{.system = cycles(), .solve = {.attract = 5}}); }),
             "orbits are found with slid surfaces held exactly: `attract` is for runs");

@@ -77,7 +77,7 @@ class StepSensitivity : public testing::TestWithParam<Case> {
   RunQuestion question(const System& system) const {
     const Case& c = GetParam();
     return {.system = system,
-            .solve = {.until = c.until, .engine = TimeStepping{.dt = c.dt, .theta = c.theta}},
+            .solve = {.until = c.until, .engine = "step", .dt = c.dt, .theta = c.theta},
             .rows = false,
             .dense = false};
   }

@@ -124,7 +124,7 @@ TEST(Parse, ComplainsAtTheRightPlace) {
   EXPECT_EQ(complaint("x(1)"), "1+1 'x' is not a function");
   EXPECT_EQ(complaint("sin + 1"), "1+3 'sin' is a function");
   EXPECT_EQ(complaint("1,5"), "2+1 a comma outside of a function call");
-  EXPECT_EQ(complaint("x'"), "2+1 a rate cannot be used inside a formula");
+  EXPECT_EQ(complaint("x'"), "1+2 there is no x'");
   EXPECT_EQ(complaint("x[1]"), "1+4 'x' has no index");
   EXPECT_EQ(complaint("2*[x]"), "3+1 '[' stands only after a name");
   EXPECT_EQ(complaint("x[1"), "2+1 this index is not closed");

@@ -41,6 +41,43 @@ z = 20
                1.5, "");
 }
 
+TEST(Variation, FollowsImpulsesThatChangeTheirDirections) {
+  const std::string rod = R"M(
+equations = """
+  x' = vx
+  y' = vy
+  th' = w
+  vx' = -mu*N*slide/m
+  vy' = -9.81 + N/m
+  w' = (N*L*sin(th) - mu*N*slide*L*cos(th))/J
+  slip = vx + L*w*cos(th)
+  slide = SLIDE
+"""
+[parameters]
+mu = 0.3
+m = 1
+L = 0.5
+J = 0.1
+k = 0.4
+[initial]
+x = 0
+th = 0.6
+y = 0.6
+vx = 1
+vy = -2
+w = 0.5
+[constraint.N]
+gap = "y - L*cos(th)"
+restitution = 0.4
+)M";
+  for (const std::string slide :
+       {"tanh(slip/k)", "sat(slip/k, -1, 1)", "sign(slip - 1)/(1 + k*abs(slip))", "sign(slip - 0.5)*(1 + k*slip^2)"}) {
+    std::string text = rod;
+    text.replace(text.find("SLIDE"), 5, slide);
+    expect_equal(text, 0.3, "impact");
+  }
+}
+
 TEST(Variation, HasTheSameBitsWithMachineCode) {  // smooth, slid, and of more directions than a register holds
   const std::string text = R"M(
 equations = """

@@ -38,6 +38,9 @@ with tempfile.TemporaryDirectory() as folder:
     library = next(prefix.rglob("libsaltus.so"))
     missing = run("nm", "-D", "-C", "--undefined-only", library)
     assert "saltus::" not in missing, [line for line in missing.splitlines() if "saltus::" in line]
+    shown = run("nm", "-D", "-C", "--defined-only", library).splitlines()
+    foreign = [line for line in shown if "saltus" not in line]
+    assert len(shown) > 100 and not foreign, foreign[:10]  # nothing of the libraries it was compiled with
 
     project.mkdir()
     for name in ("CMakeLists.txt", "friction.cpp", "branch.cpp"):

@@ -182,7 +182,10 @@ TEST(WebSocket, ClosesAtWhatNoPageSends) {
   EXPECT_EQ(reason(page_frame(0x01, "\xc3") + page_frame(0x80, "\xa9")), 0);          // a letter cut in two
   EXPECT_EQ(reason(page_frame(0x82, std::string(1001, 'x'), 2).substr(0, 8)), 1009);  // before it has come
   EXPECT_EQ(reason(page_frame(0x02, std::string(600, 'x'), 2) + page_frame(0x80, std::string(600, 'x'), 2)), 1009);
-  EXPECT_EQ(reason("\x82\xff" + std::string(12, '\xff')), 1009);
+  EXPECT_EQ(reason("\x82\xff\x7f" + std::string(11, '\xff')), 1009);
+  EXPECT_EQ(reason("\x82\xff" + std::string(12, '\xff')), 1002);  // lengths have 63 bits
+  EXPECT_EQ(reason(page_frame(0x81, "x", 2)), 1002);              // not the shortest form
+  EXPECT_EQ(reason(page_frame(0x81, std::string(300, 'x'), 8)), 1002);
 }
 
 TEST(WebSocket, WritesLengthsInThreeWays) {
@@ -191,6 +194,18 @@ TEST(WebSocket, WritesLengthsInThreeWays) {
   EXPECT_EQ(socket_frame(SocketCode::binary, std::string(65536, 'x')).substr(0, 11),
             std::string("\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x00x", 11));
   EXPECT_EQ(close_frame(CloseReason::too_long), "\x88\x02\x03\xf1");
+  // RFC 6455, 5.5.1 and 7.4: a close is answered with its own code, or refused.
+  const auto answer = [](unsigned code, const std::string& reason = "") {
+    return static_cast<unsigned>(
+        answer_to_close(std::string{static_cast<char>(code >> 8), static_cast<char>(code & 255)} + reason));
+  };
+  EXPECT_EQ(answer_to_close(""), CloseReason::going);
+  EXPECT_EQ(answer_to_close("\x03"), CloseReason::wrong_protocol);
+  for (const unsigned code : {1000u, 1001u, 1003u, 1007u, 1011u, 1014u, 3000u, 4999u}) EXPECT_EQ(answer(code), code);
+  for (const unsigned code : {0u, 999u, 1004u, 1005u, 1006u, 1015u, 1016u, 2999u, 5000u, 65535u})
+    EXPECT_EQ(answer(code), 1002u) << code;
+  EXPECT_EQ(answer(1000, "bye"), 1000u);
+  EXPECT_EQ(answer(1000, "\xff"), 1007u);
 }
 
 TEST(Assets, AreThePage) {
@@ -226,8 +241,26 @@ TEST(PageRequest, ReadsNumbersAndFormulas) {
   EXPECT_EQ(m.parameters[0].name, "b");
   EXPECT_EQ(m.parameters[0].value, "0.1");
   EXPECT_EQ(m.parameters[1].value, "1/3");
-  EXPECT_EQ(m.until, "60");
+  ASSERT_EQ(m.solve.size(), 1u);
+  EXPECT_EQ(m.solve[0].name + "=" + m.solve[0].value, "until=60");
   EXPECT_TRUE(m.drag);
+}
+
+TEST(PageRequest, TakesEveryOptionOfHowToCompute) {
+  for (const SolveOption& option : solve_options()) {
+    const std::string value = option.kind == "flag"       ? "true"
+                              : option.kind == "settings" ? R"({"v": "+1", "N": 0})"
+                              : option.kind == "count"    ? "3"
+                              : option.name == "theta"    ? "0.75"
+                                                          : R"("0.001")";
+    const PageRequest m = read_message(fmt::format(R"({{"do": "run", "{}": {}}})", option.name, value));
+    ASSERT_FALSE(m.solve.empty()) << option.name;
+    Solve solve;
+    for (const Setting& s : m.solve) solve.give(s.name, s.value);
+    const auto texts = solve.texts();
+    EXPECT_TRUE(std::any_of(texts.begin(), texts.end(), [&](const auto& t) { return t.first == option.name; }))
+        << option.name;
+  }
 }
 
 TEST(PageRequest, RefusesWhatIsNone) {

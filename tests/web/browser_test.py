@@ -267,6 +267,16 @@ class Page(unittest.TestCase):
         self.until("!saltus.state.wrong && saltus.idle()")
         self.assertEqual(self.js("return document.querySelectorAll('input.wrong').length"), 0)
 
+    def test_every_option_of_how_to_compute_has_a_control(self):
+        self.open("dry_friction")
+        for option in self.js("return saltus.state.model.options"):
+            give = {"flag": "c.checked = true", "word": "c.selectedIndex = 1", "settings": "c.value = 'v=+1'"}.get(option["kind"], "c.value = '0.75'")
+            self.js(f"const c = document.getElementById('{option['name']}'); {give}; c.dispatchEvent(new Event('change'))")
+            self.assertTrue(self.js(f"return saltus.state.solve['{option['name']}']"), option["name"])
+        self.open("popp")
+        self.assertEqual(self.js("return Object.keys(saltus.state.solve).length"), 0)
+        self.until("saltus.idle() && saltus.state.run && saltus.state.run.until === 60")
+
     def test_equations_of_the_gallery(self):
         strange = self.js("""return import('/latex.js').then(async ({equations}) => {
             const bad = [];

@@ -258,6 +258,30 @@ class SameNumbers(unittest.TestCase):
             states = [x for e in told["events"][:2000] for x in e["state"].values()]
             self.assertEqual(run["arrays"]["event.state"], states, name)
 
+    def test_every_option_of_how_to_compute_reaches_the_engine(self):
+        with Studio(SALTUS) as studio:
+            page = studio.page()
+            options = page.ask(do="open", name="dry_friction")["options"]
+            known = saltus("help", "options")
+            for option in options:
+                self.assertIn(option["sentence"], known)
+                value = {"formula": "2*pi/3", "number": "0.75", "flag": True, "count": 2, "settings": {"v": "+1"}}.get(
+                    option["kind"]) or option["words"][1]
+                value = {"tolerance": "1e-3"}.get(option["name"], value)
+                if "run" not in option["commands"]:
+                    self.assertIn("sweep", option["commands"], option["name"])
+                    continue
+                ran = page.ask(do="run", **{option["name"]: value})
+                if ran["kind"] == "error":
+                    self.assertIn("belongs to the engine 'step'", ran["error"]["message"])
+                    ran = page.ask(do="run", engine="step", **{option["name"]: value})
+                self.assertEqual(ran["kind"], "run", option["name"])
+                record = page.ask(do="export", what="toml")["text"]
+                self.assertRegex(record, rf"(?m)^{option['name']} = ")
+            wrong = page.ask(do="run", tolerance="fast")
+            self.assertEqual(wrong["kind"], "error")
+            self.assertIn("tolerance fast", wrong["error"]["message"])
+
     def test_a_stretch_of_time_is_seen_closely(self):
         self.page.ask(do="open", name="harmonic")
         whole = self.page.ask(do="run")

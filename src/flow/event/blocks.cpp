@@ -175,7 +175,7 @@ void Blocks::go_on(int r) {
   for (const int u : runs_[at(r)].blocks) look_beside(u);
 }
 
-/// What is due first, and whatever is due at the same time, as far as time can tell.
+/// Finds the first guard that is due, and those due at the same time, up to the resolution of time.
 void Blocks::find_due(int first, const Run* run) {
   due_.clear();
   const int count = static_cast<int>(blocks_.size());
@@ -194,7 +194,7 @@ void Blocks::find_due(int first, const Run* run) {
   });
 }
 
-/// As Clusters::accumulates.
+/// True if surface u accumulates events near t (Clusters::accumulates).
 bool Blocks::accumulates(int u, double t, double scale) {
   std::array<double, 3>& last = last_events_[at(u)];
   const double d0 = std::abs(t - last[0]), d1 = std::abs(last[0] - last[1]), d2 = std::abs(last[1] - last[2]);
@@ -252,7 +252,7 @@ void Blocks::forget() {
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
-/// What happens to the blocks that are due. A block feels the sigma of no other, so that each is decided by itself.
+/// The events of the blocks that are due. A block feels the sigma of no other, so that each is decided by itself.
 /// False, with nothing changed, where more must be looked at.
 bool Blocks::act(Moment& now) {
   ++event_;
@@ -312,7 +312,7 @@ void Blocks::start_fresh() {
   for (const int r : fresh_) start(r);
 }
 
-/// What follows, by the rates of its surface. The states of all blocks beside it are known.
+/// The switch state that follows, by the rates of the surface. The states of all blocks beside it are known.
 std::optional<SimpleChoice> Blocks::choose(const Guard& guard) {
   const int u = guard.item;
   const BlockPlan::Row& row = plan_.rows[at(plan_.kept[at(u)])];
@@ -323,7 +323,7 @@ std::optional<SimpleChoice> Blocks::choose(const Guard& guard) {
   if (guard.side == 0) return std::nullopt;
   const double jump = std::abs(row.sigma) * (1 + hold);
   if (hold > 1) return by_release(guard.side * rate + row.sigma, jump, guard.side);
-  // It leaves along its surface, and bends away from it.
+  // The state leaves along its surface, and bends away from it.
   if (!by_release(0.5 * guard.side * bend(u, guard.side) * scale_of(u), jump, guard.side)) return std::nullopt;
   return SimpleChoice{guard.side > 0 ? '+' : '-', 2};
 }
@@ -540,7 +540,7 @@ bool Blocks::expand(Run& run) {
   return true;
 }
 
-/// The same where states read others that stand far from them.
+/// Expands rates that read states far from them.
 void Blocks::expand_terms(const Run& run) {
   const Columns& c = run.series;
   local_.clear();
@@ -605,7 +605,10 @@ void Blocks::find_end(Run& run) {
       const Guard guard{GuardKind::surface, candidate.block, sign};
       const ColumnSeries own = run.series[candidate.column];
       for (size_t order = 0; order < sum_.size(); ++order) sum_[order] = own[order];
-      const double at_zero = b.known == 0 && sum_[0] * sign < 0 ? 0 : first_zero(sum_, h, resolution, b.known, 0);
+      const double at_zero =
+          b.known == 0 && sum_[0] * sign < 0
+              ? 0
+              : with_known_zeros(sum_, b.known, first_zero(sum_, h, resolution, b.known, 0), resolution);
       if (!(at_zero <= h)) continue;
       found_.push_back({at_zero, guard});
       first = std::min(first, at_zero);
@@ -673,7 +676,7 @@ void Blocks::look_at(int u) {
   }
 }
 
-/// Whether sigma stays inside its bounds for so long, by where the runs beside it began and their speed: nothing of
+/// True if sigma stays inside its bounds for so long, by where the runs beside it began and their speed: nothing of
 /// their series is read again.
 bool Blocks::stays_far_inside(int u, double h) {
   const BlockPlan::Row& row = plan_.rows[at(plan_.kept[at(u)])];
@@ -690,7 +693,7 @@ bool Blocks::stays_far_inside(int u, double h) {
   return std::abs(value) + change < (1 - rounding) * plan_.hold[at(u)] * std::abs(row.sigma);
 }
 
-/// Whether sigma stays inside its bounds for so long, by no more than the rates of what it reads.
+/// True if sigma stays inside its bounds for so long, by no more than the rates of what it reads.
 bool Blocks::stays_inside(int u, double h) const {
   const BlockPlan::Row& row = plan_.rows[at(plan_.kept[at(u)])];
   double value = row.constant + row.time * clock_.now(), change = std::abs(row.time) * h;

@@ -60,7 +60,7 @@ std::optional<BlockPlan> find_blocks(const Program& program, const ModeTape& tap
 class Blocks {
  public:
   Blocks(BlockPlan plan, EngineMemory& memory, const RunOptions& options, Recorder& recorder);
-  /// As Clusters::run.
+  /// Runs all blocks up to the next event that needs the full system (Clusters::run).
   ClusterOutcome run(Moment& now, std::vector<Guard>& guards, double time_scale);
 
  private:

@@ -102,7 +102,7 @@ void ClusterRoom::expand(Cluster& c, double until, double first_scale) {
   c.scale = smooth->time_scale() > 0 ? smooth->time_scale() : first_scale;
 }
 
-/// As a step of the whole engine; what is out of the ordinary is left to that.
+/// A step of a cluster, made like a step of the engine; unusual situations are left to the engine.
 bool ClusterRoom::make_step(Cluster& c, double until) {
   Moment& now = moment;
   if (smooth->begin(now) != SeriesStatus::ok || series->redundant_mode()) return false;

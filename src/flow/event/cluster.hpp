@@ -47,7 +47,7 @@ struct Drive {
   int from = 0;    ///< the state of the whole
 };
 
-/// What an event looks at stands first, to lie on few lines of memory.
+/// Fields that an event reads stand first, to lie on few lines of memory.
 struct Cluster {
   Clock clock{0};      ///< where its series begin
   double length = 0;   ///< of its series: to the next event, or as far as they carry
@@ -72,18 +72,19 @@ struct Cluster {
   std::vector<int> movers;     ///< places in part.states of those that move
   std::vector<double> x, end;  ///< all states of its program: where it begins and ends
 
-  /// It has no series that carry: its states stay where they are until the whole takes over.
+  /// The cluster has no series that converge: its states stay where they are until the full system takes over.
   void leave_to_whole();
 };
 
-/// What clusters of one structure share: their program, its series and what acts on it.
+/// The data shared by clusters of one structure: their program, its series and its events.
 struct ClusterRoom {
   ClusterRoom(SubsystemProgram made, std::span<const int> key, const std::vector<double>& parameters,
               const RunOptions& run);
 
-  /// What a step of a part costs hardly depends on its order: all are of one, somewhat above that of the tolerance.
+  /// The order of all steps, somewhat above that of the tolerance: the cost of a step of a subsystem hardly depends on
+  /// it.
   static int order_for(double local_tolerance);
-  /// Of its tapes: most of what it takes of memory.
+  /// The slots of its tapes: most of its memory.
   size_t slots() const { return static_cast<size_t>(series->tape().flow.slots); }
   /// Makes it that of a cluster: constants, and the moment at which its series begin. `mode`, `known`: of the cluster.
   void enter(const Cluster& c);
@@ -119,7 +120,7 @@ void shift_polynomial(std::span<double> c, double by);
 /// The first crossing of zero of a series on (0, h], or infinity; what is within `resolution` behind h counts as at h.
 double first_zero(std::span<const double> series, double h, double resolution, int known_zeros, double noise);
 
-/// Whether the run has come to an end of its own: too many steps, or somebody has stopped it. `assemble`: the moment of
+/// True if the run has come to an end of its own: too many steps, or somebody has stopped it. `assemble`: the moment of
 /// the whole, asked for only then.
 template <class Assemble>
 bool limits_reached(Recorder& recorder, const RunOptions& options, double t, const Assemble& assemble) {
@@ -135,7 +136,7 @@ bool limits_reached(Recorder& recorder, const RunOptions& options, double t, con
   return recorder.ended();
 }
 
-/// What time can tell apart near t where the flow changes in `scale`.
+/// The resolution of time near t where the flow changes in `scale`.
 double time_resolution(double t, double scale);
 
 }  // namespace saltus

@@ -51,7 +51,7 @@ Clusters::Clusters(EngineMemory& memory, const RunOptions& options, Recorder& re
   last_events_.assign(unknowns + jumps_.size(), {NAN, NAN, NAN});
 }
 
-/// Whether the model is one of blocks: they need nothing that is here.
+/// True if the model is one of blocks: they need nothing that is here.
 bool Clusters::find_blocks() {
   if (observed_ || !affine_) return false;
   std::optional<BlockPlan> plan = saltus::find_blocks(program_, *mode_tape_, *reads_, affine_->rows, affine_->hold);
@@ -65,7 +65,7 @@ bool Clusters::find_blocks() {
 
 bool Clusters::may_serve(const Program& program) { return program.states() >= fewest_states; }
 
-/// Whether one tape serves all modes and events are what clusters can do.
+/// True if one tape serves all modes and events are what clusters can do.
 bool Clusters::possible() const {
   const Form& form = program_.model().form;
   if (!options_.clusters || !may_serve(program_) || options_.stiff || program_.attract() > 0) return false;
@@ -87,10 +87,11 @@ bool Clusters::possible() const {
   for (int i = 0; i < m_; ++i) {
     if (!program_.open(i)) return false;
   }
+  if (program_.any_bends()) return false;
   return std::all_of(form.gaps.begin(), form.gaps.end(), [](const Gap& g) { return g.degree == 2; });
 }
 
-/// Whether the tape of all modes has the formulas of these letters, of some switches or of all: surfaces that stay zero
+/// True if the tape of all modes has the formulas of these letters, of some switches or of all: surfaces that stay zero
 /// by themselves, or are kept by the sigma of others, have their own.
 bool Clusters::may_be_here(const std::string& letters, std::span<const int> switches) const {
   for (size_t k = 0; k < letters.size(); ++k) {
@@ -439,7 +440,7 @@ Clusters::Acted Clusters::act(const Cluster& first, Moment& now) {
   return acted == Acted::done && !goes_on ? Acted::accumulates : acted;
 }
 
-/// Whether what happens is decided in these clusters; it has then been told. `simply`: as Act::simply.
+/// True if what happens is decided in these clusters; it has then been told. `simply`: as Act::simply.
 bool Clusters::act_in(const Cluster& c, bool simply, Moment& now) {
   ClusterRoom& room = *c.room;
   room.enter(c);
@@ -510,13 +511,13 @@ Clusters::Acted Clusters::finish_event(const Cluster& c) {
   return apply(change) ? Acted::done : Acted::too_large;
 }
 
-/// Whether a state rests or moves in one of the clusters of the event.
+/// True if a state rests or moves in one of the clusters of the event.
 bool Clusters::acts_on(int i) const {
   const int owner = cluster_of_state_[at(i)];
   return owner < 0 || std::find(acting_.begin(), acting_.end(), owner) != acting_.end();
 }
 
-/// What an event has changed: which states rest now, what that wakes, and the clusters that follow.
+/// Applies the changes of an event: which states rest now, which rows that wakes, and the clusters that follow.
 bool Clusters::apply(const Change& change) {
   before_.clear();
   for (const int i : change.states) before_.push_back(moving_[at(i)]);
@@ -544,7 +545,7 @@ Clock Clusters::end_of(const Cluster* c) const {
   return end;
 }
 
-/// What all states do until then.
+/// Reports the piece on which all states move until then.
 void Clusters::tell_piece(const Clock& end, bool ticks, Moment& now) {
   Piece& piece = observed_piece_;
   piece.start = told_.now();
@@ -840,7 +841,7 @@ bool Clusters::resume(const Moment& now) {
     touched.push_back(cluster_of_unknown_[at(u)]);
   }
   for (int i = 0; i < n_; ++i) {
-    // What projection moved by its last bits stays where its own cluster has it.
+    // A state that projection moved by its last bits stays where its own cluster has it.
     const double moved = std::abs(now.x[at(i)] - state_before_[at(i)]);
     if (!(moved > 64 * eps * std::abs(now.x[at(i)]))) continue;
     if (moving_[at(i)]) {

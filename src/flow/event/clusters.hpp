@@ -35,7 +35,7 @@ class Clusters {
  public:
   /// `jumps`: those of the whole, which the whole and its parts keep together.
   Clusters(EngineMemory& memory, const RunOptions& options, Recorder& recorder, Jumps& jumps);
-  /// Whether a model is large enough for its parts to be faster than the whole.
+  /// True if a model is large enough for its parts to be faster than the whole.
   static bool may_serve(const Program& program);
 
   using Outcome = ClusterOutcome;
@@ -43,7 +43,7 @@ class Clusters {
   Outcome run(Moment& now, std::vector<Guard>& guards, double time_scale);
 
  private:
-  /// What an event has changed.
+  /// The changes that an event makes.
   struct Change {
     std::vector<int> states;    ///< that it may have set in motion or brought to rest
     std::vector<double> rates;  ///< theirs
@@ -58,7 +58,7 @@ class Clusters {
     Subsystem part{};
     ClusterRoom* room = nullptr;
   };
-  /// What is watched in a cluster of rows.
+  /// A function watched in a cluster of rows.
   struct AffineWatch {
     Guard guard;
     const double* c = nullptr;
@@ -80,7 +80,7 @@ class Clusters {
     RowSteps steps;
     std::vector<double> slope{}, hold{};  ///< per unknown
     std::vector<double> largest{};        ///< per state: |x| seen so far
-    // Of the step that is made.
+    // Fields of the present step:
     std::vector<LocalTerm> terms{};  ///< where rates are no band
     std::vector<AffineWatch> watches{};
     std::vector<double> series{}, sum{}, shifted{};  ///< memory beyond what is used is kept
@@ -185,14 +185,14 @@ class Clusters {
     (k < m ? mode_.switches[k] : mode_.constraints[k - m]) = c;
   }
   double value_of(int u) const { return letter(u) == '+' ? 1 : letter(u) == '-' ? -1 : 0; }
-  /// Whether an unknown is solved for.
+  /// True if an unknown is solved for.
   bool active(int u) const {
     const char c = letter(u);
     return (c == '0' || c == 'c') && mode_tape_->degree[static_cast<size_t>(u)] >= 0;
   }
   /// Which of the candidates rest, now that their rates are these: kept by one of the unknowns, or moved by nothing.
   void settle(std::span<const int> candidates, std::span<const double> rates, std::span<const int> unknowns);
-  /// What reads a state that has begun to move or stands elsewhere, or a switch that has changed, joins the pool.
+  /// Readers of a state that has begun to move or has jumped, or of a switch that has changed, join the pool.
   void wake_readers_of_state(int j);
   void wake_readers_of_unknown(int u);
   void wake(int reader);
@@ -220,7 +220,7 @@ class Clusters {
   void tie_pool();
   void add_watchers();
   bool draft_clusters();
-  /// Of what is at a place in the pool: the place that stands for all that is tied to it.
+  /// The place that represents the group of the item at a place in the pool.
   int group_of(int place) {
     const auto up = [this](int k) -> int& { return groups_[static_cast<size_t>(k)]; };
     while (up(place) != place) place = up(place) = up(up(place));

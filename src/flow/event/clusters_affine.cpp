@@ -46,14 +46,14 @@ void Clusters::find_rows() {
   }
 }
 
-/// What an unknown that is solved for, and moves nothing, is a sum of: no other such unknown.
+/// True if an unknown that is solved for, and moves nothing, is a sum without another such unknown.
 bool Clusters::is_sum(int u) const {
   if (affine_->slope[at(u)] == 0 || moves_something(u)) return false;
   const std::span<const int> read = reads_->choice_unknowns(u);
   return std::none_of(read.begin(), read.end(), [&](int v) { return v != u && active(v); });
 }
 
-/// Whether the series of a cluster are those of rows.
+/// True if the series of a cluster are those of rows.
 bool Clusters::is_affine(const Draft& draft) const {
   if (!affine_) return false;
   return std::all_of(draft.moving.begin(), draft.moving.end(), [&](int i) { return rate_row(i).affine; }) &&
@@ -163,7 +163,7 @@ bool Clusters::expand_states(Cluster& c) {
   return true;
 }
 
-/// The same where states read others that stand far from them.
+/// Expands rates that read states far from them.
 void Clusters::expand_terms(const Cluster& c) {
   AffineFlow& flow = *affine_;
   for (const int i : c.moving) {
@@ -214,7 +214,7 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
     } else if (const int owner = cluster_of_state_[at(j)]; owner == c.place) {
       add_multiple(out, terms[k].weight, column(j));
     } else {
-      // All of one source at once, where it is met first: its clock is another one.
+      // All terms of one source at once, where it is met first: its clock is another one.
       const auto same = [&](const AffineRows::Term& t) {
         return t.from < n_ && moving_[at(t.from)] && cluster_of_state_[at(t.from)] == owner;
       };
@@ -231,7 +231,7 @@ void Clusters::expand_row(const Cluster& c, const AffineRows::Row& row, int with
   }
 }
 
-/// Whether a sigma that moves nothing stays inside its bounds for so long, by no more than the rates of what it reads.
+/// True if a sigma that moves nothing stays inside its bounds for so long, by no more than the rates of what it reads.
 bool Clusters::stays_inside(const Cluster& c, int u, double h) const {
   const AffineRows::Row row = choice_row(u);
   double value = row.constant + row.time * c.clock.now(), change = std::abs(row.time) * h;
@@ -337,7 +337,7 @@ double Clusters::natural_step_of_watches(double reach) const {
   return std::isfinite(terms.last) && std::isfinite(terms.previous) ? flow.steps.length_by(terms) : 0;
 }
 
-/// As Watches::find_first.
+/// The watched function whose zero comes first (Watches::find_first).
 const Clusters::AffineWatch* Clusters::find_first(double h, double resolution) {
   AffineWatch* first = nullptr;
   // Behind the zero that comes first, by its tangent, the others need not be looked for.
@@ -386,8 +386,10 @@ void Clusters::locate(AffineWatch& w, double h, double resolution) {
         leftmost_root(series, {.h = h + resolution, .from = from, .known_zeros = w.known, .noise = noise});
     if (root.kind == RootKind::none) return;
     if (root.kind == RootKind::crossing && (w.jump < 0 || jumps_.wanted(at(w.jump), root.sign_after))) {
+      const double there =
+          is_solved(w.guard, program_) ? root.at : with_known_zeros(series, w.known, root.at, resolution);
       w.found = true;
-      w.root = std::min(root.at, h);
+      w.root = std::min(there, h);
       return;
     }
     from = root.at;
@@ -438,14 +440,14 @@ bool Clusters::act_alone(const Cluster& first, Moment& now) {
   return act_in(alone_, true, now);
 }
 
-/// Of a state, at the time of the event; of one in the pool, what is known there.
+/// The value of a state at the time of the event; of a state in the pool, its known value there.
 double Clusters::state_at(int i) const {
   if (!moving_[at(i)] || cluster_of_state_[at(i)] < 0) return x_[at(i)];
   const Cluster& c = *clusters_[at(cluster_of_state_[at(i)])];
   return evaluate(column(i), store_.terms(), c.clock.until(clock_));
 }
 
-/// What moves outside goes on as it did before the event: the first terms are all that such a decision looks at.
+/// States outside move on as before the event: such a decision reads the first terms alone.
 void Clusters::drive_alone() {
   for (size_t k = 0; k < alone_.part.outside.size(); ++k) {
     const int i = alone_.part.outside[k];

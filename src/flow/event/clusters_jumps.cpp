@@ -35,7 +35,7 @@ Clusters::Acted Clusters::act_on_jumps(const Cluster& first, Moment& now) {
   return Acted::not_alone;
 }
 
-/// What jumps are about as a part. False where something that is solved for feels them.
+/// Prepares the jumps of a subsystem. False where something that is solved for feels them.
 bool Clusters::prepare_jumps(const Cluster& first) {
   Subsystem& part = alone_.part;
   const auto gather = [&](std::vector<int>& list, auto of) {
@@ -76,7 +76,7 @@ bool Clusters::prepare_jumps(const Cluster& first) {
   return true;
 }
 
-/// Whether the jumps that have happened are those that the part is made for; others join them. Those that the end of
+/// True if the jumps that have happened are those that the part is made for; others join them. Those that the end of
 /// the event causes are left to the whole.
 bool Clusters::has_all_jumps(const Cluster& c) {
   const size_t count = core_.size();
@@ -147,7 +147,7 @@ bool Clusters::note_in_room(Cluster& c) {
   return !crossed_.empty();
 }
 
-/// What has been crossed is the event of the cluster, where it begins.
+/// Crossed zeros are events of the cluster, where it begins.
 void Clusters::happen_at_once(Cluster& c) {
   c.guards = crossed_;
   c.length = 0;
@@ -156,7 +156,7 @@ void Clusters::happen_at_once(Cluster& c) {
   c.end = c.x;
 }
 
-/// The same for a row, of which the series are known.
+/// Notes the zero of a row whose series are known.
 void Clusters::note_row(AffineWatch& w, const AffineRows::Row& row, double t, double scale) {
   if (noted_[at(w.jump)] != clock_.now()) {
     noted_[at(w.jump)] = clock_.now();

@@ -41,7 +41,7 @@ void Clusters::settle(std::span<const int> candidates, std::span<const double> r
       if (active(v)) ready.push_back(v);
     }
   }
-  // What has no rate and reads nothing that moves has none later.
+  // A state without a rate that reads nothing that moves stays constant.
   for (size_t k = 0; k < candidates.size(); ++k) {
     const int i = candidates[k];
     if (!moving_[at(i)] || rates[k] != 0 || reads_->rate_time(i)) continue;
@@ -155,13 +155,13 @@ void Clusters::remove(Cluster& c) {
 
 // ---- clusters ------------------------------------------------------------------------------------------------------
 
-/// Whether an unknown is solved for and something that moves feels it.
+/// True if an unknown is solved for and something that moves feels it.
 bool Clusters::moves_something(int u) const {
   const std::span<const int> readers = reads_->unknown_readers(u);
   return active(u) && std::any_of(readers.begin(), readers.end(), [&](int r) { return r < n_ && moving_[at(r)]; });
 }
 
-/// What is solved together with an unknown; and where it moves something, all that its equation reads.
+/// Visits the unknowns solved together with one; and where it moves something, all that its equation reads.
 template <class Visit>
 void Clusters::bonds_of_unknown(int u, const Visit& visit) const {
   if (!active(u)) return;
@@ -177,8 +177,8 @@ void Clusters::bonds_of_unknown(int u, const Visit& visit) const {
   }
 }
 
-/// What moves and is read by an unknown that moves nothing itself, its surface or the equation that keeps it, or by the
-/// condition of a jump.
+/// Visits moving states read by an unknown that moves nothing itself, its surface or the equation that keeps it, or by
+/// the condition of a jump.
 template <class Visit>
 void Clusters::watched_by(int element, const Visit& visit) const {
   const auto state = [&](int j) {
@@ -208,7 +208,7 @@ void Clusters::bonds_of_state(int i, const Visit& visit) const {
   }
 }
 
-/// What moves each other in the pool is one group; clusters that something in the pool belongs to join it.
+/// Items in the pool that move each other are one group; clusters with an item in the pool join it.
 void Clusters::tie_pool() {
   std::iota(groups_.begin(), groups_.end(), 0);
   const auto in_pool = [&](int element) {

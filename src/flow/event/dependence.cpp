@@ -29,7 +29,7 @@ std::vector<int> unknowns_in(const TapeSupport& support, int switches) {
   return out;
 }
 
-/// What is found, list by list.
+/// The relations found, list by list.
 struct Found {
   Lists rate_states, rate_unknowns, state_readers, kept_by;
   Lists watch_states, choice_states, choice_unknowns, unknown_readers, moves, hits, own_states;
@@ -37,7 +37,7 @@ struct Found {
   std::vector<char> rate_time;
 };
 
-/// As Dependence::own_states.
+/// States of the event of unknown u (Dependence::own_states).
 std::vector<int> own_states_of(int u, const Found& reads) {
   constexpr size_t most = 16;
   std::vector<int> own(reads.watch_states[u].begin(), reads.watch_states[u].end());
@@ -69,7 +69,7 @@ void put_in_order(std::vector<int>& list) {
   list.erase(std::unique(list.begin(), list.end()), list.end());
 }
 
-/// What the formulas of a jump read and set.
+/// Lists the states that the formulas of a jump read and set.
 void list_formulas(const LoweredJump& jump, Found& found) {
   std::vector<int> reads, sets;
   const auto add = [&](const Expr& formula) {

@@ -1,4 +1,4 @@
-// What reads what in a model all of whose modes share one tape: rates, watched functions, conditions of jumps and mode
+// Dependences in a model all of whose modes share one tape: rates, watched functions, conditions of jumps and mode
 // choices by states and unknowns, and the other way round. Linear in the size of a sparse model.
 #pragma once
 
@@ -50,7 +50,7 @@ class ListsPerItem {
 /// (number of states and unknowns) + k.
 class Dependence {
  public:
-  /// What the rate of a state reads.
+  /// The states that the rate of a state reads.
   std::span<const int> rate_states(int i) const { return states_.get(i, 0); }
   std::span<const int> rate_unknowns(int i) const { return states_.get(i, 1); }
   bool rate_time(int i) const { return rate_time_[static_cast<size_t>(i)] != 0; }
@@ -58,9 +58,9 @@ class Dependence {
   /// Unknowns with a state in their `moves`.
   std::span<const int> kept_by(int i) const { return states_.get(i, 3); }
 
-  /// What the surface or gap of an unknown reads.
+  /// The states that the surface or gap of an unknown reads.
   std::span<const int> watch_states(int u) const { return unknowns_.get(u, 0); }
-  /// What the choice of its letter reads.
+  /// The states that the choice of its switch state reads.
   std::span<const int> choice_states(int u) const { return unknowns_.get(u, 1); }
   std::span<const int> choice_unknowns(int u) const { return unknowns_.get(u, 2); }
   std::span<const int> unknown_readers(int u) const { return unknowns_.get(u, 3); }
@@ -68,17 +68,17 @@ class Dependence {
   std::span<const int> moves(int u) const { return unknowns_.get(u, 4); }
   /// States that its impulse moves.
   std::span<const int> hits(int u) const { return unknowns_.get(u, 5); }
-  /// What its event is about: the states that it reads or pins, with those whose rates read nothing else. None where
+  /// The states of its event: those that it reads or pins, with those whose rates read nothing else. None where
   /// the choice of its letter reads others that feel it.
   std::span<const int> own_states(int u) const { return unknowns_.get(u, 6); }
 
-  /// What the condition of a jump reads; what its other formulas read.
+  /// States read by the condition of a jump; below, those read by its other formulas.
   std::span<const int> on_states(int k) const { return jumps_.get(k, 0); }
   std::span<const int> value_states(int k) const { return jumps_.get(k, 1); }
-  /// What feels it: unknowns, and jumps with itself, that read what it sets.
+  /// Readers of the states that a jump sets: unknowns, and jumps, itself included.
   std::span<const int> felt_unknowns(int k) const { return jumps_.get(k, 2); }
   std::span<const int> felt_jumps(int k) const { return jumps_.get(k, 3); }
-  /// What its event is about: the states that it sets, and those that the conditions that feel it read.
+  /// The states of its event: those that it sets, and those that the conditions that feel it read.
   std::span<const int> jump_states(int k) const { return jumps_.get(k, 4); }
 
  private:
@@ -87,7 +87,7 @@ class Dependence {
   std::vector<char> rate_time_;  // per state
 };
 
-/// Nothing if the model is not sparse: where everything reads everything there are no clusters.
+/// Empty if the model is not sparse: where everything reads everything there are no clusters.
 std::optional<Dependence> find_dependence(const Program& program, const ModeTape& mode, Subsystems& parts);
 
 }  // namespace saltus

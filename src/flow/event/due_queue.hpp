@@ -24,7 +24,7 @@ class DueQueue {
   void clear();
   /// The time of a cluster, whether it had one or not.
   void set(const Due& due);
-  /// It has none any more.
+  /// A cluster has no due time any more.
   void remove(int cluster);
   /// Calls visit(cluster) for all that are due until `latest`.
   template <class Visit>

@@ -78,7 +78,7 @@ class EventEngine {
     guards_.clear();
     next_sign_.clear();
     first_scale_ = 0;
-    blind_steps_ = rough_steps_ = short_steps_ = 0;
+    blind_steps_ = rough_steps_ = short_steps_ = singular_watches_ = 0;
     longest_natural_ = rest_scale_ = 0;
     balanced_at_ = std::nan("");
     after_event_ = true;
@@ -95,7 +95,7 @@ class EventEngine {
     events_.start(now_, [this] { return first_scale(); });
   }
 
-  /// Of the flow where the run starts, before anything is known of its mode.
+  /// The time scale of the flow where the run starts, before anything is known of its mode.
   double first_scale() {
     if (first_scale_ > 0) return first_scale_;
     first_scale_ = 1;
@@ -114,8 +114,8 @@ class EventEngine {
   bool finished() const { return direction_ * now_.clock.until(options_->until) <= 0; }
 
   bool time_scale_known() const { return smooth_.time_scale() > 0 || first_scale_ > 0; }
-  /// Of the flow, or of its start as long as it shows none; where it is not known, the series are then those of the
-  /// start.
+  /// The time scale of the flow, or of its start as long as it shows none; where it is not known, the series are then
+  /// those of the start.
   double time_scale() { return smooth_.time_scale() > 0 ? smooth_.time_scale() : first_scale(); }
   double resolution() { return same_time_bits * eps * std::max(std::abs(now_.t()), time_scale() * same_time_share); }
 
@@ -130,6 +130,7 @@ class EventEngine {
     read_determinants(determinants_);
     if (program_.vectors() > 0 && come_near_rest()) return;
     watches_.list(now_, smooth_, events_.jumps(), true);
+    if (end_where_undefined()) return;
     std::span<const WatchedSeries> watched = watches_.series(smooth_);
     const double natural = smooth_.natural(watched);
     if (!time_scale_known()) {
@@ -150,8 +151,10 @@ class EventEngine {
     for (;;) {
       first = watches_.find_first(smooth_, events_.jumps(), direction_ * length, resolved, false);
       const double tau = first ? first->root : direction_ * length;
+      if (first && first->late && watches_.is_at_pole(*first, smooth_, resolved) && step_over(few_singular_watches))
+        return;
       smooth_.cut(now_, tau);
-      find_sections(tau, false);
+      find_sections(tau, false, first != nullptr);
       if (smooth_.trusts(now_, tau, watched)) break;
       smooth_.begin(now_);
       if (const double touch = watches_.find_touch(smooth_, tau, resolved); touch != 0) {
@@ -169,7 +172,7 @@ class EventEngine {
       watched = expand_again();
       if (length < shortest) return rough_step(length, watched);
     }
-    rough_steps_ = 0;
+    rough_steps_ = singular_watches_ = 0;
     blind_steps_ = length < blind_share * std::min(natural, longest) ? blind_steps_ + 1 : 0;
     const double short_step = std::max(short_of_run * measure(longest_natural_), short_of_longest * longest_natural_);
     short_steps_ = length < short_step ? short_steps_ + 1 : 0;
@@ -287,7 +290,7 @@ class EventEngine {
     if (first && ticks_ && ticks_after(tau, 4 * resolved)) return 0;
     const bool quiet = smooth_.is_quiet(tau);
     if (quiet && !smooth_.trusts_quietly(tau)) return 0;
-    if (recorder_.has_surface_sections()) find_sections(tau, false);
+    if (recorder_.has_surface_sections()) find_sections(tau, false, first != nullptr);
     smooth_.mark(now_, tau);
     leg_is_read_ = !crossings_.empty() || recorder_.is_due(now_, tau + 4 * resolved);
     if (leg_is_read_ || recorder_.wants_pieces()) smooth_.copy_piece();
@@ -296,7 +299,7 @@ class EventEngine {
 
   /// To the end of the leg.
   void take_leg(LegMode& mode, double tau, double natural, const LegWatch* first) {
-    rough_steps_ = blind_steps_ = 0;
+    rough_steps_ = blind_steps_ = singular_watches_ = 0;
     short_steps_ = leg_is_short_ ? short_steps_ + 1 : 0;
     longest_natural_ = std::max(longest_natural_, std::min(natural, horizon_));
     if (first && !crossings_.empty()) recorder_.wait_for_event(crossings_, tau, resolution());
@@ -316,7 +319,7 @@ class EventEngine {
     recorder_.has_grown(now_);
   }
 
-  /// What happens at the end of the leg, if rates tell it.
+  /// Makes the event at the end of the leg, if rates decide it.
   bool end_leg(const LegMode& mode, LegWatch& first) {
     begin_event();
     const double resolved = resolution();
@@ -353,7 +356,7 @@ class EventEngine {
   /// The series carry less than time can see: along the tangent out of a singularity (a square root at zero), or into
   /// what is about to happen.
   void rough_step(double carried, std::span<const WatchedSeries> watched) {
-    if (program_.vectors() == 0 && come_to_rest()) return;
+    if ((program_.vectors() == 0 && come_to_rest()) || pass_singular_watch()) return;
     const double unit = eps * std::abs(now_.t());
     if (smooth_.analytic_order() >= 1) {
       const double rough = smooth_.tangent_length(now_, longest_step(), direction_);
@@ -367,6 +370,39 @@ class EventEngine {
     if (watches_.arrive_within(64 * unit)) return found_here();
     if (drop_underflows()) return;
     stall(carried);
+  }
+
+  /// What is watched has no series here (a pole, a cut, the end of its domain), but the states have: they go on over
+  /// it, and its value behind it tells what has happened.
+  bool pass_singular_watch() {
+    if (!smooth_.carries_states(std::min(smooth_.least_step(now_.t()), longest_step()))) return false;
+    return step_over(most_singular_watches);
+  }
+
+  bool step_over(int most_in_a_row) {
+    if (++singular_watches_ > most_in_a_row) return false;
+    const double length = std::min(smooth_.least_step(now_.t()), longest_step());
+    smooth_.cut(now_, direction_ * length);
+    find_sections(direction_ * length, false);
+    advance(nullptr, 0, {});
+    return true;
+  }
+
+  /// A surface or gap that has no value here, nor has had any since a singularity was passed: nobody could say on which
+  /// side it is.
+  bool end_where_undefined() {
+    for (const Watch& w : watches_.all()) {
+      if (!std::isnan(w.c[0])) continue;
+      const bool surface = w.guard.kind == GuardKind::surface;
+      if (!surface && w.guard.kind != GuardKind::gap) continue;
+      recorder_.finish(
+          Why::undefined,
+          surface ? fmt::format("the surface '{}' has no value here", model_.form.switches[at(w.guard.item)].name)
+                  : fmt::format("the gap of '{}' has no value here", model_.constraints[at(w.guard.item)].name),
+          now_);
+      return true;
+    }
+    return false;
   }
 
   /// States whose squares underflow leave series without digits (hypot(u, v) of speeds that have died out): instead of
@@ -451,7 +487,7 @@ class EventEngine {
     if (!(std::abs(begin) > 0) || !std::isfinite(begin)) return std::nullopt;
     const double side = begin > 0 ? 1 : -1,
                  at_once = balanced_at_once * std::max(measure(longest_natural_), std::abs(now_.t()));
-    // As far as it would get at once from zero, or comes from.
+    // The distance that the root would cover at once from zero, or from where it comes.
     double lo = 0, hi = std::max(std::abs(begin) * at_once, side * now_.x[i]);
     if (side * now_.x[i] < 0 || hi > at_once * std::max(std::abs(begin), std::abs(rate(now_.x[i]))))
       return std::nullopt;
@@ -530,7 +566,7 @@ class EventEngine {
     return std::min(horizon_, std::max(std::abs(now_.clock.until(options_->from)), longest_natural));
   }
 
-  /// As far as the end, the next tick of a clock, and not over more points of a section than memory should hold.
+  /// The distance to the end, the next tick of a clock, and not over more points of a section than memory should hold.
   double longest_step() const {
     double length = std::abs(now_.clock.until(options_->until));
     length = std::min(length, 1000 * recorder_.shortest_interval());
@@ -559,6 +595,7 @@ class EventEngine {
     if (program_.vectors() > 0) end_departure();
     const double resolved = resolution();
     if (first) watches_.found_at(tau, resolved, guards_);
+    if (first && first->late && watches_.has_leapt(*first, smooth_)) events_.note_leap();
     const bool by_series = natural > 0;  // not along a stiff step, whose functions are sampled
     now_.arrival = first && by_series && guards_.size() == 1 ? watches_.arrival(*first, smooth_, tau) : std::nan("");
     if (ticks_) add_ticks();
@@ -570,12 +607,12 @@ class EventEngine {
     if (events_.jumps().size() > 0) guards_ = events_.crossed(now_);
   }
 
-  /// Whether states may jump at an event that is no tick: sections by the clock then look after it.
+  /// True if states may jump at an event that is no tick: sections by the clock then look after it.
   bool may_leap() const {
     return events_.jumps().size() > 0 || std::any_of(model_.form.gaps.begin(), model_.form.gaps.end(),
                                                      [](const Gap& gap) { return gap.degree == 2; });
   }
-  /// Whether a clock ticks that much after now, up to `resolved`.
+  /// True if a clock ticks that much after now, up to `resolved`.
   bool ticks_after(double tau, double resolved) {
     return std::abs(now_.clock.until(events_.jumps().next_tick()) - tau) <= resolved;
   }
@@ -641,7 +678,7 @@ class EventEngine {
     recorder_.end_sliding(active, smooth_.series().slope_varies(), now_);
   }
 
-  /// Whether the user has chosen a side for a surface.
+  /// True if the user has chosen a side for a surface.
   bool is_wished(int u) const {
     return !options_->leave.empty() && u < model_.form.visible && smooth_.series().slope_varies() &&
            options_->leave.contains(model_.form.switches[at(u)].name);
@@ -683,7 +720,7 @@ class EventEngine {
 
   // ---- sections -----------------------------------------------------------------------------------------------------
 
-  /// Whether a function has just come back from infinity (1/u where u has passed zero): it falls as fast as it is
+  /// True if a function has just come back from infinity (1/u where u has passed zero): it falls as fast as it is
   /// large, in no time. One that has passed zero between two pieces rises.
   bool is_behind_a_pole(std::span<const double> c) {
     if (c.size() < 3 || !(c[0] * c[1] * direction_ < 0)) return false;
@@ -691,8 +728,9 @@ class EventEngine {
     return power > 0.4 && power < 1.1 && std::abs(c[0]) < soon_at_rest * time_scale() * std::abs(c[1]);
   }
 
-  /// Zeros of the functions of `on` sections along the piece.
-  void find_sections(double tau, bool samples) {
+  /// Zeros of the functions of `on` sections along the piece. Where an event ends it, a section that shares zeros with
+  /// the guard shares this one, too, whatever last bit their roots differ by.
+  void find_sections(double tau, bool samples, bool event = false) {
     crossings_.clear();
     next_sign_.resize(model_.sections.size());
     for (size_t s = 0; s < model_.sections.size(); ++s) {
@@ -709,14 +747,16 @@ class EventEngine {
       const int sign = recorder_.section_sign(s);
       if (sign != 0 && c[0] * sign < 0 && !is_behind_a_pole(c)) crossings_.push_back({number, 0.0, -sign});
       const int known = std::max(sign == 0 ? 1 : 0, shared.known(now_));
+      const double reach = event && known > 0 ? tau + direction_ * resolution() : tau;
       double from = 0;
       int after = 0;
       for (int found = 0; found < 1000; ++found) {
-        const Root root = from == 0 ? first_root(c.data(), c.size(), tau, known, 0)
-                                    : leftmost_root(c, {.h = tau, .from = from, .known_zeros = known});
+        const Root root = from == 0 ? first_root(c.data(), c.size(), reach, known, 0)
+                                    : leftmost_root(c, {.h = reach, .from = from, .known_zeros = known});
         if (root.kind == RootKind::none) break;
         if (root.kind == RootKind::crossing) {
-          crossings_.push_back({number, root.at, root.sign_after});
+          const double there = from == 0 ? with_known_zeros(c, known, root.at, resolution()) : root.at;
+          crossings_.push_back({number, std::abs(there) > std::abs(tau) ? tau : there, root.sign_after});
           after = root.sign_after;
         }
         if (root.last) break;
@@ -747,6 +787,7 @@ class EventEngine {
   int blind_steps_ = 0;                   // in a row: the defect allows but a small share of what the series promises
   int short_steps_ = 0;                   // in a row: no share of the run
   int rough_steps_ = 0;                   // made without a series since the last one that had one
+  int singular_watches_ = 0;              // steps in a row over what is watched and has no series
   double horizon_ = 0, longest_leg_ = 0;  // as far as the end; over no more points of a section than memory should hold
   bool leaps_ = false;                    // may_leap()
   bool leg_is_short_ = false;             // no share of the run

@@ -23,13 +23,14 @@ namespace saltus {
 
 class EventEngine;
 
-/// What runs of one program share: tapes bound to parameters, series of modes met before, room for marks, the engine.
+/// Data that runs of one program share: tapes bound to parameters, series of modes met before, memory for marks, the
+/// engine.
 struct EngineMemory {
   explicit EngineMemory(const Program& shared);
   ~EngineMemory();
   /// Makes it fit a run. Nothing a run computes depends on what was run before.
   void prepare(const RunOptions& options);
-  /// Whether a start is known to be allowed: the parameters are those of the run before, and no gap is negative.
+  /// True if a start is known to be allowed: the parameters are those of the run before, and no gap is negative.
   bool start_is_clear(const RunOptions& options);
   /// About how many numbers it holds.
   size_t size() const { return series ? series->size() : 0; }
@@ -47,7 +48,7 @@ struct EngineMemory {
   std::unique_ptr<EventEngine> engine;
 };
 
-/// Whatever `result` held is forgotten, its memory used.
+/// Runs the program; the contents of `result` are overwritten, its memory reused.
 void simulate_event_driven(EngineMemory& memory, const RunOptions& options, Trajectory& result);
 
 }  // namespace saltus

@@ -12,7 +12,7 @@ namespace saltus {
 
 namespace {
 
-/// Whether an output is a straight line of time (a clock): its series ends at order 1.
+/// True if an output is a straight line of time (a clock): its series ends at order 1.
 bool is_line(const Tape& tape, int output) {
   if (output < 0) return false;
   const int slot = tape.outputs[at(output)];
@@ -44,7 +44,8 @@ LegMode* LegModes::of(const Moment& now, Smooth& smooth, Watches& watches, Event
                                        : constraint ? program_.switches() + w.guard.item
                                                     : w.guard.item,
                             .noise = w.guard.kind == GuardKind::sigma ? sigma_noise * std::abs(w.offset) : 0,
-                            .terms = is_line(tape, controlled[i].output) ? 2 : at(series.order()) + 1});
+                            .terms = is_line(tape, controlled[i].output) ? 2 : at(series.order()) + 1,
+                            .solved = is_solved(w.guard, program_)});
   }
   for (const WatchedSeries& w : controlled) {  // lines have no last terms
     if (!is_line(tape, w.output)) mode.controlled.push_back(w);
@@ -82,8 +83,9 @@ bool find_alone(LegMode& mode, const Moment& now, const Jumps& jumps, int order,
     if (root.kind == RootKind::none) continue;
     if (root.kind == RootKind::tangent) return false;
     if (leg.unknown < 0 && !jumps.wanted(at(w.guard.item), root.sign_after)) return false;
-    w.root = root.at > reach ? reach : root.at;
-    // Whether they are one event is for others to say.
+    const double there = leg.solved ? root.at : with_known_zeros({c, count}, w.known, root.at, resolution);
+    w.root = there > reach ? reach : there;
+    // Zeros this near may be one event: the general way decides.
     if (first && std::abs(w.root - first->watch.root) <= resolution) return false;
     if (!first || w.root < first->watch.root) first = &leg;
     reach = std::min(reach, w.root);

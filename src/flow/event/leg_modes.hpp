@@ -1,4 +1,5 @@
-// What ordinary legs need of a mode, made once: a list of what is watched, and what may follow each of its zeros.
+// Data of a mode for ordinary legs, made once: a list of watched functions, and the modes that may follow each of their
+// zeros.
 //
 // An ordinary leg is one step in a mode whose series are a plain jet, trusted at once, with one zero at its end or
 // none. Which coefficients of a watch are known to be zero, and its root, belong to a leg; all else to the mode.
@@ -14,9 +15,10 @@ namespace saltus {
 
 struct LegWatch {
   Watch watch;
-  int unknown = 0;   ///< that of its switch or constraint; -1: the condition of a jump
-  double noise = 0;  ///< of its series
-  size_t terms = 0;  ///< that its series has at most
+  int unknown = 0;      ///< that of its switch or constraint; -1: the condition of a jump
+  double noise = 0;     ///< of its series
+  size_t terms = 0;     ///< that its series has at most
+  bool solved = false;  ///< its values are those of an unknown
   LoneGuard lone;
 };
 
@@ -31,7 +33,7 @@ class LegModes {
  public:
   explicit LegModes(const Program& program) : program_(program) {}
 
-  /// That of the mode of `now`, in which `smooth` stands; nullptr where its series are no plain jet.
+  /// The data of the mode of `now`, in which `smooth` stands; nullptr where its series are no plain jet.
   LegMode* of(const Moment& now, Smooth& smooth, Watches& watches, Events& events);
 
  private:

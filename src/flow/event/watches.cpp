@@ -134,7 +134,7 @@ void Watches::polish(const Watch& found, const Moment& now, Smooth& smooth,
   watches_[index].root = smooth.polish(now, functions[index], found.offset, found.root);
 }
 
-/// Of the tape of the series; -1 for what the equations of a mode are solved for.
+/// The output of the tape that gives a watched function; -1 for an unknown of the equations of a mode.
 int Watches::output(const Watch& w) const {
   switch (w.guard.kind) {
     case GuardKind::surface: return static_cast<int>(program_.surface(w.guard.item));
@@ -163,7 +163,7 @@ const Watch* Watches::find_first(Smooth& smooth, const Jumps& jumps, double h, d
   return first;
 }
 
-/// Whether a surface or gap is zero at the beginning, although nobody has said so, and goes to the other side by more
+/// True if a surface or gap is zero at the beginning, although nobody has said so, and goes to the other side by more
 /// than rounding: it was reached just before, within its last digit.
 bool Watches::goes_over(const Watch& w, Smooth& smooth, double h) const {
   const double* c = w.c;
@@ -191,7 +191,7 @@ double Watches::blur(const Watch& w, Smooth& smooth) const {
 }
 
 void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution) {
-  // What is negligible in time is looked at together with the first event.
+  // Zeros within the resolution of time are examined together with the first event.
   const double reach = h + direction_ * resolution;
   std::span<const double> series(c, count);
   if (w.offset != 0) {
@@ -211,12 +211,23 @@ void Watches::locate(Watch& w, const double* c, size_t count, const Jumps& jumps
     const Root root = leftmost_root(series, {.h = reach, .from = from, .known_zeros = w.known, .noise = noise});
     if (root.kind == RootKind::none) return;
     if (root.kind == RootKind::crossing && (!jump || jumps.wanted(at(w.guard.item), root.sign_after))) {
+      const double at = is_solved(w.guard, program_) ? root.at : with_known_zeros(series, w.known, root.at, resolution);
       w.found = true;
-      w.root = std::abs(root.at) > std::abs(h) ? h : root.at;
+      w.root = std::abs(at) > std::abs(h) ? h : at;
       return;
     }
     from = root.at;  // a touch, or a crossing in a direction that does not count
   }
+}
+
+bool Watches::has_leapt(const Watch& w, Smooth& smooth) const {
+  if (w.guard.kind != GuardKind::surface || w.known != 0) return false;
+  return std::abs(w.c[0]) > rested_bounds * smooth.series().noise(at(output(w)));
+}
+
+bool Watches::is_at_pole(const Watch& w, Smooth& smooth, double resolution) const {
+  if (w.guard.kind != GuardKind::surface || w.known != 0 || has_leapt(w, smooth)) return false;
+  return std::abs(w.c[0]) > clear_motion * resolution * std::abs(w.c[1]);
 }
 
 double Watches::find_touch(const Smooth& smooth, double h, double resolution) {

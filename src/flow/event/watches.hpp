@@ -1,4 +1,4 @@
-// What is watched on a step, and the earliest of its zeros.
+// Functions watched on a step, and the earliest of their zeros.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ struct Watch {
   bool nowhere = false;  // zero at the start, and wrong from there on
 };
 
-/// Whether the equations of the mode give its value: found on the wrong side at once, it need not be at its zero.
+/// True if the equations of the mode give its value: found on the wrong side at once, it need not be at its zero.
 bool is_solved(const Guard& guard, const Program& program);
 
 class Watches {
@@ -50,8 +50,13 @@ class Watches {
   const Watch* find_first(Smooth& smooth, const Jumps& jumps, double h, double resolution, bool samples);
   /// The earliest touch of a surface or gap on (0, h] that is no crossing; 0 if there is none. It is marked.
   double find_touch(const Smooth& smooth, double h, double resolution);
+  /// Whether a surface that was found late is far from zero: its sign has changed through a pole or a cut.
+  bool has_leapt(const Watch& w, Smooth& smooth) const;
+  /// Whether a surface that was found late has not been zero within what time resolves, but has no digits here either:
+  /// next to a pole inside a bounded function.
+  bool is_at_pole(const Watch& w, Smooth& smooth, double resolution) const;
   const Watch* touched() const { return touched_; }
-  /// What reaches zero within such a short time is there: marks it, and says whether there is any.
+  /// Marks functions that reach zero within such a short time as zero; returns if there are any.
   bool arrive_within(double time);
   /// The first surface that steps as short as `step` do not bring nearer, because it is within its last digit of zero;
   /// nullptr if there is none. It is marked, with the root of its tangent.

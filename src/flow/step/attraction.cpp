@@ -6,7 +6,7 @@
 namespace saltus {
 namespace {
 
-/// Of the equations of sliding at a point, single ones and then coupled ones.
+/// Signs of the slopes of the equations of sliding at a point, single ones and then coupled ones.
 std::vector<int> slope_signs(Series& series, const Here& here, const Vec& x, double t) {
   std::vector<int> signs;
   const std::vector<double> states(x.data(), x.data() + x.size());

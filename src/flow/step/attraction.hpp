@@ -1,4 +1,4 @@
-// Whether sliding still attracts: the slopes d(h')/dsigma of what is slid on keep their signs along a step.
+// True if sliding still attracts: the slopes d(h')/dsigma of what is slid on keep their signs along a step.
 #pragma once
 
 #include <vector>

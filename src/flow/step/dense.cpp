@@ -47,7 +47,7 @@ double passage(StepSolver& solver, const Here& here, const Step& step, const Pie
   return hi;
 }
 
-/// Whether a function has changed its sign through infinity (1/u): it is larger there than at both ends of the step.
+/// True if a function has changed its sign through infinity (1/u): it is larger there than at both ends of the step.
 bool is_pole(StepSolver& solver, const Here& here, const Step& step, const Piece& piece, int output, double tau) {
   const double there = std::abs(inside(solver, here, step, piece, output, tau)), begin = std::abs(here.tests[output]);
   return there > std::abs(step.tests[output]) && (there > begin || !std::isfinite(begin));

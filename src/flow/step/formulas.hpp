@@ -1,4 +1,4 @@
-// What a time step evaluates: rates, conditions and their sparse derivatives, for one key of a Program.
+// Formulas that a time step evaluates: rates, conditions and their sparse derivatives, for one key of a Program.
 //
 // The items of a step are the switches and then the constraints; item i has the value u_i (sigma_i or lambda_j) and the
 // condition c_i that stands against it: the surface h_i, the gap g_j, or its rate where the gap is of degree 2. A
@@ -104,7 +104,7 @@ class StepFormulas {
   std::vector<double> parameters_;
   std::unique_ptr<ByParameter> by_parameter_;
   StepSlopes slopes_now_;
-  /// Of many states, as weighted sums of states and items, where they all are.
+  /// Rates and conditions of many states as weighted sums of states and items, where they all are.
   std::optional<AffineRows> rate_sums_, test_sums_;
   std::vector<double> inputs_now_;  // states and items
 };

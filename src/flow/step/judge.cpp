@@ -21,6 +21,7 @@ Judge::Judge(const Program& program, const std::vector<double>& parameters, cons
 }
 
 bool Judge::must_locate(const Disagreement& d) const {
+  if (d.guard.kind == GuardKind::gap) return program_.bends(d.guard.item);
   return d.guard.kind == GuardKind::jump || (d.guard.kind == GuardKind::surface && is_step_[at(d.guard.item)]);
 }
 

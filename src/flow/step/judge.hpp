@@ -1,4 +1,4 @@
-// What at the end of a step does not agree with the mode it was made in.
+// Disagreements at the end of a step with the mode it was made in.
 #pragma once
 
 #include <utility>
@@ -37,13 +37,14 @@ class Judge {
 
   /// All disagreements at the end of a step from `here`. `must`: only those that are located whatever theta is.
   void look(const Here& here, const Step& step, bool must, std::vector<Disagreement>& found) const;
-  /// What is watched from here on and is positive: surfaces beside the state, open gaps, jumps.
+  /// Functions watched from here on that are positive: surfaces beside the state, open gaps, jumps.
   std::vector<Guard> watched(const Here& here) const;
-  /// Whether anything happens where it falls below zero: a jump may have the other direction.
+  /// True if anything happens where it falls below zero: a jump may have the other direction.
   bool may_happen(const Guard& guard) const;
-  /// Whether time stands in its formula.
+  /// True if time stands in its formula.
   bool sees_time(const Guard& guard) const;
-  /// Jumps and the steps of floor are located under every theta: a counter moves by one step at a time.
+  /// Jumps and the steps of floor are located under every theta: a counter moves by one step at a time. So are impacts
+  /// whose impulses change their own direction: they are no part of a step's equations.
   bool must_locate(const Disagreement& d) const;
   /// The value of a disagreement at the end of another step from the same point.
   double value(const Disagreement& d, const Step& step) const;

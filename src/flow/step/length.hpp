@@ -16,13 +16,13 @@ class StepLength {
   StepLength(const Program& program, const RunOptions& options, StepSolver& solver);
 
   bool adaptive() const { return adaptive_; }
-  /// Of the present step.
+  /// The length of the present step.
   double dt() const { return dt_; }
   /// Adaptive: a first guess from the size of states and rates. False: a rate is not a finite number.
   bool start(const Here& here);
   /// Adaptive: whether a state that shrinks and grows with others (model/vanishing) has been nothing yet.
   bool misses_sizes(const Here& here) const;
-  /// What such states are measured by until they are more.
+  /// The sizes of such states until they are larger.
   void take_sizes(const std::vector<double>& sizes);
   /// Adaptive: compares a step with its defect and sets the next. False: it must be shorter.
   bool allows(const Here& here, const Step& step);
@@ -41,7 +41,7 @@ class StepLength {
   double until_timed(const Here& here, double h);
 
  private:
-  /// What steps at t are not shortened below.
+  /// The shortest step at t.
   double shortest(double t) const;
   void cubic_at(const Here& here, const Step& step, double s, Vec& p, Vec& rate);
   Vec defect(const Here& here, const Step& step, double s);

@@ -38,7 +38,7 @@ class Search {
       if (const OnStep where = leave_start(found); where != OnStep::ahead) return where;
     }
     if (!close_in()) return OnStep::nowhere;
-    // What is at zero here takes part; a disagreement that is still ahead of the point does not.
+    // Items that are zero here take part; a disagreement that is still ahead of the point does not.
     step_ = last_;
     found.clear();
     for (const Disagreement& d : at_hi_) {
@@ -79,7 +79,7 @@ class Search {
     return found.empty() ? OnStep::nowhere : OnStep::here;
   }
 
-  /// What counts as zero between lo and hi: after a hop, far less than over the whole step.
+  /// Measures the size that counts as zero between lo and hi: after a hop, far less than over the whole step.
   void measure() {
     least_range_ = HUGE_VAL;
     for (const Disagreement& d : at_hi_) least_range_ = std::min(least_range_, d.range());
@@ -258,7 +258,7 @@ Values differences_of(Values values) {
   return values;
 }
 
-/// Whether the polynomial through these values tells what the function is between them, as far as its sign goes.
+/// True if the polynomial through these values tells what the function is between them, as far as its sign goes.
 bool tells(const Values& values, double promised, double is) {
   constexpr double share = 0.01;  // of how much it changes
   const auto [low, high] = std::minmax_element(values.begin(), values.end());

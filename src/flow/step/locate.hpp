@@ -26,14 +26,14 @@ enum class OnStep {
   nowhere  ///< it could not be found
 };
 
-/// Whether what a surface says along a step is rounding, because it is that of one slid on.
+/// True if what a surface says along a step is rounding, because it is that of one slid on.
 using RestsBeside = std::function<bool(const Guard&, const Step&)>;
 
 /// Shortens `step` to the first of the disagreements in `found`; leaves those that are zero there.
 OnStep locate(StepSolver& solver, const StepRule& rule, const Judge& judge, const Here& here, Step& step,
               const RestsBeside& rests, std::vector<Disagreement>& found);
 
-/// What is watched along a cubic step, by the quartic through five of its values.
+/// A function watched along a cubic step, by the quartic through five of its values.
 struct Along {
   double dip = 0;      ///< where something falls below zero that is back at the end; 0 if nothing does
   bool timed = false;  ///< it falls there as time does

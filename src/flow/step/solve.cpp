@@ -146,7 +146,7 @@ bool StepSolver::is_current(const Whole& w, double h, double theta) const {
   return w.formulas == formulas_ && w.h == h && w.theta == theta && (theta != 0 || w.by_states == algebraic_);
 }
 
-/// Whether the conditions of all active items contain them, so that states tell what they are: diodes in series with
+/// True if the conditions of all active items contain them, so that states tell what they are: diodes in series with
 /// resistors.
 bool StepSolver::is_algebraic(double t, const Vec& x, const Vec& u) {
   const std::vector<Gap>& gaps = program_.model().form.gaps;
@@ -220,7 +220,8 @@ void StepSolver::assemble(double h, double theta, const StepSlopes& s, Factor& f
       M(n_ + k + a, n_ + k + b) = (algebraic_ ? -h / 16 : -h / 8) * CG;
     }
     if (entered) continue;
-    // What nothing moves by (friction under no force) keeps its value; what moves something else is of higher degree.
+    // An item that moves nothing (friction under no force) keeps its value; one that moves something else is of higher
+    // degree.
     const bool idle = d.G.col(i).isZero() && d.D.col(i).isZero();
     if (idle) {
       M.row(n_ + a).setZero();

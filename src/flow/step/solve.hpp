@@ -65,7 +65,7 @@ class StepSolver {
   bool affine() const { return formulas_->affine(); }
   /// Items of the mode that slide or are closed.
   const std::vector<int>& active() const { return active_; }
-  /// Whether conditions of the mode are raised.
+  /// True if conditions of the mode are raised.
   bool raised() const { return raised_; }
   /// Moves x along the directions of the active items to where their conditions hold, to first order.
   void meet_conditions(double t, const Vec& u, Vec& x);
@@ -111,7 +111,7 @@ class StepSolver {
     bool sharpens = false;
   };
 
-  /// The same with all items, sparse; a mode keeps those that are not active from moving. So it outlives changes of
+  /// The matrix with all items, sparse; a mode keeps those that are not active from moving. So it outlives changes of
   /// mode, and is the matrix of the complementarity problem (theta > 0): its unknowns are the impulses h u, and a
   /// switch at +1 wants h >= 0, so that rows of switches have the other sign.
   struct Whole {
@@ -131,7 +131,7 @@ class StepSolver {
 
   /// Items at the end of a step from the rates of their conditions: the linear ones are off by the square of the step.
   void sharpen(double t1, Step& step);
-  /// Whether the condition of each active item is moved by some of them there. Iterates of a step that is too long may
+  /// True if the condition of each active item is moved by some of them there. Iterates of a step that is too long may
   /// lie where formulas end (abs(x)^(3/2) in the mode `+`, at x < 0), and have no slopes.
   bool moves_conditions(double t, const Vec& x, const Vec& u);
   bool is_algebraic(double t, const Vec& x, const Vec& u);

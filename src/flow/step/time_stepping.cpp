@@ -76,7 +76,7 @@ class Stepper {
   }
 
  private:
-  /// Of a step that is split, or shortened for Newton's method: its length, and the time at its end.
+  /// A step that is split, or shortened for Newton's method: its length, and the time at its end.
   struct Part {
     double h = 0, end = 0;
   };
@@ -159,7 +159,7 @@ class Stepper {
       recorder_.stall(fmt::format("a step of {:.3g} does not move time", length_.dt()), here_.moment);
   }
 
-  /// As far as the end of the step, a clock, a switch of time alone and Newton's method let it go.
+  /// The step to the end, a clock, a switch of time alone, or as far as Newton's method allows.
   Part next_part() {
     Part part{here_.moment.clock.until(end_), end_};
     // The steps of a grid differ in their last bits; the same h keeps the factors.
@@ -198,7 +198,7 @@ class Stepper {
 
   bool slides() const { return here_.mode().switches.find('0') != std::string::npos; }
 
-  /// Whether a surface is that of one slid on, in this mode (|c - 1/2| = 1/2 and c = 1): it is zero along the step, and
+  /// True if a surface is that of one slid on, in this mode (|c - 1/2| = 1/2 and c = 1): it is zero along the step, and
   /// its signs are rounding.
   bool rests_beside(const Guard& guard, const Step& step) {
     constexpr double inside = 0.37;  // not where something periodic is likely to be zero
@@ -218,7 +218,7 @@ class Stepper {
     return std::abs(tests[guard.item]) <= alike * slid || is_near(inside, x);
   }
 
-  /// Whether something happens where what is watched seems to dip below zero inside the step: this is then the step.
+  /// True if something happens where what is watched seems to dip below zero inside the step: this is then the step.
   bool dips() {
     Step inside;
     if (along_.dip == 0 || step_in_mode(solver_, rule_, here_, along_.dip, inside) != StepFate::ok) return false;
@@ -284,8 +284,8 @@ class Stepper {
     return recorder_.ended() || happen(where == OnStep::ahead);
   }
 
-  /// What comes first. Up to there what is watched is looked at anew: behind it, it may have gone so far that a dip on
-  /// the way (past a disc, to the floor) was none beside that.
+  /// Locates the first event. Watched functions are sampled again up to there: behind it, they may have gone so far
+  /// that a dip on the way (past a disc, to the floor) was hidden beside that.
   OnStep locate_first() {
     along_ = {};
     for (int k = 0; k < most_dips; ++k) {
@@ -343,7 +343,7 @@ class Stepper {
   /// the run.
   enum class Rest { none, free, held, open };
 
-  /// Whether there are states that have all but vanished and would stay at zero; x is then without them.
+  /// True if there are states that have all but vanished and would stay at zero; x is then without them.
   Rest find_rest(Vec& x) {
     Vec f;
     std::vector<Index> resting;
@@ -368,7 +368,7 @@ class Stepper {
     return held_at_zero(x, resting) ? Rest::held : Rest::none;
   }
 
-  /// Whether such states are kept at zero, against a disturbance, by surfaces that are zero with them (terminal
+  /// True if such states are kept at zero, against a disturbance, by surfaces that are zero with them (terminal
   /// sliding): some of these are slid on, the others stay zero by themselves.
   bool held_at_zero(const Vec& x, const std::vector<Index>& resting) {
     constexpr size_t most = 4;
@@ -449,7 +449,7 @@ class Stepper {
     return true;
   }
 
-  /// The same for a surface whose distance is in the last digits of what it is made of (sqrt(abs(x - 1))*sign(x - 1)).
+  /// True if a surface whose distance is in the last digits of its terms ends within h (sqrt(abs(x - 1))*sign(x - 1)).
   bool ends_within(double h) {
     constexpr double further = 1e4;  // times the distance from the surface, to tell how it is come to
     std::vector<Guard> reached;
@@ -524,7 +524,7 @@ class Stepper {
     return true;
   }
 
-  /// Whether surfaces do not move in a mode, but for rounding.
+  /// True if surfaces do not move in a mode, but for rounding.
   bool stay_zero(const Mode& mode, const std::vector<int>& surfaces) {
     series_.set_mode(mode);
     bool stay = series_.expand(here_.moment.x, t(), here_.moment.counters, 2) == SeriesStatus::ok;
@@ -563,14 +563,14 @@ class Stepper {
     if (!recorder_.ended()) happen();
   }
 
-  /// What arrives without speed may not leave again: it is looked at on its surface.
+  /// Reports tangents: a surface reached without speed may not be left again, and is examined on the surface.
   void tell_tangents() {
     for (Disagreement& d : found_) {
       if (d.guard.kind != GuardKind::jump && is_tangent(d)) d.guard.side = 0;
     }
   }
 
-  /// Whether what arrives at zero at the end of the step has lost its speed by then.
+  /// True if what arrives at zero at the end of the step has lost its speed by then.
   bool is_tangent(const Disagreement& d) {
     Step on{.h = step_.h, .x = {}, .u0 = {}, .u1 = step_.u1, .f0 = {}, .f1 = {}, .tests = {}};
     Vec f;
@@ -583,7 +583,7 @@ class Stepper {
 
   // ---- at a located point -------------------------------------------------------------------------------------------
 
-  /// Whether anything has changed there. `ahead`: what was located was ahead of the step, and what else is zero there
+  /// True if anything has changed there. `ahead`: what was located was ahead of the step, and what else is zero there
   /// too.
   bool happen(bool ahead = false) {
     std::vector<Guard> guards;
@@ -642,7 +642,7 @@ class Stepper {
     for (const int k : events_.jumps().ticking(t(), resolution())) guards.push_back({GuardKind::clock, k, 0});
   }
 
-  /// What is watched, as soon after the present point as a step can tell.
+  /// Watched functions as soon after the present point as a step can resolve.
   Vec tests_soon() { return tests_after(located_share * length_.dt()); }
 
   Vec tests_after(double later) {
@@ -836,7 +836,7 @@ class Stepper {
     project();
   }
 
-  /// Whether a jump is due at the end of a step, or within the accuracy with which it is located; `soon`: the tests
+  /// True if a jump is due at the end of a step, or within the accuracy with which it is located; `soon`: the tests
   /// then.
   bool jumps_after(const Step& s, Vec& soon) {
     const TestLayout& layout = judge_.layout();

@@ -26,7 +26,7 @@ namespace saltus {
 struct EngineMemory;
 class StepSolver;
 
-/// What runs of one program share: its formulas differentiated once.
+/// Data that runs of one program share: its formulas differentiated once.
 struct StepMemory {
   StepMemory();
   ~StepMemory();

@@ -142,7 +142,7 @@ std::vector<double> UnknownMode::rebounds(const Here& here) {
   series_.evaluate_with(x, here.t(), here.moment.counters, {});
   for (int j = 0; j < q_; ++j) {
     const Gap& gap = model_.form.gaps[at(j)];
-    // What is closed does not approach: the rate of its gap is rounding.
+    // A closed contact does not approach: the rate of its gap is rounding.
     if (!is_contact(gap) || !gap.restitution || here.mode().constraints[at(j)] == 'c') continue;
     const double r = series_.actions().output(program_.restitution(j))[0];
     out[at(j)] = r * std::min(here.tests[judge_.layout().gap_rate(j)], 0.0);

@@ -11,7 +11,7 @@
 
 namespace saltus {
 
-/// What such a step ends in.
+/// The end of a step of unknown mode.
 struct UnknownStep {
   Step step;
   Mode mode;                   ///< at its end
@@ -32,7 +32,7 @@ class UnknownMode {
   void project(Here& here);
 
  private:
-  /// What is found out by solving: an entry once set stays, so the rounds end.
+  /// Findings of the solves: an entry once set stays, so the rounds end.
   struct Findings {
     std::vector<char> interpolated;  // switches inside formulas whose sign disagreed with their side
     std::vector<char> may_hold;      // switches whose surface static friction may hold

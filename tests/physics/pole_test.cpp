@@ -1,0 +1,90 @@
+// Surfaces that change their sign without being zero: poles, cuts, and functions that end. Closed forms, both engines.
+#include <gtest/gtest.h>
+
+#include "physics.hpp"
+
+namespace saltus::physics {
+namespace {
+
+using enum EventKind;
+
+/// y' = that of time, from 0 to `until`: y at the end.
+void expect_integral(std::string_view rate, double until, double wanted, double accuracy = 1e-9) {
+  const System s = system(fmt::format("y' = {}", rate), "y = 0");
+  EXPECT_NEAR(s.run(until, 1e-10).end.state[0], wanted, accuracy) << rate;
+  RunOptions steps = s.options(until, 1e-9);
+  steps.step.emplace();
+  EXPECT_NEAR(s.run(steps).end.state[0], wanted, 1e-7) << rate << " by steps";
+  RunOptions stiff = s.options(until, 1e-9);
+  stiff.stiff = true;
+  EXPECT_NEAR(s.run(stiff).end.state[0], wanted, 1e-7) << rate << " by implicit steps";
+}
+
+TEST(Poles, OfTimeChangeSigns) {
+  expect_integral("step(1/(t - 2.3))", 5, 2.7);
+  expect_integral("step(-3/(t - 2.3))", 5, 2.3);
+  expect_integral("step(1/(t - 2)^3 + 1)", 5, 4);            // 1 < t < 2 is negative
+  expect_integral("sign(1/(t - 1) + 1/(t - 2))", 5, 2);      // + - : -1, 1.5: zero, between poles + then -
+  expect_integral("if((t - 1)/(t - 2) > 0.5, 1, 0)", 5, 3);  // t < 0 or t > 2
+  expect_integral("sign(tan(t))", 12, 4 * pi - 12);
+}
+
+TEST(Poles, OfEvenOrderDoNot) {
+  expect_integral("step(1/(t - 2)^2 - 1)", 5, 2);
+  expect_integral("step(tan(t)^2 - 1)", 2 * pi, pi);
+}
+
+TEST(Poles, LeaveTheRegularZeros) {
+  expect_integral("step(tan(t) - 1)", 10, 0.75 * pi);
+  for (const double c : {0.3, 1.0, 4.0}) {  // t/(t - 1) > 1 + 1/c for 1 < t < 1 + c
+    expect_integral(fmt::format("if(t/(t - 1) > 1 + 1/{}, 1, 0)", c), 6, c);
+  }
+}
+
+TEST(Poles, OfStatesOnARotation) {
+  const System s = system("x' = -y\ny' = x\nz' = if(y/x > 2, 1, 0)", "x = 1\ny = 0\nz = 0");
+  // The angle is t: tan(t) > 2 from atan 2 to pi/2, and half a turn later.
+  EXPECT_NEAR(s.run_both(6).end.state[2], 2 * (pi / 2 - std::atan(2)), 1e-8);
+}
+
+TEST(Poles, InsideBoundedFunctions) {
+  const System s = system("y' = step(atan(1/(t - 2.3)))", "y = 0");
+  EXPECT_NEAR(s.run(5, 1e-10).end.state[0], 2.7, 1e-10);
+}
+
+TEST(Poles, WithDivisorsThatKeepTheirSignAreNone) {
+  const System s = system("x' = 1\ny' = sign(x/(1 + x^2) - 0.3)", "x = -2\ny = 0");
+  EXPECT_EQ(s.program.switches(), 1);
+  // x/(1 + x^2) > 0.3 for 1/3 < x < 3
+  expect_events(s.run_both(6), {{7.0 / 3, cross}, {5, cross}}, 1e-9);
+}
+
+TEST(Cuts, OfAnAngleAreEvents) {
+  const System sign = system("x' = -y\ny' = x\nz' = sign(atan2(y, x))", "x = 1\ny = 0.5\nz = 0");
+  const double start = std::atan2(0.5, 1.0);
+  // + for pi - start, - for pi, + for pi, - after it
+  EXPECT_NEAR(sign.run_both(10).end.state[2], (pi - start) - (10 - 3 * pi + start), 1e-8);
+  for (const double c : {-2.0, 0.5, 2.0}) {
+    const System above =
+        system(fmt::format("x' = -y\ny' = x\nz' = if(atan2(y, x) > {}, 1, 0)", c), "x = 0\ny = -1\nz = 0");
+    EXPECT_NEAR(above.run_both(2 * pi).end.state[2], pi - c, 1e-7) << c;
+  }
+}
+
+TEST(Domains, OfSurfacesEndTheRunThatLeavesThem) {
+  for (const char* surface : {"log(x) < 3", "sqrt(x) + 1 > 0", "acos(1 - x) < 7", "x^0.3 < 8", "x^(-1.7) > -1"}) {
+    const System s = system(fmt::format("x' = -if({}, 1, 2)", surface), "x = 1");
+    const Trajectory run = s.run(3, 1e-9);
+    EXPECT_EQ(run.end.why, Why::undefined) << surface;
+    EXPECT_NEAR(run.end.t, 1, 1e-9) << surface;
+    EXPECT_NE(run.end.message.find("the surface"), std::string::npos) << run.end.message;
+  }
+}
+
+TEST(Domains, ThatBeginWhereTheRunDoesAreEntered) {
+  const System s = system("y' = step(sqrt(t) - 1)", "y = 0");
+  EXPECT_NEAR(s.run(3, 1e-10).end.state[0], 2, 1e-9);
+}
+
+}  // namespace
+}  // namespace saltus::physics
