@@ -207,7 +207,7 @@ void check(const BasinsRequest& request) {
   if (request.random && *request.random < 1)
     misuse(fmt::format("--random {}: no points", *request.random), "give 1 or more");
   if (request.period < 1 || request.period > 1'000'000)
-    misuse(fmt::format("--period {}: no such map", request.period), "give 1 or more");
+    misuse(fmt::format("--period {}: no such map", request.period), "give 1 to 1000000");
   if (request.seed && !request.random) misuse("--seed: nothing is random", "leave it out, or add --random N");
   if (request.join && request.method == "direct")
     misuse("--join: direct runs give no cycles of cells to join", "leave it out, or --method direct");

@@ -162,8 +162,10 @@ OrbitPlan plan(const OrbitQuestion& question) {
   o.guess = question.guess;
   o.returns = question.period;
   o.backward = question.backward;
-  if (question.period < 0)
-    misuse(fmt::format("`period` {}: no such number of returns", question.period), "give 1 or more");
+  constexpr int most_returns = 100'000;
+  if (question.period < 0 || question.period > most_returns)
+    misuse(fmt::format("`period` {}: no orbit of so many returns is sought", question.period),
+           fmt::format("give 1 to {}", most_returns));
   if (question.time) {
     o.time = read_number(question.time->text, "`time`", model);
     if (!(o.time > 0)) misuse(fmt::format("`time` {} is no time", question.time->text), "give a positive time");

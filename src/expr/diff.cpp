@@ -97,16 +97,109 @@ Expr differentiate(const Expr& e, const Expr& symbol) { return Derivative(symbol
 
 std::vector<Partial> gradient(const Expr& e, SymbolKind kind) { return Gradients()(e, kind); }
 
-std::vector<Partial> Gradients::operator()(const Expr& e, SymbolKind kind) {
-  std::vector<Partial> out;
-  if (!contains_kind(e, kind)) return out;
-  for (const Expr& s : symbols_in(std::span(&e, 1))) {
-    if (s.symbol().kind != kind) continue;
-    Expr d = by_.try_emplace(s, s).first->second(e);
-    if (!d.is_number(0)) out.push_back({s, std::move(d)});
+namespace {
+
+/// Derivatives of one node by symbols of a kind; what is added or subtracted moves the smaller part into the larger.
+using Sparse = ExprMap<Expr>;
+
+void add_to(Sparse& left, Sparse right, bool subtract) {
+  if (right.size() > left.size()) {
+    for (auto& [symbol, d] : left) {
+      const auto found = right.find(symbol);
+      if (found == right.end()) continue;
+      d = subtract ? d - found->second : d + found->second;
+    }
+    if (subtract) {
+      for (auto& [symbol, d] : right) d = -d;
+    }
+    for (auto& [symbol, d] : left) right.insert_or_assign(symbol, std::move(d));
+    left = std::move(right);
+    return;
+  }
+  for (auto& [symbol, d] : right) {
+    const auto [found, is_new] = left.try_emplace(symbol, d);
+    if (is_new) {
+      if (subtract) found->second = -d;
+    } else {
+      found->second = subtract ? found->second - d : found->second + d;
+    }
+  }
+}
+
+/// True for sums, differences and multiples by what has no symbol of the kind: gradients pass through them as a whole.
+bool passes(const Expr& e, SymbolKind kind) {
+  switch (e.op()) {
+    case Op::add:
+    case Op::sub:
+    case Op::neg: return true;
+    case Op::mul: return !contains_kind(e.argument(0), kind) || !contains_kind(e.argument(1), kind);
+    case Op::div: return !contains_kind(e.argument(1), kind);
+    default: return false;
+  }
+}
+
+}  // namespace
+
+/// Of a sum of many terms, each is asked for its own symbols alone: n terms cost n, not n for each symbol.
+ExprMap<Expr> Gradients::of_sum(const Expr& root, SymbolKind kind) {
+  struct Open {
+    Expr node;
+    size_t next = 0;
+    Sparse found{};
+  };
+  std::vector<Open> stack;
+  stack.push_back({root});
+  while (true) {
+    Open& top = stack.back();
+    const Expr e = top.node;
+    const bool through = passes(e, kind);
+    while (through && top.next < e.size() && !contains_kind(e.argument(top.next), kind)) ++top.next;
+    if (through && top.next < e.size()) {
+      stack.push_back({e.argument(top.next)});
+      continue;
+    }
+    if (!through) {
+      for (const Expr& s : symbols_in(std::span(&e, 1))) {
+        if (s.symbol().kind != kind) continue;
+        Expr d = by_.try_emplace(s, s).first->second(e);
+        if (!d.is_number(0)) top.found.emplace(s, std::move(d));
+      }
+    }
+    Sparse found = std::move(top.found);
+    stack.pop_back();
+    if (stack.empty()) return found;
+    Open& above = stack.back();
+    const Expr& p = above.node;
+    const size_t place = above.next++;
+    if (p.op() == Op::add || p.op() == Op::sub) {
+      add_to(above.found, std::move(found), p.op() == Op::sub && place == 1);
+      continue;
+    }
+    for (auto& [symbol, d] : found) {
+      d = p.op() == Op::neg   ? -d
+          : p.op() == Op::div ? d / p.argument(1)
+          : place == 0        ? d * p.argument(1)
+                              : p.argument(0) * d;
+    }
+    above.found = std::move(found);
+  }
+}
+
+const std::vector<Partial>& Gradients::of(const Expr& e, SymbolKind kind) {
+  Last& last = last_[kind];
+  if (last.known && last.of == e) return last.partials;
+  std::vector<Partial>& out = last.partials;
+  last.known = false;
+  last.of = e;
+  out.clear();
+  if (contains_kind(e, kind)) {
+    for (auto& [symbol, d] : of_sum(e, kind)) {
+      if (!d.is_number(0)) out.push_back({symbol, std::move(d)});
+    }
   }
   std::sort(out.begin(), out.end(),
             [](const Partial& a, const Partial& b) { return a.symbol.symbol().index < b.symbol.symbol().index; });
+  last.known = true;
   return out;
 }
 

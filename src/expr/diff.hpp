@@ -1,6 +1,7 @@
 // Derivatives of formulas, as formulas.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -33,10 +34,20 @@ struct Partial {
 class Gradients {
  public:
   /// All nonzero derivatives of a formula with respect to symbols of one kind, in order of their index.
-  std::vector<Partial> operator()(const Expr& e, SymbolKind kind);
+  std::vector<Partial> operator()(const Expr& e, SymbolKind kind) { return of(e, kind); }
+  /// The same, to be looked at until the next one is asked for: many rows of a model may be one formula.
+  const std::vector<Partial>& of(const Expr& e, SymbolKind kind);
 
  private:
+  ExprMap<Expr> of_sum(const Expr& root, SymbolKind kind);
+
   ExprMap<Derivative> by_;
+  struct Last {
+    Expr of = 0.0;
+    std::vector<Partial> partials{};
+    bool known = false;
+  };
+  std::map<SymbolKind, Last> last_;
 };
 
 /// Partial derivatives of one formula.

@@ -27,7 +27,7 @@ void Jumps::begin_run(const std::vector<double>& parameters, double from) {
     f.every = constant_value(*f.lowered->every, parameters);
     f.phase = f.lowered->phase ? constant_value(*f.lowered->phase, parameters) : 0.0;
     f.next = std::floor((from - f.phase) / f.every);
-    while (f.tick() <= from + same_time_bits * eps * std::abs(from)) f.next += 1;  // two rounds at most
+    for (int round = 0; round < 2 && f.tick() <= from + same_time_bits * eps * std::abs(from); ++round) f.next += 1;
   }
 }
 

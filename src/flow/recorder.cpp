@@ -25,6 +25,36 @@ const std::string& name_of(const Model& model, int u) {
   return u < m ? model.form.switches[at(u)].name : model.constraints[at(u - m)].name;
 }
 
+/// Rates given by balances whose matrix is singular here: a divisor that has vanished, against its value at the start.
+std::vector<std::string> undetermined_rates(const Model& model, const RunOptions& options, const Moment& now) {
+  const auto value_at = [&](const Expr& e, std::span<const double> x, double t) {
+    return evaluate(e, [&](const Symbol& s) {
+      const size_t i = at(s.index);
+      switch (s.kind) {
+        case SymbolKind::state: return x[i];
+        case SymbolKind::parameter: return options.parameters[i];
+        case SymbolKind::time: return t;
+        case SymbolKind::sigma: return now.mode.switches[i] == '-' ? -1.0 : now.mode.switches[i] == '+' ? 1.0 : 0.0;
+        case SymbolKind::counter: return now.counters[i];
+        default: return 0.0;
+      }
+    });
+  };
+  std::vector<std::string> names;
+  for (size_t i = 0; i < model.states.size(); ++i) {
+    if (model.states[i].has_line()) continue;
+    for (const Expr& e : postorder(std::span(&model.form.f[i], 1))) {
+      if (e.op() != Op::div || e.argument(1).is_number()) continue;
+      const double here = std::abs(value_at(e.argument(1), now.x, now.t()));
+      const double first = std::abs(value_at(e.argument(1), options.initial, options.from));
+      if (!std::isfinite(here) || here > vanished_divisor * (first > 0 ? first : 1)) continue;
+      names.push_back(model.states[i].name + "'");
+      break;
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 Event& EventList::add() {
@@ -336,6 +366,7 @@ void Recorder::stall(std::string cause, const Moment& now) {
     for (const double v : x) at_least = std::max(at_least, std::abs(v));
     return at_least;
   };
+  if (end_where_singular(now)) return;
   const double size = largest(now.x, 0);
   if (size > blow_up * largest(options_->initial, 1))
     return finish(Why::diverged, fmt::format("the state grows without bound: |x| = {:.3g}", size), now);
@@ -381,7 +412,22 @@ void Recorder::end_where_rest_is_open(std::span<const int> states, const Moment&
          now);
 }
 
+/// True if the balances do not determine their rates here.
+bool Recorder::end_where_singular(const Moment& now) {
+  if (model_.balances.empty()) return false;
+  std::vector<std::string> names = undetermined_rates(model_, *options_, now);
+  if (names.empty()) return false;
+  const size_t most = 6, count = names.size();
+  if (count > most) names.resize(most);
+  finish(Why::undefined,
+         fmt::format("the equations do not determine {}{} here: their matrix is singular", fmt::join(names, ", "),
+                     count > most ? ", ..." : ""),
+         now);
+  return true;
+}
+
 void Recorder::end_undefined(std::span<const double> rates, const Moment& now) {
+  if (end_where_singular(now)) return;
   for (size_t i = 0; i < rates.size(); ++i) {
     if (!std::isfinite(rates[i]))
       return finish(Why::undefined, fmt::format("the rate of '{}' is not a finite number here", model_.states[i].name),
@@ -479,38 +525,55 @@ double Recorder::take_due(Every& e) {
 
 void Recorder::pass(Piece& piece, std::vector<Crossing>& crossings, Moment& now, double resolution, bool happens) {
   if (crossings.empty() && !is_due(now, std::abs(piece.length) + 4 * resolution)) return;
-  std::vector<Point>& points = points_;
-  points.clear();
-  for (const Crossing& c : crossings) points.push_back({c.section, c.tau, c.sign});
-  const double length = std::abs(piece.length);
-  for (size_t i = 0; i < every_.size(); ++i) {
-    for (long k = every_[i].next;; ++k) {
-      const double due = direction_ * now.clock.until(time_of(every_[i], k));
-      if (due > length + 4 * resolution || (happens && due >= length - 4 * resolution)) break;
-      points.push_back({every_[i].section, direction_ * std::clamp(due, 0.0, length), 0, static_cast<int>(i)});
-    }
-  }
-  if (points.size() > 1)
-    std::stable_sort(points.begin(), points.end(),
-                     [](const Point& a, const Point& b) { return std::abs(a.tau) < std::abs(b.tau); });
+  if (const Every* fast = too_fast(resolution)) return end_too_fast(*fast, now);
+  std::stable_sort(crossings.begin(), crossings.end(),
+                   [](const Crossing& a, const Crossing& b) { return std::abs(a.tau) < std::abs(b.tau); });
+  const double length = std::abs(piece.length), late = 4 * resolution;
   std::vector<double>& x = x_;
   x.resize(now.x.size());
-  for (const Point& p : points) {
+  constexpr size_t points_between_looks = 1024;
+  for (size_t passed = 0, looks = 1;; ++looks) {  // crossings and clocks in the order of time
+    Point p{.section = -1, .tau = HUGE_VAL};
+    if (passed < crossings.size()) p = {crossings[passed].section, crossings[passed].tau, crossings[passed].sign};
+    for (size_t i = 0; i < every_.size(); ++i) {
+      const double due = direction_ * now.clock.until(every_[i].due);
+      if (due > length + late || (happens && due >= length - late)) continue;
+      if (const double tau = std::clamp(due, 0.0, length); tau < std::abs(p.tau))
+        p = {every_[i].section, direction_ * tau, 0, static_cast<int>(i)};
+    }
+    if (p.section < 0) return;
     double t = piece.start + p.tau;
     if (p.every >= 0) {
-      Every& e = every_[at(p.every)];
-      t = take_due(e);
-    } else if (!counts(p.section, t, p.sign, resolution)) {
-      continue;
+      t = take_due(every_[at(p.every)]);
+    } else {
+      ++passed;
+      if (!counts(p.section, t, p.sign, resolution)) continue;
     }
     Trajectory::evaluate(piece, program_.states(), p.tau, x.data());
-    if (!point(p.section, t, x, now.mode, now.counters)) continue;
+    const bool ends = point(p.section, t, x, now.mode, now.counters);
+    const bool stops = looks % points_between_looks == 0 && options_->stop && options_->stop();
+    if (!ends && !stops) continue;
     piece.length = p.tau;
     keep(piece, now);
     now.x = x;
     now.clock.set(t);
-    return end_at(p.section, now);
+    return ends ? end_at(p.section, now) : finish(Why::cancelled, "interrupted", now);
   }
+}
+
+/// A clock of a section whose points time cannot tell apart; or null.
+const Recorder::Every* Recorder::too_fast(double resolution) const {
+  for (const Every& e : every_) {
+    if (!(e.interval > resolution)) return &e;
+  }
+  return nullptr;
+}
+
+void Recorder::end_too_fast(const Every& e, const Moment& now) {
+  finish(Why::stalled,
+         fmt::format("the section '{}' is every {:.3g}: time cannot tell its points apart",
+                     model_.sections[at(e.section)].name, e.interval),
+         now);
 }
 
 void Recorder::wait_for_event(std::vector<Crossing>& crossings, double tau, double resolution) {
@@ -528,6 +591,7 @@ void Recorder::touch(int s, const Moment& now) {
 }
 
 void Recorder::pass_those_due(const Moment& now, double resolution) {
+  if (const Every* fast = too_fast(resolution)) return end_too_fast(*fast, now);
   for (Every& e : every_) {
     while (!ended_ && direction_ * now.clock.until(e.due) <= 4 * resolution) {
       const double t = take_due(e);

@@ -77,6 +77,7 @@ class Recorder {
   void finish(Why why, std::string_view message, const Moment& now);
   /// Steps cannot go on for this reason; where the state has grown large meanwhile, that is the end.
   void stall(std::string cause, const Moment& now);
+  bool end_where_singular(const Moment& now);
   /// Steps have become too short: at a singularity, or where they are what they were at the start and time is large.
   void stall(double length, double first_scale, const Moment& now);
   /// The equations of sliding on these unknowns have no solution any more; where their slope varies, because it has
@@ -171,6 +172,8 @@ class Recorder {
   bool tells_events() const { return options_->keep_events || options_->on_event; }
   double time_of(const Every& e, long k) const;
   double take_due(Every& e);
+  const Every* too_fast(double resolution) const;
+  void end_too_fast(const Every& e, const Moment& now);
   void pass_those_due(const Moment& now, double resolution);
 
   const Program& program_;
@@ -195,7 +198,6 @@ class Recorder {
   std::vector<double> section_seen_;
   EventList told_;                 // of the last transition or section
   Arc after_;                      // what is constant after it
-  std::vector<Point> points_;      // of sections on one piece
   std::vector<double> x_;          // at one of them
   std::vector<Crossing> waiting_;  // at the end of the last piece
 };

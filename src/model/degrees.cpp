@@ -40,7 +40,7 @@ void check_affine_in_multipliers(const Model& model, const Probe& probe) {
 }
 
 /// How many times the gap must be differentiated until its multiplier appears.
-int relative_degree(const Model& model, size_t j, const Probe& probe) {
+int relative_degree(const Model& model, size_t j, const Probe& probe, Gradients& gradients) {
   const Form& form = model.form;
   const Constraint& c = model.constraints[j];
   const Expr multiplier = Expr::symbol(SymbolKind::lambda, static_cast<int>(j), c.name);
@@ -48,7 +48,10 @@ int relative_degree(const Model& model, size_t j, const Probe& probe) {
   if (contains_kind(y, SymbolKind::lambda)) return 0;
   for (int degree = 1; degree <= 2; ++degree) {
     y = lie_derivative(y, form);
-    if (!probe.is_zero(differentiate(y, multiplier))) return degree;
+    const std::vector<Partial>& by = gradients.of(y, SymbolKind::lambda);
+    const auto own = std::lower_bound(by.begin(), by.end(), static_cast<int>(j),
+                                      [](const Partial& d, int index) { return d.symbol.symbol().index < index; });
+    if (own != by.end() && own->symbol == multiplier && !probe.is_zero(own->value)) return degree;
   }
   const auto reached = reached_states(form, multiplier);
   const auto used = symbols_in(std::span(&form.gaps[j].gap, 1));
@@ -71,10 +74,11 @@ int relative_degree(const Model& model, size_t j, const Probe& probe) {
 
 void find_degrees(Model& model, const Probe& probe) {
   check_affine_in_multipliers(model, probe);
+  Gradients gradients;
   for (size_t j = 0; j < model.constraints.size(); ++j) {
     const Constraint& c = model.constraints[j];
     Gap& gap = model.form.gaps[j];
-    gap.degree = relative_degree(model, j, probe);
+    gap.degree = relative_degree(model, j, probe, gradients);
     if (gap.degree == 2 && !gap.restitution && !c.joint) {
       throw Error(ErrorKind::model, fmt::format("the contact '{}' has no restitution", c.name), c.place,
                   "add restitution = 0 (no rebound) up to 1 (no loss) below the gap");

@@ -243,13 +243,13 @@ Program::Program(Model model, double attract)
     if (contains_kind(s.surface, SymbolKind::sigma)) all.push_back(s.surface);
   }
   for (const Gap& g : form.gaps) all.push_back(g.gap);
+  Gradients slopes;
   ExprMap<Derivative> by;
   for (const Expr& e : all) {  // a switch that enters any of them nonlinearly is not plain
-    for (const Expr& s : symbols_in(std::span(&e, 1))) {
-      if (!s.is_symbol(SymbolKind::sigma)) continue;
-      const size_t i = static_cast<size_t>(s.symbol().index);
-      Derivative& slope = by.try_emplace(s, s).first->second;
-      if (plain_[i] && !slope(slope(e)).is_number(0)) plain_[i] = false;
+    for (const Partial& d : slopes.of(e, SymbolKind::sigma)) {
+      const size_t i = static_cast<size_t>(d.symbol.symbol().index);
+      Derivative& slope = by.try_emplace(d.symbol, d.symbol).first->second;
+      if (plain_[i] && !slope(d.value).is_number(0)) plain_[i] = false;
     }
   }
 
@@ -530,6 +530,7 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& mode_key) const
     const bool bent = u < m_ && open_[at(u)] && !plain_[at(u)] && k.letters[at(u)] == '*';
     return bent ? restrict_to(form.switches[at(u)].surface, e) : e;
   };
+  std::pair<size_t, size_t> same_entries{0, 0};  // those of the residual before: where, and how many
   const auto add_unknown = [&](const Ladder& ladder) {
     const int row = static_cast<int>(residuals.size());
     const Expr residual = on_surface(row, ladder.residual);
@@ -546,14 +547,26 @@ std::unique_ptr<ModeTape> Program::specialise(const std::string& mode_key) const
       }
       functions.push_back(std::move(function));
     }
+    const bool again = row > 0 && residual == residuals[static_cast<size_t>(row) - 1];
+    size_t known = same_entries.first;
+    if (again) {  // one formula for many rows (thresholds of one state) has one set of slopes
+      for (size_t n = 0; n < same_entries.second; ++n, ++known) {
+        SlopeEntry entry = mode->slope_entries[known];
+        entry.row = row;
+        mode->slope_entries.push_back(entry);
+      }
+      return;
+    }
+    same_entries.first = mode->slope_entries.size();
     for (const SymbolKind kind : {SymbolKind::sigma, SymbolKind::lambda}) {
-      for (const Partial& d : gradients(residual, kind)) {
+      for (const Partial& d : gradients.of(residual, kind)) {
         const int column = d.symbol.symbol().index + (kind == SymbolKind::lambda ? m_ : 0);
         mode->slope_entries.push_back({row, column, static_cast<int>(slope.size())});
         slope.push_back(on_surface(column, d.value));
         if (has_unknowns(slope.back())) mode->slope_affine = false;
       }
     }
+    same_entries.second = mode->slope_entries.size() - same_entries.first;
   };
   for (const Ladder& ladder : formulas.ladders) add_unknown(ladder);
   const std::vector<Expr> raised(residuals.begin() + m_ + q_, residuals.end());

@@ -94,13 +94,20 @@ MarkStyle mark_style(std::string_view kind, size_t index) {
 }
 
 std::string gp_string(std::string_view text) {
-  std::string out = "'";  // single quotes: gnuplot expands nothing between them
-  for (const char c : one_line(text)) {
+  const std::string line = one_line(text);
+  // Between single quotes nothing is expanded, but gnuplot does not read two of them side by side in every place.
+  const bool single = line.find('\'') == std::string::npos;
+  std::string out = single ? "'" : "\"";
+  for (const char c : line) {
     if (c == '>' && out.ends_with("]]")) out += ' ';  // gnuplot does not escape it, and XML allows no ]]> in a text
-    if (c == '\'') out += '\'';
-    out += c;
+    if (!single && (c == '"' || c == '\\')) out += '\\';
+    if (!single && c == '`') {
+      out += "\\140";  // no command
+    } else {
+      out += c;
+    }
   }
-  return out + "'";
+  return out + (single ? "'" : "\"");
 }
 
 std::string comment(std::string_view text) {

@@ -1,5 +1,6 @@
 #include "expr/diff.hpp"
 
+#include <array>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -244,6 +245,26 @@ TEST(Gradient, ListsNonzeroDerivativesByIndex) {
   EXPECT_EQ(print(g[0].value), "cos(x)");
   EXPECT_EQ(g[1].symbol.symbol().name, "z");
   EXPECT_EQ(print(g[1].value), "2");
+}
+
+// A symbol at a time through a sum of n terms would be n^2 steps: this would take minutes.
+TEST(Gradients, OfLongSumsTakeEachTermOnce) {
+  constexpr int n = 20'000;
+  const Expr x = Expr::symbol(SymbolKind::state, 0, "x");
+  Expr sum = 0.0;
+  for (int i = 0; i < n; ++i) {
+    const Expr s = Expr::symbol(SymbolKind::sigma, i, "s");
+    sum = i % 3 == 0 ? sum - s * x : i % 3 == 1 ? sum + Expr(i) * s : sum + make(Op::sin, s);
+  }
+  sum = -(x - sum / 2.0) * x;
+  const auto g = gradient(sum, SymbolKind::sigma);
+  ASSERT_EQ(g.size(), n);
+  const double at = 1.5, angle = 0.25;
+  for (int i = 0; i < n; ++i) {
+    const double term = i % 3 == 0 ? -at : i % 3 == 1 ? i : std::cos(angle);
+    const auto value = [&](const Symbol& s) { return s.kind == SymbolKind::state ? at : angle; };
+    ASSERT_NEAR(evaluate(g[static_cast<size_t>(i)].value, value), term / 2 * at, 1e-12 * (1 + i)) << i;
+  }
 }
 
 TEST(Gradients, OfFormulasThatContainEachOtherAreThoseOfEachAlone) {

@@ -57,6 +57,24 @@ Figure one_panel(std::vector<Layer> layers) {
       .stacks = {Stack{.panels = {Panel{.x = {.label = "x"}, .y = {.label = "y"}, .layers = std::move(layers)}}}}};
 }
 
+// gnuplot takes two quotes side by side for an empty string in some places; braces, backslashes and backquotes are
+// nothing special either.
+TEST(Plot, TakesAnyNameAsItIs) {
+  for (const std::string name : {"'quoted' model", "a 'b' and 'c'", "it''s", "''", "'", "ends with '",
+                                 "\\n {x} %d \"q\"", "'`date` \\101 \"'", "tab\there"}) {
+    Table data;
+    data.add_numbers("x").add_numbers("y");
+    const double rows[2][2] = {{0, 0}, {1, 1}};
+    for (const auto& row : rows) data.append(row);
+    Figure figure =
+        one_panel({Line{.x = "x", .y = "y", .label = name}, Line{.x = "x", .y = "x", .label = "other " + name}});
+    figure.title = name;
+    figure.stacks[0].panels[0].x.label = name;
+    const TemporaryFolder folder;
+    expect_svg(figure, {data}, folder);
+  }
+}
+
 /// A block on a moving belt, made up: sticks while v = 0.4, then slips along an arc; one jump of y each period.
 std::vector<Table> stick_slip() {
   Table data, events("events"), modes("modes");
