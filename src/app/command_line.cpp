@@ -1,6 +1,7 @@
 #include "app/command_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -229,6 +230,7 @@ std::function<Outcome()> prepare_sweep(Declare& d) {
   d.list("vary", o->vary).flag("log", o->log).value("random", o->random).value("seed", o->seed);
   d.value("points", o->count).value("skip", o->skip).value("settle", o->settle).value("section", o->section);
   d.value("longest", o->longest).list("period-tolerance", o->near).value("continue", o->direction);
+  d.list("measure", o->measures);
   d.list("start", o->start).list("box", o->box).value("starts", o->starts).value("colour", o->colour);
   declare(d, o->solve);
   declare(d, o->output);
@@ -327,6 +329,19 @@ std::function<Outcome()> prepare_response(Declare& d) {
   };
 }
 
+std::function<Outcome()> prepare_fit(Declare& d) {
+  const auto o = std::make_shared<FitRequest>();
+  declare(d, o->model);
+  d.list("free", o->free).list("log-of", o->log).settings("begin", o->begin).value("starts", o->starts);
+  d.value("seed", o->seed).flag("profile", o->profile).flag("robust", o->robust);
+  declare(d, o->solve);
+  declare(d, o->output);
+  return [o] {
+    Terminal terminal(o->output.quiet);
+    return fit(*o, terminal.observer());
+  };
+}
+
 struct AgainOptions {
   std::string file;
   std::string folder;
@@ -390,6 +405,7 @@ const std::vector<Command>& commands() {
        prepare_phase},
       {"response", "MODEL", "small signals about an orbit or equilibrium: transfer functions, loop gain, means",
        prepare_response},
+      {"fit", "MODEL NAMES", "parameters and initial values from data, through events", prepare_fit},
       {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
       {"studio", "[MODEL]", "the same in a browser: type equations, drag parameters, watch", prepare_studio},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},
@@ -486,6 +502,22 @@ const Command& find_command(const std::string& name) {
   if (found != commands().end()) return *found;
   std::vector<std::string> known{"help", "--help", "--version"};
   for (const Command& c : commands()) known.push_back(c.name);
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> meanings{
+      {{"bifurcation", "sweep' or 'saltus follow"},
+       {"continue", "follow"},
+       {"continuation", "follow"},
+       {"branch", "follow"},
+       {"poincare", "section"},
+       {"strobe", "section"},
+       {"simulate", "run"},
+       {"solve", "run"},
+       {"plot", "run"},
+       {"lyapunov", "exponents"},
+       {"equilibrium", "orbit --equilibrium"},
+       {"attractors", "basins' or 'saltus sweep"}}};
+  for (const auto& [word, meant] : meanings) {
+    if (name == word) misuse(fmt::format("unknown command '{}'", name), fmt::format("that is 'saltus {}'", meant));
+  }
   const std::string near = nearest_name(name, known);
   const std::string kind = name.starts_with('-') ? "option" : "command";
   if (!near.empty()) misuse(fmt::format("unknown {} '{}'", kind, name), fmt::format("did you mean 'saltus {}'?", near));
