@@ -3,15 +3,15 @@ JOBS := $(shell nproc)
 BUILD := build/release
 SALTUS := $(BUILD)/saltus
 
-.PHONY: help program edit native fast python demo test test-slow site deb archive bench asan tsan fuzz clean
+.PHONY: help program edit native python demo test test-slow tidy site deb archive bench asan tsan fuzz clean
 
 help:
 	@echo "make demo     build, run the friction model and draw it"
 	@echo "make native   build the program with the compiler of machine code for long runs (LLVM)"
-	@echo "make fast     build the program a second time, by what it was seen to do: a tenth to a seventh faster"
 	@echo "make python   build the Python package: build/python"
 	@echo "make test     build, and run all tests"
 	@echo "make test-slow  the tests that take minutes: installing from a clean copy, packages"
+	@echo "make tidy     clang-tidy on what differs from main"
 	@echo "make site     the documentation as pages with a search box: build/site/index.html"
 	@echo "make deb      Debian packages: build/deb/packages; make archive: a .tar.gz that runs from any place"
 	@echo "make bench    build, and run the benchmarks"
@@ -39,18 +39,6 @@ native:
 	@cmake/packages packages.txt native
 	@$(MAKE) --no-print-directory program
 	@echo "Long runs use machine code from now on; docs/method/native.md tells when."
-
-# The program compiled by a profile of itself at work (GCC).
-FAST := build/fast
-fast:
-	@cmake/packages packages.txt build draw native
-	@rm -rf $(FAST)
-	@cmake --preset release -B $(FAST) -DSALTUS_TESTS=OFF -DSALTUS_TRAIN=watch
-	@cmake --build $(FAST) -j $(JOBS) --target saltus_cli
-	@scripts/train.sh $(FAST)/saltus
-	@cmake --preset release -B $(FAST) -DSALTUS_TRAIN=use > $(FAST)/configure.log
-	@cmake --build $(FAST) -j $(JOBS) --target saltus_cli
-	@echo "$(FAST)/saltus is the program, with the same results."
 
 # The Python package; its module holds all of saltus, so it needs no other part.
 python:
@@ -83,6 +71,12 @@ archive:
 	@cmake --preset release -B build/archive -DSALTUS_PORTABLE=ON -DSALTUS_TESTS=OFF > /dev/null
 	@cmake --build build/archive -j $(JOBS) --target saltus_cli
 	@cd build/archive && cpack -G TGZ
+
+# clang-tidy (.clang-tidy) on the files of src that differ from main.
+tidy:
+	@cmake/packages packages.txt build edit clang
+	@cmake --preset clang -B build/tidy -DSALTUS_UNITY=OFF -DSALTUS_TESTS=OFF > /dev/null
+	@git diff --name-only --diff-filter=d main -- 'src/*.cpp' | xargs -r -n1 -P$(JOBS) clang-tidy -p build/tidy --quiet
 
 # The documentation with search, gallery and API: build/site/index.html.
 site:

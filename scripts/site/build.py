@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from markdown import Page, slug  # noqa: E402
+from notebooks import notebooks  # noqa: E402
 
 source, site = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 
@@ -243,6 +244,9 @@ written |= {"api/python.md": python_page(), "api/cpp.md": cpp_page(), "gallery.m
 generated = set(written)
 for page, text in written.items():
     pages[page] = Page(text, linker(page))
+made_notebooks = notebooks((source / "docs/python.md").read_text())
+pages["docs/python.md"].out.append('<h2 id="notebooks">As notebooks</h2><ul>' + "".join(
+    f'<li><a href="notebooks/{name}">{name}</a></li>' for name in made_notebooks) + "</ul>")
 pages["gallery.md"].out.append('<div class="cards">' + "\n".join(gallery_page()) + "</div>")
 check_anchors()
 for name, text in command_pages().items():  # links are those of docs/commands.md, one folder up
@@ -270,6 +274,9 @@ for folder in folders:
 for path in copied:
     (site / path).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(source / path, site / path)
+(site / "docs/notebooks").mkdir()
+for name, text in made_notebooks.items():
+    (site / "docs/notebooks" / name).write_text(text)
 (site / "style.css").write_text(STYLE)
 (site / "search.js").write_text(SEARCH)
 (site / "search.json").write_text(json.dumps(index))

@@ -11,6 +11,7 @@
 #include <llvm-c/Orc.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
+#include <llvm/Config/llvm-config.h>
 
 #include <array>
 #include <cmath>
@@ -29,6 +30,14 @@ namespace saltus {
 namespace {
 
 class Emitted;
+
+LLVMTypeRef array_type(LLVMTypeRef element, uint64_t count) {
+#if LLVM_VERSION_MAJOR >= 17
+  return LLVMArrayType2(element, count);
+#else
+  return LLVMArrayType(element, static_cast<unsigned>(count));
+#endif
+}
 
 /// Where a cell is: in the series, or in those of the order that a loop is at.
 enum class Frame : uint8_t { series, order };
@@ -116,7 +125,7 @@ struct Emitter {
   LLVMValueRef room_for_two() const {
     LLVMBuilderRef entry = LLVMCreateBuilderInContext(context);
     LLVMPositionBuilderBefore(entry, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
-    LLVMValueRef room = LLVMBuildAlloca(entry, LLVMArrayType2(real, 2), "");
+    LLVMValueRef room = LLVMBuildAlloca(entry, array_type(real, 2), "");
     LLVMDisposeBuilder(entry);
     return room;
   }

@@ -13,7 +13,7 @@ namespace {
 /// Divisors with their powers, in the order in which they are met.
 using Powers = std::vector<std::pair<Expr, int>>;
 
-struct Fraction {
+struct FormulaFraction {
   Expr numerator;
   Powers divisors;
 };
@@ -82,34 +82,34 @@ bool may_change_sign(const Expr& e) {
 
 class Fractions {
  public:
-  Fraction of(const Expr& root) {
+  FormulaFraction of(const Expr& root) {
     for (const Expr& e : postorder(std::span(&root, 1))) {
-      std::optional<Fraction> f = fraction(e);
-      done_[e] = f && f->divisors.size() <= most_divisors ? std::move(*f) : Fraction{e, {}};
+      std::optional<FormulaFraction> f = fraction(e);
+      done_[e] = f && f->divisors.size() <= most_divisors ? std::move(*f) : FormulaFraction{e, {}};
     }
     return done_.at(root);
   }
 
  private:
-  std::optional<Fraction> fraction(const Expr& e) const {
-    const auto part = [&](size_t i) -> const Fraction& { return done_.at(e.argument(i)); };
+  std::optional<FormulaFraction> fraction(const Expr& e) const {
+    const auto part = [&](size_t i) -> const FormulaFraction& { return done_.at(e.argument(i)); };
     switch (e.op()) {
       case Op::add: return sum(part(0), part(1), 1);
       case Op::sub: return sum(part(0), part(1), -1);
-      case Op::neg: return Fraction{-part(0).numerator, part(0).divisors};
+      case Op::neg: return FormulaFraction{-part(0).numerator, part(0).divisors};
       case Op::mul: return product(part(0), part(1));
       case Op::div: return product(part(0), inverse(part(1)));
       case Op::tan:
         if (!may_change_sign(e.argument(0))) return std::nullopt;
-        return Fraction{make(Op::sin, e.argument(0)), {{make(Op::cos, e.argument(0)), 1}}};
+        return FormulaFraction{make(Op::sin, e.argument(0)), {{make(Op::cos, e.argument(0)), 1}}};
       case Op::pow: return power(part(0), e.argument(1));
       default: return std::nullopt;
     }
   }
 
   /// 1/f: factors of the numerator that may vanish become divisors, the others stay below the line.
-  static Fraction inverse(const Fraction& f) {
-    Fraction out{1.0, {}};
+  static FormulaFraction inverse(const FormulaFraction& f) {
+    FormulaFraction out{1.0, {}};
     Expr below = 1.0;
     std::vector<std::pair<Expr, int>> factors{{f.numerator, 1}};
     while (!factors.empty()) {
@@ -133,19 +133,19 @@ class Fractions {
     return out;
   }
 
-  static Fraction product(const Fraction& a, const Fraction& b) {
-    Fraction out{a.numerator * b.numerator, a.divisors};
+  static FormulaFraction product(const FormulaFraction& a, const FormulaFraction& b) {
+    FormulaFraction out{a.numerator * b.numerator, a.divisors};
     for (const auto& [divisor, power] : b.divisors) power_of(out.divisors, divisor) += power;
     return out;
   }
 
-  static Fraction sum(const Fraction& a, const Fraction& b, double sign) {
-    Fraction out{0.0, a.divisors};
+  static FormulaFraction sum(const FormulaFraction& a, const FormulaFraction& b, double sign) {
+    FormulaFraction out{0.0, a.divisors};
     for (const auto& [divisor, power] : b.divisors) {
       int& common = power_of(out.divisors, divisor);
       common = std::max(common, power);
     }
-    const auto extended = [&](const Fraction& f) {
+    const auto extended = [&](const FormulaFraction& f) {
       Expr numerator = f.numerator;
       Powers own = f.divisors;
       for (const auto& [divisor, power] : out.divisors) {
@@ -159,26 +159,26 @@ class Fractions {
     return out;
   }
 
-  static std::optional<Fraction> power(const Fraction& base, const Expr& exponent) {
+  static std::optional<FormulaFraction> power(const FormulaFraction& base, const Expr& exponent) {
     const auto r = literal(exponent);
     if (!r || *r != std::floor(*r) || *r == 0) return std::nullopt;
     const int power = static_cast<int>(std::clamp(std::abs(*r), 0.0, 1e6));
     if (*r > 0 && base.divisors.empty()) return std::nullopt;
     if (power > largest_divisor_power && std::abs(*r) != power) return std::nullopt;
-    const Fraction once = *r > 0 ? base : inverse(base);
+    const FormulaFraction once = *r > 0 ? base : inverse(base);
     if (once.divisors.empty()) return std::nullopt;
-    Fraction out{whole_power(once.numerator, power), once.divisors};
+    FormulaFraction out{whole_power(once.numerator, power), once.divisors};
     for (auto& [divisor, own] : out.divisors) own *= power;
     return out;
   }
 
-  ExprMap<Fraction> done_;
+  ExprMap<FormulaFraction> done_;
 };
 
 }  // namespace
 
 Quotient quotient_of(const Expr& formula) {
-  const Fraction f = Fractions().of(formula);
+  const FormulaFraction f = Fractions().of(formula);
   Quotient out{f.divisors.empty() ? formula : f.numerator, {}};
   for (const auto& [divisor, power] : f.divisors) {
     if (power % 2 != 0) out.divisors.push_back(divisor);

@@ -57,5 +57,12 @@ with tempfile.TemporaryDirectory() as folder:
                             (["cite"], "docs/howto.html"), (["latch"], "docs/patterns.html")):
         found = best(question, sections)
         assert found and found["at"].startswith(place), (question, found)
+    notebooks = sorted((site / "docs/notebooks").glob("*.ipynb"))
+    assert len(notebooks) >= 4, notebooks
+    for notebook in notebooks:
+        cells = json.loads(notebook.read_text())["cells"]
+        code = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+        compile(code, notebook.name, "exec")
+        assert "import saltus" in code and ">>>" not in code, notebook.name
     gallery = (site / "gallery.html").read_text()
     assert all(f"models/{m.parent.name}/README.html" in gallery for m in source.glob("models/*/model.toml"))
