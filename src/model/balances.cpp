@@ -90,6 +90,8 @@ class Balances {
     collect();
     for (unsigned k = 1; k <= probed_points; ++k) numbers_.push_back(numbers_at(k, false));
     row_of_ = match_rows(largest_numbers(numbers_), count());
+    if (std::find(row_of_.begin(), row_of_.end(), -1) != row_of_.end())  // a parameter may be 0 here and not later
+      row_of_ = match_rows(numbers_at(1, true), count());
     if (const auto free = std::find(row_of_.begin(), row_of_.end(), -1); free != row_of_.end()) fail_unmatched();
     const std::vector<std::vector<int>> blocks = triangular_blocks(rows_, row_of_);
     add_forces(blocks);
