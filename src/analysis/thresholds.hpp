@@ -33,6 +33,19 @@ inline constexpr double same_orbit = 1e-6;
 /// Of special points on two branches, whose states may be mirror images: multipliers that differ by less are one.
 inline constexpr double same_multipliers = 1e-5;
 
+/// A saddle is near an orbit if the orbit's slowest place is nearer than this share of its extent.
+inline constexpr double beside_saddle = 0.05;
+/// Where no equilibrium is there yet, one this share of the range farther on is a saddle-node about to be.
+inline constexpr double beside_saddle_node = 1e-3;
+/// An eigenvalue below this share of the largest is that of a saddle-node.
+inline constexpr double flat_rate = 1e-3;
+/// Nearer to where it tends than this share of the range, an orbit that keeps its shape and slows is homoclinic, if a
+/// multiplier is this large: steps become as small as rounding before the period is long.
+inline constexpr double beside_homoclinic = 2e-5;
+inline constexpr double unstable_beside_saddle = 1e3;
+/// An orbit that is lost where it is slower than this share of its mean speed lingers at an equilibrium.
+inline constexpr double lingering = 0.1;
+
 // ---- boundary equilibria -------------------------------------------------------------------------------------------
 
 /// A guard below this share of its slope counts as zero at a special point.

@@ -223,7 +223,7 @@ TEST(Response, SaysWhatIsMissing) {
   EXPECT_EQ(complaint({.orbit = of, .inputs = {"D"}}), "no `output` is given");
   EXPECT_EQ(complaint({.orbit = of, .inputs = {"d"}, .outputs = {"v"}}), "`input`: there is no parameter 'd'");
   EXPECT_EQ(complaint({.orbit = of, .inputs = {"D"}, .outputs = {"w"}}), "`output` w: unknown name 'w'");
-  EXPECT_EQ(complaint({.orbit = of, .inputs = {"D"}, .outputs = {"v"}, .from = -1}), "`from` -1 is no frequency");
+  EXPECT_EQ(complaint({.orbit = of, .inputs = {"D"}, .outputs = {"v"}, .from = -1}), "`lowest` -1 is no frequency");
   EXPECT_EQ(complaint({.orbit = of, .loop = "D"}), "`loop` D: the model has no named quantity of this name");
 }
 
