@@ -39,7 +39,7 @@ class Reader {
     }
     allow(entries,
           {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "table",
-           "mechanics", "run"},
+           "mechanics", "data", "run"},
           "the model");
     for (const TomlEntry& e : entries) {
       if (e.key == "name") text.name = plain_string(e);
