@@ -45,6 +45,9 @@ void Act::begin_run(const RunOptions& options) {
   choice_.direction = direction_;
   lambda_.assign(at(program_.constraints()), 0.0);
   caused_.clear();
+  held_.assign(jumps_.size(), 0);
+  told_beyond_.assign(jumps_.size(), 0);
+  any_level_ = std::any_of(model_.jumps.begin(), model_.jumps.end(), [](const Jump& j) { return j.level; });
   root_error_.assign(jumps_.size(), 0.0);
   messages_.clear();
   last_distribution_ = 0;

@@ -108,6 +108,7 @@ struct Jump {
   std::string name;
   Expr on = 0.0;  ///< 0 where there is a clock
   Direction direction = Direction::any;
+  bool level = false;                ///< it also happens where `on` is found beyond zero in its direction
   std::optional<Expr> every, phase;  ///< in parameters and constants
   std::optional<Expr> when;          ///< a condition on the values just before; without it the jump always happens
   std::vector<Assignment> set;

@@ -314,6 +314,7 @@ class TextPage {
       line("");
       row("jump", jump.name);
       formula_row("  when", jump.every ? clock(jump) : condition(jump.on, jump.direction));
+      if (jump.level) row("  level", "also where it is found beyond");
       if (jump.when) formula_row("  if", print(*jump.when));
       row("  sets", listed(sets, label_width));
     }
