@@ -182,6 +182,20 @@ class Act {
   void note_sections(JumpDone& done) const;
   bool shares_zero(size_t k, const Moment& now) const;
   void note_before(const Moment& now, const Transition& event);
+  // ---- vector switches (act_vectors.cpp)
+  struct VectorRates;
+  void set_vector(Moment& now, int v, char letter) const;
+  void look_at_vector(Moment& now, int v, bool at_start);
+  bool meets_vector(Moment& now, const Guard& guard);
+  bool vector_rates(const Moment& now, std::span<const int> resting, const std::vector<double>& unknowns,
+                    VectorRates& out);
+  bool solve_vectors(const Moment& now, std::span<const int> resting, const std::vector<double>& bound,
+                     std::vector<double>& unknowns, VectorRates& rates, Vec& y);
+  void spread_in_discs(VectorRates& rates, std::vector<double>& unknowns);
+  bool outgrows(const Moment& now, int v, double bound);
+  /// Which of the vector switches at zero rest, and where to the others leave.
+  std::optional<Fate> settle_vectors(Moment& now);
+
   std::optional<Fate> check_joints(const Moment& now, const char* what);
   std::optional<Fate> project_start(Moment& now);
   std::optional<Fate> check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros);
@@ -221,6 +235,7 @@ class Act {
   double settled_ = std::numeric_limits<double>::quiet_NaN();     // time of the last mode that was settled
   std::vector<AtZero> zeros_;
   std::vector<int> contacts_;  // of one impact
+  std::vector<int> released_;  // vector switches whose |s| has reached its bound
   std::vector<std::string> messages_;
   double last_distribution_ = 0;
   int redistributed_ = 0;  // at that time
