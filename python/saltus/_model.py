@@ -335,6 +335,7 @@ class Model:
               settle: Optional[int] = None, longest: Optional[int] = None, start: Any = None,
               starts: Optional[int] = None, box: Optional[Mapping[str, tuple[float, float]]] = None,
               continue_: Optional[str] = None, exponent: Optional[bool] = None, near: Any = None,
+              measure: Union[str, Sequence[str], None] = None,
               section: Optional[str] = None, seed: Optional[int] = None, progress: Progress = None, stop: Any = None,
               values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None, **more: Any) -> Sweep:
         """Attractors against one parameter, or periods against two.
@@ -348,6 +349,7 @@ class Model:
         start      a state, or a list of them: a run from each (the model's)
         starts     random starts per value, in `box` {"y": (-2, 2)}, by `seed`
         continue_  start where the run of the value before ended: "up", "down", "both"
+        measure    "mean(P)", or a list: of each run, over its period; see `.measures`
         exponent   the largest Lyapunov exponent of each run as well
         near       how near points of one phase are: a number, or {"v": 1e-4} (a millionth)
         """
@@ -359,6 +361,8 @@ class Model:
             raise usage("no parameter is varied", "name one and its values: {\"omega\": (0.5, 3, 400)}")
         how: dict[str, Any] = {k: given[k] for k in ("count", "skip", "settle", "longest", "exponent", "section", "seed")
                                if k in given}
+        if "measure" in given:
+            how["measures"] = measure_texts(given["measure"])
         if "continue_" in given:
             how["direction"] = check_word(given["continue_"], ("no", "up", "down", "both"), "direction for continue_")
         if "near" in given:

@@ -329,6 +329,15 @@ OrbitTangents tangents_along(const Program& program, const RunOptions& options, 
   return Walk(program, same_way, run, P, longest).go();
 }
 
+Vec scales_of(std::span<const double> size) {
+  double largest = 0;
+  for (const double s : size) largest = std::max(largest, s);
+  Vec out(ix(size.size()));
+  for (size_t i = 0; i < size.size(); ++i)
+    out[ix(i)] = size[i] > still_share * largest ? size[i] : largest > 0 ? largest : 1.0;
+  return out;
+}
+
 std::vector<Index> closing_states(const Orbit& found) {
   std::vector<Index> out;
   for (size_t i = 0; i < found.free.size(); ++i) {

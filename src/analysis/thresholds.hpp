@@ -61,6 +61,8 @@ inline constexpr double same_half_branch = 1e-6;
 inline constexpr double same_multiplier = 1e-6;
 /// Pivots of M - 1 below this share count as the one that vanishes.
 inline constexpr double left_vector_share = 1e-7;
+/// A state that stays below this share of the largest one is measured by that.
+inline constexpr double still_share = 1e-14;
 /// Of the period: locked phases are found to this, those in phase and in antiphase judged so far beside them.
 inline constexpr double phase_resolution = 1e-12;
 inline constexpr double beside_locked = 1e-5;

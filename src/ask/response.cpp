@@ -219,7 +219,8 @@ void respond_about_orbit(const ResponsePlan& plan, Observing& watch, ResponseAns
   const double fastest = 2 * M_PI * (to + std::abs(plan.sideband) / T);
   const double longest = std::min(T / 8, turn_of_panel / fastest);
   if (T / longest > most_panels)
-    misuse(fmt::format("`highest` {}: more than {:.0f} turns in a period of {}", print_number(to), to * T, print_number(T)),
+    misuse(fmt::format("`highest` {}: more than {:.0f} turns in a period of {}", print_number(to), to * T,
+                       print_number(T)),
            "ask for lower frequencies");
   Ported ported(model, plan, answer.options);
   RunOptions lap = ported.options;
@@ -241,9 +242,7 @@ void respond_about_orbit(const ResponsePlan& plan, Observing& watch, ResponseAns
   fill_curves(
       plan, from, to, [&](double w, size_t input) { return response(w, input, plan.sideband); }, watch, answer);
   const std::vector<Index> kept = closing_states(orbit);
-  const std::vector<double> size = sizes_on(run.pieces, ported.ported.model.states.size());
-  Vec scale(ix(size.size()));
-  for (size_t i = 0; i < size.size(); ++i) scale[ix(i)] = size[i];
+  const Vec scale = scales_of(sizes_on(run.pieces, ported.ported.model.states.size()));
   const Index count = ix(model.parameters.size());
   const Mat M = along.monodromy(), by = along.by_parameters().leftCols(count);
   const std::vector<double> period_by = orbit.autonomous

@@ -25,7 +25,8 @@ void Smooth::begin_run(int most_order, const OrderTable& orders, const RunOption
   run_tolerance_ = options.tolerance;
   direction_ = options.until < options.from ? -1.0 : 1.0;
   stiff_.reset();
-  turning_.begin_run(options.stiff, options.turns_stiff && series_.program().states() <= most_implicit_states);
+  turning_.begin_run(options.stiff, options.turns_stiff && series_.program().vectors() == 0 &&
+                                        series_.program().states() <= most_implicit_states);
   if (turning_.always()) stiff_.emplace(series_.program(), run_tolerance_, direction_, most_order_);
   end_.tau = scale_ = 0;
   idle_steps_ = full_steps_ = 0;
@@ -242,7 +243,8 @@ void Smooth::cut_rough(const Moment& now, double tau) {
 
 bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched) {
   broken_promise_ = false;
-  if (is_quiet(tau)) return control_.last_term_small(series_, tau, order_);
+  // The series of a departure diverges: no sum of last terms tells where it is good.
+  if (!series_.departs() && is_quiet(tau)) return control_.last_term_small(series_, tau, order_);
   const Tape& tape = series_.tape().flow;
   const bool polynomial = !tape.may_hide && tape.timed.empty() && tape.powers.empty();
   promises_.clear();

@@ -148,6 +148,29 @@ TEST(Response, AtFrequencyZeroIsTheDerivativeOfTheMean) {
   EXPECT_NEAR(answer.curves[0].points[0].value.imag(), 0, 1e-5);
 }
 
+TEST(Response, AStateThatStaysAtZeroCountsForNothing) {
+  // The derivative of the mean is the response at frequency 0, found in another way.
+  const std::string text = R"(
+equations = """
+x' = v
+v' = 0.5*cos(t/3) - x - 0.1*v - mu*9.81*sign(v - V)
+y' = -y
+"""
+[parameters]
+mu = 0.02
+V = 0.1
+[initial]
+x = 0.3
+v = 0
+y = 0
+[section.strobe]
+every = "6*pi"
+)";
+  const ResponseAnswer answer = respond(text, "V", "x", 1e-8, 1e-8, 1);
+  ASSERT_TRUE(answer.found) << answer.message;
+  EXPECT_NEAR(answer.means.by[0][1], answer.curves[0].points[0].value.real(), 1e-7);
+}
+
 TEST(Response, OfAnOscillatorAtAMovingWallIsThatOfRunsWithASignal) {
   const double T = 2 * M_PI / 1.1;
   const std::string still = with(with(with(wall_text, "SIGNAL", "w"), "CORRELATE", ""), "MORE", "");
