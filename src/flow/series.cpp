@@ -263,6 +263,7 @@ void Series::forget_schedule(Plan& plan) {
   plan.uses_before = plan.uses;
   plan.scheduled = plan.has_formula = plan.ready = plan.compile_tried = plan.compiled = false;
   plan.peaks.clear();
+  plan.powers.clear();
 }
 
 void Series::compile(bool known) {

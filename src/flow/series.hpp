@@ -88,6 +88,10 @@ class Series {
   const double* phase(int c) const { return work_->flow.output(program_.phase(c)); }
   /// Functions whose series see nothing of where they change, as far as the mode needs them, and their arguments.
   const std::vector<Operation>& peaks() const { return plan_->scheduled ? plan_->peaks : tape_->flow.peaks; }
+  /// High powers, as far as the mode needs them, their bases and exponents.
+  const std::vector<HighPower>& powers() const { return plan_->scheduled ? plan_->powers : tape_->flow.powers; }
+  const double* base(const HighPower& p) const { return work_->flow[p.base]; }
+  double exponent(const HighPower& p) const { return p.exponent >= 0 ? work_->flow[p.exponent][0] : p.power; }
   const double* argument(const Operation& peak) const { return work_->flow[peak.a]; }
   /// Series of an unknown (slid sigma or closed lambda), or its fixed value.
   const double* unknown(int u) const { return work_->unknowns[static_cast<size_t>(u)]; }
@@ -320,6 +324,7 @@ class Series {
     bool solvable = false;            ///< no slope of a single unknown is zero
     bool linear = false;              ///< the flow is, with slopes that rest
     std::vector<Operation> peaks{};   ///< of the tape, as far as its schedule does them
+    std::vector<HighPower> powers{};  ///< the same
     std::vector<int> turns{};         ///< slots of the arguments of its sines and cosines of time
     std::vector<Landing> landings{};  ///< all that is slid on, where that is so simple
     std::vector<Plan*> beside{};      ///< those with another letter of one switch, once they were asked for

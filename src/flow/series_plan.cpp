@@ -259,11 +259,17 @@ void Series::make_schedule(Plan& plan) {
   const auto makes = [](const std::vector<Operation>& list, int out) {
     return std::any_of(list.begin(), list.end(), [out](const Operation& o) { return o.out == out; });
   };
-  for (const Operation& peak : plan.tape->flow.peaks) {
-    const int place = peak.out * (plan.work->flow.order() + 1);
+  const auto needs = [&](int out, int argument) {  // what machine code would not keep otherwise is wanted
+    const int place = out * (plan.work->flow.order() + 1);
     const bool needed = makes(plan.schedule.free_start, place) || makes(plan.schedule.bound_start, place);
-    if (needed || makes(plan.tape->flow.timed, peak.out)) plan.peaks.push_back(peak);
-    if (needed) plan.schedule.wanted.push_back(peak.a);  // otherwise machine code would not keep it
+    if (needed) plan.schedule.wanted.push_back(argument);
+    return needed || makes(plan.tape->flow.timed, out);
+  };
+  for (const Operation& peak : plan.tape->flow.peaks) {
+    if (needs(peak.out, peak.a)) plan.peaks.push_back(peak);
+  }
+  for (const HighPower& power : plan.tape->flow.powers) {
+    if (needs(power.out, power.base)) plan.powers.push_back(power);
   }
   make_formula(plan, std::span(outputs).subspan(plan.outputs.size()), varying);
   if (shares_sides_) return;  // rows of weights are made of what repeats along a chain

@@ -58,6 +58,8 @@ inline constexpr double near_reach = 10;
 inline constexpr double shortest_told_share = 1e-7;
 /// Share of a piece left out of the tangents where slopes are infinite at its beginning.
 inline constexpr double infinite_slope_share = 1e-12;
+/// Powers up to this have their leading coefficients in every series.
+inline constexpr double least_high_power = 7;
 /// Points of a step that tell how far an argument goes, within a factor of two.
 inline constexpr int range_looks = 8;
 /// Such peaks that are looked at on one step, and how far beside them, as a share of the step.
