@@ -153,6 +153,12 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
       if (program_.leads(i)) look_at_vector(now, v, at_start);
       continue;
     }
+    if (force_of(i) >= 0) {  // decided with the forces of the mode
+      char& letter = now.mode.switches[at(i)];
+      if (letter != '-') letter = '+';
+      sigma_[at(i)] = letter == '+' ? 1 : -1;
+      continue;
+    }
     if (counter_of_[at(i)] >= 0) count(now, model_.form.counters[at(counter_of_[at(i)])], !at_start);
     if (program_.nested(i)) evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), bounds(i));
@@ -362,6 +368,7 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
   const bool still = std::exchange(settled_, now.t()) == now.t() && event.impulse.empty() && event.jumps.empty();
   const std::vector<int> left = still ? now.known : std::vector<int>{};
   std::fill(now.known.begin(), now.known.end(), 0);
+  if (!joint_forces_.empty() && depth == 0) settle_forces(now);  // friction that is negative would leave no choice
   if (!zeros.empty()) {
     if (auto fate = choose(now, event, zeros, at_start)) return fate;
   }
@@ -386,6 +393,15 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
   if (auto fate = leaves_table(model_, now)) return fate;
   if (program_.vectors() > 0) {
     if (auto fate = settle_vectors(now)) return fate;
+  }
+  if (!joint_forces_.empty()) {
+    const Mode chosen = now.mode;
+    if (auto fate = settle_forces(now)) return fate;
+    if (!zeros.empty() && now.mode != chosen) {
+      if (++depth > most_rounds)
+        return Fate{Why::nonunique, "no side of a joint's force fits what its friction makes slide or stick"};
+      return settle(now, event, zeros, at_start, depth);
+    }
   }
   follow(now);
   event.guess = now.guess;

@@ -175,6 +175,29 @@ void Act::spread_in_discs(VectorRates& rates, std::vector<double>& unknowns) {
   for (size_t i = 0; i < rates.rest.size(); ++i) unknowns[at(series_.active()[at(rates.rest[i])])] = best[ix(i)];
 }
 
+/// Forces of joints inside abs: N = a + b |N| in each mode, by its sides. The side is that of the force just after now.
+std::optional<Fate> Act::settle_forces(Moment& now) {
+  const size_t most = 4 * joint_forces_.size() + 4;
+  for (size_t round = 0; round < most; ++round) {
+    series_.set_mode(now.mode);
+    const int order = std::min(decision_order, series_.order());
+    if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return std::nullopt;
+    bool fits = true;
+    for (const int i : joint_forces_) {
+      const double* force = series_.unknown(program_.switches() + force_of(i));
+      const auto [leading, side] = leading_coefficient(force, 0, order - 2, scale(), direction_);
+      now.known[at(i)] = side == 0 ? 0 : leading;  // where it passes zero its guard begins behind
+      char& letter = now.mode.switches[at(i)];
+      if (side == 0 || (side > 0) == (letter == '+')) continue;
+      letter = side > 0 ? '+' : '-';
+      fits = false;
+    }
+    if (fits) return std::nullopt;
+  }
+  return Fate{Why::nonunique, fmt::format("the force '{}' of a joint is not unique under its own friction at t = {}",
+                                          model_.form.switches[at(joint_forces_[0])].name, now.t())};
+}
+
 std::optional<Fate> Act::settle_vectors(Moment& now) {
   const std::vector<int> released = std::exchange(released_, {});
   std::vector<int> resting;
