@@ -183,6 +183,7 @@ class Act {
   bool shares_zero(size_t k, const Moment& now) const;
   void note_before(const Moment& now, const Transition& event);
   // ---- forces of joints inside abs (act_vectors.cpp)
+  int misfit_force(Moment& now, int decided);
   std::optional<Fate> settle_forces(Moment& now);
   /// The joint whose multiplier is the surface of switch i, or -1.
   int force_of(int i) const {

@@ -97,7 +97,7 @@ TEST(Joint, FrictionFollowsAForceThatChangesItsSign) {
   const double mu = 0.3, start = 5;
   const System s = system("x' = v\ny' = w\nv' = -0.3*abs(N)*sign(v)\nw' = -cos(t) + N", "x = 0\ny = 0\nv = 5\nw = 0",
                           "[constraint.N]\nequals = \"y\"");
-  const Trajectory done = s.run(2 * pi);
+  const Trajectory done = s.run_both(2 * pi);
   ASSERT_EQ(done.end.why, Why::time) << done.end.message;
   EXPECT_NEAR(done.end.state[2], start - 4 * mu, 1e-13);                // integral of |cos| over a period: 4
   EXPECT_NEAR(done.end.state[0], 2 * pi * start - mu * 4 * pi, 1e-12);  // of (2 pi - t)|cos t|: 4 pi
@@ -127,6 +127,18 @@ TEST(Joint, FrictionOfANegativeForceHoldsAtAStart) {
   EXPECT_EQ(pushed(2.9).end.state[2], 0);
   EXPECT_NEAR(pushed(4).end.state[2], 2 * (4 - 0.3 * 9.81), 1e-13);
   EXPECT_NEAR(pushed(-4).end.state[2], -2 * (4 - 0.3 * 9.81), 1e-13);
+}
+
+/// 0 = -1 + N - 2 |N| sign v: no N for v > 0; 1/3 and -1 for v < 0.
+TEST(Joint, FrictionThatIsTooStrongForItsJointIsTold) {
+  const auto run = [](double speed) {
+    return system("x' = v\ny' = w\nv' = -0.5*abs(N)*sign(v)\nw' = -1 + N - 2*abs(N)*sign(v)",
+                  fmt::format("x = 0\ny = 0\nv = {}\nw = 0", speed), "[constraint.N]\nequals = \"y\"")
+        .run(1)
+        .end;
+  };
+  EXPECT_EQ(run(1).why, Why::inconsistent);
+  EXPECT_EQ(run(-1).why, Why::nonunique);
 }
 
 }  // namespace
