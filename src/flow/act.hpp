@@ -31,6 +31,8 @@ struct Fate {
   std::string message;
 };
 
+struct Special;  // of an impact
+
 class Act {
  public:
   Act(Series& series, Rounding& point, const RunOptions& options);
@@ -184,6 +186,7 @@ class Act {
   void note_before(const Moment& now, const Transition& event);
   // ---- forces of joints inside abs (act_vectors.cpp)
   int misfit_force(Moment& now, int decided);
+  bool shakes_friction(const Moment& now, const Special& special);
   std::optional<Fate> settle_forces(Moment& now);
   /// The joint whose multiplier is the surface of switch i, or -1.
   int force_of(int i) const {

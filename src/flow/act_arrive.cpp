@@ -309,6 +309,25 @@ void Act::stop_in_corner(Moment& now, std::span<const double> before) {
   now.x = std::move(there);
 }
 
+/// True if joints with friction take part in the impact: it is another one where their friction is turned.
+bool Act::shakes_friction(const Moment& now, const Special& special) {
+  std::vector<double> after[2];
+  double size = 0;
+  for (const char side : {'+', '-'}) {
+    Mode mode = now.mode;
+    std::replace(mode.switches.begin(), mode.switches.end(), '0', '+');  // what sticks feels it, too
+    for (const int i : joint_forces_) mode.switches[at(i)] = side;
+    std::vector<double> x = now.x;
+    if (!apply_impact(series_, mode, contacts_, x, now.t(), now.counters, direction_, special).solved) return true;
+    for (const double value : x) size = std::max(size, std::abs(value));
+    after[side == '+'] = std::move(x);
+  }
+  for (size_t i = 0; i < now.x.size(); ++i) {
+    if (std::abs(after[0][i] - after[1][i]) > same_time_bits * eps * size) return true;
+  }
+  return false;
+}
+
 /// One impact of contacts that touch; they join `zeros` with what they do after it.
 std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vector<AtZero>& zeros,
                                       std::span<const AtZero> touching, bool plastic) {
@@ -335,6 +354,11 @@ std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vecto
     hit(contacts_[0], one->impulse, one->closed);
     if (record) record->mode = series_.mode();
   } else {
+    if (!joint_forces_.empty() && shakes_friction(now, special))
+      return Fate{Why::inconsistent,
+                  fmt::format("an impact at t = {} goes through the joint '{}', and friction of its impulse is not "
+                              "computed; leave its friction out",
+                              now.t(), model_.form.switches[at(joint_forces_[0])].name)};
     const std::vector<double> before = now.x;
     Impact impact = apply_impact(series_, now.mode, contacts_, now.x, now.t(), now.counters, direction_, special);
     if (!impact.solved) return Fate{Why::nonunique, impact.message};

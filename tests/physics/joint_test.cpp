@@ -141,5 +141,18 @@ TEST(Joint, FrictionThatIsTooStrongForItsJointIsTold) {
   EXPECT_EQ(run(-1).why, Why::nonunique);
 }
 
+/// Friction of a joint's impulse is not computed; a hit along the rail gives the joint none.
+TEST(Joint, AnImpactThroughFrictionIsTold) {
+  const std::string cart = "x' = v\ny' = w\nv' = -0.3*abs(N)*sign(v){}\nw' = -1 + N{}\nz' = u\nu' = -K";
+  const auto run = [&](const char* along, const char* up, const char* gap) {
+    return system(fmt::format(fmt::runtime(cart), along, up), "x = 0\ny = 0\nv = 1\nw = 0\nz = -1\nu = 3",
+                  fmt::format("[constraint.N]\nequals = \"y\"\n[constraint.K]\ngap = \"{}\"\nrestitution = 1", gap))
+        .run(1)
+        .end;
+  };
+  EXPECT_EQ(run("", " + K", "y - z").why, Why::inconsistent);
+  EXPECT_EQ(run(" + K", "", "x - z").why, Why::time);
+}
+
 }  // namespace
 }  // namespace saltus::physics
