@@ -66,18 +66,20 @@ class Model:
     ('y', 'v')
 
     equations    as in a model file
-    values       of parameters and initial states by name: numbers or formulas ("1/3")
+    values       of parameters and initial states by name: numbers or formulas ("1/3"); parameters may be NumPy vectors and
+                 matrices, used as A[i,j]; the speed of a coordinate is {"x'": 0}
     sections     {"strobe": {"every": "2*pi/omega"}} or {"turn": {"on": "v", "direction": "rising"}}
     constraints  {"N": {"gap": "q", "restitution": 0.8}}
     jumps        {"reset": {"on": "v - 1", "direction": "rising", "set": {"v": "0"}}}
+    mechanics    {"lagrangian": "m*x'^2/2 - k*x^2/2", "forces": {"x": "F"}, "dissipation": "c*x'^2/2"}
 
     Raises ModelError that points at the mistake.
     """
 
     def __init__(self, equations: str, *, name: str = "", sections: Optional[Mapping[str, Mapping[str, Any]]] = None,
                  constraints: Optional[Mapping[str, Mapping[str, Any]]] = None,
-                 jumps: Optional[Mapping[str, Mapping[str, Any]]] = None,
-                 values: Optional[Mapping[str, Value]] = None, **more: Value) -> None:
+                 jumps: Optional[Mapping[str, Mapping[str, Any]]] = None, mechanics: Optional[Mapping[str, Any]] = None,
+                 values: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
         if not isinstance(equations, str):
             raise usage(f"equations={equations!r} is no text", "write the equations as in a model file: \"x' = -x\"")
         plain_text(equations, "equations")
@@ -85,13 +87,15 @@ class Model:
             raise usage(f"name={name!r} is no text")
         plain_text(name, "name")
         given = once(more, values, "Model")
-        states = {re.sub(r"\[.*", "", s) for s in re.findall(r"([^\s=';]+)\s*'\s*=", equations)}
+        energies = " ".join(str(v) for v in (mechanics or {}).values() if isinstance(v, str))
+        states = set(re.findall(r"([^\W\d]\w*)\s*(?:\[[^\]]*\])?\s*'", equations + " " + energies))
         def is_state(key: str) -> bool:
-            return re.sub(r"\[.*", "", key) in states
-        parameters = texts({k: v for k, v in given.items() if not is_state(k)})
+            return re.sub(r"[\[\'].*", "", key) in states
+        parameters: dict[str, Any] = texts({k: v for k, v in given.items() if not is_state(k) and not _is_array(v)})
+        parameters |= {k: _array_texts(v, k) for k, v in given.items() if not is_state(k) and _is_array(v)}
         initial = texts({k: v for k, v in given.items() if is_state(k)})
         self._set(_core.build(name or "model", _dedented(equations), parameters, initial, _tables("constraint", constraints),
-                              _tables("jump", jumps), _tables("section", sections)))
+                              _tables("jump", jumps), _tables("section", sections), _mechanics(mechanics)))
 
     @classmethod
     def _of(cls, system: _core.System) -> "Model":
@@ -121,6 +125,34 @@ class Model:
         return Model._of(_core.System.from_text(text, name))
 
     @staticmethod
+    def from_matrices(A: ArrayLike, B: Optional[ArrayLike] = None, C: Optional[ArrayLike] = None,
+                      D: Optional[ArrayLike] = None, R: Optional[ArrayLike] = None, F: Optional[ArrayLike] = None,
+                      x0: Optional[ArrayLike] = None, name: str = "linear complementarity system") -> "Model":
+        """x' = A x + B l + R with 0 <= l perp y = C x + D l + F >= 0; without C, x' = A x + R. States x[i],
+        multipliers l[k]."""
+        given = {key: np.atleast_2d(np.asarray(v, dtype=float)) if key in "ABCD" else np.ravel(np.asarray(v, dtype=float))
+                 for key, v in (("A", A), ("B", B), ("C", C), ("D", D), ("R", R), ("F", F)) if v is not None}
+        n = given["A"].shape[0]
+        if ("B" in given) != ("C" in given):
+            raise usage("from_matrices() has one of B and C", "multipliers act by B and are found by C (and D, F)")
+        m = given["C"].shape[0] if "C" in given else 0
+        wanted = {"A": (n, n), "B": (n, m), "C": (m, n), "D": (m, m), "R": (n,), "F": (m,)}
+        for key, value in given.items():
+            if value.shape != wanted[key]:
+                raise usage(f"from_matrices(): {key} is {' x '.join(map(str, value.shape))}",
+                            f"it must be {' x '.join(map(str, wanted[key]))}")
+        terms = [f"sum(A[i,j]*x[j] for j = 1..{n})"]
+        terms += [f"sum(B[i,k]*l[k] for k = 1..{m})"] * ("B" in given) + ["R[i]"] * ("R" in given)
+        gap = [f"sum(C[k,j]*x[j] for j = 1..{n})"]
+        gap += [f"sum(D[k,p]*l[p] for p = 1..{m})"] * ("D" in given) + ["F[k]"] * ("F" in given)
+        start = np.zeros(n) if x0 is None else np.ravel(np.asarray(x0, dtype=float))
+        if start.shape != (n,):
+            raise usage(f"from_matrices(): x0 has {start.size} numbers", f"it must have {n}")
+        return Model(f"x[i]' = {' + '.join(terms)}  for i = 1..{n}", name=name,
+                     constraints={"l": {"gap": " + ".join(gap), "for": f"k = 1..{m}"}} if m else None,
+                     values={**given, **{f"x[{i + 1}]": float(v) for i, v in enumerate(start)}})
+
+    @staticmethod
     def example(name: str) -> "Model":
         """One of the gallery; `saltus.examples()` lists it."""
         if not isinstance(name, str):
@@ -135,6 +167,7 @@ class Model:
     def _with(self, values: Mapping[str, Value], call: str) -> "Model":
         if not values:
             return self
+        values = _entries(values, self._names)
         for name in values:
             if name not in self._names:
                 near = _core.nearest(name, list(self._names))
@@ -594,10 +627,20 @@ def _distance(text: str) -> float:
 
 
 # What a table of the model may say, which of it exactly one of must be there, and what must be there.
-_KEYS = {"constraint": ("gap", "equals", "restitution", "for"),
+_KEYS = {"constraint": ("gap", "equals", "restitution", "restitution_tangential", "friction", "slip", "for"),
          "jump": ("on", "every", "phase", "when", "direction", "set", "for"),
          "section": ("every", "on", "direction", "stop", "for")}
 _ONE_OF = {"constraint": ("gap", "equals"), "jump": ("on", "every"), "section": ("on", "every")}
+
+
+def _mechanics(table: Optional[Mapping[str, Any]]) -> dict[str, Any]:
+    given = mapping(table or {}, "mechanics")
+    for key in given:
+        if key not in ("lagrangian", "forces", "dissipation"):
+            raise usage(f"mechanics has no '{key}'", "it may say lagrangian, forces, dissipation")
+    if given and "lagrangian" not in given:
+        raise usage("mechanics has no lagrangian", "kinetic less potential energy: \"m*x'^2/2 - k*x^2/2\"")
+    return {key: texts(mapping(v, "forces")) if key == "forces" else formula(v, key) for key, v in given.items()}
 
 
 def _tables(kind: str, tables: Optional[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
@@ -619,7 +662,41 @@ def _tables(kind: str, tables: Optional[Mapping[str, Mapping[str, Any]]]) -> dic
     return out
 
 
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (list, tuple, np.ndarray)) and np.ndim(np.asarray(value, dtype=object)) > 0
+
+
+def _array_texts(value: Any, name: str) -> list[Any]:
+    """A vector or a matrix: numbers, or formulas as text."""
+    array = np.asarray(value, dtype=object)
+    if array.ndim not in (1, 2) or array.size == 0 or any(isinstance(v, (list, tuple)) for v in array.flat):
+        raise usage(f"{name} is neither a vector nor a matrix", "rows are equally long: [[0, 1], [-1, -0.1]]")
+    def text(v: Any) -> str:
+        return "0" if not isinstance(v, str) and v == 0 else formula(v, name)
+    return [[text(v) for v in row] for row in array] if array.ndim == 2 else [text(v) for v in array]
+
+
+def _entries(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Arrays taken apart into the parameters A[1,2] that the model has; an entry that it does not have must be 0."""
+    out: dict[str, Any] = {}
+    for name, value in values.items():
+        if not _is_array(value):
+            out[name] = value
+            continue
+        array = np.asarray(value, dtype=object)
+        for place in np.ndindex(array.shape):
+            entry = f"{name}[{','.join(str(i + 1) for i in place)}]"
+            if entry in names:
+                out[entry] = array[place]
+            elif array[place] != 0:
+                raise usage(f"the model has no parameter '{entry}'",
+                            "an entry that was 0 is no term of the equations: make the model anew")
+    return out
+
+
 def _table_value(where: str, key: str, value: Any) -> Any:
+    if key == "slip":
+        return [formula(v, f"{where}: slip") for v in ([value] if isinstance(value, str) else value)]
     if key == "set":
         return texts(mapping(value, f"{where}: set"))
     if key == "stop":

@@ -31,14 +31,53 @@ std::vector<NamedText> named(const py::dict& values, const std::string& where) {
   return list;
 }
 
+/// A vector (a list of texts) or a matrix (a list of lists).
+ArrayText matrix_parameter(const std::string& name, const py::list& rows) {
+  ArrayText array{.name = whole_text("parameter", name),
+                  .shape = {.name = name, .rows = static_cast<int>(rows.size())}};
+  array.shape.matrix = !rows.empty() && py::isinstance<py::list>(rows[0]);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    py::list row;
+    if (array.shape.matrix) {
+      row = rows[i].cast<py::list>();
+    } else {
+      row.append(rows[i]);
+    }
+    array.shape.columns = static_cast<int>(row.size());
+    for (size_t j = 0; j < row.size(); ++j) {
+      const std::string value = row[j].cast<std::string>();
+      if (value == "0") continue;
+      array.entries.push_back(
+          {static_cast<int>(i) + 1, static_cast<int>(j) + 1, whole_text("parameter " + name, value)});
+    }
+  }
+  return array;
+}
+
+MechanicsText mechanics_of(const py::dict& table) {
+  MechanicsText out{.lagrangian = whole_text("lagrangian", table["lagrangian"].cast<std::string>())};
+  if (table.contains("forces")) out.forces = named(table["forces"].cast<py::dict>(), "forces");
+  out.dissipation = fragment(table, "dissipation", "dissipation");
+  return out;
+}
+
 /// A model from its parts, as those of a file.
 System build(const std::string& name, const std::string& equations, const py::dict& parameters, const py::dict& initial,
-             const py::dict& constraints, const py::dict& jumps, const py::dict& sections) {
+             const py::dict& constraints, const py::dict& jumps, const py::dict& sections, const py::dict& mechanics) {
   ModelText text;
   text.name = name;
   text.equations = whole_text("model", equations);
-  text.parameters = named(parameters, "parameter");
+  py::dict scalars;
+  for (const auto& [key, value] : parameters) {
+    if (py::isinstance<py::list>(value)) {
+      text.arrays.push_back(matrix_parameter(key.cast<std::string>(), value.cast<py::list>()));
+    } else {
+      scalars[key] = value;
+    }
+  }
+  text.parameters = named(scalars, "parameter");
   text.initial = named(initial, "initial");
+  if (!mechanics.empty()) text.mechanics = mechanics_of(mechanics);
   for (const auto& [key, value] : constraints) {
     const std::string of = "constraint " + key.cast<std::string>();
     const auto table = value.cast<py::dict>();
@@ -51,7 +90,12 @@ System build(const std::string& name, const std::string& equations, const py::di
                                 .gap = gap ? *gap : *equals,
                                 .joint = !gap,
                                 .restitution = fragment(table, "restitution", of),
-                                .range = fragment(table, "for", of)});
+                                .range = fragment(table, "for", of),
+                                .friction = fragment(table, "friction", of),
+                                .tangential = fragment(table, "restitution_tangential", of)});
+    if (!table.contains("slip")) continue;
+    for (const auto& slip : table["slip"].cast<py::list>())
+      text.constraints.back().slip.push_back(whole_text(of, slip.cast<std::string>()));
   }
   for (const auto& [key, value] : jumps) {
     const std::string of = "jump " + key.cast<std::string>();

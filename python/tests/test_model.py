@@ -135,3 +135,34 @@ def test_a_joint_keeps_its_gap_at_zero():
     """, x=0.6, y=-0.8, u=0, v=0, constraints={"L": {"equals": "(x^2 + y^2 - 1)/2"}})
     path = pendulum.run(until=5)
     assert path.end.ok and np.abs(path.x**2 + path.y**2 - 1).max() < 1e-8
+
+
+def test_parameters_may_be_matrices():
+    a = np.array([[0.0, 1.0], [-2.0, -0.3]])
+    model = saltus.Model("x[i]' = sum(A[i,j]*x[j] for j = 1..2)  for i = 1..2", A=a, values={"x[1]": 1, "x[2]": 0})
+    assert model.parameters["A[2,1]"] == -2 and "A[1,1]" not in model.parameters
+    end = model.run(until=2).end.state
+    values, vectors = np.linalg.eig(a)  # exp(A t) x0
+    wanted = (vectors * np.exp(2 * values)) @ np.linalg.solve(vectors, np.array([1.0, 0.0]))
+    assert np.allclose(list(end.values()) if isinstance(end, dict) else end, wanted.real, atol=1e-9)
+    stiffer = model.with_(A=np.array([[0.0, 1.0], [-3.0, -0.3]]))
+    assert stiffer.parameters["A[2,1]"] == -3
+    with pytest.raises(saltus.UsageError, match="A\\[1,1\\]"):
+        model.with_(A=np.eye(2))
+
+
+def test_a_complementarity_system_comes_from_its_matrices():
+    # One diode: x' = -x + l, 0 <= l perp x >= 0, from x = -0 + ...: a tank with a floor at 0 and inflow -1.
+    model = saltus.Model.from_matrices([[-1.0]], B=[[1.0]], C=[[1.0]], R=[-1.0], x0=[1.0])
+    path = model.run(until=2)
+    assert abs(path["x[1]"][-1]) < 1e-12  # x = 2 exp(-t) - 1 until log 2, then l = 1 holds it
+    with pytest.raises(saltus.UsageError, match="it must be 1 x 1"):
+        saltus.Model.from_matrices([[-1.0]], B=[[1.0, 2.0]], C=[[1.0]])
+
+
+def test_mechanics_and_contacts_by_virtual_power():
+    ball = saltus.Model("m = 1", mechanics={"lagrangian": "m*(x'^2 + y'^2)/2 - m*10*y"},
+                        constraints={"N": {"gap": "y", "restitution": 0, "friction": "0.5", "slip": "x'"}},
+                        values={"x": 0, "y": 0, "x'": 3, "y'": 0})
+    path = ball.run(until=1)
+    assert abs(path["x"][-1] - 0.9) < 1e-9  # v^2/(2 mu g)

@@ -200,8 +200,10 @@ double Meter::peak(const Piece& piece, std::size_t m, double left, double right,
   constexpr double golden = 0.6180339887498949;
   double a = left, b = right, c = b - golden * (b - a), d = a + golden * (b - a);
   double at_c = at_tau(piece, c).q[m], at_d = at_tau(piece, d).q[m];
-  const double enough = std::sqrt(std::numeric_limits<double>::epsilon()) * std::abs(right - left);
-  while (std::abs(b - a) > enough) {
+  const double enough = std::sqrt(std::numeric_limits<double>::epsilon()) *
+                        std::max(std::abs(right - left), std::sqrt(std::numeric_limits<double>::epsilon()) *
+                                                             std::max(std::abs(left), std::abs(right)));
+  for (int i = 0; i < 60 && std::abs(b - a) > enough; ++i) {
     if (sign * at_c > sign * at_d) {
       b = d;
       d = c;

@@ -235,7 +235,8 @@ class Sweeper {
     const auto& section = model_.sections[static_cast<std::size_t>(plan_.section)];
     const bool on_piece = section.kind == Section::Kind::every || section.kind == Section::Kind::on;
     std::optional<PointLogs> logs;
-    const auto carry_tangents = [&] {  // for half of the transient, and from then on
+    std::optional<SectionMeter> meter;  // from the first recorded point on
+    const auto carry_tangents = [&] {   // for half of the transient, and from then on
       if (plan_.exponent && !logs && result.seen >= plan_.skip / 2) logs.emplace(program_, options, at_most);
     };
     carry_tangents();
@@ -244,6 +245,9 @@ class Sweeper {
       lookout.met();
       points.add(p);
       if (logs) logs->point(p.t, on_piece);
+      if (!meter && !plan_.measures.empty() && result.seen >= plan_.skip)
+        meter.emplace(program_, options, plan_.measures, at_most, on_piece);
+      if (meter) meter->point(p.t);
       ++result.seen;
       carry_tangents();
       if (plan_.settle == 0 || result.seen < next_look) return true;
@@ -255,10 +259,11 @@ class Sweeper {
     };
     options.progress = [&](double) { return lookout.verdict().empty(); };
     options.stop = [&] { return stop.stop_requested(); };
-    if (plan_.exponent || lookout.watches()) {
+    if (plan_.exponent || lookout.watches() || !plan_.measures.empty()) {
       options.on_piece = [&](const Piece& piece, const Arc& arc) {
         if (lookout.watches()) lookout.along(piece);
         if (logs) logs->piece(piece, arc);
+        if (meter) meter->piece(piece, arc);
       };
     }
     if (plan_.exponent) {
@@ -287,6 +292,11 @@ class Sweeper {
     result.slow = found.slow;
     count_per_period(points, result);
     if (logs) result.exponent = logs->exponent(points.t(), result.period);
+    if (meter) {
+      const std::size_t whole = points.size() > 0 ? points.size() - 1 : 0;
+      result.measures = meter->values(result.period > 0 ? static_cast<std::size_t>(result.period) : whole);
+    }
+    result.measures.resize(plan_.measures.size(), std::numeric_limits<double>::quiet_NaN());
     if (plan_.keep_points) result.points = points.values();
   }
 
@@ -348,6 +358,7 @@ Bytes pack_runs(const SweepRuns& runs) {
     pack.integer(r.period).integer(r.slow ? 1 : 0).number(r.time).number(r.sliding).number(r.events);
     pack.number(r.exponent);
     pack.integer(static_cast<std::int64_t>(r.why)).text(r.message).integer(r.seen).numbers(r.points).numbers(r.last);
+    pack.numbers(r.measures);
   }
   return pack.take();
 }
@@ -365,6 +376,7 @@ SweepRun unpack_run(Unpacker& unpack) {
   r.seen = unpack.integer();
   r.points = unpack.numbers();
   r.last = unpack.numbers();
+  r.measures = unpack.numbers();
   return r;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/meter.hpp"
 #include "analysis/work.hpp"
 #include "base/table.hpp"
 #include "flow/simulate.hpp"
@@ -44,6 +45,8 @@ struct SweepPlan {
   Numbers tolerance;        ///< per state, how near points of one phase are; NaN: a millionth of the largest |value|
   bool keep_points = true;  ///< false: a map of periods needs none
   bool exponent = false;    ///< the largest Lyapunov exponent of each run as well
+  /// Of each run: over a period of its last points, or over all recorded ones where it has none.
+  std::vector<Measure> measures = {};
 
   /// Where runs start: states that are given, one list per start, or else random in a box (NaN: the model's value).
   std::vector<Numbers> starts;
@@ -73,9 +76,10 @@ struct SweepRun {
   double exponent = std::numeric_limits<double>::quiet_NaN();
   Why why = Why::count;
   std::string message;
-  long seen = 0;   ///< points in all, those left out included
-  Numbers points;  ///< the recorded ones, state after state
-  Numbers last;    ///< the last point, and its time
+  long seen = 0;          ///< points in all, those left out included
+  Numbers points;         ///< the recorded ones, state after state
+  Numbers last;           ///< the last point, and its time
+  Numbers measures = {};  ///< NaN where fewer than two points were recorded
 };
 
 /// The sweep as a job for run_job, and its result; nothing for runs that were not computed. The program and the plan

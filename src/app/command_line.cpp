@@ -1,6 +1,7 @@
 #include "app/command_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -229,6 +230,7 @@ std::function<Outcome()> prepare_sweep(Declare& d) {
   d.list("vary", o->vary).flag("log", o->log).value("random", o->random).value("seed", o->seed);
   d.value("points", o->count).value("skip", o->skip).value("settle", o->settle).value("section", o->section);
   d.value("longest", o->longest).list("period-tolerance", o->near).value("continue", o->direction);
+  d.list("measure", o->measures);
   d.list("start", o->start).list("box", o->box).value("starts", o->starts).value("colour", o->colour);
   declare(d, o->solve);
   declare(d, o->output);
@@ -486,6 +488,22 @@ const Command& find_command(const std::string& name) {
   if (found != commands().end()) return *found;
   std::vector<std::string> known{"help", "--help", "--version"};
   for (const Command& c : commands()) known.push_back(c.name);
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> meanings{
+      {{"bifurcation", "sweep' or 'saltus follow"},
+       {"continue", "follow"},
+       {"continuation", "follow"},
+       {"branch", "follow"},
+       {"poincare", "section"},
+       {"strobe", "section"},
+       {"simulate", "run"},
+       {"solve", "run"},
+       {"plot", "run"},
+       {"lyapunov", "exponents"},
+       {"equilibrium", "orbit --equilibrium"},
+       {"attractors", "basins' or 'saltus sweep"}}};
+  for (const auto& [word, meant] : meanings) {
+    if (name == word) misuse(fmt::format("unknown command '{}'", name), fmt::format("that is 'saltus {}'", meant));
+  }
   const std::string near = nearest_name(name, known);
   const std::string kind = name.starts_with('-') ? "option" : "command";
   if (!near.empty()) misuse(fmt::format("unknown {} '{}'", kind, name), fmt::format("did you mean 'saltus {}'?", near));

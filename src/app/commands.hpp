@@ -92,6 +92,7 @@ struct SweepRequest {
   std::vector<std::string> start;     ///< "random", or values of the states "1,2", or @FILE with a line of them each
   std::vector<std::string> box;       ///< NAME=a:b, for random starts
   std::optional<int> starts;          ///< random starts per value (1)
+  std::vector<std::string> measures;  ///< "mean(P)", ... of each run
   std::string direction = "no";       ///< start from the attractor before: "no", "up", "down", "both"
   std::string colour;  ///< "none", "start", "sliding", "period", "exponent"; empty: start where there are several
 };

@@ -110,9 +110,23 @@ SweepQuestion question_of(const SweepRequest& request, const System& system, std
                          .settle = request.settle,
                          .longest = request.longest,
                          .tolerance = read_nearness(request.near, model),
-                         .exponent = request.colour == "exponent"};
+                         .exponent = request.colour == "exponent",
+                         .measures = request.measures};
   read_where_to_start(request, model, question);
   return question;
+}
+
+/// A named quantity has no value at a point of the section alone, but measures.
+void check_shown(const std::vector<std::string>& asked, const std::vector<std::string>& columns, const Model& model) {
+  const std::vector<std::string> known = quantity_names(model);
+  for (const std::string& list : asked) {
+    for (const std::string& name : split_list(list)) {
+      if (std::find(columns.begin(), columns.end(), name) != columns.end() || name == "t") continue;
+      if (std::find(known.begin(), known.end(), name) == known.end()) continue;
+      misuse(fmt::format("--show {}: points of a section have states", name),
+             fmt::format("measure it: --measure 'mean({0})', 'max({0})', ...", name));
+    }
+  }
 }
 
 // ---- the command ---------------------------------------------------------------------------------------------------
@@ -149,6 +163,7 @@ Past record(const SweepRequest& request, const SweepPlan& plan, const Model& mod
   }
   if (!starts.empty()) add("start", starts);
   if (request.direction != "no") add("continue", {request.direction});
+  if (!request.measures.empty()) add("measure", request.measures);
   if (!request.colour.empty()) add("colour", {request.colour});
   for (Past::Option& option : recorded(request.solve, plan.run)) {
     if (option.first != "until" || request.solve.until) past.options.push_back(std::move(option));
@@ -169,7 +184,10 @@ Outcome sweep(const SweepRequest& request, const Observer& observer) {
   const SweepAxes axes = read_axes(request, model);
   const SweepQuestion question = question_of(request, system, axes.vary);
   const SweepPlan plan = saltus::plan(question);
-  const std::vector<std::string> shown = find_columns(request.output.show, model.state_names());
+  std::vector<std::string> columns = model.state_names();
+  for (const Measure& m : plan.measures) columns.push_back(m.name);
+  check_shown(request.output.show, columns, model);
+  const std::vector<std::string> shown = find_columns(request.output.show, columns);
   check_view(request.output, model);
   const Past past = record(request, plan, model, axes);
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ask/measures.hpp"
 #include "expr/print.hpp"
 #include "model/period.hpp"
 #include "model/program.hpp"
@@ -56,6 +57,7 @@ SweepPlan plan(const SweepQuestion& question) {
   plan.keep_points = plan.varied.size() == 1;
   plan.exponent = question.exponent;
   if (plan.exponent) plan.run.turns_stiff = false;  // tangents
+  plan.measures = read_measures(question.measures, model);
   plan.starts = question.starts;
   plan.box = question.box;
   plan.random_starts = question.random_starts;

@@ -26,16 +26,17 @@ struct Vary {
 
 struct SweepQuestion {
   System system;
-  std::vector<Vary> vary;              ///< one or two
-  Solve solve = {};                    ///< `until` is an upper limit
-  std::string section = {};            ///< its name; empty: the only one
-  std::optional<long> skip = {};       ///< points left out (400; 0 with settle)
-  long count = 100;                    ///< points recorded
-  long settle = 0;                     ///< points at most until a period is found; 0: no such search
-  long longest = 64;                   ///< period looked for
-  std::vector<double> tolerance = {};  ///< per state: how near points of one phase are; NaN or empty: chosen
-  bool exponent = false;               ///< the largest Lyapunov exponent of each run as well
-  std::vector<Numbers> starts = {};    ///< states to start from; empty: the model's initial values, or random ones
+  std::vector<Vary> vary;                  ///< one or two
+  Solve solve = {};                        ///< `until` is an upper limit
+  std::string section = {};                ///< its name; empty: the only one
+  std::optional<long> skip = {};           ///< points left out (400; 0 with settle)
+  long count = 100;                        ///< points recorded
+  long settle = 0;                         ///< points at most until a period is found; 0: no such search
+  long longest = 64;                       ///< period looked for
+  std::vector<double> tolerance = {};      ///< per state: how near points of one phase are; NaN or empty: chosen
+  bool exponent = false;                   ///< the largest Lyapunov exponent of each run as well
+  std::vector<std::string> measures = {};  ///< "mean(P)", ... of each run: over a period, or all recorded points
+  std::vector<Numbers> starts = {};        ///< states to start from; empty: the model's initial values, or random ones
   std::vector<std::pair<double, double>> box = {};  ///< per state, for random starts (NaN: the model's value)
   int random_starts = 1;                            ///< per value
   std::uint64_t seed = 1;

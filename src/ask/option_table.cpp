@@ -99,6 +99,8 @@ constexpr auto table = std::to_array<OptionFact>({
     {"measure", "--measure", "NAME|max(NAME)|min(NAME)|period", "the first state", "ordinate of the picture", "follow"},
     {"measure", "--measure", "KIND(QUANTITY)", "",
      "mean, rms, pp (peak to peak), min or max of a name or formula, or above(QUANTITY, LEVEL): time above", "run"},
+    {"measure", "--measure", "KIND(QUANTITY)", "",
+     "of each run: mean, rms, pp, min, max of a name or formula, over a period or over all points", "sweep"},
     {"window", "--window", "A:B", "the whole run",
      "the stretch of time that pictures, tables and measures show: 0.8:1, or 0.8: to the end", "run"},
     {"over", "--over", "DIR", "", "draw it over this sweep", "follow"},

@@ -83,8 +83,8 @@ bool Names::whole_was_used(const std::string& name) const {
   return it != wholes_.end() && it->second.used;
 }
 
-void Names::add_indexed(std::string_view stem, long first, long last) {
-  indexed_.insert_or_assign(std::string(stem), Range{first, last});
+void Names::add_indexed(std::string_view stem, const Range& range) {
+  indexed_.insert_or_assign(std::string(stem), range);
 }
 
 const Names::Range* Names::find_indexed(const std::string& stem) const {

@@ -1,6 +1,7 @@
 // The names a formula may use, and what each stands for.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -52,12 +53,18 @@ class Names {
   const double* find_whole(const std::string& name) const;
   /// True if anybody has asked for it: then it decides what the formulas are.
   bool whole_was_used(const std::string& name) const;
-  /// The indices that a name is known with, x[1] to x[10], for messages.
-  void add_indexed(std::string_view stem, long first, long last);
-
+  /// The indices that a name is known with, x[1] to x[10].
   struct Range {
-    long first = 1, last = 0;
+    std::array<long, 2> first{1, 1}, last{0, 1};
+    size_t dimensions = 1;
+    bool zeros = false;  ///< of a matrix: entries without a name of their own are 0
+    bool contains(std::array<long, 2> index, size_t count) const {
+      bool inside = count == dimensions;
+      for (size_t k = 0; k < dimensions; ++k) inside = inside && first[k] <= index[k] && index[k] <= last[k];
+      return inside;
+    }
   };
+  void add_indexed(std::string_view stem, const Range& range);
   const Range* find_indexed(const std::string& stem) const;
   /// The hint for an unknown name that is near to no defined one.
   void explain(std::string_view hint) { hint_ = hint; }

@@ -28,9 +28,13 @@ struct FormulaContext {
   int depth = 0;  ///< of sums in sums
 };
 
-/// The whole number written between two places of a text.
-long index_value(const Fragment& text, size_t begin, size_t end, const FormulaContext& context);
-IndexRange parse_index_range(const Fragment& text, const FormulaContext& context);
+/// The whole numbers written between two places of a text, separated by a comma; how many there are.
+size_t index_values(const Fragment& text, size_t begin, size_t end, const FormulaContext& context,
+                    std::array<long, 2>& values);
+void for_each_index(const Fragment& text, const FormulaContext& context,
+                    const std::function<void(const Indices&)>& action);
+/// x[3], T[1,2]
+std::string indexed_text(std::string_view stem, const std::array<long, 2>& index, size_t dimensions);
 
 class Parser {
  public:
@@ -77,7 +81,7 @@ class Parser {
   bool indexed(const Token& token, size_t begin, size_t end);
   Value primed(size_t begin, size_t end, const std::string& name, size_t primes) const;
   std::shared_ptr<const Error> unknown_index(const Token& token, size_t end, const std::string& stem,
-                                             const std::string& text) const;
+                                             const std::string& text, size_t dimensions) const;
 
   // ---- calls of functions, and sums (parser_calls.cpp)
   bool open_call(const Token& token, const std::string& text, const Token& open);

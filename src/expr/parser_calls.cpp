@@ -28,6 +28,15 @@ Expr called(const FormulaFunction& f, bool holds, const std::vector<Expr>& a) {
   return result;
 }
 
+/// True for 0*x and a*0*x as written: such a term stands for nothing.
+bool has_zero_factor(Expr e) {
+  while (e.op() == Op::mul || e.op() == Op::neg) {
+    if (e.op() == Op::mul && e.argument(1).is_number(0)) return true;
+    e = e.argument(0);
+  }
+  return e.is_number(0);
+}
+
 }  // namespace
 
 bool Parser::open_call(const Token& token, const std::string& text, const Token& open) {
@@ -183,19 +192,17 @@ bool Parser::sum(const Token& token, const Token& open) {
   if (word == inside.npos) lexer_.fail(token.begin, close + 1, "this sum has no range", "write sum(x[j] for j = 1..N)");
   if (context_.depth >= deepest_sum)
     lexer_.fail(token.begin, close + 1, "too many sums in each other", "give the inner ones a name of their own");
-  const IndexRange range = parse_index_range(formula_.part(open.end + word + 3, inside.size() - word - 3), context_);
+  const Fragment range = formula_.part(open.end + word + 3, inside.size() - word - 3);
   const Fragment term = formula_.part(open.end, word);
   Value total{Expr(0.0), token.begin, close + 1};
-  Indices indices = context_.indices;
-  indices.emplace_back(range.name, 0);
-  for (long k = range.first; k <= range.last; ++k) {
-    indices.back().second = k;
+  for_each_index(range, context_, [&](const Indices& indices) {
     Value next = Parser(term, {names_, indices, context_.wanted, context_.depth + 1}).value();
+    if (!next.trouble && has_zero_factor(next.expr)) return;  // an entry of a matrix
     total.size += next.size + 1;
     check_size(total);
     if (!total.trouble) total.trouble = next.trouble;
-    total.expr = k == range.first ? next.expr : Expr::raw(Op::add, std::array{total.expr, next.expr});
-  }
+    total.expr = total.expr.is_number(0) ? next.expr : Expr::raw(Op::add, std::array{total.expr, next.expr});
+  });
   values_.push_back(std::move(total));
   lexer_.go_to(close + 1);
   token_ = lexer_.next();

@@ -68,9 +68,11 @@ void Parser::unknown_name(const Token& token, const std::string& text) const {
     lexer_.fail(token.begin, token.end, fmt::format("'{}' cannot stand in an index", text),
                 "indices are made of whole numbers, index names (for i = 1..N) and parameters");
   if (const auto* range = names_.find_indexed(text))
-    lexer_.fail(token.begin, token.end, fmt::format("'{}' needs an index", text),
-                fmt::format("write {}[{}] up to {}[{}], or {}[i] with 'for i = ...'", text, range->first, text,
-                            range->last, text));
+    lexer_.fail(
+        token.begin, token.end, fmt::format("'{}' needs an index", text),
+        fmt::format("write {} up to {}, or {}[{}] with 'for i = ...'",
+                    indexed_text(text, range->first, range->dimensions),
+                    indexed_text(text, range->last, range->dimensions), text, range->dimensions == 1 ? "i" : "i,j"));
   if (const auto why = names_.why_not(text); !why.empty())
     lexer_.fail(token.begin, token.end, fmt::format("'{}' cannot be used here", text), std::string(why));
   lexer_.fail(token.begin, token.end, fmt::format("unknown name '{}'", text),
@@ -83,7 +85,9 @@ bool Parser::indexed(const Token& token, size_t begin, size_t end) {
   const std::string stem(token.text);
   const size_t primes = lexer_.primes();
   token_ = lexer_.next();
-  const std::string text = fmt::format("{}[{}]", stem, index_value(formula_, begin, end, context_));
+  std::array<long, 2> index{};
+  const size_t dimensions = index_values(formula_, begin, end, context_, index);
+  const std::string text = indexed_text(stem, index, dimensions);
   if (primes > 0) {
     values_.push_back(primed(token.begin, close + primes, text, primes));
     return false;
@@ -95,15 +99,18 @@ bool Parser::indexed(const Token& token, size_t begin, size_t end) {
     value.expr = entry->meaning;
   } else if (names_.accepts_all() && context_.wanted != Wanted::index) {
     value.expr = Expr::symbol(SymbolKind::argument, 0, text);
+  } else if (const auto* range = names_.find_indexed(stem);
+             range && range->zeros && range->contains(index, dimensions)) {
+    value.expr = 0.0;
   } else {
-    value.trouble = unknown_index(token, close, stem, text);
+    value.trouble = unknown_index(token, close, stem, text, dimensions);
   }
   values_.push_back(std::move(value));
   return false;
 }
 
 std::shared_ptr<const Error> Parser::unknown_index(const Token& token, size_t end, const std::string& stem,
-                                                   const std::string& text) const {
+                                                   const std::string& text, size_t dimensions) const {
   const auto error = [&](std::string message, std::string hint) {
     return std::make_shared<const Error>(ErrorKind::model, std::move(message),
                                          formula_.place(token.begin, end - token.begin), std::move(hint));
@@ -112,11 +119,21 @@ std::shared_ptr<const Error> Parser::unknown_index(const Token& token, size_t en
     return error(fmt::format("'{}' cannot stand in an index", text), "an index is a number that does not change");
   if (const auto why = names_.why_not(text); !why.empty())
     return error(fmt::format("'{}' cannot be used here", text), std::string(why));
-  if (const auto* range = names_.find_indexed(stem))
+  if (const auto* range = names_.find_indexed(stem)) {
+    if (range->dimensions != dimensions)
+      return error(fmt::format("'{}' has {} here", stem, dimensions == 1 ? "one index" : "two indices"),
+                   fmt::format("it has {}: {}", range->dimensions == 1 ? "one" : "two",
+                               indexed_text(stem, range->first, range->dimensions)));
+    if (range->dimensions == 2)
+      return error(
+          fmt::format("there is no {}", text),
+          fmt::format("{} goes from {} to {}: choose with if(i > {}, ..., ...), or give sizes that fit", stem,
+                      indexed_text(stem, range->first, 2), indexed_text(stem, range->last, 2), range->first[0]));
     return error(fmt::format("there is no {}", text),
                  fmt::format("{} has the indices {} to {}: let other lines say what holds at the ends, or choose with "
                              "if(i > {}, ..., ...)",
-                             stem, range->first, range->last, range->first));
+                             stem, range->first[0], range->last[0], range->first[0]));
+  }
   if (names_.find(stem)) return error(fmt::format("'{}' has no index", stem), fmt::format("write {} alone", stem));
   return error(fmt::format("unknown name '{}'", text),
                names_.suggestion(stem).starts_with("did you mean")

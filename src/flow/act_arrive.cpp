@@ -331,11 +331,12 @@ std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vecto
     if (contacts_.size() > 1) stop_in_corner(now, before);
     if (!impact.note.empty()) say(impact.note);
     for (size_t a = 0; a < contacts_.size(); ++a) hit(contacts_[a], impact.impulse[a], impact.closed[a]);
-    for (const auto& [i, letter] : impact.switches) {
-      if (letter == '0') {
+    for (size_t b = 0; b < impact.switches.size(); ++b) {
+      const int i = impact.switches[b].first;
+      if (impact.letters[b] == '0') {
         zeros.push_back({.unknown = i, .known = 1});
       } else {
-        now.mode.switches[at(i)] = letter;
+        now.mode.switches[at(i)] = impact.letters[b];
       }
     }
     if (record) {

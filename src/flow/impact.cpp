@@ -37,7 +37,10 @@ class Collision {
     surface.resize(ix(s));
     surface_gradient.setZero(ix(s), ix(states));
     for (size_t b = 0; b < s; ++b) {
-      surface[ix(b)] = series.surface(switches_[b])[0];
+      const std::optional<Expr>& rebound = form.switches[at(switches_[b])].rebound;
+      slip.push_back(series.surface(switches_[b])[0]);
+      // Tangential restitution e: the laws are those of h+ + e*h-.
+      surface[ix(b)] = slip.back() * (rebound ? 1 + constant_value(*rebound, series.parameters()) : 1);
       const std::vector<ManifoldFunction>& functions = series.tape().manifolds[at(switches_[b])];
       if (functions.empty()) continue;  // the surface does not feel forces
       for (const auto& [i, output] : functions[0].gradient) surface_gradient(ix(b), i) = manifold.output(at(output))[0];
@@ -63,6 +66,7 @@ class Collision {
 
   Vec gap_rate, restitution, surface;
   Mat gap_gradient, surface_gradient;
+  std::vector<double> slip;     ///< surfaces before, as they are
   ImpulsePath* path = nullptr;  ///< where directions depend on what impulses change
 
   void follow(ImpulsePath& bent) {
@@ -401,7 +405,8 @@ double work(Collision& c, const Answer& answer) {
       const double coupling = c.surface_gradient.row(b).dot(D0.col(i));
       if (coupling == 0) continue;
       const double mu = -c.gap_gradient.row(i).dot(friction.col(i)) / coupling;
-      sum -= mu * answer.impulse[i] * answer.sigma[b] * (c.surface[b] + surface[b]) / 2;
+      const double slip = c.slip[static_cast<size_t>(b)];  // surface is h+ + e*h-
+      sum -= mu * answer.impulse[i] * answer.sigma[b] * (2 * slip + surface[b] - c.surface[b]) / 2;
     }
   }
   return sum;
@@ -627,7 +632,12 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
       return result;
     }
     best = answers[0].second;
-    for (size_t b = 0; b < switches.size(); ++b) result.switches.emplace_back(switches[b], answers[0].first.letters[b]);
+    for (size_t b = 0; b < switches.size(); ++b) {
+      const char letter = answers[0].first.letters[b];
+      const double after = c.slip[b] - c.surface[ix(b)];  // of one that sticks: -e*h-
+      result.switches.emplace_back(switches[b], letter);
+      result.letters.push_back(letter != '0' || after == 0 ? letter : after > 0 ? '+' : '-');
+    }
     const double speed = c.gap_rate.max_abs();
     const double gained = path ? best.normal_work : work(c, best);
     const bool asked_for = path && (direction < 0 || c.restitution.maxCoeff() > 1);

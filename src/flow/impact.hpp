@@ -27,6 +27,7 @@ struct Impact {
   std::vector<bool> closed;                    ///< per contact: it takes an impulse and ends without velocity
   std::vector<std::pair<int, char>> switches;  ///< that took part, with their letters after it
   std::vector<double> sigma;                   ///< of those
+  std::vector<char> letters;                   ///< of those in the mode after it: a rebounding tangent slips
   Mode mode;                                   ///< whose formulas were used: those switches '0', contacts open
   std::string message;                         ///< why not solved
   std::string note;                            ///< what a person should know of the answer

@@ -25,6 +25,36 @@ const std::string& name_of(const Model& model, int u) {
   return u < m ? model.form.switches[at(u)].name : model.constraints[at(u - m)].name;
 }
 
+/// Rates given by balances whose matrix is singular here: a divisor that has vanished, against its value at the start.
+std::vector<std::string> undetermined_rates(const Model& model, const RunOptions& options, const Moment& now) {
+  const auto value_at = [&](const Expr& e, std::span<const double> x, double t) {
+    return evaluate(e, [&](const Symbol& s) {
+      const size_t i = at(s.index);
+      switch (s.kind) {
+        case SymbolKind::state: return x[i];
+        case SymbolKind::parameter: return options.parameters[i];
+        case SymbolKind::time: return t;
+        case SymbolKind::sigma: return now.mode.switches[i] == '-' ? -1.0 : now.mode.switches[i] == '+' ? 1.0 : 0.0;
+        case SymbolKind::counter: return now.counters[i];
+        default: return 0.0;
+      }
+    });
+  };
+  std::vector<std::string> names;
+  for (size_t i = 0; i < model.states.size(); ++i) {
+    if (model.states[i].has_line()) continue;
+    for (const Expr& e : postorder(std::span(&model.form.f[i], 1))) {
+      if (e.op() != Op::div || e.argument(1).is_number()) continue;
+      const double here = std::abs(value_at(e.argument(1), now.x, now.t()));
+      const double first = std::abs(value_at(e.argument(1), options.initial, options.from));
+      if (!std::isfinite(here) || here > vanished_divisor * (first > 0 ? first : 1)) continue;
+      names.push_back(model.states[i].name + "'");
+      break;
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 Event& EventList::add() {
@@ -336,6 +366,7 @@ void Recorder::stall(std::string cause, const Moment& now) {
     for (const double v : x) at_least = std::max(at_least, std::abs(v));
     return at_least;
   };
+  if (end_where_singular(now)) return;
   const double size = largest(now.x, 0);
   if (size > blow_up * largest(options_->initial, 1))
     return finish(Why::diverged, fmt::format("the state grows without bound: |x| = {:.3g}", size), now);
@@ -381,7 +412,22 @@ void Recorder::end_where_rest_is_open(std::span<const int> states, const Moment&
          now);
 }
 
+/// True if the balances do not determine their rates here.
+bool Recorder::end_where_singular(const Moment& now) {
+  if (model_.balances.empty()) return false;
+  std::vector<std::string> names = undetermined_rates(model_, *options_, now);
+  if (names.empty()) return false;
+  const size_t most = 6, count = names.size();
+  if (count > most) names.resize(most);
+  finish(Why::undefined,
+         fmt::format("the equations do not determine {}{} here: their matrix is singular", fmt::join(names, ", "),
+                     count > most ? ", ..." : ""),
+         now);
+  return true;
+}
+
 void Recorder::end_undefined(std::span<const double> rates, const Moment& now) {
+  if (end_where_singular(now)) return;
   for (size_t i = 0; i < rates.size(); ++i) {
     if (!std::isfinite(rates[i]))
       return finish(Why::undefined, fmt::format("the rate of '{}' is not a finite number here", model_.states[i].name),

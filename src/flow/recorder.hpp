@@ -77,6 +77,7 @@ class Recorder {
   void finish(Why why, std::string_view message, const Moment& now);
   /// Steps cannot go on for this reason; where the state has grown large meanwhile, that is the end.
   void stall(std::string cause, const Moment& now);
+  bool end_where_singular(const Moment& now);
   /// Steps have become too short: at a singularity, or where they are what they were at the start and time is large.
   void stall(double length, double first_scale, const Moment& now);
   /// The equations of sliding on these unknowns have no solution any more; where their slope varies, because it has

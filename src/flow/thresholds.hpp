@@ -17,6 +17,12 @@ inline constexpr double vanished_floor = 1e-290;
 /// The square of anything below this has lost digits, or all of them.
 inline constexpr double underflowing_square = 1e-150;
 
+// ---- balances ------------------------------------------------------------------------------------------------------
+
+/// A divisor of the rates below this share of its value at the start, where a run cannot go on, has vanished: steps
+/// shrink before they reach its zero.
+inline constexpr double vanished_divisor = 1e-6;
+
 // ---- time ----------------------------------------------------------------------------------------------------------
 
 /// Share of the flow's time scale within which a coefficient must rule a series to count: far below what a step

@@ -78,15 +78,24 @@ class NearStart {
 class Balances {
  public:
   Balances(const Model& model, const Form& form, const std::vector<RateEquation>& equations,
-           const std::vector<Expr>& unknowns)
-      : model_(model), form_(form), equations_(equations), unknowns_(unknowns), solution_(unknowns.size()) {}
+           const std::vector<Expr>& unknowns, const std::vector<VirtualForce>& forces)
+      : model_(model),
+        form_(form),
+        equations_(equations),
+        unknowns_(unknowns),
+        forces_(forces),
+        solution_(unknowns.size()) {}
 
   std::vector<Expr> run() {
     collect();
     for (unsigned k = 1; k <= probed_points; ++k) numbers_.push_back(numbers_at(k, false));
     row_of_ = match_rows(largest_numbers(numbers_), count());
+    if (std::find(row_of_.begin(), row_of_.end(), -1) != row_of_.end())  // a parameter may be 0 here and not later
+      row_of_ = match_rows(numbers_at(1, true), count());
     if (const auto free = std::find(row_of_.begin(), row_of_.end(), -1); free != row_of_.end()) fail_unmatched();
-    for (const std::vector<int>& block : triangular_blocks(rows_, row_of_)) solve(block);
+    const std::vector<std::vector<int>> blocks = triangular_blocks(rows_, row_of_);
+    add_forces(blocks);
+    for (const std::vector<int>& block : blocks) solve(block);
     return std::move(solution_);
   }
 
@@ -174,6 +183,57 @@ class Balances {
       }
     }
     return b;
+  }
+
+  /// Forces by virtual power on the right sides.
+  void add_forces(const std::vector<std::vector<int>>& blocks) {
+    if (forces_.empty()) return;
+    ExprMap<int> column;
+    for (size_t j = 0; j < unknowns_.size(); ++j) column.emplace(unknowns_[j], static_cast<int>(j));
+    const auto [block_of_unknown, scale] = row_scales(blocks);
+    for (const VirtualForce& force : forces_) {
+      std::map<int, double> first;  // by block
+      for (const auto& [rate, e] : force.on) {
+        const int j = column.at(rate);
+        const double own = scale[at(j)], known = first.try_emplace(block_of_unknown[at(j)], own).first->second;
+        if (own == 0 || std::abs(own - known) > equal_coefficients * std::abs(known))
+          throw Error(
+              ErrorKind::model,
+              fmt::format("'{}' cannot act by virtual power: the matrix of the accelerations is not symmetric",
+                          force.name),
+              equations_[at(row_of_[at(j)])].place,
+              fmt::format("multiply equations until they are balances of forces, or write {} into them", force.name));
+        Expr& right = right_[at(row_of_[at(j)])];
+        right = right + e;
+      }
+    }
+  }
+
+  /// For each unknown its block and the factor of its row that makes the block symmetric; 0 where there is none, or
+  /// where blocks are joined one way.
+  std::pair<std::vector<int>, std::vector<double>> row_scales(const std::vector<std::vector<int>>& blocks) const {
+    std::vector<int> block_of_unknown(unknowns_.size());
+    std::vector<double> scales(unknowns_.size(), 1);
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      const std::vector<int>& columns = blocks[b];
+      std::vector<double> own(columns.size(), 1);
+      for (const NumberRows& numbers : numbers_) {
+        if (columns.size() == 1 || static_cast<int>(columns.size()) > largest_full_block) break;
+        const Block block = block_of(columns, numbers);
+        if (!std::all_of(block.values.begin(), block.values.end(), [](double v) { return std::isfinite(v); })) continue;
+        own = symmetric_scaling(block);
+        break;
+      }
+      for (size_t k = 0; k < columns.size(); ++k) {
+        const auto& row = rows_[at(row_of_[at(columns[k])])];
+        const bool alone = std::all_of(row.begin(), row.end(), [&](const auto& entry) {
+          return std::binary_search(columns.begin(), columns.end(), entry.first);
+        });
+        block_of_unknown[at(columns[k])] = static_cast<int>(b);
+        scales[at(columns[k])] = own.empty() || !alone ? 0 : own[k];
+      }
+    }
+    return {block_of_unknown, scales};
   }
 
   /// A block with the rates of earlier blocks on its right side.
@@ -321,6 +381,7 @@ class Balances {
   const Form& form_;
   const std::vector<RateEquation>& equations_;
   const std::vector<Expr>& unknowns_;
+  const std::vector<VirtualForce>& forces_;
   FormulaRows rows_;
   std::vector<Expr> right_, solution_;
   std::vector<NumberRows> numbers_;
@@ -330,8 +391,8 @@ class Balances {
 }  // namespace
 
 std::vector<Expr> solve_balances(const Model& model, const Form& form, const std::vector<RateEquation>& equations,
-                                 const std::vector<Expr>& unknowns) {
-  return Balances(model, form, equations, unknowns).run();
+                                 const std::vector<Expr>& unknowns, const std::vector<VirtualForce>& forces) {
+  return Balances(model, form, equations, unknowns, forces).run();
 }
 
 }  // namespace saltus

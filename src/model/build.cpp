@@ -23,6 +23,10 @@ UserFunction table_function(const PointTable& table) {
   return {{x}, Expr::raw(Op::table, std::array{x, Expr::table(table.curve, table.name)})};
 }
 
+std::string entry_name(const ParameterArray& array, int row, int column) {
+  return array.matrix ? fmt::format("{}[{},{}]", array.name, row, column) : fmt::format("{}[{}]", array.name, row);
+}
+
 Model build_model(const ModelText& text) { return Builder(text).run(); }
 
 Model Builder::run() {
@@ -35,6 +39,8 @@ Model Builder::run() {
   parse_functions(names_);
   parse_equations();
   order_definitions();
+  parse_mechanics();
+  check_balances();
   parse_initial();
   parse_constraints();
   parse_jumps();
@@ -48,8 +54,8 @@ Model Builder::run() {
 }
 
 void Builder::read_lines() {
-  lines_ = split_equations(text_.equations);
-  if (lines_.empty()) {
+  if (text_.equations.source) lines_ = split_equations(text_.equations);
+  if (lines_.empty() && !text_.mechanics) {
     throw Error(ErrorKind::model, "there are no equations", text_.equations.source ? text_.equations.place(0) : Place{},
                 "write at least one rate, for example x' = -x");
   }
@@ -70,12 +76,21 @@ void Builder::parse_parameters() {
   names.build_on(tables_);
   names.forbid("t", parameter_hint);
   for (const EquationLine& line : lines_) names.forbid(line.left.text, parameter_hint);
-  for (size_t i = 0; i < text_.parameters.size(); ++i) {
-    const std::string& name = text_.parameters[i].name.text;
+  parameters_ = text_.parameters;
+  for (const ArrayText& array : text_.arrays) {
+    Names::Range range{.first = {1, 1}, .last = {array.shape.rows, array.shape.columns}, .zeros = true};
+    range.dimensions = array.shape.matrix ? 2 : 1;
+    for (Names* all : {&names, &names_, &parameters_only_}) all->add_indexed(array.name.text, range);
+    for (const ArrayText::Entry& e : array.entries)
+      parameters_.push_back({{array.name.source, entry_name(array, e), {}}, e.value});
+    model_.arrays.push_back(array.shape);
+  }
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const std::string& name = parameters_[i].name.text;
     names.add(name, Expr::symbol(SymbolKind::parameter, static_cast<int>(i), name), "a parameter");
   }
   names.explain(parameter_hint);
-  for (const NamedText& p : text_.parameters)
+  for (const NamedText& p : parameters_)
     model_.parameters.push_back({p.name.text, parse(p.value, names), place_of(p.value)});
   if (const auto circle = parameter_circle(model_); !circle.empty()) {
     std::string names_in_circle;
@@ -141,6 +156,10 @@ void Builder::find_unused() {
   for (const Balance& b : model_.balances) used_.insert(used_.end(), {b.left, b.right});
   for (const Definition& d : model_.definitions) used_.push_back(d.value);
   for (const Parameter& p : model_.parameters) used_.push_back(p.value);
+  if (model_.mechanics) {
+    used_.push_back(model_.mechanics->lagrangian);
+    if (model_.mechanics->dissipation) used_.push_back(*model_.mechanics->dissipation);
+  }
   const auto stem = [](const std::string& name) { return name.substr(0, name.find('[')); };
   std::unordered_set<std::string> used;
   for (const Expr& s : symbols_in(used_)) used.insert(stem(s.symbol().name));
@@ -149,7 +168,9 @@ void Builder::find_unused() {
     if (used.insert(stem(name)).second) model_.unused.push_back(stem(name));
   };
   for (const Parameter& p : model_.parameters) note(p.name);
-  for (const Definition& d : model_.definitions) note(d.name);
+  for (const Definition& d : model_.definitions) {
+    if (!d.made) note(d.name);
+  }
   for (const PointTable& t : model_.tables) note(t.name);
 }
 

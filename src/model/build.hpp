@@ -18,13 +18,39 @@ struct NamedText {
   Fragment value;
 };
 
+/// A[1,2], or b[3] of a vector.
+std::string entry_name(const ParameterArray& array, int row, int column);
+
 struct ConstraintText {
   Fragment name;
   Fragment gap;  ///< or what a joint keeps at zero
   bool joint = false;
   std::optional<Fragment> restitution{};
   std::optional<Fragment> range{};  ///< "i = 1..N": as many constraints
+  std::optional<Fragment> friction{}, tangential{};
+  std::vector<Fragment> slip{};
 };
+
+/// The table [mechanics].
+struct MechanicsText {
+  Fragment lagrangian;
+  std::vector<NamedText> forces{};
+  std::optional<Fragment> dissipation{};
+};
+
+/// A parameter that is a vector or a matrix: its entries row by row, those that are 0 left out.
+struct ArrayText {
+  Fragment name;
+  ParameterArray shape;
+  struct Entry {
+    int row = 0, column = 0;
+    Fragment value;
+  };
+  std::vector<Entry> entries{};
+};
+inline std::string entry_name(const ArrayText& array, const ArrayText::Entry& e) {
+  return entry_name(array.shape, e.row, e.column);
+}
 
 /// Either `on` or `every`.
 struct JumpText {
@@ -53,6 +79,8 @@ struct ModelText {
   std::string ref;
   Fragment equations;
   std::vector<NamedText> parameters{}, initial{}, labels{};
+  std::vector<ArrayText> arrays{};
+  std::optional<MechanicsText> mechanics{};
   std::vector<ConstraintText> constraints{};
   std::vector<JumpText> jumps{};
   std::vector<SectionText> sections{};

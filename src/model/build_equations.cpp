@@ -55,8 +55,7 @@ void Builder::parse_function(const EquationLine& line, Names& all) {
 }
 
 void Builder::parse_equations() {
-  Indices indices(1);
-  const Indices none;
+  Indices indices;
   size_t current = lines_.size();
   Place place;
   for (size_t i = 0; i < equations_.size(); ++i) {
@@ -64,11 +63,11 @@ void Builder::parse_equations() {
     if (equations_[i].line != current) {
       current = equations_[i].line;
       place = place_of(line.right);
-      indices[0].first = line.index;
+      indices.resize(line.indices.size());
+      for (size_t k = 0; k < indices.size(); ++k) indices[k].first = line.indices[k];
     }
-    indices[0].second = equations_[i].index;
-    const Indices& all = line.range ? indices : none;
-    const Expr right = parse(line.right, names_, all);
+    for (size_t k = 0; k < indices.size(); ++k) indices[k].second = equations_[i].index[k];
+    const Expr right = parse(line.right, names_, indices);
     const auto [kind, index] = model_.order[i];
     switch (kind) {
       case WrittenLine::rate:
@@ -80,7 +79,7 @@ void Builder::parse_equations() {
         model_.definitions[static_cast<size_t>(index)].place = place;
         break;
       case WrittenLine::balance:
-        model_.balances[static_cast<size_t>(index)] = {parse(line.left, names_, all), right, place_of(line.left)};
+        model_.balances[static_cast<size_t>(index)] = {parse(line.left, names_, indices), right, place_of(line.left)};
         break;
     }
   }
@@ -92,6 +91,7 @@ void Builder::order_definitions() {
   std::vector<std::vector<int>> uses(n);
   std::vector<bool> constant(n, true);
   for (size_t i = 0; i < n; ++i) {
+    constant[i] = !model_.definitions[i].made;
     for (const Expr& s : symbols_in(std::span(&model_.definitions[i].value, 1))) {
       if (s.is_symbol(SymbolKind::definition)) {
         uses[i].push_back(s.symbol().index);

@@ -23,11 +23,26 @@ void Builder::parse_constraints() {
       if (contains_kind(constraint.gap, SymbolKind::rate))
         fail(c.gap, "this gap depends on a rate that the balances give",
              "a gap depends on states, time and multipliers");
+      if (c.friction) parse_friction(constraint, c, indices);
       if (!c.restitution) return;
       constraint.restitution = formula(*c.restitution, indices);
       constraint.restitution_place = place_of(*c.restitution);
     });
   }
+}
+
+/// Coulomb's coefficient with one tangential velocity, or two of a plane.
+void Builder::parse_friction(Constraint& constraint, const ConstraintText& c, const Indices& indices) {
+  constraint.friction = formula(*c.friction, indices);
+  constraint.friction_place = place_of(c.slip[0]);
+  for (const Fragment& slip : c.slip) constraint.slip.push_back(formula(slip, indices));
+  if (c.tangential) constraint.tangential = formula(*c.tangential, indices);
+  const auto direction = [&](const std::string& text) {
+    constraint.slip_sign.push_back(parse(whole_text("slip", text), names_, indices));
+  };
+  if (c.slip.size() == 1) return direction(fmt::format("sign({})", c.slip[0].text));
+  direction(fmt::format("unit({}, {})", c.slip[0].text, c.slip[1].text));
+  direction(fmt::format("unit({}, {})", c.slip[1].text, c.slip[0].text));
 }
 
 void Builder::parse_jumps() {

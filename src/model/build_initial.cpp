@@ -46,22 +46,55 @@ void Builder::for_each_state(const Fragment& key, const Indices& indices, bool s
     return;
   }
   const std::string primes = key.text.substr(close + 1);
-  const Fragment stem = trimmed(key.part(0, open)), inside = trimmed(key.part(open + 1, close - open - 1));
+  const Fragment stem = trimmed(key.part(0, open));
+  const std::vector<Fragment> parts = split_at_commas(key.part(open + 1, close - open - 1));
   const Names::Range* range = names_.find_indexed(stem.text);
-  const bool known =
-      std::any_of(indices.begin(), indices.end(), [&](const auto& index) { return index.first == inside.text; });
-  const bool all = range && is_name(inside.text) && !known && !names_.find(inside.text);
+  bool all = false;
+  std::vector<std::string> free;  // names of indices that run through the range; "" for one that is given
+  for (const Fragment& part : parts) {
+    const std::string inside = trimmed(part).text;
+    const bool known =
+        std::any_of(indices.begin(), indices.end(), [&](const auto& index) { return index.first == inside; });
+    const bool runs = range && is_name(inside) && !known && !names_.find(inside);
+    free.push_back(runs ? inside : "");
+    all = all || runs;
+  }
   if (all == single) return;
   if (single) {
     const auto name = parse_indexed_name(key.part(0, close + 1), names_, indices);
     return action(state_of(key, name ? name->text() + primes : key.text, what), indices);
   }
-  Indices each = indices;
-  each.emplace_back(inside.text, 0);
-  for (long k = range->first; k <= range->last; ++k) {
-    each.back().second = k;
-    action(state_of(key, fmt::format("{}[{}]{}", stem.text, k, primes), what), each);
-  }
+  if (parts.size() != range->dimensions)
+    fail(key, fmt::format("'{}' has {} here", stem.text, parts.size() == 1 ? "one index" : "two indices"),
+         range->dimensions == 1 ? "it has one" : "it has two");
+  const auto each = [&](auto&& self, Indices now) -> void {
+    const size_t depth = now.size() - indices.size();
+    if (depth == parts.size()) {
+      Indices named = indices;
+      IndexedName name{stem, {}, parts.size()};
+      for (size_t k = 0; k < parts.size(); ++k) {
+        name.index[k] = now[indices.size() + k].second;
+        if (!free[k].empty()) named.push_back(now[indices.size() + k]);
+      }
+      return action(state_of(key, name.text() + primes, what), named);
+    }
+    now.emplace_back(free[depth], 0);
+    if (free[depth].empty()) {
+      now.back().second = index_of(parts[depth], indices);
+      return self(self, now);
+    }
+    for (long k = range->first[depth]; k <= range->last[depth]; ++k) {
+      now.back().second = k;
+      self(self, now);
+    }
+  };
+  each(each, indices);
+}
+
+/// One index of a key, as a number.
+long Builder::index_of(const Fragment& part, const Indices& indices) const {
+  Fragment name = whole_text("index", "x[" + part.text + "]");
+  return parse_indexed_name(name, names_, indices)->index[0];
 }
 
 size_t Builder::state_of(const Fragment& given, const std::string& name, std::string_view what) const {
@@ -75,8 +108,12 @@ size_t Builder::state_of(const Fragment& given, const std::string& name, std::st
          !again.empty() ? again : "a jump changes states; a discrete variable is a state with rate 0");
   const Names::Range* range = names_.find_indexed(name.substr(0, name.find('[')));
   fail(given, fmt::format("an initial value for '{}', which is no state", name),
-       range ? fmt::format("the indices of {} are {} to {}", name.substr(0, name.find('[')), range->first, range->last)
-       : !again.empty()   ? again
+       range && range->dimensions == 2
+           ? fmt::format("{0} goes from {0}[{1},{2}] to {0}[{3},{4}]", name.substr(0, name.find('[')), range->first[0],
+                         range->first[1], range->last[0], range->last[1])
+       : range          ? fmt::format("the indices of {} are {} to {}", name.substr(0, name.find('[')), range->first[0],
+                                      range->last[0])
+       : !again.empty() ? again
        : names.size() < 9 ? fmt::format("the states are: {}", fmt::join(names, ", "))
                           : "states have a rate in the equations");
 }

@@ -24,12 +24,15 @@ void check_plain(const EquationLine& line) {
 void Builder::collect_names() {
   find_coordinates();
   for (size_t i = 0; i < lines_.size(); ++i) collect_line(i);
+  if (primes_in_formulas_) open_names();
   for (size_t i = 0; i < lines_.size(); ++i) {
     if (lines_[i].kind == EquationLine::balance) collect_balances(i);
   }
+  collect_mechanics();
   sort_equations();
-  check_balances();
   for (const auto& [stem, family] : families_) check_family(stem, family);
+  if (model_.states.empty() && lines_.empty())
+    fail(text_.mechanics->lagrangian, "there is no coordinate", "the speed of a coordinate x is written x'");
   if (model_.states.empty()) {
     std::string_view name = lines_[0].left.text;
     for (const std::string_view dot : {"_dot", "dot"}) {
@@ -43,11 +46,14 @@ void Builder::collect_names() {
   for (size_t i = 0; i < text_.parameters.size(); ++i) {
     const Fragment& name = text_.parameters[i].name;
     registry_.claim(name, "a parameter");
-    parameters_only_.add(name.text, parameter_symbol(model_, static_cast<int>(i)), "a parameter");
   }
+  for (const ArrayText& array : text_.arrays) registry_.claim(array.name, "a parameter");
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    parameters_only_.add(parameters_[i].name.text, parameter_symbol(model_, static_cast<int>(i)), "a parameter");
   for (const ConstraintText& c : text_.constraints) collect_constraint(c);
+  name_energies();
   for (const EquationLine& line : lines_) {
-    if (line.range) parse_index_range(*line.range, names_);  // an index must not be called like something else
+    if (line.range) check_index_ranges(*line.range, names_);  // an index must not be called like something else
   }
   parameters_only_.forbid("t", only_parameters_hint);
   parameters_only_.explain(only_parameters_hint);
@@ -66,41 +72,56 @@ void Builder::collect_line(size_t number) {
     return;
   }
   if (line.range) return collect_range(number);
-  if (const auto name = parse_indexed_name(line.left, names_)) return add_member(*name, number, 0);
+  if (const auto name = parse_indexed_name(line.left, names_)) return add_member(*name, number, {});
   check_plain(line);
   registry_.claim(line.left, role_of(line.kind));
-  add_equation(line.left.text, number, 0);
+  add_equation(line.left.text, number, {});
 }
 
 /// One equation for each index.
 void Builder::collect_range(size_t number) {
   const EquationLine& line = lines_[number];
-  const IndexRange range = parse_index_range(*line.range, names_);
-  lines_[number].index = range.name;
+  lines_[number].indices = check_index_ranges(*line.range, names_);
   if (line.left.text.find('[') == std::string::npos)
     fail(line.left, fmt::format("'{}' has a range, but no index", line.left.text),
-         fmt::format("write {}[{}]{} = ...", line.left.text, range.name, line.kind == EquationLine::rate ? "'" : ""));
-  Indices indices{{range.name, 0}};
-  if (range.last - range.first >= static_cast<long>(most_equations)) fail_too_many(number);
-  for (long k = range.first; k <= range.last; ++k) {
-    indices[0].second = k;
+         fmt::format("write {}[{}]{} = ...", line.left.text, fmt::join(line.indices, ","),
+                     std::string(static_cast<size_t>(line.primes), '\'')));
+  size_t count = 0;
+  for_each_index(line.range, [&](const Indices& indices) {
+    if (++count > most_equations) fail_too_many(number);
     const auto name = parse_indexed_name(line.left, names_, indices);
     if (!name) check_plain(line);
-    add_member(*name, number, k);
-  }
+    add_member(*name, number, values_of(indices));
+  });
 }
 
-void Builder::add_member(const IndexedName& name, size_t number, long index) {
+std::array<long, 2> Builder::values_of(const Indices& indices) {
+  std::array<long, 2> values{};
+  for (size_t k = 0; k < indices.size() && k < values.size(); ++k) values[k] = indices[k].second;
+  return values;
+}
+
+void Builder::Family::widen(const std::array<long, 2>& index) {
+  for (size_t k = 0; k < range.dimensions; ++k) {
+    range.first[k] = std::min(range.first[k], index[k]);
+    range.last[k] = std::max(range.last[k], index[k]);
+  }
+  ++count;
+}
+
+void Builder::add_member(const IndexedName& name, size_t number, const std::array<long, 2>& index) {
   const EquationLine& line = lines_[number];
-  auto [it, fresh] = families_.try_emplace(name.stem.text, Family{line.kind, &line.left, name.index, name.index, 0});
+  auto [it, fresh] = families_.try_emplace(name.stem.text,
+                                           Family{line.kind, &line.left, {name.index, name.index, name.dimensions}, 0});
   Family& family = it->second;
   if (fresh) registry_.claim(name.stem, role_of(line.kind));
   if (family.kind != line.kind)
     fail(line.left, fmt::format("'{}' is {}, and elsewhere {}", name.text(), role_of(line.kind), role_of(family.kind)),
          "give all indices of a name a rate, or none");
-  family.first = std::min(family.first, name.index);
-  family.last = std::max(family.last, name.index);
-  ++family.count;
+  if (family.range.dimensions != name.dimensions)
+    fail(line.left, fmt::format("'{}' has {} here", name.stem.text, name.dimensions == 1 ? "one index" : "two indices"),
+         "give a name one index everywhere, or two");
+  family.widen(name.index);
   const std::string text = name.text();
   registry_.enter(text, line.left, role_of(line.kind), "one equation for each index: ranges must not overlap");
   add_equation(text, number, index);
@@ -108,13 +129,19 @@ void Builder::add_member(const IndexedName& name, size_t number, long index) {
 
 /// An equation that was forgotten.
 void Builder::check_family(const std::string& stem, const Family& family) {
-  names_.add_indexed(stem, family.first, family.last);
-  if (family.count == family.last - family.first + 1) return;
-  for (long k = family.first; k <= family.last; ++k) {
-    if (names_.find(fmt::format("{}[{}]", stem, k))) continue;
-    fail(*family.given, fmt::format("there is no equation for {}[{}]", stem, k),
-         fmt::format("{} has equations from {} to {}: let a range or a line of its own cover {}", stem, family.first,
-                     family.last, k));
+  const Names::Range& r = family.range;
+  names_.add_indexed(stem, r);
+  const long rows = r.last[0] - r.first[0] + 1, columns = r.dimensions == 1 ? 1 : r.last[1] - r.first[1] + 1;
+  if (family.count == rows * columns) return;
+  for (long i = r.first[0]; i <= r.last[0]; ++i) {
+    for (long j = r.first[1]; j < r.first[1] + columns; ++j) {
+      const std::string name = IndexedName{{{}, stem, {}}, {i, j}, r.dimensions}.text();
+      if (names_.find(name)) continue;
+      fail(*family.given, fmt::format("there is no equation for {}", name),
+           r.dimensions == 1 ? fmt::format("{} has equations from {} to {}: let a range or a line of its own cover {}",
+                                           stem, r.first[0], r.last[0], i)
+                             : "let a range or a line of its own cover it");
+    }
   }
 }
 
@@ -122,7 +149,7 @@ void Builder::fail_too_many(size_t number) const {
   fail(lines_[number].left, fmt::format("these are more than {} equations", most_equations), "choose a smaller N");
 }
 
-void Builder::add_equation(const std::string& name, size_t number, long index) {
+void Builder::add_equation(const std::string& name, size_t number, const std::array<long, 2>& index) {
   if (equations_.size() >= most_equations) fail_too_many(number);
   if (lines_[number].kind == EquationLine::rate) return add_rate(name, number, index);
   const int i = static_cast<int>(model_.definitions.size());
@@ -133,7 +160,7 @@ void Builder::add_equation(const std::string& name, size_t number, long index) {
 }
 
 /// The rate of a state, or with two primes that of the speed of a coordinate.
-void Builder::add_rate(const std::string& name, size_t number, long index) {
+void Builder::add_rate(const std::string& name, size_t number, const std::array<long, 2>& index) {
   const EquationLine& line = lines_[number];
   const bool coordinate = line.primes == 2;
   if (!coordinate && is_coordinate(name))
@@ -179,7 +206,14 @@ void Builder::collect_constraint(const ConstraintText& c) {
   } else {
     registry_.claim(c.name, "a constraint");
   }
+  Names::Range range{.first = {1, 1}, .last = {0, 0}};
   for_each_index(c.range, [&](const Indices& indices) {
+    const std::array<long, 2> at = values_of(indices);
+    if (range.last[0] < range.first[0]) range = {at, at, indices.size()};
+    for (size_t k = 0; k < indices.size(); ++k) {
+      range.first[k] = std::min(range.first[k], at[k]);
+      range.last[k] = std::max(range.last[k], at[k]);
+    }
     const std::string name = own ? own->text() : indexed_text(c.name.text, indices);
     const Expr symbol = Expr::symbol(SymbolKind::lambda, static_cast<int>(model_.constraints.size()), name);
     names_.add(name, symbol, "a multiplier");
@@ -187,12 +221,11 @@ void Builder::collect_constraint(const ConstraintText& c) {
     model_.constraints.push_back({.name = name});
   });
   if (!c.range) return;
-  const IndexRange range = parse_index_range(*c.range, names_);
-  names_.add_indexed(c.name.text, range.first, range.last);
+  names_.add_indexed(c.name.text, range);
 }
 
 std::string Builder::indexed_text(const std::string& stem, const Indices& indices) {
-  return indices.empty() ? stem : fmt::format("{}[{}]", stem, indices[0].second);
+  return indices.empty() ? stem : IndexedName{{{}, stem, {}}, values_of(indices), indices.size()}.text();
 }
 
 }  // namespace saltus

@@ -1,11 +1,13 @@
 // The work of build_model(): names first, then formulas with names resolved.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,13 +30,15 @@ class Builder {
   /// One line of the equations for one index.
   struct Equation {
     size_t line = 0;
-    long index = 0;  ///< of the line's range
+    std::array<long, 2> index{};  ///< of the line's range
   };
   /// The indices that occur with a name, for which there must be no gap.
   struct Family {
     EquationLine::Kind kind = EquationLine::name;
     const Fragment* given = nullptr;
-    long first = 0, last = 0, count = 0;
+    Names::Range range{};
+    long count = 0;
+    void widen(const std::array<long, 2>& index);
   };
 
   // ---- parameters, and what is said about names (build.cpp)
@@ -50,19 +54,24 @@ class Builder {
   void collect_names();
   void collect_line(size_t number);
   void collect_range(size_t number);
-  void add_member(const IndexedName& name, size_t number, long index);
+  void add_member(const IndexedName& name, size_t number, const std::array<long, 2>& index);
   void find_coordinates();
   void collect_balances(size_t number);
-  void collect_unknowns(const Expr& side, size_t number);
-  void add_unknown(const std::string& name, bool coordinate, size_t number);
+  void collect_unknowns(const Fragment& side, const Indices& indices, std::span<const Fragment> places);
+  void collect_mechanics();
+  void name_energies();
+  void open_names();
+  std::vector<Fragment> mechanics_formulas() const;
+  void add_unknown(const std::string& name, bool coordinate, std::span<const Fragment> sides);
   void add_state(const std::string& name, bool coordinate, const Fragment& given);
   void sort_equations();
   void check_balances();
   bool is_coordinate(const std::string& name) const { return coordinates_.contains(name.substr(0, name.find('['))); }
   void check_family(const std::string& stem, const Family& family);
   [[noreturn]] void fail_too_many(size_t number) const;
-  void add_equation(const std::string& name, size_t number, long index);
-  void add_rate(const std::string& name, size_t number, long index);
+  void add_equation(const std::string& name, size_t number, const std::array<long, 2>& index);
+  void add_rate(const std::string& name, size_t number, const std::array<long, 2>& index);
+  static std::array<long, 2> values_of(const Indices& indices);
   void collect_constraint(const ConstraintText& c);
 
   // ---- equations and functions (build_equations.cpp)
@@ -75,16 +84,27 @@ class Builder {
   Expr formula(const Fragment& text, const Indices& indices);
   Expr without_multiplier(const Expr& e, const Fragment& text);
 
+  // ---- equations of motion of a Lagrangian (build_mechanics.cpp)
+  void parse_mechanics();
+  Expr written_out(Expr e) const;
+  Expr energy_formula(const Fragment& text, std::string_view what);
+  void parse_forces();
+  Expr force_on(int coordinate, const Expr& dissipation) const;
+  Balance lagrange_equation(int coordinate, const Expr& momentum, const Expr& lagrangian,
+                            const Expr& dissipation) const;
+
   // ---- initial values (build_initial.cpp)
   void parse_initial();
   /// With a state goes the index for the formula beside it.
   using ForState = std::function<void(size_t state, const Indices& indices)>;
   void for_each_state(const Fragment& key, const Indices& indices, bool single, std::string_view what,
                       const ForState& action) const;
+  long index_of(const Fragment& part, const Indices& indices) const;
   size_t state_of(const Fragment& given, const std::string& name, std::string_view what) const;
 
   // ---- constraints, jumps, sections (build_events.cpp)
   void parse_constraints();
+  void parse_friction(Constraint& constraint, const ConstraintText& c, const Indices& indices);
   void parse_jumps();
   void parse_jump(const JumpText& j, const Indices& indices);
   void parse_sections();
@@ -99,12 +119,7 @@ class Builder {
   template <class Do>
   void for_each_index(const std::optional<Fragment>& text, Do action) {
     if (!text) return action(Indices{});
-    const IndexRange range = parse_index_range(*text, names_);
-    Indices indices{{range.name, 0}};
-    for (long k = range.first; k <= range.last; ++k) {
-      indices[0].second = k;
-      action(indices);
-    }
+    saltus::for_each_index(*text, names_, {}, action);
   }
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // slow builds that look for other things
@@ -118,6 +133,7 @@ class Builder {
 
   const ModelText& text_;
   Model model_;
+  std::vector<NamedText> parameters_;  ///< those of arrays last; entries know no place of their names
   std::vector<EquationLine> lines_;
   std::vector<Equation> equations_;                 ///< one per entry of model_.order
   std::vector<size_t> functions_;                   ///< their lines

@@ -22,8 +22,8 @@ struct EquationLine {
   Fragment left;   ///< of a rate without its primes, with its index if it has one
   Fragment right;  ///< without the range
   std::optional<Fragment> range{};
-  std::string index{};                ///< the name of the range's index
-  std::vector<Fragment> arguments{};  ///< of a function
+  std::vector<std::string> indices{};  ///< the names of the range's indices
+  std::vector<Fragment> arguments{};   ///< of a function
 };
 
 /// All lines of a block; those that start with an operator belong to the line above. Throws Error(model) at a line that

@@ -34,6 +34,7 @@ void Lowering::run() {
     forget();
     lower_equations();
     lower_constraints();
+    solve_rates();
     hiding_ = true;
     lower_jumps();
     lower_sections();
@@ -60,7 +61,14 @@ void Lowering::forget() {
 /// In the order in which they are written, so that switches are numbered as a reader meets them.
 void Lowering::lower_equations() {
   lowered_.resize(model_.definitions.size());
-  std::vector<Expr> rates, balances(model_.balances.size());
+  std::vector<Expr> rates;
+  balances_.assign(model_.balances.size(), Expr(0.0));
+  const auto lower_balance = [&](size_t index) {
+    const Balance& b = model_.balances[index];
+    place_ = &b.place;
+    const Expr left = rebuild_(b.left);
+    balances_[index] = left - rebuild_(b.right);
+  };
   for (const State& s : model_.states) rates.push_back(s.rate);
   for (const auto& [kind, i] : model_.order) {
     const size_t index = static_cast<size_t>(i);
@@ -70,36 +78,43 @@ void Lowering::lower_equations() {
         rates[index] = rebuild_(model_.states[index].rate);
         break;
       case WrittenLine::name: lower_definition(index); break;
-      case WrittenLine::balance:
-        place_ = &model_.balances[index].place;
-        balances[index] = rebuild_(model_.balances[index].left) - rebuild_(model_.balances[index].right);
-        break;
+      case WrittenLine::balance: lower_balance(index); break;
     }
   }
+  for (size_t k = 0; k < balances_.size(); ++k) {
+    if (model_.balances[k].made) lower_balance(k);
+  }
+  for (size_t k = 0; k < lowered_.size(); ++k) lower_definition(k);
   for (const Expr& rate : rates) form_.f.push_back(expand(rate));
-  for (Expr& balance : balances) balance = expand(balance);
+  for (Expr& balance : balances_) balance = expand(balance);
   for (const auto& definition : lowered_) form_.definitions.push_back(expand(*definition));
-  solve_rates(balances);
 }
 
-/// Rates that stand in formulas: those with a line of their own are put in, the others solved for.
-void Lowering::solve_rates(const std::vector<Expr>& balances) {
+/// Rates that stand in formulas, or that multipliers act on by virtual power, are solved for; those with a line of
+/// their own are put in.
+void Lowering::solve_rates() {
+  std::vector<VirtualForce> forces;
+  for (size_t j = 0; j < model_.constraints.size(); ++j) add_virtual_force(j, forces);
+  std::vector<bool> moved(form_.f.size(), false);
+  for (const VirtualForce& force : forces) {
+    for (const auto& [rate, e] : force.on) moved[static_cast<size_t>(rate.symbol().index)] = true;
+  }
   std::vector<RateEquation> equations;
   std::vector<Expr> unknowns;
   ExprMap<Expr> known;
   for (size_t i = 0; i < form_.f.size(); ++i) {
     const Expr own = rate_symbol(model_, static_cast<int>(i));
-    if (!contains_kind(form_.f[i], SymbolKind::rate)) {
+    if (!contains_kind(form_.f[i], SymbolKind::rate) && !moved[i]) {
       known.emplace(own, form_.f[i]);
       continue;
     }
     unknowns.push_back(own);
     if (!(form_.f[i] == own)) equations.push_back({own - form_.f[i], model_.states[i].place});
   }
-  for (size_t k = 0; k < balances.size(); ++k) equations.push_back({balances[k], model_.balances[k].place});
+  for (size_t k = 0; k < balances_.size(); ++k) equations.push_back({balances_[k], model_.balances[k].place});
   if (!unknowns.empty()) {
     for (RateEquation& e : equations) e.residual = substitute(e.residual, known);
-    const std::vector<Expr> rates = solve_balances(model_, form_, equations, unknowns);
+    const std::vector<Expr> rates = solve_balances(model_, form_, equations, unknowns, forces);
     for (size_t k = 0; k < unknowns.size(); ++k) {
       form_.f[static_cast<size_t>(unknowns[k].symbol().index)] = rates[k];
       known.emplace(unknowns[k], rates[k]);

@@ -7,7 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "expr/diff.hpp"
 #include "expr/expr.hpp"
+#include "model/balances.hpp"
 #include "model/interactions.hpp"
 #include "model/linear_form.hpp"
 #include "model/model.hpp"
@@ -28,7 +30,16 @@ class Lowering {
 
   // ---- parts of the model (lower.cpp)
   void lower_equations();
-  void solve_rates(const std::vector<Expr>& balances);
+  void solve_rates();
+
+  // ---- multipliers that stand in no equation (lower_virtual_power.cpp)
+  bool stands_in_equations(const Expr& multiplier) const;
+  void add_virtual_force(size_t j, std::vector<VirtualForce>& forces);
+  void add_friction(size_t j, VirtualForce& force);
+  void set_rebound(const Expr& sigma, const Expr& rebound);
+  std::vector<Partial> by_speed(const Expr& e) const;
+  // ---- parts of the model, continued (lower.cpp)
+
   void lower_constraints();
   void lower_jumps();
   void lower_sections();
@@ -92,6 +103,7 @@ class Lowering {
   Rebuild rebuild_;
   std::optional<Rebuild> expanded_;
   const Place* place_ = nullptr;  // of the formula at hand
+  std::vector<Expr> balances_;    ///< left side less right side, lowered
   std::vector<std::optional<Expr>> lowered_;
   std::vector<bool> constant_definition_;
   std::unordered_map<size_t, Expr> definition_values_;

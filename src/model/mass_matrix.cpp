@@ -113,7 +113,8 @@ class Matching {
   std::vector<double> potential_;
 };
 
-/// Factors of rows that make the block symmetric, found along its graph; empty where there are none.
+}  // namespace
+
 std::vector<double> symmetric_scaling(const Block& b) {
   std::vector<double> scale(at(b.n), 0);
   for (int root = 0; root < b.n; ++root) {
@@ -138,8 +139,6 @@ std::vector<double> symmetric_scaling(const Block& b) {
   }
   return scale;
 }
-
-}  // namespace
 
 std::vector<int> match_rows(const NumberRows& rows, int columns) { return Matching(rows, columns).run(); }
 

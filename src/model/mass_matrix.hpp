@@ -31,6 +31,9 @@ struct Block {
 
 /// True if rows can be multiplied by positive or negative numbers such that the block is symmetric, positive definite.
 bool scales_to_positive(const Block& block);
+/// Factors of rows that make the block symmetric, the first of each connected part +1 or -1; empty where there are
+/// none.
+std::vector<double> symmetric_scaling(const Block& block);
 bool is_symmetric(const Block& block);
 /// A vector that the block takes to zero (up to rounding); empty if it is regular.
 std::vector<double> null_vector(Block block);

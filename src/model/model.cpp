@@ -195,7 +195,8 @@ bool same_model(const Model& a, const Model& b) {
          same_list(a.parameters, b.parameters, named) && same_list(a.definitions, b.definitions, named) &&
          same_list(a.constraints, b.constraints,
                    [](const Constraint& x, const Constraint& y) {
-                     return x.name == y.name && x.gap == y.gap && x.joint == y.joint && x.restitution == y.restitution;
+                     return x.name == y.name && x.gap == y.gap && x.joint == y.joint && x.restitution == y.restitution &&
+                            x.friction == y.friction && x.slip == y.slip && x.tangential == y.tangential;
                    }) &&
          same_list(a.jumps, b.jumps,
                    [](const Jump& x, const Jump& y) {

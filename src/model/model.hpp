@@ -44,6 +44,7 @@ struct State {
 struct Balance {
   Expr left, right;
   Place place{};
+  bool made = false;  ///< of the Lagrangian
 };
 
 /// An equation as it stands in the file: a rate of a state, a name for a formula, or a balance.
@@ -64,6 +65,15 @@ struct Definition {
   std::string name;
   Expr value;
   Place place{};
+  bool made = false;  ///< of the Lagrangian: kinetic, potential, energy
+};
+
+/// Parameters A[1,2] given together: a vector (one column) or a matrix. Entries that are 0 are no parameters.
+struct ParameterArray {
+  std::string name;
+  int rows = 0, columns = 1;
+  bool matrix = false;
+  std::string file{};  ///< where it stands, as a whole path; empty: in the model file
 };
 
 struct Constraint {
@@ -71,13 +81,26 @@ struct Constraint {
   Expr gap;
   bool joint = false;  ///< `equals` instead of `gap`: it stays zero, its multiplier has either sign
   std::optional<Expr> restitution;
-  Place place{};              ///< of the gap
-  Place restitution_place{};  ///< of the restitution, if there is one
+  std::optional<Expr> friction{};    ///< Coulomb's coefficient, where the multiplier acts by virtual power
+  std::vector<Expr> slip{};          ///< tangential velocities: one, or two components
+  std::vector<Expr> slip_sign{};     ///< sign(slip), or the components of unit(slip)
+  std::optional<Expr> tangential{};  ///< restitution_tangential
+  Place place{};                     ///< of the gap
+  Place restitution_place{};         ///< of the restitution, if there is one
+  Place friction_place{};            ///< of `friction` or `slip`
 };
 
 struct Assignment {
   int state = 0;
   Expr value;
+};
+
+/// Equations of motion from the Lagrangian L(q, q', t): d/dt dL/dq' - dL/dq = forces - d(dissipation)/dq'.
+struct Mechanics {
+  Expr lagrangian;
+  std::vector<Assignment> forces;  ///< by coordinate
+  std::optional<Expr> dissipation;
+  Place place{};
 };
 
 /// States change at once: when `on` crosses zero, or at the times phase + k*every.
@@ -132,9 +155,10 @@ struct Switch {
   Expr surface;      ///< h; depends on no switch but those earlier in Form::order
   Expr hold = 1.0;   ///< static over dynamic ratio s: on h = 0 it stays while |sigma| <= s
   bool holds = false;
-  Place hold_place{};        ///< of the formula that says so
-  bool selects = false;      ///< it chooses between formulas, so the formula not chosen must not be evaluated
-  int at_zero = 0;           ///< sigma where h stays zero whatever sigma is: x > y is false, x >= y true, sign 0
+  Place hold_place{};             ///< of the formula that says so
+  std::optional<Expr> rebound{};  ///< tangential restitution e: after an impact sigma belongs to h+ + e*h-
+  bool selects = false;           ///< it chooses between formulas, so the formula not chosen must not be evaluated
+  int at_zero = 0;                ///< sigma where h stays zero whatever sigma is: x > y is false, x >= y true, sign 0
   bool kink = false;         ///< only |h| enters (abs, min, max, sat): no rate jumps, and sigma cannot move its surface
   bool hidden = false;       ///< no letter of a mode: a step of floor, a break of a table, a kink inside an `on`
   bool discrete = false;     ///< h changes at events only (states of rate 0, floors, other switches)
@@ -200,6 +224,8 @@ struct Model {
   std::vector<PointTable> tables;
   RunDefaults run;
   std::vector<Balance> balances;
+  std::optional<Mechanics> mechanics;
+  std::vector<ParameterArray> arrays;
   std::vector<WrittenLine> order;  ///< equations as they stand in the file
   std::vector<Label> labels;
   std::vector<std::string> unused;  ///< parameters and names with an equation that nothing uses

@@ -153,12 +153,12 @@ class TimeAnalysis {
   ExprMap<InTime> done_;
 };
 
-struct Fraction {
+struct WholeRatio {
   int64_t p = 0, q = 1;
 };
 
 /// The fraction with a small denominator that equals x up to rounding.
-std::optional<Fraction> as_fraction(double x) {
+std::optional<WholeRatio> as_fraction(double x) {
   const int64_t largest = 1000;
   int64_t p0 = 0, q0 = 1, p1 = 1, q1 = 0;
   double rest = x;
@@ -167,7 +167,7 @@ std::optional<Fraction> as_fraction(double x) {
     const int64_t p = whole * p1 + p0, q = whole * q1 + q0;
     if (p > largest || q > largest) break;
     if (std::abs(static_cast<double>(p) - x * static_cast<double>(q)) <= 1e-12 * static_cast<double>(p))
-      return Fraction{p, q};
+      return WholeRatio{p, q};
     p0 = p1, q0 = q1, p1 = p, q1 = q;
     rest = 1 / (rest - static_cast<double>(whole));
   }
@@ -178,7 +178,7 @@ std::optional<Fraction> as_fraction(double x) {
 std::optional<Period> common_period(const std::vector<Expr>& periods, const std::vector<double>& parameters) {
   if (periods.empty()) return std::nullopt;
   const double first = constant_value(periods[0], parameters);
-  Fraction multiple{1, 0};
+  WholeRatio multiple{1, 0};
   for (const Expr& period : periods) {
     const double value = constant_value(period, parameters);
     if (!(value > 0) || !std::isfinite(value)) return std::nullopt;
@@ -205,6 +205,8 @@ std::vector<Expr> formulas_that_move(const Model& model) {
   }
   for (const Constraint& c : model.constraints) {
     all.push_back(c.gap);
+    if (c.friction) all.push_back(*c.friction);
+    all.insert(all.end(), c.slip.begin(), c.slip.end());
     if (c.restitution) all.push_back(*c.restitution);
   }
   for (const Jump& j : model.jumps) {

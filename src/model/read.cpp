@@ -13,6 +13,7 @@
 #include "base/source.hpp"
 #include "expr/interpolant.hpp"
 #include "model/build.hpp"
+#include "model/matrix_file.hpp"
 #include "model/points.hpp"
 #include "model/toml_file.hpp"
 
@@ -38,13 +39,14 @@ class Reader {
     }
     allow(entries,
           {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "table",
-           "run"},
+           "mechanics", "run"},
           "the model");
     for (const TomlEntry& e : entries) {
       if (e.key == "name") text.name = plain_string(e);
       if (e.key == "ref") text.ref = plain_string(e);
       if (e.key == "equations") text.equations = formula_text(e, "equations = \"\"\" ... \"\"\"");
-      if (e.key == "parameters") text.parameters = named_values(e);
+      if (e.key == "parameters") read_parameters(e, text);
+      if (e.key == "mechanics") text.mechanics = mechanics(e);
       if (e.key == "initial") text.initial = named_values(e);
       if (e.key == "labels") text.labels = label_texts(e);
       if (e.key == "constraint") read_constraints(e, text);
@@ -53,7 +55,7 @@ class Reader {
       if (e.key == "table") read_tables(e, text);
       if (e.key == "run") read_run(e, text);
     }
-    if (!text.equations.source) {
+    if (!text.equations.source && !text.mechanics) {
       throw Error(ErrorKind::model, "there are no equations", {.file = file_.name()},
                   "add: equations = \"\"\" followed by lines like x' = -x and a closing \"\"\"");
     }
@@ -119,6 +121,95 @@ class Reader {
     return out;
   }
 
+  void read_parameters(const TomlEntry& all, ModelText& text) const {
+    for (const TomlEntry& e : file_.entries(all)) {
+      misplaced(e, "[parameters]");
+      if (const auto list = file_.list(e)) {
+        text.arrays.push_back(array_given(e, *list));
+      } else if (file_.is_table(e)) {
+        text.arrays.push_back(array_of_file(e));
+      } else {
+        text.parameters.push_back({file_.key_fragment(e), formula(e)});
+      }
+    }
+  }
+
+  /// A = [1, 2] or A = [[0, 1], ["-k", 0]]
+  ArrayText array_given(const TomlEntry& e, const std::vector<TomlEntry>& rows) const {
+    ArrayText array{.name = file_.key_fragment(e), .shape = {.name = e.key, .rows = static_cast<int>(rows.size())}};
+    if (rows.empty())
+      file_.fail_value(e, fmt::format("'{}' is empty", e.key), "write A = [1, 2] or A = [[1, 2], [3, 4]]");
+    array.shape.matrix = file_.list(rows[0]).has_value();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto list = file_.list(rows[i]);
+      if (list.has_value() != array.shape.matrix)
+        file_.fail_value(rows[i], fmt::format("'{}' has rows and single entries", e.key),
+                         "a vector is [1, 2], a matrix [[1, 2], [3, 4]]");
+      const std::vector<TomlEntry> row = list.value_or(std::vector<TomlEntry>{rows[i]});
+      if (i == 0) array.shape.columns = static_cast<int>(row.size());
+      if (row.empty() || static_cast<int>(row.size()) != array.shape.columns)
+        file_.fail_value(rows[i],
+                         fmt::format("row {} of '{}' has {} entries, the first has {}", i + 1, e.key, row.size(),
+                                     array.shape.columns),
+                         "all rows of a matrix are equally long");
+      for (size_t j = 0; j < row.size(); ++j) {
+        if (file_.number(row[j]) == 0.0) continue;
+        if (!file_.is_text(row[j]) && !file_.number(row[j]))
+          file_.fail_value(row[j], fmt::format("an entry of '{}' is no number or formula", e.key),
+                           "write numbers, or formulas in quotes: [0, \"-k/m\"]");
+        TomlEntry named = row[j];
+        named.key = e.key;
+        array.entries.push_back({static_cast<int>(i) + 1, static_cast<int>(j) + 1, formula(named)});
+      }
+    }
+    return array;
+  }
+
+  /// K = { file = "K.mtx" }
+  ArrayText array_of_file(const TomlEntry& e) const {
+    const auto entries = file_.entries(e);
+    allow(entries, {"file"}, fmt::format("the parameter '{}'", e.key));
+    if (entries.empty())
+      file_.fail(e, fmt::format("'{}' has no file", e.key), fmt::format("write {} = {{ file = \"K.mtx\" }}", e.key));
+    const TomlEntry& file = entries[0];
+    const std::string given = plain_string(file);
+    if (given.empty() || given.find('\0') != given.npos)
+      file_.fail_value(file, "this is no name of a file", "write file = \"K.mtx\"");
+    std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::path(file_.name()).parent_path();
+    ArrayText array{.name = file_.key_fragment(e), .shape = {.name = e.key}};
+    array.shape.file = std::filesystem::absolute(folder / given, ignored).lexically_normal().string();
+    const Fragment text = file_.text_fragment(file);
+    const MatrixOfFile matrix = read_matrix(array.shape.file, text.place(0, text.text.size()));
+    array.shape.matrix = matrix.columns > 1 && matrix.rows > 1;
+    array.shape.rows = array.shape.matrix ? matrix.rows : std::max(matrix.rows, matrix.columns);
+    array.shape.columns = array.shape.matrix ? matrix.columns : 1;
+    for (const MatrixEntry& m : matrix.entries) {
+      const int row = array.shape.matrix ? m.row : std::max(m.row, m.column),
+                column = array.shape.matrix ? m.column : 1;
+      array.entries.push_back({row, column, file_.number_fragment(file, m.value)});
+    }
+    return array;
+  }
+
+  MechanicsText mechanics(const TomlEntry& all) const {
+    const auto entries = file_.entries(all);
+    allow(entries, {"lagrangian", "forces", "dissipation"}, "[mechanics]");
+    MechanicsText text;
+    for (const TomlEntry& e : entries) {
+      if (e.key == "lagrangian") text.lagrangian = formula_text(e, "lagrangian = \"m*x'^2/2 - m*g*x\"");
+      if (e.key == "dissipation") text.dissipation = formula_text(e, "dissipation = \"c*x'^2/2\"");
+      if (e.key == "forces") {
+        if (!file_.is_table(e)) file_.fail(e, "'forces' must be a table", "write forces = { x = \"F*sin(t)\" }");
+        text.forces = named_values(e);
+      }
+    }
+    if (!text.lagrangian.source)
+      file_.fail(all, "[mechanics] has no lagrangian",
+                 "add lagrangian = \"m*x'^2/2 - k*x^2/2\": kinetic minus potential energy");
+    return text;
+  }
+
   Fragment index_range(const TomlEntry& e) const { return formula_text(e, "for = \"i = 1..N\""); }
 
   std::vector<NamedText> label_texts(const TomlEntry& e) const {
@@ -160,11 +251,17 @@ class Reader {
       const std::string where = fmt::format("[constraint.{}]", c.key);
       std::optional<Fragment> gap, equals, restitution, range;
       const auto entries = file_.entries(c);
-      allow(entries, {"gap", "equals", "restitution", "for"}, where);
+      allow(entries, {"gap", "equals", "restitution", "restitution_tangential", "friction", "slip", "for"}, where);
+      std::optional<Fragment> friction, tangential;
+      std::vector<Fragment> slip;
+      const TomlEntry *of_friction = nullptr, *of_slip = nullptr;
       for (const TomlEntry& e : entries) {
         if (e.key == "gap") gap = formula(e);
         if (e.key == "equals") equals = formula(e);
         if (e.key == "restitution") restitution = formula(e);
+        if (e.key == "restitution_tangential") tangential = formula(e), of_friction = &e;
+        if (e.key == "friction") friction = formula(e), of_friction = &e;
+        if (e.key == "slip") slip = slips(e), of_slip = &e;
         if (e.key == "for") range = index_range(e);
         if (gap && equals)
           file_.fail(e, fmt::format("the constraint '{}' has a gap and equals", c.key),
@@ -176,8 +273,26 @@ class Reader {
       if (!gap && !equals)
         file_.fail(c, fmt::format("the constraint '{}' has no gap", c.key),
                    fmt::format("add gap = \"...\" below {}, or equals = \"...\" for a joint", where));
-      text.constraints.push_back({file_.key_fragment(c), gap ? *gap : *equals, !gap, restitution, range});
+      if (friction.has_value() != !slip.empty() || (tangential && !friction))
+        file_.fail(
+            of_slip ? *of_slip : *of_friction, fmt::format("friction of '{}' is given in part", c.key),
+            "friction = \"mu\" and slip = \"x'\" belong together: Coulomb's coefficient and the tangential velocity");
+      text.constraints.push_back({file_.key_fragment(c), gap ? *gap : *equals, !gap, restitution, range, friction,
+                                  tangential, std::move(slip)});
     }
+  }
+
+  /// One tangential velocity, or two.
+  std::vector<Fragment> slips(const TomlEntry& e) const {
+    const auto list = file_.list(e);
+    if (!list) return {formula_text(e, "slip = \"x' - V\"")};
+    std::vector<Fragment> out;
+    for (const TomlEntry& item : *list) {
+      if (file_.is_text(item)) out.push_back(file_.text_fragment(item));
+    }
+    if (out.size() != list->size() || out.empty() || out.size() > 2)
+      file_.fail_value(e, "'slip' is one velocity or two", "write slip = \"x'\" or slip = [\"x'\", \"y'\"]");
+    return out;
   }
 
   void read_jumps(const TomlEntry& all, ModelText& text) const {
@@ -386,6 +501,13 @@ Model read_model_text(std::string_view text, std::string_view name, const Replac
   for (NamedText& p : model.parameters) {
     for (const auto& [changed, value] : parameters) {
       if (p.name.text == changed) p.value = whole_text("-p " + changed, value);
+    }
+  }
+  for (ArrayText& array : model.arrays) {
+    for (ArrayText::Entry& e : array.entries) {
+      for (const auto& [changed, value] : parameters) {
+        if (entry_name(array, e) == changed) e.value = whole_text("-p " + changed, value);
+      }
     }
   }
   return build_model(model);

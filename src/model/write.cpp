@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "expr/interpolant.hpp"
 #include "expr/print.hpp"
+#include "model/build.hpp"
 #include "model/read.hpp"
 
 namespace saltus {
@@ -82,6 +84,50 @@ void write_equations(const Model& model, std::string& out) {
   line("\"\"\"");
 }
 
+/// A vector or a matrix: its file, or its rows.
+void write_array(const ParameterArray& array, const std::unordered_map<std::string, std::string>& entries,
+                 std::string& out) {
+  if (!array.file.empty()) {
+    out += fmt::format("{} = {{ file = {} }}\n", key_text(array.name), in_quotes(array.file));
+    return;
+  }
+  std::vector<std::string> rows;
+  for (int i = 1; i <= array.rows; ++i) {
+    std::vector<std::string> row;
+    for (int j = 1; j <= array.columns; ++j) {
+      const auto found = entries.find(entry_name(array, i, j));
+      row.push_back(found == entries.end() ? "0" : found->second);
+    }
+    const std::string text = fmt::format("{}", fmt::join(row, ", "));
+    rows.push_back(array.matrix ? "[" + text + "]" : text);
+  }
+  out += fmt::format("{} = [{}]\n", key_text(array.name), fmt::join(rows, ", "));
+}
+
+void write_parameters(const Model& model, std::string& out) {
+  if (!model.parameters.empty() || !model.arrays.empty()) out += "\n[parameters]\n";
+  std::unordered_map<std::string, std::string> entries;
+  for (const Parameter& p : model.parameters) {
+    if (p.name.ends_with(']')) {
+      entries.emplace(p.name, value_text(p.value));
+    } else {
+      out += fmt::format("{} = {}\n", key_text(p.name), value_text(p.value));
+    }
+  }
+  for (const ParameterArray& array : model.arrays) write_array(array, entries, out);
+}
+
+void write_mechanics(const Model& model, std::string& out) {
+  const Mechanics& m = *model.mechanics;
+  out += fmt::format("\n[mechanics]\nlagrangian = {}\n", in_quotes(print(m.lagrangian)));
+  std::vector<std::string> forces;
+  for (const Assignment& a : m.forces)
+    forces.push_back(
+        fmt::format("{} = {}", key_text(model.states[static_cast<size_t>(a.state)].name), value_text(a.value)));
+  if (!forces.empty()) out += fmt::format("forces = {{ {} }}\n", fmt::join(forces, ", "));
+  if (m.dissipation) out += fmt::format("dissipation = {}\n", in_quotes(print(*m.dissipation)));
+}
+
 void write_jump(const Model& model, const Jump& j, std::string& out) {
   const auto line = [&](const std::string& text) { out += text + "\n"; };
   line(fmt::format("\n[jump.{}]\n{} = {}", key_text(j.name), j.every ? "every" : "on",
@@ -130,8 +176,8 @@ std::string write_model(const Model& model) {
   if (!model.name.empty()) line("name = " + in_quotes(model.name));
   if (!model.ref.empty()) line("ref = " + in_quotes(model.ref));
   write_equations(model, out);
-  if (!model.parameters.empty()) line("\n[parameters]");
-  for (const Parameter& p : model.parameters) line(fmt::format("{} = {}", key_text(p.name), value_text(p.value)));
+  if (model.mechanics) write_mechanics(model, out);
+  write_parameters(model, out);
   line("\n[initial]");
   for (const State& s : model.states) line(fmt::format("{} = {}", key_text(s.name), value_text(s.initial)));
   if (!model.labels.empty()) line("\n[labels]");
@@ -139,6 +185,11 @@ std::string write_model(const Model& model) {
   for (const Constraint& c : model.constraints) {
     line(fmt::format("\n[constraint.{}]\n{} = {}", key_text(c.name), c.joint ? "equals" : "gap", value_text(c.gap)));
     if (c.restitution) line("restitution = " + value_text(*c.restitution));
+    if (c.friction) line("friction = " + value_text(*c.friction));
+    if (c.slip.size() == 1) line("slip = " + in_quotes(print(c.slip[0])));
+    if (c.slip.size() == 2)
+      line(fmt::format("slip = [{}, {}]", in_quotes(print(c.slip[0])), in_quotes(print(c.slip[1]))));
+    if (c.tangential) line("restitution_tangential = " + value_text(*c.tangential));
   }
   for (const Jump& j : model.jumps) write_jump(model, j, out);
   for (const Section& s : model.sections) write_section(model, s, out);

@@ -313,6 +313,15 @@ std::string json_of(const BasinsAnswer& answer) {
   return text.str();
 }
 
+/// As a fraction of all cells: so many that leave the box say more about the box than about the system.
+constexpr double many_outside = 0.2;
+
+static std::size_t count_outside(const Basins& basins) {
+  std::size_t outside = 0;
+  for (const auto& [fate, count] : count_fates(basins)) outside += fate.kind == CellFate::Kind::sink ? count : 0;
+  return outside;
+}
+
 std::string words_of(const BasinsAnswer& answer) {
   const Model& model = answer.system.model();
   const Mesh& mesh = answer.mesh;
@@ -337,6 +346,11 @@ std::string words_of(const BasinsAnswer& answer) {
       out += fmt::format("{:11}{}{:.6g}\n", sink ? "sink" : "none",
                          sink ? "fraction " : fmt::format("{}, fraction ", fate_name(fate)), basins.fraction(count));
   }
+  const std::size_t outside = count_outside(basins);
+  if (!answer.direct && basins.fraction(outside) > many_outside)
+    out +=
+        "note       many cells leave the box, and cell mapping follows none outside it: take a larger box, or "
+        "`method` direct, which runs each until it settles\n";
   out += fmt::format("cost       {:.3g} s, {:.3g} {} per s", answer.seconds,
                      static_cast<double>(basins.computed) / std::max(answer.seconds, 1e-9),
                      answer.direct ? "runs" : "cells");

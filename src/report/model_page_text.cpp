@@ -259,7 +259,14 @@ class TextPage {
                     : gap.degree == 1            ? "1: like a diode, the multiplier moves the gap's rate"
                                                  : "2: a contact, the multiplier is a force between bodies");
     if (gap.restitution) row("  rebound", "restitution " + restitution(*gap.restitution));
+    if (c.friction) row("  friction", fmt::format("{} against {}", print(simplify(*c.friction)), slips(c)));
     row("  acts on", direction(gap));
+  }
+
+  static std::string slips(const Constraint& c) {
+    std::string text = print(simplify(c.slip[0]));
+    if (c.slip.size() > 1) text = fmt::format("({}, {})", text, print(simplify(c.slip[1])));
+    return c.tangential ? fmt::format("{}, which rebounds by {}", text, print(simplify(*c.tangential))) : text;
   }
 
   std::string restitution(const Expr& r) const {

@@ -42,6 +42,7 @@ Table runs_table(const Model& model, const SweepPlan& plan, const Runs& runs) {
   std::vector<Numbers> values(plan.varied.size()), settings(plan.varied.size());
   Texts start, end, message;
   Numbers period, slow, time, sliding, events, exponent, points;
+  std::vector<Numbers> measures(plan.measures.size());
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i]) continue;
     const SweepRun& r = *runs[i];
@@ -59,6 +60,7 @@ Table runs_table(const Model& model, const SweepPlan& plan, const Runs& runs) {
     sliding.push_back(r.sliding);
     events.push_back(r.events);
     exponent.push_back(r.exponent);
+    for (size_t m = 0; m < measures.size(); ++m) measures[m].push_back(r.measures[m]);
     points.push_back(static_cast<double>(r.seen));
     end.push_back(std::string(why_name(r.why)));
     message.push_back(r.message);
@@ -78,6 +80,8 @@ Table runs_table(const Model& model, const SweepPlan& plan, const Runs& runs) {
       .add_numbers("events", std::move(events), "likewise");
   if (plan.exponent)
     table.add_numbers("exponent", std::move(exponent), "the largest Lyapunov exponent per unit of time");
+  for (size_t m = 0; m < measures.size(); ++m)
+    table.add_numbers(plan.measures[m].name, std::move(measures[m]), "over a period, or over all points recorded");
   table.add_numbers("seen", std::move(points), "points passed, those left out included")
       .add_texts("end", std::move(end), "how the run ended")
       .add_texts("message", std::move(message), "why, where it ended badly");
@@ -124,8 +128,11 @@ std::string fixed_parameters(Model model, const SweepPlan& plan) {
   return caption_of(model);
 }
 
-/// States worth an axis: those asked for, or the first that varies.
-std::vector<std::string> shown_states(const Model& model, const Table& points, std::vector<std::string> shown) {
+/// What is worth an axis: what is asked for, measures, or the first that varies.
+std::vector<std::string> shown_states(const Model& model, const Table& points, const SweepPlan& plan,
+                                      std::vector<std::string> shown) {
+  if (!shown.empty()) return shown;
+  for (const Measure& m : plan.measures) shown.push_back(m.name);
   if (!shown.empty()) return shown;
   for (const State& s : model.states) {
     const auto [low, high] = std::minmax_element(points.numbers(s.name).begin(), points.numbers(s.name).end());
@@ -209,16 +216,44 @@ std::vector<Table> coloured_points(const Model& model, const SweepPlan& plan, co
   return tables;
 }
 
+/// A measure of all runs against what is varied; a colour per start.
+Panel panel_of_measure(const SweepPlan& plan, const Runs& runs, const std::string& name, const SweepLook& look,
+                       std::vector<Table>& tables) {
+  const std::string& x = plan.varied[0].name;
+  const auto found =
+      std::find_if(plan.measures.begin(), plan.measures.end(), [&](const Measure& m) { return m.name == name; });
+  const auto index = static_cast<size_t>(found - plan.measures.begin());
+  Numbers values, measured;
+  Texts start;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i]) continue;
+    values.push_back(place_of(plan, i).values[0]);
+    measured.push_back(runs[i]->measures[index]);
+    start.push_back(plan.start_name(i % plan.starts_per_value()));
+  }
+  Table table("measure " + name, "a measure of each run");
+  table.add_numbers("x", std::move(values)).add_numbers("y", std::move(measured)).add_texts("start", std::move(start));
+  Panel panel{.x = {.label = x, .log = look.log && plan.varied[0].values.front() > 0}, .y = {.label = name}};
+  panel.layers.push_back(
+      Dots{.table = table.name(), .x = "x", .y = "y", .colour = plan.starts_per_value() > 1 ? "start" : ""});
+  tables.push_back(std::move(table));
+  return panel;
+}
+
 Picturing picture_diagram(const Model& model, const SweepPlan& plan, const Runs& runs, const Table& points,
                           const std::vector<std::string>& shown, const SweepLook& look) {
   const std::string& x = plan.varied[0].name;
   Picturing result{{.title = model.name, .caption = fixed_parameters(model, plan)}, {}};
   const std::string colour = !look.colour.empty() ? look.colour : plan.starts_per_value() > 1 ? "start" : "none";
   if (colour != "none" && colour != "start") result.tables = coloured_points(model, plan, runs, points, colour);
-  const bool own = !result.tables.empty();
+  const bool own = !result.tables.empty();  // points with their colours
   const bool several = plan.starts_per_value() > 1;
   Stack stack{.share_x = true};
   for (const std::string& y : shown) {
+    if (!points.has(y)) {
+      stack.panels.push_back(panel_of_measure(plan, runs, y, look, result.tables));
+      continue;
+    }
     stack.panels.push_back({.x = {.label = x, .log = look.log && plan.varied[0].values.front() > 0},
                             .y = {.label = y},
                             .layers = {Dots{.table = own ? "diagram" : "points",
@@ -341,6 +376,7 @@ std::string runs_as_json(const Model& model, const SweepPlan& plan, const Runs& 
     }
     json.end().member("sliding", r.sliding).member("events", r.events).member("time", r.time);
     if (plan.exponent) json.member("exponent", r.exponent);
+    for (size_t m = 0; m < plan.measures.size(); ++m) json.member(plan.measures[m].name, r.measures[m]);
     json.member("end", why_name(r.why));
     if (!r.message.empty()) json.member("message", r.message);
     json.end();
@@ -447,8 +483,8 @@ Picturing picture_of(const SweepAnswer& answer, const std::vector<Table>& tables
                      const SweepLook& look) {
   const Model& model = answer.system.model();
   if (!answer.plan.keep_points) return picture_map(model, answer.plan, answer.runs, look);
-  return picture_diagram(model, answer.plan, answer.runs, tables.back(), shown_states(model, tables.back(), shown),
-                         look);
+  return picture_diagram(model, answer.plan, answer.runs, tables.back(),
+                         shown_states(model, tables.back(), answer.plan, shown), look);
 }
 
 }  // namespace saltus

@@ -49,6 +49,20 @@ TEST(Number, MayBeAConstantExpression) {
   EXPECT_EQ(error_of([] { read_number("t", "--dt"); }).kind(), ErrorKind::usage);
 }
 
+TEST(Number, MayBeWrittenAsEngineersDo) {
+  EXPECT_EQ(read_number("2ms", "--until"), 2e-3);
+  EXPECT_EQ(read_number("1k", "--dt"), 1000);
+  EXPECT_EQ(read_number("100u", "--dt"), 100e-6);
+  EXPECT_EQ(read_number("4.7uF", "--dt"), 4.7e-6);
+  EXPECT_EQ(read_number("-3.3 mA", "--dt"), -3.3e-3);
+  EXPECT_EQ(read_number("5 V", "--dt"), 5);
+  EXPECT_EQ(read_number("2.2MHz", "--dt"), 2.2e6);
+  EXPECT_EQ(read_number("3mm", "--dt"), 3e-3);
+  EXPECT_EQ(read_number("1e3", "--dt"), 1000);
+  for (const char* text : {"2x", "2e", "k", "2 3", "2mq", "--2m"})
+    EXPECT_EQ(error_of([&] { read_number(text, "--dt"); }).kind(), ErrorKind::usage) << text;
+}
+
 TEST(Number, MayUseTheParametersOfTheModel) {
   const Model m = load({{"omega", "0.5"}});
   EXPECT_DOUBLE_EQ(read_number("3/omega", "--until", m), 6);

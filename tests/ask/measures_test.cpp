@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ask/many.hpp"
 #include "ask/run.hpp"
 
 namespace saltus {
@@ -99,6 +100,25 @@ TEST(Measures, OfBothEnginesAgree) {
   const auto step = measured(model, "10", {"mean(P)", "max(P)"}, "", "step");
   EXPECT_NEAR(event[0], step[0], 1e-8);
   EXPECT_NEAR(event[1], step[1], 1e-8);
+}
+
+TEST(Measures, OfASweepBalanceThePowerOverAPeriod) {
+  // Over a period what the drive puts in, mean(sin(omega*t)*v), is what friction takes out, mean(F*|v|).
+  const SweepAnswer answer = ask(SweepQuestion{.system = System::example("dry_friction"),
+                                               .vary = {{"omega", {0.5, 0.6, 0.8, 1.25}}},
+                                               .skip = 200,
+                                               .count = 20,
+                                               .measures = {"mean(sin(omega*t)*v)", "mean(F*abs(v))", "max(y)"}});
+  int periodic = 0;
+  for (const auto& run : answer.runs) {
+    ASSERT_TRUE(run);
+    if (run->period == 0) continue;
+    ++periodic;
+    EXPECT_NEAR(run->measures[0], run->measures[1], 1e-8);
+    const size_t width = 2;
+    for (size_t i = 0; i < run->points.size(); i += width) EXPECT_LE(run->points[i], run->measures[2] + 1e-9);
+  }
+  EXPECT_GE(periodic, 3);
 }
 
 TEST(Measures, ThatAreNoneSayWhatThereIs) {

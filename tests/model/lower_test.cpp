@@ -43,11 +43,11 @@ std::vector<std::string> names(const Model& m) {
 
 std::string rate(const Model& m, size_t i = 0) { return print(m.form.f[i]); }
 
-using Names = std::vector<std::string>;
+using NameList = std::vector<std::string>;
 
 TEST(Lower, SignIsASwitch) {
   const Model m = model_of("x' = -a*sign(v)");
-  EXPECT_EQ(names(m), Names{"v"});
+  EXPECT_EQ(names(m), NameList{"v"});
   EXPECT_EQ(rate(m), "-(a*sgn(v))");
   EXPECT_FALSE(m.form.switches[0].holds);
   EXPECT_EQ(m.form.switches[0].acts_on, std::vector<int>{0});
@@ -99,13 +99,13 @@ TEST(Lower, KinksAreWhatEntersContinuouslyOnly) {
 }
 
 TEST(Lower, EqualSurfacesShareOneSwitch) {
-  EXPECT_EQ(names(model_of("x' = sign(v) + sign(-v) + sign(2*v) + sign(v/3) + abs(-v*0.5)")), Names{"v"});
-  EXPECT_EQ(names(model_of("x' = if(x > y, 1, 2) + if(y > x, 3, 4) + if(x < y, 5, 6) + sign(x - y)")), Names{"x - y"});
+  EXPECT_EQ(names(model_of("x' = sign(v) + sign(-v) + sign(2*v) + sign(v/3) + abs(-v*0.5)")), NameList{"v"});
+  EXPECT_EQ(names(model_of("x' = if(x > y, 1, 2) + if(y > x, 3, 4) + if(x < y, 5, 6) + sign(x - y)")), NameList{"x - y"});
   EXPECT_EQ(names(model_of("x' = sign(2*(x - y)) + sign(y - x) + sign(2*x - 2*y) + sign(-(x - y))")),
-            Names{"2*(x - y)"});
-  EXPECT_EQ(names(model_of("x' = sign(x*y - 1) + sign(2 - 2*y*x)")), Names{"x*y - 1"});
-  EXPECT_EQ(names(model_of("x' = sign(x^2) + sign(x*x)")), Names{"x^2"});
-  EXPECT_EQ(names(model_of("x' = sign(pi*v) + sign(v)")), Names{"pi*v"});
+            NameList{"2*(x - y)"});
+  EXPECT_EQ(names(model_of("x' = sign(x*y - 1) + sign(2 - 2*y*x)")), NameList{"x*y - 1"});
+  EXPECT_EQ(names(model_of("x' = sign(x^2) + sign(x*x)")), NameList{"x^2"});
+  EXPECT_EQ(names(model_of("x' = sign(pi*v) + sign(v)")), NameList{"pi*v"});
 }
 
 TEST(Lower, SharedSwitchesKeepTheirSign) {
@@ -117,27 +117,27 @@ TEST(Lower, SharedSwitchesKeepTheirSign) {
 }
 
 TEST(Lower, SurfacesAreSharedAfterDefinitionsAreSubstituted) {
-  EXPECT_EQ(names(model_of("x' = sign(w) + sign(v - a)\n w = u - a\n u = v")), Names{"w"});
-  EXPECT_EQ(names(model_of("x' = sign(v - a) + sign(w)\n w = u - a\n u = v")), Names{"v - a"});
+  EXPECT_EQ(names(model_of("x' = sign(w) + sign(v - a)\n w = u - a\n u = v")), NameList{"w"});
+  EXPECT_EQ(names(model_of("x' = sign(v - a) + sign(w)\n w = u - a\n u = v")), NameList{"v - a"});
 }
 
 TEST(Lower, AParameterFactorMakesAnotherSurface) {
-  EXPECT_EQ(names(model_of("x' = sign(v) + sign(a*v)")), (Names{"v", "a*v"}));
-  EXPECT_EQ(names(model_of("x' = sign(v - 1) + sign(v - 2)")), (Names{"v - 1", "v - 2"}));
-  EXPECT_EQ(names(model_of("x' = sign(v^2) + sign(v)")), (Names{"v^2", "v"}));
+  EXPECT_EQ(names(model_of("x' = sign(v) + sign(a*v)")), (NameList{"v", "a*v"}));
+  EXPECT_EQ(names(model_of("x' = sign(v - 1) + sign(v - 2)")), (NameList{"v - 1", "v - 2"}));
+  EXPECT_EQ(names(model_of("x' = sign(v^2) + sign(v)")), (NameList{"v^2", "v"}));
 }
 
 TEST(Lower, SwitchesAreNumberedAsTheyAppear) {
-  EXPECT_EQ(names(model_of("x' = sign(y) + sign(x)\n v' = sign(v) + sign(x)")), (Names{"y", "x", "v"}));
-  EXPECT_EQ(names(model_of("x' = d + sign(y)\n d = sign(v)")), (Names{"y", "v"}));
-  EXPECT_EQ(names(model_of("x' = if(x > 0, d, 0) + sign(y)\n d = sign(v)")), (Names{"x", "y", "v"}));
+  EXPECT_EQ(names(model_of("x' = sign(y) + sign(x)\n v' = sign(v) + sign(x)")), (NameList{"y", "x", "v"}));
+  EXPECT_EQ(names(model_of("x' = d + sign(y)\n d = sign(v)")), (NameList{"y", "v"}));
+  EXPECT_EQ(names(model_of("x' = if(x > 0, d, 0) + sign(y)\n d = sign(v)")), (NameList{"x", "y", "v"}));
 }
 
 TEST(Lower, ASwitchIsNamedAsFirstWritten) {
-  EXPECT_EQ(names(model_of("x' = if(x > y, 1, 2)")), Names{"x - y"});
-  EXPECT_EQ(names(model_of("x' = if(x < y, 1, 2)")), Names{"y - x"});
-  EXPECT_EQ(names(model_of("x' = if(x > 0, 1, 2)")), Names{"x"});
-  EXPECT_EQ(names(model_of("x' = sat(x, -a, a)")), (Names{"x + a", "x - a"}));
+  EXPECT_EQ(names(model_of("x' = if(x > y, 1, 2)")), NameList{"x - y"});
+  EXPECT_EQ(names(model_of("x' = if(x < y, 1, 2)")), NameList{"y - x"});
+  EXPECT_EQ(names(model_of("x' = if(x > 0, 1, 2)")), NameList{"x"});
+  EXPECT_EQ(names(model_of("x' = sat(x, -a, a)")), (NameList{"x + a", "x - a"}));
 }
 
 TEST(Lower, ConstantSurfacesAreNoSwitches) {
@@ -163,7 +163,7 @@ TEST(Lower, HoldingBelongsToTheSurface) {
 
 TEST(Lower, NestedSurfacesDependOnEarlierSwitchesOnly) {
   const Model m = model_of("x' = sign(x - sign(y + abs(v)))");
-  EXPECT_EQ(names(m), (Names{"v", "y + abs(v)", "x - sign(y + abs(v))"}));
+  EXPECT_EQ(names(m), (NameList{"v", "y + abs(v)", "x - sign(y + abs(v))"}));
   for (size_t i = 0; i < m.form.switches.size(); ++i) {
     for (const Expr& s : symbols_in(std::span(&m.form.switches[i].surface, 1))) {
       if (s.is_symbol(SymbolKind::sigma)) {
@@ -190,7 +190,7 @@ TEST(Lower, DefinitionsThatDoubleEachTimeCostOnce) {
   std::string text = "x' = sign(s60) + sign(m60)\n s0 = x - y\n m0 = x\n";
   for (int i = 0; i < 60; ++i) text += fmt::format("s{} = s{} + s{}\n m{} = m{}*m{}\n", i + 1, i, i, i + 1, i, i);
   const Model m = model_of(text + "z' = sign(x - y)", {"z"});
-  EXPECT_EQ(names(m), (Names{"s60", "m60"})) << "2^60*(x - y) is the surface x - y";
+  EXPECT_EQ(names(m), (NameList{"s60", "m60"})) << "2^60*(x - y) is the surface x - y";
 }
 
 TEST(Lower, ModAndFloorCountTheirWraps) {

@@ -51,6 +51,7 @@ struct Values {
       case SymbolKind::lambda: return lambda.at(i);
       case SymbolKind::counter: return counter.at(i);
       case SymbolKind::definition: return definition.at(i);
+      case SymbolKind::rate:
       case SymbolKind::constant:
       case SymbolKind::table:
       case SymbolKind::argument: break;
