@@ -87,8 +87,10 @@ void Builder::collect_range(size_t number) {
          fmt::format("write {}[{}]{} = ...", line.left.text, fmt::join(line.indices, ","),
                      std::string(static_cast<size_t>(line.primes), '\'')));
   size_t count = 0;
-  for_each_index(line.range, [&](const Indices& indices) {
+  for_each_index(line.range, [&](const Indices&) {  // before anything is made of them
     if (++count > most_equations) fail_too_many(number);
+  });
+  for_each_index(line.range, [&](const Indices& indices) {
     const auto name = parse_indexed_name(line.left, names_, indices);
     if (!name) check_plain(line);
     add_member(*name, number, values_of(indices));

@@ -124,6 +124,8 @@ void split_left(EquationLine& line) {
     line.left = name;
   } else if (split_function(line)) {
     return;
+  } else if (line.primes > 0 && name.text.find_first_of("+-*/^(), ") == name.text.npos) {
+    line.left = name;  // one word that is no name
   } else if (!is_plain_name(line.left) && (has_primes(left) || has_primes(line.right.text))) {
     line.kind = EquationLine::balance;
     line.primes = 0;

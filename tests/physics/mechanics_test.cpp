@@ -69,7 +69,7 @@ TEST(Lagrangian, KeepsEnergyAndAngularMomentum) {
   const System s = system("h = r^2*ph'", "r = 1\nph = 0\n\"r'\" = 0.1\n\"ph'\" = 1.2",
                           "[mechanics]\nlagrangian = \"(r'^2 + r^2*ph'^2)/2 + 1/r\"");
   const Trajectory run = s.run(50);
-  const double r = run.end.state[0], v = run.end.state[1], w = run.end.state[3];
+  const double w = run.end.state[1], r = run.end.state[2], v = run.end.state[3];  // ph stands first
   EXPECT_NEAR(r * r * w, 1.2, 1e-9);
   EXPECT_NEAR((v * v + r * r * w * w) / 2 - 1 / r, (0.01 + 1.44) / 2 - 1, 1e-9);
 }
