@@ -11,6 +11,7 @@
 #include <random>
 
 #include "base/index.hpp"
+#include "base/simd.hpp"
 #include "code/jet_rules.hpp"
 #include "formulas.hpp"
 
