@@ -18,7 +18,7 @@ from pathlib import Path
 TOP_KEYS = {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "table",
             "run"}
 TABLE_KEYS = {
-    "constraint": {"gap", "restitution", "for"},
+    "constraint": {"gap", "equals", "restitution", "for"},
     "jump": {"on", "every", "phase", "direction", "when", "set", "for"},
     "section": {"every", "on", "direction", "stop", "for"},
     "table": {"points", "between", "outside"},
@@ -37,6 +37,7 @@ FUNCTIONS = {name: getattr(math, name) for name in
              "sin cos tan asin acos atan atan2 sinh cosh tanh exp expm1 log log1p log2 log10 sqrt cbrt hypot floor ceil".split()}
 FUNCTIONS |= {
     "sign": sign, "abs": abs, "min": min, "max": max,
+    "unit": lambda first, *others: first / math.hypot(first, *others) if first else 0.0,
     "sat": lambda x, low, high: min(max(x, low), high),
     "step": lambda x: float(x > 0),
     "if_": lambda condition, yes, no: yes if condition else no,
@@ -252,7 +253,7 @@ def check_formulas(model, text):
 
     known = seen - FUNCTIONS.keys()
     formulas = list(rates.values()) + list(named.values())
-    formulas += [formula(c["gap"]) for c in constraints.values()]
+    formulas += [formula(c["gap"] if "gap" in c else c["equals"]) for c in constraints.values()]
     formulas += [formula(c["restitution"]) for c in constraints.values() if "restitution" in c]
     for jump in jumps.values():
         formulas += [formula(jump[key]) for key in ("on", "every", "phase", "when") if key in jump]
@@ -281,6 +282,10 @@ def check_formulas(model, text):
             raise Mistake(f"the rate of '{state}' is not finite at the start")
     for name, constraint in constraints.items():
         # A gap that holds multipliers may need them to be open; only purely geometric gaps can be judged here.
+        if "equals" in constraint:
+            if abs(evaluate(formula(constraint["equals"]), values)) > 1e-9:
+                raise Mistake(f"the joint '{name}' is not satisfied at the start")
+            continue
         tree = formula(constraint["gap"])
         if not names_in(tree) & constraints.keys() and evaluate(tree, values) < 0:
             raise Mistake(f"the gap of '{name}' is violated at the start")

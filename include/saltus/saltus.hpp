@@ -4,13 +4,15 @@
 //     ask           RunQuestion -> RunAnswer, SectionQuestion -> SectionAnswer, SweepQuestion -> SweepAnswer,
 //                   BasinsQuestion -> BasinsAnswer, ExponentsQuestion -> Exponents, OrbitQuestion -> OrbitAnswer,
 //                   EquilibriumQuestion -> EquilibriumAnswer, FollowQuestion -> FollowAnswer,
-//                   PhaseQuestion -> PhaseAnswer, ResponseQuestion -> ResponseAnswer
+//                   PhaseQuestion -> PhaseAnswer, ResponseQuestion -> ResponseAnswer,
+//                   FitQuestion -> FitAnswer
 //     rates         of the states, at many points
 //     Observer      who watches: progress, pieces, events, points of branches, a stop token
 //     Error         wrong input: what, where, and what to do; the fate of a run is a value instead (Trajectory::end)
 #pragma once
 
 #include "ask/exponents.hpp"
+#include "ask/fit.hpp"
 #include "ask/follow.hpp"
 #include "ask/gallery.hpp"
 #include "ask/many.hpp"

@@ -14,12 +14,14 @@
 
 from . import _core
 from ._errors import Error, FileError, Interrupted, ModelError, RunError, UsageError
+from ._derivatives import Fit, Phase, PhaseJump, Response
 from ._many import Attractor, Basins, Exponents, Sweep
 from ._model import Constraint, Model, Named, Switch
 from ._orbits import Branch, BranchEnd, Equilibrium, Leg, Orbit, SpecialPoint
 from ._trajectory import Cost, End, Event, Events, Pieces, Row, Section, Sensitivity, Sliding, Start, Trajectory
 
 __all__ = ["Model", "Trajectory", "Section", "Sweep", "Basins", "Attractor", "Exponents", "Orbit", "Leg", "Equilibrium",
+           "Phase", "PhaseJump", "Response", "Fit",
            "Branch", "BranchEnd", "SpecialPoint", "Events", "Event", "End", "Start", "Cost", "Sliding", "Pieces", "Row",
            "Sensitivity", "Switch", "Constraint", "Named", "Error", "ModelError", "UsageError", "FileError", "RunError",
            "Interrupted", "examples", "version"]

@@ -29,6 +29,7 @@ class Sweep:
     sliding    segments of sliding per period (per point, where there is none); `events` likewise
     time       of a period
     exponent   the largest Lyapunov exponent, where it was asked for
+    measures   by name, per run: over its period, or over all recorded points where it has none
     seen       points passed, those left out included
     end        how each run ended; `message` why
     start      name of the start, or direction of continuation
@@ -44,6 +45,7 @@ class Sweep:
         self.events: Floats = answer["events"]
         self.time: Floats = answer["time"]
         self.exponent: Floats = answer["exponent"]
+        self.measures: dict[str, Floats] = answer["measures"]
         self.seen: NDArray[np.int64] = answer["seen"]
         self.end: NDArray[np.str_] = np.array(answer["end"], dtype=str)
         self.message: tuple[str, ...] = tuple(answer["message"])

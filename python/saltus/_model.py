@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike
 
 from . import _core
 from ._errors import Interrupted, usage
+from ._derivatives import Fit, Phase, Response
 from ._many import Basins, Exponents, Sweep
 from ._orbits import Branch, Equilibrium, Orbit, SpecialPoint
-from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, finish_progress, formula, keywords, mapping, measure_texts, number, once,
+from ._options import (MOST_CELLS, MOST_VALUES, Value, box_of, cell_edges, check_word, data_table, finish_progress, formula, keywords, mapping, measure_texts, number, once,
                        path_text, per_state, plain_text, progress_function, range_values, sampling, sensitivity_names, several_starts, solve_dict,
                        sort_keywords, state_vector, takes_solve, texts, whole, window_text)
 from ._trajectory import Floats, Section, Trajectory, end_of
@@ -334,6 +335,7 @@ class Model:
               settle: Optional[int] = None, longest: Optional[int] = None, start: Any = None,
               starts: Optional[int] = None, box: Optional[Mapping[str, tuple[float, float]]] = None,
               continue_: Optional[str] = None, exponent: Optional[bool] = None, near: Any = None,
+              measure: Union[str, Sequence[str], None] = None,
               section: Optional[str] = None, seed: Optional[int] = None, progress: Progress = None, stop: Any = None,
               values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None, **more: Any) -> Sweep:
         """Attractors against one parameter, or periods against two.
@@ -347,6 +349,7 @@ class Model:
         start      a state, or a list of them: a run from each (the model's)
         starts     random starts per value, in `box` {"y": (-2, 2)}, by `seed`
         continue_  start where the run of the value before ended: "up", "down", "both"
+        measure    "mean(P)", or a list: of each run, over its period; see `.measures`
         exponent   the largest Lyapunov exponent of each run as well
         near       how near points of one phase are: a number, or {"v": 1e-4} (a millionth)
         """
@@ -358,6 +361,8 @@ class Model:
             raise usage("no parameter is varied", "name one and its values: {\"omega\": (0.5, 3, 400)}")
         how: dict[str, Any] = {k: given[k] for k in ("count", "skip", "settle", "longest", "exponent", "section", "seed")
                                if k in given}
+        if "measure" in given:
+            how["measures"] = measure_texts(given["measure"])
         if "continue_" in given:
             how["direction"] = check_word(given["continue_"], ("no", "up", "down", "both"), "direction for continue_")
         if "near" in given:
@@ -512,6 +517,112 @@ class Model:
         answer = self._wait(given, lambda watch, halt: _core.equilibrium(model._system, _searched(given), start_state,
                                                                          watch, halt))
         result = Equilibrium._of(answer)
+        if answer["interrupted"]:
+            raise Interrupted(result)
+        return result
+
+    @takes_solve("phase", without=("threads",))
+    def phase(self, *, couple: Union[str, Sequence[str], None] = None, per_cycle: Optional[bool] = None,
+              section: Optional[str] = None, guess: Optional[bool] = None, period: Optional[int] = None,
+              time: Optional[Value] = None, backward: Optional[bool] = None,
+              modulo: Optional[Mapping[str, Value]] = None, start: Any = None, progress: Progress = None,
+              stop: Any = None, values: Optional[Mapping[str, Value]] = None,
+              options: Optional[Mapping[str, Any]] = None, **more: Any) -> Phase:
+        """How kicks move the phase of an oscillation, through every event, and how its period moves with parameters.
+
+        couple     "v += g*(other.v - v)", or several: two equal copies, their interaction and locked phases
+        per_cycle  phases from 0 to 2 pi instead of times
+
+        Which orbit: as in `orbit`. Never raises where there is none: see `.found` and `.message`.
+        """
+        named = keywords(locals(), Model.phase)
+        given, settings = sort_keywords(self._names, named, values, options, more, "phase")
+        model = self._with(settings, "phase")
+        start_state = state_vector(given.get("start"), model.states, model.initial)
+        terms = [given["couple"]] if isinstance(given.get("couple"), str) else list(given.get("couple", ()))
+        answer = self._wait(given, lambda watch, halt: _core.phase(
+            model._system, _searched(given), start_state, _closing(given), terms, bool(given.get("per_cycle", False)),
+            watch, halt))
+        result = Phase._of(answer)
+        if answer["interrupted"]:
+            raise Interrupted(result)
+        return result
+
+    @takes_solve("response", without=("threads",))
+    def response(self, inputs: Union[str, Sequence[str], None] = None, outputs: Union[str, Sequence[str], None] = None,
+                 *, loop: Optional[str] = None, lowest: Optional[Value] = None, highest: Optional[Value] = None,
+                 points: Optional[int] = None, sideband: Optional[int] = None, equilibrium: Optional[bool] = None,
+                 section: Optional[str] = None, guess: Optional[bool] = None, period: Optional[int] = None,
+                 time: Optional[Value] = None, modulo: Optional[Mapping[str, Value]] = None, start: Any = None,
+                 progress: Progress = None, stop: Any = None, values: Optional[Mapping[str, Value]] = None,
+                 options: Optional[Mapping[str, Any]] = None, **more: Any) -> Response:
+        """Transfer functions about a switched steady state or an equilibrium, exactly through every event.
+
+        inputs, outputs  a name or several: parameters (or named quantities, to which a signal is added); states,
+                         named quantities, multipliers or formulas of them
+        loop             instead of both: the loop gain where the loop is opened at this named quantity
+        lowest, highest  frequencies in cycles per unit of time; `points` of them (200), spaced logarithmically
+        sideband         harmonic of the orbit about which the outputs are looked at (0)
+        equilibrium      about a point where the model rests, not an orbit
+
+        Which orbit: as in `orbit`. Never raises where there is none: see `.found` and `.message`.
+        """
+        named = keywords(locals(), Model.response, "inputs", "outputs")
+        given, settings = sort_keywords(self._names, named, values, options, more, "response")
+        model = self._with(settings, "response")
+        start_state = state_vector(given.get("start"), model.states, model.initial)
+        what: dict[str, Any] = {name: given[name] for name in ("loop", "points", "sideband", "equilibrium")
+                                if name in given}
+        for name, some in (("inputs", inputs), ("outputs", outputs)):
+            what[name] = [some] if isinstance(some, str) else list(some or ())
+        for name in ("lowest", "highest"):
+            if name in given:
+                what[name] = formula(given[name], name)
+        answer = self._wait(given, lambda watch, halt: _core.response(
+            model._system, _searched(given), start_state, _closing(given), what, watch, halt))
+        result = Response._of(answer)
+        if answer["interrupted"]:
+            raise Interrupted(result)
+        return result
+
+    @takes_solve("fit", without=("threads",))
+    def fit(self, free: Union[Sequence[str], Mapping[str, Any]], data: Optional[Mapping[str, Any]] = None, *,
+            log: Optional[Sequence[str]] = None, begin: Optional[Mapping[str, float]] = None,
+            starts: Optional[int] = None, seed: Optional[int] = None, profile: Optional[bool] = None,
+            robust: Optional[bool] = None, progress: Progress = None, stop: Any = None,
+            values: Optional[Mapping[str, Value]] = None, options: Optional[Mapping[str, Any]] = None,
+            **more: Any) -> Fit:
+        """Parameters and initial values from data, through every event.
+
+        free     ["F", "y(0)"], or {"F": None, "omega": (0.1, 3)} with bounds (None: none)
+        data     {"test1": {"t": times, "y": values, "sigma": {"y": 0.01}, "with": {"omega": 0.5}},
+                  "stops": {"t": times, "events": ("v", "slide")}}; without it the tables [data.NAME] of the model's file
+        log      names of those varied by their logarithms
+        begin    {"F": 0.2}: where the search begins, if not at the model's value
+        starts   random starts within the bounds as well, by `seed`: every minimum found in `.minima`
+        profile  the least sum of squares over each value, in `.profiles`
+        robust   data that lie far off count less
+        """
+        named = keywords(locals(), Model.fit, "free", "data")
+        given, settings = sort_keywords(self._names, named, values, options, more, "fit")
+        model = self._with(settings, "fit")
+        names = {name: None for name in free} if not isinstance(free, Mapping) else free
+        wanted = []
+        for name, bounds in names.items():
+            one: dict[str, Any] = {"name": plain_text(name, "free"), "log": name in given.get("log", ())}
+            if bounds is not None:
+                low, high = bounds
+                one.update({} if low is None else {"low": number(low, name)})
+                one.update({} if high is None else {"high": number(high, name)})
+            if name in given.get("begin", {}):
+                one["start"] = number(given["begin"][name], name)
+            wanted.append(one)
+        tables = [data_table(name, table) for name, table in (data or {}).items()]
+        how = {name: given[name] for name in ("starts", "seed", "profile", "robust") if name in given}
+        solve = {"engine": "event", **solve_dict(given)}
+        answer = self._wait(given, lambda watch, halt: _core.fit(model._system, solve, wanted, tables, how, watch, halt))
+        found = {name.removesuffix("(0)"): v for name, v in answer["values"].items() if "@" not in name}
+        result = Fit._of(answer, model.with_(found) if found else model)
         if answer["interrupted"]:
             raise Interrupted(result)
         return result

@@ -99,13 +99,13 @@ def mapping(value: Any, name: str) -> Mapping[Any, Any]:
 
 
 # What options are, but for those that are formulas or have a form of their own.
-WHOLE = {"count", "skip", "settle", "longest", "period", "points"}
+WHOLE = {"count", "skip", "settle", "longest", "period", "points", "sideband"}
 COUNTED = {"starts", "random", "max_events"}  # at least one
 WORDS = {"section", "method", "join", "continue_"} | {name for name, kind in SOLVE.items() if kind == "word"}
-FLAGS = {"dense", "refine", "exponent", "guess", "backward", "equilibrium", "all"} | \
+FLAGS = {"dense", "refine", "exponent", "guess", "backward", "equilibrium", "all", "per_cycle", "profile", "robust"} | \
     {name for name, kind in SOLVE.items() if kind == "flag"}
 NUMBERS = {"step"} | {name for name, kind in SOLVE.items() if kind == "number"}
-MAPPINGS = {"modulo", "box"} | {name for name, kind in SOLVE.items() if kind == "settings"}
+MAPPINGS = {"modulo", "box", "begin"} | {name for name, kind in SOLVE.items() if kind == "settings"}
 NATURAL = {"seed"} | {name for name, kind in SOLVE.items() if kind == "count"}  # or zero
 
 
@@ -224,6 +224,47 @@ def solve_dict(given: Mapping[str, Any]) -> dict[str, Any]:
                 out[key] = str(int(value))
         else:
             out[key] = formula(value, name)
+    return out
+
+
+def numbers(given: Any, what: str) -> list[float]:
+    """A column of numbers."""
+    try:
+        return [float(v) for v in np.asarray(given, dtype=float).ravel()]
+    except (TypeError, ValueError):
+        raise usage(f"{what} are no numbers", "give a list or an array of numbers") from None
+
+
+def data_table(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment as the core takes it: times, and columns by quantity or events."""
+    columns = dict(mapping(given, name))
+    if "t" not in columns:
+        raise usage(f"the experiment '{name}' has no times", f"write {name}={{\"t\": [...], \"y\": [...]}}")
+    times = numbers(columns.pop("t"), f"{name}: t")
+    sigma, own, events = columns.pop("sigma", {}), columns.pop("with", {}), columns.pop("events", None)
+    out: dict[str, Any] = {"name": plain_text(name, "data"), "t": times, "with": texts(mapping(own, "with")), "series": []}
+
+    def column(values: Any, what: str) -> list[float]:
+        found = numbers(values, what)
+        if len(found) == 1 and what.endswith("sigma"):
+            found *= len(times)
+        if len(found) != len(times):
+            raise usage(f"{what} has {len(found)} values, and there are {len(times)} times", "give one for each time")
+        return found
+
+    if events is not None:
+        on, kind = events
+        out.update({"on": str(on), "kind": str(kind)})
+        if sigma:
+            out["sigma"] = column(sigma, f"{name}: sigma")
+    elif not columns:
+        raise usage(f"the experiment '{name}' has no data", f"write {name}={{\"t\": [...], \"y\": [...]}}")
+    for quantity, values in columns.items():
+        series: dict[str, Any] = {"quantity": quantity, "values": column(values, f"{name}: {quantity}")}
+        of = sigma.get(quantity) if isinstance(sigma, Mapping) else sigma
+        if of is not None:
+            series["sigma"] = column(of, f"{name}: {quantity}: sigma")
+        out["series"].append(series)
     return out
 
 

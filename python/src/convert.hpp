@@ -61,5 +61,6 @@ void add_runs(py::module_& m);
 void add_saving(py::module_& m);
 void add_many(py::module_& m);
 void add_orbits(py::module_& m);
+void add_derivatives(py::module_& m);
 
 }  // namespace saltus::python

@@ -18,6 +18,7 @@ PYBIND11_MODULE(_core, m) {
   python::add_saving(m);
   python::add_many(m);
   python::add_orbits(m);
+  python::add_derivatives(m);
 
   // Errors become the classes of saltus/_errors.py, with their parts as attributes.
   py::register_exception_translator([](std::exception_ptr p) {

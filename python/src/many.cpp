@@ -1,7 +1,9 @@
 // Many runs: sweeps and basins.
 #include <map>
 
+#include <cmath>
 #include "ask/many.hpp"
+
 #include "convert.hpp"
 #include "report/basins.hpp"
 #include "waiting.hpp"
@@ -21,6 +23,7 @@ py::dict sweep(const System& system, const py::dict& options,
   take(how, "longest", question.longest);
   take(how, "tolerance", question.tolerance);
   take(how, "exponent", question.exponent);
+  take(how, "measures", question.measures);
   take(how, "starts", question.starts);
   take(how, "box", question.box);
   take(how, "random_starts", question.random_starts);
@@ -38,6 +41,7 @@ py::dict sweep(const System& system, const py::dict& options,
   std::vector<double> time(runs), sliding(runs), events(runs), exponent(runs), points;
   py::array_t<bool> slow(static_cast<py::ssize_t>(runs)), computed(static_cast<py::ssize_t>(runs));
   py::list end(runs), message(runs), start(runs);
+  std::vector<std::vector<double>> measured(answer.plan.measures.size(), std::vector<double>(runs, NAN));
   for (size_t i = 0; i < runs; ++i) {
     std::optional<SweepRun>& r = answer.runs[i];
     start[i] = answer.plan.start_name(i % answer.plan.starts_per_value());
@@ -50,6 +54,7 @@ py::dict sweep(const System& system, const py::dict& options,
     sliding[i] = run.sliding;
     events[i] = run.events;
     exponent[i] = run.exponent;
+    for (size_t m = 0; m < run.measures.size(); ++m) measured[m][i] = run.measures[m];
     seen[i] = run.seen;
     end[i] = std::string(why_name(run.why));
     message[i] = run.message;
@@ -64,6 +69,10 @@ py::dict sweep(const System& system, const py::dict& options,
     settings_of.append(array_of(std::vector<double>(v.setting)));
     parameters.append(system.model().parameters[static_cast<size_t>(v.parameter)].name);
   }
+  py::dict measures;
+  for (size_t m = 0; m < measured.size(); ++m)
+    measures[py::str(answer.plan.measures[m].name)] = array_of(std::move(measured[m]));
+  d["measures"] = measures;
   d["values"] = values;
   d["settings"] = settings_of;
   d["parameters"] = parameters;

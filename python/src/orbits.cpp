@@ -4,11 +4,11 @@
 #include "ask/follow.hpp"
 #include "ask/orbit.hpp"
 #include "convert.hpp"
+#include "orbits.hpp"
 #include "report/orbit.hpp"
 #include "waiting.hpp"
 
 namespace saltus::python {
-namespace {
 
 OrbitQuestion orbit_question(const System& system, const py::dict& options,
                              const std::optional<std::vector<double>>& start, const py::dict& how) {
@@ -23,6 +23,8 @@ OrbitQuestion orbit_question(const System& system, const py::dict& options,
   if (how.contains("modulo")) question.modulo = settings(how["modulo"].cast<py::dict>());
   return question;
 }
+
+namespace {
 
 py::dict orbit_dict(OrbitAnswer& answer) {
   Orbit& orbit = answer.orbit;

@@ -116,3 +116,9 @@ def test_exponents_are_known_ones_and_those_of_the_program(program):
     assert ours.exponents.tolist() == theirs["exponents"] and ours.time == theirs["time"]
     with pytest.raises(saltus.UsageError):
         saddle.exponents(until=1, engine="step")
+
+
+def test_measures_of_a_sweep_balance_the_power(friction):
+    sweep = friction.sweep({"omega": [0.5, 0.6, 0.8]}, skip=200, count=20, measure=["mean(sin(omega*t)*v)", "mean(F*abs(v))"])
+    into, out = sweep.measures.values()
+    assert np.abs(into - out).max() < 1e-8 and into.min() > 0

@@ -156,3 +156,33 @@ def test_points_of_a_branch_are_arrays():
         branch[0]
     with pytest.raises(TypeError, match="iterable"):
         iter(branch)
+
+
+def test_a_phase_response_is_what_the_program_finds(program):
+    theirs = document(program, "phase", "integrate_and_fire", "--per-cycle")
+    ours = saltus.Model.example("integrate_and_fire").phase(per_cycle=True)
+    assert ours and ours.period == theirs["period"] and ours.cycle == pytest.approx(2 * np.pi)
+    assert ours.t.tolist() == [p["t"] for p in theirs["points"]]
+    assert ours.z.ravel().tolist() == [p["z"]["V"] for p in theirs["points"]]
+    assert ours.period_by_parameter == theirs["period_by_parameter"]
+    assert not saltus.Model.example("dry_friction").phase()
+
+
+def test_a_response_is_what_the_program_finds(program):
+    theirs = document(program, "response", "van_der_pol", "--input", "mu", "--output", "x", "--from", "0.01", "--to", "1",
+                      "-n", "5")
+    ours = saltus.Model.example("van_der_pol").response("mu", "x", lowest=0.01, highest=1, points=5)
+    assert ours.frequency.tolist() == [p["frequency"] for p in theirs["points"]]
+    assert ours.value.tolist() == [complex(p["re"], p["im"]) for p in theirs["points"]]
+    assert ours.mean["x"] == theirs["mean"] and ours.mean_by_parameter["x"] == theirs["mean_by_parameter"]
+
+
+def test_a_fit_finds_what_made_the_data():
+    model = saltus.Model("f' = if(t < p, 10 - f, -f)", p=1.8, f=3)
+    t, f = [0.5, 1.1, 1.5, 2.1, 2.3, 3.1], [6.2, 8.1, 8.8, 8.3, 6.8, 2.9]
+    fit = model.fit({"p": (1, 3), "f(0)": None}, {"d": {"t": t, "f": f}}, profile=True)
+    assert fit.values["p"] == pytest.approx(1.99613488, abs=1e-8)
+    assert fit.model.run(until=1).start.state[0] == fit.values["f(0)"]
+    assert fit.profiles["p"][2] < fit.values["p"] < fit.profiles["p"][3]
+    with pytest.raises(saltus.UsageError):
+        model.fit(["p"], {"d": {"t": t, "f": f[1:]}})

@@ -220,6 +220,7 @@ bool OrbitCurve::falls_back(const CurvePoint& p) {
 
 BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
   stop_.reset();
+  limit_.reset();
   largest_extent_ = 0;
   growing_ = 0;
   last_period_ = 0;
@@ -244,9 +245,15 @@ BranchEnd OrbitCurve::walk(const CurvePoint& from, int direction) {
     stop_ = {.why = "closed", .detail = "the orbit shrinks onto an equilibrium"};
     add_equilibrium(BranchPoint(book_.branch.points.back()));
   }
-  if (!stop_ && end.why == "failed" && book_.branch.autonomous && kept_.empty()) explain_loss();
+  if (!stop_ && end.why == "failed" && book_.branch.autonomous && kept_.empty()) {
+    const bool slow = slowest_.speed < lingering && last_period_ > begun_.period;
+    if (const std::optional<Equilibrium> saddle = slow ? saddle_beside() : std::nullopt)
+      stop_ = {.why = "homoclinic", .detail = told_limit(*saddle)}, limit_ = limit_beside(*saddle);
+    else
+      explain_loss();
+  }
   const double value = kept_.empty() || book_.branch.points.empty() ? end.value : book_.branch.points.back().values[0];
-  if (stop_) return {direction, stop_->why, stop_->detail, value};
+  if (stop_) return {direction, stop_->why, stop_->detail, limit_.value_or(value)};
   return {direction, end.why, end.detail, value};
 }
 
@@ -268,6 +275,63 @@ OrbitCurve::Slowest OrbitCurve::slowest_on(const OrbitView& v) {
     }
   }
   return out;
+}
+
+std::optional<Equilibrium> OrbitCurve::saddle_beside() {
+  if (slowest_.state.empty() || book_.branch.points.empty()) return std::nullopt;
+  const BranchPoint& last = book_.branch.points.back();
+  const auto rest_at = [&](double value) -> std::optional<Equilibrium> {
+    RunOptions run = start_.run;
+    run.parameters = parameter_values(model_, std::vector<GivenParameter>{{options_.parameter, value}});
+    run.initial = slowest_.state;
+    run.until = run.from;
+    const Equilibrium rest = find_equilibrium(problem_.program(), {run});
+    if (rest.kind != Equilibrium::Kind::equilibrium && rest.kind != Equilibrium::Kind::pseudo) return std::nullopt;
+    for (size_t i = 0; i < rest.state.size(); ++i) {
+      double off = rest.state[i] - slowest_.state[i];
+      for (const auto& [state, modulus] : start_.modulo) {
+        if (state == static_cast<int>(i)) off = std::remainder(off, modulus);
+      }
+      if (std::abs(off) > beside_saddle * (last.highest[i] - last.lowest[i])) return std::nullopt;
+    }
+    return rest;
+  };
+  const double value = last.values[0], reach = beside_saddle_node * (options_.high - options_.low);
+  if (const std::optional<Equilibrium> rest = rest_at(value)) {
+    const auto& e = rest->eigenvalues;
+    const bool leaves = !e.empty() && e.front().real() > 0, comes = !e.empty() && e.back().real() < 0;
+    const bool flat = std::any_of(e.begin(), e.end(), [&](const std::complex<double>& z) {
+      return std::abs(z) < flat_rate * std::max(std::abs(e.front()), std::abs(e.back()));
+    });
+    return (leaves && comes) || flat ? rest : std::nullopt;
+  }
+  // Where there is none yet, but a little farther on, two are born: a saddle and a node.
+  const std::optional<Equilibrium> above = rest_at(value + reach);
+  return above ? above : rest_at(value - reach);
+}
+
+std::optional<double> OrbitCurve::limit_beside(const Equilibrium& saddle) const {
+  std::vector<const BranchPoint*> last;
+  for (auto p = book_.branch.points.rbegin(); p != book_.branch.points.rend() && last.size() < 2; ++p) {
+    if (p->label.empty()) last.push_back(&*p);
+  }
+  double leaves = HUGE_VAL, comes = HUGE_VAL;
+  for (const std::complex<double>& e : saddle.eigenvalues) {
+    if (e.real() > 0) leaves = std::min(leaves, e.real());
+    if (e.real() < 0) comes = std::min(comes, -e.real());
+  }
+  const double rate = std::min(leaves, comes);
+  if (last.size() < 2 || !std::isfinite(rate) || !(last[0]->period > last[1]->period)) return std::nullopt;
+  const double part = problem_.symmetry() ? 0.5 : 1.0;  // of a period between two visits to the saddle
+  const double nearer = std::expm1(rate * part * (last[0]->period - last[1]->period));
+  return last[0]->values[0] + (last[0]->values[0] - last[1]->values[0]) / nearer;
+}
+
+std::string OrbitCurve::told_limit(const Equilibrium& saddle) const {
+  const std::string grows = "the period grows without bound";
+  const std::optional<double> limit = limit_beside(saddle);
+  if (!limit) return grows;
+  return fmt::format("{} towards {} = {:.8g}", grows, model_.parameters[at(options_.parameter)].name, *limit);
 }
 
 /// An orbit that has become so unstable that rounding grows to its own size, because it lingers at an equilibrium: it
@@ -479,8 +543,21 @@ bool OrbitCurve::ends_at(const BranchPoint& p) {
     size = std::max(size, std::max(std::abs(p.lowest[i]), std::abs(p.highest[i])) / first_size_[static_cast<Index>(i)]);
   const double extent = extent_of(p);
   largest_extent_ = std::max(largest_extent_, extent);
-  if (p.period > longest_ || grows_on_the_spot(p))
+  const bool one_parameter = book_.branch.autonomous && kept_.empty();
+  const bool slows = one_parameter && p.period > last_period_ && slowest_.speed < lingering && keeps_its_shape(p);
+  const bool too_long = p.period > longest_, grows = grows_on_the_spot(p);
+  const std::optional<Equilibrium> saddle =
+      one_parameter && (too_long || grows || slows) ? saddle_beside() : std::nullopt;
+  // So unstable that rounding is a share of what is left of the way.
+  const bool unstable = slowest_.growth > unstable_beside_saddle;
+  const std::optional<double> limit = slows && saddle && unstable ? limit_beside(*saddle) : std::nullopt;
+  const bool at_limit = limit && std::abs(*limit - p.values[0]) < beside_homoclinic * (options_.high - options_.low);
+  if (at_limit)
+    stop_ = {.why = "homoclinic", .detail = told_limit(*saddle)}, limit_ = limit;
+  else if ((too_long || grows) && (!one_parameter || saddle))
     stop_ = {.why = "homoclinic", .detail = "the period grows without bound"};
+  else if (too_long)
+    stop_ = {.why = "failed", .detail = "the period grows beyond the longest time, and no saddle is near the orbit"};
   else if (size > beyond)
     stop_ = {.why = "failed", .detail = "the orbit grows beyond all bounds"};
   else if (book_.branch.autonomous && kept_.empty() && p.period < shrunk * begun_.period)

@@ -321,7 +321,8 @@ double OrbitCurve::kept_value(const Vec& z) {
     Mat J;
     if (!problem_.equations(z, r, J)) return std::nan("");
     const Index size = J.rows();
-    return singular_(unit_rows(J.leftCols(size) * problem_.scale().head(size).asDiagonal()));
+    // A row may vanish at a fold but for the parameters: an orbit that symmetry keeps from turning.
+    return singular_(unit_rows(J * problem_.scale().asDiagonal()).leftCols(size));
   }
   if (kept_.starts_with("time ")) {
     const Index n = problem_.program().states();
@@ -346,10 +347,7 @@ std::vector<Test> OrbitCurve::curve_tests(const CurvePoint& p) {
     Mat J;
     if (!problem_.equations(p.z, r, J)) return out;
     const Index size = J.rows();
-    const Vec scale = problem_.scale();
-    Mat scaled = J * scale.asDiagonal();
-    for (Index i = 0; i < size; ++i)
-      scaled.row(i) /= std::max(J.row(i).head(size).cwiseProduct(scale.head(size).transpose()).norm(), 1e-300);
+    const Mat scaled = unit_rows(J * problem_.scale().asDiagonal());
     singular_(scaled.leftCols(size));
     out.push_back(cusp_test(scaled.rightCols(2), singular_.left(), p.tangent.tail(2)));
   }

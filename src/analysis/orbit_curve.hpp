@@ -80,6 +80,12 @@ class OrbitCurve {
   };
   Slowest slowest_on(const OrbitView& v);
   void explain_loss();
+  /// The saddle, saddle-node or pseudo-saddle beside the slowest part of the last orbit; nothing if there is none.
+  std::optional<Equilibrium> saddle_beside();
+  /// Where the last points of a branch that tends to a homoclinic orbit lead: the distance in the parameter goes as
+  /// exp(-l T), l the smaller of the saddle's leading rates.
+  std::optional<double> limit_beside(const Equilibrium& saddle) const;
+  std::string told_limit(const Equilibrium& saddle) const;
   /// True if states go as far as at the last point: near a homoclinic orbit time passes beside the equilibrium, along a
   /// canard on the way.
   bool keeps_its_shape(const BranchPoint& p) const;
@@ -234,6 +240,7 @@ class OrbitCurve {
   double longest_ = 0;
   Vec first_size_;
   double largest_extent_ = 0;
+  std::optional<double> limit_;    ///< where a branch tends that ends shortly before
   std::optional<BranchEnd> stop_;  ///< why the walk was stopped
   int slope_sign_ = 0;             ///< of the slope and what multipliers say of it, together; 0: not known
   int growing_ = 0;                ///< points in succession at which the period grows and the parameter rests

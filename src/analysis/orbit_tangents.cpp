@@ -87,9 +87,11 @@ class Walk {
         go_along(*items[k].piece);
       } else {
         begin();
+        const Mat shift = shift_of(items[k]);
         through(items[k]);
         add_node(transition(items[k].first + items[k].count - 1).x_plus, now_);
         end_link(Link::Kind::event, out_.nodes.size() - 2, items[k]);
+        out_.links.back().shift = shift;
       }
     }
     out_.notes = variation_.notes();
@@ -140,6 +142,9 @@ class Walk {
     X.leftCols(n_).setIdentity();
     variation_.begin(std::move(X), P_);
   }
+
+  /// How the time of the first of several events at one instant moves.
+  Mat shift_of(const Item& item) { return variation_.shift(transition(item.first)); }
 
   void through(const Item& item) {
     for (int i = item.first; i < item.first + item.count; ++i) {
@@ -322,6 +327,15 @@ OrbitTangents tangents_along(const Program& program, const RunOptions& options, 
   same_way.until = run.end.t;
   same_way.from = run.start_time;
   return Walk(program, same_way, run, P, longest).go();
+}
+
+Vec scales_of(std::span<const double> size) {
+  double largest = 0;
+  for (const double s : size) largest = std::max(largest, s);
+  Vec out(ix(size.size()));
+  for (size_t i = 0; i < size.size(); ++i)
+    out[ix(i)] = size[i] > still_share * largest ? size[i] : largest > 0 ? largest : 1.0;
+  return out;
 }
 
 std::vector<Index> closing_states(const Orbit& found) {

@@ -85,8 +85,7 @@ PhaseResponse phase_response(const OrbitTangents& orbit, const Orbit& found, std
   const Mat M = orbit.monodromy();
   if (!M.allFinite()) return none("grazing", "an event is met without speed: derivatives are infinite");
   const std::vector<Index> kept = closing_states(found);
-  Vec scale(ix(size.size()));
-  for (size_t i = 0; i < size.size(); ++i) scale[ix(i)] = size[i];
+  const Vec scale = scales_of(size);
   const Vec& f = orbit.start_rates;
   PhaseResponse out{.found = true};
   out.z.assign(orbit.nodes.size(), Vec());

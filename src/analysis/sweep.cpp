@@ -150,6 +150,7 @@ class Sweeper {
   SweepRun compute(Simulator& simulator, std::size_t run, const SweepRun* before, const std::stop_token& stop) const {
     RunOptions options = plan_.run;
     SweepRun result;
+    result.measures.assign(plan_.measures.size(), std::numeric_limits<double>::quiet_NaN());
     try {
       set_values(options, run);
       check_clocks(model_, options.parameters);
@@ -296,7 +297,6 @@ class Sweeper {
       const std::size_t whole = points.size() > 0 ? points.size() - 1 : 0;
       result.measures = meter->values(result.period > 0 ? static_cast<std::size_t>(result.period) : whole);
     }
-    result.measures.resize(plan_.measures.size(), std::numeric_limits<double>::quiet_NaN());
     if (plan_.keep_points) result.points = points.values();
   }
 

@@ -33,6 +33,19 @@ inline constexpr double same_orbit = 1e-6;
 /// Of special points on two branches, whose states may be mirror images: multipliers that differ by less are one.
 inline constexpr double same_multipliers = 1e-5;
 
+/// A saddle is near an orbit if the orbit's slowest place is nearer than this share of its extent.
+inline constexpr double beside_saddle = 0.05;
+/// Where no equilibrium is there yet, one this share of the range farther on is a saddle-node about to be.
+inline constexpr double beside_saddle_node = 1e-3;
+/// An eigenvalue below this share of the largest is that of a saddle-node.
+inline constexpr double flat_rate = 1e-3;
+/// Nearer to where it tends than this share of the range, an orbit that keeps its shape and slows is homoclinic, if a
+/// multiplier is this large: steps become as small as rounding before the period is long.
+inline constexpr double beside_homoclinic = 2e-5;
+inline constexpr double unstable_beside_saddle = 1e3;
+/// An orbit that is lost where it is slower than this share of its mean speed lingers at an equilibrium.
+inline constexpr double lingering = 0.1;
+
 // ---- boundary equilibria -------------------------------------------------------------------------------------------
 
 /// A guard below this share of its slope counts as zero at a special point.
@@ -48,6 +61,8 @@ inline constexpr double same_half_branch = 1e-6;
 inline constexpr double same_multiplier = 1e-6;
 /// Pivots of M - 1 below this share count as the one that vanishes.
 inline constexpr double left_vector_share = 1e-7;
+/// A state that stays below this share of the largest one is measured by that.
+inline constexpr double still_share = 1e-14;
 /// Of the period: locked phases are found to this, those in phase and in antiphase judged so far beside them.
 inline constexpr double phase_resolution = 1e-12;
 inline constexpr double beside_locked = 1e-5;

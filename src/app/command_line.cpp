@@ -329,6 +329,19 @@ std::function<Outcome()> prepare_response(Declare& d) {
   };
 }
 
+std::function<Outcome()> prepare_fit(Declare& d) {
+  const auto o = std::make_shared<FitRequest>();
+  declare(d, o->model);
+  d.list("free", o->free).list("log-of", o->log).settings("begin", o->begin).value("starts", o->starts);
+  d.value("seed", o->seed).flag("profile", o->profile).flag("robust", o->robust);
+  declare(d, o->solve);
+  declare(d, o->output);
+  return [o] {
+    Terminal terminal(o->output.quiet);
+    return fit(*o, terminal.observer());
+  };
+}
+
 struct AgainOptions {
   std::string file;
   std::string folder;
@@ -392,6 +405,7 @@ const std::vector<Command>& commands() {
        prepare_phase},
       {"response", "MODEL", "small signals about an orbit or equilibrium: transfer functions, loop gain, means",
        prepare_response},
+      {"fit", "MODEL NAMES", "parameters and initial values from data, through events", prepare_fit},
       {"again", "run.toml", "repeat a past result, or finish one that was interrupted", prepare_again, true},
       {"studio", "[MODEL]", "the same in a browser: type equations, drag parameters, watch", prepare_studio},
       {"examples", "[NAME]", "the gallery: list it, or print one model", prepare_examples},

@@ -200,6 +200,22 @@ struct ResponseRequest {
 /// Responses to small signals about an orbit or an equilibrium.
 Outcome response(const ResponseRequest& request, const Observer& observer = {});
 
+/// `saltus fit`.
+struct FitRequest {
+  ModelOptions model;
+  Solve solve;
+  OutputOptions output;
+  std::vector<std::string> free;      ///< F, omega=0.1:3, y(0)
+  std::vector<std::string> log;       ///< names of those varied by their logarithms
+  std::vector<Setting> begin;         ///< where the search begins
+  int starts = 1;                     ///< random ones as well
+  std::optional<std::uint64_t> seed;  ///< of them (1)
+  bool profile = false, robust = false;
+};
+
+/// Parameters and initial values from data.
+Outcome fit(const FitRequest& request, const Observer& observer = {});
+
 struct ExamplesOptions {
   std::string name;  ///< empty: list all
 };

@@ -6,6 +6,7 @@
 #include "app/deliver.hpp"
 #include "app/engine.hpp"
 #include "app/orbit.hpp"
+#include "app/range.hpp"
 #include "app/view.hpp"
 #include "ask/phase.hpp"
 #include "report/phase.hpp"
@@ -30,11 +31,12 @@ Past past_of(const PhaseRequest& request, const System& system, const RunOptions
 
 /// The states of `--of`, or all.
 std::vector<int> states_of(const PhaseRequest& request, const Model& model) {
-  std::vector<std::string> known = model.state_names();
   std::vector<int> out;
-  for (const std::string& name : find_columns(request.of, known)) out.push_back(find_state(model, name, "`of`"));
+  for (const std::string& text : request.of) {
+    for (const std::string& name : split_list(text)) out.push_back(find_state(model, name, "`of`"));
+  }
   if (out.empty()) {
-    out.resize(known.size());
+    out.resize(model.states.size());
     std::iota(out.begin(), out.end(), 0);
   }
   return out;

@@ -15,7 +15,7 @@ namespace {
 // Runs: one trajectory or many. Searches: orbits, branches, exponents and what derivatives tell, which are the
 // event-driven engine's.
 #define SALTUS_RUNS "run section sweep basins"
-#define SALTUS_SEARCHES "orbit follow exponents phase response"
+#define SALTUS_SEARCHES "orbit follow exponents phase response fit"
 #define SALTUS_ALL SALTUS_RUNS " " SALTUS_SEARCHES
 
 using Range = std::pair<double, double>;
@@ -64,7 +64,7 @@ constexpr auto table = std::to_array<OptionFact>({
     {"starts", "--starts", "K", "1", "random starts per value", "sweep"},
     {"starts", "--starts", "K", "", "from so many random starts in --box: every orbit found", "orbit"},
     {"box", "--box", "NAME=A:B", "", "where random starts lie: --box y=-2:2,v=-1:1", "sweep orbit"},
-    {"seed", "--seed", "S", "1", "of all that is random", "sweep basins orbit"},
+    {"seed", "--seed", "S", "1", "of all that is random", "sweep basins orbit fit"},
     {"colour", "--colour", "none|start|sliding|period|exponent", "start, where there are several", "of the dots",
      "sweep"},
     {"period", "--period", "K", "1", "the map takes K points of the section", "basins"},
@@ -96,6 +96,13 @@ constexpr auto table = std::to_array<OptionFact>({
     {"highest", "--to", "FREQUENCY", "10 times the orbit's", "highest frequency", "response"},
     {"points", "-n,--points", "N", "200", "frequencies, spaced logarithmically", "response"},
     {"sideband", "--sideband", "K", "0", "harmonic of the orbit about which the output is looked at", "response"},
+    {"free", "NAMES,--free", "", "", "what is fitted: F, omega=0.1:3 with bounds, \"y(0)\" an initial value", "fit"},
+    {"log-of", "--log", "NAMES", "", "fitted by their logarithms: --log k,c", "fit"},
+    {"begin", "--begin", "NAME=VALUE", "the model's values", "where the search for a free value begins", "fit"},
+    {"starts", "--starts", "K", "1", "from so many random starts within the bounds as well: every minimum found",
+     "fit"},
+    {"profile", "--profile", "", "", "the least sum of squares over each free value, and its interval", "fit"},
+    {"robust", "--robust", "", "", "data that lie far off count less (Huber)", "fit"},
     {"measure", "--measure", "NAME|max(NAME)|min(NAME)|period", "the first state", "ordinate of the picture", "follow"},
     {"measure", "--measure", "KIND(QUANTITY)", "",
      "mean, rms, pp (peak to peak), min or max of a name or formula, or above(QUANTITY, LEVEL): time above", "run"},
@@ -112,7 +119,7 @@ constexpr auto table = std::to_array<OptionFact>({
 
     // How it is computed.
     {"from", "--from", "TIME", "0", "start time (to show a later part of a run: --window)",
-     SALTUS_RUNS " orbit follow exponents phase"},
+     SALTUS_RUNS " orbit follow exponents phase fit"},
     {"until", "--until", "TIME", "", "end time; below the start runs backward", "run"},
     {"until", "--until", "TIME", "", "an upper limit", "section sweep basins"},
     {"until", "--until", "TIME", "", "length of the run before a model without section gets one",
@@ -200,7 +207,7 @@ const OptionFact* find_option(std::string_view name, std::string_view command) {
 std::string commands_with(std::string_view flag) {
   constexpr auto known =
       std::to_array<std::string_view>({"check", "run", "section", "sweep", "basins", "orbit", "follow", "exponents",
-                                       "phase", "response", "again", "studio"});
+                                       "phase", "response", "fit", "again", "studio"});
   std::string out;
   for (const std::string_view command : known) {
     const bool takes = std::any_of(table.begin(), table.end(), [&](const OptionFact& o) {

@@ -53,15 +53,26 @@ Met met(const Orbit& orbit, std::size_t start, bool guess) {
 }
 
 /// By what does not depend on where an orbit begins: runs meet it at any of its returns, at planes of their own.
-bool is_same(const Met& a, const Met& b) {
-  constexpr double same = 1e-6, alike = 1e-4;
+/// `size`: of each state in the starts, beside which an orbit at zero is zero.
+bool is_same(const Met& a, const Met& b, const std::vector<double>& size) {
+  constexpr double same = 1e-6, alike = 1e-4, rounding = 1e-9;
   if (std::abs(a.period - b.period) > same * a.period) return false;
   if (std::abs(a.largest - b.largest) > alike * std::max(1.0, a.largest)) return false;
   for (size_t i = 0; i < a.low.size(); ++i) {
-    const double close = same * std::max({std::abs(a.low[i]), std::abs(a.high[i]), 1e-12});
+    const double own = std::max({std::abs(a.low[i]), std::abs(a.high[i]), 1e-12});
+    const double close = std::max(same * own, rounding * size[i]);
     if (std::abs(a.low[i] - b.low[i]) > close || std::abs(a.high[i] - b.high[i]) > close) return false;
   }
   return true;
+}
+
+/// The largest of each state in the starts.
+std::vector<double> sizes_of(const std::vector<std::vector<double>>& starts) {
+  std::vector<double> out(starts.empty() ? 0 : starts[0].size(), 0.0);
+  for (const std::vector<double>& x : starts) {
+    for (size_t i = 0; i < x.size(); ++i) out[i] = std::max(out[i], std::abs(x[i]));
+  }
+  return out;
 }
 
 using MetNear = std::vector<Met>;  ///< one start
@@ -218,11 +229,12 @@ OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer, const Keep& c
                    },
                .share = false});
   answer.cancelled = result.missing > 0;
+  const std::vector<double> size = sizes_of(starts);
   std::vector<Met> distinct;
   for (const std::optional<MetNear>& item : result.items) {
     if (!item) continue;
     for (const Met& m : *item) {
-      if (std::none_of(distinct.begin(), distinct.end(), [&](const Met& other) { return is_same(other, m); }))
+      if (std::none_of(distinct.begin(), distinct.end(), [&](const Met& other) { return is_same(other, m, size); }))
         distinct.push_back(m);
     }
   }
@@ -233,7 +245,7 @@ OrbitsAnswer ask(const OrbitsPlan& plan, const Observer& observer, const Keep& c
     there.guess = true;
     there.time = m.period;
     Orbit orbit = try_orbit(plan.orbit.system.program(), there);
-    if (!orbit.found || !is_same(m, met(orbit, m.start, true))) {  // as it was found first
+    if (!orbit.found || !is_same(m, met(orbit, m.start, true), size)) {  // as it was found first
       there = options;
       there.run.initial = starts[m.start];
       there.guess = m.guess;

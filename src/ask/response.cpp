@@ -9,13 +9,12 @@
 
 #include "analysis/signature.hpp"
 #include "analysis/thresholds.hpp"
+#include "ask/quantity.hpp"
 #include "base/index.hpp"
 #include "expr/diff.hpp"
-#include "expr/parse.hpp"
 #include "expr/print.hpp"
 #include "flow/parameter_directions.hpp"
 #include "flow/variation.hpp"
-#include "model/build.hpp"
 #include "model/period.hpp"
 #include "model/program.hpp"
 
@@ -25,34 +24,6 @@ namespace {
 using Complex = std::complex<double>;
 /// Gain at an angular frequency, of every output.
 using Gains = std::function<std::vector<Complex>(double w, size_t input)>;
-
-/// All that a formula of a model may contain.
-Names names_of_output(const Model& model) {
-  Names names;
-  for (const PointTable& t : model.tables) names.add_function(t.name, table_function(t));
-  for (size_t i = 0; i < model.states.size(); ++i)
-    names.add(model.states[i].name, state_symbol(model, static_cast<int>(i)), "a state");
-  for (size_t i = 0; i < model.parameters.size(); ++i)
-    names.add(model.parameters[i].name, parameter_symbol(model, static_cast<int>(i)), "a parameter");
-  for (size_t i = 0; i < model.definitions.size(); ++i) {
-    const std::string& name = model.definitions[i].name;
-    names.add(name, Expr::symbol(SymbolKind::definition, static_cast<int>(i), name), "a name with an equation");
-  }
-  for (size_t i = 0; i < model.constraints.size(); ++i) {
-    const std::string& name = model.constraints[i].name;
-    names.add(name, Expr::symbol(SymbolKind::lambda, static_cast<int>(i), name), "a multiplier");
-  }
-  return names;
-}
-
-Expr read_quantity(const std::string& text, const Model& model) {
-  try {
-    return parse(whole_text("command line", text), names_of_output(model));
-  } catch (const Error& error) {
-    misuse(fmt::format("`output` {}: {}", text, error.message()),
-           error.hint().empty() ? "name a state, a named quantity, a multiplier, or a formula of them" : error.hint());
-  }
-}
 
 int find_definition(const Model& model, const std::string& name) {
   for (size_t i = 0; i < model.definitions.size(); ++i) {
@@ -89,10 +60,10 @@ void read_frequencies(const ResponseQuestion& question, const Model& model, Resp
     if (!(f > 0)) misuse(fmt::format("{} {} is no frequency", name, text->text), "give a positive one");
     return f;
   };
-  out.from = read(question.from, "`from`");
-  out.to = read(question.to, "`to`");
+  out.from = read(question.from, "`lowest`");
+  out.to = read(question.to, "`highest`");
   if (out.from && out.to && *out.to < *out.from)
-    misuse(fmt::format("`to` {} is below `from` {}", print_number(*out.to), print_number(*out.from)),
+    misuse(fmt::format("`highest` {} is below `lowest` {}", print_number(*out.to), print_number(*out.from)),
            "give the lowest frequency first");
   if (question.points < 1) misuse(fmt::format("`points` {}: no number of points", question.points), "give 1 or more");
 }
@@ -248,7 +219,8 @@ void respond_about_orbit(const ResponsePlan& plan, Observing& watch, ResponseAns
   const double fastest = 2 * M_PI * (to + std::abs(plan.sideband) / T);
   const double longest = std::min(T / 8, turn_of_panel / fastest);
   if (T / longest > most_panels)
-    misuse(fmt::format("`to` {}: more than {:.0f} turns in a period of {}", print_number(to), to * T, print_number(T)),
+    misuse(fmt::format("`highest` {}: more than {:.0f} turns in a period of {}", print_number(to), to * T,
+                       print_number(T)),
            "ask for lower frequencies");
   Ported ported(model, plan, answer.options);
   RunOptions lap = ported.options;
@@ -270,9 +242,7 @@ void respond_about_orbit(const ResponsePlan& plan, Observing& watch, ResponseAns
   fill_curves(
       plan, from, to, [&](double w, size_t input) { return response(w, input, plan.sideband); }, watch, answer);
   const std::vector<Index> kept = closing_states(orbit);
-  const std::vector<double> size = sizes_on(run.pieces, ported.ported.model.states.size());
-  Vec scale(ix(size.size()));
-  for (size_t i = 0; i < size.size(); ++i) scale[ix(i)] = size[i];
+  const Vec scale = scales_of(sizes_on(run.pieces, ported.ported.model.states.size()));
   const Index count = ix(model.parameters.size());
   const Mat M = along.monodromy(), by = along.by_parameters().leftCols(count);
   const std::vector<double> period_by = orbit.autonomous
@@ -332,7 +302,7 @@ ResponsePlan plan(const ResponseQuestion& question) {
     out.inputs = question.inputs;
     out.outputs = question.outputs;
     for (const std::string& name : question.inputs) out.ports.push_back(read_input(name, model));
-    for (const std::string& text : question.outputs) out.quantities.push_back(read_quantity(text, model));
+    for (const std::string& text : question.outputs) out.quantities.push_back(read_quantity(text, "`output`", model));
   }
   read_frequencies(question, model, out);
   out.points = question.points;

@@ -187,6 +187,8 @@ System System::with(const std::vector<Setting>& parameters, const std::vector<Se
   return System(content_->source, std::move(settings), content_->name);
 }
 
+const ModelSource& System::source() const { return content_->source; }
+
 const Model& System::model() const { return content_->model; }
 
 const Program& System::program(double attract) const {

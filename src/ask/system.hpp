@@ -58,6 +58,8 @@ class System {
   const Model& model() const;
   /// The program that engines evaluate; made on first use. `attract`: as in Solve.
   const Program& program(double attract = 0) const;
+  /// Where it comes from.
+  const ModelSource& source() const;
   /// A model file that reads to the same model.
   std::string text() const;
 

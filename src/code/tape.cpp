@@ -325,6 +325,39 @@ bool may_hide(Instr instr) {
   }
 }
 
+namespace {
+
+/// a^n as products of its own powers, and by the recurrence of powers; of one base the highest.
+std::vector<HighPower> find_powers(const Tape& tape) {
+  constexpr int least_power = 8;
+  std::vector<std::pair<int, int>> whole(static_cast<size_t>(tape.slots), {-1, 1});  // base and power
+  std::map<int, HighPower> highest;                                                  // by base
+  std::vector<HighPower> out;
+  const auto of = [&](int slot) {
+    const auto [base, power] = whole[static_cast<size_t>(slot)];
+    return base >= 0 ? std::pair(base, power) : std::pair(slot, 1);
+  };
+  for (const auto* list : {&tape.timed, &tape.free, &tape.bound}) {
+    for (const Operation& o : *list) {
+      if (o.instr == Instr::power) out.push_back({.out = o.out, .base = o.a, .exponent = o.b});
+      if (o.instr != Instr::square && o.instr != Instr::mul) continue;
+      const auto [base, power] = of(o.a);
+      const auto [other, also] = o.instr == Instr::square ? of(o.a) : of(o.b);
+      if (base != other) continue;
+      whole[static_cast<size_t>(o.out)] = {base, power + also};
+      HighPower& known = highest[base];
+      if (power + also >= least_power && power + also > known.power)
+        known = {.out = o.out, .base = base, .power = static_cast<double>(power + also)};
+    }
+  }
+  for (const auto& [base, high] : highest) {
+    if (high.power > 0) out.push_back(high);
+  }
+  return out;
+}
+
+}  // namespace
+
 void describe(Tape& tape) {
   std::vector<char> bent(static_cast<size_t>(tape.slots), 0);
   const auto is_bent = [&](int slot) -> char& { return bent[static_cast<size_t>(slot)]; };
@@ -346,6 +379,7 @@ void describe(Tape& tape) {
     std::copy_if(list->begin(), list->end(), std::back_inserter(tape.peaks),
                  [](const Operation& o) { return is_peak(o.instr); });
   }
+  tape.powers = find_powers(tape);
   tape.hides_by_reach = true;
   for (const auto* list : {&tape.free, &tape.bound}) {
     for (const Operation& o : *list) tape.hides_by_reach &= is_peak(o.instr) || !may_hide(o.instr);

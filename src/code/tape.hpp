@@ -84,6 +84,13 @@ struct BindOperation {
   int a = 0, b = 0, c = 0;
 };
 
+/// A high power: flat to more orders than a series has where its base is zero, or small beside what it becomes.
+struct HighPower {
+  int out = 0, base = 0;
+  double power = 0;  ///< 0: in the slot `exponent`
+  int exponent = -1;
+};
+
 struct Tape {
   int slots = 0;
   std::vector<std::pair<int, double>> numbers;  ///< slots that hold a literal number
@@ -96,6 +103,7 @@ struct Tape {
   std::vector<bool> constant;  ///< whether each output is a constant
   std::vector<Operation>
       peaks;  ///< exp, logistic, tanh, cosh: away from where they change their series see nothing of it
+  std::vector<HighPower> powers;  ///< by whole powers from 8 on, and all others
   std::vector<bool>
       straight;           ///< whether each output adds up states, t and constants: it is no surprise if they are none
   bool may_hide = false;  ///< contains functions of states whose series can look constant (tanh, 1/x, ...)

@@ -40,6 +40,8 @@ Expr rule(const Expr& e, const std::array<Expr, 3>& a, const std::array<Expr, 3>
     case Op::log2: return dx / (x * Expr(std::numbers::ln2));
     case Op::expm1: return make(Op::exp, x) * dx;
     case Op::log1p: return dx / (Expr(1) + x);
+    case Op::components: return (x * dx + y * dy) / e;
+    case Op::unit: return (dx - e * (x * dx + y * dy) / make(Op::hypot, x, y)) / make(Op::hypot, x, y);
     case Op::abs: return make(Op::sign, x) * dx;
     case Op::min: return make(Op::select, make(Op::less, x, y), dx, dy);
     case Op::max: return make(Op::select, make(Op::greater, x, y), dx, dy);

@@ -15,13 +15,13 @@ struct OpInfo {
   int arity;
 };
 
-constexpr std::array<OpInfo, 45> op_table{{
-    {"number", 0}, {"symbol", 0}, {"+", 2},     {"-", 2},    {"*", 2},     {"/", 2},     {"^", 2},     {"-", 1},
-    {"sin", 1},    {"cos", 1},    {"tan", 1},   {"asin", 1}, {"acos", 1},  {"atan", 1},  {"atan2", 2}, {"sinh", 1},
-    {"cosh", 1},   {"tanh", 1},   {"exp", 1},   {"log", 1},  {"sqrt", 1},  {"cbrt", 1},  {"hypot", 2}, {"log10", 1},
-    {"log2", 1},   {"expm1", 1},  {"log1p", 1}, {"sign", 1}, {"sign", 2},  {"abs", 1},   {"min", 2},   {"max", 2},
-    {"sat", 3},    {"step", 1},   {"if", 3},    {"mod", 2},  {"floor", 1}, {"table", 2}, {"<", 2},     {">", 2},
-    {"<=", 2},     {">=", 2},     {"and", 2},   {"or", 2},   {"not", 1},
+constexpr std::array<OpInfo, 47> op_table{{
+    {"number", 0}, {"symbol", 0}, {"+", 2},     {"-", 2},    {"*", 2},    {"/", 2},    {"^", 2},          {"-", 1},
+    {"sin", 1},    {"cos", 1},    {"tan", 1},   {"asin", 1}, {"acos", 1}, {"atan", 1}, {"atan2", 2},      {"sinh", 1},
+    {"cosh", 1},   {"tanh", 1},   {"exp", 1},   {"log", 1},  {"sqrt", 1}, {"cbrt", 1}, {"hypot", 2},      {"log10", 1},
+    {"log2", 1},   {"expm1", 1},  {"log1p", 1}, {"sign", 1}, {"sign", 2}, {"unit", 3}, {"components", 2}, {"abs", 1},
+    {"min", 2},    {"max", 2},    {"sat", 3},   {"step", 1}, {"if", 3},   {"mod", 2},  {"floor", 1},      {"table", 2},
+    {"<", 2},      {">", 2},      {"<=", 2},    {">=", 2},   {"and", 2},  {"or", 2},   {"not", 1},
 }};
 
 }  // namespace
@@ -58,6 +58,8 @@ double apply(Op op, const double* a) {
     case Op::log1p: return std::log1p(a[0]);
     case Op::sign:
     case Op::hold_sign: return a[0] > 0 ? 1.0 : a[0] < 0 ? -1.0 : a[0];
+    case Op::unit: return a[0] == 0 ? 0.0 : a[0] / std::hypot(a[0], a[1]);
+    case Op::components: return std::hypot(a[0], a[1]);
     case Op::abs: return std::abs(a[0]);
     case Op::min: return a[1] < a[0] ? a[1] : a[0];
     case Op::max: return a[1] > a[0] ? a[1] : a[0];

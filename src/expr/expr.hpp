@@ -47,6 +47,8 @@ enum class Op : uint8_t {
   log1p,
   sign,
   hold_sign,
+  unit,        // unit(a, others, bound): a over the length of all, where the others are one or `components` of two
+  components,  // of two; their length as a number
   abs,
   min,
   max,

@@ -99,7 +99,8 @@ Expr make(Op op, std::span<const Expr> a) {
     for (size_t i = 0; i < a.size(); ++i) v[i] = a[i].value();
     const double folded = apply(op, v.data());
     // sign(0) has no value of its own: it is the set [-1, 1].
-    const bool undecided = (op == Op::sign || op == Op::hold_sign) && v[0] == 0;
+    const bool undecided =
+        (op == Op::sign || op == Op::hold_sign || op == Op::unit || op == Op::components) && v[0] == 0;
     if (std::isfinite(folded) && !undecided) return folded;
   }
   if (op >= Op::add && op <= Op::pow) return fold_arithmetic(op, a);

@@ -8,7 +8,7 @@
 namespace saltus {
 namespace {
 
-constexpr std::array<FormulaFunction, 31> functions{{
+constexpr std::array<FormulaFunction, 32> functions{{
     {"sin", Op::sin},
     {"cos", Op::cos},
     {"tan", Op::tan},
@@ -24,6 +24,7 @@ constexpr std::array<FormulaFunction, 31> functions{{
     {"sqrt", Op::sqrt},
     {"cbrt", Op::cbrt},
     {"sign", Op::sign},
+    {"unit", Op::unit},
     {"abs", Op::abs},
     {"min", Op::min},
     {"max", Op::max},
@@ -59,6 +60,7 @@ std::vector<std::string> formula_function_names() {
 std::string usage_of(const FormulaFunction& f) {
   switch (f.op) {
     case Op::sign: return "sign(v), or sign(v, ratio) for static friction";
+    case Op::unit: return "unit(a, b), unit(a, b, c), or unit(a, b; ratio) for static friction";
     case Op::select: return "if(condition, then, else)";
     case Op::sat: return "sat(e, low, high)";
     case Op::mod: return "mod(e, period)";

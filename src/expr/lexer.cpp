@@ -97,6 +97,7 @@ Token Lexer::mark() {
   switch (text_[at_]) {
     case '(': return token(TokenKind::open, 1);
     case ')': return token(TokenKind::close, 1);
+    case ';':
     case ',': return token(TokenKind::comma, 1);
     default: return token(TokenKind::op, 1);
   }
@@ -125,6 +126,7 @@ void Lexer::refuse_mark() const {
     case '>':
     case '(':
     case ')':
+    case ';':
     case ',': return;
     case '!': fail(begin, begin + 1, "'!' is not an operator", "write 'not'");
     case '=': fail(begin, begin + 1, "'=' inside a formula", "an equation has one '='; compare with '<' or '>'");
@@ -140,7 +142,6 @@ void Lexer::refuse_mark() const {
     case '|':
       fail(begin, begin + 1, "'|' is not used in formulas", "write abs(x) for |x|, and 'or' between conditions");
     case '?': fail(begin, begin + 1, "'?' is not an operator", "write if(condition, a, b)");
-    case ';': fail(begin, begin + 1, "';' is not used in formulas", "write each equation on its own line");
     default: break;
   }
   size_t end = at_ + 1;

@@ -111,6 +111,8 @@ bool Parser::operand() {
       }
       [[fallthrough]];
     default:
+      if (token.text == ";")
+        lexer_.fail(token.begin, token.end, "';' is not used in formulas", "write each equation on its own line");
       lexer_.fail(token.begin, token.end, fmt::format("a value is missing before '{}'", token.text),
                   "a number, a name or a bracket belongs here");
   }
@@ -138,6 +140,12 @@ bool Parser::continuation() {
       return false;
     case TokenKind::comma:
       reduce(0);
+      if (token.text == ";") {
+        const bool of_unit = !waiting_.empty() && waiting_.back().function && waiting_.back().function->op == Op::unit;
+        if (!of_unit || waiting_.back().before_ratio > 0)
+          lexer_.fail(token.begin, token.end, "';' is not used in formulas", "write each equation on its own line");
+        waiting_.back().before_ratio = waiting_.back().arguments;
+      }
       if (waiting_.empty() || !(waiting_.back().function || waiting_.back().user)) {
         if (context_.wanted == Wanted::index)
           lexer_.fail(token.begin, token.end, "a name has one index",

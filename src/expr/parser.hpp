@@ -59,6 +59,7 @@ class Parser {
     const UserFunction* user = nullptr;         // likewise
     size_t name_begin = 0;
     int arguments = 1;
+    int before_ratio = 0;  // of unit(a, b; ratio): how many; 0 without a ratio
   };
 
   // ---- values and operators (parser.cpp)
@@ -87,6 +88,7 @@ class Parser {
   bool open_call(const Token& token, const std::string& text, const Token& open);
   [[noreturn]] void unknown_function(const Token& token, const std::string& text, size_t inside);
   void call(const Waiting& w, const Token& token);
+  bool is_unit(const Waiting& w) const;
   void call_user(const Waiting& w, const Token& token);
   [[noreturn]] void wrong_arguments(const Waiting& w, int given, size_t end) const;
   std::optional<double> decide(const Value& condition) const;

@@ -28,6 +28,18 @@ Expr called(const FormulaFunction& f, bool holds, const std::vector<Expr>& a) {
   return result;
 }
 
+/// unit(a), which is sign(a), unit(a, b) and unit(a, b, c), each with or without a ratio behind them.
+Expr unit(std::vector<Expr> a, bool holds) {
+  Expr ratio = 1.0;
+  if (holds) {
+    ratio = a.back();
+    a.pop_back();
+  }
+  if (a.size() == 1) return holds ? Expr::raw(Op::hold_sign, std::array{a[0], ratio}) : Expr::raw(Op::sign, a);
+  const Expr others = a.size() == 2 ? a[1] : Expr::raw(Op::components, std::array{a[1], a[2]});
+  return Expr::raw(Op::unit, std::array{a[0], others, ratio});
+}
+
 /// True for 0*x and a*0*x as written: such a term stands for nothing.
 bool has_zero_factor(Expr e) {
   while (e.op() == Op::mul || e.op() == Op::neg) {
@@ -38,6 +50,13 @@ bool has_zero_factor(Expr e) {
 }
 
 }  // namespace
+
+/// A call of unit with one to three components, and no more than one number behind its semicolon.
+bool Parser::is_unit(const Waiting& w) const {
+  if (!w.function || w.function->op != Op::unit) return false;
+  const int components = w.before_ratio > 0 ? w.before_ratio : w.arguments;
+  return components <= 3 && w.arguments - components <= 1;
+}
 
 bool Parser::open_call(const Token& token, const std::string& text, const Token& open) {
   const FormulaFunction* function = find_function(token.text);
@@ -82,7 +101,7 @@ void Parser::call(const Waiting& w, const Token& token) {
   if (w.user) return call_user(w, token);
   const FormulaFunction& f = *w.function;
   const bool holds = f.op == Op::sign && w.arguments == 2;
-  const bool any_number = (f.op == Op::min || f.op == Op::max) && w.arguments > 2;
+  const bool any_number = ((f.op == Op::min || f.op == Op::max) && w.arguments > 2) || is_unit(w);
   if (w.arguments != op_arity(f.op) && !holds && !any_number) wrong_arguments(w, w.arguments, token.end);
   const size_t n = static_cast<size_t>(w.arguments);
   std::vector<Expr> a;
@@ -104,7 +123,7 @@ void Parser::call(const Waiting& w, const Token& token) {
     const Value& chosen = values_[values_.size() - (*decided != 0 ? 2 : 1)];
     result = {chosen.expr, w.name_begin, token.end, chosen.size, chosen.trouble};
   } else {
-    result.expr = called(f, holds, a);
+    result.expr = f.op == Op::unit ? unit(a, w.before_ratio > 0) : called(f, holds, a);
   }
   values_.resize(values_.size() - n);
   values_.push_back(std::move(result));

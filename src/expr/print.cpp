@@ -93,6 +93,14 @@ Parts call(const Expr& e, std::string open, std::string close) {
   return parts;
 }
 
+/// unit(a, b), unit(a, b, c; ratio): a ratio of one is not written.
+Parts unit_parts(const Expr& e, std::string open, std::string close) {
+  Parts parts{{std::move(open)}, {"", 0}, {", "}, {"", 1}};
+  if (!e.argument(2).is_number(1)) parts.insert(parts.end(), {{"; "}, {"", 2}});
+  parts.push_back({std::move(close)});
+  return parts;
+}
+
 Parts plain_parts(const Expr& e) {
   const Op op = e.op();
   const auto [left, right] = needs(op);
@@ -103,6 +111,8 @@ Parts plain_parts(const Expr& e) {
     case Op::neg: return {{"-"}, {"", 0, left}};
     case Op::negation: return {{"not "}, {"", 0, left}};
     case Op::table: return call(e, table_name(e.argument(1), e.argument(1).symbol().name) + "(", ")");
+    case Op::unit: return unit_parts(e, "unit(", ")");
+    case Op::components: return {{"", 0}, {", "}, {"", 1}};
     case Op::mul:
     case Op::div:
     case Op::pow: return {{"", 0, left}, {name}, {"", 1, right}};
@@ -165,6 +175,8 @@ Parts latex_parts(const Expr& e) {
     case Op::mul: return infix(e.argument(1).is_number() ? " \\cdot " : " ");
     case Op::div: return {{"\\frac{"}, {"", 0}, {"}{"}, {"", 1}, {"}"}};
     case Op::pow: return {{"", 0, left}, {"^{"}, {"", 1}, {"}"}};
+    case Op::unit: return unit_parts(e, "\\operatorname{unit}\\left(", "\\right)");
+    case Op::components: return {{"", 0}, {", "}, {"", 1}};
     case Op::sqrt: return around("\\sqrt{", "}");
     case Op::cbrt: return around("\\sqrt[3]{", "}");
     case Op::table:

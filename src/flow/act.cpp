@@ -45,6 +45,9 @@ void Act::begin_run(const RunOptions& options) {
   choice_.direction = direction_;
   lambda_.assign(at(program_.constraints()), 0.0);
   caused_.clear();
+  held_.assign(jumps_.size(), 0);
+  told_beyond_.assign(jumps_.size(), 0);
+  any_level_ = std::any_of(model_.jumps.begin(), model_.jumps.end(), [](const Jump& j) { return j.level; });
   root_error_.assign(jumps_.size(), 0.0);
   messages_.clear();
   last_distribution_ = 0;
@@ -95,6 +98,7 @@ bool Act::steps_in_time(const Guard& guard, bool line) const {
 
 bool Act::decides_alone(const Moment& now, const Guard& guard, bool line, LoneGuard& lone) {
   lone.guard = guard;
+  if (program_.vectors() > 0) return false;
   const bool only = program_.unknowns() == 1 && jumps_.size() == 0 && model_.form.counters.empty();
   if (guard.kind == GuardKind::gap && only && is_contact(program_.switches() + guard.item))
     return lone.decides = lone.hits = true;
@@ -169,7 +173,12 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   bool only_forces = true;
   int lost = -1;  // a surface whose sigma has lost its grip
   zeros_.clear();
+  released_.clear();
   for (const Guard& g : event.guards) {
+    if (meets_vector(now, g)) {
+      only_forces = false;
+      continue;
+    }
     only_forces = only_forces && (g.kind == GuardKind::sigma || g.kind == GuardKind::lambda);
     switch (g.kind) {
       case GuardKind::surface:
@@ -225,7 +234,9 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
     }
   }
   if (!anew) add_low_flights(now, zeros_);
+  const bool redistributed = !released_.empty() && released_.size() == event.guards.size();
   std::optional<Fate> fate = arrive(now, event, zeros_, anew, false);
+  if (redistributed && !fate && now.mode == event.before) event.silent = true;
   // Sliding may come to rest where its sigma has no influence any more. Anything else is a branching: both fields are
   // tangent there, and sliding may go on, repelled, beside what leaves; unless another surface changes them.
   const auto leaves = [&](int u) { return now.mode.switches[at(u)] == '+' || now.mode.switches[at(u)] == '-'; };

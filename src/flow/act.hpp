@@ -51,6 +51,9 @@ class Act {
   bool is_near(const Moment& now, std::span<const double> x, double t, int surface);
   /// True if a contact has been hit so lately that it may rest when something else happens.
   bool may_fly_low(double t) const;
+  bool has_jumps() const { return jumps_.size() > 0; }
+  /// The time scale of the flow, estimated where no step has told it.
+  double scale_here() { return scale(); }
   /// The event has been decided without `happen`: it has caused nothing.
   void note_nothing_caused() { caused_.clear(); }
   /// Notes the time at which a contact was hit.
@@ -60,6 +63,9 @@ class Act {
   }
   /// Jumps that the last event has carried over their conditions: they happen next, at the same time.
   const std::vector<int>& caused() const { return caused_; }
+  /// Jumps with `level` that are found beyond their levels: at the start (no event), after another jump, or as their
+  /// condition holds now. They happen next, at the same time; of others a message says that they wait.
+  std::vector<int> found_beyond(const Moment& now, const Transition* event);
   /// At the limit of accumulating events: `resting` (unknowns) are at rest, or are jumps whose number is beyond the
   /// unknowns. Nothing if no mode of the model rests there; `now` is then unspecified.
   std::optional<Fate> rest_at(Moment& now, const std::vector<int>& resting, Transition& event, bool& rests);
@@ -98,8 +104,9 @@ class Act {
 
   double time_scale = 1;  ///< in which the flow changes: set by the engine
   std::function<double()>
-      first_scale;      ///< asked where that is 0, as before the first step, and something depends on it
-  /// The surfaces of the next event have changed their signs without being zero (a pole, a cut): all are looked at anew.
+      first_scale;  ///< asked where that is 0, as before the first step, and something depends on it
+  /// The surfaces of the next event have changed their signs without being zero (a pole, a cut): all are looked at
+  /// anew.
   bool leapt = false;
   bool simply = false;  ///< decide only what rates tell; anything else ends as `inconsistent`
 
@@ -109,6 +116,8 @@ class Act {
   int rest_of(int u) const;
 
  private:
+  bool latches(size_t k, const Moment& now);
+  void tell_beyond(size_t k, const Moment& now, std::string_view since);
   /// The decisions made at the start of a run.
   struct Start {
     double t = 0, direction = 1;
@@ -173,6 +182,20 @@ class Act {
   void note_sections(JumpDone& done) const;
   bool shares_zero(size_t k, const Moment& now) const;
   void note_before(const Moment& now, const Transition& event);
+  // ---- vector switches (act_vectors.cpp)
+  struct VectorRates;
+  void set_vector(Moment& now, int v, char letter) const;
+  void look_at_vector(Moment& now, int v, bool at_start);
+  bool meets_vector(Moment& now, const Guard& guard);
+  bool vector_rates(const Moment& now, std::span<const int> resting, const std::vector<double>& unknowns,
+                    VectorRates& out);
+  bool solve_vectors(const Moment& now, std::span<const int> resting, const std::vector<double>& bound,
+                     std::vector<double>& unknowns, VectorRates& rates, Vec& y);
+  void spread_in_discs(VectorRates& rates, std::vector<double>& unknowns);
+  bool outgrows(const Moment& now, int v, double bound);
+  /// Which of the vector switches at zero rest, and where to the others leave.
+  std::optional<Fate> settle_vectors(Moment& now);
+
   std::optional<Fate> check_joints(const Moment& now, const char* what);
   std::optional<Fate> project_start(Moment& now);
   std::optional<Fate> check_gaps(const Moment& now, const Transition& event, std::vector<AtZero>& zeros);
@@ -199,6 +222,8 @@ class Act {
   std::vector<double> sigma_, lambda_;
   std::vector<char> keeps_;  // per unknown: whether its sigma keeps something
   std::vector<int> caused_;
+  std::vector<char> held_, told_beyond_;  // per jump: its condition held when last looked at; a message was given
+  bool any_level_ = false;
   std::vector<double> root_error_;  // per jump that has happened at this instant: |on| at its root, what counts as zero
   double root_time_ = 0;            // that instant
   bool unclear_ = false;            // rates do not tell where a condition at zero goes
@@ -210,6 +235,7 @@ class Act {
   double settled_ = std::numeric_limits<double>::quiet_NaN();     // time of the last mode that was settled
   std::vector<AtZero> zeros_;
   std::vector<int> contacts_;  // of one impact
+  std::vector<int> released_;  // vector switches whose |s| has reached its bound
   std::vector<std::string> messages_;
   double last_distribution_ = 0;
   int redistributed_ = 0;  // at that time

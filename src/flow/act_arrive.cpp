@@ -149,6 +149,10 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
   sigma_.assign(at(m), 0.0);
   evaluate_point(now);
   for (const int i : model_.form.order) {
+    if (const int v = program_.vector_of(i); v >= 0) {
+      if (program_.leads(i)) look_at_vector(now, v, at_start);
+      continue;
+    }
     if (counter_of_[at(i)] >= 0) count(now, model_.form.counters[at(counter_of_[at(i)])], !at_start);
     if (program_.nested(i)) evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), bounds(i));
@@ -333,7 +337,7 @@ std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vecto
     for (size_t a = 0; a < contacts_.size(); ++a) hit(contacts_[a], impact.impulse[a], impact.closed[a]);
     for (size_t b = 0; b < impact.switches.size(); ++b) {
       const int i = impact.switches[b].first;
-      if (impact.letters[b] == '0') {
+      if (impact.letters[b] == '0' && program_.vector_of(i) < 0) {
         zeros.push_back({.unknown = i, .known = 1});
       } else {
         now.mode.switches[at(i)] = impact.letters[b];
@@ -380,6 +384,9 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
     return settle(now, event, zeros, at_start, depth);
   }
   if (auto fate = leaves_table(model_, now)) return fate;
+  if (program_.vectors() > 0) {
+    if (auto fate = settle_vectors(now)) return fate;
+  }
   follow(now);
   event.guess = now.guess;
   return std::nullopt;
@@ -401,7 +408,7 @@ void Act::rest_by_others(Moment& now) {
   for (const SlopeEntry& e : series_.tape().slope_entries) keeps_[at(e.column)] = 1;
   bool any = false;
   for (int i = 0; i < program_.switches(); ++i) {
-    if (now.mode.switches[at(i)] != '0' || keeps_[at(i)]) continue;
+    if (now.mode.switches[at(i)] != '0' || keeps_[at(i)] || program_.vector_of(i) >= 0) continue;
     now.mode.switches[at(i)] = '=';
     any = true;
   }

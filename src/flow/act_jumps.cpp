@@ -191,6 +191,51 @@ void Act::note_jumps(const Moment& now) {
   }
 }
 
+std::vector<int> Act::found_beyond(const Moment& now, const Transition* event) {
+  std::vector<int> out;
+  for (size_t k = 0; k < jumps_.size(); ++k) {
+    const bool conditional = model_.form.jumps[k].when.has_value();
+    if (told_beyond_[k] && !model_.jumps[k].level) continue;
+    if (!jumps_.beyond(k) && !conditional) continue;
+    const bool held = jumps_.holds(k, inputs(now)), before = std::exchange(held_[k], held) != 0;
+    if (!held || !jumps_.beyond(k)) continue;
+    bool other = false, own = false;
+    if (event) {
+      const auto is_own = [&](const JumpDone& done) { return done.jump == static_cast<int>(k); };
+      own = std::any_of(event->jumps.begin(), event->jumps.end(), is_own);
+      other = !event->jumps.empty() && !is_own(event->jumps.back());
+    }
+    const bool became = event && conditional && !before && !own;
+    if (event && !became && !other) continue;
+    if (model_.jumps[k].level) {
+      out.push_back(static_cast<int>(k));
+    } else if (!event) {
+      tell_beyond(k, now, "at the start");
+    } else if (became) {
+      tell_beyond(k, now, fmt::format("at t = {} as its condition becomes true", now.t()));
+    } else if (latches(k, now)) {
+      const std::string& name = model_.jumps[at(event->jumps.back().jump)].name;
+      tell_beyond(k, now, fmt::format("at t = {} after the jump '{}'", now.t(), name));
+    }
+  }
+  return out;
+}
+
+/// True if the jump would change something, once: what a comparator does to a latch.
+bool Act::latches(size_t k, const Moment& now) {
+  Moment once = now;
+  jumps_.apply(k, inputs(now), once.x);
+  Moment twice = once;
+  jumps_.apply(k, inputs(once), twice.x);
+  return once.x != now.x && twice.x == once.x;
+}
+
+void Act::tell_beyond(size_t k, const Moment&, std::string_view since) {
+  told_beyond_[k] = 1;
+  say(fmt::format("the jump '{}' is beyond its level {}: it waits for a crossing; `level = true` lets it happen there",
+                  model_.jumps[k].name, since));
+}
+
 /// True if all conditions but one are clearly on the side on which they were.
 bool Act::are_armed(const Moment& now, size_t except) {
   if (conditions_for_ != series_.binding()) {
@@ -217,6 +262,11 @@ bool Act::note_clear_signs(const Moment& now) {
 bool Act::jump_alone(Moment& now, const Guard& guard, Transition& event) {
   const size_t k = at(guard.item), output = program_.point_jump(guard.item);
   lambda_.assign(at(program_.constraints()), 0.0);
+  for (size_t j = 0; j < jumps_.size(); ++j) {  // what a level is found beyond is told, or happens
+    const bool heard = model_.jumps[j].level || !told_beyond_[j];
+    if (j != k && heard && jumps_.may_be_beyond(j)) return false;
+    if (any_level_ && model_.form.jumps[j].when) return false;
+  }
   if (!are_armed(now, k) || !jumps_.holds(k, inputs(now))) return false;
   const bool clock = guard.kind == GuardKind::clock;
   const double off = clock ? 0 : std::abs(conditions_->value(output));  // zero up to the error of the root

@@ -122,7 +122,7 @@ void Chooser::add_dependents() {
 }
 
 std::vector<std::vector<size_t>> Chooser::groups() {
-  if (zeros_.size() == 1 && is_joint(zeros_[0].unknown)) return {};
+  if (zeros_.size() == 1 && (is_joint(zeros_[0].unknown) || is_part(zeros_[0].unknown))) return {};
   if (zeros_.size() == 1) return {{0}};
   Mode all = choice_.mode;
   for (const AtZero& z : zeros_) set_letter(all, program_, z.unknown, program_.resting_letter(z.unknown));

@@ -158,7 +158,7 @@ bool Chooser::start(const std::vector<size_t>& group, Candidate& c, int order) {
 
 bool Chooser::in_range(const std::vector<double>& unknowns) const {
   for (const int u : series_.active()) {
-    if (is_joint(u)) continue;
+    if (is_joint(u) || is_part(u)) continue;
     const double v = unknowns[at(u)];
     if (u < program_.switches() ? std::abs(v) > series_.hold(u) + bound_margin : v < -1e-9 * (1 + std::abs(v)))
       return false;
@@ -268,7 +268,7 @@ bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, c
     const char letter = c.letters[i];
     Leading lead;
     if (!std::isfinite(function(z.unknown)[0])) return false;
-    if (is_joint(z.unknown)) {
+    if (is_joint(z.unknown) || is_part(z.unknown)) {
       c.leading[i] = {0, 1};
       continue;
     }
@@ -309,7 +309,8 @@ bool Chooser::stays(const std::vector<size_t>& group, Candidate& c, int order, c
   }
   // Surfaces slid on outside the group must stay in range too.
   for (const int u : series_.active()) {
-    if (u < program_.switches() && std::abs(series_.unknown(u)[0]) > series_.hold(u) + 1e-9 && !in_group(group, u))
+    if (u < program_.switches() && !is_part(u) && std::abs(series_.unknown(u)[0]) > series_.hold(u) + 1e-9 &&
+        !in_group(group, u))
       return false;
   }
   return true;

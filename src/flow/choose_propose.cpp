@@ -230,7 +230,7 @@ std::vector<Candidate> Chooser::by_solver(const std::vector<size_t>& group, std:
     const size_t a = static_cast<size_t>(row->second);
     const BoundState state = solution.state[a];
     const bool is_switch = u < program_.switches();
-    if (solution.degenerate[a] && !is_joint(u)) unsure.push_back(i);
+    if (solution.degenerate[a] && !is_joint(u) && !is_part(u)) unsure.push_back(i);
     c.letters += state == BoundState::inside || solution.degenerate[a] ? (is_switch ? '0' : 'c')
                  : !is_switch                                          ? 'o'
                  : state == BoundState::upper                          ? '+'
@@ -282,7 +282,7 @@ std::vector<Candidate> Chooser::walk(const std::vector<size_t>& group) {
       const bool is_switch = u < program_.switches();
       const char now = c.letters[i];
       const double value = series_.unknown(u)[0];
-      if (is_joint(u)) continue;
+      if (is_joint(u) || is_part(u)) continue;
       if (now == '0' && std::abs(value) - series_.hold(u) > worst) {
         worst = std::abs(value) - series_.hold(u);
         which = i;

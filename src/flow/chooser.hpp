@@ -82,6 +82,8 @@ class Chooser {
   Candidate* by_wish(const std::vector<size_t>& group, std::vector<Candidate>& kept) const;
   static Candidate* most_slid(std::vector<Candidate>& kept);
 
+  /// A component of a vector switch: it is decided behind all others (Act::settle_vectors).
+  bool is_part(int u) const { return u < program_.switches() && program_.vector_of(u) >= 0; }
   bool is_joint(int u) const { return u >= program_.switches() && program_.joint(u - program_.switches()); }
 
   // ---- proposals
@@ -89,6 +91,7 @@ class Chooser {
   /// Switch states to try for an item at zero; an item that changes at events only has no choice there.
   std::string letters_of(const AtZero& z) const {
     if (is_joint(z.unknown)) return "c";
+    if (is_part(z.unknown)) return {choice_.mode.switches[at(z.unknown)]};
     if (z.unknown >= program_.switches()) return "oc";
     return program_.model().form.switches[at(z.unknown)].discrete ? "=" : "+-0";
   }

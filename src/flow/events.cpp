@@ -44,10 +44,15 @@ void Events::start(Moment& now, std::function<double()> first_scale) {
   act_.time_scale = 0;
   act_.first_scale = std::move(first_scale);
   const std::optional<Fate> fate = act_.start(now, first);
+  std::vector<Guard> beyond;
+  if (!fate && act_.has_jumps()) {
+    for (const int k : act_.found_beyond(now, nullptr)) beyond.push_back({GuardKind::jump, k, 0});
+  }
   tell_messages();
   recorder_.start(now, first);
   if (fate) recorder_.finish(fate->why, fate->message, now);
   note_sections(now, 0);
+  if (!beyond.empty() && !recorder_.ended()) happen(now, beyond, act_.scale_here(), 0, false);
 }
 
 bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scale, double resolution, bool may_step) {
@@ -79,8 +84,15 @@ bool Events::happen(Moment& now, std::span<const Guard> guards, double time_scal
     note_sections(now, resolution);
     seen = seen || !event.silent;
     mark(event);
+    std::vector<int> next = act_.caused();
+    if (act_.has_jumps() && !recorder_.ended()) {
+      for (const int k : act_.found_beyond(now, &event)) {
+        if (std::find(next.begin(), next.end(), k) == next.end()) next.push_back(k);
+      }
+      tell_messages();
+    }
     event.reset();
-    for (const int k : act_.caused()) event.guards.push_back({GuardKind::jump, k, 0});
+    for (const int k : next) event.guards.push_back({GuardKind::jump, k, 0});
   }
   recorder_.pass_due(now, resolution);
   if (seen && !recorder_.ended()) finish_chatter(now, time_scale, resolution);

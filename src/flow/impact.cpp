@@ -10,6 +10,7 @@
 
 #include "base/index.hpp"
 #include "flow/thresholds.hpp"
+#include "solve/disc.hpp"
 #include "solve/lcp.hpp"
 
 namespace saltus {
@@ -369,6 +370,83 @@ bool follow_active_set(Collision& c, const Vec& aim, Hits& a, Answer& answer) {
   return false;
 }
 
+/// Coulomb's law in discs: Lambda by Newton's law for the directions of friction, these by the discs under Lambda, in
+/// turn until nothing changes. Where the two do not feel each other once is enough.
+bool solve_with_discs(Collision& c, const Program& program, const std::vector<int>& switches, const Vec& q, Answer& out,
+                      std::string& letters) {
+  const Index n = q.size(), count = ix(switches.size());
+  DiscProblem discs;
+  std::vector<int> order;  // of the switches, component by component of each vector switch
+  for (const int i : switches) {
+    if (program.vector_of(i) < 0) return false;
+    if (!program.leads(i)) continue;
+    const std::vector<int>& parts = program.parts(program.vector_of(i));
+    for (const int part : parts) {
+      const auto place = std::find(switches.begin(), switches.end(), part);
+      if (place == switches.end()) return false;
+      order.push_back(static_cast<int>(place - switches.begin()));
+    }
+    discs.sizes.push_back(static_cast<int>(parts.size()));
+    discs.bound.push_back(1);
+  }
+  if (order.size() != switches.size()) return false;
+  out.sigma = Vec::Zero(count);
+  out.impulse = Vec::Zero(n);
+  const Mat D0 = c.directions(Vec::Zero(count));
+  std::vector<Mat> by_sigma;
+  for (const int b : order) by_sigma.push_back(c.directions(Vec::Unit(count, b)) - D0);
+  constexpr int most = 500;
+  for (int round = 0; round < most; ++round) {
+    const Vec before = out.sigma, pushed = out.impulse;
+    Mat D = D0;
+    for (size_t k = 0; k < order.size(); ++k) D += out.sigma[order[k]] * by_sigma[k];
+    const LcpSolution normal = solve_lcp({c.gap_gradient * D, q});
+    if (normal.status != SolveStatus::solved) return false;
+    out.impulse = normal.z;
+    discs.A = Mat::Zero(count, count);
+    discs.w = Vec::Zero(count);
+    const Vec base = D0 * out.impulse;
+    for (size_t i = 0; i < order.size(); ++i) {
+      const auto row = c.surface_gradient.row(order[i]);
+      discs.w[ix(i)] = c.surface[order[i]] + row.dot(base);
+      for (size_t j = 0; j < order.size(); ++j) discs.A(ix(i), ix(j)) = -row.dot(Vec(by_sigma[j] * out.impulse));
+    }
+    const DiscSolution found = solve_discs(discs);
+    if (!found.solved) return false;
+    for (size_t k = 0; k < order.size(); ++k) out.sigma[order[k]] = found.s[ix(k)];
+    letters.assign(switches.size(), '~');
+    Index from = 0;
+    for (const int size : discs.sizes) {
+      const double scale = discs.w.segment(from, size).norm() + discs.A.block(from, 0, size, count).max_abs();
+      for (Index i = from; i < from + size; ++i) {
+        if (found.y.segment(from, size).norm() <= same_solution * scale) letters[ux(order[ux(i)])] = '0';
+      }
+      from += size;
+    }
+    const double change = std::max((out.sigma - before).max_abs(),
+                                   (out.impulse - pushed).max_abs() / std::max(out.impulse.max_abs(), 1e-300));
+    if (change > 8 * eps && round + 1 < most) continue;
+    if (change > same_solution) return false;
+    out.change = D0 * out.impulse;
+    for (size_t k = 0; k < order.size(); ++k) out.change += out.sigma[order[k]] * Vec(by_sigma[k] * out.impulse);
+    return true;
+  }
+  return false;
+}
+
+/// Work of the impulses, against the mean of the velocities before and after.
+double work_in_discs(Collision& c, const Answer& answer, const Vec& after, const Vec& slip) {
+  double sum = 0;
+  for (Index i = 0; i < answer.impulse.size(); ++i) sum += answer.impulse[i] * (c.gap_rate[i] + after[i]) / 2;
+  const Mat D0 = c.directions(Vec::Zero(answer.sigma.size()));
+  for (Index b = 0; b < answer.sigma.size(); ++b) {  // friction against h: its size by what it does to h
+    const Vec along = c.directions(Vec::Unit(answer.sigma.size(), b)) * answer.impulse - D0 * answer.impulse;
+    const double size = c.surface_gradient.row(b).squaredNorm();
+    if (size > 0) sum += c.surface_gradient.row(b).dot(along) / size * answer.sigma[b] * (c.surface[b] + slip[b]) / 2;
+  }
+  return sum;
+}
+
 std::string numbers(const Program& program, std::span<const int> contacts, const Collision& c, const Mat& W) {
   std::string text;
   for (size_t i = 0; i < contacts.size() && i < 3; ++i) {
@@ -553,7 +631,27 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   }
 
   Answer best;
-  if (switches.empty() && !path) {
+  const bool vectors = std::any_of(switches.begin(), switches.end(), [&](int i) { return program.vector_of(i) >= 0; });
+  if (vectors) {
+    std::string letters;
+    if (!solve_with_discs(c, program, switches, direction * (c.gap_rate - aim), best, letters)) {
+      const Mat W = c.gap_gradient * c.directions(Vec::Zero(ix(switches.size())));
+      result.message = fmt::format("the impact with friction in discs has no solution that was found: {}",
+                                   numbers(program, contacts, c, W));
+      return result;
+    }
+    for (size_t b = 0; b < switches.size(); ++b) result.switches.emplace_back(switches[b], letters[b]);
+    result.letters.assign(letters.begin(), letters.end());
+    best.gap_rate = c.gap_rate + c.gap_gradient * best.change;
+    const Vec& after = best.gap_rate;
+    const Vec slip = c.surface + c.surface_gradient * best.change;
+    const double gained = work_in_discs(c, best, after, slip);
+    if (gained > 1e-9 * c.gap_rate.max_abs() * best.impulse.max_abs())
+      result.note = fmt::format(
+          "the impact at t = {} adds energy ({:.3g}): Newton's law with friction can do that where a body couples its "
+          "directions",
+          t, gained);
+  } else if (switches.empty() && !path) {
     const Mat D = c.directions(Vec());
     const Mat W = c.gap_gradient * D;
     const Vec q = direction * (c.gap_rate - aim);
@@ -647,11 +745,16 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
           "a body couples its directions",
           t, gained);
   }
+  if (vectors && direction < 0) {
+    result.message = "an impact with friction in a disc has no unique past";
+    return result;
+  }
   result.sigma.assign(best.sigma.begin(), best.sigma.end());
   if (path) {
     path->follow(best.impulse, best.sigma);
     for (const auto& [i, letter] : path->kinks()) {
       result.switches.emplace_back(i, letter);
+      result.letters.push_back(letter);
       result.sigma.push_back(letter == '+' ? 1 : letter == '-' ? -1 : 0);
     }
   }

@@ -42,6 +42,18 @@ class Jumps {
   /// True if a crossing to this sign triggers the jump.
   bool wanted(size_t k, int sign_after) const;
 
+  /// True if `on` is strictly beyond zero in its one direction, where nothing but a further crossing triggers the jump.
+  bool beyond(size_t k) const {
+    const Formulas& f = jumps_[k];
+    return f.every <= 0 && f.direction != Direction::any && !f.arm.at_zero && f.arm.side != 0 && wanted(k, f.arm.side);
+  }
+
+  /// True if it is, or will be as it leaves zero.
+  bool may_be_beyond(size_t k) const {
+    const Formulas& f = jumps_[k];
+    return f.every <= 0 && f.direction != Direction::any && side(k) != 0 && wanted(k, side(k));
+  }
+
   /// The next tick of any clock after what has ticked; infinite without clocks.
   double next_tick() const;
   /// Clocks that tick at this time, up to rounding.

@@ -183,6 +183,7 @@ Series::Plan& Series::plan_beside(const Mode& mode) {
   }
   if (other == count) return *plan_;
   const char letter = mode.switches[other];
+  if (letter == '~' || letter == '^') return plan_of(mode);
   const size_t kind = letter == '+' ? 0 : letter == '-' ? 1 : letter == '0' ? 2 : 3, all = 4 * count;
   if (plan_->beside.size() != all) plan_->beside.resize(all);
   if (Plan* known = plan_->beside[4 * other + kind]) return *known;
@@ -262,6 +263,7 @@ void Series::forget_schedule(Plan& plan) {
   plan.uses_before = plan.uses;
   plan.scheduled = plan.has_formula = plan.ready = plan.compile_tried = plan.compiled = false;
   plan.peaks.clear();
+  plan.powers.clear();
 }
 
 void Series::compile(bool known) {
@@ -430,9 +432,10 @@ bool Series::any_singular() const {
 /// Sigma and lambda at the point: one linear solve if the mode is affine in them, Newton's method otherwise.
 SeriesStatus Series::solve_start() {
   const std::vector<int>& active = plan_->active;
-  const bool use_guess = !tape_->slope_affine && guess_.size() == at(program_.unknowns());
+  const bool use_guess = (!tape_->slope_affine || program_.vectors() > 0) && guess_.size() == at(program_.unknowns());
   if (any_held_) held_.assign(at(program_.unknowns()), false);
   any_held_ = false;
+  if (!plan_->departs.empty()) return start_departure();
   for (const int u : active) unknown_slot(u)[0] = use_guess ? guess_[at(u)] : 0;
   read_residual(0);
   note_rates(0);
@@ -492,8 +495,127 @@ bool Series::residual_is_rounding() const {
   return true;
 }
 
+/// The directions of what leaves rest are given (the guess), or those of h where it has left; the other unknowns
+/// follow, and r' = e.h' (docs/method/vector_friction.md).
+SeriesStatus Series::start_departure() {
+  const std::vector<int>& active = plan_->active;
+  std::vector<char> given(active.size(), 0);
+  departure_rate_.assign(plan_->departs.size(), 0.0);
+  for (const int u : active) unknown_slot(u)[0] = guess_.size() == at(program_.unknowns()) ? guess_[at(u)] : 0;
+  for (size_t v = 0; v < plan_->departs.size(); ++v) {
+    const std::vector<int>& members = plan_->departs[v];
+    double length = 0, size = 0, norm = 0;
+    for (const int a : members) {
+      const int u = active[at(a)];
+      given[at(a)] = 1;
+      length = std::hypot(length, surface(u)[0]);
+      norm = std::hypot(norm, unknown_slot(u)[0]);
+      for (const ManifoldFunction& f : tape_->manifolds[at(u)]) {
+        for (const auto& [i, output] : f.gradient) size = std::max(size, std::abs(state(i)[0]));
+      }
+    }
+    const bool left = length > departed * size;
+    if (!left && norm == 0) return SeriesStatus::undefined;
+    for (const int a : members) {
+      double& s = *unknown_slot(active[at(a)]);
+      s = left ? surface(active[at(a)])[0] / length : s / norm;
+    }
+  }
+  read_residual(0);
+  note_rates(0);
+  if (!residual_.allFinite()) return SeriesStatus::undefined;
+  slope_whole();
+  if (!solve_beside(given)) return SeriesStatus::unsolved;
+  for (size_t v = 0; v < plan_->departs.size(); ++v) {
+    double fastest = 0;
+    for (const int a : plan_->departs[v]) {
+      departure_rate_[v] += *unknown_slot(active[at(a)]) * residual_[a];
+      fastest = std::max(fastest, whole_.row(a).max_abs());
+    }
+    if (departure_rate_[v] < tangential_departure * fastest) departure_rate_[v] = 0;
+  }
+  lengths_.assign(plan_->departs.size(), std::vector<double>(at(order_) + 2, 0.0));
+  for (size_t v = 0; v < lengths_.size(); ++v) lengths_[v][1] = departure_rate_[v];
+  return SeriesStatus::ok;
+}
+
+/// d residual / d unknown of all active unknowns at the point, unknowns as they are.
+void Series::slope_whole() {
+  plan_->slope_known = false;
+  form_slope();
+  const Index n = ix(plan_->active.size());
+  whole_.setZero(n, n);
+  for (const Single& single : plan_->singles) whole_(single.member, single.member) = single.slope;
+  for (const Block& block : plan_->blocks) {
+    for (const SlopeEntry& e : block.entries)
+      whole_(block.members[at(e.row)], block.members[at(e.column)]) += e.factor * work_->slope.output(at(e.output))[0];
+  }
+}
+
+/// The unknowns that are not given, from their own residuals; all residuals are read anew.
+bool Series::solve_beside(const std::vector<char>& given) {
+  std::vector<int> open;
+  for (size_t a = 0; a < given.size(); ++a) {
+    if (!given[a]) open.push_back(static_cast<int>(a));
+  }
+  if (open.empty()) return true;
+  Mat part(ix(open.size()), ix(open.size()));
+  for (int iteration = 0; iteration < 3; ++iteration) {  // linear, as the directions are given
+    Vec rest(ix(open.size()));
+    for (size_t a = 0; a < open.size(); ++a) {
+      rest[ix(a)] = residual_[open[a]];
+      for (size_t b = 0; b < open.size(); ++b) part(ix(a), ix(b)) = whole_(open[a], open[b]);
+    }
+    const Vec step = Orthogonal(part, independent_column).solve(rest);
+    if (!step.allFinite()) return false;
+    for (size_t a = 0; a < open.size(); ++a) *unknown_slot(plan_->active[at(open[a])]) -= step[ix(a)];
+    read_residual(0);
+    if (tape_->slope_affine) break;
+    slope_whole();
+  }
+  return residual_.allFinite();
+}
+
+/// Order k of a departure h = r e, |e| = 1, with r_0 = 0:
+///   W_k + S e_k = (k+1) (r_{k+1} e_0 + r_1 e_k + sum_{j=2..k} r_j e_{k+1-j}),    e_0.e_k = -1/2 sum_{j=1..k-1}
+///   e_j.e_{k-j}
+/// beside the equations of the other unknowns.
+void Series::solve_departure(int k) {
+  const std::vector<int>& active = plan_->active;
+  const Index n = ix(active.size()), all = n + ix(plan_->departs.size());
+  for (double* u : plan_->unknowns) u[k] = 0;
+  read_residual(k);
+  note_rates(k);
+  Mat M = Mat::Zero(all, all);
+  Vec b = Vec::Zero(all);
+  for (Index i = 0; i < n; ++i) {
+    b[i] = -residual_[i];
+    for (Index j = 0; j < n; ++j) M(i, j) = whole_(i, j);
+  }
+  const double order = k + 1;
+  for (size_t v = 0; v < plan_->departs.size(); ++v) {
+    const std::vector<double>& r = lengths_[v];
+    const Index border = n + ix(v);
+    double products = 0;
+    for (const int a : plan_->departs[v]) {
+      const double* e = unknown_slot(active[at(a)]);
+      M(a, a) -= order * r[1];
+      M(a, border) = -order * e[0];
+      M(border, a) = e[0];
+      for (int j = 2; j <= k; ++j) b[a] += order * r[at(j)] * e[k + 1 - j];
+      for (int j = 1; j < k; ++j) products += e[j] * e[k - j];
+    }
+    b[border] = -products / 2;
+  }
+  const Vec solution = Orthogonal(M, singular_rcond).solve(b);
+  for (Index i = 0; i < n; ++i) plan_->unknowns[ux(i)][k] = solution[i];
+  for (size_t v = 0; v < plan_->departs.size(); ++v) lengths_[v][at(k) + 1] = solution[n + ix(v)];
+  extend_bound(k);
+}
+
 /// Coefficient k of the unknowns: the residual with u_k = 0, then one solve with the slope at the point.
 void Series::solve_order(int k) {
+  if (!plan_->departs.empty()) return solve_departure(k);
   if (k == 1) leaves_rows_ = !plan_->solvable || any_singular();
   for (double* u : plan_->unknowns) u[k] = 0;
   read_residual(k);

@@ -88,6 +88,10 @@ class Series {
   const double* phase(int c) const { return work_->flow.output(program_.phase(c)); }
   /// Functions whose series see nothing of where they change, as far as the mode needs them, and their arguments.
   const std::vector<Operation>& peaks() const { return plan_->scheduled ? plan_->peaks : tape_->flow.peaks; }
+  /// High powers, as far as the mode needs them, their bases and exponents.
+  const std::vector<HighPower>& powers() const { return plan_->scheduled ? plan_->powers : tape_->flow.powers; }
+  const double* base(const HighPower& p) const { return work_->flow[p.base]; }
+  double exponent(const HighPower& p) const { return p.exponent >= 0 ? work_->flow[p.exponent][0] : p.power; }
   const double* argument(const Operation& peak) const { return work_->flow[peak.a]; }
   /// Series of an unknown (slid sigma or closed lambda), or its fixed value.
   const double* unknown(int u) const { return work_->unknowns[static_cast<size_t>(u)]; }
@@ -171,17 +175,25 @@ class Series {
   const std::vector<int>& active() const { return plan_->active; }
   /// True if the sigma of every switch that is slid on enters an equation that is kept.
   bool keeps_all() const { return plan_->keeps_all; }
+  /// Whether vector switches leave rest in the current mode (letter '^'): their directions are the guess.
+  bool departs() const { return !plan_->departs.empty(); }
+  /// Where a mode has several solutions, or directions are given.
+  bool keeps_guess() const { return !tape_->slope_affine || departs() || shares_in_discs(); }
+  /// The residuals of the active unknowns, in the order of `active`, and their slopes, at a point and at any values of
+  /// all unknowns. False where they are not finite.
+  bool residuals_at(std::span<const double> x, double t, std::span<const double> counters,
+                    std::span<const double> unknowns, Vec& r, Mat& slope);
   /// Starting values for the unknowns of a mode that is not affine in them.
   void guess(std::span<const double> unknowns) { guess_.assign(unknowns.begin(), unknowns.end()); }
   /// Takes the present unknowns as the guess from which a mode with several solutions is continued.
   void guess_present() {
-    if (tape_->slope_affine || guess_.size() != static_cast<size_t>(program_.unknowns())) return;
+    if (!keeps_guess() || guess_.size() != static_cast<size_t>(program_.unknowns())) return;
     for (const int u : plan_->active) guess_[static_cast<size_t>(u)] = unknown(u)[0];
   }
   /// The guesses of the current mode; none where it is affine.
   void read_guess(std::vector<double>& out) const {
     out.clear();
-    if (!tape_->slope_affine) out = guess_;
+    if (keeps_guess()) out = guess_;
   }
 
   /// Unknowns that depend on each other, with d residual / d unknown among them at the last point.
@@ -279,12 +291,13 @@ class Series {
     Mode mode;
     const ModeTape* tape = nullptr;
     Work* work = nullptr;
-    size_t number = 0;            ///< among all plans that were made
-    std::vector<int> active;      ///< unknowns to be solved for
-    std::vector<int> position;    ///< per unknown, among the active ones; -1: none
-    std::vector<int> still{};     ///< switches whose surfaces stay zero by themselves
-    std::vector<int> rows;        ///< the residual each of them is solved from
-    std::vector<size_t> outputs;  ///< where those residuals are in the flow tape
+    std::vector<std::vector<int>> departs{};  ///< positions in `active` of the components that leave rest
+    size_t number = 0;                        ///< among all plans that were made
+    std::vector<int> active;                  ///< unknowns to be solved for
+    std::vector<int> position;                ///< per unknown, among the active ones; -1: none
+    std::vector<int> still{};                 ///< switches whose surfaces stay zero by themselves
+    std::vector<int> rows;                    ///< the residual each of them is solved from
+    std::vector<size_t> outputs;              ///< where those residuals are in the flow tape
     std::vector<Follower> followers;
     std::vector<Block> blocks;
     std::vector<Single> singles;
@@ -311,6 +324,7 @@ class Series {
     bool solvable = false;            ///< no slope of a single unknown is zero
     bool linear = false;              ///< the flow is, with slopes that rest
     std::vector<Operation> peaks{};   ///< of the tape, as far as its schedule does them
+    std::vector<HighPower> powers{};  ///< the same
     std::vector<int> turns{};         ///< slots of the arguments of its sines and cosines of time
     std::vector<Landing> landings{};  ///< all that is slid on, where that is so simple
     std::vector<Plan*> beside{};      ///< those with another letter of one switch, once they were asked for
@@ -362,6 +376,10 @@ class Series {
   SeriesStatus expand_ready(std::span<const double> x, double t, std::span<const double> counters, int order);
   SeriesStatus solve_start();
   bool any_singular() const;
+  SeriesStatus start_departure();
+  void slope_whole();
+  bool solve_beside(const std::vector<char>& given);
+  void solve_departure(int k);
   void choose_basis(Block& block);
   bool invert_basis(Block& block);
   bool pivot(double time_scale, double direction, int order, bool& feasible);
@@ -372,6 +390,8 @@ class Series {
   void form_slope();
   bool form_band(Block& block);
   bool only_joints(const Block& block) const;
+  bool has_parts(const Block& block) const;
+  bool shares_in_discs() const;
   void stand_unsolved(std::span<const double> x, double t, std::span<const double> counters, Vec& r);
   void read_residual(int k);
   void note_rates(int k);
@@ -409,6 +429,9 @@ class Series {
   int steps_before_weights_ = 0;
   double t_ = 0;
   Vec residual_, step_;
+  Mat whole_;                                 // slope of a departure
+  std::vector<double> departure_rate_;        // r' of each vector switch that leaves rest
+  std::vector<std::vector<double>> lengths_;  // series of their |h|
   std::vector<double> scratch_;
   std::vector<double> unsolved_;  // rates before the unknowns of an order are known
   std::vector<double> unpinned_;  // the same of states that are held, where an equation may be left over

@@ -96,6 +96,20 @@ bool Series::only_joints(const Block& block) const {
   });
 }
 
+/// Redundant forces in discs go on from where they are, by the least change (the guess): a disc has no vertex.
+bool Series::has_parts(const Block& block) const {
+  return std::any_of(block.members.begin(), block.members.end(), [this](int member) {
+    const int u = plan_->active[at(member)];
+    return u < program_.switches() && program_.vector_of(u) >= 0;
+  });
+}
+
+bool Series::shares_in_discs() const {
+  return program_.vectors() > 0 && std::any_of(plan_->blocks.begin(), plan_->blocks.end(), [this](const Block& block) {
+           return block.singular && has_parts(block);
+         });
+}
+
 void Series::form_slope() {
   if (plan_->slope_known && tape_->slope_constant) return;
   Jet<double>& jet = work_->slope;
@@ -123,7 +137,7 @@ void Series::form_slope() {
     invert(block);
     if (!block.singular) {
       block.held.clear();
-    } else if (block.even || only_joints(block)) {
+    } else if (block.even || only_joints(block) || has_parts(block)) {
       const Vec scale = row_scales(block.slope);
       block.held.assign(block.members.size(), 0);
       block.inverse =
@@ -174,6 +188,20 @@ bool Series::linear_system(std::span<const double> x, double t, std::span<const 
   const Index n = static_cast<Index>(plan_->active.size());
   A = SparseMat(n, n, entries);
   return finite;
+}
+
+bool Series::residuals_at(std::span<const double> x, double t, std::span<const double> counters,
+                          std::span<const double> unknowns, Vec& r, Mat& slope) {
+  t_ = t;
+  counters_.assign(counters.begin(), counters.end());
+  load(x, t, counters, 0);
+  for (const int u : plan_->active) unknown_slot(u)[0] = unknowns[at(u)];
+  extend_free(0);
+  read_residual(0);
+  slope_whole();
+  r = residual_;
+  slope = whole_;
+  return r.allFinite() && slope.allFinite();
 }
 
 bool Series::linear_system(std::span<const double> x, double t, std::span<const double> counters, Mat& A, Vec& r) {

@@ -61,7 +61,8 @@ Series::Plan Series::make_plan(const Mode& mode) {
   const int m = program_.switches(), all = program_.unknowns();
   std::vector<int> position(at(all), -1);
   for (int u = 0; u < all; ++u) {
-    const bool slid = u < m ? mode.switches[at(u)] == '0' : mode.constraints[at(u - m)] == 'c';
+    const bool slid =
+        u < m ? mode.switches[at(u)] == '0' || mode.switches[at(u)] == '^' : mode.constraints[at(u - m)] == 'c';
     const bool by_itself = u < m && (mode.switches[at(u)] == '=' || (slid && tape.degree[at(u)] < 0));
     if (by_itself) plan.still.push_back(u);
     if (!slid || tape.degree[at(u)] < 0) continue;
@@ -83,6 +84,11 @@ Series::Plan Series::make_plan(const Mode& mode) {
     return plan;
   }
   plan.position = position;
+  for (const VectorSwitch& v : program_.model().form.vectors) {
+    if (v.parts.empty() || mode.switches[at(v.parts[0])] != '^') continue;
+    std::vector<int>& members = plan.departs.emplace_back();
+    for (const int part : v.parts) members.push_back(position[at(part)]);
+  }
   choose_rows(plan, position);
   plan.landings = find_landings(plan);
   Jet<double>& jet = work->flow;
@@ -190,7 +196,9 @@ std::vector<int> Series::held_states(const Plan& plan) const {
   std::vector<std::vector<int>> rows_of(at(program_.states()));
   std::vector<int> left(plan.rows.size(), 0), ready, out;
   for (size_t r = 0; r < plan.rows.size(); ++r) {
-    const std::vector<int>& states = plan.tape->moves[at(plan.rows[r])];
+    const int u = plan.rows[r];
+    if (u < program_.switches() && plan.mode.switches[at(u)] == '^') continue;  // it leaves
+    const std::vector<int>& states = plan.tape->moves[at(u)];
     left[r] = static_cast<int>(states.size());
     for (const int i : states) rows_of[at(i)].push_back(static_cast<int>(r));
     if (left[r] == 1) ready.push_back(static_cast<int>(r));
@@ -251,11 +259,17 @@ void Series::make_schedule(Plan& plan) {
   const auto makes = [](const std::vector<Operation>& list, int out) {
     return std::any_of(list.begin(), list.end(), [out](const Operation& o) { return o.out == out; });
   };
-  for (const Operation& peak : plan.tape->flow.peaks) {
-    const int place = peak.out * (plan.work->flow.order() + 1);
+  const auto needs = [&](int out, int argument) {  // what machine code would not keep otherwise is wanted
+    const int place = out * (plan.work->flow.order() + 1);
     const bool needed = makes(plan.schedule.free_start, place) || makes(plan.schedule.bound_start, place);
-    if (needed || makes(plan.tape->flow.timed, peak.out)) plan.peaks.push_back(peak);
-    if (needed) plan.schedule.wanted.push_back(peak.a);  // otherwise machine code would not keep it
+    if (needed) plan.schedule.wanted.push_back(argument);
+    return needed || makes(plan.tape->flow.timed, out);
+  };
+  for (const Operation& peak : plan.tape->flow.peaks) {
+    if (needs(peak.out, peak.a)) plan.peaks.push_back(peak);
+  }
+  for (const HighPower& power : plan.tape->flow.powers) {
+    if (needs(power.out, power.base)) plan.powers.push_back(power);
   }
   make_formula(plan, std::span(outputs).subspan(plan.outputs.size()), varying);
   if (shares_sides_) return;  // rows of weights are made of what repeats along a chain
@@ -269,7 +283,8 @@ void Series::make_schedule(Plan& plan) {
 /// the unknowns, then what depends on them (`outputs`).
 void Series::make_formula(Plan& plan, std::span<const size_t> outputs, std::span<const int> varying) const {
   const ModeTape& tape = *plan.tape;
-  const bool alone = plan.blocks.empty() && plan.followers.empty() && plan.bound_rates.empty() && !plan.singles.empty();
+  const bool alone = plan.departs.empty() && plan.blocks.empty() && plan.followers.empty() &&
+                     plan.bound_rates.empty() && !plan.singles.empty();
   if (!alone || !plan.slope_rests || !tape.slope_affine) return;
   Jet<double>& jet = plan.work->flow;
   const int stride = jet.order() + 1, zero = (tape.spare + program_.unknowns()) * stride;

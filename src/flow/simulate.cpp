@@ -62,6 +62,12 @@ void check_values(const RunOptions& options, const Model& model) {
       fail(fmt::format("the step {} is longer than the run, which lasts {}", step->dt, until - from),
            "give a smaller `dt`");
   }
+  if (!model.form.vectors.empty() && options.step)
+    fail(fmt::format("the time-stepping engine does not take unit{} yet",
+                     model.form.switches[static_cast<size_t>(model.form.vectors[0].parts[0])].name),
+         "use `engine` event");
+  if (!model.form.vectors.empty() && until < from)
+    fail("a model with unit(a, b) cannot run backward", "rest forgets where it came from; choose `until` above `from`");
   if (options.step && options.native == Native::on)
     fail("`native` on belongs to the engine 'event'", "leave out `native`, or `engine` step");
   check_native(options.native);

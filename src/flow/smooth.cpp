@@ -25,7 +25,8 @@ void Smooth::begin_run(int most_order, const OrderTable& orders, const RunOption
   run_tolerance_ = options.tolerance;
   direction_ = options.until < options.from ? -1.0 : 1.0;
   stiff_.reset();
-  turning_.begin_run(options.stiff, options.turns_stiff && series_.program().states() <= most_implicit_states);
+  turning_.begin_run(options.stiff, options.turns_stiff && series_.program().vectors() == 0 &&
+                                        series_.program().states() <= most_implicit_states);
   if (turning_.always()) stiff_.emplace(series_.program(), run_tolerance_, direction_, most_order_);
   end_.tau = scale_ = 0;
   idle_steps_ = full_steps_ = 0;
@@ -137,7 +138,11 @@ double Smooth::least_step(double t) const {
 
 double Smooth::tangent_length(const Moment& now, double longest, double direction) {
   const size_t n = now.x.size();
-  find_peaks(direction * longest);  // not over a pulse that is zero to all digits here, and whose flanks overflow
+  for (int k = 0; k < most_halvings; ++k, longest /= 2) {
+    find_peaks(direction * longest);
+    if (find_high_powers(direction * longest)) break;
+  }
+  // Not over a pulse that is zero to all digits here, and whose flanks overflow.
   for (const double peak : peaks_) longest = std::min(longest, short_of_peak * std::abs(peak));
   std::vector<double> rate(n), x(n), size(n);
   double scale = 0;
@@ -238,21 +243,27 @@ void Smooth::cut_rough(const Moment& now, double tau) {
 
 bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries> watched) {
   broken_promise_ = false;
-  if (is_quiet(tau)) return control_.last_term_small(series_, tau, order_);
+  // The series of a departure diverges: no sum of last terms tells where it is good.
+  if (!series_.departs() && is_quiet(tau)) return control_.last_term_small(series_, tau, order_);
   const Tape& tape = series_.tape().flow;
-  const bool polynomial = !tape.may_hide && tape.timed.empty();
+  const bool polynomial = !tape.may_hide && tape.timed.empty() && tape.powers.empty();
   promises_.clear();
   for (const WatchedSeries& w : watched) {
-    if (polynomial || w.output < 0 || tape.straight[at(w.output)]) continue;
+    const bool sigma = w.output < 0 && w.scale > 0;  // solved for at each point
+    if (polynomial || (w.output < 0 && !sigma) || (!sigma && tape.straight[at(w.output)])) continue;
     double size = 0, middle = 0, end = 0;
     for (int k = order_; k >= 0; --k) {
       size = size * std::abs(tau) + std::abs(w.c[k]);
       middle = middle * (0.5 * tau) + w.c[k];
       end = end * tau + w.c[k];
     }
-    promises_.push_back({w.c, w.output, middle, end, size});
+    promises_.push_back({w.c, w.output, middle, end, std::max(size, w.scale)});
   }
   const bool near = find_peaks(tau);
+  if (!find_high_powers(tau)) {
+    broken_promise_ = true;
+    return false;
+  }
   if (!peaks_.empty()) {
     if (!copied_) copy_piece();  // what is evaluated there begins anew
     if (!solves_at_peaks(now)) return false;
@@ -289,13 +300,14 @@ bool Smooth::find_peaks(double tau) {
     std::array<double, largest_order + 1> slopes;
     for (size_t k = 0; k <= at(order_); ++k) slopes[k] = k < at(order_) ? static_cast<double>(k + 1) * a[k + 1] : 0;
     const std::span<const double> slope(slopes.data(), at(order_) + 1);
+    const auto argument = [a](double at_tau) { return evaluate_plainly(a, at_tau); };
     const auto look_for = [&](std::span<const double> c, const auto& is_peak) {
       double from = 0;
       for (size_t found = 0; found < most_peaks; ++found) {
         const Root root = leftmost_root(c, {.h = tau, .from = from});
         if (root.kind == RootKind::none) break;
         from = root.at;
-        if (root.kind == RootKind::crossing && is_peak(root)) add_peak(a, root.at, tau);
+        if (root.kind == RootKind::crossing && is_peak(root)) add_peak(argument, root.at, tau);
       }
     };
     look_for(slope, [&](const Root& root) {
@@ -304,21 +316,64 @@ bool Smooth::find_peaks(double tau) {
     });
     if (!top) look_for(a, [](const Root&) { return true; });
     const double last = evaluate_plainly(top ? slope : a, tau);
-    if (top ? last * tau > 0 : std::abs(last) < 1) add_peak(a, tau, tau);
+    if (top ? last * tau > 0 : std::abs(last) < 1) add_peak(argument, tau, tau);
   }
   return near;
 }
 
+/// Where on the step high powers a^n may have grown from nothing: where |a| is largest, smallest (in a divisor) or one.
+/// False where the series of a base does not carry the step: what its power is there is not to be told.
+bool Smooth::find_high_powers(double tau) {
+  const size_t count = at(order_) + 1;
+  for (const HighPower& p : series_.powers()) {
+    const std::span<const double> a(series_.base(p), count);
+    const double n = series_.exponent(p);
+    const double reach = std::abs(tau) * magnitude(a.subspan(1), std::abs(tau));
+    if (!(std::abs(n) > least_high_power) || !(std::abs(n) * std::log1p(reach / std::abs(a[0])) > near_reach)) continue;
+    double largest = std::abs(a[0]), smallest = largest;
+    for (int k = 1; k <= range_looks; ++k) {
+      const double value = std::abs(evaluate_plainly(a, tau * k / range_looks));
+      largest = std::max(largest, value);
+      smallest = std::min(smallest, value);
+    }
+    if (!(std::abs(n) * std::log(largest / smallest) > near_reach)) continue;
+    const double power = std::pow(std::abs(tau), order_ - 1);
+    const double last = (std::abs(a[count - 1] * tau) + std::abs(a[count - 2])) * power;
+    if (!(last <= broken_promise * largest)) return false;
+    const auto exponent = [a, n](double at_tau) { return n * std::log(std::abs(evaluate_plainly(a, at_tau))); };
+    std::array<double, largest_order + 1> other{};
+    const auto look_for = [&](std::span<const double> c) {
+      double from = 0;
+      for (size_t found = 0; found < most_peaks; ++found) {
+        const Root root = leftmost_root(c, {.h = tau, .from = from});
+        if (root.kind == RootKind::none) break;
+        from = root.at;
+        add_peak(exponent, root.at, tau);
+      }
+    };
+    look_for(a);
+    for (size_t k = 0; k + 1 < count; ++k) other[k] = static_cast<double>(k + 1) * a[k + 1];
+    look_for({other.data(), count});
+    for (const double level : {-1.0, 1.0}) {
+      std::copy(a.begin(), a.end(), other.begin());
+      other[0] -= level;
+      look_for({other.data(), count});
+    }
+    add_peak(exponent, tau, tau);
+  }
+  return true;
+}
+
 /// A peak, and the points beside it where the function has changed by a fair share: on a peak itself what multiplies it
 /// may vanish (friction that falls with abs(v)).
-void Smooth::add_peak(std::span<const double> argument, double where, double tau) {
+template <class Measure>
+void Smooth::add_peak(const Measure& argument, double where, double tau) {
   if (peaks_.size() >= 3 * most_peaks) return;
-  const double there = evaluate_plainly(argument, where);
+  const double there = argument(where);
   if (where != tau) peaks_.push_back(where);
   for (const double side : {-1.0, 1.0}) {
     double d = side * tau * beside_peak;
-    for (int halving = 0; halving < 60 && std::abs(evaluate_plainly(argument, where + d) - there) > 2; ++halving)
-      d /= 2;
+    for (int halving = 0; halving < 60 && !(std::abs(argument(where + d) - there) <= 2); ++halving) d /= 2;
     if ((where + d) / tau > 0 && (where + d) / tau < 1) peaks_.push_back(where + d);
   }
 }
@@ -343,7 +398,7 @@ bool Smooth::solves_at_peaks(const Moment& now) {
 bool Smooth::kept(double Promise::*point) {
   broken_promise_ = std::any_of(promises_.begin(), promises_.end(), [&](const Promise& p) {
     const double off = std::abs(*p.value - p.*point);
-    return !(off <= broken_promise * p.size) && !(off <= 16 * series_.noise(at(p.output)));
+    return !(off <= broken_promise * p.size) && (p.output < 0 || !(off <= 16 * series_.noise(at(p.output))));
   });
   return !broken_promise_;
 }

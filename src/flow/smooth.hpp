@@ -125,7 +125,9 @@ class Smooth {
   bool surfaces_are_clear(const Moment& now);
   void note_scale(double length);
   bool find_peaks(double tau);
-  void add_peak(std::span<const double> argument, double where, double tau);
+  bool find_high_powers(double tau);
+  template <class Measure>
+  void add_peak(const Measure& argument, double where, double tau);
   /// A point of the piece.
   struct Point {
     double tau = 0;

@@ -58,6 +58,8 @@ inline constexpr double near_reach = 10;
 inline constexpr double shortest_told_share = 1e-7;
 /// Share of a piece left out of the tangents where slopes are infinite at its beginning.
 inline constexpr double infinite_slope_share = 1e-12;
+/// Powers up to this have their leading coefficients in every series.
+inline constexpr double least_high_power = 7;
 /// Points of a step that tell how far an argument goes, within a factor of two.
 inline constexpr int range_looks = 8;
 /// Such peaks that are looked at on one step, and how far beside them, as a share of the step.
@@ -216,6 +218,14 @@ inline constexpr int most_halvings = 100;
 inline constexpr int most_unsolved_tries = 6;
 /// Up to a surface at which a field ends, what is shorter than this share of a step is gone along a straight line.
 inline constexpr double tangent_share_of_step = 1e-7;
+/// Share of its states beyond which |h| of a vector switch that leaves rest is no rounding any more.
+inline constexpr double departed = 1e-13;
+/// A departure slower than this share of the friction that holds is tangential: |h| grows as a square of time.
+inline constexpr double tangential_departure = 1e-9;
+/// A vector switch leaves rest where its rate is more than this share of the forces on it.
+inline constexpr double clear_leave = 1e-10;
+/// Share of the flow's time scale before rest within which forces count as frozen: what they change by is its square.
+inline constexpr double frozen_share = 1e-8;
 /// What a joint may be off after a jump or a projection, relative to the largest state: less is projected in silence.
 inline constexpr double joint_left = 1e-9;
 /// Points of a grid that differ by less than this share of a step are one.

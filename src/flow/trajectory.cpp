@@ -15,7 +15,8 @@ namespace saltus {
 void write_visible(const Mode& mode, int visible, Mode& out) {
   const size_t count = static_cast<size_t>(visible);
   if (out.switches.size() != count) out.switches.resize(count);
-  for (size_t i = 0; i < count; ++i) out.switches[i] = mode.switches[i] == '=' ? '0' : mode.switches[i];
+  for (size_t i = 0; i < count; ++i)
+    out.switches[i] = mode.switches[i] == '=' ? '0' : mode.switches[i] == '^' ? '~' : mode.switches[i];
   if (!mode.constraints.empty() || !out.constraints.empty()) out.constraints = mode.constraints;
 }
 

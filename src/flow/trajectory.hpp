@@ -13,7 +13,8 @@ namespace saltus {
 
 /// One character per switch (`+` `-` `0` sliding), one per constraint (`o` open, `c` closed).
 /// Inside the engines hidden switches follow the visible ones, and `=` says that a surface stays zero by itself,
-/// without the help of its sigma; users see neither (`visible_mode`).
+/// without the help of its sigma, and `^` that a vector switch leaves rest along its departure series (`~` afterwards);
+/// users see neither (`visible_mode`).
 struct Mode {
   std::string switches;
   std::string constraints;

@@ -1,5 +1,7 @@
 #include "flow/variation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -15,6 +17,11 @@ Variation::Variation(const Program& program, const RunOptions& options)
       memory_(lent_->engine),
       direction_(options.until < options.from ? -1.0 : 1.0),
       tolerance_(0.1 * options.tolerance) {
+  if (program.vectors() > 0)
+    throw Error(ErrorKind::usage,
+                fmt::format("derivatives along a motion with unit{} are not computed yet",
+                            model_.form.switches[at(program.parts(0)[0])].name),
+                {}, "run, section, sweep and basins take such models");
   options_.on_piece = {};
   options_.on_transition = {};
   options_.on_event = {};

@@ -64,6 +64,12 @@ class Variation {
   /// At the start of a piece, before going along it: states that rest at zero from here on where their own slopes are
   /// infinite (the end of x' = -sqrt(x)) have no tangents any more. Whether they had.
   bool forget(const Piece& piece, const Arc& arc);
+  /// Over a piece, stopping on the way: `at` gets the tangents at each of these times after its start, which rise (fall
+  /// backward) from 0 to its length.
+  void along(const Piece& piece, const Arc& arc, std::span<const double> stops,
+             const std::function<void(size_t, const Mat&)>& at);
+  /// How the time of an event moves that is about to be gone through.
+  Mat shift(const Transition& event);
   /// Over a part of a piece, from one time after its start to another.
   void along(const Piece& piece, const Arc& arc, double from, double to);
   /// Over a piece as far as tau, which lies on it; the tangents stay at its start.
@@ -208,6 +214,7 @@ class Variation {
   // ---- along a piece (variation_along.cpp)
   void move_along(const Piece& piece, const Arc& arc, double tau, const std::function<void()>& between = {},
                   double from = 0);
+  void stop_on_the_way(int order, double done, double move);
   bool leave_root(const Piece& piece, const Arc& arc, double tau);
   void add_parameters(int order);
   void take_solution();
@@ -340,6 +347,9 @@ class Variation {
   std::vector<Passage> passages_;  // the latest events
   TangentRows tangents_;           // series of X and U, as Plan::system has them
   std::vector<double> point_;
+  std::span<const double> stops_;  // of the piece gone along: times at which the tangents are asked for
+  const std::function<void(size_t, const Mat&)>* at_stop_ = nullptr;
+  size_t next_stop_ = 0;
   Plan* plan_ = nullptr;  // of the last point
   std::vector<std::string> notes_;
 };

@@ -104,6 +104,34 @@ void Variation::along(const Piece& piece, const Arc& arc, const std::function<vo
   if (!(last_arc_ == arc)) last_arc_ = arc;
 }
 
+void Variation::along(const Piece& piece, const Arc& arc, std::span<const double> stops,
+                      const std::function<void(size_t, const Mat&)>& at) {
+  stops_ = stops;
+  at_stop_ = &at;
+  next_stop_ = 0;
+  along(piece, arc);
+  at_stop_ = nullptr;
+  for (; next_stop_ < stops.size(); ++next_stop_) at(next_stop_, x_);
+}
+
+/// Tangents at the places asked for on a stretch of their series.
+void Variation::stop_on_the_way(int order, double done, double move) {
+  const double direction = move < 0 ? -1 : 1;
+  for (; next_stop_ < stops_.size(); ++next_stop_) {
+    const double tau = stops_[next_stop_] - done;
+    if (direction * tau > direction * move) return;
+    Mat x(x_.rows(), x_.cols());
+    for (Index i = 0; i < x.rows(); ++i) {
+      for (Index c = 0; c < x.cols(); ++c) {
+        double sum = 0;
+        for (int k = order; k >= 0; --k) sum = sum * tau + tangents_(ux(i), at(k), ux(c));
+        x(i, c) = sum;
+      }
+    }
+    (*at_stop_)(next_stop_, x);
+  }
+}
+
 void Variation::along(const Piece& piece, const Arc& arc, double from, double to) {
   if (from == 0) forget(piece, arc);
   move_along(piece, arc, to, {}, from);
@@ -148,6 +176,7 @@ void Variation::move_along(const Piece& piece, const Arc& arc, double tau, const
     }
     if (!(length > 0)) break;
     const double move = length >= std::abs(left) ? left : std::copysign(length, left);
+    if (at_stop_) stop_on_the_way(order, done, move);
     move_to(tangents_, at(n), order, move);
     for (Index i = 0; i < x_.rows(); ++i) {
       for (Index c = 0; c < x_.cols(); ++c) x_(i, c) = tangents_(ux(i), 0, ux(c));

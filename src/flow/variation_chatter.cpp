@@ -44,9 +44,10 @@ void Variation::accumulate(const Transition& event) {
   if (before) x_ = limit_of(last->after, former->after, before->after);
   rest(resting, event.x_plus, event.t);
   first_ = false;
+  if (last) last_shift_ = before ? limit_of(last->shift, former->shift, before->shift) : last->shift;
   if (resting.mode != after.mode && last) {
     const Vec leap = rates(resting, event.x_plus, event.t) - rates(after, event.x_plus, event.t);
-    if (leap.allFinite()) x_ += leap * (before ? limit_of(last->shift, former->shift, before->shift) : last->shift);
+    if (leap.allFinite()) x_ += leap * last_shift_;
   }
   passages_.clear();
 }

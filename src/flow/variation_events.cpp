@@ -66,6 +66,14 @@ void Variation::pass(const Transition& event) {
   last_shift_ = dt;
 }
 
+Mat Variation::shift(const Transition& event) {
+  if (event.silent || event.guards.empty()) return Mat::Zero(1, x_.cols());
+  const Arc before = arc_before(event);
+  event_point(before, event.x_minus, event.t);
+  expand_tangents(0);
+  return shifts_of(event).row(0);
+}
+
 /// Jumps and impacts at the start, whose time is given.
 void Variation::pass_at_start(const Transition& event, const Arc& before) {
   std::vector<double> x = event.x_minus;

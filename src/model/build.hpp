@@ -57,6 +57,7 @@ struct JumpText {
   Fragment name;
   std::optional<Fragment> on{}, every{}, phase{}, when{};
   Direction direction = Direction::any;
+  bool level = false;
   std::vector<NamedText> set{};
   std::optional<Fragment> range{};
 };

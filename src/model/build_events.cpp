@@ -55,6 +55,7 @@ void Builder::parse_jumps() {
 void Builder::parse_jump(const JumpText& j, const Indices& indices) {
   Jump jump{
       .name = indexed_text(j.name.text, indices), .direction = j.direction, .place = place_of(j.on ? *j.on : *j.every)};
+  jump.level = j.level;
   if (j.on) jump.on = crossed_formula(*j.on, indices, "; put other conditions into when");
   if (j.every) jump.every = positive_time(*j.every, "jump", indices);
   if (j.phase) jump.phase = finite_time(*j.phase, indices);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "expr/diff.hpp"
 #include "model/balances.hpp"
 #include "model/degrees.hpp"
 #include "model/interactions.hpp"
@@ -40,6 +43,33 @@ void Lowering::run() {
     lower_sections();
   } while (anew_);
   put_hidden_last();
+  check_vectors();
+}
+
+/// Forces of a vector switch enter rates linearly and nothing else.
+void Lowering::check_vectors() {
+  if (form_.vectors.empty()) return;
+  const auto is_part = [&](const Expr& s) {
+    return s.is_symbol(SymbolKind::sigma) && form_.switches[static_cast<size_t>(s.symbol().index)].vector >= 0;
+  };
+  const auto check = [&](const Expr& e, const Place& place, bool rate) {
+    for (const Expr& s : symbols_in(std::span(&e, 1))) {
+      if (!is_part(s)) continue;
+      place_ = &place;
+      if (rate && differentiate(differentiate(e, s), s).is_number(0)) continue;
+      fail(fmt::format(
+               "unit of '{}' does not enter linearly",
+               form_
+                   .switches[static_cast<size_t>(
+                       form_.vectors[static_cast<size_t>(form_.switches[static_cast<size_t>(s.symbol().index)].vector)]
+                           .parts[0])]
+                   .name),
+           "unit is a direction of a force: it stands in rates, times anything that does not contain it");
+    }
+  };
+  for (size_t i = 0; i < form_.f.size(); ++i) check(form_.f[i], model_.states[i].place, true);
+  for (size_t j = 0; j < form_.gaps.size(); ++j) check(form_.gaps[j].gap, model_.constraints[j].place, false);
+  for (const Switch& s : form_.switches) check(s.surface, model_.states[0].place, false);
 }
 
 /// Everything but the surfaces that need three values.
@@ -182,6 +212,9 @@ void Lowering::renumber(const std::vector<int>& new_of) {
   for (Gap& g : form_.gaps) {
     change(g.gap);
     if (g.restitution) change(*g.restitution);
+  }
+  for (VectorSwitch& v : form_.vectors) {
+    for (int& part : v.parts) part = new_of[static_cast<size_t>(part)];
   }
   for (Counter& c : form_.counters) {
     change(c.phase);

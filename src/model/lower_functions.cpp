@@ -1,4 +1,5 @@
 // Each nonsmooth function as a smooth formula of sigmas and counters.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -22,6 +23,7 @@ Expr Lowering::lower_node(const Expr& e, std::span<const Expr> a) {
   switch (e.op()) {
     case Op::sign: return sigma({.written = e.argument(0), .lowered = a[0], .fixes_ratio = true, .rank = 2});
     case Op::hold_sign: return lower_hold(e, a);
+    case Op::unit: return lower_unit(e, a);
     case Op::abs: return sigma({.written = e.argument(0), .lowered = a[0], .kink = true}) * a[0];
     case Op::step:
       return truth(
@@ -47,8 +49,8 @@ Expr Lowering::lower_node(const Expr& e, std::span<const Expr> a) {
 /// A function of switches alone (two of three relays, a saturated one) has no surface of its own: its values on the
 /// sides of those switches, interpolated.
 std::optional<Expr> Lowering::lower_of_switches(const Expr& e, std::span<const Expr> a) {
-  if (e.op() < Op::sign || e.op() == Op::hold_sign || e.op() == Op::both || e.op() == Op::either ||
-      e.op() == Op::negation || e.op() == Op::select)
+  if (e.op() < Op::sign || e.op() == Op::hold_sign || e.op() == Op::unit || e.op() == Op::components ||
+      e.op() == Op::both || e.op() == Op::either || e.op() == Op::negation || e.op() == Op::select)
     return std::nullopt;
   std::vector<Expr> arguments;
   for (const Expr& argument : a) arguments.push_back(expand(argument));
@@ -119,6 +121,75 @@ Expr Lowering::lower_hold(const Expr& e, std::span<const Expr> a) {
          "the second argument of sign may use numbers and parameters");
   }
   return sigma({.written = e.argument(0), .lowered = a[0], .hold = hold, .fixes_ratio = true});
+}
+
+/// The component along the first argument of a vector switch: an existing one whose surfaces are these up to order and
+/// sign, or a new one.
+Expr Lowering::lower_unit(const Expr& e, std::span<const Expr> a) {
+  std::vector<Expr> written{e.argument(0)}, surfaces{expand(a[0])};
+  const Expr others = e.argument(1);
+  if (others.op() == Op::components) {
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      written.push_back(others.argument(i));
+      surfaces.push_back(expand(a[1].argument(i)));
+    }
+  } else {
+    written.push_back(others);
+    surfaces.push_back(expand(a[1]));
+  }
+  const Expr hold = expand(a[2]);
+  if (!constant(hold)) fail("the static ratio of unit is not constant", "it may use numbers and parameters");
+  for (size_t i = 0; i < surfaces.size(); ++i) {
+    if (contains_kind(surfaces[i], SymbolKind::lambda))
+      fail(fmt::format("unit of '{}', which depends on a multiplier", print(written[i])),
+           "its arguments may depend on states, time, parameters and switches");
+  }
+  if (surfaces[0].is_number(0)) return 0.0;
+  std::vector<LinearForm> shapes;
+  for (const Expr& s : surfaces) shapes.push_back(linear_form(s));
+  constexpr double same = 1e-12;
+  const auto sign_of = [&](const LinearForm& shape, int part) {  // of equal size
+    const double c = ratio(shape, shapes_[static_cast<size_t>(part)]);
+    return std::abs(std::abs(c) - 1) < same ? (c > 0 ? 1 : -1) : 0;
+  };
+  for (const VectorSwitch& v : form_.vectors) {
+    std::vector<int> left = v.parts;
+    int first = -1, sign = 0;
+    bool fits = left.size() == shapes.size();
+    for (size_t i = 0; fits && i < shapes.size(); ++i) {
+      const auto found =
+          std::find_if(left.begin(), left.end(), [&](int part) { return sign_of(shapes[i], part) != 0; });
+      fits = found != left.end();
+      if (fits && i == 0) first = *found, sign = sign_of(shapes[0], *found);
+      if (fits) left.erase(found);
+    }
+    if (!fits) continue;
+    if (!(form_.switches[static_cast<size_t>(v.parts[0])].hold == hold))
+      fail(fmt::format("two different static ratios on '{}'", form_.switches[static_cast<size_t>(v.parts[0])].name),
+           "holding belongs to the vector: give every unit of it the same ratio behind the semicolon");
+    return sign > 0 ? sigma_symbol(form_, first) : -sigma_symbol(form_, first);
+  }
+  const auto name_from = [&](size_t first) {  // that component before the others
+    std::string name = "(" + print(simplify(written[first]));
+    for (size_t i = 0; i < written.size(); ++i) {
+      if (i != first) name += ", " + print(simplify(written[i]));
+    }
+    return name + ")";
+  };
+  VectorSwitch v;
+  const int index = static_cast<int>(form_.vectors.size());
+  for (size_t i = 0; i < surfaces.size(); ++i) {
+    v.parts.push_back(static_cast<int>(form_.switches.size()));
+    Switch& s = add_switch({.name = name_from(i), .surface = surfaces[i], .vector = index, .hidden = i > 0}, shapes[i]);
+    s.discrete = false;
+    s.may_be_zero = true;  // its square is not one
+    s.hold = hold;
+    s.holds = i == 0 && !hold.is_number(1);
+    s.hold_place = *place_;
+    ratio_fixed_.back() = true;
+  }
+  form_.vectors.push_back(std::move(v));
+  return sigma_symbol(form_, form_.vectors.back().parts[0]);
 }
 
 Expr Lowering::lower_extreme(const Expr& e, std::span<const Expr> a) {

@@ -44,6 +44,7 @@ class Lowering {
   void lower_jumps();
   void lower_sections();
   void put_hidden_last();
+  void check_vectors();
   void forget();
   void renumber(const std::vector<int>& new_of);
 
@@ -89,6 +90,7 @@ class Lowering {
   Expr lower_node(const Expr& e, std::span<const Expr> a);
   std::optional<Expr> lower_of_switches(const Expr& e, std::span<const Expr> a);
   Expr lower_comparison(const Expr& written, const Expr& more, const Expr& less);
+  Expr lower_unit(const Expr& e, std::span<const Expr> a);
   Expr lower_hold(const Expr& e, std::span<const Expr> a);
   Expr lower_extreme(const Expr& e, std::span<const Expr> a);
   Expr lower_saturation(const Expr& e, std::span<const Expr> a);

@@ -61,7 +61,7 @@ Expr rate_symbol(const Model& model, int i) {
 }
 Expr sigma_symbol(const Form& form, int i) {
   const Switch& s = form.switches[static_cast<size_t>(i)];
-  return Expr::symbol(SymbolKind::sigma, i, "sgn(" + s.name + ")", s.may_be_zero);
+  return Expr::symbol(SymbolKind::sigma, i, s.vector >= 0 ? "unit" + s.name : "sgn(" + s.name + ")", s.may_be_zero);
 }
 
 Expr table_symbol(const Counter& counter, TableValue which, int power) {

@@ -108,6 +108,7 @@ struct Jump {
   std::string name;
   Expr on = 0.0;  ///< 0 where there is a clock
   Direction direction = Direction::any;
+  bool level = false;                ///< it also happens where `on` is found beyond zero in its direction
   std::optional<Expr> every, phase;  ///< in parameters and constants
   std::optional<Expr> when;          ///< a condition on the values just before; without it the jump always happens
   std::vector<Assignment> set;
@@ -154,6 +155,7 @@ struct Switch {
   std::string name;  ///< the surface as first written
   Expr surface;      ///< h; depends on no switch but those earlier in Form::order
   Expr hold = 1.0;   ///< static over dynamic ratio s: on h = 0 it stays while |sigma| <= s
+  int vector = -1;   ///< it is a component of this vector switch (Form::vectors)
   bool holds = false;
   Place hold_place{};             ///< of the formula that says so
   std::optional<Expr> rebound{};  ///< tangential restitution e: after an impact sigma belongs to h+ + e*h-
@@ -197,12 +199,19 @@ struct LoweredJump {
   std::vector<Assignment> set{};
 };
 
+/// unit(a, b): its components are switches on a and b that share their letter, `~` slipping (sigma = h/|h|) or `0` at
+/// rest (any sigma in the disc or ball of radius Switch::hold of the first). The first one is the visible one.
+struct VectorSwitch {
+  std::vector<int> parts;
+};
+
 struct Form {
   std::vector<Expr> f;           ///< one rate per state
   std::vector<Switch> switches;  ///< the visible ones first
   int visible = 0;               ///< how many of them have a letter in modes
-  std::vector<int> order;        ///< switches such that each surface depends on earlier ones only
-  std::vector<Gap> gaps;         ///< one per constraint
+  std::vector<VectorSwitch> vectors{};
+  std::vector<int> order;  ///< switches such that each surface depends on earlier ones only
+  std::vector<Gap> gaps;   ///< one per constraint
   std::vector<Counter> counters;
   int counter_values = 0;  ///< numbers that all counters have together
   std::vector<LoweredJump> jumps;

@@ -1,10 +1,10 @@
 #include "model/points.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -58,6 +58,21 @@ class PointReader {
  public:
   PointReader(const std::filesystem::path& path, std::string text) : path_(path), text_(std::move(text)) {
     if (text_.starts_with("\xEF\xBB\xBF")) next_ = 3;
+  }
+
+  DataColumns read_all(std::span<const std::string> columns) {
+    DataColumns out{.columns = std::vector<std::vector<double>>(columns.size()), .checksum = checksum(text_)};
+    if (!next_row()) fail({0, 0}, "the file holds no data", "write rows of numbers: 0, 1.5");
+    column_.resize(columns.size());
+    find_columns(columns);
+    const Source source(path_.string(), text_);
+    for (bool more = is_header() ? next_row() : true; more; more = next_row()) {
+      check_separators();
+      for (size_t c = 0; c < columns.size(); ++c)
+        out.columns[c].push_back(is_empty(c) ? std::numeric_limits<double>::quiet_NaN() : number(c));
+      out.places.push_back(source.place(row_.front().begin, std::max<size_t>(row_.back().end - row_.front().begin, 1)));
+    }
+    return out;
   }
 
   PointColumns read(std::span<const std::string> columns) {
@@ -173,7 +188,7 @@ class PointReader {
   void find_columns(std::span<const std::string> columns) {
     const bool header = is_header();
     if (header) join_names();
-    for (size_t c = 0; c < columns.size() && c < 2; ++c) {
+    for (size_t c = 0; c < columns.size() && c < column_.size(); ++c) {
       if (const auto position = number_in(columns[c])) {
         column_[c] = static_cast<size_t>(*position) - 1;
         continue;
@@ -191,6 +206,11 @@ class PointReader {
       column_[c] = static_cast<size_t>(found - known.begin());
       width_ = known.size();
     }
+  }
+
+  bool is_empty(size_t which) const {
+    const size_t column = column_[which];
+    return column < row_.size() ? row_[column].begin == row_[column].end : column == row_.size() && open_end_;
   }
 
   double number(size_t which) const {
@@ -216,7 +236,7 @@ class PointReader {
   bool open_end_ = false;                            // the row ends with a separator
   char separator_ = 0;                               // of the rows of numbers
   size_t width_ = 0;                                 // so many columns they have
-  std::array<size_t, 2> column_{0, 1};
+  std::vector<size_t> column_{0, 1};
 };
 
 }  // namespace
@@ -251,11 +271,24 @@ OnlyTheseFiles::OnlyTheseFiles(std::vector<std::string> paths)
 
 OnlyTheseFiles::~OnlyTheseFiles() { allowed = before_; }
 
-PointColumns read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked) {
+namespace {
+
+void check_allowed(const std::filesystem::path& path, const Place& asked) {
   if (allowed && std::find(allowed->begin(), allowed->end(), path.string()) == allowed->end())
     throw Error(ErrorKind::file, fmt::format("the file '{}' is not read for a text from elsewhere", path.string()),
                 asked, "start saltus with the model file that names it, or write points = [[0, 0], [1, 0.2]]");
+}
+
+}  // namespace
+
+PointColumns read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked) {
+  check_allowed(path, asked);
   return PointReader(path, read_file(path, asked)).read(columns);
+}
+
+DataColumns read_columns(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked) {
+  check_allowed(path, asked);
+  return PointReader(path, read_file(path, asked)).read_all(columns);
 }
 
 }  // namespace saltus

@@ -24,6 +24,16 @@ struct PointColumns {
 /// model names the file. Throws Error(file) if it cannot be read, Error(model) with its line if it says no function.
 PointColumns read_points(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked);
 
+/// Columns of measured data.
+struct DataColumns {
+  std::vector<std::vector<double>> columns;  ///< NaN: an empty cell
+  std::vector<Place> places;                 ///< of the rows
+  std::uint64_t checksum = 0;
+};
+
+/// Reads any columns of a file, by name or position; cells may be empty.
+DataColumns read_columns(const std::filesystem::path& path, std::span<const std::string> columns, const Place& asked);
+
 /// While it lives, the calling thread reads points from these files (whole paths) only: for models whose text comes
 /// from somebody who may not choose files.
 class OnlyTheseFiles {

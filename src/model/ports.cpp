@@ -74,6 +74,10 @@ void move_all(Model& model, Move& move) {
   for (Constraint& c : model.constraints) {
     c.gap = move(c.gap);
     if (c.restitution) c.restitution = move(*c.restitution);
+    if (c.friction) c.friction = move(*c.friction);
+    if (c.tangential) c.tangential = move(*c.tangential);
+    for (Expr& e : c.slip) e = move(e);
+    for (Expr& e : c.slip_sign) e = move(e);
   }
   for (Jump& j : model.jumps) {
     j.on = move(j.on);

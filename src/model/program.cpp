@@ -1,6 +1,7 @@
 #include "model/program.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "expr/diff.hpp"
@@ -54,15 +55,28 @@ class Specialisation {
       if (key[i] == '+') fixed_.emplace(sigma, 1.0);
       if (key[i] == '-') fixed_.emplace(sigma, -1.0);
       if (key[i] == '=') fixed_.emplace(sigma, 0.0);
-      if (key[i] == '0') slid_.push_back(sigma);
+      if (key[i] == '0' && form.switches[i].vector < 0) slid_.push_back(sigma);
       if (key[i] == '|') rest_.emplace_back(sigma, form.switches[i].surface);
     }
-    put_.emplace([this](const Expr& e, std::span<const Expr> a) {
+    const auto put = [this](const Expr& e, std::span<const Expr> a) {
       if (!a.empty()) return make(e.op(), a);
       const auto found = fixed_.find(e);
       return found == fixed_.end() ? e : found->second;
-    });
+    };
+    for (const VectorSwitch& v : form.vectors) {
+      if (v.parts.empty() || key[static_cast<size_t>(v.parts[0])] != '~') continue;
+      Rebuild rebuild(put);
+      lengths_.emplace_back(v.parts[0], length_of(form, v, rebuild));
+      for (const int part : v.parts)
+        directions_.emplace_back(part,
+                                 rebuild(form.switches[static_cast<size_t>(part)].surface) / lengths_.back().second);
+    }
+    for (const auto& [part, direction] : directions_) fixed_.emplace(sigma_symbol(form, part), direction);
+    put_.emplace(put);
   }
+
+  /// |h| of the vector switches that slip, by their first component.
+  const std::vector<std::pair<int, Expr>>& lengths() const { return lengths_; }
 
   Expr operator()(const Expr& e) {
     Expr out = (*put_)(e);
@@ -80,7 +94,17 @@ class Specialisation {
   }
 
  private:
+  static Expr length_of(const Form& form, const VectorSwitch& v, Rebuild& rebuild) {
+    Expr square = 0.0;
+    for (const int part : v.parts) {
+      const Expr h = rebuild(form.switches[static_cast<size_t>(part)].surface);
+      square = square + h * h;
+    }
+    return make(Op::sqrt, std::array{square});
+  }
+
   const Model& model_;
+  std::vector<std::pair<int, Expr>> lengths_, directions_;  // of vector switches that slip
   ExprMap<Expr> fixed_;
   std::vector<Expr> slid_;
   std::vector<std::pair<Expr, Expr>> rest_;  // sigma and surface
@@ -132,6 +156,7 @@ ModeFormulas mode_formulas(const Form& form, const ModeKey& mode, Specialisation
   for (const Expr& f : form.f) out.form.f.push_back(put(f));
   for (const Switch& s : form.switches) out.surfaces.push_back(put(s.surface));
   for (const Gap& g : form.gaps) out.gaps.push_back(put(g.gap));
+  for (const auto& [first, length] : put.lengths()) out.surfaces[static_cast<size_t>(first)] = length;
   for (size_t i = 0; i < key.size(); ++i) {
     const bool open = key[i] == '*' || key[i] == '0';
     const auto moved = open ? movers(form, form.switches[i]) : std::vector<Expr>{};
@@ -199,7 +224,7 @@ Program::Program(Model model, double attract)
     }));
     nested_.push_back(contains_kind(s.surface, SymbolKind::sigma));
     any_nested_ = any_nested_ || nested_.back();
-    if (s.selects) plain_[i] = false;
+    if (s.selects || s.vector >= 0) plain_[i] = false;
   }
   for (const Switch& s : form.switches) {  // its ladder depends on whether the switches inside it are slid on
     for (const Expr& sigma : movers(form, s)) plain_[at(sigma.symbol().index)] = false;
@@ -307,7 +332,8 @@ void Program::open_where_many(std::span<const Expr> formulas) {
   if (std::count(plain_.begin(), plain_.end(), false) < many) return;
   const Form& form = model_->form;
   std::vector<bool> may = plain_;
-  for (size_t i = 0; i < may.size(); ++i) may[i] = may[i] || !form.switches[i].selects;
+  for (size_t i = 0; i < may.size(); ++i)
+    may[i] = may[i] || !(form.switches[i].selects || form.switches[i].vector >= 0);
   for (const Switch& s : form.switches) {
     for (const Expr& sigma : movers(form, s)) may[at(sigma.symbol().index)] = false;
   }
@@ -388,7 +414,7 @@ void Program::find_dependents() {
 }
 
 void Program::note_entering(int i, const Expr& residual) {
-  if (model_->form.switches[at(i)].kink || contains_kind(residual, SymbolKind::lambda)) return;
+  if (model_->form.switches[at(i)].kink || vector_of(i) >= 0 || contains_kind(residual, SymbolKind::lambda)) return;
   for (const Expr& s : symbols_in(std::span(&residual, 1))) {
     if (s.is_symbol(SymbolKind::sigma)) entering_[at(i)].push_back(s.symbol().index);
   }
@@ -440,6 +466,10 @@ std::string Program::formula_key(const std::string& switch_modes) const {
 std::string Program::key(const std::string& switch_modes) const {
   std::string out = switch_modes;
   for (size_t i = 0; i < out.size(); ++i) {
+    if (model_->form.switches[i].vector >= 0) {  // one that leaves rest has unknowns, too
+      if (out[i] != '0') out[i] = out[i] == '^' ? '0' : '~';
+      continue;
+    }
     if (out[i] == '=') {
       const int value = model_->form.switches[i].at_zero;
       const char between = model_->form.switches[i].may_be_zero ? '=' : solvable_[i] ? '|' : '0';

@@ -120,6 +120,11 @@ class Program {
   /// True for a joint: its multiplier has either sign, and its letter is always 'c'.
   bool joint(int j) const { return model().form.gaps[static_cast<size_t>(j)].joint; }
   bool any_joint() const { return any_joint_; }
+  /// The vector switch that switch i is a component of, or -1; `leads`: its first, which stands for it.
+  int vector_of(int i) const { return model().form.switches[static_cast<size_t>(i)].vector; }
+  bool leads(int i) const { return vector_of(i) >= 0 && parts(vector_of(i))[0] == i; }
+  const std::vector<int>& parts(int v) const { return model().form.vectors[static_cast<size_t>(v)].parts; }
+  int vectors() const { return static_cast<int>(model().form.vectors.size()); }
   /// The letters of all constraints where no contact is closed.
   std::string open_constraints() const {
     std::string out;

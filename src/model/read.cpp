@@ -39,7 +39,7 @@ class Reader {
     }
     allow(entries,
           {"name", "ref", "equations", "parameters", "initial", "labels", "constraint", "jump", "section", "table",
-           "mechanics", "run"},
+           "mechanics", "data", "run"},
           "the model");
     for (const TomlEntry& e : entries) {
       if (e.key == "name") text.name = plain_string(e);
@@ -300,7 +300,7 @@ class Reader {
       const std::string where = fmt::format("[jump.{}]", j.key);
       JumpText jump{.name = file_.key_fragment(j)};
       const auto entries = file_.entries(j);
-      allow(entries, {"on", "every", "phase", "direction", "when", "set", "for"}, where);
+      allow(entries, {"on", "every", "phase", "direction", "when", "level", "set", "for"}, where);
       bool sets = false;
       for (const TomlEntry& e : entries) {
         if (e.key == "on") jump.on = formula(e);
@@ -309,6 +309,7 @@ class Reader {
         if (e.key == "phase") jump.phase = formula(e);
         if (e.key == "when") jump.when = formula_text(e, "when = \"s > 0.5\"");
         if (e.key == "direction") jump.direction = direction(e);
+        if (e.key == "level") jump.level = truth(e);
         if (e.key == "set") {
           sets = true;
           if (!file_.is_table(e)) file_.fail(e, "'set' must be a table", "write set = { v = \"-0.8*v\" }");
@@ -327,6 +328,10 @@ class Reader {
           file_.fail(e, "'phase' belongs to a clock", "remove it, or use every = ... instead of on");
         if (e.key == "direction" && !jump.on)
           file_.fail(e, "'direction' belongs to 'on'", "remove it: a clock has no direction");
+        if (e.key == "level" && jump.level && !jump.on)
+          file_.fail(e, "'level' belongs to 'on'", "remove it: a clock has no level");
+        if (e.key == "level" && jump.level && jump.on && jump.direction == Direction::any)
+          file_.fail(e, "'level' needs a direction", "add direction = \"rising\": it then happens where on > 0");
       }
       if (!sets)
         file_.fail(j, fmt::format("the jump '{}' has no 'set'", j.key),

@@ -173,7 +173,7 @@ void explain_value(const Source& source, size_t offset) {
   if (says("string") && (says("end-of-file") || says("control characters"))) unclosed_text(source, offset);
   if (says("expected '=', saw '''")) {
     throw Error(ErrorKind::model, "a rate outside of the equations", source.place(offset),
-                "equations stand between equations = \"\"\" and \"\"\"");
+                "equations stand between equations = \"\"\" and \"\"\"; a speed as a key stands in quotes: \"x'\" = 0");
   }
   if (says("expected '=', saw '['")) {
     const std::string& raw = source.text();

@@ -135,6 +135,7 @@ void write_jump(const Model& model, const Jump& j, std::string& out) {
   if (j.phase) line("phase = " + value_text(*j.phase));
   if (j.when) line("when = " + in_quotes(print(*j.when)));
   if (j.direction != Direction::any) line(fmt::format("direction = \"{}\"", direction_name(j.direction)));
+  if (j.level) line("level = true");
   std::vector<std::string> sets;
   for (const Assignment& a : j.set) {
     sets.push_back(

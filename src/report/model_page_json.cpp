@@ -63,6 +63,7 @@ void write_jumps(JsonWriter& json, const Model& model, const std::vector<double>
     } else {
       json.member("on", print(jump.on)).member("direction", direction_name(jump.direction));
     }
+    if (jump.level) json.member("level", true);
     if (jump.when) json.member("when", print(*jump.when));
     json.key("set").object();
     for (const Assignment& a : jump.set) json.member(model.states[static_cast<size_t>(a.state)].name, print(a.value));

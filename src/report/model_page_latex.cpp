@@ -72,6 +72,13 @@ class LatexPage {
 
   void write_switch(size_t i) {
     const Switch& s = form_.switches[i];
+    if (s.vector >= 0) {
+      std::vector<std::string> h;
+      for (const int part : model_.form.vectors[static_cast<size_t>(s.vector)].parts)
+        h.push_back(print_latex(model_.form.switches[static_cast<size_t>(part)].surface));
+      return line(
+          fmt::format("\\sigma_{{{}}} &\\in \\operatorname{{Unit}}\\left({}\\right)", i + 1, fmt::join(h, ", ")));
+    }
     const std::string surface = formula_or(s.surface, "\\mathtt{" + escaped(s.name) + "}");
     if (s.holds) {
       line(fmt::format("\\sigma_{{{}}} &\\in \\operatorname{{Sgn}}_{{{}}}\\left({}\\right)", i + 1, print_latex(s.hold),

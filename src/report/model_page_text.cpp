@@ -189,8 +189,24 @@ class TextPage {
     if (shown < form_.switches.size()) row("\nswitches", " " + more(form_.switches.size() - shown));
   }
 
+  void write_vector(const Switch& s) {
+    std::vector<int> moved;
+    for (const int part : model_.form.vectors[static_cast<size_t>(s.vector)].parts) {
+      const std::vector<int>& of = model_.form.switches[static_cast<size_t>(part)].acts_on;
+      moved.insert(moved.end(), of.begin(), of.end());
+    }
+    std::sort(moved.begin(), moved.end());
+    moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
+    line("");
+    formula_row("vector", fmt::format("unit{}", s.name));
+    row("  at rest",
+        s.holds ? fmt::format("any s with |s| <= {}", with_value(s.hold, parameters_)) : "any s with |s| <= 1");
+    row("  acts on", moved.empty() ? "no state" : states(moved));
+  }
+
   void write_switch(size_t i) {
     const Switch& s = form_.switches[i];
+    if (s.vector >= 0) return write_vector(s);
     line("");
     formula_row("switch", fmt::format("sgn({})", s.name));
     if (s.holds) row("  holds", fmt::format("while |sigma| <= {}", with_value(s.hold, parameters_)));
@@ -199,7 +215,7 @@ class TextPage {
     if (s.interacts.empty()) return;
     std::vector<std::string> partners;
     for (size_t k = 0; k < shown_of(s.interacts.size()); ++k)
-      partners.push_back(fmt::format("sgn({})", form_.switches[static_cast<size_t>(s.interacts[k])].name));
+      partners.push_back(sigma_symbol(form_, s.interacts[k]).symbol().name);
     if (partners.size() < s.interacts.size()) partners.push_back(more(s.interacts.size() - partners.size()));
     row("  multiplies", listed(partners, label_width));
     row("", "where both surfaces meet, sliding follows the hierarchical convex combination");
@@ -298,6 +314,7 @@ class TextPage {
       line("");
       row("jump", jump.name);
       formula_row("  when", jump.every ? clock(jump) : condition(jump.on, jump.direction));
+      if (jump.level) row("  level", "also where it is found beyond");
       if (jump.when) formula_row("  if", print(*jump.when));
       row("  sets", listed(sets, label_width));
     }

@@ -1433,6 +1433,32 @@ om = 5
   EXPECT_LT(b.points.size(), 500u);  // steps of a long period are long
 }
 
+// The cycles born at r = 470/19 end in a loop at the origin at r = 13.926557 (Sparrow 1982): multipliers grow as
+// exp(l T), so the place is told before the period is long.
+TEST(OrbitBranch, OfTheLorenzSystemEndsAtItsHomoclinicLoop) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = 10*(y - x)
+  y' = r*x - y - x*z
+  z' = x*y - 8/3*z
+"""
+[parameters]
+r = 24
+[initial]
+x = 7.8
+y = 7.8
+z = 23
+)M");
+  BranchOptions range{.parameter = 0, .low = 13, .high = 30};
+  range.seek = {"hopf", 470.0 / 19};
+  const Branch b = follow_equilibrium(model, {run_of(model)}, range);
+  ASSERT_TRUE(b.found) << b.message;
+  ASSERT_EQ(b.ends.size(), 2u);
+  EXPECT_EQ(b.ends[1].why, "homoclinic") << b.ends[1].detail;
+  EXPECT_NEAR(b.ends[1].value, 13.926557, 2e-6);
+  EXPECT_LT(b.points.size(), 300u);
+}
+
 // The focus of each half, x = -+F, turns into a node at mu (1 - F^2) = 2, where half a turn takes for ever: the small
 // orbit about both passes by it ever nearer and is lost before, with exp(mu T/2) beyond rounding.
 TEST(OrbitBranch, OfVanDerPolWithFrictionTellsWhyItIsLost) {

@@ -87,6 +87,37 @@ x = 5
   for (const BranchPoint& p : curve.points) EXPECT_NEAR(p.values[1] - p.values[0], 1, 1e-9);
 }
 
+// The Bautin normal form: r' = r (b1 + b2 r^2 - r^4) has a fold of cycles at r^2 = b2/2, b1 = -b2^2/4. By its symmetry
+// the whole row of an equation vanishes there but for the parameters.
+TEST(SpecialCurve, OfFoldsGoesThroughASymmetricNormalForm) {
+  const Model model = read_model_text(R"M(
+equations = """
+  x' = b1*x - y + x*(b2*r2 - r2^2)
+  y' = x + b1*y + y*(b2*r2 - r2^2)
+  r2 = x^2 + y^2
+"""
+[parameters]
+b1 = -0.1
+b2 = 1
+[section.turn]
+on = "y"
+direction = "rising"
+[initial]
+x = 1
+y = 0
+)M");
+  const OrbitOptions start{.run = run_of(model), .section = 0};
+  BranchOptions range{.parameter = 0, .low = -0.3, .high = 0.3};
+  const Branch first = follow_orbit(model, start, range);
+  ASSERT_EQ(of_type(first, "fold").size(), 1u);
+  range = {.parameter = 0, .low = -1, .high = 0.5, .second = 1, .second_low = 0.1, .second_high = 2};
+  const Branch curve = begun_at(*of_type(first, "fold")[0], model, start, range);
+  ASSERT_TRUE(curve.found) << curve.message;
+  EXPECT_GT(curve.points.size(), 20u);
+  for (const BranchPoint& p : curve.points) EXPECT_NEAR(p.values[0], -p.values[1] * p.values[1] / 4, 1e-12);
+  for (const BranchEnd& end : curve.ends) EXPECT_EQ(end.why, "range") << end.detail;
+}
+
 // The FitzHugh-Nagumo system: on the Hopf curve v^2 = 1 - ep b the first Lyapunov coefficient has the sign of
 // -1 + 2 b - ep b^2 (Guckenheimer & Holmes, eq. 3.4.11).
 TEST(SpecialCurve, OfHopfPointsHasABautinPoint) {

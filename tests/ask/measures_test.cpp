@@ -121,6 +121,20 @@ TEST(Measures, OfASweepBalanceThePowerOverAPeriod) {
   EXPECT_GE(periodic, 3);
 }
 
+TEST(Measures, OfARunThatCannotStartAreNoNumbers) {
+  const System walled = System::from_text(
+      "equations = \"\"\"\nx' = v\nv' = -x + N\n\"\"\"\n[parameters]\na = 0\n[constraint.N]\ngap = \"x - a\"\n"
+      "restitution = 0.5\n[initial]\nx = 1\nv = 0\n[section.turn]\non = \"v\"\n");
+  const SweepAnswer answer = ask(SweepQuestion{.system = walled,
+                                               .vary = {{"a", {-0.5, 2}}},  // from 2 on the start is inside the wall
+                                               .skip = 1,
+                                               .count = 5,
+                                               .measures = {"mean(x)"}});
+  ASSERT_TRUE(answer.runs[1]);
+  ASSERT_EQ(answer.runs[1]->measures.size(), 1u);
+  EXPECT_TRUE(std::isnan(answer.runs[1]->measures[0]));
+}
+
 TEST(Measures, ThatAreNoneSayWhatThereIs) {
   const Model model = System::from_text(circle).model();
   const auto complaint = [&](const std::string& text) {

@@ -20,8 +20,8 @@ std::vector<std::string> words(std::string_view text) {
 }
 
 TEST(OptionTable, DescribesEachFlagOfACommandOnce) {
-  const std::set<std::string> commands{"check",  "run",       "section", "sweep",    "basins", "orbit",
-                                       "follow", "exponents", "phase",   "response", "again",  "studio"};
+  const std::set<std::string> commands{"check",     "run",   "section",  "sweep", "basins", "orbit", "follow",
+                                       "exponents", "phase", "response", "fit",   "again",  "studio"};
   std::map<std::string, std::set<std::string>> flags;
   for (const OptionFact& o : option_table()) {
     EXPECT_FALSE(o.name.empty());

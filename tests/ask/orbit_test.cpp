@@ -94,6 +94,26 @@ TEST(OrbitsQuestion, TellsDistinctOrbitsByThePeriod) {
   EXPECT_TRUE(std::count(radii.begin(), radii.end(), 1.0) == 1);
 }
 
+// The logistic map at r = 3.5: 0 and 5/7 are fixed points, whatever rounding leaves of 0.
+TEST(OrbitsQuestion, ListsAnOrbitAtZeroOnce) {
+  const System system = System::from_text(R"M(
+equations = "x' = 0"
+[jump.tick]
+every = 1
+set = { x = "3.5*x*(1 - x)" }
+[section.ticks]
+on = "tick"
+[initial]
+x = 0.3
+)M",
+                                          "logistic");
+  const OrbitsAnswer answer = ask(OrbitsQuestion{.orbit = {.system = system}, .starts = 30, .box = {{0.1, 0.9}}});
+  EXPECT_EQ(std::count_if(answer.orbits.begin(), answer.orbits.end(),
+                          [](const Orbit& o) { return std::abs(o.state[0]) < 1e-9; }),
+            1);
+  EXPECT_LE(answer.orbits.size(), 4u);
+}
+
 /// A file that goes away.
 class Kept {
  public:

@@ -148,6 +148,29 @@ TEST(Response, AtFrequencyZeroIsTheDerivativeOfTheMean) {
   EXPECT_NEAR(answer.curves[0].points[0].value.imag(), 0, 1e-5);
 }
 
+TEST(Response, AStateThatStaysAtZeroCountsForNothing) {
+  // The derivative of the mean is the response at frequency 0, found in another way.
+  const std::string text = R"(
+equations = """
+x' = v
+v' = 0.5*cos(t/3) - x - 0.1*v - mu*9.81*sign(v - V)
+y' = -y
+"""
+[parameters]
+mu = 0.02
+V = 0.1
+[initial]
+x = 0.3
+v = 0
+y = 0
+[section.strobe]
+every = "6*pi"
+)";
+  const ResponseAnswer answer = respond(text, "V", "x", 1e-8, 1e-8, 1);
+  ASSERT_TRUE(answer.found) << answer.message;
+  EXPECT_NEAR(answer.means.by[0][1], answer.curves[0].points[0].value.real(), 1e-7);
+}
+
 TEST(Response, OfAnOscillatorAtAMovingWallIsThatOfRunsWithASignal) {
   const double T = 2 * M_PI / 1.1;
   const std::string still = with(with(with(wall_text, "SIGNAL", "w"), "CORRELATE", ""), "MORE", "");
@@ -223,7 +246,7 @@ TEST(Response, SaysWhatIsMissing) {
   EXPECT_EQ(complaint({.orbit = of, .inputs = {"D"}}), "no `output` is given");
   EXPECT_EQ(complaint({.orbit = of, .inputs = {"d"}, .outputs = {"v"}}), "`input`: there is no parameter 'd'");
   EXPECT_EQ(complaint({.orbit = of, .inputs = {"D"}, .outputs = {"w"}}), "`output` w: unknown name 'w'");
-  EXPECT_EQ(complaint({.orbit = of, .inputs = {"D"}, .outputs = {"v"}, .from = -1}), "`from` -1 is no frequency");
+  EXPECT_EQ(complaint({.orbit = of, .inputs = {"D"}, .outputs = {"v"}, .from = -1}), "`lowest` -1 is no frequency");
   EXPECT_EQ(complaint({.orbit = of, .loop = "D"}), "`loop` D: the model has no named quantity of this name");
 }
 

@@ -1,5 +1,6 @@
 #include "expr/diff.hpp"
 
+#include <array>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -63,6 +64,14 @@ Dual dual_apply(Op op, const std::vector<Dual>& a) {
     }
     case Op::sign:
     case Op::hold_sign: return {u > 0 ? 1.0 : u < 0 ? -1.0 : 0.0, 0};
+    case Op::components: {
+      const double r = std::hypot(a[0].v, a[1].v);
+      return {r, (a[0].v * a[0].d + a[1].v * a[1].d) / r};
+    }
+    case Op::unit: {
+      const double r = std::hypot(a[0].v, a[1].v), dr = (a[0].v * a[0].d + a[1].v * a[1].d) / r;
+      return {a[0].v / r, a[0].d / r - a[0].v * dr / (r * r)};
+    }
     case Op::abs: return u < 0 ? Dual{-a[0].v, -a[0].d} : a[0];
     case Op::min: return a[1].v < a[0].v ? a[1] : a[0];
     case Op::max: return a[1].v > a[0].v ? a[1] : a[0];
@@ -163,8 +172,18 @@ void agree_on_random_formulas(bool smooth_only, unsigned seed, int wanted) {
   EXPECT_GE(by_difference, wanted);
   for (int op = static_cast<int>(Op::add); op <= static_cast<int>(smooth_only ? Op::log1p : Op::negation); ++op) {
     if (static_cast<Op>(op) == Op::table) continue;  // below
+    if (static_cast<Op>(op) == Op::unit || static_cast<Op>(op) == Op::components) continue;
     EXPECT_GE(seen[static_cast<size_t>(op)], 10) << op_name(static_cast<Op>(op)) << " was hardly tested";
   }
+}
+
+TEST(Differentiate, FollowsADirectionAwayFromZero) {
+  const Expr a = Expr::symbol(SymbolKind::state, 0, "a"), b = Expr::symbol(SymbolKind::state, 1, "b");
+  const Expr e = make(Op::unit, std::array{a, b, Expr(1.0)});
+  const auto at = [](const Expr& f) { return evaluate(f, [](const Symbol& s) { return s.index == 0 ? 3.0 : 4.0; }); };
+  EXPECT_NEAR(at(e), 0.6, 1e-15);
+  EXPECT_NEAR(at(differentiate(e, a)), 16.0 / 125, 1e-15);   // b^2/|h|^3
+  EXPECT_NEAR(at(differentiate(e, b)), -12.0 / 125, 1e-15);  // -a b/|h|^3
 }
 
 TEST(Differentiate, FollowsATable) {

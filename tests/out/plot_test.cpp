@@ -70,8 +70,8 @@ TEST(Plot, TakesAnyNameAsItIs) {
         one_panel({Line{.x = "x", .y = "y", .label = name}, Line{.x = "x", .y = "x", .label = "other " + name}});
     figure.title = name;
     figure.stacks[0].panels[0].x.label = name;
-    const TemporaryFolder folder;
-    expect_svg(figure, {data}, folder);
+    const ScratchFolder folder;
+    expect_svg(figure, {data}, folder.path);
   }
 }
 

@@ -50,6 +50,43 @@ TEST(AlikeSurfaces, OfOneFormKeepOneUnknown) {
   expect_end(run, {0}, 1e-12);
 }
 
+// sin(t)^p > 1/2 for |t - pi/2| < acos(2^(-1/p)), over pi; its integral over pi is pi times the product of (k-1)/k, k
+// even up to p.
+TEST(HighPowers, AreSeenAsRatesAndSurfaces) {
+  for (const int p : {20, 30, 40, 62, 100, 200}) {
+    double mean = 1;
+    for (int k = 2; k <= p; k += 2) mean *= (k - 1.0) / k;
+    const double width = 2 * std::acos(std::pow(0.5, 1.0 / p));
+    for (const char* of : {"t", "x"}) {
+      const System s =
+          system(fmt::format("x' = 1\ny' = sin({0})^{1}\nz' = step(sin({0})^{1} - 0.5)", of, p), "x = 0\ny = 0\nz = 0");
+      const Trajectory run = s.run(4 * pi, 1e-10);
+      EXPECT_NEAR(run.end.state[1], 4 * pi * mean, 1e-8) << p << of;
+      EXPECT_NEAR(run.end.state[2], 4 * width, 1e-8) << p << of;
+    }
+  }
+}
+
+TEST(HighPowers, OfTimeAreSeen) {
+  // (t/5)^n > 1/2 for t > 5 * 2^(-1/n); 1/(1 + (t - 7)^40) > 0.4 for |t - 7| < 1.5^(1/40)
+  for (const int n : {40, 100, 1000}) {
+    const System s = system(fmt::format("y' = step((t/5)^{} - 0.5)", n), "y = 0");
+    EXPECT_NEAR(s.run(8, 1e-10).end.state[0], 8 - 5 * std::pow(0.5, 1.0 / n), 1e-9) << n;
+  }
+  const System plateau = system("y' = step(1/(1 + (t - 7)^40) - 0.4)", "y = 0");
+  EXPECT_NEAR(plateau.run(10, 1e-10).end.state[0], 2 * std::pow(1.5, 1.0 / 40), 1e-9);
+  // The integral of (t/5)^100 exp(-(t/5)^100) over t > 0 is 5/100 Gamma(1.01).
+  const System pulse = system("y' = (t/5)^100*exp(-(t/5)^100)", "y = 0");
+  EXPECT_NEAR(pulse.run(10, 1e-10).end.state[0], 0.05 * std::tgamma(1.01), 1e-9);
+}
+
+// A surface slides until 3 sin(t)^40 exceeds 1.
+TEST(HighPowers, MoveASigmaToItsBound) {
+  const System s = system("x' = 3*sin(t)^40 - sign(x)", "x = 0");
+  const Trajectory run = s.run(1.5, 1e-10);
+  expect_events(run, {{std::asin(std::pow(1.0 / 3, 1.0 / 40)), leave}}, 1e-8);
+}
+
 // A contact whose force acts by a factor that is zero to all digits where models are looked at before they run: the
 // ball of height 0.3 falls with g = 1, r = 1/2.
 TEST(FlatFactors, DoNotHideAMultiplier) {

@@ -8,7 +8,7 @@ syntax match saltusTable /^\s*\[[^]]*\]/
 syntax match saltusKey /^\s*\zs[A-Za-z0-9_.-]\+\ze\s*=\s*\("\|'\|-\|+\|[0-9]\|{\|\[\|true\|false\)/
 syntax match saltusNumber /\<\d\+\(\.\d\+\)\?\([eE][-+]\?\d\+\)\?\>/
 syntax keyword saltusBoolean true false
-syntax keyword saltusFunction contained sign abs min max sat step if mod floor ceil round sin cos tan asin acos atan atan2
+syntax keyword saltusFunction contained sign unit abs min max sat step if mod floor ceil round sin cos tan asin acos atan atan2
 syntax keyword saltusFunction contained sinh cosh tanh exp log sqrt sum unit
 syntax keyword saltusWord contained and or not pi e t
 syntax match saltusRate contained /\<[A-Za-z_][A-Za-z0-9_]*\(\[[^]]*\]\)\?'\+/

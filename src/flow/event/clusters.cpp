@@ -88,6 +88,8 @@ bool Clusters::possible() const {
     if (!program_.open(i)) return false;
   }
   if (program_.any_bends()) return false;
+  if (std::any_of(program_.model().jumps.begin(), program_.model().jumps.end(), [](const Jump& j) { return j.level; }))
+    return false;
   return std::all_of(form.gaps.begin(), form.gaps.end(), [](const Gap& g) { return g.degree == 2; });
 }
 

@@ -15,6 +15,7 @@
 #include "flow/recorder.hpp"
 #include "flow/smooth.hpp"
 #include "flow/thresholds.hpp"
+#include "flow/vector_rest.hpp"
 #include "model/polynomial_form.hpp"
 #include "solve/polynomial.hpp"
 
@@ -81,7 +82,8 @@ class EventEngine {
     longest_natural_ = rest_scale_ = 0;
     balanced_at_ = std::nan("");
     after_event_ = true;
-    may_be_ordinary_ = options.legs && direction_ > 0 && events_.jumps_are_plain() && !options.stiff && !clusters_;
+    may_be_ordinary_ = options.legs && direction_ > 0 && program_.vectors() == 0 && events_.jumps_are_plain() &&
+                       !options.stiff && !clusters_;
     ticks_ = std::isfinite(events_.jumps().next_tick());
     horizon_ = std::abs(options.until - options.from);
     longest_leg_ = 1000 * recorder_.shortest_interval();
@@ -126,6 +128,7 @@ class EventEngine {
     const SeriesStatus status = smooth_.begin(now_);
     if (status != SeriesStatus::ok) return fail(status);
     read_determinants(determinants_);
+    if (program_.vectors() > 0 && come_near_rest()) return;
     watches_.list(now_, smooth_, events_.jumps(), true);
     if (end_where_undefined()) return;
     std::span<const WatchedSeries> watched = watches_.series(smooth_);
@@ -174,7 +177,9 @@ class EventEngine {
     const double short_step = std::max(short_of_run * measure(longest_natural_), short_of_longest * longest_natural_);
     short_steps_ = length < short_step ? short_steps_ + 1 : 0;
     const bool creeps = short_steps_ > 0 && short_steps_ % few_blind_steps == 0;
-    if (determinants_.empty() && (creeps || blind_steps_ > few_blind_steps) && come_to_rest()) return;
+    if (program_.vectors() == 0 && determinants_.empty() && (creeps || blind_steps_ > few_blind_steps) &&
+        come_to_rest())
+      return;
     if (!first && length < std::min(natural, longest)) smooth_.note_cut(length);
     if (blind_steps_ > most_blind_steps) return stall(length);
     if (!determinants_.empty()) {
@@ -189,6 +194,46 @@ class EventEngine {
       }
     }
     return advance(first, natural, watched);
+  }
+
+  // ---- vector switches near rest
+  // --------------------------------------------------------------------------------------
+
+  /// Vector switches that will be at rest in no time, or pass it as nearly, go there with frozen forces. The series are
+  /// those of now.
+  bool come_near_rest() {
+    if (!time_scale_known()) return false;
+    Series& series = smooth_.series();
+    const double soon = frozen_share * time_scale();
+    std::vector<int> near;
+    bool any = false;
+    for (int v = 0; v < program_.vectors(); ++v) {
+      const int lead = program_.parts(v)[0];
+      if (now_.mode.switches[at(lead)] != '~') continue;
+      const double* r = series.surface(lead);
+      const double falls = -r[1] * direction_;
+      if (!(falls > 0) || !(r[0] < 100 * soon * falls)) continue;
+      near.push_back(v);
+      any = any || r[0] < soon * falls;
+    }
+    if (!any) return false;
+    const std::optional<FrozenEnd> end = follow_to_rest(series, now_, near, direction_);
+    const std::span<const WatchedSeries> watched = expand_again();
+    if (!end || end->time > std::abs(now_.clock.until(options_->until))) return false;
+    cut_rough(direction_ * end->time);
+    advance(nullptr, 0, watched);
+    now_.x = end->x;
+    for (const int v : end->rests) guards_.push_back({GuardKind::surface, program_.parts(v)[0], 1});
+    return true;
+  }
+
+  /// What has left rest along its departure series slips.
+  void end_departure() {
+    if (!smooth_.series().departs()) return;
+    for (char& c : now_.mode.switches) {
+      if (c == '^') c = '~';
+    }
+    now_.guess.clear();
   }
 
   // ---- ordinary legs ------------------------------------------------------------------------------------------------
@@ -311,7 +356,7 @@ class EventEngine {
   /// The series carry less than time can see: along the tangent out of a singularity (a square root at zero), or into
   /// what is about to happen.
   void rough_step(double carried, std::span<const WatchedSeries> watched) {
-    if (come_to_rest() || pass_singular_watch()) return;
+    if ((program_.vectors() == 0 && come_to_rest()) || pass_singular_watch()) return;
     const double unit = eps * std::abs(now_.t());
     if (smooth_.analytic_order() >= 1) {
       const double rough = smooth_.tangent_length(now_, longest_step(), direction_);
@@ -547,6 +592,7 @@ class EventEngine {
     smooth_.accept(std::abs(tau), natural, watched);
     std::copy(end.begin(), end.end(), now_.x.begin());
     after_event_ = false;
+    if (program_.vectors() > 0) end_departure();
     const double resolved = resolution();
     if (first) watches_.found_at(tau, resolved, guards_);
     if (first && first->late && watches_.has_leapt(*first, smooth_)) events_.note_leap();

@@ -23,6 +23,10 @@ void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool e
     if (!program_.moves(i)) continue;
     const char c = now.mode.switches[at(i)];
     const int known = now.known[at(i)];
+    if (program_.vector_of(i) >= 0) {
+      if (program_.leads(i)) watch_vector(i, c, smooth);
+      continue;
+    }
     if (c == '+' || c == '-') {
       const int sign = c == '+' ? 1 : -1;
       watches_.push_back(
@@ -67,8 +71,33 @@ void Watches::list(const Moment& now, Smooth& smooth, const Jumps& jumps, bool e
   }
 }
 
+/// Slipping: the series of |h|, which shows a straight arrival where those of its components go on. At rest: the room
+/// of s in its disc, hold^2 - s.s.
+void Watches::watch_vector(int lead, char letter, const Smooth& smooth) {
+  const Series& series = smooth.series();
+  if (letter == '~')
+    watches_.push_back({.guard = {GuardKind::surface, lead, 1}, .c = series.surface(lead), .known = 0, .sign = 1});
+  if (letter != '0') return;
+  const size_t count = at(smooth.order()) + 1;
+  std::vector<double>& room = rooms_[lead];
+  room.assign(count, 0.0);
+  room[0] = std::pow(series.hold(lead), 2);
+  for (const int part : program_.parts(program_.vector_of(lead))) {
+    const double* s = series.unknown(part);
+    for (size_t k = 0; k < count; ++k) {
+      for (size_t j = 0; j <= k; ++j) room[k] -= s[j] * s[k - j];
+    }
+  }
+  const bool at_bound = room[0] < bound_margin;  // it comes from there, inward or along it
+  if (at_bound) room[0] = 0;
+  watches_.push_back({.guard = {GuardKind::sigma, lead, 1}, .c = room.data(), .known = at_bound ? 1 : 0, .sign = 1});
+}
+
 std::span<const WatchedSeries> Watches::series(const Smooth& smooth) {
   controlled_.clear();
+  for (int i = 0; smooth.series().departs() && i < program_.switches(); ++i) {
+    if (smooth.series().mode().switches[at(i)] == '^') controlled_.push_back({smooth.series().unknown(i), 1.0, -1});
+  }
   for (const Watch& w : watches_) controlled_.push_back({w.c, std::abs(w.offset), output(w)});
   const std::vector<Section>& sections = program_.model().sections;
   for (size_t s = 0; s < sections.size(); ++s) {

@@ -1,6 +1,7 @@
 // Functions watched on a step, and the earliest of their zeros.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -68,6 +69,7 @@ class Watches {
 
  private:
   int output(const Watch& w) const;
+  void watch_vector(int lead, char letter, const Smooth& smooth);
   bool goes_over(const Watch& w, Smooth& smooth, double h) const;
   double blur(const Watch& w, Smooth& smooth) const;
   void locate(Watch& w, const double* c, size_t count, const Jumps& jumps, double h, double resolution);
@@ -77,6 +79,7 @@ class Watches {
   std::vector<Watch> watches_;
   std::vector<WatchedSeries> controlled_;
   std::vector<double> shifted_;
+  std::map<int, std::vector<double>> rooms_;  // of vector switches at rest, by their first component
   const Watch* touched_ = nullptr;
 };
 
