@@ -72,11 +72,6 @@ const Field& drill() {
 
 template <class V>
 void run_interpreted(benchmark::State& state, const Field& field) {
-  constexpr size_t lanes = sizeof(V) / sizeof(double);
-  if (lanes > 1 && !lanes_supported()) {
-    state.SkipWithError("no AVX2");
-    return;
-  }
   const int order = static_cast<int>(state.range(0));
   Jet<V> jet(field.tape, order);
   jet.bind(field.parameters);
@@ -92,7 +87,7 @@ void run_interpreted(benchmark::State& state, const Field& field) {
     benchmark::DoNotOptimize(jet[field.tape.states[1]][order]);
     t += 1e-3;
   }
-  state.counters["each"] = benchmark::Counter(static_cast<double>(lanes) * static_cast<double>(state.iterations()),
+  state.counters["each"] = benchmark::Counter(static_cast<double>(state.iterations()),
                                               benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
@@ -209,27 +204,19 @@ void friction_by_hand(benchmark::State& state) { run_by_hand<HandFriction>(state
 void friction_scalar(benchmark::State& state) { run_interpreted<double>(state, friction()); }
 void friction_scheduled(benchmark::State& state) { run_scheduled(state, friction(), false); }
 void friction_native(benchmark::State& state) { run_scheduled(state, friction(), true); }
-void friction_4_lanes(benchmark::State& state) { run_interpreted<Lanes4>(state, friction()); }
-void friction_8_lanes(benchmark::State& state) { run_interpreted<Lanes8>(state, friction()); }
 void drill_by_hand(benchmark::State& state) { run_by_hand<HandDrill>(state, drill()); }
 void drill_scalar(benchmark::State& state) { run_interpreted<double>(state, drill()); }
 void drill_scheduled(benchmark::State& state) { run_scheduled(state, drill(), false); }
 void drill_native(benchmark::State& state) { run_scheduled(state, drill(), true); }
-void drill_4_lanes(benchmark::State& state) { run_interpreted<Lanes4>(state, drill()); }
-void drill_8_lanes(benchmark::State& state) { run_interpreted<Lanes8>(state, drill()); }
 
 BENCHMARK(friction_by_hand)->Arg(12)->Arg(20);
 BENCHMARK(friction_scalar)->Arg(12)->Arg(20);
 BENCHMARK(friction_scheduled)->Arg(12)->Arg(20);
 BENCHMARK(friction_native)->Arg(12)->Arg(20);
-BENCHMARK(friction_4_lanes)->Arg(12)->Arg(20);
-BENCHMARK(friction_8_lanes)->Arg(12)->Arg(20);
 BENCHMARK(drill_by_hand)->Arg(12)->Arg(20);
 BENCHMARK(drill_scalar)->Arg(12)->Arg(20);
 BENCHMARK(drill_scheduled)->Arg(12)->Arg(20);
 BENCHMARK(drill_native)->Arg(12)->Arg(20);
-BENCHMARK(drill_4_lanes)->Arg(12)->Arg(20);
-BENCHMARK(drill_8_lanes)->Arg(12)->Arg(20);
 
 }  // namespace
 

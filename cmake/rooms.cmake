@@ -52,8 +52,6 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/gallery_data.cpp
   DEPENDS ${gallery_models} ${CMAKE_BINARY_DIR}/gallery_models.txt ${CMAKE_SOURCE_DIR}/cmake/gallery.cmake
   COMMENT "Collecting the gallery")
 target_sources(saltus_ask PRIVATE ${CMAKE_BINARY_DIR}/gallery_data.cpp)
-find_library(SLEEF sleef REQUIRED)
-target_link_libraries(saltus_code PRIVATE ${SLEEF})
 # The files that are compiled for longer registers; the machine is asked before they are used (base/simd.hpp).
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(avx2 -mavx2)
@@ -63,8 +61,6 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/jet_fours.cpp PROPERTIE
   COMPILE_OPTIONS "${avx2}" SKIP_PRECOMPILE_HEADERS ON)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/columns_wide.cpp PROPERTIES
   COMPILE_OPTIONS "${avx2}" SKIP_PRECOMPILE_HEADERS ON)
-set_source_files_properties(${CMAKE_SOURCE_DIR}/src/code/jet_lanes.cpp PROPERTIES
-  COMPILE_OPTIONS "${avx2};${fma}" SKIP_PRECOMPILE_HEADERS ON)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/solve/one_box_wide.cpp PROPERTIES
   COMPILE_OPTIONS "${avx2};${fma};-ffp-contract=fast" SKIP_PRECOMPILE_HEADERS ON)
 

@@ -27,12 +27,13 @@ PROGRAMS = {("c++", "g++", "clang++"): ("g++", "cxx-compiler"), ("cmake",): ("cm
 HEADERS = {"fmt/format.h": ("libfmt-dev", "fmt"), "CLI/CLI.hpp": ("libcli11-dev", "cli11"),
            "toml++/toml.h": ("libtomlplusplus-dev", "tomlplusplus"),
            "nlohmann/json.hpp": ("nlohmann-json3-dev", "nlohmann_json"),
-           "pybind11/pybind11.h": ("pybind11-dev", "pybind11"), "Python.h": ("python3-dev", "python")}
+           "hdf5.h": ("libhdf5-dev", "hdf5"), "pybind11/pybind11.h": ("pybind11-dev", "pybind11"), "Python.h": ("python3-dev", "python")}
 
 
 def include_folders():
     """Where headers are looked for beside the compiler's own folders: those of Python and of its environment."""
     folders = [sysconfig.get_path("include"), sysconfig.get_path("platinclude"), str(Path(sys.prefix) / "include")]
+    folders.append("/usr/include/hdf5/serial")  # Debian's place
     folders += [str(Path(p) / "include") for p in re.split("[:;]", os.environ.get("CMAKE_PREFIX_PATH", "")) if p]
     try:
         import pybind11

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#define TOML_HEADER_ONLY 0
+#ifndef TOML_HEADER_ONLY
+#define TOML_HEADER_ONLY 0  // the library has what is compiled; wheels bring it along
+#endif
 #include <toml++/toml.h>
 
 #include "base/checksum.hpp"

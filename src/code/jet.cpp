@@ -99,11 +99,6 @@ const NativeFunctions& native_functions() {
   return functions;
 }
 
-// In code/jet_lanes.cpp, which is compiled for machines that have the registers.
-extern template struct rules::Interpreter<Lanes4>;
-
-bool lanes_supported() { return simd::has_four() && simd::has_fma(); }
-
 template <class V>
 Jet<V>::Jet(const Tape& tape, int order)
     : tape_(&tape),
@@ -132,20 +127,6 @@ template <class V>
 void Jet<V>::bind(std::span<const double> parameters) {
   time_order_ = -1;
   for (size_t lane = 0; lane < sizeof(V) / sizeof(double); ++lane) bind_lane(lane, parameters);
-}
-
-template <class V>
-void Jet<V>::bind_lanes(std::span<const V> parameters) {
-  if constexpr (std::same_as<V, double>) {
-    bind(parameters);
-  } else {
-    time_order_ = -1;
-    std::vector<double> own(parameters.size());
-    for (size_t lane = 0; lane < sizeof(V) / sizeof(double); ++lane) {
-      for (size_t i = 0; i < own.size(); ++i) own[i] = parameters[i][lane];
-      bind_lane(lane, own);
-    }
-  }
 }
 
 template <class V>
@@ -439,7 +420,5 @@ void extend(std::span<const Operation> operations, double* series, size_t stride
 }
 
 template class Jet<double>;
-template class Jet<Lanes4>;
-template class Jet<Lanes8>;
 
 }  // namespace saltus

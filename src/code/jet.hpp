@@ -1,6 +1,6 @@
 // Taylor series over a tape: the k-th coefficient of every slot from the coefficients 0..k of its arguments.
 //
-// A Jet holds the coefficients of one trajectory, or of several side by side (lanes). The order of work in a step is
+// A Jet holds the coefficients of one trajectory. The order of work in a step is
 //
 //   bind      once per set of parameters
 //   set_time  series of everything that depends on time only, all orders at once
@@ -23,21 +23,13 @@ namespace saltus {
 
 constexpr int largest_order = 40;
 
-/// Several trajectories in one register; arithmetic works lane by lane.
-using Lanes4 = double __attribute__((vector_size(32)));
-using Lanes8 = double __attribute__((vector_size(64)));
-
-/// True if this machine can run jets of Lanes4 and Lanes8 (AVX2 and FMA); ask before making one.
-bool lanes_supported();
-
 /// Values of everything a tape takes in, at one point.
 struct TapeValues {
   std::span<const double> states{}, sigmas{}, lambdas{}, counters{};
   double t = 0;
 };
 
-/// V is double, Lanes4 or Lanes8. Lanes are passed by reference only: how they are passed by value depends on the
-/// instruction set a file is compiled for.
+/// V is double; the rules are written for whatever adds and multiplies.
 template <class V>
 class Jet {
  public:
@@ -52,10 +44,7 @@ class Jet {
   const V* operator[](int slot) const { return series() + static_cast<size_t>(slot) * stride_; }
   const V* output(size_t i) const { return (*this)[tape_->outputs[i]]; }
 
-  /// Binds the same parameters in all lanes.
   void bind(std::span<const double> parameters);
-  /// Parameters that differ between lanes.
-  void bind_lanes(std::span<const V> parameters);
   /// Time t + tau with tau the variable of the series, and everything that depends on time only.
   void set_time(const V& t, int order);
   /// True if the series of one trajectory at time t are complete to this order.
@@ -69,7 +58,7 @@ class Jet {
   double time() const { return time_[0]; }
   /// A counter is part of what depends on time only: set before set_time.
   void set_counter(size_t c, const V& value);
-  /// Coefficient 0 of all inputs that are given, the same in all lanes, and `set_time`.
+  /// Coefficient 0 of all inputs that are given, and `set_time`.
   void load(const TapeValues& values, int order);
   void free(int k);
   void bound(int k);
@@ -87,7 +76,7 @@ class Jet {
   /// Coefficients 0..order of the operations where the series of all inputs are there.
   void fill(const Schedule& schedule, int order);
   /// Makes machine code for a schedule of this jet, up to an order; above it the schedule is interpreted as before. The
-  /// bits of all results stay the same. False where there is none (lanes, no compiler, too long). `known`: takes code
+  /// bits of all results stay the same. False where there is none (no compiler, too long). `known`: takes code
   /// that was made before, and makes none.
   bool compile(Schedule& schedule, int order, bool known = false);
   /// Compiles the schedule for `fill`.
@@ -140,7 +129,5 @@ class Jet {
 void extend(std::span<const Operation> operations, double* series, size_t stride, int k);
 
 extern template class Jet<double>;
-extern template class Jet<Lanes4>;
-extern template class Jet<Lanes8>;
 
 }  // namespace saltus

@@ -33,17 +33,6 @@ struct Interpreter {
   static void integrate(Rates rates, V* c, int k);
 };
 
-/// Eight lanes are computed as two registers of four, in code/jet_lanes.cpp.
-template <>
-void Interpreter<Lanes8>::extend(Operations operations, Lanes8* c, size_t stride, int k);
-template <>
-void Interpreter<Lanes8>::extend_to(Operations operations, Lanes8* c, size_t stride, int first, int order);
-template <>
-void Interpreter<Lanes8>::expand(Operations start, Operations later, Rates rates, Lanes8* c, size_t stride, int first,
-                                 int order);
-template <>
-void Interpreter<Lanes8>::integrate(Rates rates, Lanes8* c, int k);
-
 /// 1/k: a product is sooner done than a quotient, and the orders wait for each other.
 constexpr auto inverse = [] {
   std::array<double, largest_order + 2> table{};

@@ -158,14 +158,14 @@ TangentSystem TangentSystem::without_infinite() const {
 }
 
 void expand(const TangentSystem& system, TangentRows& tangents, int order) {
-  static const auto run = lanes_supported() ? expand_wide : expand_plain;
+  static const auto run = simd::has_four() ? expand_wide : expand_plain;
   const bool varying =
       !std::all_of(system.terms.begin(), system.terms.end(), [](const TangentTerm& t) { return t.constant; });
   for (size_t g = 0; g < tangents.groups(); ++g) run(system, group_of(tangents, g), order, varying);
 }
 
 bool has_converged(TangentRows& tangents, size_t states, int order, double tau, double tolerance) {
-  static const auto run = lanes_supported() ? converged_wide : converged_plain;
+  static const auto run = simd::has_four() ? converged_wide : converged_plain;
   bool all = true;
   for (size_t g = 0; g < tangents.groups(); ++g)
     all = all && run(group_of(tangents, g), states, order, std::abs(tau), tolerance);
@@ -173,7 +173,7 @@ bool has_converged(TangentRows& tangents, size_t states, int order, double tau, 
 }
 
 void move_to(TangentRows& tangents, size_t states, int order, double tau) {
-  static const auto run = lanes_supported() ? move_wide : move_plain;
+  static const auto run = simd::has_four() ? move_wide : move_plain;
   for (size_t g = 0; g < tangents.groups(); ++g) run(group_of(tangents, g), states, order, tau);
 }
 

@@ -6,7 +6,9 @@
 #include <cstring>
 
 #include <fmt/format.h>
-#define TOML_HEADER_ONLY 0
+#ifndef TOML_HEADER_ONLY
+#define TOML_HEADER_ONLY 0  // the library has what is compiled; wheels bring it along
+#endif
 #include <toml++/toml.h>
 
 #include "expr/letters.hpp"

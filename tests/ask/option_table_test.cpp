@@ -37,7 +37,7 @@ TEST(OptionTable, SaysWhatACommandTakes) {
   EXPECT_EQ(find_option("settle", "run"), nullptr);
   EXPECT_EQ(find_option("points", "section")->flag(), "-n");
   EXPECT_EQ(find_option("vary", "sweep")->flag(), "--vary");
-  EXPECT_EQ(find_option("from", "run")->words(), "start time (0)");
+  EXPECT_EQ(find_option("from", "run")->words(), "start time (to show a later part of a run: --window) (0)");
   EXPECT_EQ(commands_with("--settle"), "sweep");
   EXPECT_EQ(commands_with("--engine"), "run, section, sweep, basins");
   EXPECT_EQ(commands_with("--none-such"), "");

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "base/index.hpp"
+#include "base/simd.hpp"
 #include "code/jet_rules.hpp"
 #include "formulas.hpp"
 
@@ -79,7 +80,7 @@ constexpr double claimed_ulps = 6;
 
 // The bits of one order of adding, whatever the machine has: also where all terms are minus zero.
 TEST(Jet, SumsOfProductsByFoursHaveTheBitsOfFourSums) {
-  if (!lanes_supported()) GTEST_SKIP() << "no registers of four numbers";
+  if (!simd::has_four()) GTEST_SKIP() << "no registers of four numbers";
   std::mt19937 draw(11);
   std::uniform_real_distribution<double> any(-1, 1);
   std::vector<double> a(60), b(60);
@@ -215,111 +216,6 @@ TEST(Jet, ForgetsEarlierStepsAndParameters) {
   run(used, 5, 2, 1);
   run(used, 0.5, -1, 3);  // leaves NaN behind
   EXPECT_EQ(run(used, 2, 0.5, 7), run(clean, 2, 0.5, 7));
-}
-
-/// Largest difference to one lane, in ulps of the magnitude.
-template <class V>
-double worst_difference(const Jet<V>& lanes, const Jet<double>& one, size_t lane, const Reference& r) {
-  double worst = 0;
-  for (int k = 0; k <= order; ++k) {
-    const double difference = std::abs(lanes.output(0)[k][lane] - one.output(0)[k]);
-    if (difference == 0) continue;
-    const double ulps = difference / (epsilon * r.magnitude[static_cast<size_t>(k)]);
-    worst = std::isnan(ulps) ? INFINITY : std::max(worst, ulps);
-  }
-  return worst;
-}
-
-template <class V>
-class Lanes : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!lanes_supported()) GTEST_SKIP() << "this machine has no AVX2";
-  }
-};
-using LaneTypes = testing::Types<Lanes4, Lanes8>;
-TYPED_TEST_SUITE(Lanes, LaneTypes);
-
-TYPED_TEST(Lanes, AgreeWithOneLaneForEveryReference) {
-  constexpr size_t count = sizeof(TypeParam) / sizeof(double);
-  for (const Reference& r : references()) {
-    const Tape tape = tape_for(r);
-    Jet<double> one(tape, order);
-    Jet<TypeParam> lanes(tape, order);
-    one.bind(std::vector<double>{r.p});
-    lanes.bind(std::vector<double>{r.p});
-    expand(one, r);
-    expand(lanes, r);
-    // Arithmetic is the same bit for bit; functions at order 0 may differ by an ulp.
-    for (const size_t lane : {size_t{0}, count - 1}) {
-      EXPECT_LE(worst_difference(lanes, one, lane, r), 2) << r.formula << " at x = " << r.x[0] << ", lane " << lane;
-    }
-  }
-}
-
-TYPED_TEST(Lanes, AreArithmeticBitForBit) {
-  constexpr size_t count = sizeof(TypeParam) / sizeof(double);
-  const Tape tape = tape_of({"(x*y - 3*x)/(2 + y^3) - p/x + sqrt(y)"}, {"x", "y"}, {"p"});
-  Jet<TypeParam> lanes(tape, 12);
-  std::vector<TypeParam> parameters(1);
-  for (size_t i = 0; i < count; ++i) parameters[0][i] = 0.25 + 0.1 * static_cast<double>(i);
-  lanes.bind_lanes(std::span<const TypeParam>(parameters));
-  const auto x = [](size_t i, int k) { return std::cos(1.0 + static_cast<double>(i) + 2.0 * k); };
-  const auto y = [](size_t i, int k) { return k == 0 ? 1.5 : std::sin(1.0 + static_cast<double>(i) + 3.0 * k); };
-  for (int k = 0; k <= 12; ++k) {
-    for (size_t i = 0; i < count; ++i) {
-      lanes[tape.states[0]][k][i] = x(i, k);
-      lanes[tape.states[1]][k][i] = y(i, k);
-    }
-    lanes.free(k);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    Jet<double> one(tape, 12);
-    one.bind(std::vector<double>{parameters[0][i]});
-    for (int k = 0; k <= 12; ++k) {
-      one[tape.states[0]][k] = x(i, k);
-      one[tape.states[1]][k] = y(i, k);
-      one.free(k);
-      EXPECT_EQ(lanes.output(0)[k][i], one.output(0)[k]) << "lane " << i << ", coefficient " << k;
-    }
-  }
-}
-
-TYPED_TEST(Lanes, MayHaveDifferentExponents) {
-  constexpr size_t count = sizeof(TypeParam) / sizeof(double);
-  const double exponents[] = {2, 0.5, -1, 3, 0, -2.5, 7, 1};
-  const Tape tape = tape_of({"x^p"}, {"x"}, {"p"});
-  Jet<TypeParam> lanes(tape, 10);
-  std::vector<TypeParam> p(1);
-  for (size_t i = 0; i < count; ++i) p[0][i] = exponents[i];
-  lanes.bind_lanes(std::span<const TypeParam>(p));
-  const double x[] = {1.3, -0.4, 0.2, 0.7, -0.1};
-  for (int k = 0; k <= 10; ++k) {
-    lanes[tape.states[0]][k] = TypeParam{} + (k < 5 ? x[k] : 0.0);
-    lanes.free(k);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    Jet<double> one(tape, 10);
-    one.bind(std::vector<double>{exponents[i]});
-    for (int k = 0; k <= 10; ++k) {
-      one[tape.states[0]][k] = k < 5 ? x[k] : 0;
-      one.free(k);
-      const double expected = one.output(0)[k];
-      EXPECT_NEAR(lanes.output(0)[k][i], expected, 16 * epsilon * std::abs(expected)) << exponents[i] << ", " << k;
-    }
-  }
-}
-
-TYPED_TEST(Lanes, IntegrateTheirRates) {
-  const Tape tape = tape_of({"x"}, {"x"});
-  Jet<TypeParam> lanes(tape, 9);
-  lanes[tape.states[0]][0] = TypeParam{} + 1.0;
-  for (int k = 0; k < 9; ++k) {
-    lanes.free(k);
-    lanes.integrate(k);
-  }
-  EXPECT_NEAR(lanes[tape.states[0]][8][1], 1.0 / 40320, 4 * epsilon / 40320);
-  EXPECT_NEAR(lanes[tape.states[0]][9][3], 1.0 / 362880, 4 * epsilon / 362880);
 }
 
 }  // namespace

@@ -61,14 +61,15 @@ for model in models:
 
 ball = {"equations": "q' = v", "constraint": {"N": {"gap": "q", "restitution": 0.8}}}
 assert not trouble(ball, schema)
-for wrong in ({"name": "x"}, {**ball, "initals": {}}, {**ball, "constraint": {"N": {"gpa": "q"}}}, {**ball, "parameters": {"a": [1]}},
+for wrong in ({"name": "x"}, {**ball, "initals": {}}, {**ball, "constraint": {"N": {"gpa": "q"}}}, {**ball, "parameters": {"a": True}},
               {**ball, "section": {"s": {"on": "q", "stop": "yes"}}}, {**ball, "run": {"engine": "both"}},
               {**ball, "jump": {"j": {"on": "q"}}}, {**ball, "table": {"r": {"points": [[1, 2]]}}}):
     assert trouble(wrong, schema), wrong
 
 # The keys that the reader of model files allows, in src/model/read*.cpp.
-parts = {"the file": schema} | {f"[{k}]": v.get("additionalProperties", v) if k != "run" else v
-                                for k, v in schema["properties"].items() if k in ("constraint", "jump", "section", "table", "run")}
+parts = {"the file": schema} | {f"[{k}]": v.get("additionalProperties", v) if k not in ("run", "mechanics") else v
+                                for k, v in schema["properties"].items() if k in ("constraint", "jump", "section", "table", "run", "mechanics")}
+parts["a parameter"] = schema["definitions"]["values"]["anyOf"][2]
 known = {name: set(rule["properties"]) for name, rule in parts.items()}
 read = [set(re.findall(r'"([\w-]+)"', keys)) for file in sorted(source.glob("src/model/read*.cpp"))
         for keys in re.findall(r"allow\(\s*\w+,\s*\{([^}]*)\}", file.read_text())]

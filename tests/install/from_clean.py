@@ -34,10 +34,9 @@ with tempfile.TemporaryDirectory(prefix="saltus from clean ") as folder:
         other = {"user": "nobody", "group": "nogroup", "extra_groups": []}
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder / "home"), "LANG": "C.UTF-8", "CCACHE_DISABLE": "1",
                    "CMAKE_ARGS": " ".join(sys.argv[2:])}
-    apart = ["unshare", "--net"] if os.getuid() == 0 and shutil.which("unshare") else []
 
-    def run(*command, apart=()):
-        done = subprocess.run([*apart, *map(str, command)], cwd=folder, env=environment, text=True,
+    def run(*command, at=folder):
+        done = subprocess.run([str(c) for c in command], cwd=at, env=environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **other)
         if done.returncode != 0:
             raise SystemExit(f"{command} failed:\n{done.stdout[-5000:]}")
@@ -57,6 +56,12 @@ with tempfile.TemporaryDirectory(prefix="saltus from clean ") as folder:
     for binary in (folder / "env/bin/saltus", next((folder / "env").rglob("_core*.so"))):
         needed = {re.sub(r"\.so.*", "", line.split()[0]) for line in run("ldd", binary).splitlines()}
         assert needed <= SYSTEM, needed - SYSTEM
+    # The same build as an archive, unpacked somewhere else.
+    run("cpack", "-G", "TGZ", "-B", folder / "archive", at=home / "build/pip")
+    with tarfile.open(next((folder / "archive").glob("*.tar.gz"))) as archive:
+        archive.extractall(folder / "another place")
+    assert "bouncing_ball" in run(next((folder / "another place").glob("*/bin/saltus")), "examples")
+
     run(*pip, "uninstall", "--yes", "saltus")
     left = [f for f in (folder / "env").rglob("*saltus*")]
     assert not left, left
