@@ -376,6 +376,10 @@ class EventEngine {
   /// it, and its value behind it tells what has happened.
   bool pass_singular_watch() {
     if (!smooth_.carries_states(std::min(smooth_.least_step(now_.t()), longest_step()))) return false;
+    if (watches_.closes_within(smooth_.least_step(now_.t()))) {
+      found_here();
+      return true;
+    }
     return step_over(most_singular_watches);
   }
 
