@@ -27,6 +27,9 @@ Act::Act(Series& series, Rounding& point, const RunOptions& options)
           return kind == SymbolKind::state || kind == SymbolKind::time || kind == SymbolKind::parameter;
         });
   }
+  for (int i = 0; i < program_.switches(); ++i) {
+    if (force_of(i) >= 0) joint_forces_.push_back(i);
+  }
   is_step_.assign(at(program_.switches()), 0);
   for (const Counter& counter : model_.form.counters) is_step_[at(counter.below)] = is_step_[at(counter.above)] = 1;
   begin_run(options);
@@ -175,7 +178,12 @@ std::optional<Fate> Act::happen_here(Moment& now, Transition& event) {
   zeros_.clear();
   released_.clear();
   for (const Guard& g : event.guards) {
-    if (meets_vector(now, g)) {
+    const bool of_force = g.kind == GuardKind::surface && force_of(g.item) >= 0;
+    if (of_force) {
+      char& letter = now.mode.switches[at(g.item)];
+      letter = letter == '+' ? '-' : '+';
+    }
+    if (of_force || meets_vector(now, g)) {
       only_forces = false;
       continue;
     }

@@ -31,6 +31,8 @@ struct Fate {
   std::string message;
 };
 
+struct Special;  // of an impact
+
 class Act {
  public:
   Act(Series& series, Rounding& point, const RunOptions& options);
@@ -182,6 +184,15 @@ class Act {
   void note_sections(JumpDone& done) const;
   bool shares_zero(size_t k, const Moment& now) const;
   void note_before(const Moment& now, const Transition& event);
+  // ---- forces of joints inside abs (act_vectors.cpp)
+  int misfit_force(Moment& now, int decided);
+  bool shakes_friction(const Moment& now, const Special& special);
+  std::optional<Fate> settle_forces(Moment& now);
+  /// The joint whose multiplier is the surface of switch i, or -1.
+  int force_of(int i) const {
+    const Expr& surface = model_.form.switches[static_cast<size_t>(i)].surface;
+    return surface.is_symbol(SymbolKind::lambda) ? surface.symbol().index : -1;
+  }
   // ---- vector switches (act_vectors.cpp)
   struct VectorRates;
   void set_vector(Moment& now, int v, char letter) const;
@@ -234,8 +245,9 @@ class Act {
   double last_start_ = std::numeric_limits<double>::quiet_NaN();  // time of the last one that was decided anew
   double settled_ = std::numeric_limits<double>::quiet_NaN();     // time of the last mode that was settled
   std::vector<AtZero> zeros_;
-  std::vector<int> contacts_;  // of one impact
-  std::vector<int> released_;  // vector switches whose |s| has reached its bound
+  std::vector<int> contacts_;      // of one impact
+  std::vector<int> joint_forces_;  // switches whose surface is the multiplier of a joint
+  std::vector<int> released_;      // vector switches whose |s| has reached its bound
   std::vector<std::string> messages_;
   double last_distribution_ = 0;
   int redistributed_ = 0;  // at that time

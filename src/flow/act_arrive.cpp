@@ -153,6 +153,12 @@ void Act::look(Moment& now, std::vector<AtZero>& zeros, bool at_start) {
       if (program_.leads(i)) look_at_vector(now, v, at_start);
       continue;
     }
+    if (force_of(i) >= 0) {  // decided with the forces of the mode
+      char& letter = now.mode.switches[at(i)];
+      if (letter != '-') letter = '+';
+      sigma_[at(i)] = letter == '+' ? 1 : -1;
+      continue;
+    }
     if (counter_of_[at(i)] >= 0) count(now, model_.form.counters[at(counter_of_[at(i)])], !at_start);
     if (program_.nested(i)) evaluate_point(now);
     const int sign = point_.sign(program_.point(i, 0), bounds(i));
@@ -303,6 +309,25 @@ void Act::stop_in_corner(Moment& now, std::span<const double> before) {
   now.x = std::move(there);
 }
 
+/// True if joints with friction take part in the impact: it is another one where their friction is turned.
+bool Act::shakes_friction(const Moment& now, const Special& special) {
+  std::vector<double> after[2];
+  double size = 0;
+  for (const char side : {'+', '-'}) {
+    Mode mode = now.mode;
+    std::replace(mode.switches.begin(), mode.switches.end(), '0', '+');  // what sticks feels it, too
+    for (const int i : joint_forces_) mode.switches[at(i)] = side;
+    std::vector<double> x = now.x;
+    if (!apply_impact(series_, mode, contacts_, x, now.t(), now.counters, direction_, special).solved) return true;
+    for (const double value : x) size = std::max(size, std::abs(value));
+    after[side == '+'] = std::move(x);
+  }
+  for (size_t i = 0; i < now.x.size(); ++i) {
+    if (std::abs(after[0][i] - after[1][i]) > same_time_bits * eps * size) return true;
+  }
+  return false;
+}
+
 /// One impact of contacts that touch; they join `zeros` with what they do after it.
 std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vector<AtZero>& zeros,
                                       std::span<const AtZero> touching, bool plastic) {
@@ -329,6 +354,11 @@ std::optional<Fate> Act::hit_together(Moment& now, Transition& event, std::vecto
     hit(contacts_[0], one->impulse, one->closed);
     if (record) record->mode = series_.mode();
   } else {
+    if (!joint_forces_.empty() && shakes_friction(now, special))
+      return Fate{Why::inconsistent,
+                  fmt::format("an impact at t = {} goes through the joint '{}', and friction of its impulse is not "
+                              "computed; leave its friction out",
+                              now.t(), model_.form.switches[at(joint_forces_[0])].name)};
     const std::vector<double> before = now.x;
     Impact impact = apply_impact(series_, now.mode, contacts_, now.x, now.t(), now.counters, direction_, special);
     if (!impact.solved) return Fate{Why::nonunique, impact.message};
@@ -362,6 +392,7 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
   const bool still = std::exchange(settled_, now.t()) == now.t() && event.impulse.empty() && event.jumps.empty();
   const std::vector<int> left = still ? now.known : std::vector<int>{};
   std::fill(now.known.begin(), now.known.end(), 0);
+  if (!joint_forces_.empty() && depth == 0) settle_forces(now);  // friction that is negative would leave no choice
   if (!zeros.empty()) {
     if (auto fate = choose(now, event, zeros, at_start)) return fate;
   }
@@ -386,6 +417,15 @@ std::optional<Fate> Act::settle(Moment& now, Transition& event, std::vector<AtZe
   if (auto fate = leaves_table(model_, now)) return fate;
   if (program_.vectors() > 0) {
     if (auto fate = settle_vectors(now)) return fate;
+  }
+  if (!joint_forces_.empty()) {
+    const Mode chosen = now.mode;
+    if (auto fate = settle_forces(now)) return fate;
+    if (!zeros.empty() && now.mode != chosen) {
+      if (++depth > most_rounds)
+        return Fate{Why::nonunique, "no side of a joint's force fits what its friction makes slide or stick"};
+      return settle(now, event, zeros, at_start, depth);
+    }
   }
   follow(now);
   event.guess = now.guess;

@@ -175,6 +175,52 @@ void Act::spread_in_discs(VectorRates& rates, std::vector<double>& unknowns) {
   for (size_t i = 0; i < rates.rest.size(); ++i) unknowns[at(series_.active()[at(rates.rest[i])])] = best[ix(i)];
 }
 
+/// The first force of a joint inside abs whose letter is not its side just after now, as the mode gives it; -1: none,
+/// -2: the mode gives no forces. `decided`: one that must have a side.
+int Act::misfit_force(Moment& now, int decided) {
+  series_.set_mode(now.mode);
+  const int order = std::min(decision_order, series_.order());
+  if (series_.expand(now.x, now.t(), now.counters, order) != SeriesStatus::ok) return -2;
+  int first = -1;
+  for (const int i : joint_forces_) {
+    const double* force = series_.unknown(program_.switches() + force_of(i));
+    const auto [leading, side] = leading_coefficient(force, 0, order - 2, scale(), direction_);
+    now.known[at(i)] = side == 0 ? 0 : leading;  // where it passes zero its guard begins behind
+    const bool fits = side == 0 ? i != decided : (side > 0) == (now.mode.switches[at(i)] == '+');
+    if (first < 0 && !fits) first = i;
+  }
+  return first;
+}
+
+/// Forces of joints inside abs: N = a + b |N|, by their sides. Of those that do not fit the first is turned, which ends
+/// where friction is small enough to leave one N for every a (Murty's method).
+std::optional<Fate> Act::settle_forces(Moment& now) {
+  const auto turn = [&now](int i) { now.mode.switches[at(i)] = now.mode.switches[at(i)] == '+' ? '-' : '+'; };
+  const auto fate = [&](Why why, int i, const char* what) {
+    return Fate{why, fmt::format("{} '{}' keeps its joint under the friction that it makes at t = {}", what,
+                                 model_.form.switches[at(i)].name, now.t())};
+  };
+  constexpr size_t most_turned_freely = 10;
+  const size_t most = size_t{2} << std::min(joint_forces_.size(), most_turned_freely);
+  int misfit = misfit_force(now, -1);
+  for (size_t round = 0; misfit >= 0; ++round) {
+    if (round == most) return fate(Why::inconsistent, misfit, "no force");
+    turn(misfit);
+    misfit = misfit_force(now, -1);
+  }
+  if (misfit == -2) return std::nullopt;
+  const std::vector<int> known = now.known;
+  for (const int i : joint_forces_) {
+    turn(i);
+    const bool another = misfit_force(now, i) == -1;
+    turn(i);
+    if (another) return fate(Why::nonunique, i, "the solution is not unique: more than one force");
+  }
+  now.known = known;
+  series_.set_mode(now.mode);
+  return std::nullopt;
+}
+
 std::optional<Fate> Act::settle_vectors(Moment& now) {
   const std::vector<int> released = std::exchange(released_, {});
   std::vector<int> resting;

@@ -28,8 +28,10 @@ Expr Lowering::sigma(const SurfaceUse& use) {
     fail(fmt::format("the surface '{}' depends on a rate that the balances give", print(use.written)),
          "a switch may depend on states, time, parameters and other switches");
   if (contains_kind(surface, SymbolKind::lambda)) {
-    fail(fmt::format("the surface '{}' depends on a multiplier", print(use.written)),
-         "a switch may depend on states, time, parameters and other switches");
+    if (const std::optional<Expr> side = side_of_joint_force(use, linear_form(surface))) return *side;
+    fail(
+        fmt::format("the surface '{}' depends on a multiplier", print(use.written)),
+        "a switch may depend on states, time, parameters and other switches; abs also takes the multiplier of a joint");
   }
   if (const std::optional<Expr> value = sigma_at_poles(use, surface)) return *value;
   const LinearForm shape = linear_form(surface);
@@ -78,6 +80,23 @@ std::optional<Expr> Lowering::sigma_at_poles(const SurfaceUse& use, const Expr& 
   }
   for (size_t i = first; i < q.divisors.size(); ++i) out = out * sign_of(q.divisors[i]);
   return out;
+}
+
+/// The side of a joint's multiplier inside abs, min or max, for friction mu*abs(N); nothing for other surfaces. Its
+/// letter follows the multiplier that the equations of the mode give.
+std::optional<Expr> Lowering::side_of_joint_force(const SurfaceUse& use, const LinearForm& shape) {
+  if (shape.terms.size() != 1 || shape.constant != 0 || !use.kink) return std::nullopt;
+  const auto& [multiplier, factor] = shape.terms[0];
+  if (!multiplier.is_symbol(SymbolKind::lambda)) return std::nullopt;
+  if (!model_.constraints[static_cast<size_t>(multiplier.symbol().index)].joint) return std::nullopt;
+  int i = 0;
+  while (i < static_cast<int>(form_.switches.size()) && !(form_.switches[static_cast<size_t>(i)].surface == multiplier))
+    ++i;
+  if (i == static_cast<int>(form_.switches.size()))
+    add_switch({.name = print(multiplier), .surface = multiplier, .kink = true, .hidden = true},
+               linear_form(multiplier));
+  const Expr sigma = sigma_symbol(form_, i);
+  return factor > 0 ? sigma : -sigma;
 }
 
 Switch& Lowering::add_switch(Switch s, const LinearForm& shape) {

@@ -73,6 +73,7 @@ class Lowering {
     bool hidden = false;
   };
   Expr sigma(const SurfaceUse& use);
+  std::optional<Expr> side_of_joint_force(const SurfaceUse& use, const LinearForm& shape);
   static SurfaceUse with_surface(SurfaceUse use, const Expr& surface) {
     use.lowered = surface;
     return use;

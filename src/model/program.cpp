@@ -220,11 +220,11 @@ Program::Program(Model model, double attract)
     const auto used = symbols_in(std::span(&s.surface, 1));
     moves_.push_back(std::any_of(used.begin(), used.end(), [](const Expr& e) {
       return e.is_symbol(SymbolKind::state) || e.is_symbol(SymbolKind::time) || e.is_symbol(SymbolKind::sigma) ||
-             e.is_symbol(SymbolKind::counter);
+             e.is_symbol(SymbolKind::counter) || e.is_symbol(SymbolKind::lambda);
     }));
     nested_.push_back(contains_kind(s.surface, SymbolKind::sigma));
     any_nested_ = any_nested_ || nested_.back();
-    if (s.selects || s.vector >= 0) plain_[i] = false;
+    if (s.selects || s.vector >= 0 || s.surface.is_symbol(SymbolKind::lambda)) plain_[i] = false;
   }
   for (const Switch& s : form.switches) {  // its ladder depends on whether the switches inside it are slid on
     for (const Expr& sigma : movers(form, s)) plain_[at(sigma.symbol().index)] = false;
@@ -235,7 +235,8 @@ Program::Program(Model model, double attract)
   for (const int i : form.order) {
     const auto used = symbols_in(std::span(&form.switches[at(i)].surface, 1));
     timed_[at(i)] = std::none_of(used.begin(), used.end(), [this](const Expr& e) {
-      return e.is_symbol(SymbolKind::state) || (e.is_symbol(SymbolKind::sigma) && !timed_[at(e.symbol().index)]);
+      return e.is_symbol(SymbolKind::state) || e.is_symbol(SymbolKind::lambda) ||
+             (e.is_symbol(SymbolKind::sigma) && !timed_[at(e.symbol().index)]);
     });
   }
   std::vector<Expr> all = form.f;
@@ -333,7 +334,8 @@ void Program::open_where_many(std::span<const Expr> formulas) {
   const Form& form = model_->form;
   std::vector<bool> may = plain_;
   for (size_t i = 0; i < may.size(); ++i)
-    may[i] = may[i] || !(form.switches[i].selects || form.switches[i].vector >= 0);
+    may[i] = may[i] || !(form.switches[i].selects || form.switches[i].vector >= 0 ||
+                         form.switches[i].surface.is_symbol(SymbolKind::lambda));
   for (const Switch& s : form.switches) {
     for (const Expr& sigma : movers(form, s)) may[at(sigma.symbol().index)] = false;
   }

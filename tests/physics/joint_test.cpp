@@ -92,5 +92,67 @@ TEST(Joint, DegreesOneAndZeroAreKept) {
   EXPECT_NEAR(zero.run(o).end.state[0], std::exp(-4.0), 1e-9);
 }
 
+/// v' = -mu |N| with N = cos t, which changes its sign at pi/2 + k pi: v and x over a period by integrals of |cos|.
+TEST(Joint, FrictionFollowsAForceThatChangesItsSign) {
+  const double mu = 0.3, start = 5;
+  const System s = system("x' = v\ny' = w\nv' = -0.3*abs(N)*sign(v)\nw' = -cos(t) + N", "x = 0\ny = 0\nv = 5\nw = 0",
+                          "[constraint.N]\nequals = \"y\"");
+  const Trajectory done = s.run_both(2 * pi);
+  ASSERT_EQ(done.end.why, Why::time) << done.end.message;
+  EXPECT_NEAR(done.end.state[2], start - 4 * mu, 1e-13);                // integral of |cos| over a period: 4
+  EXPECT_NEAR(done.end.state[0], 2 * pi * start - mu * 4 * pi, 1e-12);  // of (2 pi - t)|cos t|: 4 pi
+}
+
+/// A bead on a ring without gravity: w' = -mu w^2, th = ln(1 + mu w0 t)/mu; the force points inwards, N = -w^2.
+TEST(Joint, ABeadOnARingWithFrictionGoesRoundByALogarithm) {
+  const char* const bead =
+      "x' = vx\ny' = vy\nvx' = x*N + y*0.3*abs(-2*N)/2*sign(x*vy - y*vx)\nvy' = y*N - x*0.3*abs(-2*N)/2*sign(x*vy - "
+      "y*vx)";
+  const System s = system(bead, "x = 1\ny = 0\nvx = 0\nvy = 2", "[constraint.N]\nequals = \"(x^2 + y^2 - 1)/2\"");
+  const Trajectory done = s.run(10);
+  ASSERT_EQ(done.end.why, Why::time) << done.end.message;
+  const double th = std::log(1 + 0.3 * 2 * 10) / 0.3, w = 2 / (1 + 0.3 * 2 * 10);
+  EXPECT_NEAR(done.end.state[0], std::cos(th), 1e-11);
+  EXPECT_NEAR(done.end.state[1], std::sin(th), 1e-11);
+  EXPECT_NEAR(done.end.state[2], -w * std::sin(th), 1e-11);
+  EXPECT_NEAR(done.end.state[3], w * std::cos(th), 1e-11);
+}
+
+/// At rest under a force of negative sign: it sticks below mu g, and slides with a = F - mu g above.
+TEST(Joint, FrictionOfANegativeForceHoldsAtAStart) {
+  const auto pushed = [](double force) {
+    const std::string equations = fmt::format("x' = v\ny' = w\nv' = {} - 0.3*abs(N)*sign(v)\nw' = -9.81 - N", force);
+    return system(equations, "x = 0\ny = 0\nv = 0\nw = 0", "[constraint.N]\nequals = \"y\"").run(2);
+  };
+  EXPECT_EQ(pushed(2.9).end.state[2], 0);
+  EXPECT_NEAR(pushed(4).end.state[2], 2 * (4 - 0.3 * 9.81), 1e-13);
+  EXPECT_NEAR(pushed(-4).end.state[2], -2 * (4 - 0.3 * 9.81), 1e-13);
+}
+
+/// 0 = -1 + N - 2 |N| sign v: no N for v > 0; 1/3 and -1 for v < 0.
+TEST(Joint, FrictionThatIsTooStrongForItsJointIsTold) {
+  const auto run = [](double speed) {
+    return system("x' = v\ny' = w\nv' = -0.5*abs(N)*sign(v)\nw' = -1 + N - 2*abs(N)*sign(v)",
+                  fmt::format("x = 0\ny = 0\nv = {}\nw = 0", speed), "[constraint.N]\nequals = \"y\"")
+        .run(1)
+        .end;
+  };
+  EXPECT_EQ(run(1).why, Why::inconsistent);
+  EXPECT_EQ(run(-1).why, Why::nonunique);
+}
+
+/// Friction of a joint's impulse is not computed; a hit along the rail gives the joint none.
+TEST(Joint, AnImpactThroughFrictionIsTold) {
+  const std::string cart = "x' = v\ny' = w\nv' = -0.3*abs(N)*sign(v){}\nw' = -1 + N{}\nz' = u\nu' = -K";
+  const auto run = [&](const char* along, const char* up, const char* gap) {
+    return system(fmt::format(fmt::runtime(cart), along, up), "x = 0\ny = 0\nv = 1\nw = 0\nz = -1\nu = 3",
+                  fmt::format("[constraint.N]\nequals = \"y\"\n[constraint.K]\ngap = \"{}\"\nrestitution = 1", gap))
+        .run(1)
+        .end;
+  };
+  EXPECT_EQ(run("", " + K", "y - z").why, Why::inconsistent);
+  EXPECT_EQ(run(" + K", "", "x - z").why, Why::time);
+}
+
 }  // namespace
 }  // namespace saltus::physics
