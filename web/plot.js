@@ -31,7 +31,7 @@ export function packing(colour) {
 }
 
 /** The colours of the ribbon, as in plot.svg. @type {Record<string, string>} */
-export const MODE_COLOURS = { '+': '#9ecae1', '-': '#fdbe85', 0: '#a1d99b', c: '#bcbddc', o: '#e3e3ea' };
+export const MODE_COLOURS = { '+': '#9ecae1', '-': '#fdbe85', 0: '#a1d99b', c: '#bcbddc', o: '#e3e3ea', '~': '#9ecae1', '^': '#9ecae1' };
 
 /** @type {Record<string, { colour: string, shape: string }>} */
 export const KINDS = {

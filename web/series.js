@@ -82,7 +82,7 @@ const HUES = ['#9ecae1', '#fdbe85', '#a1d99b', '#bcbddc', '#f2b6c6', '#d9c99a', 
 const ribbonColour = (letter) => MODE_COLOURS[letter] ?? HUES[[...letter].reduce((sum, c) => (sum * 31 + c.charCodeAt(0)) % 997, 7) % HUES.length];
 /** @param {string} label @param {string} letter */
 function ribbonWord(label, letter) {
-  const relation = { '+': ' > 0', '-': ' < 0', 0: ' = 0', c: ' closed', o: ' open' }[letter];
+  const relation = { '+': ' > 0', '-': ' < 0', 0: ' = 0', c: ' closed', o: ' open', '~': ' slips', '^': ' slips' }[letter];
   return relation ? label + relation : letter;
 }
 

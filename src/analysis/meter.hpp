@@ -36,7 +36,7 @@ struct Measure {
   Expr level = {};    ///< constant
 };
 
-/// What a stretch has gathered, per measure.
+/// Sums gathered over a stretch, per measure.
 struct Gathered {
   double time = 0;
   std::vector<double> sum;        ///< integral of the quantity, of its square, or of 1 where it exceeds the level

@@ -56,7 +56,7 @@ PanelNumbers make_weights() {
   return out;
 }
 
-/// What follows next along an orbit: a part of a piece, or transitions at one instant.
+/// The next item along an orbit: a part of a piece, or transitions at one instant.
 struct Item {
   const Piece* piece = nullptr;
   int first = 0, count = 0;  // transitions

@@ -72,7 +72,7 @@ double panel_value(const double* values, size_t stride, double place);
 OrbitTangents tangents_along(const Program& program, const RunOptions& options, const Trajectory& run, const Mat& P,
                              double longest);
 
-/// What each state is measured by, from its largest values: one that stays at zero by the largest of all.
+/// The unit of each state, from its largest value: a state that stays at zero has the largest of all.
 Vec scales_of(std::span<const double> size);
 /// The states of an orbit that have to come back.
 std::vector<Index> closing_states(const Orbit& found);

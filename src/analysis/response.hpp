@@ -25,7 +25,7 @@ struct ResponsePorts {
   std::vector<Index> output_state;  ///< per output: its integral
 };
 
-/// What of an orbit's tangents does not depend on the frequency.
+/// The parts of an orbit's tangents that do not depend on the frequency.
 class OrbitResponse {
  public:
   using Complex = std::complex<double>;
@@ -78,7 +78,7 @@ struct EquilibriumSlopes {
 };
 std::vector<std::complex<double>> equilibrium_response(const EquilibriumSlopes& slopes, const ResponsePorts& ports,
                                                        double w, size_t input);
-/// Of the first so many directions.
+/// Means of the outputs, with their slopes along the first so many directions.
 OutputMeans means_of(const EquilibriumSlopes& slopes, const ResponsePorts& ports, Index directions);
 
 }  // namespace saltus

@@ -45,7 +45,7 @@ struct SweepPlan {
   Numbers tolerance;        ///< per state, how near points of one phase are; NaN: a millionth of the largest |value|
   bool keep_points = true;  ///< false: a map of periods needs none
   bool exponent = false;    ///< the largest Lyapunov exponent of each run as well
-  /// Of each run: over a period of its last points, or over all recorded ones where it has none.
+  /// Measures of each run: over a period of its last points, or over all recorded ones where it has none.
   std::vector<Measure> measures = {};
 
   /// Where runs start: states that are given, one list per start, or else random in a box (NaN: the model's value).

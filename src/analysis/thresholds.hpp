@@ -30,7 +30,7 @@ inline constexpr double time_of_rounding = 1e-6;
 inline constexpr double same_value = 1e-9;
 /// whose orbits by less than this share of what states move by, are one: the branch has come round.
 inline constexpr double same_orbit = 1e-6;
-/// Of special points on two branches, whose states may be mirror images: multipliers that differ by less are one.
+/// Multipliers of special points on two branches, whose states may be mirror images, are equal if they differ by less.
 inline constexpr double same_multipliers = 1e-5;
 
 /// A saddle is near an orbit if the orbit's slowest place is nearer than this share of its extent.
@@ -63,12 +63,13 @@ inline constexpr double same_multiplier = 1e-6;
 inline constexpr double left_vector_share = 1e-7;
 /// A state that stays below this share of the largest one is measured by that.
 inline constexpr double still_share = 1e-14;
-/// Of the period: locked phases are found to this, those in phase and in antiphase judged so far beside them.
+/// Share of the period to which locked phases are found; phases in phase and in antiphase are judged so far beside
+/// them.
 inline constexpr double phase_resolution = 1e-12;
 inline constexpr double beside_locked = 1e-5;
 /// An error of Z after a period that is told, relative to Z.
 inline constexpr double open_response = 1e-6;
-/// Of a stretch between two events: values at its ends are taken so far inside.
+/// Share of a stretch between two events: values at its ends are taken so far inside.
 inline constexpr double inside_part = 1e-13;
 
 // Measures along a run.

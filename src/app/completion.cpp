@@ -45,7 +45,7 @@ const KnownOption* find_flag(const KnownCommand& command, const std::string& fla
   return nullptr;
 }
 
-/// What a line says before the word under the cursor.
+/// The line before the word under the cursor.
 struct TypedLine {
   std::vector<std::string> places;       ///< arguments without a flag
   const KnownOption* waiting = nullptr;  ///< the option whose value comes next

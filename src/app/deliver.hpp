@@ -10,7 +10,7 @@
 
 namespace saltus {
 
-/// What there is to leave; tables and picture are made only where somebody wants them.
+/// Results to deliver; tables and picture are made only on demand.
 struct Delivery {
   Status status = Status::done;
   std::function<std::vector<Table>()> tables;  ///< "data" first; none: nothing was found

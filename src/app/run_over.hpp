@@ -8,7 +8,7 @@
 
 namespace saltus {
 
-/// What is measured, and the window, as they are recorded.
+/// The measures and the window, as they are recorded.
 std::vector<Past::Option> recorded_view(const RunRequest& request);
 
 /// True if several runs are asked for.

@@ -204,7 +204,7 @@ Experiment::Start Experiment::start_at(const std::vector<double>& values) const 
   return out;
 }
 
-/// What is looked at while a run goes on.
+/// Functions watched while a run goes on.
 struct Experiment::Watch {
   const Experiment& of;
   Variation variation;

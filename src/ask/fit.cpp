@@ -300,7 +300,7 @@ class Fitting {
                      [](const FitMinimum& a, const FitMinimum& b) { return a.cost < b.cost; });
   }
 
-  /// What the sum of squares of residuals with a sigma of 1 is worth: the square of the common one, or 1.
+  /// The variance of residuals with a sigma of 1: their common one by the sum of squares, or 1.
   double variance(double cost) const {
     if (problem_.known() > 0) return 1;
     const double degrees = static_cast<double>(problem_.size()) - static_cast<double>(free().size());

@@ -19,7 +19,8 @@ struct PhaseQuestion {
   bool per_cycle = false;                ///< phases from 0 to 2 pi instead of times
 };
 
-/// What one copy adds to the rate of a state: a formula in its own states, then those of the other, as 2 n states.
+/// The term that one copy adds to the rate of a state: a formula in its own states, then those of the other, as 2 n
+/// states.
 struct CouplingTerm {
   int state = 0;
   Expr formula;

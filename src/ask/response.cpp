@@ -111,7 +111,8 @@ struct Ported {
   }
 
  private:
-  /// Those of all parameters of the model; then of each input what stays a constant in it, and the speed of its z.
+  /// Directions of all parameters of the model; then for each input the part that stays constant in it, and the speed
+  /// of its z.
   void add_directions(const Model& model, const ResponsePlan& plan) {
     std::vector<int> own(model.parameters.size());
     std::iota(own.begin(), own.end(), 0);
@@ -197,7 +198,7 @@ void fill_curves(const ResponsePlan& plan, double from, double to, const Gains& 
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const size_t first = answer.curves.size();
     for (const std::string& output : plan.outputs) answer.curves.push_back({plan.inputs[i], output, {}, {}, {}});
-    // What comes back before the place of injection, over what goes on behind it.
+    // Loop gain: the signal that returns before the place of injection, divided by the signal behind it.
     const auto finished = [&](const Complex& h) { return plan.loop ? -h / (1.0 + h) : h; };
     for (size_t k = 0; k < at_frequencies.size() && !watch.stopped(); ++k) {
       const std::vector<Complex> values = gains(2 * M_PI * at_frequencies[k], i);

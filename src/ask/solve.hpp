@@ -56,7 +56,7 @@ struct Solve {
   /// or nothing. Throws Error(usage) for what it cannot be, and where there is no such option.
   void give(std::string_view name, const std::string& text);
 
-  /// What was said, and words as they are: by name, with one text per value.
+  /// Options that were given, in words, by name, with one text per value.
   std::vector<std::pair<std::string, std::vector<std::string>>> texts() const;
 
   /// Words, sides and ranges; throws Error(usage).
@@ -79,8 +79,8 @@ std::string engine_of(const Solve& solve, const Model& model);
 /// the model says; where nothing says how long, that is an Error(usage).
 RunOptions run_options(const Solve& solve, const Model& model, std::optional<double> until = {});
 
-/// What was said, with what the engine was told in place of defaults and formulas: another machine and another version
-/// compute the same from it.
+/// Options that were given, with the values the engine took in place of defaults and formulas: another machine and
+/// another version compute the same from it.
 Solve resolved(const Solve& solve, const RunOptions& options);
 
 /// Notes on unusual values of a model: contacts whose restitution adds energy.

@@ -140,7 +140,7 @@ bool passes(const Expr& e, SymbolKind kind) {
 
 }  // namespace
 
-/// Of a sum of many terms, each is asked for its own symbols alone: n terms cost n, not n for each symbol.
+/// A sum of many terms: each term is asked for its own symbols alone, so that n terms cost n, not n for each symbol.
 ExprMap<Expr> Gradients::of_sum(const Expr& root, SymbolKind kind) {
   struct Open {
     Expr node;

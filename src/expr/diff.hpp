@@ -35,7 +35,7 @@ class Gradients {
  public:
   /// All nonzero derivatives of a formula with respect to symbols of one kind, in order of their index.
   std::vector<Partial> operator()(const Expr& e, SymbolKind kind) { return of(e, kind); }
-  /// The same, to be looked at until the next one is asked for: many rows of a model may be one formula.
+  /// The partial derivatives of e, valid until the next call: many rows of a model may be one formula.
   const std::vector<Partial>& of(const Expr& e, SymbolKind kind);
 
  private:

@@ -7,7 +7,7 @@ namespace saltus {
 
 /// An equal formula (where it has a value) with its products and quotients in order: m*(2*x)/2 becomes m*x.
 Expr tidy(const Expr& e);
-/// The same with products of few sums multiplied out and equal terms added up: a*(b + c) - b*a becomes a*c.
+/// Tidies, multiplies products of few sums out and adds equal terms up: a*(b + c) - b*a becomes a*c.
 Expr collect_terms(const Expr& e);
 
 }  // namespace saltus

@@ -137,7 +137,7 @@ bool Act::solve_vectors(const Moment& now, std::span<const int> resting, const s
   return false;
 }
 
-/// Whether |s| of a vector switch at its bound goes on growing: b^2 - s.s by its first coefficient that counts.
+/// True if |s| of a vector switch at its bound goes on growing: b^2 - s.s by its first coefficient that counts.
 bool Act::outgrows(const Moment& now, int v, double bound) {
   series_.set_mode(now.mode);
   const int order = std::min(decision_order, series_.order());

@@ -588,10 +588,192 @@ std::optional<OneHit> hit_one(Series& series, const Mode& mode, int contact, std
   return OneHit{impulse, left <= 16 * eps * (std::abs(rate) + size * std::abs(impulse))};
 }
 
+namespace {
+
+/// An impact to be solved: gap rates `aim` after it where contacts are hit, gap rates `measured` before it, and the
+/// path of impulses that change their directions, if there is one.
+struct ImpactProblem {
+  const Program& program;
+  std::span<const int> contacts;
+  const std::vector<int>& switches;
+  double t = 0, direction = 1;
+  ImpulsePath* path = nullptr;
+  Vec measured{}, aim{};
+};
+
+/// The message of an impact that adds energy, if its law is not one that asks for that.
+std::string gain_note(const Collision& c, const Answer& answer, double t, double gained, std::string_view why) {
+  if (!(gained > clear_gain * c.gap_rate.max_abs() * answer.impulse.max_abs())) return "";
+  return fmt::format("the impact at t = {} adds energy ({:.3g}): {}", t, gained, why);
+}
+
+constexpr std::string_view coupled_directions =
+    "Newton's law with friction can do that where a body couples its directions";
+
+/// Gap rates after the impact by Newton's law; false with a message where the law has none.
+bool find_aim(const Collision& c, std::span<const char> resting, ImpactProblem& p, Impact& result) {
+  const size_t n = p.contacts.size();
+  p.aim = Vec(ix(n));
+  for (size_t a = 0; a < n; ++a) {
+    const double w = p.direction * c.gap_rate[ix(a)], r = c.restitution[ix(a)];
+    const std::string& name = p.program.model().constraints[at(p.contacts[a])].name;
+    if (p.direction < 0 && w < 0 && r == 0) {
+      result.message = fmt::format("the contact '{}' without restitution forgets where it came from", name);
+      return false;
+    }
+    const bool rests = a < resting.size() && resting[a];
+    p.aim[ix(a)] = rests ? 0.0 : p.direction * -(p.direction > 0 ? r : 1 / r) * std::min(w, 0.0);
+    if (!(std::isfinite(r) && r >= 0)) {
+      result.message = fmt::format("the restitution of '{}' is {}", name, r);
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The impact with friction in discs (docs/method/vector_friction.md).
+bool hit_with_discs(Collision& c, const ImpactProblem& p, Answer& best, Impact& result) {
+  std::string letters;
+  if (!solve_with_discs(c, p.program, p.switches, p.direction * (c.gap_rate - p.aim), best, letters)) {
+    const Mat W = c.gap_gradient * c.directions(Vec::Zero(ix(p.switches.size())));
+    result.message = fmt::format("the impact with friction in discs has no solution that was found: {}",
+                                 numbers(p.program, p.contacts, c, W));
+    return false;
+  }
+  for (size_t b = 0; b < p.switches.size(); ++b) result.switches.emplace_back(p.switches[b], letters[b]);
+  result.letters.assign(letters.begin(), letters.end());
+  best.gap_rate = c.gap_rate + c.gap_gradient * best.change;
+  const Vec slip = c.surface + c.surface_gradient * best.change;
+  result.note = gain_note(c, best, p.t, work_in_discs(c, best, best.gap_rate, slip), coupled_directions);
+  if (p.direction < 0) result.message = "an impact with friction in a disc has no unique past";
+  return p.direction > 0;
+}
+
+/// The impact without friction: one contact by a formula, several by a complementarity problem.
+bool hit_smoothly(Collision& c, const ImpactProblem& p, Answer& best, Impact& result) {
+  const size_t n = p.contacts.size();
+  const Mat D = c.directions(Vec());
+  const Mat W = c.gap_gradient * D;
+  const Vec q = p.direction * (c.gap_rate - p.aim);
+  best.impulse = Vec::Zero(ix(n));
+  if (n == 1) {
+    if (q[0] < 0 && !(W(0, 0) > 0)) {
+      result.message = fmt::format("the contact cannot push its gap open: {}", numbers(p.program, p.contacts, c, W));
+      return false;
+    }
+    if (q[0] < 0) best.impulse[0] = -q[0] / W(0, 0);
+  } else {
+    LcpSolution solution = solve_lcp({W, q});
+    if (solution.status != SolveStatus::solved && p.direction > 0) {
+      // Between contacts that face each other there is no rebound. What they let through is zero up to rounding.
+      c.gap_rate = p.measured;
+      const Vec slack = Vec::Constant(ix(n), 8 * eps * c.gap_rate.max_abs());
+      solution = solve_lcp({W, c.gap_rate + slack});
+    }
+    if (solution.status != SolveStatus::solved) {
+      result.message = fmt::format("the impact equations of several contacts have no solution: {}",
+                                   numbers(p.program, p.contacts, c, W));
+      return false;
+    }
+    best.impulse = solution.z;
+  }
+  best.impulse *= p.direction;
+  best.change = D * best.impulse;
+  best.sigma = Vec();
+  best.gap_rate = c.gap_rate + c.gap_gradient * best.change;
+  const double gained = best.impulse.dot(c.gap_rate + best.gap_rate) / 2;
+  if (p.direction > 0 && !(c.restitution.maxCoeff() > 1))
+    result.note =
+        gain_note(c, best, p.t, gained, "Newton's law can do that where a contact that parts is pressed by others");
+  return true;
+}
+
+/// All answers of the laws with friction along lines that differ, by hits and switch states.
+std::vector<std::pair<Hits, Answer>> find_answers(Collision& c, const ImpactProblem& p) {
+  std::vector<std::pair<Hits, Answer>> answers;
+  const auto keep = [&](const Hits& a, const Answer& answer) {
+    for (const auto& [other, known] : answers) {
+      if ((known.change - answer.change).max_abs() <=
+          same_solution * (known.change.max_abs() + answer.change.max_abs()))
+        return;
+    }
+    answers.emplace_back(a, answer);
+  };
+  Answer answer;
+  const size_t n = p.contacts.size();
+  const bool all = for_all_assignments(n, p.switches.size(), [&](const Hits& a) {
+    if (solve_assignment(c, p.aim, a, answer) && fits_laws(c, p.aim, a, answer)) keep(a, answer);
+  });
+  if (!all) {
+    Hits a{std::vector<char>(n, 0), std::string(p.switches.size(), '0')};
+    if (follow_active_set(c, p.aim, a, answer)) keep(a, answer);
+  }
+  return answers;
+}
+
+/// The message of an impact that has not exactly one answer; empty if it has.
+std::string explain_answers(Collision& c, const ImpactProblem& p, size_t answers) {
+  const std::string& first = p.program.model().constraints[at(p.contacts[0])].name;
+  if (p.path && p.path->undecided())
+    return fmt::format(
+        "impulses change the direction of '{}', which has a product of two signs in it: what such an impact does is "
+        "not decided; friction as a sum of signs is",
+        first);
+  if (answers == 0 && p.path && p.path->lost())
+    return fmt::format(
+        "the impulse of '{}' leads to where its direction has no value (0/0 where a slip ends): a divisor that stays "
+        "above zero says how friction ends, as in u/max(hypot(u, v), 1e-6)",
+        first);
+  if (answers == 1) return "";
+  const Mat W = c.gap_gradient * c.directions(Vec::Zero(ix(p.switches.size())));
+  return fmt::format("the impact with friction has {}: {}",
+                     answers == 0 ? "no solution" : fmt::format("{} solutions", answers),
+                     numbers(p.program, p.contacts, c, W));
+}
+
+/// The impact with friction along lines, or by impulses that change their directions.
+bool hit_with_friction(Collision& c, const ImpactProblem& p, Answer& best, Impact& result) {
+  const std::vector<std::pair<Hits, Answer>> answers = find_answers(c, p);
+  result.message = explain_answers(c, p, answers.size());
+  if (!result.message.empty()) return false;
+  best = answers[0].second;
+  for (size_t b = 0; b < p.switches.size(); ++b) {
+    const char letter = answers[0].first.letters[b];
+    const double after = c.slip[b] - c.surface[ix(b)];  // of one that sticks: -e*h-
+    result.switches.emplace_back(p.switches[b], letter);
+    result.letters.push_back(letter != '0' || after == 0 ? letter : after > 0 ? '+' : '-');
+  }
+  const bool asked_for = p.path && (p.direction < 0 || c.restitution.maxCoeff() > 1);
+  if (!asked_for) result.note = gain_note(c, best, p.t, p.path ? best.normal_work : work(c, best), coupled_directions);
+  return true;
+}
+
+/// Moves x by the impulses and notes which contacts stay closed.
+void move_by(Collision& c, const Mode& mode, const Answer& best, std::span<const int> contacts, std::span<double> x,
+             Impact& result) {
+  const Vec& after = best.gap_rate;
+  const Vec pushed = c.directions(best.sigma).cwiseAbs() * best.impulse.cwiseAbs();  // before impulses cancel
+  for (size_t i = 0; i < x.size(); ++i) {  // what is left of speeds that cancel is zero: in a corner nothing moves
+    const double before = std::exchange(x[i], x[i] + best.change[ix(i)]);
+    if (std::abs(x[i]) <= 16 * eps * (std::abs(before) + pushed[ix(i)])) x[i] = 0;
+  }
+  for (size_t a = 0; a < contacts.size(); ++a) {
+    double size = std::abs(c.gap_rate[ix(a)]) + c.gap_gradient.row(ix(a)).cwiseAbs().dot(pushed);
+    for (size_t i = 0; i < x.size(); ++i) size += std::abs(c.gap_gradient(ix(a), ix(i)) * x[i]);
+    // The rate of what was closed is zero up to rounding: it stays closed where the others do not move it.
+    double left = std::abs(after[ix(a)]);
+    if (mode.constraints[at(contacts[a])] == 'c')
+      left = std::min(left, std::abs(c.gap_gradient.row(ix(a)).dot(best.change)));
+    result.impulse.push_back(best.impulse[ix(a)]);
+    result.closed.push_back(left <= 16 * eps * size);
+  }
+}
+
+}  // namespace
+
 Impact apply_impact(Series& series, const Mode& mode, std::span<const int> contacts, std::span<double> x, double t,
                     std::span<const double> counters, double direction, const Special& special) {
   const Program& program = series.program();
-  const size_t n = contacts.size();
   Impact result;
   std::vector<int> switches = direction > 0 ? switches_in(program, contacts) : std::vector<int>{};
   result.mode = open_mode(mode, switches);
@@ -607,148 +789,17 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
   Collision c(series, contacts, switches, x.size());
   if (path) c.follow(*path);
   if (special.plastic) c.restitution.setZero();
-  const Vec measured = c.gap_rate;
-  // A resting contact has no rebound; the approach left from its last flight is removed.
-  const auto rests = [&](size_t a) { return a < special.resting.size() && special.resting[a]; };
-  for (size_t a = 0; a < n; ++a) {
-    if (rests(a) && !(direction * c.gap_rate[ix(a)] < 0)) c.gap_rate[ix(a)] = 0;
+  ImpactProblem p{program, contacts, switches, t, direction, path ? &*path : nullptr, c.gap_rate};
+  for (size_t a = 0; a < special.resting.size() && a < contacts.size(); ++a) {
+    // A resting contact has no rebound; the approach left from its last flight is removed.
+    if (special.resting[a] && !(direction * c.gap_rate[ix(a)] < 0)) c.gap_rate[ix(a)] = 0;
   }
+  if (!find_aim(c, special.resting, p, result)) return result;
 
-  Vec aim(ix(n));  // gap rates after, where hit
-  for (size_t a = 0; a < n; ++a) {
-    const double w = direction * c.gap_rate[ix(a)], r = c.restitution[ix(a)];
-    if (direction < 0 && w < 0 && r == 0) {
-      result.message = fmt::format("the contact '{}' without restitution forgets where it came from",
-                                   program.model().constraints[at(contacts[a])].name);
-      return result;
-    }
-    aim[ix(a)] = rests(a) ? 0.0 : direction * -(direction > 0 ? r : 1 / r) * std::min(w, 0.0);
-    if (!(std::isfinite(r) && r >= 0)) {
-      result.message =
-          fmt::format("the restitution of '{}' is {}", program.model().constraints[at(contacts[a])].name, r);
-      return result;
-    }
-  }
-
+  const bool discs = std::any_of(switches.begin(), switches.end(), [&](int i) { return program.vector_of(i) >= 0; });
+  const auto hit = discs ? hit_with_discs : switches.empty() && !path ? hit_smoothly : hit_with_friction;
   Answer best;
-  const bool vectors = std::any_of(switches.begin(), switches.end(), [&](int i) { return program.vector_of(i) >= 0; });
-  if (vectors) {
-    std::string letters;
-    if (!solve_with_discs(c, program, switches, direction * (c.gap_rate - aim), best, letters)) {
-      const Mat W = c.gap_gradient * c.directions(Vec::Zero(ix(switches.size())));
-      result.message = fmt::format("the impact with friction in discs has no solution that was found: {}",
-                                   numbers(program, contacts, c, W));
-      return result;
-    }
-    for (size_t b = 0; b < switches.size(); ++b) result.switches.emplace_back(switches[b], letters[b]);
-    result.letters.assign(letters.begin(), letters.end());
-    best.gap_rate = c.gap_rate + c.gap_gradient * best.change;
-    const Vec& after = best.gap_rate;
-    const Vec slip = c.surface + c.surface_gradient * best.change;
-    const double gained = work_in_discs(c, best, after, slip);
-    if (gained > 1e-9 * c.gap_rate.max_abs() * best.impulse.max_abs())
-      result.note = fmt::format(
-          "the impact at t = {} adds energy ({:.3g}): Newton's law with friction can do that where a body couples its "
-          "directions",
-          t, gained);
-  } else if (switches.empty() && !path) {
-    const Mat D = c.directions(Vec());
-    const Mat W = c.gap_gradient * D;
-    const Vec q = direction * (c.gap_rate - aim);
-    best.impulse = Vec::Zero(ix(n));
-    if (n == 1) {
-      if (q[0] < 0 && !(W(0, 0) > 0)) {
-        result.message = fmt::format("the contact cannot push its gap open: {}", numbers(program, contacts, c, W));
-        return result;
-      }
-      if (q[0] < 0) best.impulse[0] = -q[0] / W(0, 0);
-    } else {
-      LcpSolution solution = solve_lcp({W, q});
-      if (solution.status != SolveStatus::solved && direction > 0) {
-        // Between contacts that face each other there is no rebound. What they let through is zero up to rounding.
-        c.gap_rate = measured;
-        const Vec slack = Vec::Constant(ix(n), 8 * eps * c.gap_rate.max_abs());
-        solution = solve_lcp({W, c.gap_rate + slack});
-      }
-      if (solution.status != SolveStatus::solved) {
-        result.message = fmt::format("the impact equations of several contacts have no solution: {}",
-                                     numbers(program, contacts, c, W));
-        return result;
-      }
-      best.impulse = solution.z;
-    }
-    best.impulse *= direction;
-    best.change = D * best.impulse;
-    best.sigma = Vec();
-    best.gap_rate = c.gap_rate + c.gap_gradient * best.change;
-    const Vec after = c.gap_rate + c.gap_gradient * best.change;
-    const double gained = best.impulse.dot(c.gap_rate + after) / 2;
-    const bool asked_for = direction < 0 || c.restitution.maxCoeff() > 1;
-    if (!asked_for && gained > 1e-9 * c.gap_rate.max_abs() * best.impulse.max_abs())
-      result.note = fmt::format(
-          "the impact at t = {} adds energy ({:.3g}): Newton's law can do that where a contact that parts is pressed "
-          "by others",
-          t, gained);
-  } else {
-    std::vector<std::pair<Hits, Answer>> answers;
-    const auto keep = [&](const Hits& a, const Answer& answer) {
-      for (const auto& [other, known] : answers) {
-        if ((known.change - answer.change).max_abs() <=
-            same_solution * (known.change.max_abs() + answer.change.max_abs()))
-          return;
-      }
-      answers.emplace_back(a, answer);
-    };
-    Answer answer;
-    const bool all = for_all_assignments(n, switches.size(), [&](const Hits& a) {
-      if (solve_assignment(c, aim, a, answer) && fits_laws(c, aim, a, answer)) keep(a, answer);
-    });
-    if (!all) {
-      Hits a{std::vector<char>(n, 0), std::string(switches.size(), '0')};
-      if (follow_active_set(c, aim, a, answer)) keep(a, answer);
-    }
-    if (path && path->undecided()) {
-      result.message = fmt::format(
-          "impulses change the direction of '{}', which has a product of two signs in it: what such an impact does is "
-          "not decided; friction as a sum of signs is",
-          program.model().constraints[at(contacts[0])].name);
-      return result;
-    }
-    if (answers.empty() && path && path->lost()) {
-      result.message = fmt::format(
-          "the impulse of '{}' leads to where its direction has no value (0/0 where a slip ends): a divisor that stays "
-          "above "
-          "zero says how friction ends, as in u/max(hypot(u, v), 1e-6)",
-          program.model().constraints[at(contacts[0])].name);
-      return result;
-    }
-    if (answers.size() != 1) {
-      const Mat W = c.gap_gradient * c.directions(Vec::Zero(ix(switches.size())));
-      result.message = fmt::format("the impact with friction has {}: {}",
-                                   answers.empty() ? "no solution" : fmt::format("{} solutions", answers.size()),
-                                   numbers(program, contacts, c, W));
-      return result;
-    }
-    best = answers[0].second;
-    for (size_t b = 0; b < switches.size(); ++b) {
-      const char letter = answers[0].first.letters[b];
-      const double after = c.slip[b] - c.surface[ix(b)];  // of one that sticks: -e*h-
-      result.switches.emplace_back(switches[b], letter);
-      result.letters.push_back(letter != '0' || after == 0 ? letter : after > 0 ? '+' : '-');
-    }
-    const double speed = c.gap_rate.max_abs();
-    const double gained = path ? best.normal_work : work(c, best);
-    const bool asked_for = path && (direction < 0 || c.restitution.maxCoeff() > 1);
-    if (!asked_for && gained > 1e-9 * speed * best.impulse.max_abs())
-      result.note = fmt::format(
-          "the impact at t = {} adds energy ({:.3g}): Newton's law with friction can do that where "
-          "a body couples its directions",
-          t, gained);
-  }
-  if (vectors && direction < 0) {
-    result.message = "an impact with friction in a disc has no unique past";
-    return result;
-  }
+  if (!hit(c, p, best, result)) return result;
   result.sigma.assign(best.sigma.begin(), best.sigma.end());
   if (path) {
     path->follow(best.impulse, best.sigma);
@@ -758,22 +809,7 @@ Impact apply_impact(Series& series, const Mode& mode, std::span<const int> conta
       result.sigma.push_back(letter == '+' ? 1 : letter == '-' ? -1 : 0);
     }
   }
-  const Vec& after = best.gap_rate;
-  const Vec pushed = c.directions(best.sigma).cwiseAbs() * best.impulse.cwiseAbs();  // before impulses cancel
-  for (size_t i = 0; i < x.size(); ++i) {  // what is left of speeds that cancel is zero: in a corner nothing moves
-    const double before = std::exchange(x[i], x[i] + best.change[ix(i)]);
-    if (std::abs(x[i]) <= 16 * eps * (std::abs(before) + pushed[ix(i)])) x[i] = 0;
-  }
-  for (size_t a = 0; a < n; ++a) {
-    double size = std::abs(c.gap_rate[ix(a)]) + c.gap_gradient.row(ix(a)).cwiseAbs().dot(pushed);
-    for (size_t i = 0; i < x.size(); ++i) size += std::abs(c.gap_gradient(ix(a), ix(i)) * x[i]);
-    // The rate of what was closed is zero up to rounding: it stays closed where the others do not move it.
-    double left = std::abs(after[ix(a)]);
-    if (mode.constraints[at(contacts[a])] == 'c')
-      left = std::min(left, std::abs(c.gap_gradient.row(ix(a)).dot(best.change)));
-    result.impulse.push_back(best.impulse[ix(a)]);
-    result.closed.push_back(left <= 16 * eps * size);
-  }
+  move_by(c, mode, best, contacts, x, result);
   result.solved = true;
   return result;
 }

@@ -33,7 +33,7 @@ class ImpulsePath {
   /// True if impulses move a state that the direction or the gap rate of one of these contacts depends on.
   static bool needed(const Program& program, std::span<const int> contacts);
 
-  /// What joints take back of impulses: x moves by (1 - share) D Lambda.
+  /// Joints take a share of the impulses back: x moves by (1 - share) D Lambda.
   void share_with_joints(const Mat& share) {
     free_ = Mat(Mat::Identity(share.rows(), share.cols()) - share).part(moved_);
   }
@@ -93,8 +93,8 @@ class ImpulsePath {
   Piece& values(const std::string& letters, const Vec& y);
   /// The formulas that hold at these moved states, with their values: every switch on its own side.
   Piece& stand(const Vec& y);
-  /// What a set does at a point beside its surface: its part of the direction is own - mean, with the mean of both
-  /// sides on the surface, in the rows in which it stands: D(sigma) = D_own + share (own - mean).
+  /// The effect of a switch at a point beside its surface: its part of the direction is own - mean, with the mean of
+  /// both sides on the surface, in the rows in which it stands: D(sigma) = D_own + share (own - mean).
   struct Part {
     Index set = 0;
     double side = 1;   ///< on which the path is

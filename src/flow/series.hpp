@@ -175,7 +175,7 @@ class Series {
   const std::vector<int>& active() const { return plan_->active; }
   /// True if the sigma of every switch that is slid on enters an equation that is kept.
   bool keeps_all() const { return plan_->keeps_all; }
-  /// Whether vector switches leave rest in the current mode (letter '^'): their directions are the guess.
+  /// True if vector switches leave rest in the current mode (letter '^'): their directions are the guess.
   bool departs() const { return !plan_->departs.empty(); }
   /// Where a mode has several solutions, or directions are given.
   bool keeps_guess() const { return !tape_->slope_affine || departs() || shares_in_discs(); }

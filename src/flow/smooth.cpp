@@ -247,9 +247,10 @@ bool Smooth::trusts(const Moment& now, double tau, std::span<const WatchedSeries
   if (!series_.departs() && is_quiet(tau)) return control_.last_term_small(series_, tau, order_);
   const Tape& tape = series_.tape().flow;
   const bool polynomial = !tape.may_hide && tape.timed.empty() && tape.powers.empty();
+  const bool may_be_flat = !tape.powers.empty() || !tape.peaks.empty();
   promises_.clear();
   for (const WatchedSeries& w : watched) {
-    const bool sigma = w.output < 0 && w.scale > 0;  // solved for at each point
+    const bool sigma = may_be_flat && w.output < 0 && w.scale > 0;  // solved for at each point
     if (polynomial || (w.output < 0 && !sigma) || (!sigma && tape.straight[at(w.output)])) continue;
     double size = 0, middle = 0, end = 0;
     for (int k = order_; k >= 0; --k) {

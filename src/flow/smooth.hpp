@@ -56,8 +56,8 @@ class Smooth {
   /// small share of itself, or changes its state by less than the tolerance over what time can see. 0: not at all.
   double tangent_length(const Moment& now, double longest, double direction);
 
-  /// Whether the states alone would carry a step of this length, and what is watched has made the last one shorter: by
-  /// its last terms, or by values that its series do not foretell (a pole, a cut, the end of its domain).
+  /// True if the states alone would carry a step of this length, and watched functions have made the last one shorter:
+  /// by their last terms, or by values that their series do not foretell (a pole, a cut, the end of a domain).
   bool carries_states(double length) const {
     return control_.state_step() >= length && (natural_ < length || broken_promise_);
   }

@@ -147,6 +147,8 @@ inline constexpr double unsolved_residual = 1e-9;
 inline constexpr double repelling_eigenvalue = 1e-9;
 /// Two solutions of the sliding equations closer than this are one.
 inline constexpr double same_solution = 1e-8;
+/// Energy that an impact gains beyond rounding, relative to speed times impulse.
+inline constexpr double clear_gain = 1e-9;
 /// Error of an impulse along a path that bends, per step, relative to the speeds: far below what a run asks for.
 inline constexpr double impulse_path_error = 1e-12;
 /// Directions that differ by less than this share across a surface are continuous there: rounding of a point of it.
@@ -226,7 +228,7 @@ inline constexpr double tangential_departure = 1e-9;
 inline constexpr double clear_leave = 1e-10;
 /// Share of the flow's time scale before rest within which forces count as frozen: what they change by is its square.
 inline constexpr double frozen_share = 1e-8;
-/// What a joint may be off after a jump or a projection, relative to the largest state: less is projected in silence.
+/// Largest violation of a joint after a jump or a projection, relative to the largest state, that needs no message.
 inline constexpr double joint_left = 1e-9;
 /// Points of a grid that differ by less than this share of a step are one.
 inline constexpr double same_grid_point = 1e-9;

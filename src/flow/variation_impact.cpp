@@ -57,7 +57,7 @@ void Variation::turn_through(const Hit& hit, std::span<const double> x_minus, st
   }
 }
 
-/// The same along a path that bends: tangents obey dZ/ds = sum_j Lambda_j dD_j, and so do those by Lambda and sigma.
+/// Turns tangents along a path that bends: they obey dZ/ds = sum_j Lambda_j dD_j, and so do those by Lambda and sigma.
 void Variation::turn_along(const Hit& hit, std::span<const double> x_minus, std::span<const double> x_plus, double t,
                            Mat& z, const Mat& dt) {
   std::optional<BentHit> bent = repeat_bent(*memory_.series, hit, x_minus, t, direction_);

@@ -163,7 +163,7 @@ void Builder::sort_equations() {
   model_.order = std::move(order);
 }
 
-/// As many balances as rates that no line of its own gives.
+/// Checks that there are as many balances as rates without a line of their own.
 void Builder::check_balances() {
   std::vector<std::string> unknown;
   for (size_t i = 0; i < has_rate_.size(); ++i) {

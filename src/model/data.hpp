@@ -54,7 +54,7 @@ struct DataTable {
 /// or in the files, with place and remedy.
 std::vector<DataTable> read_data(const std::string& text, const std::string& name);
 
-/// As it stands in a model file, with whole paths.
+/// The data as they stand in a model file, with whole paths.
 std::string write_data(const std::vector<DataTable>& data);
 
 }  // namespace saltus

@@ -46,7 +46,7 @@ std::vector<int> least_degree_order(const std::vector<std::vector<int>>& neighbo
 /// values. Every pivot is handed back in `divisors`.
 std::vector<Expr> eliminate(FormulaRows rows, std::vector<Expr> right, std::span<const std::pair<int, int>> pivots,
                             bool symmetric, std::vector<Expr>& divisors);
-/// The same for up to three unknowns by cofactors; the divisor is the determinant.
+/// Solves for up to three unknowns by cofactors; the divisor is the determinant.
 std::vector<Expr> solve_by_cofactors(const FormulaRows& rows, const std::vector<Expr>& right,
                                      std::vector<Expr>& divisors);
 

@@ -12,7 +12,7 @@
 namespace saltus {
 namespace {
 
-/// What stands where an input is moved.
+/// The replacements where an input is moved.
 struct Moved {
   InputPort port;
   Expr z;     ///< of a named quantity: what is added

@@ -12,7 +12,7 @@ namespace {
 
 /// Arguments beyond which exp is next to nothing or everything, and tanh and 1/(1 + exp) one to nearly all digits.
 constexpr double far_exponent = 30, far_front = 12;
-/// What the largest of them becomes.
+/// The largest argument is brought to this size.
 constexpr double near_exponent = 8;
 constexpr int most_nested = 4;
 

@@ -24,7 +24,7 @@ Quotient quotient_of(const Expr& formula);
 
 /// The formulas y of all atan2(y, x) in a formula.
 std::vector<Expr> cuts_of(const Expr& formula);
-/// The same function with s in place of sign(y) of each of them, in their order.
+/// The function with s in place of sign(y) of each cut, in their order.
 Expr without_cuts(const Expr& formula, const std::vector<Expr>& cuts, const std::vector<Expr>& signs);
 
 }  // namespace saltus

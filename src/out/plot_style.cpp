@@ -57,8 +57,9 @@ std::string series_colour(size_t i) {
 }
 
 std::string ribbon_colour(std::string_view category, size_t i) {
-  static const std::pair<std::string_view, const char*> known[] = {
-      {"> 0", "#9ecae1"}, {"< 0", "#fdbf86"}, {"= 0", "#a6d8a8"}, {"open", "#e4e4e4"}, {"closed", "#dcb9d5"}};
+  static const std::pair<std::string_view, const char*> known[] = {{"> 0", "#9ecae1"},    {"< 0", "#fdbf86"},
+                                                                   {"= 0", "#a6d8a8"},    {"open", "#e4e4e4"},
+                                                                   {"closed", "#dcb9d5"}, {"slips", "#9ecae1"}};
   for (const auto& [word, colour] : known) {
     if (category == word) return colour;
   }

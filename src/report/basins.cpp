@@ -313,7 +313,7 @@ std::string json_of(const BasinsAnswer& answer) {
   return text.str();
 }
 
-/// As a fraction of all cells: so many that leave the box say more about the box than about the system.
+/// Fraction of all cells: so many that leave the box say more about the box than about the system.
 constexpr double many_outside = 0.2;
 
 static std::size_t count_outside(const Basins& basins) {

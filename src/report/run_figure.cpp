@@ -141,8 +141,9 @@ Panel ribbons(const Model& model, const Rows& rows, std::vector<Table>& tables) 
     return panel;
   }
   for (size_t i = 0; i < switches; ++i) {
-    add(model.form.switches[i].name, [i](const Mode& mode) -> std::string {
+    add(model.form.switches[i].name, [&model, i](const Mode& mode) -> std::string {
       const char c = mode.switches[i];
+      if (model.form.switches[i].vector >= 0 && c != '0') return "slips";
       return c == '0' ? "= 0" : c == '+' ? "> 0" : "< 0";
     });
   }

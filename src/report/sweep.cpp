@@ -128,7 +128,7 @@ std::string fixed_parameters(Model model, const SweepPlan& plan) {
   return caption_of(model);
 }
 
-/// What is worth an axis: what is asked for, measures, or the first that varies.
+/// Quantities on axes: those asked for, measures, or the first that varies.
 std::vector<std::string> shown_states(const Model& model, const Table& points, const SweepPlan& plan,
                                       std::vector<std::string> shown) {
   if (!shown.empty()) return shown;

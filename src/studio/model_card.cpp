@@ -27,7 +27,7 @@ void write_sections(JsonWriter& json, const Model& model) {
   json.end();
 }
 
-/// What a page may choose among: not what compares two runs.
+/// Words that a page may choose among: not those that compare two runs.
 std::vector<std::string> words_of_page(const SolveOption& option) {
   if (option.kind != "word") return {};
   std::vector<std::string> words = words_of(option.name);

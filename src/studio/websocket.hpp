@@ -19,7 +19,7 @@ enum class CloseReason : std::uint16_t { going = 1000, wrong_protocol = 1002, no
 /// A frame of its own, the last of its message.
 std::string socket_frame(SocketCode code, std::string_view bytes);
 std::string close_frame(CloseReason reason);
-/// What a close frame is answered with: its own code, `going` if it has none; `wrong_protocol` or `not_text` where it has
+/// The answer to a close frame: its own code, `going` if it has none; `wrong_protocol` or `not_text` where it has
 /// a code that nobody may send (RFC 6455, 7.4), or a reason that is no text.
 CloseReason answer_to_close(std::string_view content);
 

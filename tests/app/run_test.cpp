@@ -255,6 +255,15 @@ TEST_F(RunCommand, PicturesComeInThreeKinds) {
   }
 }
 
+TEST_F(RunCommand, PictureSaysWhenVectorFrictionSlips) {
+  const std::string file = path("puck.svg");
+  ASSERT_EQ(saltus_line({"run", "puck", "--json", "--plot", file}).status, 0);
+  std::ifstream in(file);
+  const std::string svg(std::istreambuf_iterator<char>(in), {});
+  EXPECT_NE(svg.find(">slips<"), std::string::npos);
+  EXPECT_EQ(svg.find("&lt; 0<"), std::string::npos);
+}
+
 TEST_F(RunCommand, Hdf5HoldsTheSameTables) {
   EXPECT_EQ(saltus_line({"run", "dry_friction", "-o", path("r"), "--no-plot", "--format", "h5"}).status, 0);
   EXPECT_TRUE(fs::exists(path("r/data.h5")));

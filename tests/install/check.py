@@ -67,8 +67,8 @@ with tempfile.TemporaryDirectory() as folder:
     assert compiled.splitlines() == printed, compiled
 
     # Versions of another minor number are refused.
-    listing = (project / "CMakeLists.txt").read_text().replace("saltus 0.1", "saltus 0.2")
+    listing = (project / "CMakeLists.txt").read_text().replace("saltus 0.2", "saltus 0.1")
     (project / "CMakeLists.txt").write_text(listing)
     refused = subprocess.run(["cmake", "-S", project, "-B", Path(folder) / "other", f"-DCMAKE_PREFIX_PATH={prefix}"],
                              capture_output=True, text=True)
-    assert refused.returncode != 0 and "0.2" in refused.stderr, refused.stderr
+    assert refused.returncode != 0 and "0.1" in refused.stderr, refused.stderr

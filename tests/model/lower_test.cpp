@@ -100,7 +100,8 @@ TEST(Lower, KinksAreWhatEntersContinuouslyOnly) {
 
 TEST(Lower, EqualSurfacesShareOneSwitch) {
   EXPECT_EQ(names(model_of("x' = sign(v) + sign(-v) + sign(2*v) + sign(v/3) + abs(-v*0.5)")), NameList{"v"});
-  EXPECT_EQ(names(model_of("x' = if(x > y, 1, 2) + if(y > x, 3, 4) + if(x < y, 5, 6) + sign(x - y)")), NameList{"x - y"});
+  EXPECT_EQ(names(model_of("x' = if(x > y, 1, 2) + if(y > x, 3, 4) + if(x < y, 5, 6) + sign(x - y)")),
+            NameList{"x - y"});
   EXPECT_EQ(names(model_of("x' = sign(2*(x - y)) + sign(y - x) + sign(2*x - 2*y) + sign(-(x - y))")),
             NameList{"2*(x - y)"});
   EXPECT_EQ(names(model_of("x' = sign(x*y - 1) + sign(2 - 2*y*x)")), NameList{"x*y - 1"});
@@ -267,6 +268,16 @@ bool set_switches(const Model& m, Values& v) {
       const double h = evaluate(m.form.switches[i].surface, v);
       off_surfaces = off_surfaces && std::abs(h) > 1e-9;
       v.sigma[i] = h > 0 ? 1 : -1;
+    }
+    for (const VectorSwitch& unit : m.form.vectors) {  // slipping: sigma = h/|h|
+      double size = 0;
+      for (const int part : unit.parts) {
+        size = std::hypot(size, evaluate(m.form.switches[static_cast<size_t>(part)].surface, v));
+      }
+      for (const int part : unit.parts) {
+        const size_t i = static_cast<size_t>(part);
+        v.sigma[i] = evaluate(m.form.switches[i].surface, v) / size;
+      }
     }
   }
   return off_surfaces;

@@ -227,7 +227,7 @@ class EventEngine {
     return true;
   }
 
-  /// What has left rest along its departure series slips.
+  /// Vector switches that have left rest along their departure series slip from here on.
   void end_departure() {
     if (!smooth_.series().departs()) return;
     for (char& c : now_.mode.switches) {
@@ -372,7 +372,7 @@ class EventEngine {
     stall(carried);
   }
 
-  /// What is watched has no series here (a pole, a cut, the end of its domain), but the states have: they go on over
+  /// A watched function has no series here (a pole, a cut, the end of its domain), but the states have: they go on over
   /// it, and its value behind it tells what has happened.
   bool pass_singular_watch() {
     if (!smooth_.carries_states(std::min(smooth_.least_step(now_.t()), longest_step()))) return false;

@@ -50,10 +50,10 @@ class Watches {
   const Watch* find_first(Smooth& smooth, const Jumps& jumps, double h, double resolution, bool samples);
   /// The earliest touch of a surface or gap on (0, h] that is no crossing; 0 if there is none. It is marked.
   double find_touch(const Smooth& smooth, double h, double resolution);
-  /// Whether a surface that was found late is far from zero: its sign has changed through a pole or a cut.
+  /// True if a surface that was found late is far from zero: its sign has changed through a pole or a cut.
   bool has_leapt(const Watch& w, Smooth& smooth) const;
-  /// Whether a surface that was found late has not been zero within what time resolves, but has no digits here either:
-  /// next to a pole inside a bounded function.
+  /// True if a surface that was found late has not been zero within the resolution of time, but has no digits here
+  /// either: next to a pole inside a bounded function.
   bool is_at_pole(const Watch& w, Smooth& smooth, double resolution) const;
   const Watch* touched() const { return touched_; }
   /// Marks functions that reach zero within such a short time as zero; returns if there are any.
