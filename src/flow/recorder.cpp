@@ -426,6 +426,14 @@ bool Recorder::end_where_singular(const Moment& now) {
   return true;
 }
 
+void Recorder::end_without_value(const Guard& guard, const Moment& now) {
+  finish(Why::undefined,
+         guard.kind == GuardKind::surface
+             ? fmt::format("the surface '{}' has no value here", model_.form.switches[at(guard.item)].name)
+             : fmt::format("the gap of '{}' has no value here", model_.constraints[at(guard.item)].name),
+         now);
+}
+
 void Recorder::end_undefined(std::span<const double> rates, const Moment& now) {
   if (end_where_singular(now)) return;
   for (size_t i = 0; i < rates.size(); ++i) {

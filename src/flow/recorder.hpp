@@ -86,6 +86,8 @@ class Recorder {
   void end_at_joints(std::span<const int> active, const Moment& now);
   /// One of the rates, if any, is not a finite number.
   void end_undefined(std::span<const double> rates, const Moment& now);
+  /// A surface or gap has no value here: nobody could say on which side it is.
+  void end_without_value(const Guard& guard, const Moment& now);
   /// These states come to zero here, where the rate of the first of them is 0/0 (u/hypot(u, v)).
   void end_where_rest_is_open(std::span<const int> states, const Moment& now);
   /// Ends the run if a state is too large to go on.

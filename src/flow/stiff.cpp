@@ -301,6 +301,11 @@ double read(const Series& series, const SampledFunction& f) {
   return 0;
 }
 
+/// True if a mode needs its value: where a surface or gap has none, nobody could say on which side it is.
+bool decides(const SampledFunction& f) {
+  return f.kind == SampledFunction::Kind::surface || f.kind == SampledFunction::Kind::gap;
+}
+
 /// values[f * points + i]: function f at point i of the piece.
 SeriesStatus read_along(Series& series, const Piece& piece, std::span<const double> counters,
                         std::span<const SampledFunction> functions, const std::vector<double>& points,
@@ -347,6 +352,11 @@ StiffStatus StiffFlow::sample(Series& series, std::span<const double> counters,
       const double left = unresolved(c);
       if (left > unlike_polynomials * before[f] && left < largest_noise * size) noise_[f] = std::max(noise_[f], left);
       before[f] = left;
+      if (std::isnan(left) && decides(functions[f])) {
+        if (at_last_digits || halvings >= most_retreats) return StiffStatus::undefined;
+        good = false;
+        break;
+      }
       good = left <= std::max(tolerance_ * size, 2 * noise_[f]) || halvings >= most_refinements || at_last_digits;
       long double power = 1;
       for (size_t k = 0; k < c.size(); ++k, power /= piece.length)

@@ -61,6 +61,7 @@ class StiffFlow {
   /// Coefficients in tau of the functions along the piece just made, order + 1 for each, of degree 8 at most. Their
   /// value at tau = 0 is the true one. Shortens the piece where a function is not resolved to the tolerance, down to a
   /// 256th, or cannot be evaluated.
+  /// `undefined`: a surface or gap stops having a value within the last digits of time.
   StiffStatus sample(Series& series, std::span<const double> counters, std::span<const SampledFunction> functions,
                      Piece& piece, std::vector<double>& coefficients);
 

@@ -71,13 +71,66 @@ TEST(Cuts, OfAnAngleAreEvents) {
   }
 }
 
-TEST(Domains, OfSurfacesEndTheRunThatLeavesThem) {
-  for (const char* surface : {"log(x) < 3", "sqrt(x) + 1 > 0", "acos(1 - x) < 7", "x^0.3 < 8", "x^(-1.7) > -1"}) {
-    const System s = system(fmt::format("x' = -if({}, 1, 2)", surface), "x = 1");
-    const Trajectory run = s.run(3, 1e-9);
-    EXPECT_EQ(run.end.why, Why::undefined) << surface;
-    EXPECT_NEAR(run.end.t, 1, 1e-9) << surface;
+/// The run by events, by implicit steps and by time steps of both kinds.
+std::vector<Trajectory> by_each_way(const System& s, double until) {
+  std::vector<Trajectory> runs{s.run(until, 1e-9)};
+  RunOptions o = s.options(until, 1e-9);
+  o.stiff = true;
+  runs.push_back(s.run(o));
+  o.stiff = false;
+  o.step.emplace();
+  runs.push_back(s.run(o));
+  for (const double theta : {0.5, 1.0}) {
+    o.step->dt = 0.013;
+    o.step->theta = theta;
+    runs.push_back(s.run(o));
+  }
+  return runs;
+}
+
+void expect_no_value(const System& s, double until, double when, std::string_view surface) {
+  for (const Trajectory& run : by_each_way(s, until)) {
+    EXPECT_EQ(run.end.why, Why::undefined) << surface << story(run);
+    EXPECT_NEAR(run.end.t, when, 1e-9) << surface;
     EXPECT_NE(run.end.message.find("the surface"), std::string::npos) << run.end.message;
+    EXPECT_NE(run.end.message.find("has no value here"), std::string::npos) << run.end.message;
+  }
+}
+
+TEST(Domains, OfSurfacesEndTheRunThatLeavesThem) {
+  for (const char* surface : {"log(x) < 3", "sqrt(x) + 1 > 0", "acos(1 - x) < 7", "x^0.3 < 8", "x^(-1.7) > -1"})
+    expect_no_value(system(fmt::format("x' = -if({}, 1, 2)", surface), "x = 1"), 3, 1, surface);
+}
+
+TEST(Domains, InsideSwitchingFunctionsEndTheRun) {
+  for (const char* rate : {"sign(1 + sqrt(x))", "min(1 + sqrt(x), 5)", "floor(0.5 + acos(1 - x))", "ceil(3*sqrt(x))"})
+    expect_no_value(system(fmt::format("x' = -2\ny' = {}", rate), "x = 1.7\ny = 0"), 3, 0.85, rate);  // x = 1.7 - 2 t
+}
+
+TEST(Domains, ThatTheStateStaysInsideEndNothing) {
+  const System s = system("x' = -x\ny' = sign(sqrt(x) - 0.5)", "x = 1\ny = 0");
+  const double crossed = 2 * std::log(2);  // exp(-t/2) = 1/2
+  const std::vector<Trajectory> runs = by_each_way(s, 4);
+  for (const Trajectory& run : runs) {
+    EXPECT_EQ(run.end.why, Why::time) << story(run);
+    // Fixed steps of backward Euler do not locate crossings: y' is off by 2 for one step at most.
+    EXPECT_NEAR(run.end.state[1], 2 * crossed - 4, &run == &runs.back() ? 2 * 0.013 : 1e-6);
+  }
+}
+
+TEST(Domains, ThatEndWhereAContactClosesAreNotLeft) {
+  const auto ball = [](std::string_view surface) {
+    return system(fmt::format("x' = v\nv' = -2 + N\ny' = sign({})", surface), "x = 1\nv = 0\ny = 0",
+                  "[constraint.N]\ngap = \"x\"\nrestitution = 0.5");
+  };
+  for (const Trajectory& run : by_each_way(ball("sqrt(x + 0.01) - 0.5"), 1.5))
+    EXPECT_EQ(run.end.why, Why::time) << story(run);
+  const System s = ball("sqrt(x) - 0.5");
+  RunOptions stiff = s.options(1.5, 1e-9);
+  stiff.stiff = true;
+  for (const Trajectory& run : {s.run(1.5, 1e-9), s.run(stiff)}) {
+    EXPECT_EQ(run.end.why, Why::time) << story(run);
+    EXPECT_NEAR(run.end.state[0], 0.25, 1e-7);  // half a unit of time after the impact with v+ = 1: its top
   }
 }
 

@@ -376,6 +376,10 @@ class EventEngine {
   /// it, and its value behind it tells what has happened.
   bool pass_singular_watch() {
     if (!smooth_.carries_states(std::min(smooth_.least_step(now_.t()), longest_step()))) return false;
+    if (watches_.closes_within(smooth_.least_step(now_.t()))) {
+      found_here();
+      return true;
+    }
     return step_over(most_singular_watches);
   }
 
@@ -393,13 +397,8 @@ class EventEngine {
   bool end_where_undefined() {
     for (const Watch& w : watches_.all()) {
       if (!std::isnan(w.c[0])) continue;
-      const bool surface = w.guard.kind == GuardKind::surface;
-      if (!surface && w.guard.kind != GuardKind::gap) continue;
-      recorder_.finish(
-          Why::undefined,
-          surface ? fmt::format("the surface '{}' has no value here", model_.form.switches[at(w.guard.item)].name)
-                  : fmt::format("the gap of '{}' has no value here", model_.constraints[at(w.guard.item)].name),
-          now_);
+      if (w.guard.kind != GuardKind::surface && w.guard.kind != GuardKind::gap) continue;
+      recorder_.end_without_value(w.guard, now_);
       return true;
     }
     return false;
@@ -684,7 +683,22 @@ class EventEngine {
            options_->leave.contains(model_.form.switches[at(u)].name);
   }
 
-  void stall(double length) { recorder_.stall(length, smooth_.estimate_scale(first_moment()), now_); }
+  void stall(double length) {
+    if (!end_where_undefined_soon()) recorder_.stall(length, smooth_.estimate_scale(first_moment()), now_);
+  }
+
+  /// Where a rate ends with a surface (min(sqrt(x), 1)), no step leads there, and the surface is what has no value.
+  bool end_where_undefined_soon() {
+    Series& series = smooth_.series();
+    series.set_mode(now_.mode);
+    if (series.evaluate(now_.x, now_.t(), now_.counters) != SeriesStatus::ok) return false;
+    const double soon = direction_ * same_time_bits * resolution();
+    std::vector<double> x = now_.x;
+    for (size_t i = 0; i < x.size(); ++i) x[i] += soon * series.rate(static_cast<int>(i))[0];
+    series.evaluate(x, now_.t() + soon, now_.counters);
+    watches_.list(now_, smooth_, events_.jumps(), false);
+    return end_where_undefined();
+  }
 
   /// Signs of the determinants of the coupled sliding equations at the point of the last evaluation.
   void read_determinants(std::vector<int>& signs) const {

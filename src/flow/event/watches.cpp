@@ -259,6 +259,16 @@ bool Watches::arrive_within(double time) {
   return any;
 }
 
+bool Watches::closes_within(double time) {
+  arrive_within(time);
+  bool any = false;
+  for (Watch& w : watches_) {
+    w.found = w.found && w.guard.kind == GuardKind::gap;
+    any = any || w.found;
+  }
+  return any;
+}
+
 const Watch* Watches::within_rounding(Smooth& smooth, double step) {
   const Watch* first = nullptr;
   for (Watch& w : watches_) {

@@ -58,6 +58,8 @@ class Watches {
   const Watch* touched() const { return touched_; }
   /// Marks functions that reach zero within such a short time as zero; returns if there are any.
   bool arrive_within(double time);
+  /// Marks gaps alone: a contact may close where the domain of a surface ends.
+  bool closes_within(double time);
   /// The first surface that steps as short as `step` do not bring nearer, because it is within its last digit of zero;
   /// nullptr if there is none. It is marked, with the root of its tangent.
   const Watch* within_rounding(Smooth& smooth, double step);

@@ -58,7 +58,9 @@ class Stepper {
         if (!come_to_rest()) stall(part.h);
       } else if (part.h > 0) {
         const StepFate fate = step_in_mode(solver_, rule_, here_, part.h, step_);
-        if (fate == StepFate::ok && !(length_.allows(here_, step_) && tells())) {
+        if (fate == StepFate::ok && leaves_domain(step_)) {
+          if (!recorder_.ended()) longest_ = part.h / 2;
+        } else if (fate == StepFate::ok && !(length_.allows(here_, step_) && tells())) {
           end_ = t() + length_.dt();
         } else if (fate == StepFate::ok && agrees()) {
           if (!rests_within(part.h, part.h) && !ends_within(part.h)) accept_sliding(part);
@@ -105,8 +107,11 @@ class Stepper {
     recorder_.finish(why, std::move(message), here_.moment);
   }
 
+  /// Steps cannot be shorter. Where a rate ends with a surface (min(sqrt(x), 1)), the surface is what has no value.
   void stall(double h) {
     here_.moment.x = values(here_.x);
+    if (const std::optional<Guard> without = without_value(tests_after(same_time_bits * resolution())))
+      return recorder_.end_without_value(*without, here_.moment);
     recorder_.stall(h, first_scale_, here_.moment);
   }
 
@@ -194,6 +199,38 @@ class Stepper {
     std::erase_if(found_, [&](const Disagreement& d) { return rests_beside(d.guard, step_); });
     if (!found_.empty() && !along_.timed) return false;
     return !dips() && found_.empty();
+  }
+
+  /// True if a surface or gap has no value at the end of a step, which is then too long; the run ends where it cannot
+  /// be shorter. Where something happens as early as that, it comes first: a contact closes at the end of a root's
+  /// domain.
+  bool leaves_domain(const Step& step) {
+    const std::optional<Guard> without = without_value(step.tests);
+    if (!without) return false;
+    if (!without_value(here_.tests)) {
+      if (step.h > resolution()) return true;
+      std::vector<Disagreement> at_once;
+      judge_.look(here_, step, false, at_once);
+      if (!at_once.empty()) return false;
+    }
+    here_.moment.x = values(here_.x);
+    recorder_.end_without_value(*without, here_.moment);
+    return true;
+  }
+
+  /// The first surface or gap that the mode needs the value of, and that has none.
+  std::optional<Guard> without_value(const Vec& tests) const {
+    const TestLayout& layout = judge_.layout();
+    for (int i = 0; i < layout.switches; ++i) {
+      const char c = here_.mode().switches[at(i)];
+      if (series_.program().moves(i) && (c == '+' || c == '-') && std::isnan(tests[i]))
+        return Guard{GuardKind::surface, i, 0};
+    }
+    for (int j = 0; j < layout.constraints; ++j) {
+      if (here_.mode().constraints[at(j)] == 'o' && std::isnan(tests[layout.gap(j)]))
+        return Guard{GuardKind::gap, j, 0};
+    }
+    return std::nullopt;
   }
 
   bool slides() const { return here_.mode().switches.find('0') != std::string::npos; }
@@ -696,6 +733,10 @@ class Stepper {
     }
     if (fate != StepFate::ok) {
       if (!shortens(fate, h) && !come_to_rest()) stall(h);
+      return;
+    }
+    if (leaves_domain(across.step)) {
+      longest_ = across.step.h / 2;
       return;
     }
     Transition event{.before = here_.mode(), .x_minus = values(here_.x), .counters_before = here_.moment.counters};
